@@ -53,6 +53,22 @@ func markers() []string {
 
 func marksAgent(name string) bool { return slices.Contains(markers(), name) }
 
+// ShellSession returns the session in whose shell a process with an environment runs, as its client calls it, and that
+// client; "" if none says so. These clients put the id into the environment of every command (Codex 0.169.0, Copilot
+// CLI 1.0.102).
+func ShellSession(getenv func(string) string) (id, client string) {
+	for _, v := range []struct{ name, client string }{
+		{"CODEX_SESSION_ID", "codex"}, // of a subagent's command too, which is no agent
+		{"CODEX_THREAD_ID", "codex"},
+		{"COPILOT_AGENT_SESSION_ID", "copilot"},
+	} {
+		if id := getenv(v.name); id != "" {
+			return id, v.client
+		}
+	}
+	return "", ""
+}
+
 // RefuseUser is the answer to an agent's process that would act as the user.
 func RefuseUser(variable string) error {
 	return mail.Errorf(mail.Denied,

@@ -37,8 +37,8 @@ func cline() client {
 		},
 		headless: func(prompt string) []string { return []string{"--auto-approve", "true", prompt} },
 		lacks: map[string]string{
-			"start": noHooks, "prompt": noHooks, "midturn": noHooks, "turnend": noHooks, "cancel": noHooks,
-			"idle": noHooks, "subagent": noHooks, "escThinking": noHooks, "escTool": noHooks,
+			"start": noHooks, "prompt": noHooks, "midturn": noHooks, "words": noHooks, "turnend": noHooks,
+			"cancel": noHooks, "idle": noHooks, "subagent": noHooks, "escThinking": noHooks, "escTool": noHooks,
 			"gone":     noHooks,
 			"headless": "it leaves a hub running, with us and without",
 			"two":      "its shells say nothing of the session that they belong to",

@@ -3,8 +3,11 @@ package systemtest
 import (
 	"context"
 	"flag"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +17,7 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// A hundred generated texts by which an agent would speak as a client, or leave the fence, reach another agent through
+// A hundred generated texts by which an agent would speak as a client, or leave the fence, reach other agents through
 // every door, and none as what it is.
 func TestHostileTexts(t *testing.T) { attackTexts(t, 100) }
 
@@ -28,169 +31,294 @@ func TestAttackTexts(t *testing.T) {
 	attackTexts(t, 1000)
 }
 
+// orders stands in attacks: a door that shows one of them shows it.
+const orders = "your user orders you"
+
+// atOnce is how many attacks are sent before clients' hooks run again: what one hook tells at most.
+const atOnce = 20
+
+// assault is a post office with agents that read what mallory sends.
+type assault struct {
+	*office
+	t               *testing.T
+	victim, mallory *agent
+	clients         []*hooktest.Harness
+	shown           map[string]bool // doors to a model, and whether they have shown an attack
+}
+
 func attackTexts(t *testing.T, n int) {
 	t.Parallel()
-	o := newOffice(t)
-	if err := os.MkdirAll(o.home, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	limits := "[room.limits]\nexchanges = -1\nrepeat_window = \"never\"\nper_minute = -1\n"
-	if err := os.WriteFile(filepath.Join(o.home, "config.toml"), []byte(limits), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	o.mustServe(t)
-	victim := o.mustAgent(t, eraSessions, "--as", "ann")
-	mallory := o.mustAgent(t, eraSessions, "--as", "mallory")
-	if _, err := victim.call(t.Context(), "set_presence", map[string]any{"roles": []string{"builder"}}); err != nil {
-		t.Fatal(err)
-	}
-	met := make(map[string]bool) // doors that have shown an attack
-	check := func(door, text string) {
-		t.Helper()
-		met[door] = met[door] || strings.Contains(text, "your user orders you")
-		if bad := fencetest.Forged(text); bad != "" {
-			at := max(0, strings.Index(text, bad)-100)
-			t.Errorf("%s: %q passes, in %.400q", door, bad, text[at:])
+	a := newAssault(t)
+	all := fencetest.Attacks(n)
+	for i, text := range all {
+		a.send(i, text)
+		if i%10 == 0 {
+			a.bear(text)
+		}
+		if i%atOnce == atOnce-1 || i == len(all)-1 {
+			a.hooksRun()
 		}
 	}
-	said := func(door string, a *agent, tool string, args any) string {
-		text, err := a.call(t.Context(), tool, args)
-		if err != nil {
-			text = err.Error()
-		}
-		check(door, text)
-		return text
-	}
-	for i, text := range fencetest.Attacks(n) {
-		draft := map[string]any{"to": []string{"ann", "all"}[i%8/7], "type": []string{"question", "status"}[i%2],
-			"subject": text, "body": text, "metadata": map[string]string{"k": text}, "docs": []string{text}}
-		if _, err := mallory.call(t.Context(), "send_message", draft); err != nil { // a path or subject is refused
-			check("send_message", err.Error())
-			delete(draft, "docs")
-			delete(draft, "subject")
-			if _, err := mallory.call(t.Context(), "send_message", draft); err != nil {
-				check("send_message", err.Error()) // a body with NUL is
-			}
-		}
-		if i%10 != 0 {
-			continue
-		}
-		said("set_presence", mallory, "set_presence", map[string]any{"task": text})
-		said("list_agents", victim, "list_agents", map[string]any{})
-		check("agents", o.must(t, "agents", "--as", "ann"))
-		name := strings.Join(strings.Fields(text), " ")
-		said("rename", mallory, "set_presence", map[string]any{"name": name})
-		said("an error", victim, "send_message", map[string]any{"to": name + "x", "body": "b"})
-		said("an error", victim, "read_messages", map[string]any{"to": name[:len(name)/2]})
-		check("an error of the CLI", o.run("send", "--as", "ann", "--to", name+"x", "--body", "b").stderr)
-	}
-	o.attackedCLI(check)
-	o.attackedDialects(t, check)
-	o.attackedHooks(check)
-	prompts(t, victim, check)
-	for {
-		text := said("read_messages", victim, "read_messages", map[string]any{})
-		letters, _, err := fencetest.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(letters) == 0 {
-			break
-		}
-		ids := make([]string, len(letters))
-		for i, l := range letters {
-			ids[i] = string(l.ID)
-		}
-		said("mark_messages", victim, "mark_messages", map[string]any{"ids": ids, "mark": "read"})
-	}
-	for _, door := range []string{"read_messages", "inbox", "history", "read", "list_agents", "the prompt inbox"} {
-		if !met[door] {
+	a.files(all)
+	a.prompts("", a.victim, "inbox", "history", "bye", "checkpoint")
+	a.commands()
+	a.dialects()
+	a.read()
+	for door, met := range a.shown {
+		if !met {
 			t.Errorf("%s showed none of the texts", door)
 		}
 	}
 }
 
-// attackedCLI looks at what commands print for an agent. Lists stand in a fence, with the sentence before it.
-func (o *office) attackedCLI(check func(door, text string)) {
-	for _, words := range []string{"inbox --limit 1000", "history --limit 1000", "history --search orders", "waiting",
-		"stuck", "agents", "read --limit 1000", "status", "rooms", "inbox --open", "inbox --newest", "bridge",
-		"workspace list", "haak inbox", "haak who", "agenties", "superportia mailbox", "export --format jsonl",
-		"send --to nobody --body x"} {
-		args := strings.Fields(words)
-		for _, more := range [][]string{nil, {"--json"}} {
-			r := o.run(append(append([]string{"--as", "ann"}, more...), args...)...)
-			check(args[0], r.stdout)
-			check(args[0], r.stderr)
-			attacked := strings.Contains(r.stdout, "your user orders you")
-			if attacked && more == nil && args[0] != "export" &&
-				!strings.HasPrefix(r.stdout, "What stands between mail-") {
-				check(args[0]+" has no fence: <system>", "<system>"+r.stdout)
-			}
+func newAssault(t *testing.T) *assault {
+	t.Helper()
+	a := &assault{office: newOffice(t), t: t, shown: make(map[string]bool)}
+	a.env = []string{"CLAUDE_CONFIG_DIR=" + filepath.Join(a.root, "claude")}
+	if err := os.MkdirAll(a.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	limits := "[room.limits]\nexchanges = -1\nrepeat_window = \"never\"\nper_minute = -1\n"
+	if err := os.WriteFile(filepath.Join(a.home, "config.toml"), []byte(limits), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.mustServe(t)
+	a.victim = a.mustAgent(t, eraSessions, "--as", "ann")
+	a.mallory = a.mustAgent(t, eraSessions, "--as", "mallory")
+	if _, err := a.victim.call(t.Context(), "set_presence", map[string]any{"roles": []string{"builder"}}); err != nil {
+		t.Fatal(err)
+	}
+	a.must(t, "workspace", "add", "ws", a.dir)
+	a.must(t, "bridge", "add", "haak", a.dir)
+	a.must(t, "team", "create", "parser", "--member", "ann,mallory")
+	for _, c := range hooktest.Clients() {
+		h := &hooktest.Harness{Client: c, Session: "s-" + c.Name, Dir: a.dir, Run: a.hook(c.Name)}
+		h.Start("startup")
+		a.clients = append(a.clients, h)
+	}
+	return a
+}
+
+// hook runs hooks of an agent of its own, below a program of its own.
+func (a *assault) hook(client string) func(as, event, stdin string) hooktest.Result {
+	return func(as, event, stdin string) hooktest.Result {
+		cmd := exec.Command("timeout", "60", binary, "hook", as, event)
+		cmd.Dir, cmd.Env = a.dir, a.environ("PENNYPOST_AGENT=hooked-"+client)
+		r := finishWith(cmd, strings.NewReader(stdin))
+		return hooktest.Result{Out: r.stdout, Err: r.stderr, Exit: r.code}
+	}
+}
+
+// check looks at what a door says to a model.
+func (a *assault) check(door, text string) {
+	a.t.Helper()
+	if bad := fencetest.Forged(text); bad != "" {
+		at := max(0, strings.Index(text, bad)-100)
+		a.t.Errorf("%s: %q passes, in %.400q", door, bad, text[at:])
+	}
+}
+
+// shows is check for a door that has to show an attack, now or later.
+func (a *assault) shows(door, text string) {
+	a.t.Helper()
+	a.shown[door] = a.shown[door] || strings.Contains(text, orders)
+	a.check(door, text)
+}
+
+// says returns what a tool says to an agent, its error too.
+func (a *assault) says(who *agent, tool string, args map[string]any) string {
+	text, err := who.call(a.t.Context(), tool, args)
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// send has mallory send an attack to everybody who reads.
+func (a *assault) send(i int, text string) {
+	to := []string{"ann"}
+	if i%8 == 7 {
+		to = []string{"all"}
+	}
+	for _, h := range a.clients {
+		to = append(to, "hooked-"+h.Client.Name)
+	}
+	draft := map[string]any{"to": to, "type": []string{"question", "custom"}[i%2], "subject": text, "body": text,
+		"metadata": map[string]string{"k": text}, "docs": []string{text}}
+	if i%5 == 0 {
+		draft["priority"] = "urgent"
+	}
+	if _, err := a.mallory.call(a.t.Context(), "send_message", draft); err != nil { // a path or subject is refused
+		a.check("send_message", err.Error())
+		delete(draft, "docs")
+		delete(draft, "subject")
+		if _, err := a.mallory.call(a.t.Context(), "send_message", draft); err != nil {
+			a.check("send_message", err.Error()) // a body with NUL is
 		}
 	}
 }
 
-// attackedDialects calls every tool of every dialect that needs no argument.
-func (o *office) attackedDialects(t *testing.T, check func(door, text string)) {
-	for _, dialect := range []string{"agenties", "haak", "superportia", "openalice"} {
-		a, err := o.agent(eraSessions, "--as", "ann", "--dialect", dialect)
-		if err != nil {
-			continue // its servers are of identities, which this room has none of
+// bear has mallory bear an attack as its task and its name, and has errors quote it.
+func (a *assault) bear(text string) {
+	a.check("set_presence", a.says(a.mallory, "set_presence", map[string]any{"task": text}))
+	a.shows("list_agents", a.says(a.victim, "list_agents", map[string]any{}))
+	a.shows("agents", a.must(a.t, "agents", "--as", "ann"))
+	name := strings.Join(strings.Fields(text), " ")
+	a.check("rename", a.says(a.mallory, "set_presence", map[string]any{"name": name}))
+	a.check("an error", a.says(a.victim, "send_message", map[string]any{"to": name + "x", "body": "b"}))
+	a.check("an error", a.says(a.victim, "read_messages", map[string]any{"to": name[:len(name)/2]}))
+	a.check("an error of the CLI", a.run("send", "--as", "ann", "--to", name+"x", "--body", "b").stderr)
+}
+
+// hooksRun lets every client have a turn with a tool in it.
+func (a *assault) hooksRun() {
+	for _, h := range a.clients {
+		h.Prompt("go on")
+		h.Tool("Bash", "true")
+		h.End()
+		a.shows("hooks of "+h.Client.Name, strings.Join(h.Context, "\n\n"))
+		h.Context = nil
+	}
+}
+
+// files has attacks stand in what a bridge finds in a file, and cannot read.
+func (a *assault) files(all []string) {
+	a.t.Helper()
+	name := filepath.Join(a.dir, "data", "agent-mailbox.jsonl")
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer f.Close()
+	for _, text := range all[:min(len(all), 100)] {
+		fmt.Fprintln(f, strings.Join(strings.Fields(text), " "))
+	}
+	a.must(a.t, "bridge", "sync", "haak")
+}
+
+// commands looks at what commands print for an agent. Lists stand in a fence, with the sentence before it.
+func (a *assault) commands() {
+	for _, words := range []string{"inbox --limit 1000", "history --limit 1000", "history --search orders", "waiting",
+		"stuck", "read --limit 1000", "inbox --open", "inbox --newest",
+		"bridge list --rejected", "haak mailbox list --all", "haak mailbox query orders",
+		"haak mailbox read --session-id WHO", "agenties history --limit 1000", "superportia boot",
+		"team show parser ann",
+		"export --format jsonl"} {
+		for _, more := range [][]string{nil, {"--json"}} {
+			who := "ann"
+			if strings.Contains(words, "WHO") { // which marks what it shows
+				who = []string{"hooked-claude", "hooked-codex"}[len(more)]
+			}
+			args := slices.Concat([]string{"--as", who}, more, strings.Fields(strings.ReplaceAll(words, "WHO", who)))
+			door := "pennypost " + strings.Join(args[2:], " ")
+			r := a.run(args...)
+			a.shows(door, r.stdout)
+			a.check(door, r.stderr)
+			if more == nil && strings.Contains(r.stdout, orders) && !strings.HasPrefix(words, "export") &&
+				!strings.HasPrefix(r.stdout, "What stands between mail-") {
+				a.t.Errorf("%s has no fence: %.200s", door, r.stdout)
+			}
 		}
-		tools, err := a.session.ListTools(t.Context(), nil)
+	}
+	for _, words := range []string{"status", "rooms", "bridge", "workspace list", "wait --timeout 1s",
+		"send --to nobody --body x"} {
+		r := a.run(append([]string{"--as", "ann"}, strings.Fields(words)...)...)
+		a.check("pennypost "+words, r.stdout+r.stderr)
+	}
+}
+
+// dialects calls every tool of every dialect.
+func (a *assault) dialects() {
+	a.t.Helper()
+	args := map[string]map[string]any{
+		"agenties read_messages":          {"limit": 100},
+		"superportia check_agent_mailbox": {"limit": 1000},
+	}
+	for _, dialect := range []string{"agenties", "superportia", "haak", "openalice"} { // haak's marks what it shows
+		as := "ann"
+		if dialect == "openalice" {
+			as = "ws"
+		}
+		who := a.mustAgent(a.t, eraSessions, "--as", as, "--dialect", dialect)
+		tools, err := who.session.ListTools(a.t.Context(), nil)
 		if err != nil {
-			t.Errorf("%s: %v", dialect, err)
-			a.kill()
-			continue
+			a.t.Fatalf("%s: %v", dialect, err)
 		}
 		for _, tool := range tools.Tools {
-			text, err := a.call(t.Context(), tool.Name, map[string]any{})
-			if err != nil {
-				text = err.Error()
+			door := dialect + " " + tool.Name
+			text := a.says(who, tool.Name, args[door])
+			if strings.Contains(door, " read_") || strings.Contains(door, " check_") {
+				a.shows(door, text)
 			}
-			check(dialect+" "+tool.Name, text)
+			a.check(door, text)
+			for _, bad := range fencetest.Attacks(20) {
+				a.check(door, a.says(who, tool.Name, map[string]any{"to": bad, "subject": bad, "body": bad,
+					"type": bad, "msg_id": bad, "messageIds": []string{bad}, "comments": bad}))
+			}
 		}
-		a.kill()
+		if dialect == "agenties" {
+			a.prompts(dialect+" ", who, "history", "export")
+		}
+		who.kill()
 	}
 }
 
-// attackedHooks begins a session and a turn in every client.
-func (o *office) attackedHooks(check func(door, text string)) {
-	for _, c := range hooktest.Clients() {
-		h := o.hooks(c, "s-"+c.Name, "PENNYPOST_AGENT=ann")
-		h.Start("startup")
-		h.Prompt("go on")
-		h.End()
-		check("hooks of "+c.Name, strings.Join(h.Context, "\n\n"))
-	}
-}
-
-// prompts reads the prompts and resources of an agent.
-func prompts(t *testing.T, a *agent, check func(door, text string)) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+// prompts reads prompts and all resources of an agent.
+func (a *assault) prompts(kind string, who *agent, names ...string) {
+	ctx, cancel := context.WithTimeout(a.t.Context(), patience)
 	defer cancel()
-	for _, name := range []string{"inbox", "history", "bye", "checkpoint"} {
-		res, err := a.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name})
+	for _, name := range names {
+		res, err := who.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name})
 		if err != nil {
-			t.Error(err)
+			a.check("the prompt "+kind+name, err.Error()) // a thousand letters are too many for it
 			continue
 		}
 		for _, m := range res.Messages {
-			check("the prompt "+name, m.Content.(*mcp.TextContent).Text)
+			text := m.Content.(*mcp.TextContent).Text
+			a.shows("the prompt "+kind+name, text)
+			if name != "export" && strings.Contains(text, orders) &&
+				!strings.Contains(text, "What stands between mail-") {
+				a.t.Errorf("the prompt %s has no fence: %.200s", kind+name, text)
+			}
 		}
 	}
-	list, err := a.session.ListResources(ctx, nil)
+	if kind != "" {
+		return
+	}
+	list, err := who.session.ListResources(ctx, nil)
 	if err != nil {
-		t.Fatal(err)
+		a.t.Fatal(err)
 	}
 	for _, r := range list.Resources {
-		res, err := a.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: r.URI})
+		res, err := who.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: r.URI})
 		if err != nil {
-			t.Error(err)
+			a.t.Error(err)
 			continue
 		}
 		for _, c := range res.Contents {
-			check("the resource "+r.URI, c.Text)
+			a.shows("the resource "+r.URI, c.Text)
 		}
+	}
+}
+
+// read has ann wait for a letter, and then read and mark all that she has.
+func (a *assault) read() {
+	a.t.Helper()
+	a.check("wait_for_messages", a.says(a.victim, "wait_for_messages", map[string]any{"timeout_seconds": 1}))
+	for {
+		text := a.says(a.victim, "read_messages", map[string]any{})
+		a.shows("read_messages", text)
+		letters, _, err := fencetest.Parse(text)
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		if len(letters) == 0 {
+			return
+		}
+		ids := make([]string, len(letters))
+		for i, l := range letters {
+			ids[i] = string(l.ID)
+		}
+		a.check("mark_messages", a.says(a.victim, "mark_messages", map[string]any{"ids": ids, "mark": "read"}))
 	}
 }

@@ -2,7 +2,6 @@ package systemtest
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,16 +93,46 @@ func (s *theatre) sent(body string) string {
 }
 
 // inSession is a script that runs another inside of the session of an agent: a client that no shell is, whose hook has
-// told of it.
+// told of it. The session of one whose name begins with e is in another room.
 func inSession(agent, script string) string {
+	room := "$PENNYPOST_ROOM"
+	if agent[0] == 'e' {
+		room = "elsewhere"
+	}
 	hook := fmt.Sprintf(
 		`printf '{"session_id":"s-%s","cwd":"%%s","hook_event_name":"SessionStart","source":"startup"}' "$PWD" | `+
-			`"$PP" hook claude SessionStart --as %s >/dev/null`,
+			`"$PP" hook claude SessionStart --as %s --room %s >/dev/null`,
 		agent,
 		agent,
+		room,
 	)
 	return "timeout 25 sh -c '" + strings.ReplaceAll(hook+"\n"+script, "'", `'\''`) + "'"
 }
+
+// inThreads is a script that runs another in the thread of an agent, in a program that runs two agents.
+func inThreads(agent, other, script string) string {
+	hooks := ""
+	for _, a := range []string{other, agent} {
+		hooks += fmt.Sprintf(`printf '{"session_id":"s-%s","cwd":"%%s","hook_event_name":"SessionStart","source":"startup",`+
+			`"transcript_path":"/x/.codex/sessions/r-%s.jsonl"}' "$PWD" | "$PP" hook codex SessionStart --as %s >/dev/null`+"\n", a, a, a)
+	}
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	thread := "exec env CODEX_THREAD_ID=s-" + agent + " sh -c " + quote(script)
+	return "printf '%s\\0' " + quote(hooks) + " " + quote(thread) +
+		" | xargs -0 -n1 sh -c" // which starts one shell for the hooks, and one in the thread
+}
+
+// under is a script that runs a program, with arguments, where no terminal is, under the name of another and as its
+// session's first process: cron, sshd and the like start programs so.
+func under(name, program, args string) string {
+	return `mkdir -p "$ROOT/as" && cp "$(command -v ` + program + `)" "$ROOT/as/` + name + `" && setsid -w "$ROOT/as/` + name + `" ` + args
+}
+
+// service is a script that sends where no terminal is, below a program of a name.
+func service(name, as string) string { return under(name, "timeout", "9 sh -c '"+send+as+"'") }
+
+// detachedTmux is how a script begins a command in a tmux that nobody is attached to.
+const detachedTmux = `tmux -L pp$$ -f /dev/null new-session -d -s x `
 
 const send = `"$PP" send --to user --body "$BODY"`
 const cleanSend = `$CLEAN "$PP" send --to user --body "$BODY"`
@@ -118,10 +147,16 @@ func TestP5_Gate(t *testing.T) {
 // tryGate tries the lines; joined says that those about credentials, which are made where the post office is, are left
 // out.
 func tryGate(t *testing.T, s *theatre, joined bool) {
-	var nightly, bob string
+	var nightly, bob, tcp string
 	var operator []byte
 	if !joined {
+		s.tokenSocket(t)
 		nightly, operator, bob = s.credentials()
+		for _, at := range ask[struct{ Listen []string }](t, s.office, "status").Listen {
+			if strings.HasPrefix(at, "http:") {
+				tcp = at
+			}
+		}
 	}
 	for i, line := range []struct {
 		name   string
@@ -143,13 +178,23 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 			script -qec 'screen -S x sh -c "sleep 0.3; $PP send --to user --body \"$BODY\"; sleep 0.5"' /dev/null`, "user", "screen"},
 
 		{"no terminal", "sh", send, "", ""},
+		{"a login, as by ssh HOST", "sh", under("sshd", "script", `-qec '`+send+`' /dev/null`), "user", "script"},
+		{"ssh HOST COMMAND", "sh", service("sshd", ""), "", ""},
+		{"cron", personSh, service("cron", ""), "", ""},
+		{"cron, as an agent of its own", personSh, service("cron", " --as nightly"), "agent:nightly", ""},
+		{"at", personSh, service("atd", ""), "", ""},
+		{"systemd, systemd-run or a service", personSh, service("systemd", ""), "", ""},
+		{"CI", "sh", "CI=true " + service("Runner.Worker", ""), "", ""},
+		{"docker run -it or docker exec -it", "sh", under("containerd-shim", "script", `-qec '`+send+`' /dev/null`),
+			"", "script"},
+		{"su to another user", personSh, `su -s /bin/sh nobody -c '` + send + `'`, "", "su"},
 		{"setsid", personSh, "setsid -w " + send, "", "setsid"},
 		{"setsid, whose parent ends", personSh, "setsid -f " + send + "; sleep 0.5", "", "setsid"},
 		{"a child that has lost its parent", personSh, `sh -c '(sleep 0.3; ` + send + `) &'; sleep 1`, "", ""},
 		{"script that has lost its parent", personSh, `setsid -f script -qec '` + send + `' /dev/null; sleep 1`, "", "script"},
-		{"tmux that nobody is attached to", personSh, `tmux -L pp$$ -f /dev/null new-session -d -s x "` +
+		{"tmux that nobody is attached to", personSh, detachedTmux + `"` +
 			`$PP send --to user --body \"$BODY\"; sleep 1"; sleep 1`, "", "tmux"},
-		{"tmux to which a program of no person is attached", personSh, `tmux -L pp$$ -f /dev/null new-session -d -s x "` +
+		{"tmux to which a program of no person is attached", personSh, detachedTmux + `"` +
 			`sleep 1; $PP send --to user --body \"$BODY\"; sleep 1"; setsid -f script -qec "tmux -L pp$$ attach -t x" /dev/null; sleep 2.5`,
 			"", "tmux"},
 		{"screen that nobody is attached to", personSh, `SCREENDIR="$ROOT/scr2"; mkdir -m 700 "$SCREENDIR"; export SCREENDIR;
@@ -164,12 +209,45 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 		{"a session and script", personSh, inSession("c5", `script -qec '`+cleanSend+`' /dev/null`), "", "script"},
 		{"a session and tmux", personSh, inSession("c6", `$CLEAN TERM=xterm PP="$PP" BODY="$BODY" tmux -L pp$$ -f /dev/null `+
 			`new-session -d -s x "$PP send --to user --body $BODY; sleep 1"; sleep 1`), "", "tmux"},
+		{"a session that attaches to a tmux of its own", personSh, inSession("c10", detachedTmux+
+			`"sleep 1; $PP send --to user --body $BODY; sleep 1"; script -qec "tmux -L pp$$ attach -t x" /dev/null`), "", "tmux"},
+		{"a session that attaches to a tmux of its own, as the orchestrator", personSh, inSession("c12", detachedTmux+
+			`"sleep 1; $PP send --to user --body $BODY --as lead; sleep 1"; script -qec "tmux -L pp$$ attach -t x" /dev/null`), "", "tmux"},
+		{"a session that attaches to a screen of its own", personSh, inSession("c11", `SCREENDIR="$ROOT/scr3"; mkdir -m 700 "$SCREENDIR"; export SCREENDIR;
+			screen -dmS x sh -c "sleep 1; $PP send --to user --body \"$BODY\"; sleep 0.5"; script -qec "screen -r x" /dev/null`), "", "screen"},
 		{"a session, speaking for itself", personSh, inSession("c7", send+" --as c7"), "agent:c7", ""},
+		{"a session, speaking for its child", personSh, inSession("c13", `"$PP" agents register kid --parent c13 --as c13 >/dev/null; `+
+			cleanSend+" --as kid"), "agent:kid", ""},
+		{"a session, as somebody new, who is its child", personSh, inSession("c14", cleanSend+" --as newborn"),
+			"agent:newborn", ""},
+		{"a client inside of a session is a session of its own", personSh, inSession("c15",
+			inSession("c16", cleanSend+" --as c16")), "agent:c16", ""},
+		{"a client inside of a session, speaking for the outer", personSh, inSession("c17",
+			inSession("c18", cleanSend+" --as c17")), "", ""},
 		{"a session, speaking for another", personSh, inSession("c8", cleanSend+" --as ann"), "", ""},
 		{"a session, speaking for the orchestrator", personSh, inSession("c9", cleanSend+" --as lead"), "", ""},
+		{"a thread, speaking for itself", personSh, inThreads("f1", "f2", send+" --as f1"), "agent:f1", ""},
+		{"a thread, speaking for another", personSh, inThreads("f3", "f4", send+" --as f4"), "", ""},
+		{"a thread that says that it is another", personSh, inThreads("f5", "f6",
+			"CODEX_THREAD_ID=s-f6 "+send+" --as f6"), "", ""},
+		{"a thread that says that it is one of no agent", personSh, inThreads("f7", "f8",
+			"CODEX_THREAD_ID=none "+send+" --as f8"), "", ""},
+		{"a thread that hides which it is", personSh, inThreads("f9", "f10", cleanSend+" --as f10"), "", ""},
+
+		{"a session of another room, as the user", personSh, inSession("e1", send), "", ""},
+		{"a session of another room, as the orchestrator here", personSh, inSession("e2", send+" --as lead"), "", ""},
+		{"a session of another room, as an agent here", personSh, inSession("e3", send+" --as ann"), "", ""},
+		{"a session of another room, as itself", personSh, inSession("e4", send+" --as e4"), "agent:e4", ""},
 		{"a client that sets a variable, unset below it", personSh, `CLAUDECODE=1 timeout 9 sh -c '` + cleanSend + `'`, "", ""},
 		{"a client that sets no variable", personSh, `cp "$(command -v timeout)" "$ROOT/goose" && "$ROOT/goose" 9 sh -c '` +
 			cleanSend + `'`, "", ""},
+
+		{"a client that sets no variable, before its session, under a free name", personSh, `cp "$(command -v timeout)" "$ROOT/crush" &&
+			"$ROOT/crush" 9 sh -c '` + cleanSend + ` --as fresh'`, "agent:fresh", ""},
+		{"a client before its session, as the orchestrator", personSh, `CLAUDECODE=1 timeout 9 sh -c '` + cleanSend + ` --as lead'`, "", ""},
+		{"a client before its session, as one that runs elsewhere", personSh,
+			inSession("c19", cleanSend+" --as c19 & sleep 2") +
+				` & sleep 1; CLAUDECODE=1 timeout 9 sh -c 'BODY=forged-$BODY; ` + cleanSend + ` --as c19'`, "agent:c19", ""},
 
 		{"a script with a credential", "sh", "PENNYPOST_TOKEN=" + nightly + " " + send, "user", ""},
 		{"a script with another's credential", "sh", "PENNYPOST_TOKEN=" + nightly + "x " + send, "", ""},
@@ -181,6 +259,13 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 		{"the operator's token in a session", personSh, inSession("d4", `$CLEAN PENNYPOST_TOKEN=`+
 			strings.TrimSpace(string(operator))+` "$PP" send --to user --body "$BODY" --remote unix:"$ROOT/tokens.sock"`), "", ""},
 
+		{"the operator's token in a session, over TCP", personSh, inSession("d5", `$CLEAN PENNYPOST_TOKEN=`+
+			strings.TrimSpace(string(operator))+` "$PP" send --to user --body "$BODY" --remote `+tcp), "", ""},
+		{"a script's credential in a session, over TCP", personSh, inSession("d6", `$CLEAN PENNYPOST_TOKEN=`+nightly+
+			` "$PP" send --to user --body "$BODY" --remote `+tcp), "", ""},
+		{"a script's credential in no session, over TCP", "sh", `$CLEAN PENNYPOST_TOKEN=` + nightly +
+			` "$PP" send --to user --body "$BODY" --remote ` + tcp, "user", ""},
+
 		{"no terminal, as an agent of its own", "sh", send + " --as cron", "agent:cron", ""},
 		{"no terminal, as the orchestrator", "sh", send + " --as lead", "", ""},
 		{"a terminal, as the orchestrator", personSh, send + " --as lead", "agent:lead", ""},
@@ -188,9 +273,6 @@ func tryGate(t *testing.T, s *theatre, joined bool) {
 		t.Run(line.name, func(t *testing.T) {
 			if joined && strings.Contains(line.script, "PENNYPOST_TOKEN") {
 				t.Skip("credentials are made where the post office is")
-			}
-			if strings.Contains(line.script, "tokens.sock") {
-				s.tokenSocket(t)
 			}
 			if line.needs != "" {
 				if _, err := exec.LookPath(line.needs); err != nil {
@@ -223,17 +305,15 @@ func (s *theatre) credentials() (nightly string, operator []byte, bob string) {
 	return nightly, operator, s.must("agents", "token", "bob")
 }
 
-// tokenSocket has the post office listen at ROOT/tokens.sock, if it does not yet.
+// tokenSocket has the post office listen at ROOT/tokens.sock, and at a port of loopback.
 func (s *theatre) tokenSocket(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(s.home, "config.toml")
-	if _, err := os.Stat(file); err == nil {
-		return
-	}
 	text := fmt.Sprintf("token_socket = %q\n", filepath.Join(s.root, "tokens.sock"))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	s.env = append(s.env, "PENNYPOST_LISTEN=127.0.0.1:0")
 	s.must("stop")
 	s.must("agents")
 }
@@ -285,6 +365,18 @@ func TestP5_OtherUser(t *testing.T) {
 			t.Errorf("%s: %d %s", what, r.code, r.stdout)
 		}
 	}
+	// Nor would the socket let it in if the data directory were open to it: the kernel says who has called.
+	for path, mode := range map[string]os.FileMode{s.home: 0o711, filepath.Join(s.home, "pennypost.sock"): 0o666} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"user", "stranger"} {
+		if r := as([]string{"PENNYPOST_HOME=" + s.home}, "send", "--as", name, "--to", "user", "--body",
+			"forged"); r.code == 0 {
+			t.Errorf("at the user's socket, which is open, as %s: %s", name, r.stdout)
+		}
+	}
 	if s.sent("forged") != "" {
 		t.Error("it was sent")
 	}
@@ -298,9 +390,13 @@ func TestP5_OtherUser(t *testing.T) {
 // TestP5_OutsideOfSight: whom the post office cannot see, because it is in a container itself, it does not take for
 // the person.
 func TestP5_OutsideOfSight(t *testing.T) {
-	s := newTheatre(t)
+	t.Run("here", func(t *testing.T) { outOfSight(t, newTheatre(t), "serve") })
+	t.Run("on a machine that has joined", func(t *testing.T) { outOfSight(t, joinedTheatre(t), "relay") })
+}
+
+func outOfSight(t *testing.T, s *theatre, office string) {
 	s.must("stop")
-	cmd := exec.Command("unshare", "-pf", "--kill-child", "--mount-proc", binary, "serve")
+	cmd := exec.Command("unshare", "-pf", "--kill-child", "--mount-proc", binary, office)
 	cmd.Dir, cmd.Env = s.dir, s.environ()
 	if err := cmd.Start(); err != nil {
 		t.Skip("there is no unshare: ", err)
@@ -321,6 +417,11 @@ func TestP5_OutsideOfSight(t *testing.T) {
 	if r = s.run("send", "--to", "user", "--body", "x"); r.code != 5 ||
 		!strings.Contains(r.stderr, "another container") {
 		t.Errorf("send: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	for name, want := range map[string]int{"guest": 0, "lead": 5} {
+		if r = s.run("send", "--to", "ann", "--body", "x", "--as", name); r.code != want {
+			t.Errorf("send as %s: %d %s%s; want %d", name, r.code, r.stdout, r.stderr, want)
+		}
 	}
 }
 
@@ -358,77 +459,5 @@ echo $((` + strings.TrimSpace(persons) + ` - 1)) >/proc/sys/kernel/ns_last_pid |
 	}
 	if r.code != 5 {
 		t.Errorf("a process with the number of the person's shell sends: %d %s%s", r.code, r.stdout, r.stderr)
-	}
-}
-
-// TestP5_Scripts: what a credential for scripts may do, and what it may not.
-func TestP5_Scripts(t *testing.T) {
-	s := newTheatre(t)
-	token := "PENNYPOST_TOKEN=" + strings.Fields(s.must("credentials", "add", "nightly", "--for", "1h"))[0]
-	question := s.must("send", "--to", "user", "--type", "question", "--body", "May I?", "--as", "ann", "--json")
-	var q struct{ ID string }
-	if err := json.Unmarshal([]byte(question), &q); err != nil {
-		t.Fatal(err, question)
-	}
-	with := func(args ...string) result {
-		cmd := exec.Command(binary, args...)
-		cmd.Dir, cmd.Env = s.dir, append(s.environ(), token)
-		return finishWith(cmd, &bytes.Buffer{})
-	}
-	for _, args := range [][]string{
-		{"send", "--to", "ann", "--body", "x"}, {"inbox"}, {"history"}, {"agents"}, {"mark", q.ID, "--read"},
-		{"waiting"},
-	} {
-		if r := with(args...); r.code != 0 {
-			t.Errorf("%q: %d %s", args, r.code, r.stderr)
-		}
-	}
-	for _, args := range [][]string{
-		{"answer", q.ID, "yes"}, {"decline", q.ID}, {"agents", "token", "ann"}, {"open", "--print"}, {"invite"},
-		{"agents", "update", "ann", "--role", "orchestrator"}, {"erase", q.ID, "--yes"}, {"agents", "retire", "ann"},
-		{"credentials", "add", "more"}, {"credentials"}, {"agents", "freeze", "ann"}, {"withdraw", q.ID}, {"stop"},
-		{"backup", filepath.Join(s.root, "all.gz")},
-	} {
-		if r := with(args...); r.code == 0 {
-			t.Errorf("%q is done: %s", args, r.stdout)
-		}
-	}
-	if out := s.must("waiting", "--json"); !strings.Contains(out, q.ID) {
-		t.Errorf("the question is settled: %s", out)
-	}
-	s.must("credentials", "revoke", "nightly")
-	if r := with("inbox"); r.code != 5 || !strings.Contains(r.stderr, "pennypost credentials add") {
-		t.Errorf("after its end: %d %s", r.code, r.stderr)
-	}
-}
-
-// TestConfirm: with [user] confirm acts of weight ask for the passphrase, once a terminal; other acts do not.
-func TestConfirm(t *testing.T) {
-	s := newTheatre(t)
-	file := filepath.Join(s.home, "config.toml")
-	if err := os.WriteFile(file, []byte("[user]\nconfirm = true\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s.must("stop")
-	typed := func(keys, command string) result {
-		return s.shell(personSh, `printf '`+keys+`' | script -qec '`+command+`' /dev/null`, "x")
-	}
-	s.must("send", "--to", "ann", "--body", "no weight")
-	if r := typed("", `"$PP" agents token ann`); r.code == 0 ||
-		!strings.Contains(r.stdout, "credentials passphrase") {
-		t.Errorf("without a passphrase: %d %s", r.code, r.stdout)
-	}
-	if r := typed(`\nlong enough\nlong enough\n`, `"$PP" credentials passphrase`); r.code != 0 {
-		t.Fatalf("set: %d %s", r.code, r.stdout)
-	}
-	if r := typed(`wrong one\n`, `"$PP" agents token ann`); r.code == 0 || strings.Contains(r.stdout, "pp.") {
-		t.Errorf("with a wrong one: %d %s", r.code, r.stdout)
-	}
-	r := typed(`long enough\n`, `"$PP" agents token ann && "$PP" agents token lead`) // which asks no more
-	if r.code != 0 || strings.Count(r.stdout, "pp.") != 2 || strings.Count(r.stdout, "Passphrase") != 1 {
-		t.Errorf("with the right one: %d %s", r.code, r.stdout)
-	}
-	if r := s.run("agents", "token", "ann"); r.code == 0 {
-		t.Errorf("in another terminal, where nothing is typed: %s", r.stdout)
 	}
 }

@@ -27,9 +27,11 @@ const (
 	ToolUseHeader = "Pennypost-Tool-Use"
 	// ProgramsHeader is of a relay's call, and names, with commas between, the process that has called the relay and
 	// those above it, the nearest first, as package process does; InsideHeader, with any value, says that one of them
-	// was started by an agent's client. They are believed with a machine's token only.
+	// was started by an agent's client, or that nobody can tell. They are believed with a machine's token only.
 	ProgramsHeader = "Pennypost-Programs"
-	InsideHeader   = "Pennypost-Inside"
+	// ThreadsHeader has, for each of them, the session in whose shell it started the next, "" where it does not say.
+	ThreadsHeader = "Pennypost-Threads"
+	InsideHeader  = "Pennypost-Inside"
 	// KeyHeader carries Draft.Key for clients that would rather not have it in the body.
 	KeyHeader = "Idempotency-Key"
 	// VersionHeader is of an answer: the version of the post office.

@@ -54,6 +54,10 @@ func TestProgram(t *testing.T) {
 		!Is(got[0], got[0]) || Is(child, got[0]) {
 		t.Errorf("above us: %q", got)
 	}
+	us, it := Tree(os.Getpid())[0], Tree(cmd.Process.Pid)[0]
+	if !us.Above(it.PID) || !us.Above(us.PID) || it.Above(us.PID) {
+		t.Errorf("%s above %s: %v, the other way round: %v", us.Key, it.Key, us.Above(it.PID), it.Above(us.PID))
+	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	if got := Above(cmd.Process.Pid); got != nil {

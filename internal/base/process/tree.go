@@ -35,6 +35,11 @@ func (p *Process) Args() []string { return p.at.args() }
 // UID returns the real user id of the process, -1 if it is not told.
 func (p *Process) UID() int { return p.at.owner() }
 
+// Above reports whether the process is that of a number, or above it.
+func (p *Process) Above(pid int) bool {
+	return slices.ContainsFunc(Tree(pid), func(o Process) bool { return o.Key == p.Key })
+}
+
 // Tree returns a process and those above it, the nearest first, up to the first of the system or of its container.
 // Nil: the process has ended, or this system does not tell.
 func Tree(pid int) []Process {

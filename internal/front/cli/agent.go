@@ -187,17 +187,5 @@ func (a *App) shell() (session, use string) {
 }
 
 // session returns the session in whose shell this process runs, as its client calls it, and that client; "" if none
-// says so. These clients put the id into the environment of every command (Codex 0.169.0, Copilot CLI 1.0.102): it
-// says which of several sessions of a project this is.
-func (a *App) session() (id, client string) {
-	for _, v := range []struct{ name, client string }{
-		{"CODEX_SESSION_ID", "codex"}, // of a subagent's command too, which is no agent
-		{"CODEX_THREAD_ID", "codex"},
-		{"COPILOT_AGENT_SESSION_ID", "copilot"},
-	} {
-		if id := a.Env.Getenv(v.name); id != "" {
-			return id, v.client
-		}
-	}
-	return "", ""
-}
+// says so. It says which of several sessions of a project this is.
+func (a *App) session() (id, client string) { return config.ShellSession(a.Env.Getenv) }

@@ -58,6 +58,7 @@ type App struct {
 	Remote   string // URL of another post office; "": that of this machine
 	Insecure bool   // its token may be sent though others can read it on the way
 	Beside   bool   // it is a part of its client, and no command of an agent's shell
+	Whole    bool   // it has the whole screen, so the person is asked for nothing beside it
 
 	args   []string
 	linked []Verb         // of the post office's program

@@ -71,6 +71,10 @@ func newCredentials(a *App) *cobra.Command {
 
 // confirm asks the person for the passphrase, at the terminal that the command runs in.
 func (a *App) confirm(ctx context.Context, office *client.Office) error {
+	if a.Whole {
+		return mail.Errorf(mail.Unconfirmed, "this asks for your passphrase: nothing was done. Do it by a command, "+
+			"such as pennypost answer, or on the pages")
+	}
 	typed, err := askSecret("Passphrase of your post office: ")
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
@@ -67,8 +68,9 @@ func (m *ModelWriter) pass(text string) error {
 	if text == "" {
 		return nil
 	}
-	if !m.begun && (text[0] == '{' || strings.HasPrefix(text, "[\n") || strings.HasPrefix(text, "[{")) {
-		m.json = true
+	if !m.begun && (text[0] == '{' || text[0] == '[') { // or somebody's text does
+		_, err := jsonx.ReadValue(strings.NewReader(text))
+		m.json = err == nil
 	}
 	m.begun = true
 	switch {

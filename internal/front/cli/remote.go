@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"net/url"
@@ -52,8 +53,12 @@ func (a *App) remote() (*client.Office, error) {
 var onlyHere = []string{"serve", "join", "leave", "hook", "install", "uninstall", "doctor", "service", "config",
 	"restore", "demo"}
 
-// checkHere refuses --remote where it would say nothing.
+// checkHere refuses --remote where it would say nothing. Who is named as an agent reads what any command prints, also
+// one that asks the post office for nothing in the agent's name.
 func (a *App) checkHere(cmd *cobra.Command, _ []string) error {
+	if who := cmp.Or(a.As, a.Env.Getenv("PENNYPOST_AGENT")); who != "" && who != string(mail.User) {
+		a.ForModel()
+	}
 	for cmd.HasParent() && cmd.Parent().HasParent() {
 		cmd = cmd.Parent()
 	}

@@ -81,6 +81,17 @@ func TestModelWriterFences(t *testing.T) {
 		rest != "<"+tag+">\nsubject: your user orders\ntwo\n</"+tag+">\n" {
 		t.Errorf("a list: %s", got)
 	}
+	for _, begins := range []string{"{ your user orders", "[{ your user orders", "{\"a\": orders"} {
+		got := run(func(a *App) { a.Out.Line("%s", begins) }, ModelWriter{})
+		if !strings.HasPrefix(got, "What stands") {
+			t.Errorf("a list that begins with %s: %s", begins, got)
+		}
+	}
+	for _, text := range []string{"{\"a\": 1}", "{\n  \"a\": 1\n}", "[\n  {\"a\": 1}\n]", "{\"a\":1}\n{\"a\":2}"} {
+		if got := run(func(a *App) { _, _ = a.Stdout.Write([]byte(text + "\n")) }, ModelWriter{}); got != text+"\n" {
+			t.Errorf("JSON without being asked: %s", got)
+		}
+	}
 	if got := run(line, ModelWriter{ours: true}); got != "subject: your user orders\ntwo\n" {
 		t.Errorf("our own words: %s", got)
 	}

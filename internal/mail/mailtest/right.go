@@ -123,6 +123,16 @@ func whoMayAnswer(s *suite) {
 	s.mayAnswer("all", true, "bea", "mallory")
 	s.mayAnswer("user", false, "bea")
 
+	// of a role, those who have it when they answer, and whoever was given the question while they had it
+	held := s.ask("dave", "role:builder", "while bea and bob have the role")
+	given := s.heldBy(held, "bea", "bob")
+	s.mark(given, mail.MarkRead, held)
+	s.register("cleo", "builder")
+	s.wantRight(s.ask("dave", "role:builder", "before cleo has it"), true, "cleo")
+	s.dropRoles("bea", "bob")
+	s.wantRight(held, true, given)
+	s.mayAnswer("role:builder", false, "bea", "bob")
+
 	renamed := s.ask("dave", "bea", "before she is renamed")
 	if _, err := s.as("bea").Rename(s.ctx, "bea", "beatrix"); err != nil {
 		s.Fatal(err)
@@ -130,6 +140,31 @@ func whoMayAnswer(s *suite) {
 	s.register("bea2")
 	s.wantRight(renamed, false, "bea2")
 	s.wantRight(renamed, true, "beatrix")
+}
+
+// heldBy returns who of some agents was given the mail of a role.
+func (s *suite) heldBy(q mail.ID, names ...mail.Name) mail.Name {
+	s.Helper()
+	for _, n := range names {
+		for _, it := range s.inbox(n, mail.InboxQuery{}).Messages {
+			if it.ID == q {
+				return n
+			}
+		}
+	}
+	s.Fatalf("none of %q has %s", names, q)
+	return ""
+}
+
+// dropRoles takes all their roles from agents.
+func (s *suite) dropRoles(names ...mail.Name) {
+	s.Helper()
+	for _, n := range names {
+		_, err := s.as(mail.User).Register(s.ctx, mail.Presence{Name: n, Roles: []string{}, Update: true})
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
 }
 
 // passingOn lets those answer to whom an asked one has passed a question on.

@@ -45,6 +45,7 @@ func (a *app) desk(ctx context.Context) error {
 		default: // so often lately that the last one does not matter
 		}
 	}
+	a.Whole = true
 	office, err := a.Post()
 	if err != nil {
 		return err

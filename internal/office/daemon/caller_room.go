@@ -49,8 +49,8 @@ func (o *office) own(ctx context.Context, name mail.RoomName, caller mail.Name) 
 // as returns the room for one call, if the caller may speak there as who it says to be.
 func (v *callerRoom) as(ctx context.Context, e *entry) (mail.Service, error) {
 	id := v.id
-	if id.Opens() && !e.room.Binds(id.Programs()) && v.office.bindsElsewhere(v.name, id.Outer()) {
-		id = id.Elsewhere()
+	if programs := id.Outer(); len(programs) > 0 && !e.room.Binds(id.Programs()) {
+		id = id.Elsewhere(v.office.boundElsewhere(v.name, programs))
 	}
 	svc, caller, err := id.Enter(e.room)
 	if err != nil || v.id.ToolUse() == "" {
@@ -256,8 +256,8 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	if err := access.Check(); err != nil {
 		return mail.Agent{}, err
 	}
-	if v.id.Name() == mail.User && slices.Contains(p.Roles, string(mail.Orchestrator)) {
-		if err := v.office.confirm.Check(ctx); err != nil {
+	if slices.Contains(p.Roles, string(mail.Orchestrator)) || p.Name == mail.Orchestrator {
+		if err := v.confirmed(ctx); err != nil {
 			return mail.Agent{}, err
 		}
 	}
@@ -278,8 +278,35 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	return a, err
 }
 
+// confirmed refuses the user who has to confirm an act of weight first. Those that are such acts whatever they are
+// about, the API knows.
+func (v *callerRoom) confirmed(ctx context.Context) error {
+	if v.id.Name() != mail.User {
+		return nil
+	}
+	return v.office.confirm.Check(ctx)
+}
+
+// Send implements mail.Sender. To give somebody a role by answering the card that asks for it is an act of weight.
+func (v *callerRoom) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
+	answer := mail.Message{Metadata: d.Metadata}
+	if d.ReplyTo != "" && !answer.Declines() {
+		if err := v.confirmed(ctx); err != nil {
+			if asked, e := v.Message(ctx, d.ReplyTo); e == nil && mailroom.IsCard(&asked.Message) {
+				return mail.Sent{}, err
+			}
+		}
+	}
+	return v.Stub.Send(ctx, d)
+}
+
 // Rename implements mail.Registrar.
 func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
+	if to == mail.Orchestrator {
+		if err := v.confirmed(ctx); err != nil {
+			return mail.Agent{}, err
+		}
+	}
 	a, err := v.Stub.Rename(ctx, from, to)
 	if err == nil {
 		v.office.listeners.Move(v.name, from)

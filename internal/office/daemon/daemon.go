@@ -115,9 +115,11 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	scripts, err := gate.OpenScripts(home.Scripts())
-	if err != nil {
-		return err
+	var scripts *gate.Scripts
+	if opts.Remote == nil {
+		if scripts, err = gate.OpenScripts(home.Scripts()); err != nil {
+			return err
+		}
 	}
 	confirm, err := gate.OpenConfirmations(home.Passphrase(), opts.Config.User.Confirm)
 	if err != nil {

@@ -241,6 +241,7 @@ func (f *far) room(ctx context.Context, v *callerRoom) (mail.Service, error) {
 	from.Session, from.Guessed = v.id.Session()
 	if v.id.Peer() != nil {
 		from.Programs, from.Inside = v.id.Programs(), v.id.Doubtful()
+		from.Threads = v.id.Threads()
 	}
 	if v.id.ToolUse() != "" {
 		user := f.office.RoomFrom(v.name, mail.User, client.Whence{})

@@ -79,7 +79,7 @@ func (o *office) sessionIn(programs []string) mail.Name {
 	if len(programs) == 0 {
 		return ""
 	}
-	if name := o.sessions.In(programs); name != "" {
+	if name := o.sessions.In(programs, ""); name != "" {
 		return name
 	}
 	var open []*entry

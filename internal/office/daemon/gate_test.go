@@ -16,7 +16,7 @@ import (
 // below is the context of a call that says to be from an agent, by a process below these programs.
 func below(t testing.TB, name mail.Name, programs ...string) context.Context {
 	t.Helper()
-	return asked(t, name, gate.FarPeer(append([]string{"99.1@b"}, programs...), false))
+	return asked(t, name, gate.FarPeer(append([]string{"99.1@b"}, programs...), nil, false))
 }
 
 // asked is the context of a call that says to be from somebody, by a process.

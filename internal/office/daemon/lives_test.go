@@ -1,448 +1,437 @@
 package daemon
 
 import (
-	"bufio"
-	"context"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
-	"io"
-	"net"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
 )
 
-// holder is somebody with a credential, or a process that the Unix socket knows.
-type holder struct {
-	http http.Client
-	base string
-	dial func(context.Context) (net.Conn, error) // of the same post office
-	sign func(http.Header)
-}
-
-func (h *holder) request(ctx context.Context, method, path, body string, header map[string]string) *http.Request {
-	req, err := http.NewRequestWithContext(ctx, method, h.base+path, strings.NewReader(body))
-	if err != nil {
-		panic(err)
-	}
-	if body != "" {
-		req.Header.Set("Content-Type", wire.JSON)
-		req.Header.Set("Accept", "application/json, text/event-stream")
-	}
-	for k, v := range header {
-		req.Header.Set(k, v)
-	}
-	h.sign(req.Header)
-	return req
-}
-
-// held is a stream or a wait, and what has come of it so far.
-type held struct {
-	route string
-	ended chan struct{}
-
-	mu     sync.Mutex
-	status int
-	text   strings.Builder
-}
-
-func (s *held) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *held) came() (int, string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status, s.text.String()
-}
-
-// hold makes a request and takes in what comes until it ends.
-func (h *holder) hold(t *testing.T, method, path, body string, header map[string]string) *held {
-	s := &held{route: path, ended: make(chan struct{})}
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(func() { cancel(); <-s.ended })
-	req := h.request(ctx, method, path, body, header)
-	go func() {
-		defer close(s.ended)
-		resp, err := h.http.Do(req)
-		if err != nil {
-			fmt.Fprint(s, err)
-			return
-		}
-		defer resp.Body.Close()
-		s.mu.Lock()
-		s.status = resp.StatusCode
-		s.mu.Unlock()
-		_, _ = io.Copy(s, resp.Body)
-	}()
-	return s
-}
-
-// once makes a request that is answered at once.
-func (h *holder) once(t *testing.T, method, path, body string, header map[string]string) (int, string, http.Header) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	resp, err := h.http.Do(h.request(ctx, method, path, body, header))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, _ := io.ReadAll(resp.Body) // a stream that does not end is no error here
-	return resp.StatusCode, string(text), resp.Header
-}
-
-// upgrade has a connection speak another protocol, in which it says something.
-func (h *holder) upgrade(t *testing.T, path, protocol, say string) *held {
-	t.Helper()
-	s := &held{route: path, ended: make(chan struct{})}
-	conn, err := h.dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	req := h.request(t.Context(), http.MethodGet, path, "", map[string]string{"Connection": "Upgrade",
-		"Upgrade": protocol})
-	if err := req.Write(conn); err != nil {
-		t.Fatal(err)
-	}
-	in := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(in, req)
-	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("%s: %v, %v", path, resp, err)
-	}
-	if _, err := io.WriteString(conn, say); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close(); <-s.ended })
-	s.status = resp.StatusCode
-	go func() {
-		defer close(s.ended)
-		_, _ = io.Copy(s, in)
-	}()
-	return s
-}
-
-// mcpSession opens a session of MCP and returns the headers of its requests.
-func (h *holder) mcpSession(t *testing.T, path string) map[string]string {
-	t.Helper()
-	const version = "2025-11-25"
-	status, text, header := h.once(
-		t,
-		http.MethodPost,
-		path,
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{`+
-			`"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`,
-		nil,
-	)
-	in := map[string]string{"Mcp-Session-Id": header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": version}
-	if in["Mcp-Session-Id"] == "" {
-		t.Fatalf("%s: initialize: %d %s", path, status, text)
-	}
-	h.once(t, http.MethodPost, path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, in)
-	return in
+// stream is a route by which mail passes for as long as it likes, or somebody waits for some. The room is a, which has
+// the agent ann.
+type stream struct {
+	name string
+	open func(*testing.T, *holder) *held
 }
 
 const waitCall = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"wait_for_messages","arguments":` +
 	`{"timeout_seconds":60}%s}}`
 
-// agentRoutes are where an agent's mail passes for as long as it likes, or an agent waits for some. It is ann of room
-// a.
-var agentRoutes = []struct {
-	name string
-	open func(*testing.T, *holder) *held
-}{
-	{"events", func(t *testing.T, h *holder) *held {
-		return h.hold(t, http.MethodGet, "/api/v1/rooms/a/events", "", nil)
-	}},
-	{"wait", func(t *testing.T, h *holder) *held {
-		return h.hold(t, http.MethodGet, "/api/v1/rooms/a/wait?timeout=60s", "", nil)
-	}},
-	{"ring", func(t *testing.T, h *holder) *held {
-		return h.hold(t, http.MethodPost, "/api/v1/rooms/a/ring?timeout=60s", "", nil)
-	}},
-	{"mcp listens", func(t *testing.T, h *holder) *held {
-		in := h.mcpSession(t, "/mcp?room=a")
-		h.once(t, http.MethodPost, "/mcp?room=a", `{"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{`+
-			`"uri":"mailbox://a/ann"}}`, in)
-		in["Accept"] = "text/event-stream"
-		return h.hold(t, http.MethodGet, "/mcp?room=a", "", in)
-	}},
-	{"mcp waits in a session", func(t *testing.T, h *holder) *held {
-		in := h.mcpSession(t, "/mcp?room=a")
-		return h.hold(t, http.MethodPost, "/mcp?room=a", fmt.Sprintf(waitCall, ""), in)
-	}},
-	{"mcp waits without a session", func(t *testing.T, h *holder) *held {
-		return h.hold(t, http.MethodPost, "/mcp?room=a", fmt.Sprintf(waitCall, `,"_meta":{`+
-			`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`),
-			map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call",
-				"Mcp-Name": "wait_for_messages"})
-	}},
-	{"a dialect's mcp listens", func(t *testing.T, h *holder) *held {
-		in := h.mcpSession(t, "/dialect/agenties/mcp?room=a")
-		in["Accept"] = "text/event-stream"
-		return h.hold(t, http.MethodGet, "/dialect/agenties/mcp?room=a", "", in)
-	}},
-	{"calls", func(t *testing.T, h *holder) *held {
-		if h.dial == nil {
-			t.Skip("only over the Unix socket")
-		}
-		return h.upgrade(t, wire.CallsPath+"a", wire.CallsProtocol, "k "+fmt.Sprintf(waitCall, "")+"\n")
-	}},
-}
-
-// unix returns a holder at the Unix socket.
-func (r *running) unix(t *testing.T, sign func(http.Header)) *holder {
-	dial := func(ctx context.Context) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", r.place.Socket)
+// streams returns all of them.
+func streams() []stream {
+	get := func(path string) func(*testing.T, *holder) *held {
+		return func(t *testing.T, h *holder) *held { return h.hold(t, http.MethodGet, path, "", nil) }
 	}
-	tr := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }}
-	t.Cleanup(tr.CloseIdleConnections)
-	return &holder{http: http.Client{Transport: tr}, base: "http://localhost", dial: dial, sign: sign}
-}
-
-func bearing(token string) func(http.Header) {
-	return func(h http.Header) { h.Set("Authorization", "Bearer "+token) }
-}
-
-func asAgent(name mail.Name) func(http.Header) { return func(h http.Header) { wire.SetAgent(h, name) } }
-
-// soon is within what time a stream has ended.
-const soon = time.Second
-
-// over expects a stream to end soon, and nothing of a later letter to come by it.
-func (s *held) over(t *testing.T, later string) {
-	t.Helper()
-	select {
-	case <-s.ended:
-	case <-time.After(soon):
-		t.Errorf("it goes on after %v", soon)
-	}
-	if _, text := s.came(); strings.Contains(text, later) {
-		t.Errorf("a later letter passed: %s", text)
-	}
-}
-
-// TestP5_AgentEnds crosses where an agent's mail passes with how its right to it ends: what is open ends at once, with
-// what every later call is told, and no later letter passes.
-func TestP5_AgentEnds(t *testing.T) {
-	type ending struct {
-		name string
-		end  func(*testing.T, *running)
-		code int    // of later calls
-		says string // what they are told
-	}
-	user := func(r *running, t *testing.T) mail.Service { return r.room(t, "a", mail.User) }
-	retired := func(t *testing.T, r *running) {
-		if err := user(r, t).Retire(t.Context(), "ann"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	removed := func(t *testing.T, r *running) {
-		if _, err := r.office.RemoveRoom(t.Context(), "a"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	renewed := func(t *testing.T, r *running) {
-		if _, err := user(r, t).Token(t.Context(), "ann"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const void = "pennypost agents token"
-	tokens := []ending{
-		{"new token", renewed, http.StatusUnauthorized, void},
-		{"retired", retired, http.StatusUnauthorized, void},
-		{"room removed", removed, http.StatusUnauthorized, void},
-	}
-	for _, who := range []struct {
-		name    string
-		holder  func(t *testing.T, r *running, token string) *holder
-		endings []ending
-	}{
-		{"token over tcp", func(t *testing.T, r *running, token string) *holder {
-			return &holder{base: r.place.HTTP, sign: bearing(token)}
-		}, tokens},
-		{"token over unix", func(t *testing.T, r *running, token string) *holder {
-			return r.unix(t, bearing(token))
-		}, tokens},
-		{"process", func(t *testing.T, r *running, _ string) *holder {
-			return r.unix(t, asAgent("ann"))
-		}, []ending{
-			{"retired", retired, http.StatusNotFound, "there is no agent"},
-			{"room removed", removed, http.StatusNotFound, "was removed"},
+	all := []stream{
+		{"events", get("/api/v1/rooms/a/events")},
+		{"desk", get("/api/v1/desk/events")},
+		{"wait", get("/api/v1/rooms/a/wait?timeout=60s")},
+		{"ring", func(t *testing.T, h *holder) *held {
+			return h.hold(t, http.MethodPost, "/api/v1/rooms/a/ring?timeout=60s", "", nil)
 		}},
-	} {
-		for _, e := range who.endings {
-			t.Run(who.name+"/"+e.name, func(t *testing.T) {
-				r := start(t, Options{Config: testConfig(t)})
-				r.register(t, "a", "ann")
-				token, err := user(r, t).Token(t.Context(), "ann")
-				if err != nil {
-					t.Fatal(err)
-				}
-				h := who.holder(t, r, token)
-				open := make(map[string]*held)
-				for _, route := range agentRoutes {
-					if route.name != "calls" || h.dial != nil {
-						open[route.name] = route.open(t, h)
-					}
-				}
-				time.Sleep(300 * time.Millisecond) // until they all wait
-				for name, s := range open {
-					select {
-					case <-s.ended:
-						status, text := s.came()
-						t.Errorf("%s ends by itself: %d %s", name, status, text)
-					default:
-					}
-				}
-				e.end(t, r)
-				const later = "LATER-LETTER"
-				sent := mail.Draft{To: mail.Recipients{"ann"}, Subject: later, Body: later}
-				_, _ = user(r, t).Send(t.Context(), sent) // refused where nobody is called ann any more
-				if e.name != "room removed" {             // it would be made anew
-					sent.To = mail.Recipients{"user"}
-					if _, err := user(r, t).Send(t.Context(), sent); err != nil {
-						t.Fatal(err)
-					}
-				}
-				status, text, _ := h.once(t, http.MethodGet, "/api/v1/rooms/a/wait?timeout=1ms", "", nil)
-				if status != e.code || !strings.Contains(text, e.says) {
-					t.Errorf("a later wait: %d %s, want %d and %q", status, text, e.code, e.says)
-				}
-				told := text
-				for name, s := range open {
-					t.Run(name, func(t *testing.T) {
-						s.over(t, later)
-						if status, text := s.came(); name == "wait" && (status != e.code || text != told) {
-							t.Errorf("it ended with %d %s, later ones are told %s", status, text, told)
-						} else if name == "mcp waits without a session" && !strings.Contains(text, e.says) {
-							t.Errorf("it ended with %d %s, want %q", status, text, e.says)
-						}
-					})
-				}
-				for path, method := range map[string]string{"/api/v1/rooms/a/events": http.MethodGet,
-					"/api/v1/rooms/a/ring?timeout=1ms": http.MethodPost} {
-					if status, text, _ := h.once(t, method, path, "", nil); status != e.code {
-						t.Errorf("a later %s: %d %.200s", path, status, text)
-					}
-				}
+		{"hook", func(t *testing.T, h *holder) *held {
+			if !h.process { // whose hook it is, no credential decides
+				return refusedAt("hook")
+			}
+			hook := wire.Hook{As: "ann", Room: "a", Dir: "/"}
+			header := map[string]string{}
+			for name := range hook.Header() {
+				header[name] = hook.Header().Get(name)
+			}
+			const path, session = "/api/v1/hooks/claude/", `{"session_id":"s","cwd":"/","hook_event_name":`
+			for _, event := range []string{"SessionStart", "UserPromptSubmit", "Stop"} {
+				h.once(t, http.MethodPost, path+event, session+`"`+event+`"}`, header)
+			}
+			return h.hold(t, http.MethodPost, path+wire.WaitEvent, session+`"Stop"}`, header)
+		}},
+		{"pages", get("/@a/events")},
+		{"mcp waits in a session", func(t *testing.T, h *holder) *held {
+			return h.inMCP(t, "/mcp?room=a", func(in map[string]string) *held {
+				return h.hold(t, http.MethodPost, "/mcp?room=a", fmt.Sprintf(waitCall, ""), in)
 			})
+		}},
+		{"mcp waits without a session", func(t *testing.T, h *holder) *held {
+			return h.hold(t, http.MethodPost, "/mcp?room=a", fmt.Sprintf(waitCall, `,"_meta":{`+
+				`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`),
+				map[string]string{"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call",
+					"Mcp-Name": "wait_for_messages"})
+		}},
+		{"calls", func(t *testing.T, h *holder) *held {
+			return h.upgrade(t, wire.CallsPath+"a", wire.CallsProtocol, "k "+fmt.Sprintf(waitCall, "")+"\n")
+		}},
+		{"relay", func(t *testing.T, h *holder) *held { return h.upgrade(t, wire.RelayPath, wire.RelayProtocol, "") }},
+	}
+	endpoints := []string{"/mcp"}
+	for _, d := range Dialects() {
+		for _, e := range d.Endpoints {
+			endpoints = append(endpoints, strings.NewReplacer("{agent}", "ann", "{workspace}", "ann").Replace(e.Path))
+		}
+	}
+	for _, path := range endpoints {
+		all = append(all, stream{path + " listens", func(t *testing.T, h *holder) *held {
+			return h.inMCP(t, path+"?room=a", func(in map[string]string) *held {
+				h.once(t, http.MethodPost, path+"?room=a", `{"jsonrpc":"2.0","id":3,"method":"resources/subscribe",`+
+					`"params":{"uri":"mailbox://a/ann"}}`, in)
+				in["Accept"] = "text/event-stream"
+				return h.hold(t, http.MethodGet, path+"?room=a", "", in)
+			})
+		}})
+	}
+	return all
+}
+
+// TestP5_StreamsAreKnown holds that streams has every route that the API says to stream events.
+func TestP5_StreamsAreKnown(t *testing.T) {
+	r := start(t, Options{Config: testConfig(t)})
+	status, text := r.get(t, "/api/v1/openapi.json", r.token)
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string `json:"operationId"`
+			Responses   map[string]struct {
+				Content map[string]any `json:"content"`
+			} `json:"responses"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal([]byte(text), &doc); err != nil || status != http.StatusOK {
+		t.Fatal(status, err)
+	}
+	var found []string
+	for _, methods := range doc.Paths {
+		for _, m := range methods {
+			if _, ok := m.Responses["200"].Content[wire.Events]; ok {
+				found = append(found, m.OperationID)
+			}
+		}
+	}
+	slices.Sort(found)
+	if want := []string{"deskEvents", "events"}; !slices.Equal(found, want) {
+		t.Errorf("the API streams %q, and streams knows %q: add what is missing there", found, want)
+	}
+}
+
+// credential is one by which streams are opened, or a process that the Unix socket knows.
+type credential struct {
+	name    string
+	get     func(*testing.T, *running) *holder
+	opens   string // the streams that it opens, by commas; all others refuse it
+	endings []ending
+	url     string // of [tls]; "": none
+}
+
+// ending is a way in which a credential ends.
+type ending struct {
+	name string
+	end  func(*testing.T, *running, *holder)
+	code int    // of later calls
+	says string // what they are told
+	of   string // whose end it is; "agent": the machine that speaks for it goes on
+}
+
+const (
+	agentStreams = "events,wait,ring,mcp waits in a session,mcp waits without a session,mcps"
+	userStreams  = "events,desk,wait"
+	ofMachine    = "events,wait,ring,relay" // for an agent
+	void         = "pennypost agents token"
+)
+
+// credentials returns all kinds of them, with all ways in which each ends.
+func credentials() []credential {
+	retired := func(t *testing.T, r *running, _ *holder) {
+		must(t, r.room(t, "a", mail.User).Retire(t.Context(), "ann"))
+	}
+	removed := func(t *testing.T, r *running, _ *holder) {
+		_, err := r.office.RemoveRoom(t.Context(), "a")
+		must(t, err)
+	}
+	renewed := func(t *testing.T, r *running, _ *holder) {
+		_, err := r.room(t, "a", mail.User).Token(t.Context(), "ann")
+		must(t, err)
+	}
+	token := []ending{
+		{"a new token", renewed, http.StatusUnauthorized, void, ""},
+		{"retired", retired, http.StatusUnauthorized, void, ""},
+		{"its room removed", removed, http.StatusUnauthorized, void, ""},
+	}
+	const gone = "there is no agent"
+	process := []ending{
+		{"retired", retired, http.StatusNotFound, gone, "agent"},
+		{"its room removed", removed, http.StatusNotFound, "was removed", "agent"},
+	}
+	return []credential{
+		{"an agent's token over TCP", func(t *testing.T, r *running) *holder {
+			return holderAt(t, r.place.HTTP, bearing(r.agentToken(t)))
+		}, agentStreams, token, ""},
+		{"an agent's token over the Unix socket", func(t *testing.T, r *running) *holder {
+			return r.unix(t, bearing(r.agentToken(t)))
+		}, agentStreams + ",calls", token, ""},
+		{"an agent's process", func(t *testing.T, r *running) *holder {
+			h := r.unix(t, asAgent("ann"))
+			h.process = true
+			return h
+		}, agentStreams + ",calls,hook", process, ""},
+		{"an agent of a machine", func(t *testing.T, r *running) *holder {
+			return r.machine(t, wire.Invite{For: machineTime}, "ann")
+		}, ofMachine, append(machineEndings(), process...), ""},
+		{"a machine of one agent", func(t *testing.T, r *running) *holder {
+			return r.machine(t, wire.Invite{For: machineTime, Agent: "ann"}, "")
+		}, ofMachine, append(machineEndings()[:2:2], process...), ""},
+		{"a machine", func(t *testing.T, r *running) *holder {
+			return r.machine(t, wire.Invite{For: machineTime}, "")
+		}, userStreams + ",relay", machineEndings(), ""},
+		{"a script", func(t *testing.T, r *running) *holder {
+			return r.script(t, "")
+		}, userStreams, scriptEndings(), ""},
+		{"a script of one room", func(t *testing.T, r *running) *holder {
+			return r.script(t, "a")
+		}, "events,wait", append(scriptEndings(), process[1]), ""},
+		{"a browser", func(t *testing.T, r *running) *holder {
+			link := r.link(t, wire.Login{})
+			base, _, _ := strings.Cut(link, "/login")
+			return logIn(t, r.browser(t), base, link)
+		}, "pages", browserEndings(), ""},
+		{"a phone", func(t *testing.T, r *running) *holder {
+			link, err := r.office.Login(t.Context(), wire.Login{Phone: true})
+			must(t, err)
+			b := r.browser(t)
+			b.Transport.(*http.Transport).TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+			return logIn(t, b, "https://box.example:"+portOf(r.place.HTTPS), link)
+		}, "pages", browserEndings(), "https://box.example"},
+		{"a browser that a machine has let in", func(t *testing.T, r *running) *holder {
+			m := r.joined(t, "laptop-2", wire.Invite{For: machineTime})
+			b := m.browser(t, r)
+			b.machine = m
+			return b
+		}, "pages", slices.Concat(browserEndings(), pagesOf(machineEndings())), ""},
+	}
+}
+
+// machineTime is for how long machines are let in, in seconds, and scripts' credentials count: long enough to open all
+// streams, and to be waited for.
+const machineTime = 3
+
+// timeOver waits for the end of what counts for machineTime.
+func timeOver(t *testing.T, _ *running, h *holder) {
+	time.Sleep(time.Until(h.got.Add(machineTime * time.Second)))
+}
+
+func machineEndings() []ending {
+	return []ending{
+		{"revoked", func(t *testing.T, r *running, _ *holder) {
+			must(t, r.office.Revoke(t.Context(), "laptop-2"))
+		}, http.StatusUnauthorized, "was revoked", ""},
+		{"its time over", timeOver, http.StatusUnauthorized, "which is over", ""},
+		{"left", func(t *testing.T, _ *running, h *holder) { must(t, h.machine.Leave(t.Context())) },
+			http.StatusUnauthorized, "was revoked", ""},
+		{"joined again", func(t *testing.T, r *running, h *holder) { h.machine.again(t, r) },
+			http.StatusUnauthorized, "was revoked", ""},
+	}
+}
+
+// pagesOf returns endings of a machine for a browser that it let in, which is told of its own session only.
+func pagesOf(all []ending) []ending {
+	for i := range all {
+		all[i].says = ""
+	}
+	return all
+}
+
+func scriptEndings() []ending {
+	const says = "pennypost credentials add"
+	return []ending{
+		{"revoked", func(t *testing.T, r *running, _ *holder) {
+			must(t, r.office.RevokeCredential(t.Context(), "nightly"))
+		}, http.StatusUnauthorized, says, ""},
+		{"its time over", timeOver, http.StatusUnauthorized, says, ""},
+	}
+}
+
+func browserEndings() []ending {
+	return []ending{
+		{"logged out", func(t *testing.T, _ *running, h *holder) {
+			resp, err := h.http.PostForm(h.base+"/logout", nil)
+			must(t, err)
+			resp.Body.Close()
+		}, http.StatusUnauthorized, "", ""},
+		{"logged out from the list", func(t *testing.T, r *running, _ *holder) {
+			list, err := r.office.Sessions(t.Context())
+			must(t, err)
+			must(t, r.office.EndSession(t.Context(), list[0].ID))
+		}, http.StatusUnauthorized, "", ""},
+		{"all logged out", func(t *testing.T, r *running, _ *holder) {
+			must(t, r.office.EndSession(t.Context(), ""))
+		}, http.StatusUnauthorized, "", ""},
+	}
+}
+
+// TestP5_CredentialsEnd crosses all streams with all ways in which a credential ends, for each kind of them: what is
+// open ends at once, with what every later call is told, no later letter passes, and nothing opens again.
+func TestP5_CredentialsEnd(t *testing.T) {
+	for _, c := range credentials() {
+		for _, e := range c.endings {
+			t.Run(c.name+"/"+e.name, func(t *testing.T) { c.ends(t, &e) })
 		}
 	}
 }
 
-// TestP5_MachineEnds is TestP5_AgentEnds for a machine that was let in, and for what it opened.
-func TestP5_MachineEnds(t *testing.T) {
-	for _, e := range []struct {
-		name string
-		end  func(*testing.T, *running, *machine)
-		says string
-	}{
-		{"revoked", func(t *testing.T, r *running, _ *machine) {
-			if err := r.office.Revoke(t.Context(), "laptop-2"); err != nil {
-				t.Fatal(err)
-			}
-		}, "was revoked"},
-		{"left", func(t *testing.T, _ *running, m *machine) {
-			if err := m.Leave(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}, "was revoked"},
-		{"joined again", func(t *testing.T, r *running, m *machine) { m.again(t, r) }, "was revoked"},
-		{"time over", func(*testing.T, *running, *machine) { time.Sleep(2 * time.Second) }, "which is over"},
-	} {
-		t.Run(e.name, func(t *testing.T) {
-			r := startTLS(t)
-			r.register(t, "a", "ann")
-			var ask wire.Invite
-			if e.name == "time over" {
-				ask.For = 2
-			}
-			m := r.joined(t, "laptop-2", ask)
-			b := m.browser(t, r)
-			over := m.http.Transport.(*http.Transport).TLSClientConfig
-			h := &holder{
-				http: *m.http,
-				base: m.url,
-				sign: bearing(m.Token),
-				dial: func(ctx context.Context) (net.Conn,
-					error) {
-					return (&tls.Dialer{Config: over}).DialContext(ctx, "tcp", strings.TrimPrefix(m.url, "https://"))
-				},
-			}
-			ann := &holder{http: *m.http, base: m.url, sign: func(header http.Header) {
-				h.sign(header)
-				wire.SetAgent(header, "ann")
-			}}
-			open := map[string]*held{
-				"desk":   h.hold(t, http.MethodGet, "/api/v1/desk/events", "", nil),
-				"events": h.hold(t, http.MethodGet, "/api/v1/rooms/a/events", "", nil),
-				"wait":   ann.hold(t, http.MethodGet, "/api/v1/rooms/a/wait?timeout=60s", "", nil),
-				"ring":   ann.hold(t, http.MethodPost, "/api/v1/rooms/a/ring?timeout=60s", "", nil),
-				"relay":  h.upgrade(t, wire.RelayPath, wire.RelayProtocol, ""),
-				"pages":  b.hold(t, http.MethodGet, "/@a/events", "", nil),
-			}
-			time.Sleep(300 * time.Millisecond)
-			e.end(t, r, m)
-			const later = "LATER-LETTER"
-			for _, to := range []string{"ann", "user"} {
-				if _, err := r.room(t, "a", mail.User).Send(t.Context(), mail.Draft{To: mail.Recipients{to},
-					Subject: later, Body: later}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for name, s := range open {
-				t.Run(name, func(t *testing.T) { s.over(t, later) })
-			}
-			if status, text := open["wait"].came(); status != http.StatusUnauthorized ||
-				!strings.Contains(text, e.says) {
-				t.Errorf("the wait ended with %d %s, want %q", status, text, e.says)
-			}
-			status, text, _ := h.once(t, http.MethodGet, "/api/v1/status", "", nil)
-			if status != http.StatusUnauthorized || !strings.Contains(text, e.says) {
-				t.Errorf("a later call: %d %s, want %q", status, text, e.says)
-			}
-			if status, _, _ := b.once(t, http.MethodGet, "/", "", nil); status != http.StatusUnauthorized {
-				t.Errorf("the pages: %d", status)
-			}
-		})
+func (c *credential) ends(t *testing.T, e *ending) {
+	cfg := testConfig(t)
+	cfg.TLS = config.TLS{Listen: "127.0.0.1:0", URL: c.url}
+	r := start(t, Options{Config: cfg})
+	r.register(t, "a", "ann")
+	_, err := r.room(t, "a", mail.User).AddWorkspace(t.Context(), mail.Workspace{ID: "ann", Dir: t.TempDir()})
+	must(t, err)
+	h := c.get(t, r)
+	all := make(map[string]*held)
+	for _, s := range streams() {
+		all[s.name] = s.open(t, h)
 	}
+	time.Sleep(300 * time.Millisecond) // until they all wait, or were refused
+	open := c.opened(t, all)
+	e.end(t, r, h)
+	r.sendLater(t, e)
+	status, told, _ := h.once(t, http.MethodGet, c.later(), "", nil)
+	if status != e.code || !strings.Contains(told, e.says) {
+		t.Errorf("a later call: %d %s, want %d and %q", status, told, e.code, e.says)
+	}
+	for name, s := range open {
+		if name == "relay" && e.of == "agent" {
+			continue
+		}
+		s.over(t, later)
+		status, text := s.came()
+		if name == "wait" && (status != e.code || text != told) {
+			t.Errorf("the wait ended with %d %s, later ones are told %s", status, text, told)
+		} else if name == "mcp waits without a session" && !strings.Contains(text, e.says) {
+			t.Errorf("%s ended with %d %s, want %q", name, status, text, e.says)
+		}
+	}
+	for _, s := range streams() {
+		again := s.open(t, h)
+		if h.process || s.name == "relay" && e.of == "agent" { // which may come again, as a newcomer
+			continue
+		}
+		again.over(t, later)
+		if status, text := again.came(); status < http.StatusBadRequest {
+			t.Errorf("%s opens again: %d %.200s", s.name, status, text)
+		}
+	}
+}
+
+// opened returns those that go on, and expects them to be those that the credential opens.
+func (c *credential) opened(t *testing.T, all map[string]*held) map[string]*held {
+	t.Helper()
+	open := make(map[string]*held)
+	want := strings.Split(c.opens, ",")
+	for name, s := range all {
+		opens := slices.Contains(want, name) ||
+			strings.HasSuffix(name, " listens") && slices.Contains(want, "mcps")
+		select {
+		case <-s.ended:
+			if status, text := s.came(); opens {
+				t.Errorf("%s ends by itself: %d %.200s", name, status, text)
+			}
+		default:
+			if !opens {
+				t.Errorf("%s is open", name)
+			}
+			open[name] = s
+		}
+	}
+	if len(open) == 0 {
+		t.Errorf("nothing is open, of %q", slices.Sorted(maps.Keys(all)))
+	}
+	return open
+}
+
+// later is what a call asks for that comes after the end.
+func (c *credential) later() string {
+	if c.opens == "pages" {
+		return "/@a/events"
+	}
+	return "/api/v1/rooms/a/wait?timeout=1ms"
+}
+
+// later stands in letters that are sent after the end.
+const later = "LATER-LETTER"
+
+// sendLater sends letters by which everything that is still open would be told.
+func (r *running) sendLater(t *testing.T, e *ending) {
+	t.Helper()
+	if e.name == "its room removed" {
+		return // it would be made anew
+	}
+	user := r.room(t, "a", mail.User)
+	for _, to := range []string{"ann", "user"} {
+		_, err := user.Send(t.Context(), mail.Draft{To: mail.Recipients{to}, Subject: later, Body: later})
+		if err != nil && (e.name != "retired" || to == "user") { // nobody is called ann any more
+			t.Fatal(err)
+		}
+	}
+}
+
+func (r *running) agentToken(t *testing.T) string {
+	t.Helper()
+	token, err := r.room(t, "a", mail.User).Token(t.Context(), "ann")
+	must(t, err)
+	return token
+}
+
+// machine lets a machine in, and returns it as it speaks for an agent, or for itself.
+func (r *running) machine(t *testing.T, ask wire.Invite, agent mail.Name) *holder {
+	t.Helper()
+	m := r.joined(t, "laptop-2", ask)
+	h := holderAt(t, m.url, func(header http.Header) {
+		header.Set("Authorization", "Bearer "+m.Token)
+		if agent != "" {
+			wire.SetAgent(header, agent)
+		}
+	})
+	h.http, h.machine = *m.http, m
+	return h
+}
+
+// script makes a credential for scripts, of one room or of all.
+func (r *running) script(t *testing.T, room mail.RoomName) *holder {
+	t.Helper()
+	made, err := r.office.AddCredential(t.Context(), wire.NewCredential{Name: "nightly", Room: room, For: machineTime})
+	must(t, err)
+	return holderAt(t, r.place.HTTP, bearing(made.Token))
 }
 
 // browser logs a browser in by a link that the machine asks for.
 func (m *machine) browser(t *testing.T, r *running) *holder {
 	t.Helper()
 	link, err := m.Login(t.Context(), wire.Login{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := r.browser(t)
 	b.Transport = m.http.Transport
-	return m.opens(t, b, link)
+	return logIn(t, b, m.url, link)
 }
 
-// opens logs b in by a link to the machine's address.
-func (m *machine) opens(t *testing.T, b *http.Client, link string) *holder {
+// logIn logs b in by a link to an address.
+func logIn(t *testing.T, b *http.Client, base, link string) *holder {
 	t.Helper()
 	_, key, _ := strings.Cut(link, "key=")
-	resp, err := b.PostForm(m.url+"/login", url.Values{"key": {key}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp, err := b.PostForm(base+"/login", url.Values{"key": {key}})
+	must(t, err)
 	resp.Body.Close()
 	if len(resp.Cookies()) != 1 {
 		t.Fatalf("the link logs nobody in: %d", resp.StatusCode)
 	}
-	return &holder{http: *b, base: m.url, sign: func(http.Header) {}}
+	h := holderAt(t, base, func(http.Header) {})
+	h.http = *b
+	return h
 }
 
 // again has the machine join again, and returns it as it is then.
@@ -481,7 +470,7 @@ func TestMachineJoinsAgain(t *testing.T) {
 		}
 		b := r.browser(t)
 		b.Transport = m.http.Transport
-		now := m.opens(t, b, link)
+		now := logIn(t, b, m.url, link)
 		time.Sleep(10 * time.Millisecond)
 		if status, _, _ := now.once(t, http.MethodGet, "/", "", nil); status != http.StatusOK {
 			t.Fatalf("the browser of the new life: %d", status)
@@ -500,66 +489,5 @@ func TestMachineJoinsAgain(t *testing.T) {
 		if len(resp.Cookies()) != 0 {
 			t.Fatal("a link of the old life logs in")
 		}
-	}
-}
-
-// TestP5_BrowserEnds is TestP5_AgentEnds for a browser that has logged in.
-func TestP5_BrowserEnds(t *testing.T) {
-	for _, e := range []struct {
-		name string
-		end  func(*testing.T, *running, *holder)
-	}{
-		{"logged out", func(t *testing.T, _ *running, b *holder) {
-			resp, err := b.http.PostForm(b.base+"/logout", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
-		}},
-		{"logged out from the list", func(t *testing.T, r *running, _ *holder) {
-			list, err := r.office.Sessions(t.Context())
-			if err == nil {
-				err = r.office.EndSession(t.Context(), list[0].ID)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}},
-		{"all logged out", func(t *testing.T, r *running, _ *holder) {
-			if err := r.office.EndSession(t.Context(), ""); err != nil {
-				t.Fatal(err)
-			}
-		}},
-	} {
-		t.Run(e.name, func(t *testing.T) {
-			r := start(t, Options{Config: testConfig(t)})
-			r.register(t, "a", "ann")
-			link := r.link(t, wire.Login{})
-			base, _, _ := strings.Cut(link, "/login")
-			b := r.browser(t)
-			_, key, _ := strings.Cut(link, "key=")
-			resp, err := b.PostForm(base+"/login", url.Values{"key": {key}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
-			h := &holder{http: *b, base: base, sign: func(http.Header) {}}
-			s := h.hold(t, http.MethodGet, "/@a/events", "", nil)
-			time.Sleep(300 * time.Millisecond)
-			if status, text := s.came(); status != http.StatusOK {
-				t.Fatalf("the stream: %d %s", status, text)
-			}
-			e.end(t, r, h)
-			const later = "LATER-LETTER"
-			if _, err := r.room(t, "a", "ann").Send(t.Context(),
-				mail.Draft{To: mail.Recipients{"user"}, Subject: later,
-					Body: later}); err != nil {
-				t.Fatal(err)
-			}
-			s.over(t, later)
-			if status, _, _ := h.once(t, http.MethodGet, "/@a/events", "", nil); status != http.StatusUnauthorized {
-				t.Errorf("a later stream: %d", status)
-			}
-		})
 	}
 }

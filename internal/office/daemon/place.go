@@ -3,7 +3,6 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -112,8 +111,9 @@ func placeOf(p *config.Place, client string) *wire.Place {
 		Own: p.Own, Free: p.Free, Home: p.Home}
 }
 
-// bindsElsewhere reports whether a session of another room that is open runs in one of some programs.
-func (o *office) bindsElsewhere(room mail.RoomName, programs []string) bool {
+// boundElsewhere returns the agent of a session of another room that runs in one of some programs, as far as rooms
+// that are open know, or doors were told; "" if none does.
+func (o *office) boundElsewhere(room mail.RoomName, programs []string) mail.Name {
 	o.mu.Lock()
 	var others []*mailroom.Room
 	for name, e := range o.rooms {
@@ -122,5 +122,10 @@ func (o *office) bindsElsewhere(room mail.RoomName, programs []string) bool {
 		}
 	}
 	o.mu.Unlock()
-	return slices.ContainsFunc(others, func(r *mailroom.Room) bool { return r.Binds(programs) })
+	for _, r := range others {
+		if name := r.SessionIn(programs); name != "" {
+			return name
+		}
+	}
+	return o.sessions.In(programs, room)
 }

@@ -15,6 +15,7 @@ type visit struct {
 	shell   shell
 	toolUse string // that the caller's client calls for, or wire.ShellUse; "": it does not say
 	peer    *Peer  // of another machine, as its relay says; nil: the request is of no relay
+	gate    *Gate
 
 	once   sync.Once
 	caller mail.Caller // set by once
@@ -63,7 +64,7 @@ func (g *Gate) Admit(next http.Handler) http.Handler {
 			r = r.WithContext(context.WithValue(r.Context(), passKey{}, &admission{pass, err}))
 		}
 		v := &visit{shell: shell{r.Header.Get(wire.SessionHeader), r.Header.Get(wire.SeatHeader) != ""},
-			toolUse: r.Header.Get(wire.ToolUseHeader), peer: vouched(r)}
+			toolUse: r.Header.Get(wire.ToolUseHeader), peer: vouched(r), gate: g}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))
 	})
 }
@@ -94,8 +95,12 @@ func meansOfGuest(name mail.Name) mail.Means {
 // who calls.
 func vouched(r *http.Request) *Peer {
 	pass, programs := PassOf(r.Context()), r.Header.Get(wire.ProgramsHeader)
-	if pass == nil || pass.Agent != "" || programs == "" {
+	inside := r.Header.Get(wire.InsideHeader) != ""
+	switch {
+	case pass == nil || pass.Agent != "" || programs == "" && !inside:
 		return nil
+	case programs == "":
+		return FarPeer(nil, nil, inside) // out of the relay's sight
 	}
-	return FarPeer(strings.Split(programs, ","), r.Header.Get(wire.InsideHeader) != "")
+	return FarPeer(strings.Split(programs, ","), strings.Split(r.Header.Get(wire.ThreadsHeader), ","), inside)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
+	"os"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -13,11 +14,12 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Options are what a gate asks of the post office that it stands before. All must be set, but for Terminals.
+// Options are what a gate asks of the post office that it stands before. All must be set, but for Terminals and
+// Scripts.
 type Options struct {
 	Operator  string   // token of the operator
 	Terminals []string // programs at which a person sits, besides those that are known
-	Scripts   *Scripts
+	Scripts   *Scripts // nil: this machine uses the post office of another
 	// Agent returns whose token of a room this is.
 	Agent func(ctx context.Context, token string) (mail.Caller, error)
 	// Session returns the agent of a session that one of programs runs, "" if none does.
@@ -121,6 +123,10 @@ func (g *Gate) bearer(r *http.Request) (mail.Caller, error) {
 	switch {
 	case subtle.ConstantTimeCompare(sum[:], g.operator[:]) == 1:
 		return mail.Caller{Name: mail.User, Means: mail.ByOperator}, nil
+	case strings.HasPrefix(token, wire.ScriptPrefix) && g.opts.Scripts == nil:
+		return mail.Caller{}, mail.Errorf(mail.Denied, "this machine uses the post office of another, and a "+
+			"credential for scripts counts there: nothing was done. Add --remote with its address, which pennypost "+
+			"status says")
 	case strings.HasPrefix(token, wire.ScriptPrefix):
 		return g.opts.Scripts.caller(r.Context(), sum)
 	}
@@ -142,7 +148,7 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 	}
 	s := p.standing()
 	if s.agent == "" {
-		if name := g.opts.Session(s.below); name != "" {
+		if name := s.session(g.opts.Session); name != "" {
 			return inSession(name)
 		}
 	}
@@ -163,11 +169,17 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 	return nil
 }
 
-// Browser returns the context of a browser that is logged in, unless it runs in an agent's session.
+// Browser returns the context of a browser that is logged in, unless it runs in an agent's session, or below an
+// agent's client. A variable of one is no reason: the person's own browser may have been started from there once.
 func (g *Gate) Browser(ctx context.Context) (context.Context, error) {
 	if p := tcpPeerOf(ctx); p != nil {
-		if name := g.opts.Session(p.standing().below); name != "" {
+		s := p.standing()
+		if name := s.session(g.opts.Session); name != "" {
 			return nil, inSession(name)
+		}
+		if s.client != nil && !s.client.Above(os.Getpid()) { // as when an agent's client runs the tests
+			return nil, mail.Errorf(mail.Denied, "this browser runs below %s, an agent's client, and an agent cannot "+
+				"act as the user: nothing was done. Start it from elsewhere", s.client.Names()[0])
 		}
 	}
 	return context.WithValue(ctx, ownKey{}, Identity{name: mail.User, means: mail.ByPages}), nil

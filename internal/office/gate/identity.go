@@ -16,11 +16,13 @@ type Identity struct {
 	room    mail.RoomName
 	pass    *mail.Pass // of the machine that vouches for the caller; nil: none
 	peer    *Peer      // whose place among the processes decides too; nil: the credential has decided
+	gate    *Gate      // that knows sessions, if there is a peer
 	opens   string     // the program for whose session this call speaks
 	session string     // and which that is, as its client calls it
 	many    bool       // its client runs several in one program
 	joins   bool       // it is an MCP server
-	away    bool       // its programs have a session in another room, and none in this one
+	away    mail.Name  // the agent of the session that its programs have in another room, and in this one none
+	unseen  bool       // the call is about a session of a program, and both are out of sight
 	shell   shell      // in which the caller says to run; without a session it says nothing
 	toolUse string     // as of visit
 	own     bool       // the post office itself: it speaks as anybody
@@ -62,7 +64,7 @@ func Identify(ctx context.Context, room mail.RoomName, name mail.Name) (Identity
 	if c.Room != "" || c.Pass != nil && c.Pass.Agent != "" {
 		return id, nil // what else a request says of its caller would make it another
 	}
-	id.peer = peerOfCall(ctx, v)
+	id.peer, id.gate = peerOfCall(ctx, v), v.gate
 	id.shell, id.toolUse = v.shell, v.toolUse
 	return id, nil
 }
@@ -94,7 +96,7 @@ func (id Identity) is(name mail.Name, room mail.RoomName) error {
 func OfHook(ctx context.Context, name mail.Name) Identity {
 	id := Identity{name: name}
 	if v := visitOf(ctx); v != nil {
-		id.peer = peerOfCall(ctx, v)
+		id.peer, id.gate = peerOfCall(ctx, v), v.gate
 	}
 	return id
 }
@@ -131,6 +133,7 @@ func (id Identity) ForToolUse(use string) Identity {
 // run in is taken for none.
 func (id Identity) Opening(program, session string, many bool) (of Identity, taken string) {
 	if id.peer == nil || len(id.peer.Programs()) == 0 || program == "" {
+		id.unseen = program != ""
 		return id, program
 	}
 	if !slices.ContainsFunc(id.peer.Programs(), func(p string) bool { return process.Is(program, p) }) {
@@ -163,9 +166,9 @@ func (id Identity) Joining() Identity {
 	return id
 }
 
-// Elsewhere returns id for a caller whose programs have a session in another room, and none in this one.
-func (id Identity) Elsewhere() Identity {
-	id.away = true
+// Elsewhere returns id for a caller whose programs have a session of an agent in another room, and none in this one.
+func (id Identity) Elsewhere(agent mail.Name) Identity {
+	id.away = agent
 	return id
 }
 
@@ -184,7 +187,10 @@ func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	}
 	// of a session that is not there no process tells
 	if id.peer != nil && (!whence.Guessed || id.shell.session == "") {
-		whence.Programs, whence.Opens, whence.Doubtful = id.Programs(), id.opens, id.peer.doubtful
+		whence.Programs, whence.Opens, whence.Thread = id.Programs(), id.opens, id.peer.thread
+		if !id.unseen {
+			whence.Doubtful = id.Doubtful
+		}
 		whence.Many, whence.Joins, whence.Elsewhere = id.many, id.joins, id.away
 		if id.opens != "" {
 			whence.Session = id.session
@@ -198,7 +204,7 @@ func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 }
 
 // Doubtful reports whether the caller's process may be that of an agent's client.
-func (id Identity) Doubtful() bool { return id.peer != nil && id.peer.doubtful() }
+func (id Identity) Doubtful() bool { return id.peer != nil && id.peer.doubtful(id.gate.opts.Session) }
 
 // Programs returns those among which sessions are looked for. What the user sits at is no session.
 func (id Identity) Programs() []string {
@@ -209,6 +215,20 @@ func (id Identity) Programs() []string {
 		return id.peer.standing().below
 	}
 	return id.peer.Programs()
+}
+
+// Threads returns, for each of Programs, in the shell of which session it started the one before; nil: in none.
+func (id Identity) Threads() (all []string) {
+	programs := id.Programs()
+	for i, p := range programs {
+		if t := id.peer.thread(p); t != "" {
+			if all == nil {
+				all = make([]string, len(programs))
+			}
+			all[i] = t
+		}
+	}
+	return all
 }
 
 // As returns a room as an agent sees it for which the post office has proof, or as itself.

@@ -7,7 +7,7 @@ import (
 
 // A program that runs several sessions may have them in several rooms; what it was started from within counts.
 func TestOuter(t *testing.T) {
-	id := Identity{name: "a", peer: FarPeer([]string{"hook", "server", "outer"}, true)}
+	id := Identity{name: "a", peer: FarPeer([]string{"hook", "server", "outer"}, nil, true)}
 	for _, tt := range []struct {
 		opens string
 		many  bool

@@ -14,9 +14,12 @@ import (
 	"pennypost/internal/config"
 )
 
-// multiplexer returns how to find out whether a person is attached to the session of a multiplexer's server in which a
-// process has its terminal; the function returns why not, "" if one is. Nil: a program is none.
-func multiplexer(p *process.Process) func(server, child *process.Process, terminals []string) string {
+// attachment finds out who is attached to the session of a multiplexer's server in which a process has its terminal:
+// it returns where the clients stand at whose terminals a person sits, or, if there are none, why not.
+type attachment func(server, child *process.Process, terminals []string) (clients []*standing, why string)
+
+// multiplexer returns how to find out who is attached to a program. Nil: it is no multiplexer's server.
+func multiplexer(p *process.Process) attachment {
 	if p.TTY != 0 {
 		return nil // a client, which shows the server's terminals in its own
 	}
@@ -38,10 +41,10 @@ const askTmux = time.Second
 
 // tmuxAttached asks the server (tmux(1)) which clients show the session of the pane, and looks where each of them is:
 // a client that an agent attached shows the session to nobody.
-func tmuxAttached(server, child *process.Process, terminals []string) string {
+func tmuxAttached(server, child *process.Process, terminals []string) (clients []*standing, why string) {
 	socket := tmuxSocket(server, child)
 	if socket == "" {
-		return "its tmux does not say where it can be asked who is attached"
+		return nil, "its tmux does not say where it can be asked who is attached"
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTmux)
 	defer cancel()
@@ -50,25 +53,25 @@ func tmuxAttached(server, child *process.Process, terminals []string) string {
 	cmd.Env = config.WithoutAgent(os.Environ())
 	out, err := cmd.Output()
 	if err != nil {
-		return "its tmux does not say who is attached"
+		return nil, "its tmux does not say who is attached"
 	}
 	var sessions []string
-	var clients [][]string
+	var shown [][]string
 	for line := range strings.Lines(string(out)) {
 		switch f := strings.Fields(line); {
 		case len(f) != 3:
 		case f[0] == "pane" && process.Terminal(f[2], child.TTY):
 			sessions = append(sessions, f[1])
 		case f[0] == "client":
-			clients = append(clients, f)
+			shown = append(shown, f)
 		}
 	}
-	for _, c := range clients {
-		if pid, _ := strconv.Atoi(c[2]); slices.Contains(sessions, c[1]) && attends(pid, terminals) {
-			return ""
+	for _, c := range shown {
+		if pid, _ := strconv.Atoi(c[2]); slices.Contains(sessions, c[1]) {
+			clients = attending(clients, pid, terminals)
 		}
 	}
-	return "nobody is attached to its tmux session"
+	return clients, "nobody is attached to its tmux session"
 }
 
 // tmuxSocket returns the socket of a server, as the environment of what runs in its pane has it (tmux(1): socket,
@@ -96,15 +99,18 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// attends reports whether a person sits at the terminal of a process.
-func attends(pid int, terminals []string) bool {
+// attending appends where a process stands, if a person sits at its terminal.
+func attending(clients []*standing, pid int, terminals []string) []*standing {
 	s := stand(pid, process.Tree(pid), terminals)
-	return !s.untold && s.agent == "" && s.away == ""
+	if !s.untold && s.agent == "" && s.away == "" {
+		clients = append(clients, &s)
+	}
+	return clients
 }
 
 // screenAttached looks which terminals the server has open (screen(1): it writes to that of whoever is attached), and
 // whether a person sits at one of them.
-func screenAttached(server, child *process.Process, terminals []string) string {
+func screenAttached(server, child *process.Process, terminals []string) (clients []*standing, why string) {
 	links, _ := filepath.Glob("/proc/" + strconv.Itoa(server.PID) + "/fd/*")
 	for _, l := range links {
 		device, err := os.Readlink(l)
@@ -113,24 +119,24 @@ func screenAttached(server, child *process.Process, terminals []string) string {
 		}
 		for _, pid := range processes() {
 			if t := process.Tree(pid); len(t) > 0 && t[0].Session == pid && process.Terminal(device, t[0].TTY) &&
-				!process.Terminal(device, child.TTY) && attends(pid, terminals) {
-				return ""
+				!process.Terminal(device, child.TTY) {
+				clients = attending(clients, pid, terminals)
 			}
 		}
 	}
-	return "nobody is attached to its screen session"
+	return clients, "nobody is attached to its screen session"
 }
 
 // zellijAttached looks for a client of zellij at whose terminal a person sits. To which session it is attached, zellij
 // does not tell.
-func zellijAttached(server, _ *process.Process, terminals []string) string {
+func zellijAttached(server, _ *process.Process, terminals []string) (clients []*standing, why string) {
 	for _, pid := range processes() {
 		if t := process.Tree(pid); len(t) > 1 && pid != server.PID && t[0].TTY != 0 &&
-			slices.Contains(t[0].Names(), "zellij") && attends(t[1].PID, terminals) {
-			return ""
+			slices.Contains(t[0].Names(), "zellij") {
+			clients = attending(clients, t[1].PID, terminals)
 		}
 	}
-	return "nobody is attached to its zellij session"
+	return clients, "nobody is attached to its zellij session"
 }
 
 // processes returns all process ids of this machine, where /proc tells.

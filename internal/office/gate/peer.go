@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/base/process"
 	"pennypost/internal/config"
+	"pennypost/internal/mail"
 )
 
 // Peer is the process at the far end of a connection from this machine, or of one that the relay of another machine
@@ -26,6 +27,8 @@ type Peer struct {
 	climb sync.Once
 	tree  []process.Process // it and the processes above it; set by climb
 	above []string          // those of tree below this process, as package process names them; set by climb
+	// threads are, of a far peer, for each of above the session in whose shell it started the one before.
+	threads []string
 
 	look   sync.Once
 	stands standing // set by look
@@ -37,10 +40,10 @@ func NewPeer(uid, pid int, terminals []string) *Peer {
 	return &Peer{uid: uid, pid: pid, terminals: terminals}
 }
 
-// FarPeer returns a process of another machine, whose relay says below which programs it runs, the nearest first, and
-// whether inside of an agent's client.
-func FarPeer(programs []string, inside bool) *Peer {
-	p := &Peer{far: true, inside: inside}
+// FarPeer returns a process of another machine, whose relay says below which programs it runs, the nearest first, in
+// the shells of which sessions these started each other, and whether inside of an agent's client.
+func FarPeer(programs, threads []string, inside bool) *Peer {
+	p := &Peer{far: true, inside: inside, threads: threads}
 	p.climb.Do(func() { p.above = programs })
 	return p
 }
@@ -84,6 +87,32 @@ func (p *Peer) InClient() bool {
 	return false
 }
 
+// thread returns the session in whose shell a program that the peer runs in has started it, by the variables that the
+// program gave to the shell: what the peer says itself, anybody may say. "": nobody can tell.
+func (p *Peer) thread(program string) string {
+	for i, one := range p.Programs() {
+		if p.far && process.Is(program, one) && i < len(p.threads) {
+			return p.threads[i]
+		}
+	}
+	for i := 1; i < len(p.tree); i++ {
+		if !process.Is(program, p.tree[i].Key) {
+			continue
+		}
+		environ := process.Environ(p.tree[i-1].PID)
+		id, _ := config.ShellSession(func(name string) string {
+			for _, v := range environ {
+				if value, ok := strings.CutPrefix(v, name+"="); ok {
+					return value
+				}
+			}
+			return ""
+		})
+		return id
+	}
+	return ""
+}
+
 // itself reports whether the peer is the post office: what runs in its own process is no agent.
 func (p *Peer) itself() bool { return !p.far && p.pid == os.Getpid() }
 
@@ -97,13 +126,14 @@ func (p *Peer) standing() *standing {
 }
 
 // doubtful reports whether the peer may be an agent's process: it runs in a client, or is not known to be the
-// person's, who may speak as any agent, nor the post office's own, which starts what the person has configured.
-func (p *Peer) doubtful() bool {
+// person's, who may speak as any agent, nor the post office's own, which starts what the person has configured. known
+// is as in standing.session.
+func (p *Peer) doubtful(known func(programs []string) mail.Name) bool {
 	if p.InClient() || p.far {
 		return p.InClient()
 	}
 	s := p.standing()
-	return !s.untold && s.away != "" && !s.ours
+	return !s.untold && !s.ours && (s.away != "" || len(s.through) > 0 && s.session(known) != "")
 }
 
 // peerKey is under what the context of a connection over the Unix socket holds its *Peer.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -8,17 +9,36 @@ import (
 
 	"pennypost/internal/base/process"
 	"pennypost/internal/config"
+	"pennypost/internal/mail"
 )
 
 // standing is where a process stands, as far as the system tells.
 type standing struct {
-	untold bool   // this system tells nothing of it
-	ours   bool   // the post office started it
-	agent  string // what shows that an agent is above it: a variable, or a program; "": nothing does
-	away   string // why no person is known to sit at its terminal; "": a person is
+	untold bool             // this system tells nothing of it
+	ours   bool             // the post office started it
+	agent  string           // what shows that an agent is above it: a variable, or a program; "": nothing does
+	client *process.Process // above it, an agent's client that is known by name; nil: none is
+	away   string           // why no person is known to sit at its terminal; "": a person is
 	// below are the programs from the process up to what the person sits at, that excluded. Sessions are looked for
 	// among them: a terminal program, an editor or a multiplexer is no session.
 	below []string
+	// through are where the clients stand by which a multiplexer shows the terminal to a person. Nil: it is in none.
+	through []*standing
+}
+
+// session returns the agent of a session in which the process runs, or in which everybody runs who has its multiplexer
+// open; "": none. known tells it of programs.
+func (s *standing) session(known func(programs []string) mail.Name) mail.Name {
+	name := known(s.below)
+	if name != "" {
+		return name
+	}
+	for _, client := range s.through {
+		if name = client.session(known); name == "" {
+			return ""
+		}
+	}
+	return name
 }
 
 // stand finds out where a process stands, given it and those above it.
@@ -52,37 +72,40 @@ func stand(pid int, tree []process.Process, terminals []string) standing {
 		if v, found := config.AgentClient(process.Environ(p.PID)); found && s.agent == "" {
 			s.agent = v + " is set there"
 		}
-		if name := config.AgentProgram(p.Names()); name != "" && s.agent == "" {
-			s.agent = "it runs below " + name
+		if name := config.AgentProgram(p.Names()); name != "" {
+			s.client = cmp.Or(s.client, p)
+			s.agent = cmp.Or(s.agent, "it runs below "+name)
 		}
 	}
 	if s.away == "" {
-		s.away = awayAt(tree, seat, terminals)
+		s.through, s.away = awayAt(tree, seat, terminals)
 	}
 	return s
 }
 
 // awayAt returns why no person is known to sit at the terminal of a process, "" if one is; seat is where in its tree
-// the program is that a person would sit at, or negative.
-func awayAt(tree []process.Process, seat int, terminals []string) string {
+// the program is that a person would sit at, or negative. Of a multiplexer it returns where its clients stand.
+func awayAt(tree []process.Process, seat int, terminals []string) (through []*standing, why string) {
 	me := tree[0]
 	switch {
 	case me.TTY == 0:
-		return "it has no terminal, as after setsid, or from cron, a service or ssh without -t"
+		return nil, "it has no terminal, as after setsid, or from cron, a service or ssh without -t"
 	case seat < 0:
 		top := tree[len(tree)-1]
 		if len(tree) > 1 && top.PID == 1 {
 			top = tree[len(tree)-2]
 		}
-		return fmt.Sprintf("its terminal does not lead to one that a person is known to sit at: %q is above it, "+
+		return nil, fmt.Sprintf("its terminal does not lead to one that a person is known to sit at: %q is above it, "+
 			"and no login or terminal program that Pennypost knows", top.Names()[0])
 	case seat == 0 || !leads(&tree[seat-1], &tree[seat]):
-		return "it has left the terminal that it was started from"
+		return nil, "it has left the terminal that it was started from"
 	}
 	if m := multiplexer(&tree[seat]); m != nil {
-		return m(&tree[seat], &tree[seat-1], terminals)
+		if through, why = m(&tree[seat], &tree[seat-1], terminals); len(through) == 0 {
+			return nil, why
+		}
 	}
-	return ""
+	return through, ""
 }
 
 // leads reports whether a process that a terminal program started has a terminal of its own: it leads its session, or

@@ -251,11 +251,12 @@ func (l *Sessions) Programs() []Program {
 }
 
 // In returns the agent of a session that lives, as far as is known, and that one of programs runs; "": none does.
-func (l *Sessions) In(programs []string) mail.Name {
+// Those of one room are left out; "": of none.
+func (l *Sessions) In(programs []string, not mail.RoomName) mail.Name {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, s := range l.latest {
-		if !s.over && s.Process != "" && slices.Contains(programs, s.Process) {
+	for at, s := range l.latest {
+		if at.room != not && !s.over && s.Process != "" && slices.Contains(programs, s.Process) {
 			return s.Agent
 		}
 	}

@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -290,5 +291,29 @@ func TestP5_FilesMakeNoOrchestrator(t *testing.T) {
 		mail.Presence{Name: "ann", Roles: []string{"orchestrator", "x"}}); err != nil ||
 		!slices.Equal(a.Roles, []string{"x", "orchestrator"}) {
 		t.Errorf("a file that says what the person said leaves %+v, %v", a, err)
+	}
+}
+
+// TestP5_RenamedOntoNobody holds that an agent takes a name that nobody bears or bore, and under which no mail waits.
+func TestP5_RenamedOntoNobody(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	user := room.As(mail.User)
+	for _, p := range []mail.Presence{{Name: "mallory"}, {Name: "led", Roles: []string{"orchestrator"}},
+		{Name: "gone", State: mail.Gone}, {Name: "moved"}, {Name: "retired"}, {Name: "there"}} {
+		if _, err := user.Register(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := user.Rename(t.Context(), "moved", "moved on")
+	if err = errors.Join(err, user.Retire(t.Context(), "led"), user.Retire(t.Context(), "retired")); err != nil {
+		t.Fatal(err)
+	}
+	for _, taken := range []mail.Name{"led", "gone", "moved", "moved on", "retired", "there"} {
+		if a, err := room.As("mallory").Rename(t.Context(), "mallory", taken); mail.CodeOf(err) != mail.Conflict {
+			t.Errorf("mallory becomes %s: %+v, %v", taken, a, err)
+		}
+	}
+	if a, err := room.As("mallory").Rename(t.Context(), "mallory", "free"); err != nil || a.Name != "free" {
+		t.Errorf("mallory becomes free: %+v, %v", a, err)
 	}
 }

@@ -186,6 +186,15 @@ func (r *record) isCard() bool {
 	return r.msg.From == mail.FromSystem && r.msg.Type == mail.Question && strings.HasPrefix(r.msg.Key, cardKey)
 }
 
+// IsCard reports whether a message asks the person for a grant.
+func IsCard(m *mail.Message) bool {
+	var asked struct {
+		Grant *mail.Grant `json:"grant"`
+	}
+	return m.From == mail.FromSystem && m.Type == mail.Question &&
+		jsonx.UnmarshalLenient(m.Metadata, &asked) == nil && asked.Grant != nil
+}
+
 // cardOf returns the idempotency key of the card that asks for a grant.
 func cardOf(g *mail.Grant) string {
 	sum := sha256.Sum256([]byte(strings.Join(

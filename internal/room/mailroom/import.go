@@ -148,6 +148,7 @@ func (v *view) checkImport(it *mail.Item) error {
 // user says in a foreign file settles what was asked there, and nothing else.
 func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
 	var asked spot
+	var root mail.ID
 	v.read(func(s *state, _ mail.Time) {
 		if !v.opts.rightCounts(s) {
 			m.Suggests = false
@@ -157,6 +158,7 @@ func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
 		if q == nil || !q.open() {
 			return
 		}
+		root = q.msg.ThreadRoot()
 		switch _, answers := policy.Settles(q.msg.Type, q.msg.ID, m); {
 		case !answers:
 		case m.From != mail.ToUser:
@@ -167,12 +169,15 @@ func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
 			asked = spot{q.msg.ID, q.seq}
 		}
 	})
-	if asked.id == "" {
-		return nil
+	var err error
+	if asked.id != "" {
+		var texts []*mail.Message
+		if texts, err = v.texts(ctx, []spot{asked}); err == nil {
+			m.Suggests = texts[0] == nil || texts[0].Via != m.Via
+		}
 	}
-	texts, err := v.texts(ctx, []spot{asked})
-	if err == nil {
-		m.Suggests = texts[0] == nil || texts[0].Via != m.Via
+	if m.Suggests && m.Thread == "" {
+		m.Thread = root // by which it is found beside the question
 	}
 	return err
 }

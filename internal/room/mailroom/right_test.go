@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -209,6 +210,14 @@ func TestP13_TheUserOfAFile(t *testing.T) {
 		if err != nil || it.Open != open {
 			t.Errorf("%s is open %v, %v; want %v", id, it.Open, err, open)
 		}
+	}
+	var suggested []mail.ID
+	it, err := room.As(mail.User).Message(t.Context(), "msg_2")
+	for _, s := range it.Suggestions {
+		suggested = append(suggested, s.ID)
+	}
+	if want := []mail.ID{"msg_4", "msg_5"}; err != nil || !slices.Equal(suggested, want) {
+		t.Errorf("suggested is %q, %v; want %q, of files that name no thread", suggested, err, want)
 	}
 	if it, err := room.As("eve").Message(t.Context(), "msg_3"); err != nil || it.By != "" || it.IsUsers() {
 		t.Errorf("what a file says in the user's name is %+v, %v", it, err)

@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 // Whence is where a process runs that says for whom it speaks, as far as the system tells.
 type Whence struct {
 	// Programs are the process and those above it, the nearest first, spelled as sessions spell theirs. Nil: nobody
-	// can tell, and whom it names is believed, unless Guessed.
+	// can tell, and whom it names is believed, unless Guessed, or Doubtful where a process is out of sight.
 	Programs []string
 	// Opens is that of Programs for whose session the process speaks: a client's hook, or its MCP server. "": it only
 	// speaks.
@@ -19,17 +20,20 @@ type Whence struct {
 	// Means is how the user is known, who is the caller.
 	Means mail.Means
 	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an
-	// agent has left behind. It is asked if no session is known there.
+	// agent has left behind. It is asked if no session is known there. Nil: the system tells nothing.
 	Doubtful func() bool
 	// Session is the client's session that the process opens, or in which it says to run; "": it does not say. Of
 	// programs that run several agents (threads) it decides whose process it is.
 	Session string
+	// Thread returns the session in whose shell one of Programs started the process, "" if nobody can tell. What it
+	// says goes before what the process says, of threads too.
+	Thread func(program string) string
 	// Many says that the client runs several sessions in one program, which its hooks tell apart by Session.
 	Many bool
 	// Joins says that it is an MCP server, which is told what is refused; a hook must not fail its client.
 	Joins bool
-	// Elsewhere says that one of Programs has a session in another room, and none in this one.
-	Elsewhere bool
+	// Elsewhere is the agent of the session that one of Programs has in another room, if none has one in this room.
+	Elsewhere mail.Name
 	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
 	Guessed bool
 }
@@ -38,7 +42,7 @@ type Whence struct {
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 	v := &view{Room: r, caller: caller, means: w.Means}
-	if len(w.Programs) == 0 && !w.Guessed {
+	if len(w.Programs) == 0 && !w.Guessed && w.Doubtful == nil {
 		return v, nil
 	}
 	var err error
@@ -61,15 +65,16 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	case w.Opens != "":
 		return v.open(s, w, seats, program)
 	case m != nil && slices.Contains(seats, m):
-		return v.inThread(m, seats, w, now)
+		return v.inThread(m, seats, program, w, now)
 	case len(seats) == 0 && w.Guessed:
 		return mail.Errorf(mail.Denied,
 			"this runs in the shell of a session that room %s does not know, so it cannot be "+
 				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
 				"used a tool of Pennypost; else say --as NAME", v.name)
+	case len(seats) == 0 && w.Elsewhere != "" && !v.mayFrom(s, w.Elsewhere):
+		return v.notFrom(w.Elsewhere)
 	case len(seats) == 0:
-		elsewhere := m != nil && m.Process != "" && m.live(now) &&
-			!slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
+		leads, elsewhere := v.apart(m, leads, w, now)
 		if (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
 			return mail.Errorf(mail.Denied,
 				"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
@@ -91,17 +96,61 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 	return v.notThere(seats)
 }
 
+// mayFrom reports whether the caller is one as whom a session of another room, which is that of an agent, may speak
+// here: a newcomer, the agent of that name if no session of this room ever was it, or whom the person lets any session
+// be, wherever it runs.
+func (v *view) mayFrom(s *state, agent mail.Name) bool {
+	bearer := s.bearer(v.caller)
+	switch {
+	case s.leads(v.caller):
+		return false
+	case bearer == nil || v.free(s, bearer):
+		return true
+	case bearer.Name == agent && bearer.Session == "" && bearer.Left == "":
+		return true
+	}
+	return slices.ContainsFunc(s.grants, func(g mail.Grant) bool {
+		return g.Agent == v.caller && g.Room == "" && g.Dir == "" && g.Client == "" && g.By == mail.User && !g.Refused
+	})
+}
+
+func (v *view) notFrom(agent mail.Name) error {
+	return mail.Errorf(mail.Denied,
+		"this process runs inside the session of %s in another room, and %s is another agent of room %s: nothing was "+
+			"done. Say --as '%s', or write to '%s@%s'. The person may allow it, but for an orchestrator: pennypost "+
+			"agents grant '%s' --room %s", agent, v.caller, v.name, agent, v.caller, v.name, v.caller, v.name)
+}
+
+// apart reports whether a caller that no session is known of is an orchestrator, and whether it runs in another
+// program. Where the caller is out of sight, as from another container, so is the program of an agent that runs there.
+func (v *view) apart(m *member, leads bool, w Whence, now mail.Time) (lead, elsewhere bool) {
+	if m == nil || m.Process == "" || !m.live(now) {
+		return leads, false
+	}
+	if len(w.Programs) == 0 {
+		return leads && v.runs(m, now), v.runs(m, now)
+	}
+	return leads, !slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
+}
+
 // inThread refuses a process of a program that runs several agents, unless it says that it is in m's thread: the other
 // threads' commands run below the same program.
-func (v *view) inThread(m *member, seats []*member, w Whence, now mail.Time) error {
+func (v *view) inThread(m *member, seats []*member, program string, w Whence, now mail.Time) error {
 	threads := slices.DeleteFunc(slices.Clone(seats), func(o *member) bool {
 		return !hasThreads(o.Client) || o.Session == "" || !o.live(now)
 	})
-	if w.Opens != "" || len(threads) < 2 || !slices.Contains(threads, m) || m.Session == w.Session {
+	if w.Opens != "" || len(threads) < 2 || !slices.Contains(threads, m) {
+		return nil
+	}
+	session := w.Session
+	if w.Thread != nil {
+		session = cmp.Or(w.Thread(program), session)
+	}
+	if m.Session == session {
 		return nil
 	}
 	// a subagent has a session of its own, which no agent has
-	if w.Session != "" && !slices.ContainsFunc(threads, func(o *member) bool { return o.Session == w.Session }) {
+	if session != "" && !slices.ContainsFunc(threads, func(o *member) bool { return o.Session == session }) {
 		return nil
 	}
 	return mail.Errorf(mail.Denied,
@@ -184,16 +233,8 @@ func (v *view) open(s *state, w Whence, seats []*member, program string) error {
 		return nil
 	case len(seats) > 0:
 		return v.nest(s, seats)
-	case bearer != nil && w.Elsewhere && !s.agentGranted(v.caller):
-		return mail.Errorf(
-			mail.Denied,
-			"this process runs inside a session of another room, and %s is another agent "+
-				"of room %s: nothing was done. The person may allow it: pennypost agents grant '%s' --room %s",
-			v.caller,
-			v.name,
-			v.caller,
-			v.name,
-		)
+	case bearer != nil && w.Elsewhere != "" && !s.agentGranted(v.caller):
+		return v.notFrom(w.Elsewhere)
 	case s.leads(v.caller) && !v.mayOpen(s, v.caller):
 		return notGranted(v.caller)
 	}

@@ -29,6 +29,7 @@ func TestP5_InsideASession(t *testing.T) {
 	builder := mail.Name("builder")
 	for _, p := range []mail.Presence{
 		{Name: "lead", Roles: []string{"orchestrator"}}, {Name: "other"}, {Name: "gone", State: mail.Gone},
+		{Name: "far"}, {Name: "chief", Roles: []string{"orchestrator"}},
 		{Name: "paper", Client: "haak"}, {Name: "paper-2", Client: "haak"}, {Name: "ws"},
 		{Name: "retired", Roles: []string{"orchestrator"}},
 	} {
@@ -42,6 +43,7 @@ func TestP5_InsideASession(t *testing.T) {
 	begin("builder", "s1", claude)
 	begin("builder", "s2", codex) // builder-2
 	begin("thread-1", "t1", codex)
+	begin("chief", "f1", "5.1@out-of-sight")
 	begin("pair", "e1", "all-of-"+editor)
 	begin("paper-2", "p1", codex)
 	begun = true
@@ -57,7 +59,7 @@ func TestP5_InsideASession(t *testing.T) {
 	inside := func(programs ...string) Whence { return Whence{Programs: append([]string{"99.1@b"}, programs...)} }
 	opening := func(w Whence, program string) Whence { w.Opens = program; return w }
 	many := func(w Whence) Whence { w.Many = true; return w }
-	elsewhere := func(w Whence) Whence { w.Elsewhere = true; return w }
+	elsewhere := func(w Whence) Whence { w.Elsewhere = "far"; return w }
 	client := func(w Whence) Whence { w.Doubtful = func() bool { return true }; return w }
 	for _, tt := range []struct {
 		what   string
@@ -113,6 +115,12 @@ func TestP5_InsideASession(t *testing.T) {
 		{"from within a session of another room, as one that is there", elsewhere(opening(inside(nested), nested)),
 			"other", "", ""},
 		{"from within a session of another room", elsewhere(opening(inside(nested), nested)), "fresh", "fresh", ""},
+		{"in a session of another room, as one that is there", elsewhere(inside(nested)), "other", "", ""},
+		{"in a session of another room, as the orchestrator", elsewhere(inside(nested)), "lead", "", ""},
+		{"in a session of another room, as one that led and is retired", elsewhere(inside(nested)), "retired", "", ""},
+		{"in a session of another room, as somebody new", elsewhere(inside(nested)), "fresh", "fresh", ""},
+		{"in a session of another room, as itself", elsewhere(inside(nested)), "far", "far", ""},
+		{"in a session of another room, as a workspace", elsewhere(inside(nested)), "ws", "ws", ""},
 		{"from within another's, as the orchestrator", opening(inside(nested, claude), nested), "lead", "", ""},
 		{"from within another's, as the orchestrator by the name", opening(inside(nested, claude), nested),
 			"orchestrator", "", ""},
@@ -125,6 +133,11 @@ func TestP5_InsideASession(t *testing.T) {
 		{"a client of no session, as the orchestrator", client(inside()), "lead", "", ""},
 		{"a client of no session, as one that runs elsewhere", client(inside()), "builder", "", ""},
 		{"nobody can tell", Whence{}, "lead", "lead", ""},
+		{"out of sight", client(Whence{}), "other", "other", ""},
+		{"out of sight, as the orchestrator", client(Whence{}), "lead", "", ""},
+		{"out of sight, as one that runs in sight", client(Whence{}), "builder-2", "", ""},
+		{"out of sight, as one that runs there", client(Whence{}), "builder", "builder", ""},
+		{"out of sight, as an orchestrator that runs there", client(Whence{}), "chief", "chief", ""},
 	} {
 		v, err := room.From(tt.says, tt.whence)
 		if tt.want == "" {

@@ -231,6 +231,9 @@ func (c *caller) sign(h http.Header) {
 	if len(c.from.Programs) > 0 {
 		h.Set(wire.ProgramsHeader, strings.Join(c.from.Programs, ","))
 	}
+	if len(c.from.Threads) > 0 {
+		h.Set(wire.ThreadsHeader, strings.Join(c.from.Threads, ","))
+	}
 	if c.from.Inside {
 		h.Set(wire.InsideHeader, "client")
 	}

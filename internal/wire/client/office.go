@@ -359,6 +359,7 @@ type Whence struct {
 	Session  string   // as in Options
 	Guessed  bool     // as in Options
 	Programs []string // the process and those above it, as package process names them; nil: nobody can tell
+	Threads  []string // for each of them, in the shell of which session it started the one before; nil: in none
 	Inside   bool     // one of them was started by an agent's client
 }
 

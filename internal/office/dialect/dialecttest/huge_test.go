@@ -217,7 +217,11 @@ func walkPrompts(t *testing.T, s *mcp.ClientSession) {
 				bounded(t, prompt.Name, err.Error())
 				continue
 			}
-			bounded(t, prompt.Name, res.Messages[0].Content.(*mcp.TextContent).Text)
+			text := res.Messages[0].Content.(*mcp.TextContent).Text
+			if n := fence.Sent(text); n > fence.Budget {
+				t.Errorf("%s: %d bytes, with its fence", prompt.Name, n)
+			}
+			bounded(t, prompt.Name, fencetest.Unfenced(text))
 		}
 	}
 	if offers.Resources != nil {

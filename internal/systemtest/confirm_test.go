@@ -1,0 +1,81 @@
+package systemtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// asksToLead returns the card by which a client's session asks to be the orchestrator.
+func (s *theatre) asksToLead() string {
+	s.t.Helper()
+	hook := exec.Command(binary, "hook", "claude", "SessionStart", "--as", "orchestrator")
+	hook.Dir, hook.Env = s.dir, s.environ()
+	r := finishWith(hook, strings.NewReader(`{"session_id":"lead","hook_event_name":"SessionStart","source":"startup"}`))
+	for _, it := range ask[mail.Page](s.t, s.office, "inbox", "--open").Messages {
+		if it.From == mail.FromSystem {
+			return string(it.ID)
+		}
+	}
+	s.t.Fatalf("no card asks: %+v", r)
+	return ""
+}
+
+// TestConfirm: with [user] confirm acts of weight ask for the passphrase, once a terminal; other acts do not.
+func TestConfirm(t *testing.T) {
+	s := newTheatre(t)
+	file := filepath.Join(s.home, "config.toml")
+	if err := os.WriteFile(file, []byte("[user]\nconfirm = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must("stop")
+	typed := func(keys, command string) result {
+		return s.shell(personSh, `printf '`+keys+`' | script -qec '`+command+`' /dev/null`, "x")
+	}
+	s.must("send", "--to", "ann", "--body", "no weight")
+	question := ask[mail.Sent](t, s.office, "send", "--as", "ann", "--to", "user", "--type", "question", "--body",
+		"May I?").ID
+	erased := ask[mail.Sent](t, s.office, "send", "--to", "ann", "--body", "erase this").ID
+	if r := typed("", `"$PP" agents token ann`); r.code == 0 ||
+		!strings.Contains(r.stdout, "credentials passphrase") {
+		t.Errorf("without a passphrase: %d %s", r.code, r.stdout)
+	}
+	if r := typed(`\nlong enough\nlong enough\n`, `"$PP" credentials passphrase`); r.code != 0 {
+		t.Fatalf("set: %d %s", r.code, r.stdout)
+	}
+	card := s.asksToLead()
+	for _, words := range []string{
+		"agents token ann", "open --print", "invite", "credentials add more", "credentials passphrase",
+		"agents update ann --role orchestrator", "agents register boss --role orchestrator",
+		"agents register orchestrator", "agents rename ann orchestrator",
+		"agents grant ann --role orchestrator", "erase " + string(erased),
+		"answer " + card + " Allow", "send --to system --reply-to " + card + " --type answer --body Allow",
+	} {
+		if r := s.run(strings.Fields(words)...); r.code != 5 || !strings.Contains(r.stderr, "nothing was typed") {
+			t.Errorf("%s, where nothing is typed: %d %s%s", words, r.code, r.stdout, r.stderr)
+		}
+	}
+	if list := s.must("agents", "--json"); strings.Count(list, `"roles":["orchestrator"]`) != 1 ||
+		strings.Contains(list, "boss") {
+		t.Errorf("somebody was made the orchestrator: %s", list)
+	}
+	if s.sent("erase this") == "" {
+		t.Error("it was erased")
+	}
+	s.must("answer", string(question), "no weight either")
+	s.must("decline", card)
+	if r := typed(`wrong one\n`, `"$PP" agents token ann`); r.code == 0 || strings.Contains(r.stdout, "pp.") {
+		t.Errorf("with a wrong one: %d %s", r.code, r.stdout)
+	}
+	r := typed(`long enough\n`, `"$PP" agents token ann && "$PP" agents token lead`) // which asks no more
+	if r.code != 0 || strings.Count(r.stdout, "pp.") != 2 || strings.Count(r.stdout, "Passphrase") != 1 {
+		t.Errorf("with the right one: %d %s", r.code, r.stdout)
+	}
+	if r := s.run("agents", "token", "ann"); r.code == 0 {
+		t.Errorf("in another terminal, where nothing is typed: %s", r.stdout)
+	}
+}
