@@ -46,11 +46,11 @@ func (c *Client) allowNotes(o *Options) []string {
 	case o.Ask:
 		return []string{c.Title + " asks you before Pennypost's tools are used. An agent that is alone waits there."}
 	}
-	return []string{"Pennypost's tools are used without asking (" + c.allows + "), and no others. If " + c.Title +
-		" shall ask: pennypost install " + c.Name + " --ask"}
+	return []string{"Pennypost's tools are used without asking (" + c.allows + "), and no others. To be asked: " +
+		"pennypost install " + c.Name + " --ask"}
 }
 
-// put sees to it that text has the element, or has it not if the client shall ask.
+// put adds the element to a text that lacks it, or removes it if the client is to ask.
 func (a *allowance) put(text []byte, ask bool) ([]byte, error) {
 	switch {
 	case a == nil:
@@ -63,7 +63,7 @@ func (a *allowance) put(text []byte, ask bool) ([]byte, error) {
 	return jsonc.Append(text, a.path, a.value)
 }
 
-// remove takes the element out, and what is empty then, unless base has that.
+// remove takes the element out, and containers that are empty then, unless base has them.
 func (a *allowance) remove(text, base []byte) ([]byte, error) {
 	list, it := a.find(text)
 	if it == nil {
@@ -79,7 +79,7 @@ func (a *allowance) remove(text, base []byte) ([]byte, error) {
 // piece is the element as something that was taken out.
 func (a *allowance) piece() piece { return piece{path: a.path, raw: a.value} }
 
-// putAllows adds the member that allows the tools to a server that lacks it, or takes it out if the client shall ask.
+// putAllows adds the member that allows the tools to a server that lacks it, or removes it if the client is to ask.
 func (s *jsonServer) putAllows(text []byte, is *jsonc.Node, ask bool) ([]byte, error) {
 	path := []string{s.in, serverName, s.allows.name}
 	switch {

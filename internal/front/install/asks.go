@@ -14,7 +14,7 @@ import (
 // asksEach is said of a client that asks about our tools.
 const asksEach = "it asks before Pennypost's tools are used, and an agent that is alone waits there"
 
-// trustsFolder says that the client asks about the project's folder when it starts there; "" if it does not.
+// trustsFolder says that the client asks about the project's folder when it starts there, unless it trusts that.
 func trustsFolder(o *Options, trusts bool, answer string) []string {
 	if trusts || o.Root == o.Home {
 		return nil
