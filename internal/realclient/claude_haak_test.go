@@ -9,6 +9,7 @@ import (
 // when to look again, and answers by HAAK's script under the id that Claude Code gives it.
 func claudeHaak(t *testing.T, l *lab) {
 	l.startOffice()
+	l.shell()
 	l.pp("haak", "install")
 	l.pp("haak", "mailbox", "send", "--from", "architect-new", "--to", "all", "--body", "ZEBRA of the architect")
 	l.finished(l.begin("hello haak [[sh python3 scripts/agent_mailbox.py send --from $CLAUDE_CODE_SESSION_ID " +

@@ -16,29 +16,25 @@ import (
 
 // claude is Claude Code.
 func claude() client {
-	const key = "dummy-key-for-tests-1234567890"
 	return client{
 		name: "claude", title: "Claude Code",
-		settings: func(l *lab) {
-			l.write(".claude.json", map[string]any{
-				"hasCompletedOnboarding": true, "theme": "dark",
-				"customApiKeyResponses": map[string]any{"approved": []string{key[len(key)-20:]},
-					"rejected": []string{}},
-				"projects": map[string]any{l.project: map[string]any{
-					"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
-				}},
-			})
+		settings: func(l *lab) { claudeState(l, map[string]any{}) },
+		trust: func(l *lab) {
+			claudeState(l, map[string]any{l.project: map[string]any{"hasTrustDialogAccepted": true,
+				"hasCompletedProjectOnboarding": true}})
 		},
+		shell: grants("--allowedTools", "Bash"),
 		env: func(l *lab) []string {
 			return []string{
-				"ANTHROPIC_BASE_URL=" + l.model.URL, "ANTHROPIC_API_KEY=" + key, "IS_SANDBOX=1", "DISABLE_TELEMETRY=1",
-				"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+				"ANTHROPIC_BASE_URL=" + l.model.URL, "ANTHROPIC_API_KEY=" + claudeKey, "IS_SANDBOX=1",
+				"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 			}
 		},
-		headless: func(prompt string) []string {
-			return []string{"-p", prompt, "--allowedTools", claudeTools}
-		},
-		tui:   []string{"--permission-mode", "default", "--allowedTools", claudeTools},
+		headless: func(prompt string) []string { return []string{"-p", prompt} },
+		// Its auto mode asks the vendor's server about commands, which is not there.
+		tui:   []string{"--permission-mode", "default"},
+		modes: [][]string{nil, {"--permission-mode", "auto"}},
+		once:  []dialog{{"Yes, I trust this folder", []string{"Down", "Enter"}}},
 		ready: regexp.MustCompile(`(?m)^\s*❯`),
 		quit:  "/exit", resume: []string{"--continue"},
 		breakOff: []string{"Escape"},
@@ -50,6 +46,9 @@ func claude() client {
 		doorless: "claude_below = \"1.0.0\"\n",
 		more: []scenario{
 			{"comment", "", false, claudeComment},
+			{"ask", "", false, claudeAsk},
+			{"plan", "", false, claudePlan},
+			{"pluginAsks", "", false, claudePluginAsks},
 			{"escDialog", "Esc in a dialog", false, claudeEscDialog},
 			{"background", "", true, claudeBackground},
 			{"wayOut", "", false, claudeWayOut},
@@ -68,8 +67,16 @@ func claude() client {
 	}
 }
 
-// claudeTools are allowed, so that no dialog stands in the way.
-const claudeTools = "Bash,Agent,ToolSearch,mcp__pennypost"
+const claudeKey = "dummy-key-for-tests-1234567890"
+
+// claudeState writes what Claude Code knows of its user, and of projects.
+func claudeState(l *lab, projects map[string]any) {
+	l.write(".claude.json", map[string]any{
+		"hasCompletedOnboarding": true, "theme": "dark", "projects": projects,
+		"customApiKeyResponses": map[string]any{"approved": []string{claudeKey[len(claudeKey)-20:]},
+			"rejected": []string{}},
+	})
+}
 
 // claudeComment: Claude Code ignores settings.json for a comment in it. Doctor says so, and install does not edit it.
 func claudeComment(t *testing.T, l *lab) {
@@ -108,6 +115,7 @@ func claudeEscDialog(t *testing.T, l *lab) {
 // parent stops the subagent's tools.
 func claudeBackground(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	w := l.tui()
 	tool, open := l.gate("gate")
 	w.prompt("hello parent " + l.client.subagent("hello child "+tool+" [[sh touch more]] [[say done]]") +
@@ -128,6 +136,7 @@ func claudeBackground(t *testing.T, l *lab) {
 // claudeWayOut: a cancel leaves open what it takes to mark it, and then the tools run again.
 func claudeWayOut(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	tool, open := l.gate("gate")
 	done := l.begin("hello cancel " + tool +
 		` [[sh touch forbidden]] [[tool ToolSearch {"query":"select:WebSearch"}]]` +
@@ -177,6 +186,7 @@ func claudePlugin(t *testing.T, l *lab) {
 // claudeInstalledWhile: a session that ran when Pennypost was installed has no tools. It is no agent, nobody wakes it,
 // and its person is told what to do; started again, it is one.
 func claudeInstalledWhile(t *testing.T, l *lab) {
+	l.shell()
 	w := l.tui()
 	w.prompt("hello before [[say bye]]")
 	l.request("hello before")
@@ -203,6 +213,7 @@ func claudeInstalledWhile(t *testing.T, l *lab) {
 // claudeShell: the command by which mail is marked works as agents are told it, in their shell.
 func claudeShell(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	tool, open := l.gate("gate")
 	done := l.begin("hello shell " + tool + ` [[sh {{by: (pennypost mark) ID}} {{id="(msg_[^"]+)"}} ` +
 		`{{pennypost mark ID (--read --as [\w-]+)}}]] [[say bye]]`)

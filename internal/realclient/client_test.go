@@ -9,19 +9,30 @@ import (
 type client struct {
 	name  string // as pennypost install, versions.txt and the table call it
 	title string
-	// settings writes what the client needs to reach the model (l.model.URL) and to ask its user nothing: files below
-	// l.home and l.project.
+	// settings writes what its user has set up before Pennypost, such as the way to the model (l.model.URL): files
+	// below l.home and l.project. It grants nothing.
 	settings func(l *lab)
+	// trust writes that its user has worked in the project before, and trusts the folder; nil: it asks for no trust.
+	trust func(l *lab)
+	// shell has its user let it run commands, for scenarios that are about that; nil: it does not ask. Nothing of ours
+	// is granted: that is what install does.
+	shell func(l *lab)
 	// env is what it wants in its environment, besides lab.env: the address of the model, a key, no telemetry.
 	env func(l *lab) []string
 	// installed is called after pennypost install, for what a person would confirm; nil: nothing.
 	installed func(l *lab)
 	// ended is called when a scenario has ended, for what the client leaves running on purpose; nil: nothing.
 	ended func(l *lab)
-	// headless are the arguments of a run that does one prompt, with all tools allowed, and ends.
+	// headless are the arguments of a run that does one prompt and ends.
 	headless func(prompt string) []string
-	// tui are the arguments of an interactive session in which all tools are allowed.
+	// tui are the arguments of an interactive session.
 	tui []string
+	// modes are arguments besides, one set for each mode in which nothing may be asked in the first minute; nil: one.
+	modes [][]string
+	// once are the dialogs that its user answers in the first minute, as docs/clients.md says.
+	once []dialog
+	// uses is the directive by which the model uses a tool of ours; nil: [[tool NAME INPUT]].
+	uses func(name, input string) string
 	// ready stands on the screen when the session takes a prompt.
 	ready *regexp.Regexp
 	// pastes says that it takes Enter for a line break if it comes soon after what was typed.

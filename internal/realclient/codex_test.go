@@ -22,17 +22,28 @@ func codex() client {
 	return client{
 		name: "codex", title: "Codex CLI",
 		settings: func(l *lab) {
-			l.write(".codex/config.toml", strings.NewReplacer("URL", l.model.URL, "PROJECT",
-				l.project, "DEPOT", l.depot()).Replace(codexConfig))
+			l.write(".codex/config.toml", strings.ReplaceAll(codexConfig, "URL", l.model.URL))
 			// Its shell is a login shell, whose profile may set another PATH.
 			l.write(".bash_profile", "PATH="+filepath.Dir(os.Getenv(binaryVar))+":$PATH\n")
 		},
+		trust: func(l *lab) {
+			text := strings.ReplaceAll(codexConfig, "URL", l.model.URL)
+			for _, dir := range []string{l.project, l.depot()} {
+				text += "\n[projects.\"" + dir + "\"]\ntrust_level = \"trusted\"\n"
+			}
+			l.write(".codex/config.toml", text)
+		},
+		// In its sandbox it runs commands without asking, and none can connect: see sandbox.
+		shell: func(l *lab) {
+			l.client.tui = slices.Concat(l.client.tui, []string{"--sandbox", "danger-full-access"})
+		},
+		once: []dialog{{"2. Trust all and continue", []string{"2", "Enter"}},
+			{"1. Trust and continue", []string{"Enter"}}},
 		env: func(*lab) []string { return []string{"MODEL_KEY=dummy"} },
 		headless: func(prompt string) []string {
 			return []string{"exec", prompt}
 		},
 		installed: func(l *lab) { l.pp("install", "codex", "--trust") },
-		tui:       []string{"--ask-for-approval", "never", "--sandbox", "danger-full-access"},
 		ready:     regexp.MustCompile(`(?m)^\s*›`),
 		quit:      "/quit", resume: []string{"resume", "--last"},
 		pastes:   true,
@@ -65,6 +76,7 @@ func codex() client {
 			{"untrusted", "", false, untrusted},
 			{"onlyServer", "", false, onlyServer},
 			{"named", "", false, named},
+			{"asks", "", false, codexAsks},
 			{"sandbox", "", false, sandbox},
 			{"windows", "", false, windows},
 			{"windowsOnlyServer", "", false, windowsOnlyServer},
@@ -96,12 +108,6 @@ name = "scripted"
 base_url = "URL/v1"
 wire_api = "responses"
 env_key = "MODEL_KEY"
-
-[projects."PROJECT"]
-trust_level = "trusted"
-
-[projects."DEPOT"]
-trust_level = "trusted"
 `
 
 // embedded runs a scenario with sessions that are a process each.
@@ -307,6 +313,23 @@ func named(t *testing.T, l *lab) {
 			t.Errorf("the roster has %s", a.Name)
 		}
 	}
+}
+
+// codexAsks: Codex asks about our tools if its user has it so, and doctor says that.
+func codexAsks(t *testing.T, l *lab) {
+	l.install()
+	config := filepath.Join(l.home, ".codex", "config.toml")
+	text, err := os.ReadFile(config)
+	l.must(err)
+	l.write(config, string(text)+"\n[mcp_servers.pennypost.tools.list_agents]\napproval_mode = \"prompt\"\n")
+	if said := l.doctor(); !strings.Contains(said, "because of tools.list_agents.approval_mode") {
+		t.Errorf("doctor does not say what will ask:\n%s", said)
+	}
+	w := l.tui()
+	w.prompt("hello ask [[tool list_agents {}]] [[say bye]]")
+	w.sees("Allow the pennypost MCP server to run tool")
+	w.answer("Enter")
+	l.request("hello ask", `"you":`)
 }
 
 // sandbox: the default sandbox forbids the shell our socket. An agent is told of no command there, and a command says

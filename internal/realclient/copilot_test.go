@@ -16,8 +16,13 @@ func copilot() client {
 	return client{
 		name: "copilot", title: "Copilot CLI",
 		settings: func(l *lab) {
+			l.write(".copilot/config.json", map[string]any{"banner": "never"})
+		},
+		trust: func(l *lab) {
 			l.write(".copilot/config.json", map[string]any{"trustedFolders": []string{l.project}, "banner": "never"})
 		},
+		shell: grants("--allow-tool", "shell"),
+		once:  []dialog{{"Do you trust the files in this folder?", []string{"2"}}},
 		env: func(l *lab) []string {
 			return []string{
 				"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_BASE_URL=" + l.model.URL + "/v1", "COPILOT_MODEL=scripted",
@@ -26,10 +31,11 @@ func copilot() client {
 				"XDG_CACHE_HOME=" + filepath.Join(filepath.Dir(*installed), "copilot-cache"),
 			}
 		},
-		headless: func(prompt string) []string { return []string{"-p", prompt, "--allow-all-tools"} },
-		tui:      []string{"--allow-all", "--experimental"},
-		ready:    regexp.MustCompile(`(?m)^\s*❯`),
-		quit:     "/exit", resume: []string{"--continue"},
+		headless: func(prompt string) []string { return []string{"-p", prompt} },
+		// Its extensions are on, as docs/clients.md says that they have to be to wake it; see extension.
+		tui:   []string{"--experimental"},
+		ready: regexp.MustCompile(`(?m)^\s*❯`),
+		quit:  "/exit", resume: []string{"--continue"},
 		pastes:   true,
 		inUse:    "Resume anyway",
 		breakOff: []string{"C-c"},
@@ -37,6 +43,7 @@ func copilot() client {
 			"killed":   "a session that is resumed lacks what the model was told with its prompts",
 			"reopened": "it has no door before its first prompt; the person is told after five minutes",
 		},
+		uses: func(name, input string) string { return "[[tool pennypost-" + name + " " + input + "]] " },
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"description": "scripted", "prompt": prompt,
 				"agent_type": "general-purpose", "name": "child", "mode": "sync"})
@@ -58,6 +65,7 @@ func copilot() client {
 // copilotSubagentCancel: a cancel of the parent stops the tools of a subagent's subagent.
 func copilotSubagentCancel(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	tool, open := l.gate("gate")
 	done := l.begin("hello parent " + l.client.subagent("hello child "+
 		l.client.subagent("hello grandchild "+tool+" [[sh touch forbidden]] [[say it is done]]")+
@@ -90,13 +98,16 @@ func copilotEscTwice(t *testing.T, l *lab) {
 	l.afterEsc(id, "ZEBRA before Esc")
 }
 
-// copilotEscDialog: mail that came while a dialog stood reaches the model after the person has closed it with Esc.
-// Before that, install has said that there would be one.
+// copilotEscDialog: mail that came while a dialog stood reaches the model after the person has closed it with Esc. The
+// dialog is about a tool of ours; install and doctor have said that it would come.
 func copilotEscDialog(t *testing.T, l *lab) {
-	if said := l.pp("install", l.client.name); !strings.Contains(said, "copilot --allow-tool pennypost") {
+	if said := l.pp("install", l.client.name, "--ask"); !strings.Contains(said, "asks you before") {
 		t.Errorf("install does not say what will ask:\n%s", said)
 	}
-	l.install()
+	l.startOffice()
+	if said := l.doctor(); !strings.Contains(said, "it asks before send_message") {
+		t.Errorf("doctor does not say what will ask:\n%s", said)
+	}
 	w := l.open(l.version.program, "--experimental")
 	w.waitReady()
 	w.prompt(`hello dialog [[tool send_message {"to":["user"],"type":"status","body":"x"}]] [[say never]]`)
@@ -123,7 +134,7 @@ func copilotExtension(t *testing.T, l *lab) {
 	}
 	l.finished(l.begin("hello extension [[say bye]]"))
 	l.alone()
-	l.client.tui = []string{"--allow-all"}
+	l.client.tui = nil
 	l.wokenWhenIdle()
 }
 
@@ -142,7 +153,7 @@ func copilotFailure(t *testing.T, l *lab) {
 
 // copilotSecondPrompt: mail that came to an idle session without a door is in the first request of the next prompt.
 func copilotSecondPrompt(t *testing.T, l *lab) {
-	l.client.tui = []string{"--allow-all"}
+	l.client.tui = nil
 	l.install()
 	w := l.tui()
 	w.prompt("hello first [[say bye]]")
@@ -156,7 +167,7 @@ func copilotSecondPrompt(t *testing.T, l *lab) {
 
 // copilotTmux: without the extension, an idle session is woken by what is typed into its prompt.
 func copilotTmux(t *testing.T, l *lab) {
-	l.client.tui = []string{"--allow-all"}
+	l.client.tui = nil
 	l.write(l.dir+"/pp/config.toml", "[room.wake."+string(l.agent)+"]\ntmux = true\n")
 	l.install()
 	l.wokenWhenIdle()

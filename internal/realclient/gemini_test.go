@@ -21,14 +21,15 @@ func gemini() client {
 				"general":  map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
 				"privacy":  map[string]any{"usageStatisticsEnabled": false},
 			})
-			l.write(".gemini/trustedFolders.json", map[string]any{l.project: "TRUST_FOLDER"})
 			l.write(l.dir+"/pp/config.toml", "[room.wake."+string(l.agent)+"]\ntmux = true\n")
 		},
+		trust: func(l *lab) { l.write(".gemini/trustedFolders.json", map[string]any{l.project: "TRUST_FOLDER"}) },
+		shell: grants("--allowed-tools", "run_shell_command"),
+		once:  []dialog{{"1. Trust folder", []string{"Enter"}}},
 		env: func(l *lab) []string {
 			return []string{"GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + l.model.URL}
 		},
-		headless: func(prompt string) []string { return []string{"--yolo", "-p", prompt} },
-		tui:      []string{"--yolo"},
+		headless: func(prompt string) []string { return []string{"-p", prompt} },
 		ready:    regexp.MustCompile(`(?m)^\s*[>*]   Type your message`),
 		quit:     "/quit", resume: []string{"--resume", "latest"},
 		breakOff: []string{"Escape"},
@@ -43,7 +44,6 @@ func gemini() client {
 			"killed": "a conversation that is resumed has the result of the last tool twice, and its mail once more",
 		},
 		more: []scenario{
-			{"approvals", "", false, geminiApprovals},
 			{"forgery", "", false, geminiForgery},
 			{"escDialog", "Esc in a dialog", false, escDialog("1. Allow once")},
 			{"escAnswered", "", false, geminiEscAnswered},
@@ -53,23 +53,10 @@ func gemini() client {
 	}
 }
 
-// geminiApprovals: a headless run that may use no tool without asking, and cannot ask, has all of ours.
-func geminiApprovals(t *testing.T, l *lab) {
-	l.client.headless = func(prompt string) []string { return []string{"-p", prompt} }
-	l.install()
-	l.finished(l.begin(`hello tools [[tool list_agents {}]] [[say bye]]`))
-	for _, name := range []string{"send_message", "read_messages", "mark_messages", "list_agents", "wait_for_messages",
-		"set_presence"} {
-		if r := l.request("hello tools"); !r.Offers(name) {
-			t.Errorf("the model is not offered %s", name)
-		}
-	}
-	l.request("hello tools", string(l.agent)+`"`) // in the answer
-}
-
 // geminiForgery: what mail says in escaped brackets is no fence where the client escapes those of ours.
 func geminiForgery(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	tool, open := l.gate("gate")
 	done := l.begin("hello forgery " + tool + " [[say bye]]")
 	l.began("gate")
@@ -96,7 +83,6 @@ func geminiForgery(t *testing.T, l *lab) {
 // escDialog: mail that came while a dialog stood reaches the model after the person has closed it with Esc.
 func escDialog(shows string) func(*testing.T, *lab) {
 	return func(t *testing.T, l *lab) {
-		l.client.tui = nil
 		l.install()
 		w := l.tui()
 		w.prompt("hello dialog [[sh touch forbidden]] [[say never]]")
@@ -114,6 +100,7 @@ func escDialog(shows string) func(*testing.T, *lab) {
 // turn back. What was told in it, and what came since, reaches the model again.
 func geminiEscAnswered(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	w := l.tui()
 	tool, open := l.gate("gate")
 	w.prompt("hello esc " + tool + " [[hold for ever]] [[say never]]")
@@ -137,6 +124,7 @@ func geminiEscAnswered(t *testing.T, l *lab) {
 // geminiEscText: mail that a turn's end would tell after Esc is not said to be shown before it is.
 func geminiEscText(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	w := l.tui()
 	w.prompt("hello esc [[sh echo $PPID]] [[hold for ever]] [[say never]]")
 	l.request("hello esc", "Process Group")
@@ -147,7 +135,6 @@ func geminiEscText(t *testing.T, l *lab) {
 
 // geminiIdleDefault: a session that asks before it uses tools is woken too, and not while it asks.
 func geminiIdleDefault(t *testing.T, l *lab) {
-	l.client.tui = nil
 	l.install()
 	w := l.tui()
 	w.prompt("hello idle [[say bye]]")

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,7 +38,8 @@ type lab struct {
 	seconds time.Duration // what the table is to say; 0: nothing
 	windows int           // how many terminals were opened
 
-	letterNumber int // of the last letter in promises
+	letterNumber int             // of the last letter in promises
+	agreed       map[string]bool // the dialogs, by what they show
 }
 
 // newLab makes a lab in which Pennypost is not installed, and nothing runs but the model. When the test ends, so do
@@ -55,7 +57,7 @@ func newLab(t *testing.T, c client, v clientVersion) *lab {
 	}
 	l := &lab{
 		t: t, client: c, version: v, dir: dir, home: filepath.Join(dir, "home"),
-		project: filepath.Join(dir, "shop"), agent: mail.Name(c.name + "-shop"),
+		project: filepath.Join(dir, "shop"), agent: mail.Name(c.name + "-shop"), agreed: map[string]bool{},
 	}
 	for _, d := range []string{l.home, filepath.Join(l.project, ".git"), filepath.Join(dir, "requests"),
 		filepath.Join(dir, "tmp")} {
@@ -68,7 +70,26 @@ func newLab(t *testing.T, c client, v clientVersion) *lab {
 	if c.settings != nil {
 		c.settings(l)
 	}
+	if c.trust != nil {
+		c.trust(l)
+	}
 	return l
+}
+
+// shell has the person let the client run commands.
+func (l *lab) shell() {
+	if l.client.shell != nil {
+		l.client.shell(l)
+	}
+}
+
+// grants returns a shell of a client whose arguments let it run commands.
+func grants(args ...string) func(*lab) {
+	return func(l *lab) {
+		headless := l.client.headless
+		l.client.headless = func(prompt string) []string { return append(headless(prompt), args...) }
+		l.client.tui = slices.Concat(l.client.tui, args)
+	}
 }
 
 // must fails the test for an error of the lab itself.

@@ -38,6 +38,7 @@ func (l *lab) rests() {
 // typedAhead: a prompt that the person types while the model thinks does not have mail told twice.
 func typedAhead(_ *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	w := l.tui()
 	tool, open := l.gate("gate")
 	w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
@@ -59,6 +60,7 @@ func typedAhead(_ *testing.T, l *lab) {
 // request, and after a tool.
 func killed(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	l.pp("agents", "register", string(l.agent))
 	l.send(l.agent, "ZEBRA at the start")
 	l.tui().prompt("hello work [[hold on]] [[say bye]]")
@@ -138,6 +140,7 @@ func killedIdle(t *testing.T, l *lab) {
 // escPrompt: after Esc in a turn that had tools, and a prompt of the person's at once, mail told is there once.
 func escPrompt(_ *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	w := l.tui()
 	tool, open := l.gate("gate")
 	w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")

@@ -25,6 +25,9 @@ func opencode() client {
 		headless: func(prompt string) []string { // of which it would put an argument with spaces in quotes
 			return append([]string{"run", "--"}, strings.Split(prompt, " ")...)
 		},
+		shell: func(l *lab) { // outside of the project too, where gates stand
+			l.more = append(l.more, `OPENCODE_PERMISSION={"external_directory":"allow"}`)
+		},
 		ready: regexp.MustCompile(`ctrl\+p commands`),
 		quit:  "/exit", resume: []string{"--continue"},
 		breakOff: []string{"Escape", "Escape"},
@@ -76,6 +79,7 @@ func unheard(t *testing.T, l *lab) {
 // marked: a cancel leaves the tool open by which it is marked read, and after that all others.
 func marked(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	tool, open := l.gate("gate")
 	done := l.begin("hello marked " + tool + " [[sh touch forbidden]]" +
 		` [[tool mark_messages {"ids":["{{id=\"(msg_[^\"]+)\"}}"],"mark":"read"}]] [[sh touch allowed]] [[say bye]]`)
@@ -93,6 +97,7 @@ func marked(t *testing.T, l *lab) {
 // the queued prompt carries what came since.
 func opencodeQueued(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	w := l.tui()
 	first, openFirst := l.gate("first")
 	second, openSecond := l.gate("second")
@@ -132,6 +137,7 @@ func opencodePlan(t *testing.T, l *lab) {
 // opencodeTwoInOne: two sessions of one opencode are two agents, in hooks, tools, shells and doors.
 func opencodeTwoInOne(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	w := l.tui()
 	for i, name := range []mail.Name{l.agent, l.agent + "-2"} {
 		n := strconv.Itoa(i + 1)
@@ -174,7 +180,7 @@ func opencodeMCPOnly(t *testing.T, l *lab) {
 func opencodeSettings(l *lab) map[string]any {
 	return map[string]any{
 		"$schema": "https://opencode.ai/config.json", "autoupdate": false, "share": "disabled",
-		"model": "fake/scripted", "small_model": "fake/scripted", "permission": "allow",
+		"model": "fake/scripted", "small_model": "fake/scripted",
 		"provider": map[string]any{"fake": map[string]any{
 			"npm":     "@ai-sdk/openai-compatible",
 			"options": map[string]any{"baseURL": l.model.URL + "/v1", "apiKey": "dummy"},

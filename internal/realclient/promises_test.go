@@ -59,6 +59,7 @@ func (l *lab) letter(from string, typ mail.Type) letter {
 // agent, before a session, while the agent works and while it is idle. The table of docs/clients.md is what was seen.
 func promises(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	l.pp("agents", "register", "bob")
 	l.pp("agents", "register", string(l.agent))
 	before := l.letters()

@@ -26,12 +26,14 @@ func qwen() client {
 		env: func(l *lab) []string {
 			return []string{"OPENAI_API_KEY=dummy", "OPENAI_BASE_URL=" + l.model.URL + "/v1", "OPENAI_MODEL=scripted"}
 		},
-		headless: func(prompt string) []string { return []string{"--yolo", "-p", prompt} },
-		tui:      []string{"--yolo"},
+		// A command that touches a file outside of the project counts as one that writes.
+		shell:    grants("--allowed-tools", "run_shell_command", "write_file", "edit"),
+		headless: func(prompt string) []string { return []string{"-p", prompt} },
 		ready:    regexp.MustCompile(`(?m)^\s*[>*]   Type your message`),
 		quit:     "/quit", resume: []string{"--continue"},
 		breakOff: []string{"Escape"},
 		outlives: true,
+		uses:     qwenUse,
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"description": "scripted", "prompt": prompt,
 				"subagent_type": "general-purpose"})
@@ -57,9 +59,8 @@ func qwenUse(name, input string) string {
 	return `[[tool tool_search {"query":"select:` + name + `"}]] [[tool ` + name + " " + input + "]]"
 }
 
-// qwenFound: a headless run that may use no tool without asking finds and uses ours.
+// qwenFound: a headless run finds and uses our tools.
 func qwenFound(t *testing.T, l *lab) {
-	l.client.headless = func(prompt string) []string { return []string{"-p", prompt} }
 	l.install()
 	l.finished(l.begin("hello tools " + qwenUse("list_agents", "{}") + " [[say bye]]"))
 	if r := l.request("hello tools", `"you":"`+string(l.agent)+`"`); !r.Offers("list_agents") {
@@ -70,6 +71,7 @@ func qwenFound(t *testing.T, l *lab) {
 // qwenTwo: two sessions in one project are two agents, in hooks, tools and shells alike.
 func qwenTwo(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	for i, name := range []mail.Name{l.agent, l.agent + "-2"} {
 		w, n := l.tui(), strconv.Itoa(i+1)
 		w.prompt("hello " + n + " " + qwenUse("send_message", `{"to":["user"],"type":"status","body":"by tool `+n+

@@ -12,7 +12,8 @@ import (
 var example = regexp.MustCompile(`(?m)^    (PENNYPOST_AGENT=(\S+) claude)\s`)
 
 // TestReadme does what the README's first example says: two terminals in one project are two agents, and one writes to
-// the other, which is idle and is woken.
+// the other, which is idle and is woken. Its user does what the README says, and answers what Claude Code asks about
+// the folder; nothing else is granted.
 func TestReadme(t *testing.T) {
 	c := claude()
 	v := wanted(t, c.name)
@@ -25,16 +26,15 @@ func TestReadme(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("the README has the commands %q, want two that start Claude Code", lines)
 	}
+	c.trust = nil // the folder is new to Claude Code
 	l := newLab(t, c, v)
-	l.write(".claude/settings.json", map[string]any{ // what a person would answer in dialogs
-		"permissions": map[string]any{"allow": []string{"mcp__pennypost", "ToolSearch"}},
-	})
-	l.install()
+	l.pp("install", c.name)
+	l.startOffice()
 	var windows []*terminal
 	var agents []mail.Name
 	for _, line := range lines {
 		w := l.open("bash", "-c", line[1])
-		l.until("Claude Code is ready", func() bool { return c.ready.MatchString(w.screen()) })
+		w.begins()
 		windows, agents = append(windows, w), append(agents, mail.Name(line[2]))
 	}
 	windows[1].prompt("hello second [[say bye]]")

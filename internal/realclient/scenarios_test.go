@@ -20,6 +20,8 @@ import (
 func scenarios() []scenario {
 	return []scenario{
 		{"tools", "has the tools", true, tools},
+		{"firstMinute", "no dialog before its tools", true, firstMinute},
+		{"unattended", "no dialog before its tools", true, unattended},
 		{"start", "told at start", true, start},
 		{"prompt", "told at a prompt", false, prompt},
 		{"midturn", "told mid-turn", true, midTurn},
@@ -146,6 +148,7 @@ func words(t *testing.T, l *lab) {
 // midTurn: mail that comes while a tool runs is in the request that has its result.
 func midTurn(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	tool, open := l.gate("gate")
 	done := l.begin("hello midturn " + tool + " [[say bye]]")
 	l.began("gate")
@@ -171,6 +174,7 @@ func turnEnd(t *testing.T, l *lab) {
 // cancel: a cancel that comes while a tool runs keeps the next tool from running.
 func cancel(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	tool, open := l.gate("gate")
 	done := l.begin("hello cancel " + tool + " [[sh touch forbidden]] [[say stopped]]")
 	l.began("gate")
@@ -209,6 +213,7 @@ func (l *lab) wokenWhenIdle() {
 // subagent: mail that comes while a subagent works is told to its parent only, and the subagent is no agent.
 func subagent(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	tool, open := l.gate("gate")
 	done := l.begin("hello parent " +
 		l.client.subagent("hello child "+tool+" [[sh echo more]] [[say child is done]]") +
@@ -273,6 +278,7 @@ func escRest(t *testing.T, l *lab) {
 // escTool: mail that came before a person broke a tool off reaches the model after all.
 func escTool(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	w := l.tui()
 	tool, _ := l.gate("gate")
 	w.prompt("hello esc " + tool + " [[say never]]")
@@ -333,6 +339,7 @@ func headless(t *testing.T, l *lab) {
 // two: two sessions in one project are two agents, in hooks, tools and shells alike.
 func two(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	for i, name := range []mail.Name{l.agent, l.agent + "-2"} {
 		w, n := l.tui(), strconv.Itoa(i+1)
 		w.prompt("hello " + n + " [[sh sleep 3; pennypost send --to user --type status --body 'by shell " + n + "']]" +

@@ -125,3 +125,11 @@ func (t *terminal) breakOff() {
 		t.l.until("the screen shows "+key, func() bool { return t.screen() != before })
 	}
 }
+
+// leave ends the session in a terminal.
+func (t *terminal) leave() {
+	t.l.t.Helper()
+	t.press("-l", "/exit")
+	t.sees("/exit")
+	t.press("Enter")
+}

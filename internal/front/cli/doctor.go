@@ -315,16 +315,22 @@ func (d *doctor) clients(self string) []string {
 	}
 	for _, r := range install.Look(*o) {
 		d.client(&r, self, binaries)
+		for _, warning := range r.Warnings { // what it will ask, and what else keeps agents from their mail
+			d.say("client", Note, "", "%s: %s", title(&r), warning)
+		}
 	}
 	return slices.Sorted(maps.Keys(binaries))
 }
+
+// title is what doctor calls a client in a scope.
+func title(r *install.Report) string { return r.Client.Title + " (" + string(r.Scope) + ")" }
 
 func (d *doctor) client(r *install.Report, self string, binaries map[string]bool) {
 	again := "pennypost install " + r.Client.Name
 	if r.Scope == install.Project {
 		again += " --project"
 	}
-	name := r.Client.Title + " (" + string(r.Scope) + ")"
+	name := title(r)
 	before := len(d.findings)
 	for _, f := range r.Files {
 		if f.Err != nil && (r.Present || r.Installed()) {
@@ -352,9 +358,6 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 		d.say("client", Problem, again+" --trust",
 			"%s: %d hooks are not trusted (%s), so it does not run them. Start it and "+
 				"answer \"Trust all and continue\", or type", name, n, strings.Join(r.Untrusted, ", "))
-	}
-	for _, warning := range r.Warnings {
-		d.say("client", Note, "", "%s: %s", name, warning)
 	}
 	if r.Behind() && len(d.findings) == before {
 		d.say("client", Problem, again, "%s: entries are missing or of an older version", name)

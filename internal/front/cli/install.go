@@ -17,6 +17,9 @@ import (
 const installHelp = `Write Pennypost into the configuration of an agent client: its MCP server, and the hooks that
 tell the agent about its mail. Without CLIENT, show which clients are known and what is installed.
 
+Where a client would ask you before each tool of Pennypost's, they are allowed, and nothing else is:
+an agent that is alone would wait at that question. --ask leaves that out, or takes it out again.
+
 What is in the files is kept, with comments, order and layout. A file is copied to
 NAME.pennypost-backup before it is changed for the first time, and replaced whole. A file that
 cannot be understood is left alone. A second installation changes nothing, unless this program
@@ -50,7 +53,7 @@ installation becomes again exactly what it was before. Mail stays, and the mailb
 in step until the bridge is removed: pennypost bridge remove.`
 
 type installFlags struct {
-	project, user, dryRun, trust, orchestrator bool
+	project, user, dryRun, trust, ask, orchestrator bool
 }
 
 func newInstall(a *App) *cobra.Command {
@@ -69,6 +72,8 @@ func newInstall(a *App) *cobra.Command {
 	f.register(cmd, "install")
 	cmd.Flags().BoolVar(&f.trust, "trust", false,
 		"of codex: trust the hooks, as its dialog does; without, it asks you")
+	cmd.Flags().BoolVar(&f.ask, "ask", false, "have the client ask you before Pennypost's tools are used; without, "+
+		"they are allowed (claude, gemini, qwen, copilot)")
 	cmd.Flags().BoolVar(&f.orchestrator, "orchestrator", false, "have the post office go on with the orchestrator's "+
 		"session when mail should wake it and it has ended (claude, codex, copilot, opencode, pi)")
 	return cmd
@@ -121,7 +126,7 @@ func (a *App) installOptions(f installFlags) (*install.Options, error) {
 	}
 	o := &install.Options{
 		Scope: install.User, Home: home, Root: config.ProjectDir(a.Env.Dir), Getenv: a.Env.Getenv, GOOS: runtime.GOOS,
-		Trust: f.trust, Orchestrator: f.orchestrator,
+		Trust: f.trust, Ask: f.ask, Orchestrator: f.orchestrator,
 	}
 	if o.Root == home { // which may be kept in Git, and is no project
 		o.Root = a.Env.Dir

@@ -1,7 +1,6 @@
 package install
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,7 +12,8 @@ import (
 func claude() Client {
 	return Client{
 		Name: "claude", Title: "Claude Code", Program: "claude", Scopes: []Scope{User, Project},
-		resume: []string{"-p", doorPrompt, "--resume", "{session}", "--allowedTools", "mcp__pennypost"},
+		resume: []string{"-p", doorPrompt, "--resume", "{session}", "--allowedTools", claudeRule},
+		allows: `"` + claudeRule + `" in permissions.allow`,
 		files: func(o *Options) []file {
 			settings, servers := o.claudeDir("settings.json"), o.claudeServers()
 			if o.Scope == Project {
@@ -21,7 +21,8 @@ func claude() Client {
 					".mcp.json")
 			}
 			return []file{
-				{settings, "hooks", &jsonFile{o: o, strict: true, hooks: claudeHooks(o)}},
+				{settings, "hooks", &jsonFile{o: o, strict: true, hooks: claudeHooks(o),
+					allows: &allowance{[]string{"permissions", "allow"}, raw(claudeRule)}}},
 				{servers, "MCP server", &jsonFile{o: o, strict: true,
 					server: &jsonServer{in: "mcpServers",
 						value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o),
@@ -43,24 +44,30 @@ func claude() Client {
 			}
 			return "", ""
 		},
-		plugin: func(o *Options) string {
-			for _, path := range o.claudeSettings() {
-				text, _ := os.ReadFile(path)
-				root, err := jsonc.Parse(text)
-				plugins := root.Member("enabledPlugins")
-				if err != nil || plugins == nil {
-					continue
-				}
-				for _, it := range plugins.Items {
-					if strings.HasPrefix(it.Name, serverName+"@") && it.Value.Kind == jsonc.True {
-						return it.Name
-					}
-				}
-			}
-			return ""
-		},
+		warns:  claudeWarns,
+		plugin: claudePlugin,
 	}
 }
+
+// claudePlugin returns the plugin of ours that is turned on.
+func claudePlugin(o *Options) string {
+	for _, path := range o.claudeSettings() {
+		plugins := jsonOf(path).Member("enabledPlugins")
+		if plugins == nil {
+			continue
+		}
+		for _, it := range plugins.Items {
+			if strings.HasPrefix(it.Name, serverName+"@") && isTrue(it.Value) {
+				return it.Name
+			}
+		}
+	}
+	return ""
+}
+
+// claudeRule names all tools of our server. With it no dialog is left in the default, auto, acceptEdits and dontAsk
+// modes; in plan mode one is, before the tools that write (seen with 2.1.330).
+const claudeRule = "mcp__" + serverName
 
 // sharedPath is what a person who installs for a project has to know.
 const sharedPath = "The files name the program by its path on this machine. If they are shared, everybody installs " +
@@ -153,11 +160,6 @@ func groupHooks(o *Options, client string, timeout func(event string) int, event
 
 // memberIs reports whether a file has a member with a literal value.
 func memberIs(path string, want jsonc.Kind, members ...string) bool {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return false
-	}
-	root, err := jsonc.Parse(text)
-	n := root.At(members...)
-	return err == nil && n != nil && n.Kind == want
+	n := jsonOf(path).At(members...)
+	return n != nil && n.Kind == want
 }

@@ -37,6 +37,7 @@ func codex() Client {
 			return out
 		},
 		untrusted: codexUntrusted,
+		warns:     codexWarns,
 		disabled: func(o *Options) (string, string) {
 			for _, dir := range []string{o.codexDir(), filepath.Join(o.Root, ".codex")} {
 				path := filepath.Join(dir, "config.toml")

@@ -18,19 +18,12 @@ var copilotExtension string
 // copilot is GitHub Copilot CLI 1.0 (docs.github.com: hooks reference; add-mcp-servers; extensions: its own
 // copilot-sdk/docs; seen with 1.0.102). Its hooks stand in files of any name, so ours is our own.
 func copilot() Client {
-	places := func(o *Options) (servers, hooks string) {
-		if o.Scope == Project {
-			return filepath.Join(o.Root, ".github", "mcp.json"),
-				filepath.Join(o.Root, ".github", "hooks", "pennypost.json")
-		}
-		dir := copilotHome(o)
-		return filepath.Join(dir, "mcp-config.json"), filepath.Join(dir, "hooks", "pennypost.json")
-	}
 	return Client{
 		Name: "copilot", Title: "Copilot CLI", Program: "copilot", Scopes: []Scope{User, Project},
 		resume: []string{"-p", doorPrompt, "--resume={session}", "--allow-tool=pennypost"},
+		allows: "the hook permissionRequest",
 		files: func(o *Options) []file {
-			servers, hooksFile := places(o)
+			servers, hooksFile := copilotPlaces(o)
 			hooks := &jsonHooks{client: "copilot"}
 			for _, ev := range []string{"sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse",
 				"postToolUseFailure", "agentStop", "errorOccurred", "sessionEnd"} {
@@ -47,7 +40,8 @@ func copilot() Client {
 			server := stdioServer{Type: "local", Command: o.Binary, Args: mcpArgs(o), Tools: []string{"*"}}
 			files := []file{
 				{servers, "MCP server", &jsonFile{o: o, server: &jsonServer{in: "mcpServers", value: raw(server)}}},
-				{hooksFile, "hooks", &jsonFile{o: o, scaffold: hooksVersion(), hooks: hooks}},
+				{hooksFile, "hooks", &jsonFile{o: o, scaffold: hooksVersion(), hooks: hooks,
+					allows: copilotAllows(o)}},
 			}
 			if o.Scope == User {
 				files = append(files, file{filepath.Join(copilotHome(o), "extensions", "pennypost", "extension.mjs"),
@@ -58,7 +52,7 @@ func copilot() Client {
 		notes: copilotNotes,
 		warns: copilotWarns,
 		disabled: func(o *Options) (string, string) {
-			if _, path := places(o); memberIs(path, jsonc.True, "disableAllHooks") {
+			if _, path := copilotPlaces(o); memberIs(path, jsonc.True, "disableAllHooks") {
 				return path, `"disableAllHooks": true`
 			}
 			return "", ""
@@ -66,12 +60,34 @@ func copilot() Client {
 	}
 }
 
+// copilotPlaces returns the files of MCP servers and of our hooks.
+func copilotPlaces(o *Options) (servers, hooks string) {
+	if o.Scope == Project {
+		return filepath.Join(o.Root, ".github", "mcp.json"),
+			filepath.Join(o.Root, ".github", "hooks", "pennypost.json")
+	}
+	dir := copilotHome(o)
+	return filepath.Join(dir, "mcp-config.json"), filepath.Join(dir, "hooks", "pennypost.json")
+}
+
 // copilotHook has a command line for each shell.
 type copilotHook struct {
 	Type       string `json:"type"`
+	Matcher    string `json:"matcher,omitempty"`
 	Bash       string `json:"bash,omitempty"`
 	PowerShell string `json:"powershell,omitempty"`
 	Timeout    int    `json:"timeoutSec"`
+}
+
+// copilotAllows is the hook that says yes for us before Copilot asks. It has no other rule that holds in all projects
+// (github/copilot-cli#179), and this one names our tools and runs nothing of ours.
+func copilotAllows(o *Options) *allowance {
+	const yes = `'{"behavior":"allow"}'`
+	h := copilotHook{Type: "command", Matcher: "^" + serverName + "/.+$", Bash: "echo " + yes, Timeout: hookTimeout}
+	if o.GOOS == "windows" {
+		h.Bash, h.PowerShell = "", "Write-Output "+yes
+	}
+	return &allowance{[]string{"hooks", "permissionRequest"}, raw(h)}
 }
 
 // copilotHome is where Copilot has its files.
@@ -91,11 +107,10 @@ func copilotWaker(o *Options) *ownFile {
 		"\nconst named = " + raw(named) + "\n" + copilotExtension}
 }
 
-// copilotNotes say what Copilot asks, and that it keeps an agent waiting with that.
+// copilotNotes say what Copilot asks, and how idle sessions are woken.
 func copilotNotes(o *Options) []string {
-	notes := append(projectNote(o), "In a folder that is new to it Copilot CLI asks whether you trust it: \"Yes, and "+
-		"remember\". It asks before an agent sends or marks mail, and waits until it is answered: say \"don't ask "+
-		"again\" once in each project, or start it with: copilot --allow-tool "+serverName)
+	notes := append(projectNote(o),
+		"In a folder that is new to it Copilot CLI asks whether you trust it: \"Yes, and remember\".")
 	if o.Scope == User {
 		notes = append(notes,
 			"Idle sessions are woken by an extension, which Copilot CLI runs if its extensions are on "+
@@ -113,13 +128,14 @@ const (
 
 // copilotWarns says what Copilot will ask in this project, and whether idle sessions can be woken.
 func copilotWarns(o *Options) (out []string) {
-	settings := copilotFile(o, "settings.json")
+	settings := jsonOf(filepath.Join(copilotHome(o), "settings.json"))
 	if asks := copilotAsks(o); len(asks) > 0 && settings.Member("defaultPermissionMode").Text() != "allow-all" {
-		out = append(out, "approvals will stop an agent at night: in "+o.Root+" it asks before "+
-			strings.Join(asks, " and ")+". Answer \"don't ask again\" once, or start it with: copilot --allow-tool "+
-			serverName)
+		out = append(out, "it asks before "+strings.Join(asks, ", ")+", and an agent that is alone waits there: "+
+			"pennypost install copilot")
 	}
-	isTrue := func(n *jsonc.Node) bool { return n != nil && n.Kind == jsonc.True }
+	folders := texts(jsonOf(filepath.Join(copilotHome(o), "config.json")).Member("trustedFolders"))
+	out = append(out, trustsFolder(o, slices.ContainsFunc(folders, func(f string) bool { return within(o.Root, f) }),
+		"Yes, and remember")...)
 	if o.Scope == User && !isTrue(settings.At(copilotFlags, copilotExtensions)) &&
 		!isTrue(settings.Member("experimental")) {
 		out = append(out, "idle sessions are woken only if its extensions are on: copilot config "+
@@ -128,11 +144,20 @@ func copilotWarns(o *Options) (out []string) {
 	return out
 }
 
-// copilotAsks returns the tools of ours that write, and that Copilot's user has not allowed for the project yet. It
-// asks for no others (seen in 1.0.102).
+// copilotAsks returns the tools of ours that write and that neither our hook nor Copilot's user has allowed for the
+// project. It asks for no others (seen in 1.0.102).
 func copilotAsks(o *Options) []string {
-	asks := []string{"send_message", "mark_messages"}
-	allowed := copilotFile(o, "permissions-config.json").At("locations", o.Root, "tool_approvals")
+	for _, scope := range []Scope{User, Project} {
+		in := *o
+		in.Scope = scope
+		_, hooks := copilotPlaces(&in)
+		if text, _ := os.ReadFile(hooks); copilotAllows(o).in(text) {
+			return nil
+		}
+	}
+	asks := []string{"send_message", "mark_messages", "set_presence"}
+	allowed := jsonOf(filepath.Join(copilotHome(o), "permissions-config.json")).At("locations", o.Root,
+		"tool_approvals")
 	if allowed == nil {
 		return asks
 	}
@@ -143,14 +168,4 @@ func copilotAsks(o *Options) []string {
 		}
 	}
 	return asks
-}
-
-// copilotFile returns what is in a file of Copilot's, nil if that cannot be known.
-func copilotFile(o *Options, name string) *jsonc.Node {
-	text, _ := os.ReadFile(filepath.Join(copilotHome(o), name))
-	root, err := jsonc.Parse(text)
-	if err != nil {
-		return nil
-	}
-	return root
 }

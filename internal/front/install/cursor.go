@@ -25,7 +25,8 @@ func cursor() Client {
 				{filepath.Join(dir, "hooks.json"), "hooks", &jsonFile{o: o, scaffold: hooksVersion(), hooks: hooks}},
 			}
 		},
-		notes: projectNote,
+		notes: func(o *Options) []string { return append(projectNote(o), "Cursor "+cursorAsks) },
+		warns: cursorWarns,
 	}
 }
 

@@ -36,6 +36,7 @@ type Options struct {
 	Binary string    // absolute path of the program that clients start
 	As     mail.Name // the agent's name; empty: it is made from client and directory
 	Trust  bool      // tell the client to trust the hooks, where it asks its user
+	Ask    bool      // leave it to the client to ask its user before our tools are used
 
 	Orchestrator bool          // have the post office resume the orchestrator's session when it has ended
 	Program      string        // the client's program, as the post office is to start it; empty: by its name
@@ -57,6 +58,8 @@ type Client struct {
 	// resume are the arguments with which the program goes on with {session} for one turn, without a window; nil: that
 	// is not known.
 	resume []string
+	// allows is what, in its files, has it use our tools without asking; "": nothing is needed, or no file can say it.
+	allows string
 	// notes returns what a person has to know after an installation.
 	notes func(*Options) []string
 	// disabled returns the file that makes what stands in the others do nothing, and what it says. Both are "" if none

@@ -1,7 +1,6 @@
 package install
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -19,22 +18,24 @@ func gemini() Client {
 	}
 	return Client{
 		Name: "gemini", Title: "Gemini CLI", Program: "gemini", Scopes: []Scope{User, Project},
+		allows: trustedEntry,
 		files: func(o *Options) []file {
 			return []file{{settings(o), "MCP server, hooks", &jsonFile{
 				o: o,
 				server: &jsonServer{in: "mcpServers",
 					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * toolTimeout,
-						Trust: true}), since: piece{name: "trust", raw: "true"}},
+						Trust: !o.Ask}), allows: trusted()},
 				hooks: groupHooks(o, "gemini", func(string) int { return 1000 * hookTimeout },
 					[]string{"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "Notification",
 						"SessionEnd"}),
 			}}}
 		},
 		notes: func(o *Options) []string {
-			out := []string{"Pennypost's tools are used without asking (\"trust\": true in the server's entry): " +
-				"otherwise a dialog stops the agent at each, and gemini -p has none of them.",
-				"In a folder that it does not trust, Gemini CLI runs neither hooks nor servers. Where it asks, " +
-					"answer \"Trust folder\".", restart}
+			out := []string{"In a folder that it does not trust, Gemini CLI runs neither hooks nor servers. " +
+				"Where it asks, answer \"Trust folder\".", restart}
+			if o.Ask {
+				out = append(out, "gemini -p cannot ask, and has none of the tools.")
+			}
 			if o.Scope == Project {
 				out = append(out, "Gemini CLI shows a project's hooks before it runs them the first time.", sharedPath)
 			}
@@ -50,11 +51,15 @@ func gemini() Client {
 	}
 }
 
+// trusted is the member of a server's entry by which Gemini CLI and Qwen Code use its tools without asking.
+func trusted() piece { return piece{name: "trust", raw: "true"} }
+
+const trustedEntry = `"trust": true in the server's entry`
+
 // geminiWarns says what of Gemini CLI's own settings keeps an agent from its mail.
 func geminiWarns(o *Options, settings string) (out []string) {
-	if memberIs(settings, jsonc.False, "mcpServers", serverName, "trust") {
-		out = append(out, "\"trust\": false for the server stops the agent with a dialog at each of its tools, and "+
-			"gemini -p has none of them: $EDITOR "+settings)
+	for _, asks := range trustWarns("gemini", settings) {
+		out = append(out, "gemini -p has none of Pennypost's tools, and elsewhere "+asks)
 	}
 	off := memberIs(settings, jsonc.False, "security", "folderTrust", "enabled") ||
 		o.Getenv("GEMINI_CLI_TRUST_WORKSPACE") == "true"
@@ -71,9 +76,8 @@ func geminiTrusts(o *Options) bool {
 	if path == "" {
 		path = filepath.Join(o.Home, ".gemini", "trustedFolders.json")
 	}
-	text, _ := os.ReadFile(path)
-	folders, err := jsonc.Parse(text)
-	if err != nil || folders == nil {
+	folders := jsonOf(path)
+	if folders == nil {
 		return false
 	}
 	trusted, longest := false, -1 // the longest rule decides
@@ -82,11 +86,14 @@ func geminiTrusts(o *Options) bool {
 		if it.Value.Text() == "TRUST_PARENT" {
 			folder = filepath.Dir(folder)
 		}
-		inside := o.Root == folder ||
-			strings.HasPrefix(o.Root, strings.TrimSuffix(folder, "/")+string(filepath.Separator))
-		if inside && len(it.Name) > longest {
+		if within(o.Root, folder) && len(it.Name) > longest {
 			longest, trusted = len(it.Name), it.Value.Text() != "DO_NOT_TRUST"
 		}
 	}
 	return trusted
+}
+
+// within reports whether a path is that of a folder, or is below it.
+func within(path, folder string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+string(filepath.Separator))
 }

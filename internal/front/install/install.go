@@ -88,6 +88,10 @@ func (c *Client) check(o *Options) error {
 	if o.Trust && c.untrusted == nil {
 		return mail.Errorf(mail.Invalid, "%s runs hooks without being told to trust them; leave --trust away", c.Title)
 	}
+	if o.Ask && c.allows == "" {
+		return mail.Errorf(mail.Invalid,
+			"install allows nothing in %s, which asks or not as it is set up; leave --ask away", c.Title)
+	}
 	if slices.Contains(c.Scopes, o.Scope) {
 		return nil
 	}
@@ -136,7 +140,7 @@ func Install(c Client, o *Options) (*Plan, error) {
 		}
 		p.Changes = append(p.Changes, ch)
 	}
-	p.Notes = c.notes(o)
+	p.Notes = append(c.allowNotes(o), c.notes(o)...)
 	if o.Orchestrator {
 		p.Notes = append(p.Notes, doorNotes(o)...)
 	}

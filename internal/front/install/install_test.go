@@ -276,6 +276,7 @@ func odd(name string) []string {
 		"", "\n", "{}", "{}\n", "{ }", "{\n}\n", "{\r\n\t\"a\": 1\r\n}\r\n", "\ufeff{\"a\":1}", `{"a": {"b": []}}`,
 		"{\n// none\n}\n", "{\n    \"a\": 1, // one\n}",
 		`{"mcpServers": {}, "hooks": {}, "servers": {}, "mcp": {}}`,
+		`{"permissions": {"allow": ["mcp__pennypost"], "deny": []}}`, "{\n  \"permissions\": { \"allow\": [] }\n}\n",
 		"{\n  \"hooks\": {\n    \"Stop\": [],\n    \"stop\": [ ]\n  }\n}\n",
 		"{\"version\": 1}", "{\n  \"version\": 1,\n  \"hooks\": { \"sessionStart\": [{\"command\": \"echo\"}], " +
 			"\"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo\"}]}] }\n}",
@@ -621,9 +622,12 @@ func FuzzThereAndBack(f *testing.F) {
 		return ""
 	}, GOOS: "linux", Binary: "/usr/local/bin/pennypost"}
 	var files []file
-	for _, name := range []string{"gemini", "cursor", "codex"} {
+	for _, name := range []string{"gemini", "cursor", "codex", "claude"} {
 		c, _ := Find(name)
 		list := c.files(o)
+		if name == "claude" {
+			list = list[:1] // settings.json
+		}
 		files = append(files, list[len(list)-1])
 		for _, text := range append(odd(list[0].path), odd(list[len(list)-1].path)...) {
 			f.Add(uint8(len(files)-1), []byte(text))

@@ -18,6 +18,7 @@ type jsonFile struct {
 	scaffold []piece
 	server   *jsonServer
 	hooks    *jsonHooks
+	allows   *allowance // nil: the file has no such list
 	// strict says that the client refuses a whole file for a comment or a comma behind the last member.
 	strict bool
 }
@@ -27,8 +28,9 @@ type jsonServer struct {
 	in    string // the member that holds the servers
 	value string
 	list  bool // the command is a list with the arguments in it
-	// since is a member that older versions of ours did not write. Where it is, it stays as it is.
-	since piece
+	// allows is the member that has the client use the tools without asking. Where the person has it otherwise, that
+	// stays.
+	allows piece
 }
 
 // jsonHooks are hooks in the member "hooks" of a JSON file: lists of handlers, or of groups of handlers, by event.
@@ -74,6 +76,9 @@ func (f *jsonFile) update(text []byte) ([]byte, error) {
 	if err == nil && f.hooks != nil {
 		text, err = f.putHooks(text)
 	}
+	if err == nil {
+		text, err = f.allows.put(text, f.o.Ask)
+	}
 	return text, err
 }
 
@@ -94,11 +99,14 @@ func (f *jsonFile) verify(before, after []byte) error {
 
 // rest returns the document without our entries, with the scaffold.
 func (f *jsonFile) rest(text []byte) (*jsonc.Node, error) {
-	text, _, err := f.strip(text, text)
-	if err != nil {
-		return nil, err
+	text, _, err := f.take(text, text)
+	if err == nil {
+		text, err = f.allows.remove(text, text)
 	}
-	if text, err = f.putScaffold(text); err != nil {
+	if err == nil {
+		text, err = f.putScaffold(text)
+	}
+	if err != nil {
 		return nil, explain(err)
 	}
 	return jsonc.Parse(text)
@@ -161,10 +169,8 @@ func (f *jsonFile) putServer(text []byte) ([]byte, error) {
 	if _, ours := serverOf(old); !ours {
 		return nil, notOurs(n.Line())
 	}
-	if s.since.name != "" && n.Member(s.since.name) == nil {
-		if text, err = jsonc.Set(text, []string{s.in, serverName, s.since.name}, s.since.raw); err != nil {
-			return nil, err
-		}
+	if text, err = s.putAllows(text, n.Member(s.allows.name), f.o.Ask); err != nil {
+		return nil, err
 	}
 	wanted := serverCommand(f.o, old)
 	if slices.Equal(old, wanted) {
@@ -319,10 +325,26 @@ func (x *hookAt) remove() ([]byte, piece) {
 }
 
 func (f *jsonFile) strip(text, base []byte) ([]byte, []piece, error) {
+	text, taken, err := f.take(text, base)
+	if err != nil || len(taken) == 0 {
+		return text, taken, explain(err)
+	}
+	if f.allows.in(text) && !f.allows.in(base) {
+		taken = append(taken, f.allows.piece())
+		text, err = f.allows.remove(text, base)
+	}
+	if err == nil {
+		text, err = f.stripScaffold(text, base)
+	}
+	return text, taken, explain(err)
+}
+
+// take removes our server and our hooks.
+func (f *jsonFile) take(text, base []byte) ([]byte, []piece, error) {
 	var taken []piece
 	root, err := jsonc.Parse(text)
 	if err != nil {
-		return nil, nil, explain(err)
+		return nil, nil, err
 	}
 	if f.server != nil {
 		if n := root.At(f.server.in, serverName); n != nil {
@@ -344,11 +366,7 @@ func (f *jsonFile) strip(text, base []byte) ([]byte, []piece, error) {
 		taken = append(taken, p)
 		text, err = prune(text, base, "hooks", all[0].event)
 	}
-	if err != nil || len(taken) == 0 {
-		return text, taken, explain(err)
-	}
-	text, err = f.stripScaffold(text, base)
-	return text, taken, explain(err)
+	return text, taken, err
 }
 
 // stripScaffold removes what only we needed: the scaffold of a document that has nothing else.

@@ -52,7 +52,10 @@ func look(c Client, o *Options) Report {
 	if _, err := exec.LookPath(c.Program); err == nil {
 		r.Present = true
 	}
-	for _, f := range c.allFiles(o) {
+	asking := *o
+	asking.Ask = true
+	asks := c.allFiles(&asking)
+	for i, f := range c.allFiles(o) {
 		fr := FileReport{Path: f.path, What: f.what}
 		text, err := read(f.path)
 		if err == nil && text != nil {
@@ -61,7 +64,8 @@ func look(c Client, o *Options) Report {
 		if err != nil {
 			fr.Err = located(f.path, err)
 		} else if after, err := f.put(text); err == nil {
-			fr.Behind = !f.blank(after) && !bytes.Equal(after, text)
+			asked, _ := asks[i].put(text) // which is an installation too: warns says what it means
+			fr.Behind = !f.blank(after) && !bytes.Equal(after, text) && !bytes.Equal(asked, text)
 		} else if len(fr.Entries) > 0 {
 			fr.Err = located(f.path, err)
 		}
@@ -77,11 +81,11 @@ func look(c Client, o *Options) Report {
 	if c.untrusted != nil && r.Installed() {
 		r.Untrusted = c.untrusted(o)
 	}
-	if c.warns != nil && r.Installed() {
-		r.Warnings = c.warns(o)
-	}
 	if c.plugin != nil && o.Scope == User {
 		r.Plugin = c.plugin(o)
+	}
+	if c.warns != nil && (r.Installed() || r.Plugin != "") {
+		r.Warnings = c.warns(o)
 	}
 	return r
 }

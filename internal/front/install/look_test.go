@@ -45,8 +45,8 @@ func TestLook(t *testing.T) {
 		t.Errorf("entries %+v", e)
 	}
 	p.write("home/.claude/settings.json", []byte(`{"enabledPlugins": {"pennypost@pennypost": true}}`))
-	if r := report("claude", User); r.Plugin != "pennypost@pennypost" {
-		t.Errorf("the plugin is not seen: %+v", r)
+	if r := report("claude", User); r.Plugin != "pennypost@pennypost" || len(r.Warnings) == 0 {
+		t.Errorf("the plugin is not seen, or not what it will ask: %+v", r)
 	}
 	p.install(claude(), o)
 	p.write("home/.claude/settings.json", []byte("// mine\n"+p.files()["home/.claude/settings.json"]))
@@ -63,19 +63,23 @@ func TestLook(t *testing.T) {
 // Gemini CLI runs neither hooks nor servers in a folder that is not trusted, and asks before each tool of a server
 // that is not: doctor says so.
 func TestGeminiWarns(t *testing.T) {
+	const allows = `{"mcpServers": {"pennypost": {"trust": true}}}`
 	for name, c := range map[string]struct {
 		settings, trusted string
 		want              []string
 	}{
-		"trusted":       {`{}`, `{"ROOT": "TRUST_FOLDER"}`, nil},
-		"a parent":      {`{}`, `{"HOME": "TRUST_FOLDER"}`, nil},
-		"parent of":     {`{}`, `{"ROOT/below": "TRUST_PARENT"}`, nil},
-		"but not here":  {`{}`, `{"HOME": "TRUST_FOLDER", "ROOT": "DO_NOT_TRUST"}`, []string{"does not trust"}},
-		"another":       {`{}`, `{"ROOT2": "TRUST_FOLDER"}`, []string{"does not trust"}},
-		"nothing":       {`{}`, `{}`, []string{"does not trust"}},
-		"it never asks": {`{"security": {"folderTrust": {"enabled": false}}}`, `{}`, nil},
+		"trusted":      {allows, `{"ROOT": "TRUST_FOLDER"}`, nil},
+		"a parent":     {allows, `{"HOME": "TRUST_FOLDER"}`, nil},
+		"parent of":    {allows, `{"ROOT/below": "TRUST_PARENT"}`, nil},
+		"but not here": {allows, `{"HOME": "TRUST_FOLDER", "ROOT": "DO_NOT_TRUST"}`, []string{"does not trust"}},
+		"another":      {allows, `{"ROOT2": "TRUST_FOLDER"}`, []string{"does not trust"}},
+		"nothing":      {allows, `{}`, []string{"does not trust"}},
+		"it never asks": {`{"security": {"folderTrust": {"enabled": false}}, "mcpServers": {"pennypost": {"trust": ` +
+			`true}}}`, `{}`, nil},
 		"tools need leave": {`{"mcpServers": {"pennypost": {"trust": false}}}`, `{"ROOT": "TRUST_FOLDER"}`,
-			[]string{"stops the agent"}},
+			[]string{"says otherwise: $EDITOR"}},
+		"installed with --ask": {`{"mcpServers": {"pennypost": {}}}`, `{"ROOT": "TRUST_FOLDER"}`,
+			[]string{"waits there: pennypost install gemini"}},
 	} {
 		home := t.TempDir()
 		o := &Options{Scope: User, Home: home, Root: filepath.Join(home, "shop"), Getenv: func(string) string {

@@ -19,26 +19,21 @@ func qwen() Client {
 	}
 	return Client{
 		Name: "qwen", Title: "Qwen Code", Program: "qwen", Scopes: []Scope{User, Project},
+		allows: trustedEntry,
 		files: func(o *Options) []file {
 			return []file{{settings(o), "MCP server, hooks", &jsonFile{
 				o: o,
 				server: &jsonServer{in: "mcpServers",
 					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * toolTimeout,
-						Trust: true})},
+						Trust: !o.Ask}), allows: trusted()},
 				hooks: groupHooks(o, "qwen", func(string) int { return 1000 * hookTimeout },
 					[]string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
 						"Stop",
 						"StopFailure", "Notification", "SessionEnd"}),
 			}}}
 		},
-		notes: func(o *Options) []string {
-			out := []string{"Pennypost's tools are used without asking (\"trust\": true in the server's entry).",
-				restart}
-			if o.Scope == Project {
-				out = append(out, sharedPath)
-			}
-			return out
-		},
+		notes: projectNote,
+		warns: func(o *Options) []string { return trustWarns("qwen", settings(o)) },
 		disabled: func(o *Options) (string, string) {
 			if path := settings(o); memberIs(path, jsonc.True, "disableAllHooks") {
 				return path, `"disableAllHooks": true`

@@ -17,11 +17,16 @@ func vscode() Client {
 					value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o)})}}}}
 		},
 		notes: func(o *Options) []string {
-			return append([]string{"VS Code runs Claude Code's hooks; they come with: pennypost install claude --" +
-				string(o.Scope)}, projectNote(o)...)
+			return append([]string{"VS Code " + vscodeAsks,
+				"VS Code runs Claude Code's hooks; they come with: pennypost install claude --" + string(o.Scope)},
+				projectNote(o)...)
 		},
+		warns: func(*Options) []string { return []string{"it " + vscodeAsks} },
 	}
 }
+
+// vscodeAsks is what its documents say; it keeps the answers where no file of ours can be.
+const vscodeAsks = "asks whether you trust the server, and before its tools are used: choose \"Always Allow\""
 
 // configDir returns the directory in which a program keeps the person's configuration on this system.
 func (o *Options) configDir(names ...string) string {

@@ -1,0 +1,142 @@
+package install
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pennypost/internal/front/install/jsonc"
+)
+
+// Doctor says what clients will ask their user, because an agent that is alone waits there.
+
+// asksEach is said of a client that asks about our tools.
+const asksEach = "it asks before Pennypost's tools are used, and an agent that is alone waits there"
+
+// trustsFolder says that the client asks about the project's folder when it starts there, unless it trusts that.
+func trustsFolder(o *Options, trusts bool, answer string) []string {
+	if trusts || o.Root == o.Home {
+		return nil
+	}
+	return []string{"it asks whether you trust " + o.Root + " when it starts there: answer \"" + answer + "\""}
+}
+
+// claudeWarns looks for the rules that decide about our tools, and whether the folder is trusted.
+func claudeWarns(o *Options) (out []string) {
+	rule, mend := claudeRule, "pennypost install claude"
+	if claudePlugin(o) != "" { // whose server has another name, and which cannot bring a rule
+		rule = "mcp__plugin_" + serverName + "_" + serverName
+		mend = "put \"" + rule + "\" into permissions.allow of " + o.claudeDir("settings.json")
+	}
+	allowed := false
+	for _, path := range o.claudeSettings() {
+		permissions := jsonOf(path).Member("permissions")
+		for _, list := range []string{"deny", "ask"} {
+			for _, is := range texts(permissions.Member(list)) {
+				if is == rule || strings.HasPrefix(is, rule+"__") {
+					out = append(out, is+" in permissions."+list+" goes before what is allowed: $EDITOR "+path)
+				}
+			}
+		}
+		allow := texts(permissions.Member("allow"))
+		allowed = allowed || slices.Contains(allow, rule) || slices.Contains(allow, rule+"__*")
+	}
+	if !allowed {
+		out = append(out, asksEach+": "+mend)
+	}
+	project := jsonOf(o.claudeServers()).At("projects", o.Root)
+	if o.Scope == Project && !claudeApproved(o, project) {
+		out = append(out, "it asks once whether it may use the server in .mcp.json")
+	}
+	trusts := isTrue(project.Member("hasTrustDialogAccepted"))
+	return append(out, trustsFolder(o, trusts, "Yes, I trust this folder")...)
+}
+
+// claudeApproved reports whether Claude Code's user lets it use our server of the project's .mcp.json.
+func claudeApproved(o *Options, project *jsonc.Node) bool {
+	const list = "enabledMcpjsonServers"
+	for _, path := range o.claudeSettings() {
+		settings := jsonOf(path)
+		if isTrue(settings.Member("enableAllProjectMcpServers")) ||
+			slices.Contains(texts(settings.Member(list)), serverName) {
+			return true
+		}
+	}
+	return slices.Contains(texts(project.Member(list)), serverName)
+}
+
+// codexWarns says which keys have Codex ask about our tools, which it does not by itself: they are marked as ones that
+// destroy nothing and reach no open world (seen with 0.169.0).
+func codexWarns(o *Options) (out []string) {
+	path := filepath.Join(o.codexDir(), "config.toml")
+	text, _ := os.ReadFile(path)
+	m, _ := decodeTOML(text)
+	server, _ := dig(m, servers, serverName).(map[string]any)
+	modes := map[string]any{"default_tools_approval_mode": server["default_tools_approval_mode"]}
+	tools, _ := server["tools"].(map[string]any)
+	for name := range tools {
+		modes["tools."+name+".approval_mode"] = dig(tools, name, "approval_mode")
+	}
+	for key, mode := range modes {
+		if mode == "prompt" || mode == "writes" {
+			out = append(out, asksEach+", because of "+key+": $EDITOR "+path)
+		}
+	}
+	slices.Sort(out)
+	text, _ = os.ReadFile(filepath.Join(o.personal().codexDir(), "config.toml"))
+	m, _ = decodeTOML(text)
+	trusts := dig(m, "projects", o.Root, "trust_level") == "trusted"
+	return append(out, trustsFolder(o, trusts, "Trust and continue")...)
+}
+
+const cursorRule = serverName + ":*"
+
+// cursorAsks is what its documents say (cursor.com/docs/reference/permissions). A list in its file takes the place of
+// the one in its window, so install writes none.
+const cursorAsks = "asks before Pennypost's tools are used until you add them to its allowlist: in that question, " +
+	"or as \"" + cursorRule + "\" in mcpAllowlist of ~/.cursor/permissions.json, if you keep such a list there"
+
+func cursorWarns(o *Options) []string {
+	for _, dir := range []string{o.Home, o.Root} {
+		allowed := jsonOf(filepath.Join(dir, ".cursor", "permissions.json")).Member("mcpAllowlist")
+		if slices.Contains(texts(allowed), cursorRule) {
+			return nil
+		}
+	}
+	return []string{"it " + cursorAsks}
+}
+
+// trustWarns says that the server's entry lacks the member that allows its tools, or has it otherwise.
+func trustWarns(client, path string) []string {
+	switch trust := jsonOf(path).At("mcpServers", serverName, "trust"); {
+	case isTrue(trust):
+		return nil
+	case trust != nil: // install leaves that as it is
+		return []string{asksEach + ", because the server's entry says otherwise: $EDITOR " + path}
+	}
+	return []string{asksEach + ": pennypost install " + client}
+}
+
+// jsonOf returns what is in a file, nil if that cannot be known.
+func jsonOf(path string) *jsonc.Node {
+	text, _ := os.ReadFile(path)
+	root, err := jsonc.Parse(text)
+	if err != nil {
+		return nil
+	}
+	return root
+}
+
+func isTrue(n *jsonc.Node) bool { return n != nil && n.Kind == jsonc.True }
+
+// texts returns the texts of a list.
+func texts(n *jsonc.Node) (all []string) {
+	if n == nil {
+		return nil
+	}
+	for _, it := range n.Items {
+		all = append(all, it.Value.Text())
+	}
+	return all
+}
