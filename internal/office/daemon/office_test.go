@@ -143,8 +143,8 @@ func TestP8_RecentRooms(t *testing.T) {
 	}
 }
 
-// TestP12_IdleRoomsMakeRoom holds that when as many rooms are open as may be, another is opened in the place of the one
-// that has been idle for longest, and that one that is used stays. Only if all are in use is the caller told to wait.
+// TestP12_IdleRoomsMakeRoom holds that when as many rooms are open as may be, another is opened in the place of the
+// one that has been idle for longest, and that those that are used stay. Only if all are is the caller told to wait.
 func TestP12_IdleRoomsMakeRoom(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	o.most = 3

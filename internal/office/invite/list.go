@@ -28,8 +28,8 @@ import (
 const (
 	defaultGood = 30 * time.Minute // a code is typed at once, and stands in a terminal for long
 	maxGood     = 24 * time.Hour
-	// remembered is how long after its end it is known what became of a code, so that who uses it is told. Of codes and
-	// machines that have ended, the first to do so make room for others.
+	// remembered is how long after its end it is known what became of a code, so that who uses it is told. Codes and
+	// machines that have ended make room for others before that.
 	remembered  = 24 * time.Hour
 	maxCodes    = 100  // that can be used
 	maxMachines = 1000 // each costs a few hundred bytes
@@ -234,8 +234,8 @@ func (l *List) use(ask wire.Join, name mail.Machine, from netip.Addr, before *ma
 	}
 	switch {
 	case old == nil && len(l.file.Machines) >= maxMachines && !l.dropEnded():
-		return nil, nil, mail.Errorf(mail.Limited, "%d machines are let in, which is all that can be: no other was. The "+
-			"code is still good. Type where the post office is: pennypost invite --revoke NAME", maxMachines)
+		return nil, nil, mail.Errorf(mail.Limited, "%d machines are let in, which is all that can be: no other was. "+
+			"The code is still good. Type where the post office is: pennypost invite --revoke NAME", maxMachines)
 	case old != nil && old.life.Err() == nil && (before == nil || before.Machine != name):
 		return nil, nil, mail.Errorf(mail.Conflict,
 			"a machine called %s was let in already. If this is another, give it another name: add --name NAME. If "+

@@ -196,9 +196,9 @@ func TestNotWritten(t *testing.T) {
 	}
 }
 
-// TestP12_WhatHasEndedMakesRoom has a machine for tests join anew for each run, under another name, for a minute. However
-// often it does, it is let in: neither codes that were used nor machines whose time is over keep others out. What can
-// be used is bounded all the same.
+// TestP12_WhatHasEndedMakesRoom has a machine for tests join anew for each run, under another name, for a minute.
+// However often it does, it is let in: neither codes that were used nor machines whose time is over keep others out.
+// What can be used is bounded all the same.
 func TestP12_WhatHasEndedMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := open(t, filepath.Join(t.TempDir(), "joined.json"))
@@ -220,7 +220,8 @@ func TestP12_WhatHasEndedMakesRoom(t *testing.T) {
 			t.Errorf("%d codes are remembered", n)
 		}
 		for i := range maxMachines - len(l.file.Machines) {
-			m := &machine{Sum: sumOf(fmt.Sprint(i)), Machine: wire.Machine{Name: mail.Machine(fmt.Sprint("lasts-", i))}}
+			m := &machine{Sum: sumOf(fmt.Sprint(i))}
+			m.Name = mail.Machine(fmt.Sprint("lasts-", i))
 			m.begin()
 			l.replace(nil, m)
 		}

@@ -249,8 +249,8 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-// TestP12_CallsAtOnce holds that a client which makes thousands of calls without waiting for their answers has a few of
-// them run at a time, is told so of the others, and is served again when some have ended: calls of quick tools and
+// TestP12_CallsAtOnce holds that a client which makes thousands of calls without waiting for their answers has a few
+// of them run at a time, is told so of the others, and is served again when some have ended: calls of quick tools, and
 // those that the SDK runs.
 func TestP12_CallsAtOnce(t *testing.T) {
 	const many = 5 * maxCalls

@@ -53,7 +53,8 @@ func TestP12_OpeningReadsNoTexts(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if got := room.index.End(); got != room.journal.Last() {
-			t.Errorf("a second after something was searched for, the index is at %d, want %d", got, room.journal.Last())
+			t.Errorf("a second after something was searched for, the index is at %d, and the room at %d", got,
+				room.journal.Last())
 		}
 	})
 }

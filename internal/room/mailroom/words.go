@@ -244,8 +244,8 @@ const (
 	indexAgain = time.Minute
 )
 
-// awaitEvents blocks until there are more than a few events that are not indexed, something happens, somebody wakes the
-// indexer, or ctx ends.
+// awaitEvents blocks until there are more than a few events that are not indexed, something happens, somebody wakes
+// the indexer, or ctx ends.
 func (r *Room) awaitEvents(ctx context.Context, few mail.Seq) {
 	indexed := r.index.End()
 	r.mu.RLock()

@@ -20,8 +20,8 @@ func (d *lookedAt) Leads(path string, to file) (int64, bool) {
 	return d.memDisk.Leads(path, to)
 }
 
-// TestP12_CalmJournalsCostLittle holds that the files of a journal to which nothing is appended are looked at every ten
-// seconds, and brought back within that time, and that they are looked at within a second of an append.
+// TestP12_CalmJournalsCostLittle holds that the files of a journal to which nothing is appended are looked at every
+// ten seconds, and brought back within that time, and that they are looked at within a second of an append.
 func TestP12_CalmJournalsCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &lookedAt{memDisk: newMemDisk()}
