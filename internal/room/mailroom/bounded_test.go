@@ -77,8 +77,9 @@ func TestP12_Bounded(t *testing.T) {
 		}
 	}
 	sent := d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "before", TTLSeconds: 3600})
-	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "before", TTLSeconds: 3600}) // a repetition
-	register(mail.Presence{Name: "eve"}) // to whom the person says nothing
+	// a repetition, and a word to somebody to whom the person says nothing
+	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "before", TTLSeconds: 3600})
+	register(mail.Presence{Name: "eve"})
 	d.send("bob", to("eve", "a word"))
 	if b := d.room.breaker; len(b.repeats) != 2 || len(b.exchanges) != 2 || len(b.reported) != 1 {
 		t.Errorf("the breaker remembers %d texts, %d exchanges and %d notices", len(b.repeats), len(b.exchanges),
