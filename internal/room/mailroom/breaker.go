@@ -19,7 +19,7 @@ type breaker struct {
 	limits policy.Limits
 
 	mu        sync.Mutex
-	own       map[mail.ID]repeat      // messages that this process is sending, and what would be the same
+	own       map[mail.ID]underWay     // messages that this process sends
 	origins   map[mail.Name]mail.Name // by a name that an agent was given: under which it is counted
 	senders   map[mail.Name]*policy.Allowance
 	exchanges map[exchange]*policy.Exchange
@@ -54,7 +54,7 @@ func (x exchange) limits(l policy.Limits) policy.Limits {
 
 func newBreaker(l policy.Limits) *breaker {
 	return &breaker{
-		limits: l.WithDefaults(), own: make(map[mail.ID]repeat), origins: make(map[mail.Name]mail.Name),
+		limits: l.WithDefaults(), own: make(map[mail.ID]underWay), origins: make(map[mail.Name]mail.Name),
 		senders: make(map[mail.Name]*policy.Allowance), exchanges: make(map[exchange]*policy.Exchange),
 		repeats: make(map[repeat]sentAt), reported: make(map[string]time.Time),
 	}
@@ -325,11 +325,17 @@ func (r *Room) tellUser(ctx context.Context, subject, body string) {
 	}
 }
 
-// sending notes, until done, that this process sends a message, and what would be the same.
-func (b *breaker) sending(id mail.ID, r repeat) (done func()) {
+// underWay is a message that is being sent: what would be the same, and since when.
+type underWay struct {
+	repeat
+	at time.Time
+}
+
+// begin notes, until done, that this process sends a message.
+func (b *breaker) begin(id mail.ID, r repeat, now time.Time) (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.own[id] = r
+	b.own[id] = underWay{r, now}
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -340,12 +346,12 @@ func (b *breaker) sending(id mail.ID, r repeat) (done func()) {
 // sent notes that a message counts, for what repeats it, and reports whether this process sends it. It is called
 // before anybody sees the message in the state: what is sent from then on is compared with it, and what was sent
 // before is compared by apply.
-func (b *breaker) sent(id mail.ID, now time.Time) (own bool) {
+func (b *breaker) sent(id mail.ID) (own bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r, own := b.own[id]
-	if own && r != (repeat{}) {
-		b.repeats[r] = sentAt{id, now.UnixNano()}
+	m, own := b.own[id]
+	if own && m.repeat != (repeat{}) {
+		b.repeats[m.repeat] = sentAt{id, m.at.UnixNano()}
 	}
 	return own
 }

@@ -223,12 +223,12 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 
 // hear notes, for the limits and for Run, what has just become part of the state. The caller holds the state.
 func (r *Room) hear(e *mail.Event) {
-	s, now := r.state, r.opts.Now()
+	s := r.state
 	switch {
 	case e.Message != nil:
 		rec := s.records[e.Message.ID]
-		if own := r.breaker.sent(rec.msg.ID, now); !own && r.opts.Machine != "" {
-			r.breaker.heard(e.Message, rec.msg.ID, s.peersOf(rec), now)
+		if own := r.breaker.sent(rec.msg.ID); !own && r.opts.Machine != "" {
+			r.breaker.heard(e.Message, rec.msg.ID, s.peersOf(rec), r.opts.Now())
 		}
 	case e.Agent != nil && e.Agent.Renamed != "":
 		if m := s.agent(e.Agent.Renamed); m != nil && m == s.members[e.Agent.Name] {

@@ -376,7 +376,7 @@ func notSent(to []string, err error) []mail.Delivery {
 // post appends the message and tells what became of it.
 func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	now := v.now()
-	defer v.breaker.sending(p.message.ID, p.repeat)()
+	defer v.breaker.begin(p.message.ID, p.repeat, v.opts.Now())()
 	if v.opts.Machine != "" {
 		if err := v.arrive(ctx, p); err != nil {
 			return mail.Sent{}, err
