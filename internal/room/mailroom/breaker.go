@@ -19,7 +19,7 @@ type breaker struct {
 	limits policy.Limits
 
 	mu        sync.Mutex
-	own       map[mail.ID]underWay     // messages that this process sends
+	own       map[mail.ID]underWay    // messages that this process sends
 	origins   map[mail.Name]mail.Name // by a name that an agent was given: under which it is counted
 	senders   map[mail.Name]*policy.Allowance
 	exchanges map[exchange]*policy.Exchange
