@@ -233,9 +233,11 @@ func TestReadWithin(t *testing.T) {
 	h := newHealing(t)
 	dir, texts := h.copyOf(notes(5)...)
 	stream := h.fill("lab", texts...)
+	h.must(stream.DeleteMsg(t.Context(), 4))
 	j := h.detached("lab", dir)
 	for _, test := range []struct{ after, end, first, last mail.Seq }{
 		{0, 5, 1, 5}, {1, 3, 2, 3}, {2, 2, 0, 0}, {3, 2, 0, 0}, {4, 9, 5, 5}, {5, 9, 0, 0},
+		{1, 4, 2, 3}, // what stood at 4 was erased
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		var first, last mail.Seq
@@ -251,5 +253,18 @@ func TestReadWithin(t *testing.T) {
 			t.Errorf("behind %d up to %d: %d to %d, %v; want %d to %d", test.after, test.end, first, last, err,
 				test.first, test.last)
 		}
+	}
+}
+
+// TestReopensOnce holds that a journal which finds out twice that it differs says so once.
+func TestReopensOnce(t *testing.T) {
+	h := newHealing(t)
+	dir, _ := h.copyOf(notes(1)...)
+	j := h.detached("lab", dir)
+	j.reopen = make(chan struct{})
+	j.diverge(errDiffers)
+	j.diverge(errLost)
+	if <-j.Reopen(); !errors.Is(j.usable(), errDiffers) {
+		t.Errorf("usable = %v, want the first reason", j.usable())
 	}
 }
