@@ -2,7 +2,6 @@ package mailroom
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +18,7 @@ type breaker struct {
 	limits policy.Limits
 
 	mu        sync.Mutex
-	own       map[mail.ID]underWay    // messages that this process sends
+	own       map[mail.ID]bool        // messages that this process sends, in a room that others write to
 	origins   map[mail.Name]mail.Name // by a name that an agent was given: under which it is counted
 	senders   map[mail.Name]*policy.Allowance
 	exchanges map[exchange]*policy.Exchange
@@ -54,7 +53,7 @@ func (x exchange) limits(l policy.Limits) policy.Limits {
 
 func newBreaker(l policy.Limits) *breaker {
 	return &breaker{
-		limits: l.WithDefaults(), own: make(map[mail.ID]underWay), origins: make(map[mail.Name]mail.Name),
+		limits: l.WithDefaults(), own: make(map[mail.ID]bool), origins: make(map[mail.Name]mail.Name),
 		senders: make(map[mail.Name]*policy.Allowance), exchanges: make(map[exchange]*policy.Exchange),
 		repeats: make(map[repeat]sentAt), reported: make(map[string]time.Time),
 	}
@@ -325,17 +324,11 @@ func (r *Room) tellUser(ctx context.Context, subject, body string) {
 	}
 }
 
-// underWay is a message that is being sent: what would be the same, and since when.
-type underWay struct {
-	repeat
-	at time.Time
-}
-
 // begin notes, until done, that this process sends a message.
-func (b *breaker) begin(id mail.ID, r repeat, now time.Time) (done func()) {
+func (b *breaker) begin(id mail.ID) (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.own[id] = underWay{r, now}
+	b.own[id] = true
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -343,17 +336,11 @@ func (b *breaker) begin(id mail.ID, r repeat, now time.Time) (done func()) {
 	}
 }
 
-// sent notes that a message counts, for what repeats it, and reports whether this process sends it. It is called
-// before anybody sees the message in the state: what is sent from then on is compared with it, and what was sent
-// before is compared by apply.
-func (b *breaker) sent(id mail.ID) (own bool) {
+// mine reports whether this process sends a message.
+func (b *breaker) mine(id mail.ID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m, own := b.own[id]
-	if own && m.repeat != (repeat{}) {
-		b.repeats[m.repeat] = sentAt{id, m.at.UnixNano()}
-	}
-	return own
+	return b.own[id]
 }
 
 // peersOf is peers for a message that was sent.
@@ -376,13 +363,6 @@ func (s *state) peersOf(r *record) (out []peer) {
 
 // heard counts a message that was sent through the post office of another machine, as far as limits are on what
 // agents send each other. Nothing is refused by it.
-func (b *breaker) heard(m *mail.Message, id mail.ID, peers []peer, now time.Time) {
+func (b *breaker) heard(m *mail.Message, peers []peer, now time.Time) {
 	_, _ = b.admit(m, peers, repeat{}, true, 0, now) // by which it is counted
-	var r repeat
-	if n, err := base64.RawURLEncoding.Decode(r[:], []byte(m.Same)); err != nil || n != len(r) {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.repeats[r] = sentAt{id, now.UnixNano()}
 }

@@ -46,6 +46,18 @@ func (b *breaker) repeated(r repeat, now time.Time) mail.ID {
 	return ""
 }
 
+// sent remembers a message that was sent. Of one that says in the journal what would be the same, it is called before
+// anybody sees the message in the state: what is sent from then on is compared with it here, and what was checked
+// before by apply.
+func (b *breaker) sent(r repeat, id mail.ID, at time.Time) {
+	if r == (repeat{}) {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.repeats[r] = sentAt{id, at.UnixNano()}
+}
+
 // repeatOf returns what identifies a repetition of m: only mail to one agent by name can be one.
 func (b *breaker) repeatOf(m *mail.Message) repeat {
 	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender says by the key what is the same
@@ -119,3 +131,14 @@ func (s *state) noteText(r *record, same string) {
 
 // String returns r as it stands in a journal.
 func (r repeat) String() string { return base64.RawURLEncoding.EncodeToString(r[:]) }
+
+// repeatIn returns what stands in a journal, the zero value if there is nothing, or it is another version's.
+func repeatIn(text string) (r repeat) {
+	if base64.RawURLEncoding.DecodedLen(len(text)) != len(r) {
+		return repeat{}
+	}
+	if _, err := base64.RawURLEncoding.Decode(r[:], []byte(text)); err != nil {
+		return repeat{}
+	}
+	return r
+}

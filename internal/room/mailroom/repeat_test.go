@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -54,4 +55,17 @@ func TestP12_SameTextAtOnce(t *testing.T) {
 		}
 	}
 	d.wantTold("repeat_window")
+}
+
+// TestRepeatInJournal holds that what another version, or another program, has written there is taken for nothing.
+func TestRepeatInJournal(t *testing.T) {
+	r := repeat{1, 2, 3, 255}
+	if got := repeatIn(r.String()); got != r {
+		t.Errorf("%s is read as %v, want %v", r, got, r)
+	}
+	for _, text := range []string{"", "AAAA", r.String() + "A", strings.Repeat("A", 1000), strings.Repeat("!", 22)} {
+		if got := repeatIn(text); got != (repeat{}) {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
 }

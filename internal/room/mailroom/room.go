@@ -226,10 +226,12 @@ func (r *Room) hear(e *mail.Event) {
 	s := r.state
 	switch {
 	case e.Message != nil:
-		rec := s.records[e.Message.ID]
-		if own := r.breaker.sent(rec.msg.ID); !own && r.opts.Machine != "" {
-			r.breaker.heard(e.Message, rec.msg.ID, s.peersOf(rec), r.opts.Now())
+		rec, at := s.records[e.Message.ID], e.At.Std()
+		if r.opts.Machine != "" && !r.breaker.mine(rec.msg.ID) {
+			at = r.opts.Now() // by no clock of another machine
+			r.breaker.heard(e.Message, s.peersOf(rec), at)
 		}
+		r.breaker.sent(repeatIn(e.Message.Same), rec.msg.ID, at)
 	case e.Agent != nil && e.Agent.Renamed != "":
 		if m := s.agent(e.Agent.Renamed); m != nil && m == s.members[e.Agent.Name] {
 			r.breaker.renamed(mail.Name(strings.Clone(string(e.Agent.Name))), m.Name)

@@ -376,8 +376,8 @@ func notSent(to []string, err error) []mail.Delivery {
 // post appends the message and tells what became of it.
 func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	now := v.now()
-	defer v.breaker.begin(p.message.ID, p.repeat, v.opts.Now())()
 	if v.opts.Machine != "" {
+		defer v.breaker.begin(p.message.ID)()
 		if err := v.arrive(ctx, p); err != nil {
 			return mail.Sent{}, err
 		}
@@ -416,6 +416,9 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 		}
 	}
 	v.opts.Observe.Sent(len(sent.Recipients), wakes)
+	if p.message.Same == "" { // it was sent again on purpose
+		v.breaker.sent(p.repeat, p.message.ID, v.opts.Now())
+	}
 	if same.id != "" {
 		return sent, v.tripped(ctx, v.breaker.repetition(p.here()))
 	}

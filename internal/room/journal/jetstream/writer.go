@@ -457,6 +457,6 @@ func (j *Journal) refused(err error) error {
 
 func (j *Journal) unknown(err error) error {
 	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: fmt.Sprintf(
-		"the NATS servers were sent this, and no answer came in time (%v): whether it is stored is not known. Send it "+
-			"again with the same key: it is stored once", err)}
+		"the NATS servers were sent this, and no answer came in time (%v): whether it is stored is not known. Send "+
+			"it again with the same key: it is stored once", err)}
 }
