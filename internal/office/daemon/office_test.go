@@ -155,8 +155,16 @@ func TestP12_IdleRoomsMakeRoom(t *testing.T) {
 		}
 		return err
 	}
+	// settled waits until it is known of all rooms whether anybody is to be woken there.
+	settled := func() {
+		for quiet := false; !quiet; time.Sleep(time.Millisecond) {
+			quiet = true
+			o.each(func(e *entry) { quiet = quiet && e.ringer.Quiet() })
+		}
+	}
 	wantOpen := func(when string, want ...mail.RoomName) {
 		t.Helper()
+		settled()
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if got := slices.Sorted(maps.Keys(o.rooms)); !slices.Equal(got, want) {
@@ -185,6 +193,7 @@ func TestP12_IdleRoomsMakeRoom(t *testing.T) {
 	if err := send("b"); err != nil { // so that c has been idle for longest
 		t.Fatal(err)
 	}
+	settled()
 	if err := send("d"); err != nil {
 		t.Fatalf("a fourth room: %v", err)
 	}
