@@ -128,7 +128,7 @@ func (s DeskSpot) Compare(o DeskSpot) int {
 func (c *Conversation) Spot() DeskSpot { return DeskSpot{c.Sent, c.Room, c.Seq} }
 
 // compareNeeds orders what needs the user.
-func compareNeeds(a, b Conversation) int {
+func compareNeeds(a, b *Conversation) int {
 	switch {
 	case a.Urgent && !b.Urgent:
 		return -1
@@ -141,16 +141,19 @@ func compareNeeds(a, b Conversation) int {
 // JoinDesks makes one desk of those of several rooms, each of which answered a query with a limit of most. What
 // bridges brought into several rooms is shown once, as it stands in the first of them.
 func JoinDesks(desks []Desk, most int) Desk {
-	out := Desk{Needs: []Conversation{}, Updates: []Conversation{}}
-	var folded []Conversation
+	var out Desk
+	var needs, updates, folded []*Conversation // of a thousand rooms, perhaps: they are large, and few are shown
 	more := false
-	for _, d := range desks {
-		out.Needs = append(out.Needs, d.Needs...)
-		for _, c := range d.Updates {
-			if c.Folded > 0 {
+	for i := range desks {
+		d := &desks[i]
+		for k := range d.Needs {
+			needs = append(needs, &d.Needs[k])
+		}
+		for k := range d.Updates {
+			if c := &d.Updates[k]; c.Folded > 0 {
 				folded = append(folded, c)
 			} else {
-				out.Updates = append(out.Updates, c)
+				updates = append(updates, c)
 			}
 		}
 		out.Waiting += d.Waiting
@@ -159,25 +162,24 @@ func JoinDesks(desks []Desk, most int) Desk {
 		out.Trouble = cmp.Or(out.Trouble, d.Trouble)
 		more = more || d.Next != ""
 	}
-	slices.SortFunc(out.Needs, compareNeeds)
-	slices.SortFunc(out.Updates, compareUpdates)
-	if len(out.Updates) > most {
-		out.Updates, more = out.Updates[:most], true
+	slices.SortFunc(needs, compareNeeds)
+	slices.SortFunc(updates, compareUpdates)
+	if len(updates) > most {
+		updates, more = updates[:most], true
 	}
-	if n := len(out.Updates); more && n > 0 {
-		out.Next = out.Updates[n-1].Spot().String()
+	if n := len(updates); more && n > 0 {
+		out.Next = updates[n-1].Spot().String()
 	}
 	seen := make(map[ID]RoomName)
-	again := func(c Conversation) bool {
+	again := func(c *Conversation) bool {
 		room, known := seen[c.ThreadRoot()]
 		seen[c.ThreadRoot()] = cmp.Or(room, c.Room)
 		return known && room != c.Room
 	}
-	there := len(out.Needs)
-	out.Needs = slices.DeleteFunc(out.Needs, again)
-	out.Waiting -= there - len(out.Needs)
-	out.Needs = out.Needs[:min(most, len(out.Needs))]
-	out.Updates = slices.DeleteFunc(out.Updates, func(c Conversation) bool {
+	there := len(needs)
+	needs = slices.DeleteFunc(needs, again)
+	out.Waiting -= there - len(needs)
+	updates = slices.DeleteFunc(updates, func(c *Conversation) bool {
 		if !again(c) {
 			return false
 		}
@@ -185,17 +187,26 @@ func JoinDesks(desks []Desk, most int) Desk {
 		return true
 	})
 	if len(folded) > 0 {
-		out.Updates = append(out.Updates, fold(folded))
-		slices.SortFunc(out.Updates, compareUpdates)
+		updates = append(updates, fold(folded))
+		slices.SortFunc(updates, compareUpdates)
+	}
+	out.Needs, out.Updates = rowsOf(needs[:min(most, len(needs))]), rowsOf(updates)
+	return out
+}
+
+func rowsOf(list []*Conversation) []Conversation {
+	out := make([]Conversation, len(list))
+	for i, c := range list {
+		out[i] = *c
 	}
 	return out
 }
 
-func compareUpdates(a, b Conversation) int { return a.Spot().Compare(b.Spot()) }
+func compareUpdates(a, b *Conversation) int { return a.Spot().Compare(b.Spot()) }
 
 // fold makes one row of those that stand for what agents report in several rooms.
-func fold(rows []Conversation) Conversation {
-	out := slices.MinFunc(rows, compareUpdates)
+func fold(rows []*Conversation) *Conversation {
+	out := *slices.MinFunc(rows, compareUpdates)
 	out.Folded, out.Messages, out.Unread = 0, 0, 0
 	for _, c := range rows {
 		out.Folded += c.Folded
@@ -205,7 +216,7 @@ func fold(rows []Conversation) Conversation {
 	if len(rows) > 1 {
 		out.IDs = nil
 	}
-	return out
+	return &out
 }
 
 // DeskChange says that something happened in a room, which may have changed what waits for the user.

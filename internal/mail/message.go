@@ -129,9 +129,8 @@ type Message struct {
 	// Sent is when the message was sent. In the journal it stands only on imported messages; for the others it is the
 	// event's own time, which the room fills in.
 	Sent Time `json:"sent,omitzero"`
-	// Same stands for what makes two messages the same, in a room that several machines write to, and Checked for the
-	// place up to which its post office knew of no other: if one came between, the message does not count. Both are
-	// for the journal only.
+	// Same stands for what makes two messages the same, and Checked for the place up to which its post office knew of
+	// no other: if one came between, the message does not count. Both are for the journal only.
 	Same    string `json:"same,omitempty"`
 	Checked Seq    `json:"checked,omitzero"`
 }

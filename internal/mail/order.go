@@ -28,4 +28,9 @@ func CompareNames[S ~string](a, b S) int {
 }
 
 // digits returns how many digits s begins with.
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+func digits(s string) (n int) {
+	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		n++
+	}
+	return n
+}

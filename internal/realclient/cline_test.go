@@ -38,9 +38,10 @@ func cline() client {
 		headless: func(prompt string) []string { return []string{prompt} },
 		lacks: map[string]string{
 			"firstMinute": "its sessions are tried headless: see unattended",
-			"start":       noHooks, "prompt": noHooks, "midturn": noHooks, "words": noHooks, "turnend": noHooks, "cancel": noHooks,
-			"idle": noHooks, "subagent": noHooks, "escThinking": noHooks, "escTool": noHooks,
-			"escRest": noHooks, "promises": noHooks,
+			"start":       noHooks, "prompt": noHooks, "midturn": noHooks, "words": noHooks, "turnend": noHooks,
+			"cancel": noHooks, "idle": noHooks, "subagent": noHooks, "escThinking": noHooks, "escTool": noHooks,
+			"escRest": noHooks, "promises": noHooks, "typedAhead": noHooks, "escPrompt": noHooks, "killed": noHooks,
+			"killedIdle": noHooks, "reopened": noHooks, "typing": noHooks,
 			"gone":     noHooks,
 			"headless": "it leaves a hub running, with us and without",
 			"two":      "its shells say nothing of the session that they belong to",

@@ -74,6 +74,7 @@ func (l *lab) names(r model.Request, name mail.Name) {
 // so in its first turn, and is woken by its own mail.
 func windows(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	for _, name := range []string{"builder", "reviewer"} {
 		w := l.window(l.project, "PENNYPOST_AGENT="+name)
 		w.prompt("hello " + name + " " + speaks(name) +
@@ -96,6 +97,7 @@ func windows(t *testing.T, l *lab) {
 // windowsOnlyServer: so they are by what their calls say alone, where no hooks run.
 func windowsOnlyServer(_ *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	l.must(os.Remove(filepath.Join(l.home, ".codex", "hooks.json")))
 	for _, name := range []string{"builder", "reviewer"} {
 		w := l.window(l.project, "PENNYPOST_AGENT="+name)
@@ -109,6 +111,7 @@ func windowsOnlyServer(_ *testing.T, l *lab) {
 func otherProject(t *testing.T, l *lab) {
 	l.must(exec.Command("git", "init", "-q", l.depot()).Run())
 	l.install()
+	l.shell()
 	first := l.window(l.project, "PENNYPOST_AGENT=builder")
 	first.prompt("hello first [[say bye]]")
 	l.request("hello first")
@@ -129,6 +132,7 @@ func otherProject(t *testing.T, l *lab) {
 // renamed: a session stays the agent that it is under a new name.
 func renamed(_ *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	l.window(l.project, "PENNYPOST_AGENT=builder")
 	w := l.window(l.project, "PENNYPOST_AGENT=reviewer")
 	w.prompt("hello reviewer [[say bye]]")
@@ -145,6 +149,7 @@ func renamed(_ *testing.T, l *lab) {
 // newThread: a window that begins another conversation is still the same agent, which is woken there.
 func newThread(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	w := l.window(l.project, "PENNYPOST_AGENT=builder")
 	w.prompt("hello old [[say bye]]")
 	l.request("hello old")
@@ -172,6 +177,7 @@ func (l *lab) threadsLoaded() []string {
 // is told in the next window.
 func quit(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	l.window(l.project) // the server goes on with it
 	w := l.window(l.project, "PENNYPOST_AGENT=builder")
 	w.prompt("hello builder [[say bye]]")
@@ -204,6 +210,7 @@ func (l *lab) nextWindow(body string) {
 // quitAtWork: a turn that a window left behind ends without going on for mail, whatever comes meanwhile.
 func quitAtWork(_ *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	l.window(l.project)
 	w := l.window(l.project, "PENNYPOST_AGENT=builder")
 	tool, open := l.gate("gate")

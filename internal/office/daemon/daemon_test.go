@@ -20,7 +20,7 @@ import (
 
 // testConfig returns the configuration of a post office in a directory whose path is short enough for a socket. Tests
 // may themselves run below an agent client, so callers are looked at alone.
-func testConfig(t *testing.T) config.Config {
+func testConfig(t testing.TB) config.Config {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pp")
 	if err != nil {

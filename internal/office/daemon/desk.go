@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -73,14 +74,56 @@ func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) 
 	if !found && nobody != nil {
 		return mail.Desk{}, nobody
 	}
-	return mail.JoinDesks(desks, q.Limit), nil
+	out := mail.JoinDesks(desks, q.Limit)
+	var away [2][]mail.RoomName
+	out.Needs, away[0] = o.preview(ctx, out.Needs)
+	out.Updates, away[1] = o.preview(ctx, out.Updates)
+	out.Away = slices.Compact(slices.Sorted(slices.Values(slices.Concat(out.Away, away[0], away[1]))))
+	return out, nil
+}
+
+// preview completes the rows of a desk: only now those that are shown, of perhaps a thousand rooms. Rows of rooms that
+// cannot be read are left out.
+func (o *office) preview(ctx context.Context, rows []mail.Conversation) (shown []mail.Conversation,
+	away []mail.RoomName) {
+	type spot struct {
+		room mail.RoomName
+		seq  mail.Seq
+	}
+	byRoom := make(map[mail.RoomName][]mail.Conversation)
+	for _, c := range rows {
+		byRoom[c.Room] = append(byRoom[c.Room], c)
+	}
+	complete := make(map[spot]mail.Conversation, len(rows))
+	shown = make([]mail.Conversation, 0, len(rows))
+	for name, some := range byRoom {
+		e, err := o.borrow(ctx, name)
+		if err == nil {
+			some, err = e.room.Preview(ctx, some)
+			o.giveBack(e, name)
+		}
+		if err != nil {
+			o.log.Warn("a room is left out of the desk", "room", name, "err", err)
+			away = append(away, name)
+			continue
+		}
+		for _, c := range some {
+			complete[spot{name, c.Seq}] = c
+		}
+	}
+	for _, c := range rows {
+		if c, there := complete[spot{c.Room, c.Seq}]; there {
+			shown = append(shown, c)
+		}
+	}
+	return shown, away
 }
 
 // errNothingThere is the error of a room that was not asked: it is closed, and is known to have nothing, or is in a
 // file of another machine, on whose desk it is.
 var errNothingThere = errors.New("nothing for the user")
 
-// deskOf asks one room.
+// deskOf asks one room, for rows without texts.
 func (o *office) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery) (mail.Desk, error) {
 	open, st, known := o.lastKnown(name)
 	has := st.Inbox
@@ -103,7 +146,7 @@ func (o *office) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuer
 		return mail.Desk{}, err
 	}
 	defer o.giveBack(e, name)
-	return e.room.As(mail.User).Desk(ctx, q)
+	return e.room.DeskRows(q)
 }
 
 // maxPreview is in characters: what two lines of a row show.

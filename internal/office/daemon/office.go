@@ -22,7 +22,8 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// maxOpen bounds the rooms that are open at a time: each costs files and memory, and a caller can name any number.
+// maxOpen bounds the rooms that are open at a time: each costs files and memory, and a caller can name any number. For
+// another one that which has been idle for longest is closed.
 const maxOpen = 1000
 
 // office owns the open rooms.
@@ -48,6 +49,7 @@ type office struct {
 	letterLink func(mail.RoomName, mail.ID) (string, error)
 	phone      string        // where browsers of other machines find the pages; "": nowhere
 	idle       time.Duration // an open room that nobody borrows for so long is closed
+	most       int           // rooms that are open at a time
 
 	moving sync.Mutex // held by one move at a time; taken before mu
 
@@ -93,7 +95,7 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 		idle = config.DefaultRoomIdle
 	}
 	o := &office{
-		cfg: cfg, log: log, metrics: m, idle: time.Duration(idle),
+		cfg: cfg, log: log, metrics: m, idle: time.Duration(idle), most: maxOpen,
 		rooms: make(map[mail.RoomName]*entry), known: make(map[mail.RoomName]mail.RoomStatus),
 		lives: make(map[mail.RoomName]*mailroom.Lives),
 	}
@@ -177,13 +179,22 @@ func notInTime(ctx context.Context, name mail.RoomName) error {
 func (o *office) enter(ctx context.Context, name mail.RoomName) (e *entry, mine bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for {
-		if o.closed {
+	for until := time.Now().Add(roomPatience); ; {
+		switch e = o.rooms[name]; {
+		case o.closed:
 			return nil, false, errStopping()
-		}
-		e = o.rooms[name]
-		if e == nil || e.gone == nil {
-			break
+		case e != nil && e.gone == nil:
+			e.users++
+			return e, false, nil
+		case e == nil && len(o.rooms) < o.most:
+			e = &entry{ready: make(chan struct{}), users: 1}
+			o.rooms[name] = e
+			return e, true, nil
+		case e == nil:
+			if err := o.makeRoom(ctx, until); err != nil {
+				return nil, false, err
+			}
+			continue
 		}
 		o.mu.Unlock()
 		select { // closing a room takes as long as the append under way
@@ -198,17 +209,6 @@ func (o *office) enter(ctx context.Context, name mail.RoomName) (e *entry, mine 
 			return nil, false, errRemoved(name)
 		}
 	}
-	if e == nil {
-		if len(o.rooms) >= maxOpen {
-			return nil, false, mail.Errorf(mail.Limited,
-				"%d rooms are open, which is all that a post office keeps open; try again when one has closed",
-				maxOpen)
-		}
-		e, mine = &entry{ready: make(chan struct{})}, true
-		o.rooms[name] = e
-	}
-	e.users++
-	return e, mine, nil
 }
 
 func (o *office) giveBack(e *entry, name mail.RoomName) {
@@ -395,9 +395,7 @@ func (o *office) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			o.sweep(func(e *entry) bool {
-				return e.users == 0 && e.bridges.Len() == 0 && e.ringer.Quiet() && time.Since(e.since) >= o.idle
-			})
+			o.sweep(func(e *entry) bool { return e.idle() && time.Since(e.since) >= o.idle })
 		}
 	}
 }

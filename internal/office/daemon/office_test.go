@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -138,5 +140,79 @@ func TestP8_RecentRooms(t *testing.T) {
 		if open, _, _ := o.lastKnown(name); open != want {
 			t.Errorf("room %s is open: %v, want %v", name, open, want)
 		}
+	}
+}
+
+// TestP12_IdleRoomsMakeRoom holds that when as many rooms are open as may be, another is opened in the place of the
+// one that has been idle for longest, and that those that are used stay. Only if all are is the caller told to wait.
+func TestP12_IdleRoomsMakeRoom(t *testing.T) {
+	o := testOffice(t, time.Hour)
+	o.most = 3
+	send := func(name mail.RoomName) error {
+		svc, err := o.Room(gate.Own(t.Context()), name, "ann")
+		if err == nil {
+			_, err = svc.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "hello"})
+		}
+		return err
+	}
+	// settled waits until it is known of all rooms whether anybody is to be woken there.
+	settled := func() {
+		for quiet := false; !quiet; time.Sleep(time.Millisecond) {
+			quiet = true
+			o.each(func(e *entry) { quiet = quiet && e.ringer.Quiet() })
+		}
+	}
+	wantOpen := func(when string, want ...mail.RoomName) {
+		t.Helper()
+		settled()
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if got := slices.Sorted(maps.Keys(o.rooms)); !slices.Equal(got, want) {
+			t.Errorf("%s, open are %v, want %v", when, got, want)
+		}
+	}
+	var watches []mail.Watch
+	watch := func(name mail.RoomName) {
+		t.Helper()
+		svc, err := o.Room(gate.Own(t.Context()), name, mail.User)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := svc.Watch(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watches = append(watches, w)
+	}
+	for _, name := range []mail.RoomName{"a", "b", "c"} {
+		if err := send(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watch("a")
+	if err := send("b"); err != nil { // so that c has been idle for longest
+		t.Fatal(err)
+	}
+	settled()
+	if err := send("d"); err != nil {
+		t.Fatalf("a fourth room: %v", err)
+	}
+	wantOpen("when a fourth was opened", "a", "b", "d")
+	if err := send("c"); err != nil {
+		t.Fatalf("the one that was closed: %v", err)
+	}
+	wantOpen("when the third was opened again", "a", "c", "d")
+	watch("c")
+	watch("d")
+	if err := send("b"); mail.CodeOf(err) != mail.Limited {
+		t.Errorf("another room while all are used: %v, want a limit", err)
+	}
+	watches[0].Close()
+	if err := send("b"); err != nil {
+		t.Errorf("another room when one is used no more: %v", err)
+	}
+	wantOpen("then", "b", "c", "d")
+	for _, w := range watches[1:] {
+		w.Close()
 	}
 }

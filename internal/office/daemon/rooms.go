@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
@@ -140,4 +141,50 @@ func (o *office) peek(name mail.RoomName) mail.RoomStatus {
 	o.mu.Unlock()
 	defer o.giveBack(e, name)
 	return e.room.Status()
+}
+
+// idle reports whether a room that is open can be closed: nobody uses it, it has no bridges, and nobody is to be woken
+// there. The caller holds office.mu.
+func (e *entry) idle() bool {
+	return e.isOpen() && e.users == 0 && e.bridges.Len() == 0 && e.ringer.Quiet()
+}
+
+// roomPatience is how long somebody waits for one of as many rooms as may be open to become idle. A room that was just
+// opened is not before it is known whether anybody is to be woken there, which takes half a second.
+const (
+	roomPatience = 2 * time.Second
+	roomPause    = 20 * time.Millisecond
+)
+
+// makeRoom closes the room that has been idle for longest, or waits for a moment, until then at most, if none is. The
+// caller holds mu, which is free meanwhile, and looks again.
+func (o *office) makeRoom(ctx context.Context, until time.Time) error {
+	var oldest *entry
+	var name mail.RoomName
+	unused := false // one will be idle in a moment, or closed
+	for n, e := range o.rooms {
+		if e.idle() && (oldest == nil || e.since.Before(oldest.since)) {
+			oldest, name = e, n
+		}
+		unused = unused || e.users == 0
+	}
+	if oldest == nil && (!unused || time.Now().After(until)) {
+		return mail.Errorf(mail.Limited, "%d rooms are open and in use, which is all that a post office keeps open: "+
+			"nothing was done. Try again when one is not", o.most)
+	}
+	if oldest != nil {
+		oldest.gone = make(chan struct{})
+	}
+	o.mu.Unlock()
+	defer o.mu.Lock()
+	if oldest != nil {
+		_ = o.closeRoom(oldest, name) // it has logged what went wrong
+		return nil
+	}
+	select {
+	case <-time.After(roomPause):
+		return nil
+	case <-ctx.Done():
+		return &mail.Error{Code: mail.Timeout, Msg: "the request ended before another room was closed", Err: ctx.Err()}
+	}
 }

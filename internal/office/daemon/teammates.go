@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +21,9 @@ import (
 // maxToolUses is how many uses of tools are remembered. A hook tells of one right before the call, or before a person
 // is asked to allow it.
 const maxToolUses = 4096
+
+// maxApart is how many programs of teammates are remembered before those that have ended are forgotten.
+const maxApart = 256
 
 // toolUses knows by whom tools are used.
 type toolUses struct {
@@ -47,12 +51,15 @@ func (u *toolUses) in(room mail.RoomName, programs ...string) mail.Name {
 	return ""
 }
 
-// settle notes in which program a teammate runs.
-func (u *toolUses) settle(room mail.RoomName, name string, teammate mail.Name) {
+// settle notes in which program a teammate runs. alive reports whether a program does.
+func (u *toolUses) settle(room mail.RoomName, name string, teammate mail.Name, alive func(string) bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.apart == nil {
 		u.apart = make(map[program]mail.Name)
+	}
+	if len(u.apart) >= maxApart {
+		maps.DeleteFunc(u.apart, func(p program, _ mail.Name) bool { return !alive(p.name) })
 	}
 	u.apart[program{room, name}] = teammate
 }
@@ -118,7 +125,7 @@ func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, 
 			name = roster[i].Name
 		}
 		if err == nil && e.Session.Process != "" {
-			o.toolUses.settle(room, e.Session.Process, name)
+			o.toolUses.settle(room, e.Session.Process, name, o.alive)
 		}
 		return name, err
 	}

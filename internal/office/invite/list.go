@@ -28,9 +28,10 @@ import (
 const (
 	defaultGood = 30 * time.Minute // a code is typed at once, and stands in a terminal for long
 	maxGood     = 24 * time.Hour
-	// remembered is how long after its end it is known what became of a code, so that who uses it is told.
+	// remembered is how long after its end it is known what became of a code, so that who uses it is told. Codes and
+	// machines that have ended make room for others before that.
 	remembered  = 24 * time.Hour
-	maxCodes    = 100  // that are remembered
+	maxCodes    = 100  // that can be used
 	maxMachines = 1000 // each costs a few hundred bytes
 	seenEvery   = 5 * time.Minute
 )
@@ -122,14 +123,16 @@ func (l *List) Invite(ask wire.Invite) (wire.Secret, wire.OpenCode, error) {
 		Agent: ask.Agent, Made: now, Expires: now.Add(good), For: ask.For}}
 	l.mu.Lock()
 	l.tidy(now)
-	full := len(l.file.Codes) >= maxCodes
+	ended := func(c *code) bool { return c.Used != "" || c.Expires <= now }
+	full := len(l.file.Codes) >= maxCodes && !dropFirst(&l.file.Codes, ended)
 	if !full {
 		l.file.Codes = append(l.file.Codes, c)
 	}
 	l.mu.Unlock()
 	if full {
 		return secret, wire.OpenCode{}, mail.Errorf(mail.Limited,
-			"%d codes were made within a day, which is all that are remembered: no other was made", maxCodes)
+			"%d codes are open, which is all that can be: no other was made. pennypost invite --list shows them, and "+
+				"--revoke ID takes one back", maxCodes)
 	}
 	if err := l.save(); err != nil {
 		l.mu.Lock()
@@ -230,8 +233,9 @@ func (l *List) use(ask wire.Join, name mail.Machine, from netip.Addr, before *ma
 		}
 	}
 	switch {
-	case old == nil && len(l.file.Machines) >= maxMachines:
-		return nil, nil, mail.Errorf(mail.Limited, "%d machines were let in, which is all that can be", maxMachines)
+	case old == nil && len(l.file.Machines) >= maxMachines && !l.dropEnded():
+		return nil, nil, mail.Errorf(mail.Limited, "%d machines are let in, which is all that can be: no other was. "+
+			"The code is still good. Type where the post office is: pennypost invite --revoke NAME", maxMachines)
 	case old != nil && old.life.Err() == nil && (before == nil || before.Machine != name):
 		return nil, nil, mail.Errorf(mail.Conflict,
 			"a machine called %s was let in already. If this is another, give it another name: add --name NAME. If "+
@@ -250,6 +254,26 @@ func (l *List) replace(old, by *machine) {
 	slices.SortFunc(l.file.Machines, func(a, b *machine) int {
 		return strings.Compare(string(a.Name), string(b.Name))
 	})
+}
+
+// dropFirst takes the first element of a list away that is as asked for, and reports whether there is one.
+func dropFirst[E any](list *[]E, is func(E) bool) bool {
+	i := slices.IndexFunc(*list, is)
+	if i >= 0 {
+		*list = slices.Delete(*list, i, i+1)
+	}
+	return i >= 0
+}
+
+// dropEnded forgets the machine whose time was over first, and reports whether there is one. The caller holds mu.
+func (l *List) dropEnded() bool {
+	var first *machine
+	for _, m := range l.file.Machines {
+		if m.life.Err() != nil && (first == nil || m.Expires < first.Expires) {
+			first = m
+		}
+	}
+	return first != nil && dropFirst(&l.file.Machines, func(m *machine) bool { return m == first })
 }
 
 // tidy forgets codes that ended long ago. The caller holds mu.

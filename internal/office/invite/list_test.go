@@ -2,6 +2,7 @@ package invite
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -193,4 +194,64 @@ func TestNotWritten(t *testing.T) {
 	if _, err := l.join(good, "box", nil); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
+}
+
+// TestP12_WhatHasEndedMakesRoom has a machine for tests join anew for each run, under another name, for a minute.
+// However often it does, it is let in: neither codes that were used nor machines whose time is over keep others out.
+// What can be used is bounded all the same.
+func TestP12_WhatHasEndedMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, filepath.Join(t.TempDir(), "joined.json"))
+		join := func(name string, lasts int64) (wire.Joined, error) {
+			return l.join(l.code(t, wire.Invite{For: lasts}), mail.Machine(name), nil)
+		}
+		var first, last wire.Joined
+		for i := range maxCodes + 20 {
+			in, err := join(fmt.Sprint("run-", i), 60)
+			if err != nil {
+				t.Fatalf("run %d: %v", i, err)
+			}
+			if last = in; i == 0 {
+				first = in
+			}
+			time.Sleep(2 * time.Second)
+		}
+		if n := len(l.file.Codes); n > maxCodes {
+			t.Errorf("%d codes are remembered", n)
+		}
+		for i := range maxMachines - len(l.file.Machines) {
+			m := &machine{Sum: sumOf(fmt.Sprint(i))}
+			m.Name = mail.Machine(fmt.Sprint("lasts-", i))
+			m.begin()
+			l.replace(nil, m)
+		}
+		if _, err := join("another", 0); err != nil {
+			t.Errorf("a machine in the place of one whose time is over: %v", err)
+		}
+		if n := len(l.file.Machines); n != maxMachines {
+			t.Errorf("%d machines are remembered", n)
+		}
+		if _, err := l.Admit(t.Context(), last.Token, here); err != nil {
+			t.Errorf("the last run is not let in: %v", err)
+		}
+		if _, err := l.Admit(t.Context(), first.Token, here); mail.CodeOf(err) != mail.Unknown {
+			t.Errorf("the first run, whose time is over: %v", err)
+		}
+		for _, m := range l.file.Machines {
+			m.Expires = 0
+			m.begin()
+		}
+		if _, err := join("one-more", 0); mail.CodeOf(err) != mail.Limited {
+			t.Errorf("one more than can be let in: %v, want a limit", err)
+		}
+		time.Sleep(2 * 24 * time.Hour) // all codes are forgotten
+		for range maxCodes {
+			l.code(t, wire.Invite{})
+		}
+		if _, _, err := l.Invite(wire.Invite{}); mail.CodeOf(err) != mail.Limited {
+			t.Errorf("one more code than can be open: %v, want a limit", err)
+		}
+		time.Sleep(defaultGood)
+		l.code(t, wire.Invite{})
+	})
 }

@@ -24,6 +24,11 @@ const (
 	// pipes its requests gets its answers; a client that closes our stdin to stop us, and
 	// kills after 2 s, finds us gone.
 	drain = 500 * time.Millisecond
+	// maxCalls is how many calls are run, or answered to a client that does not read, at a time. A client has a few
+	// under way; one that has gone wrong would have any number, each with its memory.
+	maxCalls = 256
+	// codeTooMany is of the error that further calls get, as JSON-RPC leaves it to servers.
+	codeTooMany = -32000
 )
 
 // ServeStdio serves one client over in and out, one JSON-RPC message a line, in any
@@ -135,6 +140,10 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	if run == nil {
 		return false
 	}
+	if c.crowded() {
+		_ = c.tooMany(json.RawMessage(call.ID)) // a client that does not read is not read from either
+		return true
+	}
 	id := string(call.ID)
 	ctx, cancel := c.beginQuick(id, call.modern)
 	if ctx == nil {
@@ -171,6 +180,19 @@ func (c *stdioConn) callQuick(text []byte) bool {
 		answer(response, toolAnswer{})
 	})
 	return true
+}
+
+// crowded reports whether no further call may begin.
+func (c *stdioConn) crowded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.calls)+c.owed >= maxCalls
+}
+
+// tooMany answers a call that may not begin.
+func (c *stdioConn) tooMany(id json.RawMessage) error {
+	return c.reject(newRPCError(id, codeTooMany, fmt.Sprintf("%d calls are under way, and no more are run at a time: "+
+		"nothing was done. Wait for some of them", maxCalls)))
 }
 
 // notifyProgress tells the client how a call goes on.
@@ -328,6 +350,9 @@ func (c *stdioConn) decode(l line) (jsonrpc.Message, error) {
 		return nil, fmt.Errorf("decoding what was decoded before: %w", err)
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() && req.Method != "subscriptions/listen" {
+		if c.crowded() {
+			return nil, c.tooMany(seen.id)
+		}
 		c.mu.Lock()
 		c.calls[req.ID] = req.Method
 		c.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/iotest"
@@ -245,5 +246,73 @@ func TestReadLine(t *testing.T) {
 					len(want.text), want.err)
 			}
 		}
+	}
+}
+
+// TestP12_CallsAtOnce holds that a client which makes thousands of calls without waiting for their answers has a few
+// of them run at a time, is told so of the others, and is served again when some have ended: calls of quick tools, and
+// those that the SDK runs.
+func TestP12_CallsAtOnce(t *testing.T) {
+	const many = 5 * maxCalls
+	for _, quick := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPipe()
+			var running, most atomic.Int32
+			end := make(chan struct{})
+			slow := func(context.Context) {
+				if n := running.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				<-end
+				running.Add(-1)
+			}
+			if quick {
+				p.server.addQuick(emptyTool("slow"), func(ctx context.Context, _ *toolCall) toolAnswer {
+					slow(ctx)
+					return toolAnswer{text: "done"}
+				})
+			} else {
+				p.server.AddTool(emptyTool("slow"), func(ctx context.Context, _ *mcp.CallToolRequest) (
+					*mcp.CallToolResult, error) {
+					slow(ctx)
+					return said("done"), nil
+				})
+			}
+			p.serve(t, t.Context())
+			lines := make(chan string, 2*many)
+			go func() {
+				for r := bufio.NewScanner(p.out); r.Scan(); {
+					lines <- r.Text()
+				}
+			}()
+			call := func(n int) {
+				t.Helper()
+				fmt.Fprintf(p.in, "%s\n", modernCall(n, "slow"))
+			}
+			for n := range many {
+				call(n)
+			}
+			synctest.Wait()
+			if running.Load() != maxCalls || len(lines) != many-maxCalls {
+				t.Errorf("quick: %v: %d calls are run, and %d were answered", quick, running.Load(), len(lines))
+			}
+			for range len(lines) {
+				if line := <-lines; !strings.Contains(line, "nothing was done") {
+					t.Errorf("quick: %v: what is not run is answered %s", quick, line)
+				}
+			}
+			close(end)
+			synctest.Wait()
+			call(many)
+			synctest.Wait()
+			if len(lines) != maxCalls+1 {
+				t.Errorf("quick: %v: %d of %d calls were answered", quick, len(lines), maxCalls+1)
+			}
+			for range len(lines) {
+				if line := <-lines; !strings.Contains(line, "done") || strings.Contains(line, "error") {
+					t.Errorf("quick: %v: a call is answered %s", quick, line)
+				}
+			}
+		})
 	}
 }

@@ -47,6 +47,8 @@ func (r *Ringer) take(events []mail.Event, present mail.Seq) {
 				s.answer(e.Receipt.Message)
 				r.count(e.Receipt.Reader, s)
 			}
+		case e.Agent != nil && e.Agent.Renamed != "":
+			r.renamed(mail.AgentAddress(e.Agent.Name), mail.AgentAddress(e.Agent.Renamed))
 		case e.Agent != nil && (e.Agent.State == mail.Working || e.Agent.Turn != "") && e.Seq > present:
 			if s := r.sleepers[mail.AgentAddress(e.Agent.Name)]; s != nil {
 				s.worked = true
@@ -66,6 +68,21 @@ func (r *Ringer) sleeper(k mail.Address) *sleeper {
 		r.sleepers[k] = s
 	}
 	return s
+}
+
+// renamed takes in that an agent has another name. It is rung as before: otherwise a new name would be a new budget.
+func (r *Ringer) renamed(from, to mail.Address) {
+	s := r.sleepers[from]
+	if s == nil || from == to {
+		return
+	}
+	if o := r.sleepers[to]; o != nil { // it was looked at meanwhile
+		s.join(o)
+	}
+	delete(r.sleepers, from)
+	r.sleepers[to] = s
+	r.Doors.count(from, r.Ladder, counted{})
+	r.count(to, s)
 }
 
 // heard takes in that another machine has rung somebody.

@@ -337,12 +337,14 @@ func (r *Ringer) ring(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry
 	}
 	s.begin(u, r.now())
 	r.ringing++
-	a := attempt{key: key(u), unwoken: *u, ring: newRing(s.id, r.Room.Name(), u), entry: e, door: s.next(e.on())}
+	a := attempt{sleeper: s, key: key(u), unwoken: *u, ring: newRing(s.id, r.Room.Name(), u), entry: e,
+		door: s.next(e.on())}
 	r.calls.Go(func() { r.try(ctx, a) })
 }
 
 // attempt is a ring that is made.
 type attempt struct {
+	sleeper *sleeper
 	key     mail.Address
 	unwoken mail.Unwoken
 	ring    Ring
@@ -390,8 +392,7 @@ func (r *Ringer) note(ctx context.Context, u *mail.Unwoken, reader mail.Address,
 // finish takes in what became of an attempt.
 func (r *Ringer) finish(ctx context.Context, a attempt) {
 	r.ringing--
-	s := r.sleepers[a.key] // it stays while it is ringing
-	now := r.now()
+	s, now := a.sleeper, r.now()
 	r.Observe.Rang(a.err == nil)
 	r.log(&a, s)
 	s.hear(a.door.Door(), a.err)

@@ -16,6 +16,7 @@ type sleeper struct {
 	// when it was rung in the last policy.BudgetSpan, but for what it answered: what counts against its budget
 	rung []mail.Time
 	told map[mail.ID]bool // what the newest of rung told of; nil: somebody was given some of it
+	own  int              // of rung, the ring that is under way, from the end; 0: it is not among them
 
 	rings    int              // with success, since it last took notice of what it was rung for
 	fails    int              // rounds of all doors in a row
@@ -105,9 +106,14 @@ func (s *sleeper) heard(rc *mail.Receipt, at, now mail.Time) {
 	if of := (recalled{rc.Machine, rc.Door, at}); s.recalled != of {
 		s.recalled, s.rung, s.told = of, append(s.rung, now), make(map[mail.ID]bool)
 		s.rings, s.last, s.worked = s.rings+1, now, false
+		if s.own > 0 {
+			s.own++
+		}
 		s.forgetRings(now)
 	}
-	s.told[rc.Message] = true
+	if s.told != nil { // else it was answered already
+		s.told[rc.Message] = true
+	}
 	s.tellOf(rc.Message)
 	if !s.ringing && !s.vain {
 		s.due = now.Add(s.ladder.Patience(s.rings))
@@ -286,8 +292,28 @@ func (s *sleeper) answer(id mail.ID) {
 // uncount takes the newest ring out of the budget, unless that was done.
 func (s *sleeper) uncount() {
 	if s.told != nil {
-		s.rung, s.told = s.rung[:len(s.rung)-1], nil
+		s.rung, s.told, s.own = s.rung[:len(s.rung)-1], nil, max(0, s.own-1)
 	}
+}
+
+// uncountOwn takes the ring that is under way out of the budget. Another machine may have rung since it began.
+func (s *sleeper) uncountOwn() {
+	switch i := len(s.rung) - s.own; {
+	case s.own == 1:
+		s.uncount()
+	case s.own > 1 && i >= 0:
+		s.rung = slices.Delete(s.rung, i, i+1)
+	}
+	s.own = 0
+}
+
+// join takes in the rings that were made for the same agent under its new name, before this process heard of that.
+func (s *sleeper) join(o *sleeper) {
+	if len(o.rung) == 0 {
+		return
+	}
+	s.rung, s.told, s.own = append(s.rung, o.rung...), o.told, 0
+	slices.Sort(s.rung)
 }
 
 // notBefore is until when mail is not rung for, whatever the budget says: 0 if it is not put off.
@@ -304,12 +330,12 @@ func (s *sleeper) next(doors []Waker) Waker { return doors[(s.rings+s.door)%len(
 // begin notes that a ring for u begins. It counts from now on: an agent may answer before its door does.
 func (s *sleeper) begin(u *mail.Unwoken, now mail.Time) {
 	s.ringing, s.worked, s.delayed = true, false, false
-	s.rung, s.told = append(s.rung, now), ids(u)
+	s.rung, s.told, s.own = append(s.rung, now), ids(u), 1
 }
 
 // succeed notes that a door was rung for u.
 func (s *sleeper) succeed(u *mail.Unwoken, now mail.Time) {
-	s.ringing, s.id, s.last, s.fails, s.door = false, "", now, 0, 0
+	s.ringing, s.id, s.last, s.fails, s.door, s.own = false, "", now, 0, 0, 0
 	s.rings++
 	s.due = now.Add(s.ladder.Patience(s.rings))
 	s.about = ids(u)
@@ -331,7 +357,7 @@ const retellAfter = policy.BudgetSpan
 // are.
 func (s *sleeper) fail(u *mail.Unwoken, doors int, now mail.Time) (tell bool) {
 	s.ringing, s.last, s.due = false, now, now
-	s.uncount()
+	s.uncountOwn()
 	if s.door++; s.door < doors {
 		return false // the next door is due at once
 	}

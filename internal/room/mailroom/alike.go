@@ -31,12 +31,18 @@ func (s *state) checkNew(n mail.Name, m *member) error {
 // alike returns another agent on the roster than m whose name looks like n; nil if there is none.
 func (s *state) alike(n mail.Name, m *member) *member {
 	mine := apparent(string(n))
-	for o := range s.agents() {
-		if o != m && o.Name != n && apparent(string(o.Name)) == mine {
-			return o
+	return s.outlined(n, m, func(o string) bool { return apparent(o) == mine })
+}
+
+// outlined returns the first agent on the roster, but for m, with another name of the outline of n that is as asked
+// for; nil if there is none.
+func (s *state) outlined(n mail.Name, m *member, is func(name string) bool) (first *member) {
+	for _, o := range s.outlines[outline(string(n))] {
+		if o != m && o.Name != n && is(string(o.Name)) && (first == nil || byName(o, first) < 0) {
+			first = o
 		}
 	}
-	return nil
+	return first
 }
 
 // apparent returns what there is to see of a name: without what leaves no mark, and without the difference between
@@ -101,16 +107,12 @@ func latin(r rune) rune {
 // name, Cyrillic а for a. Names in ASCII are what they are. This is asked when a name is given, and never of a
 // journal: replay must not depend on a table that grows.
 func (s *state) mistaken(n mail.Name, m *member) *member {
-	mine, plain := outline(string(n)), isASCII(string(n))
-	for o := range s.agents() {
-		if o != m && o.Name != n && !(plain && isASCII(string(o.Name))) && outline(string(o.Name)) == mine {
-			return o
-		}
-	}
-	return nil
+	plain := isASCII(string(n))
+	return s.outlined(n, m, func(o string) bool { return !plain || !isASCII(o) })
 }
 
-// outline is apparent with Latin letters for what looks like them, and one letter for i, l, I and 1.
+// outline is apparent with Latin letters for what looks like them, and one letter for i, l, I and 1. Names that look
+// alike have one outline.
 func outline(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r = latin(r); r {

@@ -3,6 +3,7 @@ package mailroom
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -316,4 +317,32 @@ func TestP5_RenamedOntoNobody(t *testing.T) {
 	if a, err := room.As("mallory").Rename(t.Context(), "mallory", "free"); err != nil || a.Name != "free" {
 		t.Errorf("mallory becomes free: %+v, %v", a, err)
 	}
+}
+
+// TestP12_NamesAreLookedUp holds that a new name is compared with those that look like it, and not with the whole
+// roster: 20,000 registrations took the square of that.
+func TestP12_NamesAreLookedUp(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	check := func(when string, most float64) {
+		t.Helper()
+		got := testing.AllocsPerRun(10, func() {
+			room.mu.RLock()
+			defer room.mu.RUnlock()
+			if err := room.state.checkNew("新しい代理人", nil); err != nil {
+				t.Error(err)
+			}
+		})
+		if got > most {
+			t.Errorf("%s, a name is checked with %v allocations, want at most %v", when, got, most)
+		}
+	}
+	const few = 40
+	check("on an empty roster", few)
+	for i := range 500 {
+		if _, err := room.As(mail.User).Register(t.Context(), mail.Presence{
+			Name: mail.Name(fmt.Sprint("代理ｎｏ", i))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("on a roster of 500", few)
 }

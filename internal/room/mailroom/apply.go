@@ -59,9 +59,9 @@ func (s *state) applyMessage(e *mail.Event) (counted bool) {
 	if s.records[e.Message.ID] != nil || k.key != "" && s.sentBefore(k) || s.sound && s.repeats(e.Message) != nil {
 		return false
 	}
-	s.noteText(e)
 	r := &record{msg: s.header(e), seq: e.Seq, size: uint32(len(e.Message.Body)),
 		suggests: e.Message.Suggests}
+	s.noteText(r, e.Message.Same)
 	s.records[r.msg.ID] = r
 	s.order = append(s.order, r)
 	if k.key = r.msg.Key; k.key != "" {

@@ -293,3 +293,26 @@ func BenchmarkDesk(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRegister is agents that come onto the roster of one room, so many of them, one after the other.
+func BenchmarkRegister(b *testing.B) {
+	for _, name := range []string{"agent-%d", "代理人-%d"} {
+		for _, agents := range []int{2500, 5000, 10000} {
+			b.Run(fmt.Sprintf("ascii=%t/agents=%d", isASCII(name), agents), func(b *testing.B) {
+				for b.Loop() {
+					room, err := Open(context.Background(), "bench", new(journaltest.Store).Open(), keepAll)
+					if err != nil {
+						b.Fatal(err)
+					}
+					for i := range agents {
+						p := mail.Presence{Name: mail.Name(fmt.Sprintf(name, i*7919%agents))}
+						if _, err := room.As(mail.User).Register(b.Context(), p); err != nil {
+							b.Fatal(err)
+						}
+					}
+					room.Close()
+				}
+			})
+		}
+	}
+}

@@ -77,6 +77,14 @@ func TestP12_Bounded(t *testing.T) {
 		}
 	}
 	sent := d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "before", TTLSeconds: 3600})
+	// a repetition, and a word to somebody to whom the person says nothing
+	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "before", TTLSeconds: 3600})
+	register(mail.Presence{Name: "eve"})
+	d.send("bob", to("eve", "a word"))
+	if b := d.room.breaker; len(b.repeats) != 2 || len(b.exchanges) != 2 || len(b.reported) != 1 {
+		t.Errorf("the breaker remembers %d texts, %d exchanges and %d notices", len(b.repeats), len(b.exchanges),
+			len(b.reported))
+	}
 	const n = 300
 	for i := range n {
 		for _, s := range []mail.State{mail.Frozen, mail.Idle} {
@@ -100,8 +108,13 @@ func TestP12_Bounded(t *testing.T) {
 	}
 	d.now = d.now.Add(time.Hour)
 	d.send("bob", mail.Draft{To: mail.Recipients{"user"}, Body: "later"})
-	if got := len(d.room.breaker.senders); got != 1 {
+	b := d.room.breaker
+	if got := len(b.senders); got != 1 {
 		t.Errorf("the breaker remembers %d senders of whom it knows nothing any more", got)
+	}
+	if len(b.repeats)+len(b.exchanges)+len(b.reported)+len(b.own) != 0 {
+		t.Errorf("the breaker remembers %d texts, %d exchanges, %d notices and %d sends under way that are long over",
+			len(b.repeats), len(b.exchanges), len(b.reported), len(b.own))
 	}
 	if _, err := d.room.As(mail.User).Archive(t.Context()); err != nil {
 		t.Fatal(err)

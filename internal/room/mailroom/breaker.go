@@ -1,13 +1,10 @@
 package mailroom
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +18,8 @@ type breaker struct {
 	limits policy.Limits
 
 	mu        sync.Mutex
-	own       map[mail.ID]bool // messages that this process is sending
+	own       map[mail.ID]bool        // messages that this process sends, in a room that others write to
+	origins   map[mail.Name]mail.Name // by a name that an agent was given: under which it is counted
 	senders   map[mail.Name]*policy.Allowance
 	exchanges map[exchange]*policy.Exchange
 	repeats   map[repeat]sentAt
@@ -53,23 +51,37 @@ func (x exchange) limits(l policy.Limits) policy.Limits {
 	return l
 }
 
-// repeat stands for what makes two messages the same: the beginning of a hash, because those of minutes are
-// remembered. The zero value: nothing is the same as this message.
-type repeat [16]byte
-
-type sentAt struct {
-	id mail.ID
-	at int64 // in nanoseconds since 1970
-}
-
-func (s sentAt) ago(now time.Time) time.Duration { return time.Duration(now.UnixNano() - s.at) }
-
 func newBreaker(l policy.Limits) *breaker {
 	return &breaker{
-		limits: l.WithDefaults(), senders: make(map[mail.Name]*policy.Allowance),
-		exchanges: make(map[exchange]*policy.Exchange),
-		repeats:   make(map[repeat]sentAt), reported: make(map[string]time.Time),
+		limits: l.WithDefaults(), own: make(map[mail.ID]bool), origins: make(map[mail.Name]mail.Name),
+		senders: make(map[mail.Name]*policy.Allowance), exchanges: make(map[exchange]*policy.Exchange),
+		repeats: make(map[repeat]sentAt), reported: make(map[string]time.Time),
 	}
+}
+
+// renamed notes that an agent has another name. It is counted as before: otherwise a new name would be a way around
+// each limit. The roster remembers each name too.
+func (b *breaker) renamed(from, to mail.Name) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.origins[to] = b.origin(from)
+}
+
+// origin returns the name under which an agent is counted: the first that it had since the room was opened. The caller
+// holds mu.
+func (b *breaker) origin(n mail.Name) mail.Name {
+	if first, renamed := b.origins[n]; renamed {
+		return first
+	}
+	return n
+}
+
+// originOf is origin for an address, which stays as it is if its agent was not renamed. The caller holds mu.
+func (b *breaker) originOf(a mail.Address) mail.Address {
+	if first, renamed := b.origins[a.Signer()]; renamed {
+		return mail.AgentAddress(first)
+	}
+	return a
 }
 
 // trip is a limit that a message ran into.
@@ -85,24 +97,19 @@ type trip struct {
 // back to their beginning, as do messages about tasks.
 func (b *breaker) admit(m *mail.Message, peers []peer, r repeat, again bool, depth int, now time.Time) (same mail.ID,
 	tripped *trip) {
-	from := m.From.Signer()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sweep(now)
+	from := m.From.Signer()
 	switch from {
 	case mail.System:
 		return "", nil
 	case mail.User:
-		b.reset(m, peers, func(p pair, to mail.Name) bool { return p[0] == to || p[1] == to })
+		b.reset(m, peers)
 		return "", nil
 	}
 	if id := b.repeated(r, now); id != "" && !again {
-		return id, &trip{
-			what: fmt.Sprint("repeat ", m.From, " ", m.To[0]), limit: "repeat_window",
-			note: fmt.Sprintf("%s sent the same text to %s again within %v. It was not delivered twice.", from,
-				m.To[0],
-				b.limits.RepeatWindow),
-		}
+		return id, b.tripOfRepeat(m)
 	}
 	if b.limits.Depth >= 0 && depth > b.limits.Depth {
 		return "", &trip{
@@ -116,14 +123,14 @@ func (b *breaker) admit(m *mail.Message, peers []peer, r repeat, again bool, dep
 	if t := b.exchange(m, peers, from, now); t != nil {
 		return "", t
 	}
-	a := b.senders[from]
+	a := b.senders[b.origin(from)]
 	if a == nil {
 		a = new(policy.Allowance)
-		b.senders[from] = a
+		b.senders[b.origin(from)] = a
 	}
 	if ok, wait := a.Take(b.limits, now); !ok {
 		return "", &trip{
-			what: "rate " + string(from), limit: "per_minute",
+			what: "rate " + string(b.origin(from)), limit: "per_minute",
 			err: mail.Errorf(mail.Limited, "%s has sent more than %d messages in a minute: nothing was sent. Wait %v",
 				from, b.limits.PerMinute, wait.Round(time.Second)+time.Second),
 			note: fmt.Sprintf("%s sent more than %d messages a minute; some were refused.", from, b.limits.PerMinute),
@@ -132,17 +139,19 @@ func (b *breaker) admit(m *mail.Message, peers []peer, r repeat, again bool, dep
 	return "", nil
 }
 
-// exchange counts m among what its sender and its recipients say to each other.
+// exchange counts m among what its sender and its recipients say to each other. What is about a task brings those
+// exchanges back to their beginning, and no others.
 func (b *breaker) exchange(m *mail.Message, peers []peer, from mail.Name, now time.Time) *trip {
-	if m.Type.Rule().AboutTask {
-		b.reset(m, peers, func(p pair, to mail.Name) bool { return p == pairOf(from, to) })
-		return nil
-	}
 	for _, to := range peers {
-		if to.name == from {
+		p := pairOf(b.origin(from), b.origin(to.name))
+		if p[0] == p[1] {
 			continue
 		}
-		p := pairOf(from, to.name)
+		if m.Type.Rule().AboutTask {
+			delete(b.exchanges, exchange{p, false})
+			delete(b.exchanges, exchange{p, true})
+			continue
+		}
 		kinds := []exchange{{p, false}}
 		if to.woken {
 			kinds = append(kinds, exchange{p, true})
@@ -164,7 +173,7 @@ func (b *breaker) exchange(m *mail.Message, peers []peer, from mail.Name, now ti
 					"lets you go on",
 					to.name, l.Exchanges, l.ExchangeWindow),
 				note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. "+
-					"A word from you to either lets them go on.", p[0], p[1], l.Exchanges, l.ExchangeWindow, from),
+					"A word from you to either lets them go on.", to.name, from, l.Exchanges, l.ExchangeWindow, from),
 			}
 		}
 	}
@@ -178,7 +187,7 @@ type peer struct {
 }
 
 // peers returns the agents that a message is for by name, or as the holder of a role whose turn it is, if it is sent
-// to some addresses.
+// to some addresses; and if it is about a task, those who carry its tags, or all.
 func (s *state) peers(m *mail.Message, to []mail.Address) []peer {
 	out := make([]peer, 0, len(to))
 	for _, a := range to {
@@ -189,6 +198,8 @@ func (s *state) peers(m *mail.Message, to []mail.Address) []peer {
 		case mail.ToRole:
 			role := a.Value()
 			name = policy.Next(s.holders(role, s.members[m.From.Signer()]), s.rotation[role])
+		default:
+			out = s.appendCarriers(out, m.Type, a)
 		}
 		if name != "" {
 			out = append(out, peer{name, policy.Wakes(m.Type, m.Priority, m.From, a, a == mail.ToOrchestrator)})
@@ -197,55 +208,33 @@ func (s *state) peers(m *mail.Message, to []mail.Address) []peer {
 	return out
 }
 
-// reset lets exchanges begin anew that m concerns: those for which which holds with one of its peers, and all if it is
-// not for agents by name, or by roles that somebody has.
-func (b *breaker) reset(m *mail.Message, peers []peer, which func(p pair, to mail.Name) bool) {
+// appendCarriers adds those to peers whom a message of a type reaches by a tag, or because it is for all, if it is
+// about a task. Other broadcasts are no part of what two agents say to each other.
+func (s *state) appendCarriers(out []peer, t mail.Type, a mail.Address) []peer {
+	if !t.Rule().AboutTask {
+		return out
+	}
+	for _, m := range s.carriers(a) {
+		if m.listed() {
+			out = append(out, peer{name: m.Name})
+		}
+	}
+	return out
+}
+
+// reset lets exchanges begin anew of those for whom the person's message is, and all if it is not for agents by name,
+// or by roles that somebody has.
+func (b *breaker) reset(m *mail.Message, peers []peer) {
 	everybody := slices.ContainsFunc(m.To, func(a mail.Address) bool {
 		return a.Kind() != mail.ToAgent && a.Kind() != mail.ToRole && a.Kind() != mail.ToPerson
 	})
-	for x := range b.exchanges {
-		if everybody || slices.ContainsFunc(peers, func(to peer) bool { return which(x.pair, to.name) }) {
-			delete(b.exchanges, x)
-		}
+	to := make(map[mail.Name]bool, len(peers))
+	for _, p := range peers {
+		to[b.origin(p.name)] = true
 	}
-}
-
-// repeated returns the id of the message that was last sent with the same r, "" if none was within the window.
-func (b *breaker) repeated(r repeat, now time.Time) mail.ID {
-	if s, known := b.repeats[r]; known && s.ago(now) <= b.limits.RepeatWindow {
-		return s.id
-	}
-	return ""
-}
-
-// repeatOf returns what identifies a repetition of m: only mail to one agent by name can be one.
-func (b *breaker) repeatOf(m *mail.Message) repeat {
-	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender says by the key what is the same
-	if b.limits.RepeatWindow < 0 || len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey ||
-		m.From == mail.ToUser || m.From == mail.FromSystem {
-		return repeat{}
-	}
-	var room [2 << 10]byte // for most messages, without an allocation
-	text := room[:0]
-	for _, part := range []string{string(m.From), string(m.To[0]), string(m.Type), string(m.ReplyTo), m.Subject,
-		m.Body} {
-		text = append(append(text, part...), 0)
-	}
-	if m.Suggests { // the same words of somebody who has been passed the question on meanwhile are its answer
-		text = append(text, "suggests\x00"...)
-	}
-	sum := sha256.Sum256(append(text, m.Metadata...))
-	return repeat(sum[:len(repeat{})])
-}
-
-// sent remembers a message that was sent.
-func (b *breaker) sent(r repeat, id mail.ID, now time.Time) {
-	if r == (repeat{}) {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.repeats[r] = sentAt{id, now.UnixNano()}
+	maps.DeleteFunc(b.exchanges, func(x exchange, _ *policy.Exchange) bool {
+		return everybody || to[x.pair[0]] || to[x.pair[1]]
+	})
 }
 
 // news reports whether the person has not been told of a trip within the window.
@@ -299,7 +288,7 @@ func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, erro
 	v.read(func(s *state, _ mail.Time) { known = s.seq })
 	same, tripped := v.breaker.admit(m, p.peers, p.repeat, again, p.depth, now)
 	if tripped == nil {
-		if v.opts.Machine != "" && !again && p.repeat != (repeat{}) {
+		if !again && p.repeat != (repeat{}) {
 			p.message.Same, p.message.Checked = p.repeat.String(), known
 		}
 		return nil, nil
@@ -335,66 +324,10 @@ func (r *Room) tellUser(ctx context.Context, subject, body string) {
 	}
 }
 
-// sameText is a message that a repetition is known by.
-type sameText struct {
-	same string // mail.Message.Same
-	id   mail.ID
-	seq  mail.Seq
-}
-
-// maxRecent is how many messages another may be found to repeat that was checked before they were known: those of
-// seconds, in a room with as much mail as there can be.
-const maxRecent = 4096
-
-// repeats returns the message that m repeats and that its post office did not know of; nil if there is none. What came
-// before the last checkpoint is not asked about, so that replay of a compacted journal finds the same.
-func (s *state) repeats(m *mail.Message) *sameText {
-	if m.Same == "" {
-		return nil
-	}
-	return sameBehind(s.recent, m)
-}
-
-// sameBehind returns the last of some messages with the text of m that its post office did not know of.
-func sameBehind(recent []sameText, m *mail.Message) *sameText {
-	for i := len(recent) - 1; i >= 0 && recent[i].seq > m.Checked; i-- {
-		if recent[i].same == m.Same {
-			return &recent[i]
-		}
-	}
-	return nil
-}
-
-// repeated returns the message because of which m did not count. A checkpoint may have come since.
-func (s *state) repeated(m *mail.Message) sameText {
-	if first := cmp.Or(sameBehind(s.recent, m), sameBehind(s.formerly, m)); first != nil {
-		return *first
-	}
-	return sameText{}
-}
-
-// noteText remembers a message for repeats.
-func (s *state) noteText(e *mail.Event) {
-	if e.Message.Same == "" {
-		return
-	}
-	if len(s.recent) == maxRecent {
-		s.recent = append(s.recent[:0], s.recent[maxRecent/2:]...)
-	}
-	s.recent = append(s.recent, sameText{strings.Clone(e.Message.Same), mail.ID(strings.Clone(string(e.Message.ID))),
-		e.Seq})
-}
-
-// String returns r as it stands in a journal.
-func (r repeat) String() string { return base64.RawURLEncoding.EncodeToString(r[:]) }
-
-// sending notes, until done, that this process sends a message.
-func (b *breaker) sending(id mail.ID) (done func()) {
+// begin notes, until done, that this process sends a message.
+func (b *breaker) begin(id mail.ID) (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.own == nil {
-		b.own = make(map[mail.ID]bool)
-	}
 	b.own[id] = true
 	return func() {
 		b.mu.Lock()
@@ -403,7 +336,7 @@ func (b *breaker) sending(id mail.ID) (done func()) {
 	}
 }
 
-// mine reports whether this process is sending a message.
+// mine reports whether this process sends a message.
 func (b *breaker) mine(id mail.ID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -414,9 +347,16 @@ func (b *breaker) mine(id mail.ID) bool {
 func (s *state) peersOf(r *record) (out []peer) {
 	for i := range r.bound {
 		b := &r.bound[i]
-		if h := b.holder(); h != nil && (b.isRole() || b.address.Kind() == mail.ToAgent) {
+		h := b.holder()
+		switch {
+		case h != nil && (b.isRole() || b.address.Kind() == mail.ToAgent):
 			out = append(out, peer{h.Name, r.wakes(b.address, h.hasRole(string(mail.Orchestrator)))})
+		default:
+			out = s.appendCarriers(out, r.msg.Type, b.address)
 		}
+	}
+	for _, a := range r.dynamic {
+		out = s.appendCarriers(out, r.msg.Type, a)
 	}
 	return out
 }
@@ -425,11 +365,4 @@ func (s *state) peersOf(r *record) (out []peer) {
 // agents send each other. Nothing is refused by it.
 func (b *breaker) heard(m *mail.Message, peers []peer, now time.Time) {
 	_, _ = b.admit(m, peers, repeat{}, true, 0, now) // by which it is counted
-	if m.Same == "" {
-		return
-	}
-	var r repeat
-	if n, err := base64.RawURLEncoding.Decode(r[:], []byte(m.Same)); err == nil && n == len(r) {
-		b.sent(r, mail.ID(strings.Clone(string(m.ID))), now)
-	}
 }

@@ -109,6 +109,7 @@ func TestP12_TripsAreSeen(t *testing.T) {
 			if again := d.send("ann", to("bob", "same")); again.ID != first.ID || !again.Duplicate {
 				t.Errorf("the sender is told %+v, want a duplicate of %s", again, first.ID)
 			}
+			d.now = d.now.Add(sweepEvery)
 		}
 		d.wantTold("repeat_window")
 	})

@@ -210,6 +210,7 @@ func (s *state) forgetNames(c *mail.Checkpoint) {
 	maps.DeleteFunc(s.tokens, func(_ string, m *member) bool { return lost[m] })
 	for m := range lost {
 		s.leaveProgram(m)
+		move(s.bases, m, []string{string(m.Base)}, nil)
 		move(s.roles, m, m.Roles, nil)
 		move(s.tags, m, m.Tags, nil)
 	}

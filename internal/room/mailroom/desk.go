@@ -14,10 +14,24 @@ func (v *view) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	if err := v.needUser("see what waits for the user"); err != nil {
 		return mail.Desk{}, err
 	}
+	out, err := v.DeskRows(q)
+	if err != nil {
+		return mail.Desk{}, err
+	}
+	if out.Needs, err = v.Preview(ctx, out.Needs); err == nil {
+		out.Updates, err = v.Preview(ctx, out.Updates)
+	}
+	return out, err
+}
+
+// DeskRows returns the desk of the room without what is in its texts. Of the desks of a thousand rooms few rows are
+// shown, and Preview is asked for those.
+func (r *Room) DeskRows(q mail.DeskQuery) (mail.Desk, error) {
 	q, err := q.Checked()
 	if err != nil {
 		return mail.Desk{}, err
 	}
+	v := &view{Room: r, caller: mail.User}
 	out := mail.Desk{Needs: []mail.Conversation{}, Updates: []mail.Conversation{}, Trouble: v.opts.Trouble()}
 	v.read(func(s *state, now mail.Time) {
 		f := deskFilter{q: q}
@@ -29,28 +43,22 @@ func (v *view) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 		}
 		v.desks.of(s, q.Place, now).fill(&out, s, &f, v.name, now)
 	})
-	if err != nil {
-		return mail.Desk{}, err
-	}
-	if out.Needs, err = v.preview(ctx, out.Needs); err == nil {
-		out.Updates, err = v.preview(ctx, out.Updates)
-	}
 	return out, err
 }
 
-// preview completes rows but for their bodies, of which they show the beginning. What was erased meanwhile is left
+// Preview completes rows but for their bodies, of which they show the beginning. What was erased meanwhile is left
 // out.
-func (v *view) preview(ctx context.Context, rows []mail.Conversation) ([]mail.Conversation, error) {
+func (r *Room) Preview(ctx context.Context, rows []mail.Conversation) ([]mail.Conversation, error) {
 	items := make([]mail.Item, len(rows))
 	for i := range rows {
 		items[i] = rows[i].Item
 	}
-	items, err := v.complete(ctx, items)
+	items, err := r.complete(ctx, items)
 	there := rows[:0]
 	for _, c := range rows {
 		if len(items) > 0 && items[0].Seq == c.Seq {
 			c.Item, items = items[0], items[1:]
-			c.Preview, c.Body = v.opts.Preview(c.Body), ""
+			c.Preview, c.Body = r.opts.Preview(c.Body), ""
 			there = append(there, c)
 		}
 	}

@@ -134,6 +134,19 @@ func (s *state) mislisted() string {
 		if _, in := slices.BinarySearchFunc(s.listed, m, byName); in != m.listed() {
 			return fmt.Sprintf("%s is on the roster: %t", name, in)
 		}
+		if in := slices.Contains(s.outlines[outline(string(name))], m); in != m.listed() {
+			return fmt.Sprintf("%s is found by its outline: %t", name, in)
+		}
+		if in := slices.Contains(s.bases[string(m.Base)], m); in != (m.Base != "") {
+			return fmt.Sprintf("%s is found by its base %q: %t", name, m.Base, in)
+		}
+	}
+	for o, ms := range s.outlines {
+		for _, m := range ms {
+			if !m.listed() || outline(string(m.Name)) != o {
+				return fmt.Sprintf("%s is found by the outline %q", m.Name, o)
+			}
+		}
 	}
 	for role, ms := range s.roles {
 		for _, m := range ms {

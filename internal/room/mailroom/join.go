@@ -200,8 +200,8 @@ func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
 
 // livingAs counts the live agents that share the name of m.
 func (s *state) livingAs(m *member, now mail.Time) (live int) {
-	for o := range s.agents() {
-		if o.Base == m.Name && o.counts(now) {
+	for _, o := range s.bases[string(m.Name)] {
+		if o.listed() && o.counts(now) {
 			live++
 		}
 	}

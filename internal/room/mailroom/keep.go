@@ -56,7 +56,7 @@ func (r *Room) Run(ctx context.Context) error {
 	}
 	kept := r.Keeps()
 	r.hourly(ctx)
-	hourly, minutely := time.NewTicker(time.Hour), time.NewTicker(time.Minute)
+	hourly, minutely := time.NewTicker(time.Hour), time.NewTimer(toNextMinute())
 	defer hourly.Stop()
 	defer minutely.Stop()
 	for {
@@ -78,11 +78,19 @@ func (r *Room) Run(ctx context.Context) error {
 				r.opts.Log.Error("not compacted", "room", r.name, "err", err)
 			}
 		case <-minutely.C:
+			minutely.Reset(toNextMinute())
 			if err := r.endLapsed(ctx); err != nil {
 				r.opts.Log.Warn("lapsed sessions not ended", "room", r.name, "err", err)
 			}
 		}
 	}
+}
+
+// toNextMinute is until all rooms look for lapsed sessions: in one moment, so that an idle process wakes up once for a
+// thousand of them.
+func toNextMinute() time.Duration {
+	now := time.Now()
+	return now.Truncate(time.Minute).Add(time.Minute).Sub(now)
 }
 
 // hourly does what is due once an hour, and at first.

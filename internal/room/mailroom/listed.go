@@ -98,13 +98,43 @@ func (s *state) list(m *member, at mail.Time) {
 // unlist takes m off the roster.
 func (s *state) unlist(m *member, at mail.Time) {
 	m.Retired, s.ended = true, true
-	s.listed = slices.DeleteFunc(s.listed, func(o *member) bool { return o == m })
+	s.delist(m)
 	s.follow(m, at)
 }
 
+// enlist puts m into the roster by its name.
 func (s *state) enlist(m *member) {
 	i, _ := slices.BinarySearchFunc(s.listed, m, byName)
 	s.listed = slices.Insert(s.listed, i, m)
+	move(s.outlines, m, nil, []string{outline(string(m.Name))})
+}
+
+// delist is the contrary.
+func (s *state) delist(m *member) {
+	if i, found := slices.BinarySearchFunc(s.listed, m, byName); found {
+		s.listed = slices.Delete(s.listed, i, i+1)
+	}
+	move(s.outlines, m, []string{outline(string(m.Name))}, nil)
+}
+
+// setBase notes which name the session of m asked for, and found held.
+func (s *state) setBase(m *member, base mail.Name) {
+	if m.Base != "" {
+		move(s.bases, m, []string{string(m.Base)}, nil)
+	}
+	m.Base = base
+	move(s.bases, m, nil, []string{string(base)})
+}
+
+// bearers returns the agents on the roster with a name, or with one that was numbered after it, in the order of the
+// roster.
+func (s *state) bearers(n mail.Name) []*member {
+	out := slices.DeleteFunc(slices.Clone(s.bases[string(n)]), func(m *member) bool { return !m.listed() })
+	if m := s.agent(n); m != nil && m.Name == n && !slices.Contains(out, m) {
+		out = append(out, m)
+	}
+	slices.SortFunc(out, byName)
+	return out
 }
 
 // setRoles gives m other roles; nil leaves it those that it has. The orchestrator keeps the one of its name.
@@ -168,6 +198,8 @@ func (s *state) carriers(a mail.Address) []*member {
 // listAnew makes the lists from what is said of the members.
 func (s *state) listAnew() {
 	s.listed = s.listed[:0]
+	clear(s.outlines)
+	clear(s.bases)
 	clear(s.roles)
 	clear(s.tags)
 	for name, m := range s.members {
@@ -176,6 +208,10 @@ func (s *state) listAnew() {
 		}
 		if m.listed() {
 			s.listed = append(s.listed, m)
+			move(s.outlines, m, nil, []string{outline(string(m.Name))})
+		}
+		if m.Base != "" {
+			move(s.bases, m, nil, []string{string(m.Base)})
 		}
 		move(s.roles, m, nil, m.Roles)
 		move(s.tags, m, nil, m.Tags)

@@ -79,7 +79,7 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 				err = r.behind()
 				break
 			}
-			if r.state.apply(&events[i]) && r.opts.Machine != "" {
+			if r.state.apply(&events[i]) {
 				r.hear(&events[i])
 			}
 		}

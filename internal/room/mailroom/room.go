@@ -221,14 +221,23 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	return r, nil
 }
 
-// hear notes what the post office of another machine may have written. The caller holds the state.
+// hear notes, for the limits and for Run, what has just become part of the state. The caller holds the state.
 func (r *Room) hear(e *mail.Event) {
+	s := r.state
 	switch {
-	case e.Erased != nil && r.state.owes(e.Erased.Message, r.opts.Machine):
+	case e.Message != nil:
+		rec, at := s.records[e.Message.ID], e.At.Std()
+		if r.opts.Machine != "" && !r.breaker.mine(rec.msg.ID) {
+			at = r.opts.Now() // by no clock of another machine
+			r.breaker.heard(e.Message, s.peersOf(rec), at)
+		}
+		r.breaker.sent(repeatIn(e.Message.Same), rec.msg.ID, at)
+	case e.Agent != nil && e.Agent.Renamed != "":
+		if m := s.agent(e.Agent.Renamed); m != nil && m == s.members[e.Agent.Name] {
+			r.breaker.renamed(mail.Name(strings.Clone(string(e.Agent.Name))), m.Name)
+		}
+	case e.Erased != nil && r.opts.Machine != "" && s.owes(e.Erased.Message, r.opts.Machine):
 		r.isDue()
-	case e.Message != nil && !r.breaker.mine(e.Message.ID):
-		rec := r.state.records[e.Message.ID]
-		r.breaker.heard(e.Message, r.state.peersOf(rec), r.opts.Now())
 	}
 }
 

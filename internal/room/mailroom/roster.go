@@ -72,7 +72,7 @@ func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
 		if (m.listed() || m.Registered != 0) && m.Base != base || s.heldByOther(m, c.Session, at) {
 			continue
 		}
-		m.Base = base
+		s.setBase(m, base)
 		s.enter(m, c, at)
 		return m
 	}
@@ -89,8 +89,8 @@ func (s *state) sameProcess(c *mail.AgentChange, at mail.Time) *member {
 		return nil // a connection stays where it is when the session ends
 	}
 	var found *member
-	for m := range s.agents() {
-		if m.runsIn(c) && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name) &&
+	for _, m := range s.programs[c.Process] {
+		if m.listed() && m.runsIn(c) && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name) &&
 			m.live(at) && (found == nil || m.Name < found.Name) {
 			found = m
 		}
@@ -285,7 +285,7 @@ func (s *state) rename(c *mail.AgentChange) (counted bool) {
 		}
 	}
 	m.Aliases = append(slices.DeleteFunc(m.Aliases, func(n mail.Name) bool { return n == c.Renamed }), old)
-	s.listed = slices.DeleteFunc(s.listed, func(o *member) bool { return o == m })
+	s.delist(m)
 	m.Name = c.Renamed
 	s.members[m.Name] = m
 	s.enlist(m)

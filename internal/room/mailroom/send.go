@@ -377,7 +377,7 @@ func notSent(to []string, err error) []mail.Delivery {
 func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	now := v.now()
 	if v.opts.Machine != "" {
-		defer v.breaker.sending(p.message.ID)()
+		defer v.breaker.begin(p.message.ID)()
 		if err := v.arrive(ctx, p); err != nil {
 			return mail.Sent{}, err
 		}
@@ -396,31 +396,7 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	if p.grant != nil {
 		seq-- // of the message
 	}
-	var sent mail.Sent
-	v.read(func(s *state, now mail.Time) {
-		k := s.keyOf(p.message.From, p.message.Key)
-		switch r := cmp.Or(s.records[p.message.ID], s.leaving[p.message.ID]); {
-		case r != nil:
-			sent = v.sent(s, r, now)
-		case k.key != "" && k.record() != nil: // somebody else sent with the same key at the same time, and was first
-			sent = v.sent(s, k.record(), now)
-		case k.key != "" && s.sentBefore(k): // and retention took that one already
-			sent = v.spent(s.spent.byKey[k].SpentKey)
-		case s.isVoid(seq): // it repeats what came through another machine
-			first := s.repeated(&p.message)
-			sent = v.spent(mail.SpentKey{Message: first.id, Seq: first.seq})
-			if r := s.records[first.id]; r != nil {
-				sent = v.sent(s, r, now)
-			}
-		case s.erased[p.message.ID] == 0: // it is in the archive, because all else is unsettled
-			sent = v.spent(mail.SpentKey{Message: p.message.ID, Seq: seq})
-		}
-		sent.Duplicate = sent.ID != p.message.ID
-		if q := s.records[p.message.ReplyTo]; p.answers && q != nil && q.settled != nil &&
-			q.settled.Answer != sent.ID {
-			sent.Settled = q.settled
-		}
-	})
+	sent, same := v.became(p, seq)
 	if sent.Duplicate && p.message.Key != "" {
 		m := p.message
 		if !p.typed {
@@ -439,9 +415,43 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 			wakes++
 		}
 	}
-	v.breaker.sent(p.repeat, p.message.ID, v.opts.Now())
 	v.opts.Observe.Sent(len(sent.Recipients), wakes)
+	if p.message.Same == "" { // it was sent again on purpose
+		v.breaker.sent(p.repeat, p.message.ID, v.opts.Now())
+	}
+	if same.id != "" {
+		return sent, v.tripped(ctx, v.breaker.repetition(p.here()))
+	}
 	return sent, nil
+}
+
+// became returns what became of a message that was appended at seq, and what it repeats if it does not count for that.
+func (v *view) became(p *plan, seq mail.Seq) (sent mail.Sent, same sameText) {
+	v.read(func(s *state, now mail.Time) {
+		k := s.keyOf(p.message.From, p.message.Key)
+		switch r := cmp.Or(s.records[p.message.ID], s.leaving[p.message.ID]); {
+		case r != nil:
+			sent = v.sent(s, r, now)
+		case k.key != "" && k.record() != nil: // somebody else sent with the same key at the same time, and was first
+			sent = v.sent(s, k.record(), now)
+		case k.key != "" && s.sentBefore(k): // and retention took that one already
+			sent = v.spent(s.spent.byKey[k].SpentKey)
+		case s.isVoid(seq): // it repeats what was sent at the same moment, perhaps through another machine
+			same = s.repeated(&p.message)
+			sent = v.spent(mail.SpentKey{Message: same.id, Seq: same.seq})
+			if r := s.records[same.id]; r != nil {
+				sent = v.sent(s, r, now)
+			}
+		case s.erased[p.message.ID] == 0: // it is in the archive, because all else is unsettled
+			sent = v.spent(mail.SpentKey{Message: p.message.ID, Seq: seq})
+		}
+		sent.Duplicate = sent.ID != p.message.ID
+		if q := s.records[p.message.ReplyTo]; p.answers && q != nil && q.settled != nil &&
+			q.settled.Answer != sent.ID {
+			sent.Settled = q.settled
+		}
+	})
+	return sent, same
 }
 
 // arrive has a sender that is new come onto the roster before its message: as one event with it, that would stand

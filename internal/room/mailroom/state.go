@@ -35,6 +35,8 @@ type state struct {
 	index        index                 // of order
 	members      map[mail.Name]*member // by name, and by names they had before
 	listed       []*member             // the roster, by name
+	outlines     map[string][]*member  // the roster by the outlines of its names
+	bases        map[string][]*member  // by Base; those who are off the roster may be among them
 	roles        map[string][]*member  // who has a role; those who are off the roster may be among them
 	tags         map[string][]*member  // who carries a tag; likewise
 	held         map[string]list       // by role: mail that no live holder could be given, in order
@@ -171,6 +173,8 @@ func newState(o *Options) *state {
 		records:  make(map[mail.ID]*record),
 		members:  make(map[mail.Name]*member),
 		index:    newIndex(),
+		outlines: make(map[string][]*member),
+		bases:    make(map[string][]*member),
 		roles:    make(map[string][]*member),
 		tags:     make(map[string][]*member),
 		held:     make(map[string]list),

@@ -283,10 +283,7 @@ func (s *state) inSession(name mail.Name, session string) *member {
 		return m
 	}
 	var left *member
-	for m := range s.agents() {
-		if m.Name != name && m.Base != name {
-			continue
-		}
+	for _, m := range s.bearers(name) {
 		if m.Session == session {
 			return m
 		}
@@ -300,8 +297,8 @@ func (s *state) inSession(name mail.Name, session string) *member {
 // inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is
 // none, or several.
 func (r *Room) inProgram(s *state, name mail.Name, program string) (found *member) {
-	for m := range s.agents() {
-		if program == "" || m.Process != program || !r.here(m) || m.Session == "" || m.Name != name && m.Base != name {
+	for _, m := range s.programs[program] {
+		if !m.listed() || !r.here(m) || m.Session == "" || m.Name != name && m.Base != name {
 			continue
 		}
 		if found != nil {

@@ -8,10 +8,19 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestP2_LoserIsNeverKept puts four messages of each of 200 keys into the journal, as several post offices on one
-// journal can. Only the first of each is ever seen: live, in the archive, in an export, by a watch, after an erasure
-// of the winner, and when the room is opened again.
+// TestP2_LoserIsNeverKept puts four messages of each of 200 keys, and of 200 texts, into the journal, as several post
+// offices on one journal can, and of texts one alone. Only the first of each is ever seen: live, in the archive, in an
+// export, by a watch, after an erasure of the winner, and when the room is opened again.
 func TestP2_LoserIsNeverKept(t *testing.T) {
+	t.Run("keys", func(t *testing.T) {
+		testLoserIsNeverKept(t, func(m *mail.Message, k int) { m.Key = fmt.Sprint("key ", k) })
+	})
+	t.Run("texts", func(t *testing.T) {
+		testLoserIsNeverKept(t, func(m *mail.Message, k int) { m.Same = fmt.Sprint("text ", k) })
+	})
+}
+
+func testLoserIsNeverKept(t *testing.T, repeats func(m *mail.Message, k int)) {
 	const keys, each = 200, 4
 	opts := Options{Retention: policy.Retention{Count: 10}}
 	room, store := openRoom(t, "lab", opts)
@@ -20,10 +29,12 @@ func TestP2_LoserIsNeverKept(t *testing.T) {
 	var events []mail.Event
 	for n := range each {
 		for k := range keys {
-			events = append(events, mail.Event{At: room.now(), Message: &mail.Message{
+			m := &mail.Message{
 				ID: mail.ID(fmt.Sprintf("m%d-%d", k, n)), Type: mail.Custom, From: "agent:ann", Body: "x",
-				To: []mail.Address{mail.ToUser}, Key: fmt.Sprint("key ", k),
-			}})
+				To: []mail.Address{mail.ToUser},
+			}
+			repeats(m, k)
+			events = append(events, mail.Event{At: room.now(), Message: m})
 		}
 	}
 	if _, err := room.commit(ctx, events...); err != nil {

@@ -57,10 +57,13 @@ func (v *view) candidates(f *filter, todo reach) (in reach, found *search.Found)
 	}
 	if found = v.index.Find(f.words, at, todo.newest); found != nil {
 		in.after, in.before = max(in.after, found.After), min(in.before, found.UpTo+1)
-	} else if end := v.index.End(); todo.newest && at > end {
+		return in, found
+	}
+	v.wakeIndexer() // it may still wait to be needed
+	if end := v.index.End(); todo.newest && at > end {
 		in.after = max(in.after, end)
 	}
-	return in, found
+	return in, nil
 }
 
 // anyHot reports whether a message in a reach is hot.
@@ -207,6 +210,7 @@ func (r *Room) keepIndex(ctx context.Context) {
 		events, err := r.eventsAt(ctx, []mail.Seq{place})
 		return err == nil && len(events) > 0 && events[0].Message != nil && is(events[0].Message.ID)
 	})
+	r.awaitEvents(ctx, indexFew)
 	for ctx.Err() == nil {
 		began, last := time.Now(), r.journal.Last()
 		grown, err := r.index.Grow(func(after mail.Seq) ([]search.Message, mail.Seq, error) {
@@ -220,7 +224,7 @@ func (r *Room) keepIndex(ctx context.Context) {
 			r.opts.Log.Warn("the index of words does not grow, so searching takes longer", "room", r.name, "err", err)
 			pause = indexAgain
 		case !grown:
-			r.awaitEvents(ctx)
+			r.awaitEvents(ctx, 0)
 			pause = indexDelay
 		case r.journal.Last() > last: // who sends comes first
 			pause = time.Since(began)
@@ -229,6 +233,10 @@ func (r *Room) keepIndex(ctx context.Context) {
 	}
 }
 
+// indexFew is how many events a search may as well read: they are not indexed before something happens in the room, or
+// is searched for. After a restart a thousand rooms are opened, and most are only looked at.
+const indexFew = 4096
+
 // The index grows by what was sent within a moment, not by each message; and where it could not be written it is not
 // tried again at once.
 const (
@@ -236,11 +244,12 @@ const (
 	indexAgain = time.Minute
 )
 
-// awaitEvents blocks until there are events that are not indexed, somebody wakes the indexer, or ctx ends.
-func (r *Room) awaitEvents(ctx context.Context) {
+// awaitEvents blocks until there are more than a few events that are not indexed, something happens, somebody wakes
+// the indexer, or ctx ends.
+func (r *Room) awaitEvents(ctx context.Context, few mail.Seq) {
 	indexed := r.index.End()
 	r.mu.RLock()
-	applied, news := r.applied, r.state.seq > indexed
+	applied, news := r.applied, r.state.seq > indexed+few
 	r.mu.RUnlock()
 	if news {
 		return

@@ -282,6 +282,7 @@ func TestSearchByOtherConditions(t *testing.T) {
 // awaitIndex waits until the index knows all there is.
 func awaitIndex(tb testing.TB, r *Room) {
 	tb.Helper()
+	r.wakeIndexer()
 	for r.index.End() < r.journal.Last() {
 		select {
 		case <-tb.Context().Done():

@@ -1,10 +1,12 @@
 package jetstream
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/jetstream/natstest"
 	"pennypost/internal/room/journal/jsonl"
 )
@@ -86,5 +88,52 @@ func TestSuspended(t *testing.T) {
 	case <-j.Reopen():
 	default:
 		t.Error("another event in its place, and the room is not opened again")
+	}
+}
+
+// TestRefusedAfterDoubt holds that a refusal does not say that nothing was stored when an attempt before it was, and
+// its answer was lost. Here the answers to the first are lost, and the stream takes nothing of that size afterwards.
+func TestRefusedAfterDoubt(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	p := natstest.NewLink(t, servers.Servers[0].Client)
+	c, err := Connect(t.Context(), Config{URLs: []string{p.URL()}, Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	j, err := c.Open(t.Context(), "late", t.TempDir(), jsonl.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	other := opened(t, servers, "late")
+	text, err := jsonl.Encode(said("first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitMachines(t, "the copy is compared", func() bool {
+		_, err := j.Append(t.Context(), said("before"))
+		return err == nil
+	})
+	p.Lose(true)
+	answer := make(chan error, 1)
+	go func() { // not by way of Append: then the follower would find it
+		_, err := j.storeBy(t.Context(), &flight{texts: [][]byte{text}, ids: []string{"late.1"}},
+			time.Now().Add(2*patience))
+		answer <- err
+	}()
+	awaitMachines(t, "it is stored", func() bool { return other.Last() == 2 })
+	stream, _, err := other.cluster.stream(t.Context(), "late", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := stream.CachedInfo().Config
+	cfg.MaxMsgSize = 1
+	if _, err := other.cluster.js.UpdateStream(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	p.Lose(false)
+	if err := <-answer; !errors.Is(err, journal.ErrUnknown) {
+		t.Errorf("refused after an attempt whose answer was lost: %v, want that it is in doubt", err)
 	}
 }

@@ -40,7 +40,7 @@ func (j *Journal) compare(ctx context.Context, stream jetstream.Stream, end mail
 // sameAt reports whether the stream and the copy have the same event at a place, or one of them none.
 func (j *Journal) sameAt(ctx context.Context, stream jetstream.Stream, at mail.Seq) (bool, error) {
 	here, err := j.local.Read(ctx, at)
-	if err != nil || len(here) == 0 || at == 0 {
+	if err != nil || len(here) == 0 {
 		return true, err
 	}
 	there, err := stream.GetMsg(ctx, uint64(at))

@@ -289,7 +289,7 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 			return 0, errNotBehind
 		case err == nil && ack.Error.Code == codeHasIDs: // an attempt before it came through
 			return j.await(ctx, f)
-		case err == nil && !ack.Error.passing():
+		case err == nil && !ack.Error.passing() && sure:
 			return 0, j.refused(ack.Error)
 		case err == nil:
 			err = ack.Error
@@ -325,15 +325,17 @@ func notSent(err error) bool {
 	return notConnected(err) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, errUnchecked)
 }
 
-// noConnection is why there is none.
+// noConnection is why nothing that the servers could store was handed to a connection.
 type noConnection struct{ error }
 
 func (e noConnection) Unwrap() error { return e.error }
 
+// notConnected reports whether an attempt ended before its message, or the last one of its batch, was handed to the
+// connection. ErrDisconnected, and ErrConnectionClosed, do not say so: they also end requests that wait for an answer,
+// those of all rooms, when another server is tried for the sake of one.
 func notConnected(err error) bool {
 	_, none := errors.AsType[noConnection](err)
-	return none || errors.Is(err, nats.ErrReconnectBufExceeded) || errors.Is(err, nats.ErrConnectionReconnecting) ||
-		errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrDisconnected)
+	return none || errors.Is(err, nats.ErrReconnectBufExceeded)
 }
 
 // answer is what the servers say of a message or of a batch.
@@ -372,7 +374,7 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (*
 	commit := msgs[len(msgs)-1]
 	for _, m := range msgs[:len(msgs)-1] {
 		if err := j.cluster.nc.PublishMsg(m); err != nil {
-			return nil, err
+			return nil, noConnection{err} // without its end, a batch counts for nothing
 		}
 	}
 	reply, err := j.cluster.nc.RequestMsgWithContext(ctx, commit)
@@ -425,7 +427,7 @@ func (j *Journal) await(ctx context.Context, f *flight) (mail.Seq, error) {
 	case <-j.ended:
 		return j.beforeEnd(f)
 	case <-ctx.Done():
-		return 0, j.unknown(errors.New("it is stored, but does not come back"))
+		return 0, j.unknown(errors.New("they say that they have it, but it does not come back"))
 	}
 }
 
@@ -455,6 +457,6 @@ func (j *Journal) refused(err error) error {
 
 func (j *Journal) unknown(err error) error {
 	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: fmt.Sprintf(
-		"the NATS servers got this, but did not say in time whether it is stored (%v). Send it again with the same "+
-			"key: it is stored once", err)}
+		"the NATS servers were sent this, and no answer came in time (%v): whether it is stored is not known. Send "+
+			"it again with the same key: it is stored once", err)}
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -163,83 +161,10 @@ func TestLargeEvents(t *testing.T) {
 	}
 }
 
-// link is a way to a server on which answers can be lost, and which can be cut.
-type link struct {
-	net.Listener
-	to string
-
-	mu    sync.Mutex
-	deaf  bool
-	conns []net.Conn
-}
-
-func newLink(t *testing.T, to string) *link {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &link{Listener: l, to: to}
-	t.Cleanup(func() { l.Close(); p.cut() })
-	go func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go p.pass(in)
-		}
-	}()
-	return p
-}
-
-func (p *link) pass(in net.Conn) {
-	defer in.Close()
-	out, err := net.Dial("tcp", p.to)
-	if err != nil {
-		return
-	}
-	defer out.Close()
-	p.mu.Lock()
-	p.conns = append(p.conns, in, out)
-	p.mu.Unlock()
-	go func() {
-		_, _ = io.Copy(out, in)
-		out.Close()
-	}()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := out.Read(buf)
-		p.mu.Lock()
-		deaf := p.deaf
-		p.mu.Unlock()
-		if err != nil {
-			return
-		}
-		if !deaf {
-			_, _ = in.Write(buf[:n])
-		}
-	}
-}
-
-func (p *link) lose(answers bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.deaf = answers
-}
-
-func (p *link) cut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.conns {
-		c.Close()
-	}
-	p.conns, p.deaf = nil, false
-}
-
 // Answers of the servers are lost, and connections are. What senders were told is true, however often it was sent.
 func TestLostAcknowledgements(t *testing.T) {
-	p := newLink(t, shared(t).Servers[0].Client)
-	j := open(t, connect(t, []string{"nats://" + p.Addr().String()}), "acks", t.TempDir())
+	p := natstest.NewLink(t, shared(t).Servers[0].Client)
+	j := open(t, connect(t, []string{p.URL()}), "acks", t.TempDir())
 	told := newTold()
 	ctx, cancel := context.WithCancel(t.Context())
 	var writing sync.WaitGroup
@@ -259,9 +184,9 @@ func TestLostAcknowledgements(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(16, 1))
 	for round := 0; round < 8 || told.count() < 20 && round < 200; round++ { // on a busy machine little is stored in 8
 		time.Sleep(time.Duration(rnd.IntN(200)) * time.Millisecond)
-		p.lose(true)
+		p.Lose(true)
 		time.Sleep(time.Duration(rnd.IntN(150)) * time.Millisecond)
-		p.cut()
+		p.Cut()
 	}
 	cancel()
 	writing.Wait()

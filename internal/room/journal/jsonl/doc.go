@@ -7,7 +7,7 @@
 // lead to the next in the queue (writer.go). Whoever leads owns the end of the file. Compaction, erasure and closing
 // also queue for the lead when they replace or close the file.
 //
-// The file that is open is the truth. Whoever leads, and a goroutine that looks each second (watch.go), checks that
+// The file that is open is the truth. Whoever leads, and a goroutine that looks now and then (watch.go), checks that
 // the path leads to it, and otherwise puts back what was acknowledged (rebuild.go). In the same way a journal recovers
 // when it could not be written (trouble.go). Lines are chained (chain.go): what is missing is found when the journal
 // is opened (recover.go), named by Verify and, as far as it was set aside, put back by Repair.

@@ -44,6 +44,8 @@ type Journal struct {
 	recovery Recovery
 	closed   chan struct{} // closed by Close: cursors and whoever keeps the files stop
 	watching sync.WaitGroup
+	calm     atomic.Bool   // nothing was appended lately
+	stirred  chan struct{} // holds one: that is over
 	// keeper holds a value while one goroutine works on the files as a whole: compaction, erasure, verification,
 	// Close.
 	keeper chan struct{}
@@ -104,8 +106,8 @@ func Open(dir string, opts Options) (*Journal, error) {
 	opts = opts.withDefaults()
 	j := &Journal{
 		dir: dir, log: opts.Log.With("journal", dir), onSync: opts.OnSync, disk: opts.disk, copied: opts.Copy,
-		closed: make(chan struct{}), keeper: make(chan struct{}, 1), shelf: make(chan struct{}, 1),
-		looked:  make(map[string]bool),
+		closed: make(chan struct{}), stirred: make(chan struct{}, 1),
+		keeper: make(chan struct{}, 1), shelf: make(chan struct{}, 1), looked: make(map[string]bool),
 		indexes: make(map[string][]*monthIndex),
 	}
 	j.mainPath = j.path(mainName)

@@ -57,9 +57,9 @@ func (j *Journal) openMain() error {
 	if s, err = j.standIn(s); err != nil {
 		return err
 	}
-	// What the page cache holds may not be on the disk yet, if whoever wrote it was killed. Nothing is shown before
-	// it is.
-	if err := j.file.Sync(); err != nil {
+	if j.isDurable(s) {
+		j.noted = s.end.end
+	} else if err := j.file.Sync(); err != nil {
 		return err
 	}
 	j.size, j.end, j.index, j.absent = s.size, s.end, s.index, s.missing
@@ -69,6 +69,15 @@ func (j *Journal) openMain() error {
 		j.log.Warn("lines do not follow the ones before them; pennypost verify names them", "lines", s.differ)
 	}
 	return nil
+}
+
+// isDurable reports whether all lines are on the disk for certain. What the page cache holds may not be, if whoever
+// wrote it was killed, and nothing is shown before it is; but lastName says nothing that was not synced, so what it
+// ends with was. Of a copy it says what was placed.
+func (j *Journal) isDurable(s *survey) bool {
+	last := j.readLast()
+	mended := j.recovery.Completed || j.recovery.Cut > 0
+	return !j.copied && !mended && s.end.end > 0 && last.end == s.end.end && last.crc == s.end.crc
 }
 
 // tidy undoes what was cut off.

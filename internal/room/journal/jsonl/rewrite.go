@@ -268,6 +268,13 @@ func (j *Journal) prepare(p *plan) (*replacement, error) {
 // the file is replaced nothing has happened that is not undone: here if a step fails, by the next Open after a crash.
 func (j *Journal) carryOut(p *plan, r *replacement) (err error) {
 	if len(p.archive) > 0 {
+		j.takeLead()
+		_, err = j.asPlanned(p)
+		j.giveLead()
+		if err != nil {
+			r.abandon()
+			return err
+		}
 		// From here on the unfinished file is the sign, for Open too, that the archive may hold what the main file
 		// still holds.
 		j.halfArchived = true
@@ -330,27 +337,17 @@ func (j *Journal) catchUp(r *replacement, p *plan) (copied int64, err error) {
 func (j *Journal) exchangeLeading(r *replacement, p *plan, copied int64) (replaced bool, err error) {
 	j.takeLead()
 	defer j.giveLead()
-	if err := j.stayOpen(); err != nil {
+	end, err := j.asPlanned(p)
+	if err != nil {
 		return false, err
 	}
 	j.mu.Lock()
-	size, rewrites, err := j.size, j.rewrites, j.broken
 	for _, at := range j.index.points {
 		if at.off >= p.size {
 			p.index.add(at.seq, at.off-copied+r.end())
 		}
 	}
 	j.mu.Unlock()
-	if err != nil {
-		return false, err
-	}
-	end, err := j.afterStrangers(size)
-	if err != nil {
-		return false, err
-	}
-	if rewrites != p.rewrites || end < size {
-		return false, errChanged
-	}
 	if err := r.copy(j.file, span{copied, end - copied}); err != nil {
 		return false, err
 	}
@@ -358,6 +355,24 @@ func (j *Journal) exchangeLeading(r *replacement, p *plan, copied int64) (replac
 		return false, err
 	}
 	return j.takePlace(r, p)
+}
+
+// asPlanned sees that the main file is the one that p was made of, and returns where it ends. Somebody may have
+// changed it since, and then its lines are not where p says. The caller leads.
+func (j *Journal) asPlanned(p *plan) (end int64, err error) {
+	if err := j.stayOpen(); err != nil {
+		return 0, err
+	}
+	j.mu.Lock()
+	size, err := j.size, j.broken
+	j.mu.Unlock()
+	if err == nil {
+		end, err = j.afterStrangers(size)
+	}
+	if err == nil && j.rewrites != p.rewrites { // only who leads changes it, as both may have
+		err = errChanged
+	}
+	return end, err
 }
 
 // takePlace puts r in the place of the main file. It is called by whoever leads.

@@ -47,6 +47,7 @@ func (j *Journal) accepted() {
 // poison ends all writing until the journal has been made anew, and returns what everybody is told meanwhile.
 func (j *Journal) poison(err error) error {
 	j.log.Error("the journal cannot be written; nothing is taken until it has been written anew", "err", err)
+	j.stir()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	hint := "Look at the disk: the mailbox is taken up again by itself as soon as it can be written"

@@ -10,17 +10,43 @@ const (
 	lastPause  = time.Minute
 )
 
-// watch looks after the files until the journal is closed.
+// calmly is how much less often the files of a journal are looked at to which nothing is appended. There may be a
+// thousand such journals, and somebody who takes their files away is rare.
+const calmly = 10
+
+// watch looks after the files until the journal is closed. Journals that are calm are looked at in the same moment, so
+// that an idle process wakes up once for all of them.
 func (j *Journal) watch(every time.Duration) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	timer := time.NewTimer(every)
+	defer timer.Stop()
 	for {
 		select {
 		case <-j.closed:
 			return
-		case <-tick.C:
+		case <-j.stirred:
+			timer.Reset(every)
+		case now := <-timer.C:
+			noted := j.noted
+			j.calm.Store(true) // first: what is appended from here on stirs
 			j.look()
+			if j.noted == noted && j.usable() == nil {
+				timer.Reset(time.Until(now.Truncate(calmly * every).Add(calmly * every)))
+			} else {
+				j.calm.Store(false)
+				timer.Reset(every)
+			}
 		}
+	}
+}
+
+// stir has the files looked at soon, for something is done to them.
+func (j *Journal) stir() {
+	if !j.calm.CompareAndSwap(true, false) {
+		return
+	}
+	select {
+	case j.stirred <- struct{}{}:
+	default:
 	}
 }
 

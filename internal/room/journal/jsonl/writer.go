@@ -250,6 +250,7 @@ func (j *Journal) assemble(batch []*request, before item) (events []mail.Event, 
 // there, and returns where it ended up.
 func (j *Journal) write(size int64, end item, events int) (at int64, err error) {
 	start := time.Now()
+	j.stir()
 	at, err = j.afterStrangers(size)
 	if err != nil {
 		return 0, err

@@ -1,0 +1,66 @@
+//go:build unix
+
+package daemon
+
+import (
+	"fmt"
+	"log/slog"
+	"syscall"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// processorTime returns what the process has used.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkThousandRooms is what a thousand rooms cost that are open and idle, and how long the desk takes when the
+// post office has been started again, so that all of them have to be opened. Each has so many unread messages for the
+// user.
+func BenchmarkThousandRooms(b *testing.B) {
+	const rooms, calm, rest = 1000, 12 * time.Second, 30 * time.Second
+	for _, messages := range []int{5, 20, 100} {
+		b.Run(fmt.Sprint("messages=", messages), func(b *testing.B) {
+			cfg := testConfig(b)
+			begin := func() *office { return newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics()) }
+			o := begin()
+			for i := range rooms * messages {
+				room := o.own(b.Context(), mail.RoomName(fmt.Sprint("room-", i%rooms)), "ann")
+				if _, err := room.Send(b.Context(), mail.Draft{To: mail.Recipients{"user"},
+					Body: fmt.Sprint("The parser is done, and number ", i, " of its tests.")}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			time.Sleep(calm)
+			used := processorTime()
+			time.Sleep(rest)
+			idle := processorTime() - used
+			if err := o.close(); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				b.StopTimer()
+				o := begin()
+				used = processorTime()
+				b.StartTimer()
+				d, err := o.Desk(b.Context(), mail.DeskQuery{})
+				if err != nil || d.Unread != rooms*messages {
+					b.Fatal(d.Unread, err)
+				}
+				b.StopTimer()
+				used = processorTime() - used
+				if err := o.close(); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(100*idle.Seconds()/rest.Seconds(), "idle-%-of-a-core")
+			b.ReportMetric(used.Seconds(), "desk-cpu-s")
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package wake
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// TestP12_NewNameIsNoNewBudget holds that an agent which is renamed again and again is rung no more often for that,
+// neither for what waits nor for what comes, and also when the post office is started again between.
+func TestP12_NewNameIsNoNewBudget(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inFixture(t, []Entry{{For: "role:builder", Wakers: []Waker{door}, Budget: 3}}, func(b *fixture) {
+		name := mail.Name("bob")
+		for i := range 6 {
+			b.send("agent:"+string(name), "question", mail.Draft{})
+			b.pass(5 * time.Minute)
+			next := mail.Name(fmt.Sprint("bob-", i))
+			_, err := b.room.As(name).Rename(b.Context(), name, next)
+			b.must(err)
+			if name = next; i == 3 {
+				b.restart()
+			}
+			b.pass(moment)
+		}
+		b.rung(door, 3, "under seven names")
+		if d := b.send(string(name), "question", mail.Draft{}).Recipients[0]; d.Wake != mail.WakeDeferred {
+			t.Errorf("the sender of what comes now is told %+v, want that it is put off", d)
+		}
+	}, mail.Presence{Name: "bob", Roles: []string{"builder"}})
+}
+
+// TestP12_RingOfTheOrchestrator holds that a ring counts although another agent, for whom the same mail was too, has
+// read it.
+func TestP12_RingOfTheOrchestrator(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}, Budget: 2}}, func(b *fixture) {
+		for i := range 5 {
+			_, err := b.room.As("worker").Send(b.Context(), mail.Draft{Type: "question", Body: fmt.Sprint(i),
+				To: mail.Recipients{"orchestrator", "bob"}})
+			b.must(err)
+			b.pass(moment)
+			b.mark("bob", mail.MarkRead)
+			b.pass(4 * time.Minute)
+		}
+		b.rung(door, 2, "read by another")
+	}, mail.Presence{Name: mail.Orchestrator}, mail.Presence{Name: "bob"})
+}
+
+// TestP12_FailedRingIsItsOwn holds that a ring which fails takes itself out of the budget, and not the ring that
+// another machine has made meanwhile.
+func TestP12_FailedRingIsItsOwn(t *testing.T) {
+	const here, there, failed = mail.Time(1000), mail.Time(2000), mail.Time(3000)
+	u := &mail.Unwoken{Agent: "bob", Mail: []mail.UnwokenMail{{ID: "m1"}}}
+	far := func(id mail.ID) *mail.Receipt {
+		return &mail.Receipt{Message: id, Reader: "agent:bob", Mark: mail.MarkNotified, Door: "exec", Machine: "far"}
+	}
+	s := &sleeper{ladder: policy.Ladder{}.WithDefaults()}
+	s.begin(u, here)
+	s.heard(far("m1"), there, there)
+	s.fail(u, 1, failed)
+	if diff := cmp.Diff([]mail.Time{there}, s.rung); diff != "" {
+		t.Errorf("what counts when the ring of this machine has failed (-want +got):\n%s", diff)
+	}
+	if s.answer("m1"); len(s.rung) != 0 {
+		t.Errorf("the ring of the other machine was answered, and counts: %v", s.rung)
+	}
+	s.begin(u, here)
+	s.answer("m1") // before the door has
+	s.heard(far("m2"), there+1, there)
+	s.fail(u, 1, failed)
+	if diff := cmp.Diff([]mail.Time{there}, s.rung); diff != "" {
+		t.Errorf("what counts when it was answered and has failed (-want +got):\n%s", diff)
+	}
+	s.answer("m2")
+	s.heard(far("m3"), there+1, there) // of the same ring, after it was answered
+	if len(s.rung) != 0 {
+		t.Errorf("a ring that was answered counts: %v", s.rung)
+	}
+}

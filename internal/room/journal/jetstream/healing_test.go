@@ -1,0 +1,270 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream/natstest"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// healing is a cluster of one server that loses what a test wants it to lose.
+type healing struct {
+	*testing.T
+	*Cluster
+}
+
+func newHealing(t *testing.T) *healing {
+	t.Helper()
+	c, err := Connect(t.Context(), Config{URLs: natstest.Start(t, 1, natstest.Options{}).URLs(), Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return &healing{t, c}
+}
+
+func (h *healing) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// copyOf makes a copy with some events in a directory, and returns their texts.
+func (h *healing) copyOf(events ...mail.Event) (dir string, texts [][]byte) {
+	h.Helper()
+	dir = h.TempDir()
+	local, err := jsonl.Open(dir, jsonl.Options{Copy: true})
+	h.must(err)
+	var placed []jsonl.Placed
+	for i, e := range events {
+		text, err := jsonl.Encode(e)
+		h.must(err)
+		texts = append(texts, text)
+		placed = append(placed, jsonl.Placed{Seq: mail.Seq(i + 1), Text: text})
+	}
+	h.must(local.Place(h.Context(), placed...))
+	h.must(local.Close())
+	return dir, texts
+}
+
+// fill makes the stream of a room of some texts; nil stands for a place that holds nothing.
+func (h *healing) fill(room string, texts ...[]byte) jetstream.Stream {
+	h.Helper()
+	stream, _, err := h.stream(h.Context(), room, true)
+	h.must(err)
+	for _, text := range texts {
+		m := &nats.Msg{Subject: h.subject(room), Data: text, Header: nats.Header{}}
+		if text == nil {
+			m.Header.Set(headerGone, "1")
+		}
+		_, err := h.js.PublishMsg(h.Context(), m)
+		h.must(err)
+	}
+	return stream
+}
+
+// detached is the journal of a copy that does not follow the stream, so that a test can do one step of healing.
+func (h *healing) detached(room, dir string) *Journal {
+	h.Helper()
+	local, err := jsonl.Open(dir, jsonl.Options{Copy: true})
+	h.must(err)
+	h.Cleanup(func() { local.Close() })
+	return &Journal{cluster: h.Cluster, room: room, subject: h.subject(room), dir: dir, log: h.log, local: local,
+		ended: make(chan struct{}), ctx: h.Context(), pending: make(map[string]*flight)}
+}
+
+// wantStream fails the test unless the stream has some texts, and no more.
+func (h *healing) wantStream(when string, s jetstream.Stream, want ...[]byte) {
+	h.Helper()
+	info, err := s.Info(h.Context())
+	h.must(err)
+	if got := int(info.State.LastSeq); got != len(want) {
+		h.Errorf("%s, the stream has %d messages, want %d", when, got, len(want))
+		return
+	}
+	for i, text := range want {
+		m, err := s.GetMsg(h.Context(), uint64(i+1))
+		h.must(err)
+		if got := unpack(&nats.Msg{Header: m.Header, Data: m.Data}); string(got) != string(text) {
+			h.Errorf("%s, at %d stands %s, want %s", when, i+1, got, text)
+		}
+	}
+}
+
+// told returns what the person is told of a copy.
+func (h *healing) told(j *Journal) string {
+	ctx, cancel := context.WithTimeout(h.Context(), 20*time.Millisecond)
+	defer cancel()
+	news, _ := j.local.News(ctx)
+	var all []string
+	for _, n := range news {
+		all = append(all, n.Subject+": "+n.Body)
+	}
+	return strings.Join(all, "\n")
+}
+
+func notes(n int) (events []mail.Event) {
+	for i := range n {
+		events = append(events, said(fmt.Sprint("note ", i)))
+	}
+	return events
+}
+
+// TestNothingToHeal holds that where the servers have what the copy has, nothing is appended and nobody is told of a
+// loss; nor where they have a place that holds nothing, because another machine that put back the end did not know
+// what was there.
+func TestNothingToHeal(t *testing.T) {
+	h := newHealing(t)
+	for name, gone := range map[string]bool{"all": false, "gone": true} {
+		dir, texts := h.copyOf(notes(3)...)
+		there := append([][]byte{}, texts...)
+		if gone {
+			there[2] = nil
+		}
+		stream := h.fill(name, there...)
+		j, err := h.Open(t.Context(), name, dir, jsonl.Options{})
+		h.must(err)
+		h.must(j.compare(t.Context(), stream, 3))
+		if told := h.told(j); j.Last() != 3 || told != "" {
+			t.Errorf("%s: the copy is at %d, and the person is told %q", name, j.Last(), told)
+		}
+		h.must(j.Close())
+		h.wantStream(name, stream, there...)
+		if gone {
+			continue
+		}
+		d := h.detached(name, dir)
+		h.must(d.heal(t.Context(), stream, 3))
+		h.wantStream("healed without need", stream, there...)
+		if told := h.told(d); told != "" {
+			t.Errorf("healed without need, and the person is told %q", told)
+		}
+	}
+}
+
+// TestRestoredInParts holds that the end that the servers have lost is put back to its places, however long it is,
+// under ids that are the same on each machine.
+func TestRestoredInParts(t *testing.T) {
+	h := newHealing(t)
+	const n, kept = maxBatch + 100, 10
+	dir, texts := h.copyOf(notes(n)...)
+	stream := h.fill("lab", texts[:kept]...)
+	j := h.detached("lab", dir)
+	h.must(j.compare(t.Context(), stream, kept))
+	h.wantStream("put back", stream, texts...)
+	if told := h.told(j); !strings.Contains(told, fmt.Sprintf("the last %d lines", n-kept)) {
+		t.Errorf("the person is told %q", told)
+	}
+	for _, at := range []mail.Seq{kept + 1, maxBatch, maxBatch + kept + 1, n} {
+		m, err := stream.GetMsg(t.Context(), uint64(at))
+		h.must(err)
+		if got, want := m.Header.Get(headerID), healID(at, texts[at-1]); got != want {
+			t.Errorf("at %d stands the id %s, want %s", at, got, want)
+		}
+	}
+}
+
+// TestNotRestoredBehindOthers holds that the end is put back to its places only: if somebody has appended since the
+// stream was looked at, nothing is.
+func TestNotRestoredBehindOthers(t *testing.T) {
+	h := newHealing(t)
+	dir, texts := h.copyOf(notes(5)...)
+	since := []byte(`"at":1,"agent":{"name":"eve"}`)
+	stream := h.fill("lab", texts[0], texts[1], since)
+	if err := h.detached("lab", dir).restore(t.Context(), 2); !errors.Is(err, errNotBehind) {
+		t.Errorf("restore = %v, want %v", err, errNotBehind)
+	}
+	h.wantStream("not put back", stream, texts[0], texts[1], since)
+}
+
+// TestRescuedOnce holds that what only copies have is appended behind what others have sent since, each line of it,
+// also one that says what an earlier one says; and once, though a second machine began before it was there.
+func TestRescuedOnce(t *testing.T) {
+	h := newHealing(t)
+	sign := mail.Event{At: 1778414400000, Agent: &mail.AgentChange{Name: "ann"}}
+	events := []mail.Event{sign, said("two"), said("three"), sign, said("five")}
+	dir, texts := h.copyOf(events...)
+	other, _ := h.copyOf(events...)
+	since, err := jsonl.Encode(said("since"))
+	h.must(err)
+	stream := h.fill("lab", texts[0], texts[1], since)
+	j := h.detached("lab", dir)
+	h.must(j.heal(t.Context(), stream, 3))
+	want := [][]byte{texts[0], texts[1], since, texts[2], texts[3], texts[4]}
+	h.wantStream("rescued", stream, want...)
+	if told := h.told(j); !strings.Contains(told, "from line 3 on") || !strings.Contains(told, "3 lines that only") {
+		t.Errorf("the person is told %q", told)
+	}
+	if j.local.Last() != 2 {
+		t.Errorf("the copy was cut back to %d, want 2", j.local.Last())
+	}
+
+	second := h.detached("lab", other)
+	there := map[[sha256.Size]byte]bool{sha256.Sum256(since): true}
+	looked := 0
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	n, err := second.rescue(ctx, stream, 3, 3, there, func(after, end mail.Seq) error {
+		looked++
+		return second.read(ctx, stream, after, end, func(a arrival) error {
+			there[sha256.Sum256(a.text)] = true
+			return nil
+		})
+	})
+	if err != nil || n != 0 || looked != 1 {
+		t.Errorf("a second machine has rescued %d lines and looked %d times: %v", n, looked, err)
+	}
+	h.wantStream("rescued again", stream, want...)
+}
+
+// TestReadWithin holds that read gives what stands behind a place, up to another, and comes to its end.
+func TestReadWithin(t *testing.T) {
+	h := newHealing(t)
+	dir, texts := h.copyOf(notes(5)...)
+	stream := h.fill("lab", texts...)
+	h.must(stream.DeleteMsg(t.Context(), 4))
+	j := h.detached("lab", dir)
+	for _, test := range []struct{ after, end, first, last mail.Seq }{
+		{0, 5, 1, 5}, {1, 3, 2, 3}, {2, 2, 0, 0}, {3, 2, 0, 0}, {4, 9, 5, 5}, {5, 9, 0, 0},
+		{1, 4, 2, 3}, // what stood at 4 was erased
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		var first, last mail.Seq
+		err := j.read(ctx, stream, test.after, test.end, func(a arrival) error {
+			if first == 0 {
+				first = a.seq
+			}
+			last = a.seq
+			return nil
+		})
+		cancel()
+		if err != nil || first != test.first || last != test.last {
+			t.Errorf("behind %d up to %d: %d to %d, %v; want %d to %d", test.after, test.end, first, last, err,
+				test.first, test.last)
+		}
+	}
+}
+
+// TestReopensOnce holds that a journal which finds out twice that it differs says so once.
+func TestReopensOnce(t *testing.T) {
+	h := newHealing(t)
+	dir, _ := h.copyOf(notes(1)...)
+	j := h.detached("lab", dir)
+	j.reopen = make(chan struct{})
+	j.diverge(errDiffers)
+	j.diverge(errLost)
+	if <-j.Reopen(); !errors.Is(j.usable(), errDiffers) {
+		t.Errorf("usable = %v, want the first reason", j.usable())
+	}
+}

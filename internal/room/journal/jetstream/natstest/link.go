@@ -1,0 +1,87 @@
+package natstest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Link is a way to a server on which answers can be lost, and which can be cut.
+type Link struct {
+	listener net.Listener
+	to       string
+
+	mu    sync.Mutex
+	deaf  bool
+	conns []net.Conn
+}
+
+// NewLink returns a link to an address, which the test's end cuts.
+func NewLink(t testing.TB, to string) *Link {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Link{listener: l, to: to}
+	t.Cleanup(func() { l.Close(); p.Cut() })
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go p.pass(in)
+		}
+	}()
+	return p
+}
+
+func (p *Link) pass(in net.Conn) {
+	defer in.Close()
+	out, err := net.Dial("tcp", p.to)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	p.mu.Lock()
+	p.conns = append(p.conns, in, out)
+	p.mu.Unlock()
+	go func() {
+		_, _ = io.Copy(out, in)
+		out.Close()
+	}()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := out.Read(buf)
+		p.mu.Lock()
+		deaf := p.deaf
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+		if !deaf {
+			_, _ = in.Write(buf[:n])
+		}
+	}
+}
+
+// URL returns the address of the link for clients.
+func (p *Link) URL() string { return "nats://" + p.listener.Addr().String() }
+
+// Lose has answers lost from now on, or not any more.
+func (p *Link) Lose(answers bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deaf = answers
+}
+
+// Cut ends the connections that there are, and loses no more answers.
+func (p *Link) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		c.Close()
+	}
+	p.conns, p.deaf = nil, false
+}
