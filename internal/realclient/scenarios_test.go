@@ -126,6 +126,7 @@ func prompt(t *testing.T, l *lab) {
 // wrote beside it, to pass for that, is not.
 func words(t *testing.T, l *lab) {
 	l.install()
+	l.shell()
 	tool, open := l.gate("gate")
 	done := l.begin("hello words " + tool + " [[say bye]]")
 	l.began("gate")
