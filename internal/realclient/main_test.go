@@ -49,14 +49,7 @@ func testMain(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	code := m.Run()
-	if *update {
-		if err := writeTable(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-	}
-	return code
+	return m.Run()
 }
 
 // outside builds both programs and runs the tests again in a network namespace.

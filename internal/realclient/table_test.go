@@ -2,6 +2,7 @@ package realclient
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -19,40 +20,40 @@ const (
 	promisesTo   = "<!-- end of promises -->\n"
 )
 
+// no is the cell of what does not hold.
+const no = "✗"
+
 // seen is what this run has seen.
 var seen sightings
 
 type sightings struct {
-	mu     sync.Mutex
-	cells  map[[2]string]string // by row and client
-	failed map[string]bool      // clients
+	mu    sync.Mutex
+	cells map[[2]string]string // by row and client
 
 	promises map[promiseKey]string
 }
 
-// fail has the table say of a client what it said before.
-func (s *sightings) fail(c client) {
+// note says what was seen of a scenario and, with -update, writes it into the page, so that a run that is stopped has
+// said and left something. Of several scenarios of one row one that does not hold decides.
+func (s *sightings) note(c client, v clientVersion, sc scenario, cell string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed == nil {
-		s.failed = map[string]bool{}
-	}
-	s.failed[c.title] = true
-}
-
-// note keeps what was seen of a scenario.
-func (s *sightings) note(c client, v clientVersion, sc scenario, cell string) {
+	fmt.Printf("%s  %s %s: %s: %s\n", time.Now().Format(time.TimeOnly), c.title, v.version, sc.name, cell)
 	if sc.row == "" {
-		return
+		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.cells == nil {
 		s.cells = map[[2]string]string{}
 	}
 	s.cells[[2]string{"version", c.title}] = v.version
 	s.cells[[2]string{"tried", c.title}] = time.Now().Format(time.DateOnly)
-	s.cells[[2]string{sc.row, c.title}] = cell
+	if at := [2]string{sc.row, c.title}; s.cells[at] != no {
+		s.cells[at] = cell
+	}
+	if !*update {
+		return nil
+	}
+	return s.write()
 }
 
 // rows are those of the table.
@@ -66,11 +67,9 @@ func rows() []string {
 	return out
 }
 
-// writeTable writes what was seen into the page. What this run did not try stays as it was, and so does all of a
-// client of which something failed.
-func writeTable() error {
-	seen.mu.Lock()
-	defer seen.mu.Unlock()
+// write writes what was seen into the page. What this run did not try stays as it was, but for what is known of another
+// version. s.mu is held.
+func (s *sightings) write() error {
 	raw, err := os.ReadFile(page)
 	if err != nil {
 		return err
@@ -81,19 +80,19 @@ func writeTable() error {
 		return fmt.Errorf("%s has no table between %q and %q", page, tableFrom, tableTo)
 	}
 	cells := readTable(old)
-	for at, cell := range seen.cells {
-		if !seen.failed[at[1]] {
-			cells[at] = cell
-		}
-	}
+	maps.DeleteFunc(cells, func(at [2]string, _ string) bool {
+		is, tried := s.cells[[2]string{"version", at[1]}]
+		return tried && cells[[2]string{"version", at[1]}] != is
+	})
+	maps.Copy(cells, s.cells)
 	text := before + tableFrom + table(cells) + tableTo + after
-	if seen.allPromise() {
+	if s.allPromise() {
 		before, rest, ok := strings.Cut(text, promisesFrom)
 		_, after, ok2 := strings.Cut(rest, promisesTo)
 		if !ok || !ok2 {
 			return fmt.Errorf("%s has no table between %q and %q", page, promisesFrom, promisesTo)
 		}
-		text = before + promisesFrom + promiseTable(seen.promises) + promisesTo + after
+		text = before + promisesFrom + promiseTable(s.promises) + promisesTo + after
 	}
 	return os.WriteFile(page, []byte(text), 0o644)
 }
