@@ -67,8 +67,8 @@ func rows() []string {
 	return out
 }
 
-// write writes what was seen into the page. What this run did not try stays as it was, but for what is known of another
-// version. s.mu is held.
+// write writes what was seen into the page. What this run did not try stays as it was, but for what is known of
+// another version. s.mu is held.
 func (s *sightings) write() error {
 	raw, err := os.ReadFile(page)
 	if err != nil {
