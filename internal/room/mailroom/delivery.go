@@ -10,7 +10,7 @@ import (
 )
 
 // delivery says where r stands with m, whom it reached through a.
-func (s *state) delivery(r *record, a mail.Address, m *member, now mail.Time) mail.Delivery {
+func (s sight) delivery(r *record, a mail.Address, m *member, now mail.Time) mail.Delivery {
 	d := mail.Delivery{Address: a, Agent: m.Name, Wake: mail.WakeNone}
 	k := r.marksOf(m)
 	if k == nil {
@@ -57,13 +57,13 @@ func (s *state) sees(m *member, r *record) string {
 func (m *member) away() bool { return !m.isUser() && (m.Retired || m.State == mail.Gone) }
 
 // wake says whether and how m will be woken for r, not before when, if that is put off, and on which other machine.
-func (s *state) wake(m *member, r *record, a mail.Address, now mail.Time) (how string, putOff mail.Time,
+func (s sight) wake(m *member, r *record, a mail.Address, now mail.Time) (how string, putOff mail.Time,
 	at mail.Machine) {
 	switch {
 	case s.hasInbox(m):
 		return mail.InboxDoor, 0, ""
 	case m.isUser() && r.msg.From != mail.ToUser && !r.withdrawn():
-		if how, putOff = s.tells(r.open(), r.msg.Priority == mail.Urgent, now); how != "" {
+		if how, putOff = s.ways.Tells(r.open(), r.msg.Priority == mail.Urgent, now); how != "" {
 			return how, putOff, ""
 		}
 		return mail.WakeNone, 0, ""
@@ -89,9 +89,9 @@ func (s *state) hasInbox(m *member) bool {
 
 // ring says through which door an agent, or whoever has the roles, is rung for r, on which other machine if it is not
 // here, or until when that is put off. m is nil for whoever has the roles.
-func (s *state) ring(r *record, m *member, agent mail.Name, roles []string, now mail.Time) (how string,
+func (s sight) ring(r *record, m *member, agent mail.Name, roles []string, now mail.Time) (how string,
 	putOff mail.Time, at mail.Machine) {
-	door := s.door(agent, roles)
+	door := s.ways.Door(agent, roles)
 	switch p := s.placeOf(m, agent, roles, door != ""); {
 	case p.nowhere && p.away != "":
 		return mail.WakeAway, 0, p.away
@@ -102,18 +102,18 @@ func (s *state) ring(r *record, m *member, agent mail.Name, roles []string, now 
 	case p.elsewhere != "":
 		return mail.WakeOn(p.elsewhere, ""), 0, p.elsewhere
 	}
-	if at := s.late(agent, roles, r.msg.Priority == mail.Urgent, now); at != 0 {
+	if at := s.ways.PutOff(agent, roles, r.msg.Priority == mail.Urgent, now); at != 0 {
 		return mail.WakeDeferred, at, ""
 	}
 	return door, 0, ""
 }
 
 // hasDoor reports whether a door is known for an agent, so that its mail finds it even when its session has ended.
-func (s *state) hasDoor(m *member) bool { return m.listed() && s.anyDoor(m.Name, m.Roles) }
+func (s sight) hasDoor(m *member) bool { return m.listed() && s.anyDoor(m.Name, m.Roles) }
 
 // anyDoor reports whether a door is known for an agent, or whoever has the roles, here or on another machine.
-func (s *state) anyDoor(name mail.Name, roles []string) bool {
-	return s.door(name, roles) != "" || s.doorElsewhere(name, roles)
+func (s sight) anyDoor(name mail.Name, roles []string) bool {
+	return s.ways.Door(name, roles) != "" || s.doorElsewhere(name, roles)
 }
 
 func (s *state) waiting(r *record, a mail.Address, now mail.Time) mail.DeliveryState {
@@ -133,7 +133,7 @@ func (s *state) expiry(r *record, a mail.Address, m *member) mail.Time {
 
 // wakeHeld says whether and how a holder will be called for mail that is held for a role, as wake does. Without a door
 // there is nobody to wake.
-func (s *state) wakeHeld(r *record, role string, now mail.Time) (how string, putOff mail.Time, at mail.Machine) {
+func (s sight) wakeHeld(r *record, role string, now mail.Time) (how string, putOff mail.Time, at mail.Machine) {
 	m, ok := s.dormant(role, s.anyDoor)
 	switch {
 	case !ok || !wakesHolder(r, role):
@@ -236,7 +236,7 @@ func (s *state) lasts(r *record, m *member, now mail.Time) bool {
 }
 
 // item shows r as m sees it, or as nobody in particular does if m is nil. Room.complete puts in the text.
-func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
+func (s sight) item(r *record, m *member, now mail.Time) mail.Item {
 	it := mail.Item{Message: r.msg.message(), Seq: r.seq, Open: r.open(), Settled: r.settled,
 		Suggestions: s.suggestions(r)}
 	if m == nil {
@@ -255,7 +255,7 @@ func (s *state) item(r *record, m *member, now mail.Time) mail.Item {
 
 // settledEverywhere reports whether everybody that r reaches has read it or can no longer, and whether all have read
 // it. Nobody need read what was withdrawn.
-func (s *state) settledEverywhere(r *record, now mail.Time) (settled, read bool) {
+func (s sight) settledEverywhere(r *record, now mail.Time) (settled, read bool) {
 	settled, read = true, true
 	if r.withdrawn() {
 		return settled, read

@@ -41,7 +41,7 @@ func (r *Room) DeskRows(q mail.DeskQuery) (mail.Desk, error) {
 				return
 			}
 		}
-		v.desks.of(s, q.Place, now).fill(&out, s, &f, v.name, now)
+		v.desks.of(s, q.Place, now).fill(&out, v.sight(s), &f, v.name, now)
 	})
 	return out, err
 }
@@ -359,7 +359,7 @@ func (f *deskFilter) accepts(c *conversation) bool {
 }
 
 // fill puts into out what a filter accepts.
-func (d *conversations) fill(out *mail.Desk, s *state, f *deskFilter, room mail.RoomName, now mail.Time) {
+func (d *conversations) fill(out *mail.Desk, s sight, f *deskFilter, room mail.RoomName, now mail.Time) {
 	if f.q.Part != mail.Updates && !f.q.Status {
 		for _, c := range d.needs {
 			if f.accepts(c) {
@@ -404,7 +404,7 @@ func (d *conversations) fill(out *mail.Desk, s *state, f *deskFilter, room mail.
 
 // fold adds a conversation to the row that stands for those of nothing but status messages, which begins with the
 // newest.
-func (s *state) fold(row *mail.Conversation, c *conversation, room mail.RoomName, now mail.Time) *mail.Conversation {
+func (s sight) fold(row *mail.Conversation, c *conversation, room mail.RoomName, now mail.Time) *mail.Conversation {
 	if row == nil {
 		row = new(s.row(c, room, now))
 		row.Folded = 1
@@ -418,7 +418,7 @@ func (s *state) fold(row *mail.Conversation, c *conversation, room mail.RoomName
 }
 
 // row shows a conversation, without text.
-func (s *state) row(c *conversation, room mail.RoomName, now mail.Time) mail.Conversation {
+func (s sight) row(c *conversation, room mail.RoomName, now mail.Time) mail.Conversation {
 	out := mail.Conversation{Room: room, Item: s.item(c.shows(), s.members[mail.User], now), Asks: int(c.asks),
 		Urgent: c.alarms, Messages: 1 + len(c.rest), Unread: int(c.unread)}
 	if out.Messages <= mail.MaxLimit {

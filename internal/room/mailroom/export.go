@@ -51,8 +51,8 @@ func (v *view) exported(ctx context.Context, ids []mail.ID) (items []mail.Item, 
 	v.read(func(s *state, now mail.Time) {
 		for _, id := range ids {
 			if r := s.records[id]; r != nil {
-				it := s.item(r, v.me(s), now)
-				it.Deliveries = s.deliveries(r, now)
+				it := v.sight(s).item(r, v.me(s), now)
+				it.Deliveries = v.sight(s).deliveries(r, now)
 				items = append(items, it)
 			} else {
 				moved = append(moved, id)

@@ -145,11 +145,8 @@ func (f *fleet) settle() {
 	}
 }
 
-// common is dump as one machine sees it, whichever it is, without what is on its way to the archive, which each
-// compacts for itself.
+// common is dump without what is on its way to the archive, which each machine compacts for itself.
 func common(s *state, now mail.Time) []string {
-	defer func(here mail.Machine) { s.here = here }(s.here)
-	s.here = "m0"
 	return slices.DeleteFunc(dump(s, now), func(line string) bool { return strings.HasPrefix(line, "leaving ") })
 }
 

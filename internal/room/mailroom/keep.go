@@ -259,7 +259,7 @@ func (r *Room) letGo(ctx context.Context, ids []mail.ID, now mail.Time, written 
 	r.mu.RLock()
 	ids = slices.DeleteFunc(ids, func(id mail.ID) bool { // what has changed since it was chosen
 		rec := r.state.records[id]
-		return rec == nil || r.state.toRetain(rec, now, written).Unsettled
+		return rec == nil || r.sight(r.state).toRetain(rec, now, written).Unsettled
 	})
 	events := append(r.state.settledGoing(ids, now), r.state.spend(ids, now)...)
 	r.mu.RUnlock()
@@ -328,7 +328,7 @@ func (r *Room) retainable(now mail.Time, written mail.Seq) (out []policy.Held) {
 		some := r.state.order.after(last)
 		some = some[:min(trimStep, len(some))]
 		for _, rec := range some {
-			out = append(out, r.state.toRetain(rec, now, written))
+			out = append(out, r.sight(r.state).toRetain(rec, now, written))
 			last = rec.seq
 		}
 		r.mu.RUnlock()
@@ -339,7 +339,7 @@ func (r *Room) retainable(now mail.Time, written mail.Seq) (out []policy.Held) {
 }
 
 // toRetain returns what retention has to know of a message. The files of all bridges have what came up to written.
-func (s *state) toRetain(r *record, now mail.Time, written mail.Seq) policy.Held {
+func (s sight) toRetain(r *record, now mail.Time, written mail.Seq) policy.Held {
 	settled, read := s.settledEverywhere(r, now)
 	return policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read,
 		Lives: !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])),

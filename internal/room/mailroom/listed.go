@@ -53,7 +53,7 @@ func (v *view) Agents(ctx context.Context, q mail.RosterQuery) (mail.AgentList, 
 				}
 				continue
 			}
-			out.Agents = append(out.Agents, s.show(m, now))
+			out.Agents = append(out.Agents, v.sight(s).show(m, now))
 		}
 	})
 	return out, nil

@@ -57,7 +57,7 @@ func (v *view) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) 
 			from, err = v.address(s, q.From)
 		}
 		if err == nil {
-			s.fill(&page, m, q, from, n, now)
+			v.sight(s).fill(&page, m, q, from, n, now)
 		}
 	})
 	if err == nil {
@@ -68,7 +68,7 @@ func (v *view) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) 
 }
 
 // fill puts into page what a place of m's mailbox holds.
-func (s *state) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Address, n int, now mail.Time) {
+func (s sight) fill(page *mail.Page, m *member, q mail.InboxQuery, from mail.Address, n int, now mail.Time) {
 	page.Unread = s.countUnread(m, now)
 	s.showOpen(page, m)
 	bytes := 0
@@ -239,7 +239,7 @@ func (v *view) searchHot(ctx context.Context, f *filter, n int) (items []mail.It
 		}
 		var some []mail.Item
 		v.read(func(s *state, now mail.Time) {
-			some, from, more = s.search(f, from, most, now)
+			some, from, more = v.sight(s).search(f, from, most, now)
 		})
 		if some, err = v.complete(ctx, some); err != nil {
 			return nil, err
@@ -251,7 +251,7 @@ func (v *view) searchHot(ctx context.Context, f *filter, n int) (items []mail.It
 
 // search returns the next hot messages, up to most, that f accepts but for their texts, without those. More says that
 // there may be others behind next or, where the newest come first, before it.
-func (s *state) search(f *filter, from mail.Seq, most int, now mail.Time) (items []mail.Item, next mail.Seq,
+func (s sight) search(f *filter, from mail.Seq, most int, now mail.Time) (items []mail.Item, next mail.Seq,
 	more bool) {
 	for r := range s.candidates(f, from) {
 		if it, ok := s.accept(f, r, now); ok {
@@ -265,8 +265,8 @@ func (s *state) search(f *filter, from mail.Seq, most int, now mail.Time) (items
 }
 
 // accept returns a hot message as f's reader sees it, without its text. ok is false if f does not accept it.
-func (s *state) accept(f *filter, r *record, now mail.Time) (it mail.Item, ok bool) {
-	if !f.matches(&r.msg, r.seq) || !f.about(s, r) {
+func (s sight) accept(f *filter, r *record, now mail.Time) (it mail.Item, ok bool) {
+	if !f.matches(&r.msg, r.seq) || !f.about(s.state, r) {
 		return it, false
 	}
 	if len(f.q.States) > 0 && !f.stands(s.deliveries(r, now)) {
@@ -462,8 +462,8 @@ func (v *view) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
 	var hot *mail.Item
 	v.read(func(s *state, now mail.Time) {
 		if r := s.records[id]; r != nil {
-			hot = new(s.item(r, v.me(s), now))
-			hot.Deliveries = s.deliveries(r, now)
+			hot = new(v.sight(s).item(r, v.me(s), now))
+			hot.Deliveries = v.sight(s).deliveries(r, now)
 		}
 	})
 	if it, err := v.completeOne(ctx, hot); it != nil {

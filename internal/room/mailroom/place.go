@@ -20,8 +20,8 @@ type place struct {
 }
 
 // placeOf returns where m is woken; of nobody, whoever has roles under a name. local says that a door is known here.
-func (s *state) placeOf(m *member, name mail.Name, roles []string, local bool) (p place) {
-	if s.here == "" {
+func (s sight) placeOf(m *member, name mail.Name, roles []string, local bool) (p place) {
+	if s.ways.Here == "" {
 		return p
 	}
 	home, session := mail.Machine(""), false
@@ -46,20 +46,20 @@ func (s *state) placeOf(m *member, name mail.Name, roles []string, local bool) (
 	return s.at(p, s.upkeep)
 }
 
-func (s *state) at(p place, there mail.Machine) place {
-	if there != s.here {
+func (s sight) at(p place, there mail.Machine) place {
+	if there != s.ways.Here {
 		p.elsewhere = there
 	}
 	return p
 }
 
 // isAway reports whether a machine is not heard of. This one is heard of here, whatever others find.
-func (s *state) isAway(m mail.Machine) bool { return m != "" && m != s.here && s.away(m) }
+func (s sight) isAway(m mail.Machine) bool { return m != "" && m != s.ways.Here && s.ways.Away(m) }
 
 // withDoor returns the machine that rings the configured door of an agent, or of whoever has the roles: of those that
 // have one and are not away its own, or else the one that keeps the room, or else the first by name. If all are away,
 // known is the first of them.
-func (s *state) withDoor(home mail.Machine, name mail.Name, roles []string) (there, known mail.Machine) {
+func (s sight) withDoor(home mail.Machine, name mail.Name, roles []string) (there, known mail.Machine) {
 	rank := func(m mail.Machine) int {
 		switch m {
 		case home:
@@ -88,7 +88,7 @@ func (s *state) withDoor(home mail.Machine, name mail.Name, roles []string) (the
 func (r *Room) Tells() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	s := r.state
+	s := r.sight(r.state)
 	there, able := mail.Machine(""), false
 	for _, m := range slices.Sorted(maps.Keys(s.doors)) {
 		if !slices.Contains(s.doors[m], mail.ToUser) {
@@ -99,7 +99,7 @@ func (r *Room) Tells() bool {
 			there = m
 		}
 	}
-	return s.here == "" || !able || there == s.here
+	return s.ways.Here == "" || !able || there == s.ways.Here
 }
 
 func hasDoorFor(doors []mail.Address, name mail.Name, roles []string) bool {
@@ -108,9 +108,9 @@ func hasDoorFor(doors []mail.Address, name mail.Name, roles []string) bool {
 }
 
 // doorElsewhere reports whether another machine has a configured door for an agent, or for whoever has the roles.
-func (s *state) doorElsewhere(name mail.Name, roles []string) bool {
+func (s sight) doorElsewhere(name mail.Name, roles []string) bool {
 	for m, doors := range s.doors {
-		if m != s.here && hasDoorFor(doors, name, roles) {
+		if m != s.ways.Here && hasDoorFor(doors, name, roles) {
 			return true
 		}
 	}

@@ -43,7 +43,7 @@ func (s *state) recipients(out []recipient, r *record) []recipient {
 }
 
 // deliveries says where r stands with everybody it is for.
-func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
+func (s sight) deliveries(r *record, now mail.Time) []mail.Delivery {
 	to := s.recipients(nil, r)
 	out := make([]mail.Delivery, len(to))
 	for i, t := range to {
@@ -52,7 +52,7 @@ func (s *state) deliveries(r *record, now mail.Time) []mail.Delivery {
 	return out
 }
 
-func (s *state) deliveryTo(r *record, t recipient, now mail.Time) mail.Delivery {
+func (s sight) deliveryTo(r *record, t recipient, now mail.Time) mail.Delivery {
 	if t.who != nil {
 		return s.delivery(r, t.address, t.who, now)
 	}
@@ -67,7 +67,7 @@ func (s *state) deliveryTo(r *record, t recipient, now mail.Time) mail.Delivery 
 
 // showDeliveries puts into it what a list shows of deliveries: where there are many, those to whom something happened
 // first, and how many others there are.
-func (s *state) showDeliveries(it *mail.Item, r *record, now mail.Time) {
+func (s sight) showDeliveries(it *mail.Item, r *record, now mail.Time) {
 	to := s.recipients(nil, r)
 	if n := len(to); n > mail.MaxDeliveries {
 		marked := make(map[*member]bool, len(r.marks))

@@ -16,14 +16,14 @@ import (
 )
 
 // show returns m as the roster shows it.
-func (s *state) show(m *member, now mail.Time) mail.Agent {
+func (s sight) show(m *member, now mail.Time) mail.Agent {
 	a := mail.Agent{
 		Name: m.Name, Roles: append([]string{}, m.Roles...), Tags: append([]string{}, m.Tags...),
 		State: m.State, Since: m.Since, Task: m.Task, Parent: m.Parent, Client: m.Client,
 		Registered: m.Registered, Seen: m.Seen, Left: m.Left, Door: m.Door, DoorAt: m.DoorAt,
 		Unread: s.countUnread(m, now),
 	}
-	if s.here != "" && len(s.machines) > 1 {
+	if s.ways.Here != "" && len(s.machines) > 1 {
 		a.Machine, a.MachineAway = m.Machine, s.isAway(m.Machine)
 	}
 	if m.live(now) {
@@ -304,7 +304,7 @@ func (v *view) registered(c *mail.AgentChange) (mail.Agent, error) {
 			_, err = v.mailbox(s, c.Name)
 			return
 		}
-		a = s.show(m, now)
+		a = v.sight(s).show(m, now)
 	})
 	return a, err
 }
@@ -325,7 +325,7 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 	}
 	var a mail.Agent
 	v.read(func(s *state, now mail.Time) {
-		if a = s.show(renamed, now); a.Name != to {
+		if a = v.sight(s).show(renamed, now); a.Name != to {
 			err = mail.Errorf(mail.Conflict, "%s was renamed to %q at the same time; that is its name now", from,
 				a.Name)
 		}

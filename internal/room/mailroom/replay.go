@@ -17,7 +17,7 @@ import (
 // one comes that says of an event that it did not count, and it counted because another was erased meanwhile, or the
 // other way round.
 func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Cursor, error) {
-	r.state = newState(&r.opts)
+	r.state = newState(r.opts.TTL)
 	r.state.end = r.journal.Last()
 	if names != nil {
 		r.state.nameAll(names)

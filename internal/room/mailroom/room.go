@@ -150,6 +150,7 @@ type Room struct {
 	name    mail.RoomName
 	journal journal.Journal
 	opts    Options
+	ways    *ways // of opts
 
 	index    *search.Index
 	indexing sync.WaitGroup // keepIndex
@@ -194,6 +195,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		index:   new(search.Index),
 		reindex: make(chan struct{}, 1),
 	}
+	r.ways = &ways{r.opts.Machine, r.opts.Door, r.opts.PutOff, r.opts.Tells, r.opts.Away}
 	r.use()
 	cursor, err := r.replay(ctx, nil)
 	if err != nil {
@@ -281,6 +283,9 @@ func (r *Room) Idle() time.Duration {
 	}
 	return r.now().Sub(mail.Time(r.lastUse.Load()))
 }
+
+// sight returns the state as this machine sees it. The caller holds it.
+func (r *Room) sight(s *state) sight { return sight{s, r.ways} }
 
 // use notes that the room is in use, and returns the time.
 func (r *Room) use() mail.Time {

@@ -162,8 +162,10 @@ func dump(s *state, now mail.Time) []string {
 	}
 	slices.Sort(out[first:])
 	out = append(out, fmt.Sprint("bridges ", s.bridges), fmt.Sprint("workspaces ", s.workspaces))
+	o := Options{}.withDefaults()
+	m0 := sight{s, &ways{"m0", o.Door, o.PutOff, o.Tells, o.Away}} // whichever machine looks
 	for _, r := range s.order {
-		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.seq, r.msg.message(), s.deliveries(r, now)))
+		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.seq, r.msg.message(), m0.deliveries(r, now)))
 		if r.settled != nil {
 			out = append(out, fmt.Sprintf("settled %+v", *r.settled))
 		}

@@ -476,7 +476,7 @@ func (v *view) arrive(ctx context.Context, p *plan) error {
 }
 
 func (v *view) sent(s *state, r *record, now mail.Time) mail.Sent {
-	out := mail.Sent{ID: r.msg.ID, Seq: r.seq, Room: v.name, Recipients: s.deliveries(r, now)}
+	out := mail.Sent{ID: r.msg.ID, Seq: r.seq, Room: v.name, Recipients: v.sight(s).deliveries(r, now)}
 	for i := range out.Recipients {
 		d := &out.Recipients[i]
 		if _, waited := s.waited[arrival{r, s.members[d.Agent]}]; waited {

@@ -12,14 +12,7 @@ import (
 
 // state is what follows from the events of a journal up to seq. Only apply changes it.
 type state struct {
-	ttl  policy.TTL
-	door func(agent mail.Name, roles []string) string         // Options.Door
-	late func(mail.Name, []string, bool, mail.Time) mail.Time // Options.PutOff
-	here mail.Machine                                         // Options.Machine
-	away func(mail.Machine) bool                              // Options.Away
-	// Options.Tells
-	tells func(asks, urgent bool, now mail.Time) (string, mail.Time)
-
+	ttl policy.TTL
 	seq mail.Seq
 	// sound: no event is missing since the last checkpoint. exact: nor was one missing there, so that the next
 	// checkpoint has nothing to say. What compaction and erasures took was there until the last checkpoint that a
@@ -161,15 +154,11 @@ func (b *bound) holder() *member {
 
 func (b *bound) isRole() bool { return b.address.Kind() == mail.ToRole }
 
-func newState(o *Options) *state {
+// newState returns the state of an empty journal. ttl is how long mail lasts that says nothing of it.
+func newState(ttl policy.TTL) *state {
 	s := &state{
-		ttl:      o.TTL,
-		door:     o.Door,
-		tells:    o.Tells,
-		here:     o.Machine,
-		away:     o.Away,
+		ttl:      ttl,
 		doors:    make(map[mail.Machine][]mail.Address),
-		late:     o.PutOff,
 		records:  make(map[mail.ID]*record),
 		members:  make(map[mail.Name]*member),
 		index:    newIndex(),

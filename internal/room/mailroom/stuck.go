@@ -33,13 +33,13 @@ func (v *view) Stuck(ctx context.Context, q mail.StuckQuery) (mail.StuckList, er
 			if q.Kind != "" && q.Kind != kind {
 				continue
 			}
-			piles := s.stuck(kind, now)
+			piles := v.sight(s).stuck(kind, now)
 			if q.For != "" {
 				piles = slices.DeleteFunc(piles, func(p pile) bool { return p.to != q.For })
 			}
 			out.Kinds[kind] = len(piles)
 			for _, p := range piles[:min(n, len(piles))] {
-				out.Groups = append(out.Groups, p.group(s, kind, q.Mail, now))
+				out.Groups = append(out.Groups, p.group(v.sight(s), kind, q.Mail, now))
 			}
 		}
 	})
@@ -63,7 +63,7 @@ type pile struct {
 
 // stuck returns the piles of one kind, those that have waited longest first. For each it looks no further than to the
 // first message that is stuck.
-func (s *state) stuck(kind mail.StuckKind, now mail.Time) []pile {
+func (s sight) stuck(kind mail.StuckKind, now mail.Time) []pile {
 	var piles []pile
 	add := func(to mail.Address, all iter.Seq2[*record, mail.Delivery]) {
 		for r := range all {
@@ -95,7 +95,7 @@ func (s *state) stuck(kind mail.StuckKind, now mail.Time) []pile {
 	return piles
 }
 
-func (p *pile) group(s *state, kind mail.StuckKind, most int, now mail.Time) mail.StuckGroup {
+func (p *pile) group(s sight, kind mail.StuckKind, most int, now mail.Time) mail.StuckGroup {
 	out := mail.StuckGroup{Kind: kind, For: p.to, Since: p.since, Mail: []mail.Item{}}
 	for r, d := range p.all {
 		if out.Count == mostStuck {
@@ -113,7 +113,7 @@ func (p *pile) group(s *state, kind mail.StuckKind, most int, now mail.Time) mai
 }
 
 // stuckHeld yields what is held for a role.
-func (s *state) stuckHeld(role string, now mail.Time) iter.Seq2[*record, mail.Delivery] {
+func (s sight) stuckHeld(role string, now mail.Time) iter.Seq2[*record, mail.Delivery] {
 	return func(yield func(*record, mail.Delivery) bool) {
 		for _, r := range s.held[role] {
 			if !r.moves() {
@@ -133,7 +133,7 @@ func (s *state) stuckHeld(role string, now mail.Time) iter.Seq2[*record, mail.De
 
 // stuckAt yields what is stuck at one reader. What should have woken it is looked for among what wakes it, what has
 // expired among what has an end.
-func (s *state) stuckAt(m *member, kind mail.StuckKind, now mail.Time) iter.Seq2[*record, mail.Delivery] {
+func (s sight) stuckAt(m *member, kind mail.StuckKind, now mail.Time) iter.Seq2[*record, mail.Delivery] {
 	from := m.callers(now)
 	switch kind {
 	case mail.StuckDead:

@@ -105,7 +105,7 @@ func (v *view) subagentTurn(c *mail.AgentChange, t mail.Turn) (brief mail.Briefi
 		if m != nil {
 			brief.Agent, brief.State = m.Name, m.State
 			if t.Moment == mail.BeforeTool {
-				brief.Cancel = s.pendingCancel(m, now)
+				brief.Cancel = v.sight(s).pendingCancel(m, now)
 			}
 		}
 	})
@@ -326,7 +326,7 @@ func (r *Room) Seat(name mail.Name, session string) mail.Name {
 // however often m stops over it. If m has a door, that is rung now, and whoever rings tells the user if it is in vain.
 func (v *view) gaveUp(s *state, m *member, t mail.Turn, now mail.Time) []mail.Event {
 	waiting := s.unseen(m, now)
-	if len(waiting) == 0 || s.hasDoor(m) {
+	if len(waiting) == 0 || v.sight(s).hasDoor(m) {
 		return nil
 	}
 	key := policy.VainKey(string(m.Name), waiting)
@@ -416,7 +416,7 @@ func (v *view) briefing(s *state, c *mail.AgentChange, t mail.Turn, now mail.Tim
 	}
 	out := mail.Briefing{Agent: m.Name, State: m.State, Unread: s.countUnread(m, now), Known: m.introduced()}
 	if t.Moment == mail.BeforeTool {
-		out.Cancel = s.pendingCancel(m, now)
+		out.Cancel = v.sight(s).pendingCancel(m, now)
 		return out
 	}
 	out.Continue = t.Moment == mail.TurnEnd && m.State == mail.Working
@@ -453,7 +453,7 @@ func (v *view) fill(s *state, m *member, t mail.Turn, now mail.Time, out *mail.B
 	}
 	news, out.More = v.handover.take(m, news, limit, now)
 	for _, r := range news {
-		out.Items = append(out.Items, s.item(r, m, now))
+		out.Items = append(out.Items, v.sight(s).item(r, m, now))
 	}
 	counted, _ = v.handover.take(m, counted, len(counted), now)
 	for _, r := range counted {
@@ -508,7 +508,7 @@ func (s *state) wakesNow(r *record, m *member) bool {
 
 // pendingCancel returns the first cancel that m has not marked read. It looks at cancels only, however much else
 // waits. One from before the session began was for another, and is told of as any mail.
-func (s *state) pendingCancel(m *member, now mail.Time) *mail.Item {
+func (s sight) pendingCancel(m *member, now mail.Time) *mail.Item {
 	for _, r := range m.cancels {
 		if r.seq > m.Began && s.visible(r, m, now) {
 			return new(s.item(r, m, now))

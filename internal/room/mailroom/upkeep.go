@@ -61,7 +61,7 @@ func (r *Room) upkeepEvents(ago time.Duration) (events []mail.Event) {
 		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Rules: mail.RulesOfRight}})
 	}
 	mine := s.upkeep == me && ago >= upkeepSaid
-	vacant := s.upkeep == "" || s.upkeep != me && (s.away(s.upkeep) || ago >= upkeepLasts)
+	vacant := s.upkeep == "" || s.upkeep != me && (r.opts.Away(s.upkeep) || ago >= upkeepLasts)
 	if mine || vacant {
 		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Upkeep: true, After: s.upkeepAt}})
 	}
@@ -163,7 +163,7 @@ func (r *Room) judge(m *member, silent time.Duration) *mail.AgentChange {
 	c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System, Silent: m.Heard}
 	if !r.here(m) {
 		limit := policy.SessionLapse
-		if !r.state.away(m.Machine) {
+		if !r.opts.Away(m.Machine) {
 			limit = lapseElsewhere
 		}
 		if c.End = true; r.state.upkeep != r.opts.Machine || silent < limit {

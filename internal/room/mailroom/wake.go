@@ -17,7 +17,7 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 	now := r.now()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	s := r.state
+	s := r.sight(r.state)
 	anyDoor := func(n mail.Name, roles []string) bool { return hasDoor(n, roles) || s.doorElsewhere(n, roles) }
 	found := make(map[mail.Address]*mail.Unwoken)
 	for m := range s.agents() {
@@ -48,9 +48,9 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 }
 
 // locate says where u is woken; m is nil for the holder of a role that nobody has.
-func (s *state) locate(u *mail.Unwoken, m *member, hasDoor func(mail.Name, []string) bool) {
+func (s sight) locate(u *mail.Unwoken, m *member, hasDoor func(mail.Name, []string) bool) {
 	p := s.placeOf(m, u.Agent, u.Roles, hasDoor(u.Agent, u.Roles))
-	u.Elsewhere, u.Away = p.elsewhere != "" || p.nowhere && s.upkeep != s.here, p.away
+	u.Elsewhere, u.Away = p.elsewhere != "" || p.nowhere && s.upkeep != s.ways.Here, p.away
 }
 
 // sleeper describes an agent as one to be woken.
@@ -84,7 +84,7 @@ func (r *record) inInbox(m *member) bool {
 }
 
 // addHeld adds whom to wake for the mail that is held for a role.
-func (s *state) addHeld(found map[mail.Address]*mail.Unwoken, role string,
+func (s sight) addHeld(found map[mail.Address]*mail.Unwoken, role string,
 	hasDoor, anyDoor func(mail.Name, []string) bool, now mail.Time) {
 	m, ok := s.dormant(role, anyDoor)
 	if !ok {

@@ -74,7 +74,7 @@ func (v *view) firstUnread(ctx context.Context, m *member, q mail.WaitQuery) (*m
 			// An answer that is asked for by name may have been handed over by a hook before it was waited for.
 			known := q.News && q.ReplyTo == "" && r.handedIn(m)
 			if awaited(q, r) && !known && !r.withdrawn() && s.visible(r, m, now) {
-				it = new(s.item(r, m, now))
+				it = new(v.sight(s).item(r, m, now))
 				return
 			}
 		}

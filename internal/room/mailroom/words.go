@@ -121,7 +121,7 @@ func (v *view) lookAt(ctx context.Context, f *filter, places []mail.Seq) (items 
 			i, hot := s.order.search(place)
 			if !hot {
 				cold = append(cold, place)
-			} else if it, ok := s.accept(f, s.order[i], now); ok {
+			} else if it, ok := v.sight(s).accept(f, s.order[i], now); ok {
 				items = append(items, it)
 			}
 		}
