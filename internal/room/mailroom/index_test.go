@@ -56,11 +56,11 @@ func miscounted(s *state, now mail.Time) string {
 			}
 		}
 	}
-	return s.misfound() + s.mislisted()
+	return misfound(s) + mislisted(s)
 }
 
 // misfound says which query finds less, or something else, through the index than without it.
-func (s *state) misfound() string {
+func misfound(s *state) string {
 	qs := []filter{{}, {reach: reach{newest: true}}, {q: mail.HistoryQuery{Open: true}}}
 	for _, m := range s.members {
 		qs = append(qs, filter{agent: m}, filter{from: mail.AgentAddress(m.Name)},
@@ -114,7 +114,7 @@ func (s *state) misfound() string {
 }
 
 // mislisted says how the roster, or who has which role and tag, differs from what is known of each member.
-func (s *state) mislisted() string {
+func mislisted(s *state) string {
 	roster := make(map[mail.Name]bool)
 	for name, m := range s.members {
 		if name != m.Name {
