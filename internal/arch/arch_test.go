@@ -36,6 +36,7 @@ var floors = []struct {
 	{"the configuration is that of the rules, and an index is one of words", []string{
 		"internal/config", "internal/room/search",
 	}},
+	{"what follows from a journal is the same for every room, machine and clock", []string{"internal/room/fold"}},
 	{"mechanisms implement contracts; a room does not know what keeps its journal", []string{
 		"internal/room/mailroom", "internal/room/journal/jsonl", "internal/office/dialect/agenties",
 		"internal/office/dialect/haak", "internal/office/dialect/superportia", "internal/office/dialect/openalice",

@@ -6,6 +6,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 )
 
 // A question that an agent asks in another room stands in both, under one id: where it was asked, so that it is open
@@ -27,20 +28,10 @@ func (rt *route) farAddresses() (out []mail.Address) {
 	return out
 }
 
-// otherRooms returns the rooms in which r stands besides this one.
-func (r *record) otherRooms() (rooms []mail.RoomName) {
-	for _, a := range append([]mail.Address{r.msg.From}, r.msg.To...) {
-		if _, room, far := a.Far(); far && !slices.Contains(rooms, room) {
-			rooms = append(rooms, room)
-		}
-	}
-	return rooms
-}
-
 // keepAsked keeps a question that went to other rooms only, in which it has the id.
 func (v *view) keepAsked(ctx context.Context, p *plan, id mail.ID) error {
 	known := false
-	v.read(func(s *state, _ mail.Time) { known = s.records[id] != nil })
+	v.read(func(s *fold.State, _ mail.Time) { known = s.Records[id] != nil })
 	if known {
 		return nil
 	}
@@ -63,16 +54,16 @@ func (v *view) settleAcross(ctx context.Context, m *mail.Message, id mail.ID) {
 	defer cancel()
 	var events []mail.Event
 	mine := false
-	v.read(func(s *state, now mail.Time) {
-		q := s.records[m.ReplyTo]
-		if q == nil || s.records[id] != nil {
-			mine = q != nil && q.settled != nil && q.settled.Answer == id
+	v.read(func(s *fold.State, now mail.Time) {
+		q := s.Records[m.ReplyTo]
+		if q == nil || s.Records[id] != nil {
+			mine = q != nil && q.Settled != nil && q.Settled.Answer == id
 			return
 		}
-		if as, ok := policy.Settles(q.msg.Type, q.msg.ID, m); ok && q.open() {
+		if as, ok := policy.Settles(q.Msg.Type, q.Msg.ID, m); ok && q.Open() {
 			mine = true
 			events = append(events, mail.Event{At: now,
-				Settled: &mail.Settlement{Message: q.msg.ID, By: m.From, As: as, Answer: id}})
+				Settled: &mail.Settlement{Message: q.Msg.ID, By: m.From, As: as, Answer: id}})
 		}
 	})
 	if _, err := v.commit(ctx, events...); err != nil {
@@ -86,12 +77,12 @@ func (v *view) settleAcross(ctx context.Context, m *mail.Message, id mail.ID) {
 // tell has the other rooms in which a question stands learn how it was settled, but for the one that knows.
 func (r *Room) tell(ctx context.Context, id mail.ID, knows mail.RoomName) {
 	r.mu.RLock()
-	q := r.state.records[id]
-	if q == nil || q.settled == nil {
+	q := r.state.Records[id]
+	if q == nil || q.Settled == nil {
 		r.mu.RUnlock()
 		return
 	}
-	st, rooms := *q.settled, q.otherRooms()
+	st, rooms := *q.Settled, q.OtherRooms()
 	r.mu.RUnlock()
 	for _, room := range rooms {
 		if room == knows || r.opts.Elsewhere == nil {
@@ -108,8 +99,8 @@ func (r *Room) tell(ctx context.Context, id mail.ID, knows mail.RoomName) {
 // learn settles a question as another room has it, if that is open here and stands there, and tells the others.
 func (r *Room) learn(ctx context.Context, from mail.RoomName, st mail.Settlement) error {
 	r.mu.RLock()
-	q := r.state.records[st.Message]
-	waits := q != nil && q.open() && slices.Contains(q.otherRooms(), from)
+	q := r.state.Records[st.Message]
+	waits := q != nil && q.Open() && slices.Contains(q.OtherRooms(), from)
 	r.mu.RUnlock()
 	if !waits {
 		return nil
@@ -131,8 +122,8 @@ func (r *Room) learn(ctx context.Context, from mail.RoomName, st mail.Settlement
 func (r *Room) ask(ctx context.Context, id mail.ID) {
 	r.mu.RLock()
 	var rooms []mail.RoomName
-	if q := r.state.records[id]; q != nil && q.open() {
-		rooms = q.otherRooms()
+	if q := r.state.Records[id]; q != nil && q.Open() {
+		rooms = q.OtherRooms()
 	}
 	r.mu.RUnlock()
 	for _, room := range rooms {
@@ -156,10 +147,10 @@ func (r *Room) ask(ctx context.Context, id mail.ID) {
 // settlement returns how a question was settled, nil if it is open.
 func (r *Room) settlement(ctx context.Context, id mail.ID) (*mail.Settlement, error) {
 	r.mu.RLock()
-	q := r.state.records[id]
+	q := r.state.Records[id]
 	if q != nil {
 		defer r.mu.RUnlock()
-		return q.settled, nil
+		return q.Settled, nil
 	}
 	r.mu.RUnlock()
 	it, err := r.archived(ctx, id)
@@ -170,9 +161,9 @@ func (r *Room) settlement(ctx context.Context, id mail.ID) (*mail.Settlement, er
 func (r *Room) askAround(ctx context.Context) {
 	r.mu.RLock()
 	var ids []mail.ID
-	for _, q := range r.state.open {
-		if len(q.otherRooms()) > 0 {
-			ids = append(ids, q.msg.ID)
+	for _, q := range r.state.Open {
+		if len(q.OtherRooms()) > 0 {
+			ids = append(ids, q.Msg.ID)
 		}
 	}
 	r.mu.RUnlock()

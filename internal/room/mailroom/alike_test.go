@@ -328,7 +328,7 @@ func TestP12_NamesAreLookedUp(t *testing.T) {
 		got := testing.AllocsPerRun(10, func() {
 			room.mu.RLock()
 			defer room.mu.RUnlock()
-			if err := room.state.checkNew("新しい代理人", nil); err != nil {
+			if err := room.state.CheckNew("新しい代理人", nil); err != nil {
 				t.Error(err)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/journaltest"
 	"pennypost/internal/room/journal/jsonl"
@@ -298,7 +299,7 @@ func BenchmarkDesk(b *testing.B) {
 func BenchmarkRegister(b *testing.B) {
 	for _, name := range []string{"agent-%d", "代理人-%d"} {
 		for _, agents := range []int{2500, 5000, 10000} {
-			b.Run(fmt.Sprintf("ascii=%t/agents=%d", isASCII(name), agents), func(b *testing.B) {
+			b.Run(fmt.Sprintf("ascii=%t/agents=%d", fold.IsASCII(name), agents), func(b *testing.B) {
 				for b.Loop() {
 					room, err := Open(context.Background(), "bench", new(journaltest.Store).Open(), keepAll)
 					if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 )
 
 // TestP12_NamesAreBounded holds that names which come and go do not stay for good: those that mail was sent to or read
@@ -17,7 +18,7 @@ func TestP12_NamesAreBounded(t *testing.T) {
 	room, store := openRoom(t, "lab", opts)
 	user := room.As(mail.User)
 	var items []mail.Item
-	const n = maxRetired + 200
+	const n = fold.MaxRetired + 200
 	for i := range n {
 		now = now.Add(time.Second)
 		name := mail.Name(fmt.Sprint("agent-", i))
@@ -55,12 +56,12 @@ func TestP12_NamesAreBounded(t *testing.T) {
 	defer again.Close()
 	for _, r := range []*Room{room, again} {
 		// each under two names; the person; three that stay
-		if got, want := len(r.state.members), 2*maxRetired+1+2*3; got != want {
+		if got, want := len(r.state.Members), 2*fold.MaxRetired+1+2*3; got != want {
 			t.Errorf("%d names are known, want %d", got, want)
 		}
 		for name, want := range map[mail.Name]bool{"agent-0": false, "agent-0-b": false, "agent-500-b": true,
 			"agent-500": true, mail.Name(fmt.Sprint("agent-", n-1)): true} {
-			if _, known := r.state.members[name]; known != want {
+			if _, known := r.state.Members[name]; known != want {
 				t.Errorf("%s is known: %v, want %v", name, known, want)
 			}
 		}
@@ -98,7 +99,7 @@ func TestP12_Bounded(t *testing.T) {
 		register(mail.Presence{Name: "ann", Roles: []string{role}})
 		d.send(mail.User, mail.Draft{To: mail.Recipients{"role:" + role}, Body: "take it"})
 	}
-	if got := len(d.room.state.members["bob"].Freezes); got > policy.MaxFreezes {
+	if got := len(d.room.state.Members["bob"].Freezes); got > policy.MaxFreezes {
 		t.Errorf("%d spans in which bob was frozen are kept, want %d at most", got, policy.MaxFreezes)
 	}
 	// It was thawed for as long as it was frozen, five hours, of which some count as frozen now.
@@ -119,7 +120,7 @@ func TestP12_Bounded(t *testing.T) {
 	if _, err := d.room.As(mail.User).Archive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := len(d.room.state.rotation); got != 1 {
+	if got := len(d.room.state.Rotation); got != 1 {
 		t.Errorf("whose turn it is, is kept for %d roles, want the one that somebody has", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 )
 
 // breaker keeps agents from writing too much. It remembers what this process saw sent, in memory: after a restart all
@@ -22,7 +23,7 @@ type breaker struct {
 	origins   map[mail.Name]mail.Name // by a name that an agent was given: under which it is counted
 	senders   map[mail.Name]*policy.Allowance
 	exchanges map[exchange]*policy.Exchange
-	repeats   map[repeat]sentAt
+	repeats   map[fold.Repeat]sentAt
 	reported  map[string]time.Time // trips of which the person was told, and when
 	swept     time.Time
 }
@@ -55,7 +56,7 @@ func newBreaker(l policy.Limits) *breaker {
 	return &breaker{
 		limits: l.WithDefaults(), own: make(map[mail.ID]bool), origins: make(map[mail.Name]mail.Name),
 		senders: make(map[mail.Name]*policy.Allowance), exchanges: make(map[exchange]*policy.Exchange),
-		repeats: make(map[repeat]sentAt), reported: make(map[string]time.Time),
+		repeats: make(map[fold.Repeat]sentAt), reported: make(map[string]time.Time),
 	}
 }
 
@@ -95,8 +96,8 @@ type trip struct {
 // admit decides whether m, which is for these peers among others, may be sent; r is what repeatOf says of m. same is
 // the message that it repeats, if it does, which is a trip too. The person's messages always may, and bring exchanges
 // back to their beginning, as do messages about tasks.
-func (b *breaker) admit(m *mail.Message, peers []peer, r repeat, again bool, depth int, now time.Time) (same mail.ID,
-	tripped *trip) {
+func (b *breaker) admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again bool, depth int, now time.Time,
+) (same mail.ID, tripped *trip) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sweep(now)
@@ -141,9 +142,9 @@ func (b *breaker) admit(m *mail.Message, peers []peer, r repeat, again bool, dep
 
 // exchange counts m among what its sender and its recipients say to each other. What is about a task brings those
 // exchanges back to their beginning, and no others.
-func (b *breaker) exchange(m *mail.Message, peers []peer, from mail.Name, now time.Time) *trip {
+func (b *breaker) exchange(m *mail.Message, peers []fold.Peer, from mail.Name, now time.Time) *trip {
 	for _, to := range peers {
-		p := pairOf(b.origin(from), b.origin(to.name))
+		p := pairOf(b.origin(from), b.origin(to.Name))
 		if p[0] == p[1] {
 			continue
 		}
@@ -153,7 +154,7 @@ func (b *breaker) exchange(m *mail.Message, peers []peer, from mail.Name, now ti
 			continue
 		}
 		kinds := []exchange{{p, false}}
-		if to.woken {
+		if to.Woken {
 			kinds = append(kinds, exchange{p, true})
 		}
 		for _, k := range kinds {
@@ -171,66 +172,24 @@ func (b *breaker) exchange(m *mail.Message, peers []peer, from mail.Name, now ti
 				err: mail.Errorf(mail.Limited, "you and %s have answered each other %d times in %v without a word "+
 					"from the user or about a task: nothing was sent. Stop thanking; a word from the user to either "+
 					"lets you go on",
-					to.name, l.Exchanges, l.ExchangeWindow),
+					to.Name, l.Exchanges, l.ExchangeWindow),
 				note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. "+
-					"A word from you to either lets them go on.", to.name, from, l.Exchanges, l.ExchangeWindow, from),
+					"A word from you to either lets them go on.", to.Name, from, l.Exchanges, l.ExchangeWindow, from),
 			}
 		}
 	}
 	return nil
 }
 
-// peer is an agent who will get a message.
-type peer struct {
-	name  mail.Name
-	woken bool // by messages like this one
-}
-
-// peers returns the agents that a message is for by name, or as the holder of a role whose turn it is, if it is sent
-// to some addresses; and if it is about a task, those who carry its tags, or all.
-func (s *state) peers(m *mail.Message, to []mail.Address) []peer {
-	out := make([]peer, 0, len(to))
-	for _, a := range to {
-		var name mail.Name
-		switch a.Kind() {
-		case mail.ToAgent:
-			name = a.Signer()
-		case mail.ToRole:
-			role := a.Value()
-			name = policy.Next(s.holders(role, s.members[m.From.Signer()]), s.rotation[role])
-		default:
-			out = s.appendCarriers(out, m.Type, a)
-		}
-		if name != "" {
-			out = append(out, peer{name, policy.Wakes(m.Type, m.Priority, m.From, a, a == mail.ToOrchestrator)})
-		}
-	}
-	return out
-}
-
-// appendCarriers adds those to peers whom a message of a type reaches by a tag, or because it is for all, if it is
-// about a task. Other broadcasts are no part of what two agents say to each other.
-func (s *state) appendCarriers(out []peer, t mail.Type, a mail.Address) []peer {
-	if !t.Rule().AboutTask {
-		return out
-	}
-	for _, m := range s.carriers(a) {
-		if m.listed() {
-			out = append(out, peer{name: m.Name})
-		}
-	}
-	return out
-}
-
 // reset lets exchanges begin anew of those for whom the person's message is, and all if it is not for agents by name,
 // or by roles that somebody has.
-func (b *breaker) reset(m *mail.Message, peers []peer) {
+func (b *breaker) reset(m *mail.Message, peers []fold.Peer) {
 	everybody := slices.ContainsFunc(m.To, func(a mail.Address) bool {
 		return a.Kind() != mail.ToAgent && a.Kind() != mail.ToRole && a.Kind() != mail.ToPerson
 	})
 	to := make(map[mail.Name]bool, len(peers))
 	for _, p := range peers {
-		to[b.origin(p.name)] = true
+		to[b.origin(p.Name)] = true
 	}
 	maps.DeleteFunc(b.exchanges, func(x exchange, _ *policy.Exchange) bool {
 		return everybody || to[x.pair[0]] || to[x.pair[1]]
@@ -285,17 +244,17 @@ func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, erro
 	m := p.here()
 	p.repeat = v.breaker.repeatOf(m)
 	var known mail.Seq
-	v.read(func(s *state, _ mail.Time) { known = s.seq })
+	v.read(func(s *fold.State, _ mail.Time) { known = s.Seq })
 	same, tripped := v.breaker.admit(m, p.peers, p.repeat, again, p.depth, now)
 	if tripped == nil {
-		if !again && p.repeat != (repeat{}) {
+		if !again && p.repeat != (fold.Repeat{}) {
 			p.message.Same, p.message.Checked = p.repeat.String(), known
 		}
 		return nil, nil
 	}
 	var sent *mail.Sent
-	v.read(func(s *state, now mail.Time) {
-		if r := s.records[same]; r != nil && r.settled == nil {
+	v.read(func(s *fold.State, now mail.Time) {
+		if r := s.Records[same]; r != nil && r.Settled == nil {
 			sent = new(v.sent(s, r, now))
 			sent.Duplicate = true
 		}
@@ -343,26 +302,8 @@ func (b *breaker) mine(id mail.ID) bool {
 	return b.own[id]
 }
 
-// peersOf is peers for a message that was sent.
-func (s *state) peersOf(r *record) (out []peer) {
-	for i := range r.bound {
-		b := &r.bound[i]
-		h := b.holder()
-		switch {
-		case h != nil && (b.isRole() || b.address.Kind() == mail.ToAgent):
-			out = append(out, peer{h.Name, r.wakes(b.address, h.hasRole(string(mail.Orchestrator)))})
-		default:
-			out = s.appendCarriers(out, r.msg.Type, b.address)
-		}
-	}
-	for _, a := range r.dynamic {
-		out = s.appendCarriers(out, r.msg.Type, a)
-	}
-	return out
-}
-
 // heard counts a message that was sent through the post office of another machine, as far as limits are on what
 // agents send each other. Nothing is refused by it.
-func (b *breaker) heard(m *mail.Message, peers []peer, now time.Time) {
-	_, _ = b.admit(m, peers, repeat{}, true, 0, now) // by which it is counted
+func (b *breaker) heard(m *mail.Message, peers []fold.Peer, now time.Time) {
+	_, _ = b.admit(m, peers, fold.Repeat{}, true, 0, now) // by which it is counted
 }

@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 )
 
 // desk is a room with a clock, and two agents who talk.
@@ -296,7 +297,7 @@ func TestP12_Depth(t *testing.T) {
 
 // What is remembered of each message of the last minutes, against repetition, is a few bytes and its id.
 func TestP12_RepeatsAreSmall(t *testing.T) {
-	if n := reflect.TypeFor[repeat]().Size() + reflect.TypeFor[sentAt]().Size(); n > 40 {
+	if n := reflect.TypeFor[fold.Repeat]().Size() + reflect.TypeFor[sentAt]().Size(); n > 40 {
 		t.Errorf("%d bytes are remembered of each message", n)
 	}
 }

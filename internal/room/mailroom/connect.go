@@ -2,17 +2,16 @@ package mailroom
 
 import (
 	"context"
-	"slices"
-	"strconv"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // Bridges implements mail.Connector. The room keeps the list; who runs the bridges fills in how they fare.
 func (v *view) Bridges(context.Context) ([]mail.BridgeStatus, error) {
 	out := []mail.BridgeStatus{}
-	v.read(func(s *state, _ mail.Time) {
-		for _, b := range s.bridges {
+	v.read(func(s *fold.State, _ mail.Time) {
+		for _, b := range s.Bridges {
 			out = append(out, mail.BridgeStatus{Bridge: b})
 		}
 	})
@@ -29,8 +28,8 @@ func (v *view) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus,
 	}
 	b.Machine = v.opts.Machine
 	if err := v.attempt(ctx, func() (events []mail.Event, _ error) {
-		v.read(func(s *state, now mail.Time) {
-			s.identify(&b, now)
+		v.read(func(s *fold.State, now mail.Time) {
+			s.Identify(&b, now)
 			events = []mail.Event{{At: now, Bridge: &mail.BridgeChange{Bridge: b}}}
 		})
 		return events, nil
@@ -38,25 +37,6 @@ func (v *view) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus,
 		return mail.BridgeStatus{}, err
 	}
 	return mail.BridgeStatus{Bridge: b}, nil
-}
-
-// identify gives b the id of the same bridge, if the room has it, or a new one.
-func (s *state) identify(b *mail.Bridge, now mail.Time) {
-	b.Added = now
-	for _, old := range s.bridges {
-		if sameBridge(&old, b) {
-			b.ID, b.Added = old.ID, old.Added
-			return
-		}
-	}
-	b.ID = b.Dialect
-	for n := 2; s.bridge(b.ID) >= 0; n++ {
-		b.ID = b.Dialect + "-" + strconv.Itoa(n)
-	}
-}
-
-func (s *state) bridge(id string) int {
-	return slices.IndexFunc(s.bridges, func(b mail.Bridge) bool { return b.ID == id })
 }
 
 // RemoveBridge implements mail.Connector.
@@ -88,9 +68,9 @@ func (v *view) RejectedLines(_ context.Context, id string) ([]mail.BadLine, erro
 }
 
 func (v *view) oneBridge(id string) (b mail.Bridge, err error) {
-	v.read(func(s *state, _ mail.Time) {
-		if i := s.bridge(id); i >= 0 {
-			b = s.bridges[i]
+	v.read(func(s *fold.State, _ mail.Time) {
+		if i := s.Bridge(id); i >= 0 {
+			b = s.Bridges[i]
 			return
 		}
 		err = mail.Errorf(mail.NotFound, "room %s has no bridge %q. Its bridges are listed by: pennypost bridge list",
@@ -99,30 +79,10 @@ func (v *view) oneBridge(id string) (b mail.Bridge, err error) {
 	return b, err
 }
 
-func (s *state) applyBridge(c *mail.BridgeChange) (counted bool) {
-	i := s.bridge(c.ID)
-	switch {
-	case c.Machine != "" && !c.Removed && i >= 0 && !sameBridge(&s.bridges[i], &c.Bridge):
-		return false // another machine's got the id at the same time
-	case c.Removed && i >= 0:
-		s.bridges = slices.Delete(s.bridges, i, i+1)
-	case c.Removed:
-	case i >= 0:
-		s.bridges[i] = c.Bridge
-	default:
-		s.bridges = append(s.bridges, c.Bridge)
-	}
-	return true
-}
-
-func sameBridge(a, b *mail.Bridge) bool {
-	return a.Dialect == b.Dialect && a.Dir == b.Dir && a.Machine == b.Machine
-}
-
 // Workspaces implements mail.Connector.
 func (v *view) Workspaces(context.Context) ([]mail.Workspace, error) {
 	out := []mail.Workspace{}
-	v.read(func(s *state, _ mail.Time) { out = append(out, s.workspaces...) })
+	v.read(func(s *fold.State, _ mail.Time) { out = append(out, s.Workspaces...) })
 	return out, nil
 }
 
@@ -131,9 +91,9 @@ func (v *view) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspa
 	if err := v.needUser("add a workspace"); err != nil {
 		return w, err
 	}
-	v.read(func(s *state, _ mail.Time) {
-		if i := s.workspace(w.ID); i >= 0 && w.Label == "" {
-			w.Label = s.workspaces[i].Label
+	v.read(func(s *fold.State, _ mail.Time) {
+		if i := s.Workspace(w.ID); i >= 0 && w.Label == "" {
+			w.Label = s.Workspaces[i].Label
 		}
 	})
 	if err := w.Check(); err != nil {
@@ -143,9 +103,9 @@ func (v *view) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspa
 		return w, err
 	}
 	w.Added, w.Machine = v.now(), v.opts.Machine
-	v.read(func(s *state, _ mail.Time) {
-		if i := s.workspace(w.ID); i >= 0 {
-			w.Added = s.workspaces[i].Added
+	v.read(func(s *fold.State, _ mail.Time) {
+		if i := s.Workspace(w.ID); i >= 0 {
+			w.Added = s.Workspaces[i].Added
 		}
 	})
 	_, err := v.commit(ctx, mail.Event{At: v.now(), Workspace: &mail.WorkspaceChange{Workspace: w}})
@@ -159,11 +119,11 @@ func (v *view) RemoveWorkspace(ctx context.Context, id mail.Name) error {
 	}
 	var w mail.Workspace
 	agent := false
-	v.read(func(s *state, _ mail.Time) {
-		if i := s.workspace(id); i >= 0 {
-			w = s.workspaces[i]
+	v.read(func(s *fold.State, _ mail.Time) {
+		if i := s.Workspace(id); i >= 0 {
+			w = s.Workspaces[i]
 		}
-		agent = s.agent(id) != nil
+		agent = s.Agent(id) != nil
 	})
 	if w.ID == "" {
 		return mail.Errorf(mail.NotFound,
@@ -174,21 +134,4 @@ func (v *view) RemoveWorkspace(ctx context.Context, id mail.Name) error {
 		return err
 	}
 	return v.Retire(ctx, id)
-}
-
-func (s *state) workspace(id mail.Name) int {
-	return slices.IndexFunc(s.workspaces, func(w mail.Workspace) bool { return w.ID == id })
-}
-
-func (s *state) applyWorkspace(c *mail.WorkspaceChange) {
-	i := s.workspace(c.ID)
-	switch {
-	case c.Removed && i >= 0:
-		s.workspaces = slices.Delete(s.workspaces, i, i+1)
-	case c.Removed:
-	case i >= 0:
-		s.workspaces[i] = c.Workspace
-	default:
-		s.workspaces = append(s.workspaces, c.Workspace)
-	}
 }

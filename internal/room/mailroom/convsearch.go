@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // hitsLooked is how many hits are looked at, for each conversation that is asked for, before the best of them are
@@ -21,12 +22,12 @@ type hits struct {
 // byConversation returns the conversations with a message that f accepts, those with the newest such message first,
 // each as its best one. It looks at hits from the newest on, whatever page is asked for, until it has enough
 // conversations: what lies behind counts for none of them.
-func (v *view) byConversation(ctx context.Context, f *filter, n int,
-	search func(context.Context, *filter, int) ([]mail.Item, error)) (mail.Page, error) {
+func (v *view) byConversation(ctx context.Context, f *fold.Filter, n int,
+	search func(context.Context, *fold.Filter, int) ([]mail.Item, error)) (mail.Page, error) {
 	var page []*hits // behind the place that was asked for
 	known := make(map[mail.ID]*hits)
 	step, most := *f, min(hitsLooked*n, mail.MaxLimit)
-	step.text, step.reach = nil, reach{newest: true}
+	step.Text, step.Reach = nil, fold.Reach{Newest: true}
 	for {
 		items, err := search(ctx, &step, most)
 		if err != nil {
@@ -41,16 +42,16 @@ func (v *view) byConversation(ctx context.Context, f *filter, n int,
 			if c == nil {
 				c = &hits{rank: -1, newest: it.Seq}
 				known[it.ThreadRoot()] = c
-				if (f.before == 0 || c.newest < f.before) && c.newest > f.after {
+				if (f.Before == 0 || c.newest < f.Before) && c.newest > f.After {
 					page = append(page, c)
 				}
 			}
-			c.add(it, f.words.Rank(it.Subject, it.Body))
+			c.add(it, f.Words.Rank(it.Subject, it.Body))
 		}
-		if !more || len(page) > n || items[len(items)-1].Seq <= f.after {
+		if !more || len(page) > n || items[len(items)-1].Seq <= f.After {
 			return conversationsPage(page, n), nil
 		}
-		step.before = items[len(items)-1].Seq
+		step.Before = items[len(items)-1].Seq
 	}
 }
 

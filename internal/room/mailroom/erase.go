@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 )
 
@@ -18,8 +19,8 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 	if err := v.needUser("erase"); err != nil {
 		return err
 	}
-	var asked *erasure
-	v.read(func(s *state, _ mail.Time) { asked = s.erasing[id] })
+	var asked *fold.Erasure
+	v.read(func(s *fold.State, _ mail.Time) { asked = s.Erasing[id] })
 	if asked == nil {
 		if _, err := v.Message(ctx, id); err != nil {
 			return err
@@ -40,7 +41,7 @@ func (v *view) erasedElsewhere(ctx context.Context, id mail.ID) error {
 	waited := time.After(erasedWithin)
 	for {
 		v.mu.RLock()
-		pending, applied := v.state.pending(id), v.applied
+		pending, applied := v.state.Pending(id), v.applied
 		away := !slices.ContainsFunc(pending, func(m mail.Machine) bool { return !v.opts.Away(m) })
 		v.mu.RUnlock()
 		over := len(pending) == 0 || away
@@ -72,10 +73,10 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
 	}
 	r.mu.RLock()
-	asked := r.state.erasing[id]
-	owed, said := r.state.owes(id, r.opts.Machine), false
+	asked := r.state.Erasing[id]
+	owed, said := r.state.Owes(id, r.opts.Machine), false
 	if asked != nil {
-		said = r.opts.Machine != "" && r.state.marked > asked.at
+		said = r.opts.Machine != "" && r.state.Marked > asked.At
 	}
 	r.mu.RUnlock()
 	if !owed {
@@ -91,7 +92,7 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 	}
 	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
 		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id ||
-			holds(&e, id) || r.isLost(e.Seq)
+			fold.Holds(&e, id) || r.isLost(e.Seq)
 	})
 	if err == nil { // after the journal, or it would be indexed from there again
 		err = r.index.Erase(id)
@@ -102,41 +103,34 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 			"opened; to try at once, erase it again", Err: err}
 	}
 	r.mu.Lock()
-	delete(r.state.remains, id)
+	delete(r.state.Remains, id)
 	r.mu.Unlock()
 	if asked == nil {
 		return nil
 	}
-	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: asked.by, Done: true,
+	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: asked.By, Done: true,
 		Machine: r.opts.Machine}})
 	return err
-}
-
-// owes reports whether a machine has still to erase a message: it has not said that it is done, or its journal had the
-// text when it came to the erasure, which others had done with before it followed the room.
-func (s *state) owes(id mail.ID, me mail.Machine) bool {
-	e := s.erasing[id]
-	return e != nil && (me == "" || !slices.Contains(e.done, me)) || e == nil && s.remains[id]
 }
 
 // isLost reports whether an event did not count, which a checkpoint says.
 func (r *Room) isLost(seq mail.Seq) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return seq < r.state.marked && r.state.isVoid(seq)
+	return seq < r.state.Marked && r.state.IsVoid(seq)
 }
 
 // owed returns the messages that this machine has still to erase.
 func (r *Room) owed() (ids []mail.ID) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for id := range r.state.erasing {
-		if r.state.owes(id, r.opts.Machine) {
+	for id := range r.state.Erasing {
+		if r.state.Owes(id, r.opts.Machine) {
 			ids = append(ids, id)
 		}
 	}
-	for id := range r.state.remains {
-		if r.state.erasing[id] == nil {
+	for id := range r.state.Remains {
+		if r.state.Erasing[id] == nil {
 			ids = append(ids, id)
 		}
 	}

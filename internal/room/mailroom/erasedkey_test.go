@@ -54,11 +54,11 @@ func TestP11_ErasedKeys(t *testing.T) {
 			}
 		},
 		"by an older version": func(t *testing.T, r *Room, sent []mail.ID) {
-			c := r.state.checkpoint()
+			c := r.state.Checkpoint()
 			c.Trimmed = sent[:2]
 			for i, id := range c.Trimmed {
 				c.Spent = append(c.Spent, mail.SpentKey{From: "user", Key: fmt.Sprint("secret-", i), Message: id,
-					Seq: r.state.records[id].seq, Sent: r.now()})
+					Seq: r.state.Records[id].Seq, Sent: r.now()})
 			}
 			if _, err := r.append(t.Context(), mail.Event{At: r.now(), Checkpoint: c}); err != nil {
 				t.Fatal(err)
@@ -66,7 +66,7 @@ func TestP11_ErasedKeys(t *testing.T) {
 		},
 		"while it was erased": func(t *testing.T, r *Room, sent []mail.ID) {
 			r.mu.RLock()
-			spends := r.state.spend(sent[:1], r.now())
+			spends := r.state.Spend(sent[:1], r.now())
 			r.mu.RUnlock()
 			erased := mail.Event{At: r.now(), Erased: &mail.Erasure{Message: sent[0], By: mail.User}}
 			if _, err := r.commit(t.Context(), append([]mail.Event{erased}, spends...)...); err != nil {
@@ -77,13 +77,13 @@ func TestP11_ErasedKeys(t *testing.T) {
 			if _, err := r.trim(t.Context(), true); err != nil {
 				t.Fatal(err)
 			}
-			keys := &r.state.spent.kinds[0]
+			keys := &r.state.Spent.Kinds[0]
 			for i, k := range *keys {
-				if k.key == "secret-0" {
+				if k.Key == "secret-0" {
 					(*keys)[0], (*keys)[i] = k, (*keys)[0]
 				}
 			}
-			r.state.spent.forgetFirst(keys)
+			r.state.Spent.ForgetFirst(keys)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

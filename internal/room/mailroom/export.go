@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // Export implements mail.Keeper.
@@ -13,15 +14,15 @@ func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
 		var ids []mail.ID
 		hot := make(map[mail.ID]bool)
-		v.read(func(s *state, _ mail.Time) {
-			for _, r := range s.order {
-				ids = append(ids, r.msg.ID)
-				hot[r.msg.ID] = true
+		v.read(func(s *fold.State, _ mail.Time) {
+			for _, r := range s.Order {
+				ids = append(ids, r.Msg.ID)
+				hot[r.Msg.ID] = true
 			}
 		})
 		// What moves to the archive meanwhile comes in its place among the hot.
-		cold := func(h *header, _ mail.Seq, _ *mail.Message) bool { return !hot[h.ID] }
-		for rec, err := range v.archivedRecords(ctx, reach{}, cold) {
+		cold := func(h *fold.Header, _ mail.Seq, _ *mail.Message) bool { return !hot[h.ID] }
+		for rec, err := range v.archivedRecords(ctx, fold.Reach{}, cold) {
 			if err != nil {
 				yield(mail.Item{}, err)
 				return
@@ -48,11 +49,11 @@ func (v *view) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 // exported returns messages that were hot when the export began, in order, but for those that were erased meanwhile.
 func (v *view) exported(ctx context.Context, ids []mail.ID) (items []mail.Item, err error) {
 	var moved []mail.ID
-	v.read(func(s *state, now mail.Time) {
+	v.read(func(s *fold.State, now mail.Time) {
 		for _, id := range ids {
-			if r := s.records[id]; r != nil {
-				it := v.sight(s).item(r, v.me(s), now)
-				it.Deliveries = v.sight(s).deliveries(r, now)
+			if r := s.Records[id]; r != nil {
+				it := v.sight(s).Item(r, v.me(s), now)
+				it.Deliveries = v.sight(s).Deliveries(r, now)
 				items = append(items, it)
 			} else {
 				moved = append(moved, id)

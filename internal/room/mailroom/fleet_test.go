@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal/journaltest"
 )
 
@@ -146,7 +147,7 @@ func (f *fleet) settle() {
 }
 
 // common is dump without what is on its way to the archive, which each machine compacts for itself.
-func common(s *state, now mail.Time) []string {
+func common(s *fold.State, now mail.Time) []string {
 	return slices.DeleteFunc(dump(s, now), func(line string) bool { return strings.HasPrefix(line, "leaving ") })
 }
 

@@ -48,7 +48,7 @@ func TestErasedBetweenCheckpoints(t *testing.T) {
 	if diff := cmp.Diff(want, dump(again.state, room.now())); diff != "" {
 		t.Errorf("opened again it differs (-before +after):\n%s", diff)
 	}
-	if m := again.state.members["ann"]; m.Continues != 1 || m.State != mail.Working {
+	if m := again.state.Members["ann"]; m.Continues != 1 || m.State != mail.Working {
 		t.Errorf("ann is %s and was kept from stopping %d times, want working and once", m.State, m.Continues)
 	}
 }
@@ -151,7 +151,7 @@ func TestReadAfterRetention(t *testing.T) {
 		}
 		_, err = user.Archive(f.Context())
 		f.must("retention", err)
-		if f.posts[0].state.records[sent.ID] != nil {
+		if f.posts[0].state.Records[sent.ID] != nil {
 			f.Fatal("retention did not take it")
 		}
 		late := make(chan error)

@@ -2,14 +2,13 @@ package mailroom
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // The answers to a card that asks for a grant.
@@ -17,12 +16,6 @@ const (
 	allow = "Allow"
 	deny  = "Not"
 )
-
-// cardKey begins the idempotency keys of such cards.
-const cardKey = "grant "
-
-// maxCards bounds how many of them wait for the person at once: a disk may hold any number of repositories.
-const maxCards = 20
 
 // Claim is what a session that starts in this room wants to be.
 type Claim struct {
@@ -44,9 +37,9 @@ func (r *Room) Place(ctx context.Context, c Claim) (mail.Name, error) {
 	var name mail.Name
 	var record []mail.Grant
 	var asked *mail.Grant
-	v.read(func(s *state, _ mail.Time) {
+	v.read(func(s *fold.State, _ mail.Time) {
 		name, record, asked = v.placing(s, c)
-		if asked != nil && (!c.Ask || s.ruledOn(asked) || !s.mayAsk(asked)) {
+		if asked != nil && (!c.Ask || s.RuledOn(asked) || !s.MayAsk(asked)) {
 			asked = nil
 		}
 	})
@@ -66,9 +59,9 @@ func (r *Room) Place(ctx context.Context, c Claim) (mail.Name, error) {
 }
 
 // placing decides what a session is called, what is recorded by that, and what it has to be granted to be more.
-func (v *view) placing(s *state, c Claim) (name mail.Name, record []mail.Grant, asked *mail.Grant) {
+func (v *view) placing(s *fold.State, c Claim) (name mail.Name, record []mail.Grant, asked *mail.Grant) {
 	home := mail.Grant{Dir: c.Dir, By: mail.System}
-	if c.Home && !s.granted(&home) {
+	if c.Home && !s.Granted(&home) {
 		record = append(record, home)
 	}
 	name = c.Agent
@@ -76,7 +69,7 @@ func (v *view) placing(s *state, c Claim) (name mail.Name, record []mail.Grant, 
 		name = c.Free
 	}
 	own := mail.Grant{Agent: name, Dir: c.Dir, By: mail.System}
-	switch bearer := s.bearer(name); {
+	switch bearer := s.Bearer(name); {
 	case c.Room != "":
 		asked = &mail.Grant{Agent: c.Agent, Dir: c.Dir, Room: c.Room}
 		if !c.File {
@@ -86,55 +79,33 @@ func (v *view) placing(s *state, c Claim) (name mail.Name, record []mail.Grant, 
 	case c.Agent == "":
 		return name, record, nil
 	case !c.File:
-		if !s.leads(name) || v.mayLead(s, name, &c) {
+		if !s.Leads(name) || v.mayLead(s, name, &c) {
 			return name, record, nil
 		}
 		asked = &mail.Grant{Agent: name, Role: string(mail.Orchestrator), Dir: c.Dir, Client: c.Client}
-	case s.granted(&own):
+	case s.Granted(&own):
 		return name, record, nil
-	case bearer != nil && c.Held, !s.leads(name) && (bearer != nil && c.Meant ||
-		bearer == nil && s.checkNew(name, nil) == nil):
+	case bearer != nil && c.Held, !s.Leads(name) && (bearer != nil && c.Meant ||
+		bearer == nil && s.CheckNew(name, nil) == nil):
 		return name, append(record, own), nil
-	case !s.leads(name) && bearer != nil:
+	case !s.Leads(name) && bearer != nil:
 		asked = &mail.Grant{Agent: name, Dir: c.Dir}
 	}
-	if name = c.Free; s.leads(name) {
-		name = s.freeName(name)
+	if name = c.Free; s.Leads(name) {
+		name = s.FreeName(name)
 	}
 	return name, record, asked
 }
 
-// bearer returns the agent that bears a name, or bore it before it was renamed or retired: whoever comes under that
-// name has its mail and its roles.
-func (s *state) bearer(n mail.Name) *member {
-	if m := s.members[n]; m != nil && (m.listed() || m.Registered != 0) {
-		return m
-	}
-	return nil
-}
-
-// leads reports whether whoever has a name is an orchestrator.
-func (s *state) leads(n mail.Name) bool {
-	m := s.bearer(n)
-	return n == mail.Orchestrator || m != nil && m.hasRole(string(mail.Orchestrator)) || s.leadGranted(n)
-}
-
-// leadGranted reports whether somebody, anywhere, may have the role of the orchestrator under a name.
-func (s *state) leadGranted(n mail.Name) bool {
-	return slices.ContainsFunc(s.grants, func(g mail.Grant) bool {
-		return g.Agent == n && g.Role == string(mail.Orchestrator) && !g.Refused
-	})
-}
-
 // mayLead reports whether the orchestrator of a name may work in a directory, in a client. Where the person did not
 // say which may, an agent that has the role keeps it wherever it works.
-func (v *view) mayLead(s *state, n mail.Name, c *Claim) bool {
+func (v *view) mayLead(s *fold.State, n mail.Name, c *Claim) bool {
 	if slices.Contains(v.opts.Orchestrators, n) {
 		return true
 	}
 	refused := false
-	for i := range s.grants {
-		g := &s.grants[i]
+	for i := range s.Grants {
+		g := &s.Grants[i]
 		if g.Agent != n || g.Role != string(mail.Orchestrator) || !g.Covers(c.Dir, c.Client) {
 			continue
 		}
@@ -143,47 +114,16 @@ func (v *view) mayLead(s *state, n mail.Name, c *Claim) bool {
 		}
 		refused = true
 	}
-	m := s.agent(n)
-	return !refused && !s.leadGranted(n) && m != nil && m.hasRole(string(mail.Orchestrator))
+	m := s.Agent(n)
+	return !refused && !s.LeadGranted(n) && m != nil && m.HasRole(string(mail.Orchestrator))
 }
 
 // mayOpen reports whether a client's hook or server may begin a session of an orchestrator: the role is there, or
 // somewhere granted. Where, was asked when the session was placed.
-func (v *view) mayOpen(s *state, n mail.Name) bool {
-	m := s.agent(n)
-	return m != nil && m.hasRole(string(mail.Orchestrator)) || s.leadGranted(n) ||
+func (v *view) mayOpen(s *fold.State, n mail.Name) bool {
+	m := s.Agent(n)
+	return m != nil && m.HasRole(string(mail.Orchestrator)) || s.LeadGranted(n) ||
 		slices.Contains(v.opts.Orchestrators, n)
-}
-
-// granted reports whether just that was granted.
-func (s *state) granted(g *mail.Grant) bool {
-	i := s.grantOf(g)
-	return i >= 0 && !s.grants[i].Refused
-}
-
-// ruledOn reports whether the person has said yes or no to it.
-func (s *state) ruledOn(g *mail.Grant) bool { return s.grantOf(g) >= 0 }
-
-func (s *state) grantOf(g *mail.Grant) int {
-	return slices.IndexFunc(s.grants, func(o mail.Grant) bool { return o.Same(g) })
-}
-
-// mayAsk reports whether the person can be asked for a grant: not twice, and not for too many.
-func (s *state) mayAsk(g *mail.Grant) bool {
-	if s.sentBefore(s.keyOf(mail.FromSystem, cardOf(g))) {
-		return false
-	}
-	cards := 0
-	for _, r := range s.open {
-		if r.isCard() {
-			cards++
-		}
-	}
-	return cards < maxCards
-}
-
-func (r *record) isCard() bool {
-	return r.msg.From == mail.FromSystem && r.msg.Type == mail.Question && strings.HasPrefix(r.msg.Key, cardKey)
 }
 
 // IsCard reports whether a message asks the person for a grant.
@@ -193,13 +133,6 @@ func IsCard(m *mail.Message) bool {
 	}
 	return m.From == mail.FromSystem && m.Type == mail.Question &&
 		jsonx.UnmarshalLenient(m.Metadata, &asked) == nil && asked.Grant != nil
-}
-
-// cardOf returns the idempotency key of the card that asks for a grant.
-func cardOf(g *mail.Grant) string {
-	sum := sha256.Sum256([]byte(strings.Join(
-		[]string{string(g.Agent), g.Role, g.Dir, g.Client, string(g.Room)}, "\x00")))
-	return cardKey + hex.EncodeToString(sum[:16])
 }
 
 // card is the metadata of the message that asks for a grant.
@@ -247,7 +180,7 @@ func (r *Room) askFor(ctx context.Context, g *mail.Grant) {
 	meta, err := jsonx.Marshal(card{[]choice{{allow, "from the next session on"}, {deny, "go on without"}}, *g})
 	if err == nil {
 		_, err = r.As(mail.System).Send(context.WithoutCancel(ctx), mail.Draft{
-			To: mail.Recipients{string(mail.User)}, Type: string(mail.Question), Key: cardOf(g),
+			To: mail.Recipients{string(mail.User)}, Type: string(mail.Question), Key: fold.CardOf(g),
 			Subject: cut(who+where+" asks "+wants, maxCardSubject), Body: body, Metadata: meta})
 	}
 	if err != nil {
@@ -282,26 +215,26 @@ func (v *view) mayGrant() error {
 
 // decides returns the grant that an answer decides, nil if it answers no card that asks for one.
 func (v *view) decides(ctx context.Context, m *mail.Message) (*mail.Grant, error) {
-	var at spot
-	v.read(func(s *state, _ mail.Time) {
-		if q := s.records[m.ReplyTo]; q != nil && q.isCard() {
-			at = spot{q.msg.ID, q.seq}
+	var at fold.Spot
+	v.read(func(s *fold.State, _ mail.Time) {
+		if q := s.Records[m.ReplyTo]; q != nil && q.IsCard() {
+			at = q.Spot()
 		}
 	})
-	if at.id == "" {
+	if at.ID == "" {
 		return nil, nil
 	}
 	if err := v.mayGrant(); err != nil {
 		return nil, err
 	}
-	texts, err := v.texts(ctx, []spot{at})
+	texts, err := v.texts(ctx, []fold.Spot{at})
 	if err != nil {
 		return nil, err
 	}
 	var asked card
 	if texts[0] == nil || jsonx.UnmarshalLenient(texts[0].Metadata, &asked) != nil {
 		return nil, mail.Errorf(mail.Unavailable, "what %s asks for cannot be read any more: nothing was granted",
-			at.id)
+			at.ID)
 	}
 	g := asked.Grant
 	said, _, _ := strings.Cut(strings.TrimSpace(m.Body), "\n")
@@ -318,7 +251,7 @@ func (v *view) decides(ctx context.Context, m *mail.Message) (*mail.Grant, error
 // Grants implements mail.Registrar.
 func (v *view) Grants(context.Context) ([]mail.Grant, error) {
 	out := []mail.Grant{}
-	v.read(func(s *state, _ mail.Time) { out = append(out, s.grants...) })
+	v.read(func(s *fold.State, _ mail.Time) { out = append(out, s.Grants...) })
 	mail.SortGrants(out)
 	return out, nil
 }
@@ -341,27 +274,5 @@ func (v *view) Grant(ctx context.Context, g mail.Grant) (mail.Grant, error) {
 func (r *Room) Allows(g mail.Grant) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.state.granted(&g)
-}
-
-// applyGrant notes the person's word. One that an answer gave counts only if that was the answer.
-func (s *state) applyGrant(g *mail.Grant, at mail.Time) (counted bool) {
-	if q := s.records[g.Question]; q != nil && (q.settled == nil || q.settled.Answer != g.Answer) {
-		return false
-	}
-	said := *g
-	if said.At == 0 {
-		said.At = at
-	}
-	if i := s.grantOf(g); i >= 0 {
-		s.grants[i] = said
-	} else {
-		s.grants = append(s.grants, said)
-	}
-	m := s.agent(g.Agent)
-	if g.Role != "" && !g.Refused && m != nil && !m.hasRole(g.Role) {
-		s.setRoles(m, append(slices.Clone(m.Roles), g.Role))
-		s.settle(m)
-	}
-	return true
+	return r.state.Granted(&g)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // placed is what a session with a claim is called.
@@ -199,11 +200,11 @@ func TestGrantsNeedAnAct(t *testing.T) {
 		t.Errorf("granted is %+v, %v", list, err)
 	}
 	// A disk may hold any number of repositories: the person is not asked without end.
-	for i := range 2 * maxCards {
+	for i := range 2 * fold.MaxCards {
 		room.Place(t.Context(), Claim{Agent: "bob", Free: "f", File: true, Room: "work", Ask: true,
 			Dir: "/d" + string(rune('a'+i))})
 	}
-	if got := cards(t, room); len(got) != maxCards {
+	if got := cards(t, room); len(got) != fold.MaxCards {
 		t.Errorf("%d cards wait", len(got))
 	}
 }

@@ -2,14 +2,10 @@ package mailroom
 
 import (
 	"sync"
-	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
-
-// handoverTime is how long a message that a session is being told of is not told it again by another call. A hook has
-// handed it over, and marked it, within one second, or gives up.
-const handoverTime = 2 * time.Second
 
 // handover knows which messages are on their way to which session. Clients run the hooks of several tools at a time,
 // which would all be given the same mail. It is forgotten with the process, and what was not handed over is told
@@ -20,14 +16,15 @@ type handover struct {
 }
 
 type handoverKey struct {
-	who     *member
+	who     *fold.Member
 	session string
-	mail    *record
+	mail    *fold.Record
 }
 
 // take returns those of news that are not on their way to m, at most limit, and notes that they are now. more is how
 // many others there are.
-func (t *handover) take(m *member, news []*record, limit int, now mail.Time) (taken []*record, more int) {
+func (t *handover) take(m *fold.Member, news []*fold.Record, limit int, now mail.Time,
+) (taken []*fold.Record, more int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for k, until := range t.until {
@@ -45,7 +42,7 @@ func (t *handover) take(m *member, news []*record, limit int, now mail.Time) (ta
 			if t.until == nil {
 				t.until = make(map[handoverKey]mail.Time)
 			}
-			t.until[k] = now.Add(handoverTime)
+			t.until[k] = now.Add(fold.HandoverTime)
 			taken = append(taken, r)
 		}
 	}

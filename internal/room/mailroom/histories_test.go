@@ -168,7 +168,7 @@ func (g *saga) upkeep() {
 			}
 		case 5:
 			p.mu.RLock()
-			at := p.state.upkeepAt
+			at := p.state.UpkeepAt
 			p.mu.RUnlock()
 			_, _ = p.commit(ctx, mail.Event{Machine: &mail.MachineChange{Name: p.opts.Machine, Upkeep: true,
 				After: at}})

@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 )
 
@@ -73,10 +74,10 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 // foreign file.
 func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]bool, error) {
 	known := make(map[mail.ID]bool, len(items))
-	v.read(func(s *state, _ mail.Time) {
+	v.read(func(s *fold.State, _ mail.Time) {
 		for i := range items {
 			id := items[i].ID
-			known[id] = s.records[id] != nil || s.leaving[id] != nil || s.erased[id] != 0
+			known[id] = s.Records[id] != nil || s.Leaving[id] != nil || s.Erased[id] != 0
 		}
 	})
 	c, ok := v.journal.(journal.Compacter)
@@ -147,32 +148,32 @@ func (v *view) checkImport(it *mail.Item) error {
 // weighImported finds out whether a message that is imported may settle a question that is open in the room. What the
 // user says in a foreign file settles what was asked there, and nothing else.
 func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
-	var asked spot
+	var asked fold.Spot
 	var root mail.ID
-	v.read(func(s *state, _ mail.Time) {
+	v.read(func(s *fold.State, _ mail.Time) {
 		if !v.opts.rightCounts(s) {
 			m.Suggests = false
 			return
 		}
-		q := s.records[m.ReplyTo]
-		if q == nil || !q.open() {
+		q := s.Records[m.ReplyTo]
+		if q == nil || !q.Open() {
 			return
 		}
-		root = q.msg.ThreadRoot()
-		switch _, answers := policy.Settles(q.msg.Type, q.msg.ID, m); {
+		root = q.Msg.ThreadRoot()
+		switch _, answers := policy.Settles(q.Msg.Type, q.Msg.ID, m); {
 		case !answers:
 		case m.From != mail.ToUser:
-			m.Suggests = !s.maySettle(q, m.From)
+			m.Suggests = !s.MaySettle(q, m.From)
 		case m.Via == "":
 			m.Suggests = !v.means.Settles()
 		default:
-			asked = spot{q.msg.ID, q.seq}
+			asked = q.Spot()
 		}
 	})
 	var err error
-	if asked.id != "" {
+	if asked.ID != "" {
 		var texts []*mail.Message
-		if texts, err = v.texts(ctx, []spot{asked}); err == nil {
+		if texts, err = v.texts(ctx, []fold.Spot{asked}); err == nil {
 			m.Suggests = texts[0] == nil || texts[0].Via != m.Via
 		}
 	}

@@ -8,50 +8,51 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 )
 
 // miscounted says where what a state keeps, so as not to look at every record, differs from what looking at every
 // record finds, now and at times to come; "" if it does nowhere. TestModel and the end of every test of a room ask it.
-func miscounted(s *state, now mail.Time) string {
-	for _, m := range s.members {
-		unread := func(r *record) bool { return r.reaches(m) && !r.settledBy(m) }
+func miscounted(s *fold.State, now mail.Time) string {
+	for _, m := range s.Members {
+		unread := func(r *fold.Record) bool { return r.Reaches(m) && !r.SettledBy(m) }
 		for _, in := range []time.Duration{0, time.Hour, 5 * time.Hour, 25 * time.Hour, 8 * 24 * time.Hour} {
 			at := now.Add(in)
 			n, urgent := 0, 0
-			for _, r := range s.order {
-				if unread(r) && s.visible(r, m, at) && !r.withdrawn() {
+			for _, r := range s.Order {
+				if unread(r) && s.Visible(r, m, at) && !r.Withdrawn() {
 					n++
-					if r.msg.Priority == mail.Urgent {
+					if r.Msg.Priority == mail.Urgent {
 						urgent++
 					}
 				}
 			}
-			if got := s.countUnread(m, at); got != n {
+			if got := s.CountUnread(m, at); got != n {
 				return fmt.Sprintf("%s has %d unread in %v, counted %d", m.Name, n, in, got)
 			}
-			if got := m.urgent.at(at); !m.isUser() && got != urgent {
+			if got := m.Urgent.At(at); !m.IsUser() && got != urgent {
 				return fmt.Sprintf("%s has %d urgent in %v, counted %d", m.Name, urgent, in, got)
 			}
 		}
 		for _, l := range []struct {
 			name string
-			got  list
-			want func(r *record) bool
+			got  fold.List
+			want func(r *fold.Record) bool
 		}{
-			{"calling", m.calling, func(r *record) bool { return unread(r) && s.wakesNow(r, m) }},
-			{"given", m.given, func(r *record) bool { return unread(r) && r.givenTo(m) }},
-			{"snoozed", m.snoozed, func(r *record) bool { return unread(r) && r.snoozedBy(m, now) != 0 }},
-			{"archived", m.rest, func(r *record) bool { k := r.marksOf(m); return k != nil && k.archived != 0 }},
-			{"sent", m.sent, func(r *record) bool { return r.sender == m }},
-			{"asking", m.asking, func(r *record) bool { return r.sender == m && r.open() }},
-			{"asked", m.asked, func(r *record) bool { return r.open() && r.boundTo(m) != nil }},
+			{"calling", m.Calling, func(r *fold.Record) bool { return unread(r) && s.WakesNow(r, m) }},
+			{"given", m.Given, func(r *fold.Record) bool { return unread(r) && r.GivenTo(m) }},
+			{"snoozed", m.Snoozed, func(r *fold.Record) bool { return unread(r) && r.SnoozedBy(m, now) != 0 }},
+			{"archived", m.Rest, func(r *fold.Record) bool { k := r.MarksOf(m); return k != nil && k.Archived != 0 }},
+			{"sent", m.Sent, func(r *fold.Record) bool { return r.Sender == m }},
+			{"asking", m.Asking, func(r *fold.Record) bool { return r.Sender == m && r.Open() }},
+			{"asked", m.Asked, func(r *fold.Record) bool { return r.Open() && r.BoundTo(m) != nil }},
 		} {
-			for _, r := range s.order {
-				lasts := s.lasts(r, m, now) || l.name != "calling" // of what has expired some may be missing
-				if _, in := l.got.search(r.seq); l.want(r) && !in && lasts || in && !l.want(r) &&
+			for _, r := range s.Order {
+				lasts := s.Lasts(r, m, now) || l.name != "calling" // of what has expired some may be missing
+				if _, in := l.got.Search(r.Seq); l.want(r) && !in && lasts || in && !l.want(r) &&
 					l.name != "archived" &&
 					l.name != "snoozed" && lasts {
-					return fmt.Sprintf("%s of %s: %s is in it: %t", l.name, m.Name, r.msg.ID, in)
+					return fmt.Sprintf("%s of %s: %s is in it: %t", l.name, m.Name, r.Msg.ID, in)
 				}
 			}
 		}
@@ -60,49 +61,52 @@ func miscounted(s *state, now mail.Time) string {
 }
 
 // misfound says which query finds less, or something else, through the index than without it.
-func misfound(s *state) string {
-	qs := []filter{{}, {reach: reach{newest: true}}, {q: mail.HistoryQuery{Open: true}}}
-	for _, m := range s.members {
-		qs = append(qs, filter{agent: m}, filter{from: mail.AgentAddress(m.Name)},
-			filter{to: mail.AgentAddress(m.Name)})
+func misfound(s *fold.State) string {
+	qs := []fold.Filter{{}, {Reach: fold.Reach{Newest: true}}, {Q: mail.HistoryQuery{Open: true}}}
+	for _, m := range s.Members {
+		qs = append(qs, fold.Filter{Agent: m}, fold.Filter{From: mail.AgentAddress(m.Name)},
+			fold.Filter{To: mail.AgentAddress(m.Name)})
 	}
-	if n := len(s.order); n > 0 {
-		r := s.order[n/2]
-		qs = append(qs, filter{root: r.msg.ThreadRoot()}, filter{reach: reach{after: r.seq}},
-			filter{reach: reach{before: r.seq, newest: true}}, filter{q: mail.HistoryQuery{Since: r.msg.Sent}},
-			filter{q: mail.HistoryQuery{Until: r.msg.Sent}},
-			filter{q: mail.HistoryQuery{Types: []mail.Type{r.msg.Type}}})
+	if n := len(s.Order); n > 0 {
+		r := s.Order[n/2]
+		qs = append(qs, fold.Filter{Root: r.Msg.ThreadRoot()}, fold.Filter{Reach: fold.Reach{After: r.Seq}},
+			fold.Filter{Reach: fold.Reach{Before: r.Seq, Newest: true}},
+			fold.Filter{Q: mail.HistoryQuery{Since: r.Msg.Sent}},
+			fold.Filter{Q: mail.HistoryQuery{Until: r.Msg.Sent}},
+			fold.Filter{Q: mail.HistoryQuery{Types: []mail.Type{r.Msg.Type}}})
 	}
 	for i := range qs {
 		f := &qs[i]
-		fits := func(r *record) bool { return f.matches(&r.msg, r.seq) && f.about(s, r) && (!f.q.Open || r.open()) }
+		fits := func(r *fold.Record) bool {
+			return f.Matches(&r.Msg, r.Seq) && f.About(s, r) && (!f.Q.Open || r.Open())
+		}
 		var want, got []mail.ID
-		for _, r := range s.order.inOrder(f.newest) {
+		for _, r := range s.Order.InOrder(f.Newest) {
 			if fits(r) {
-				want = append(want, r.msg.ID)
+				want = append(want, r.Msg.ID)
 			}
 		}
-		for r := range s.candidates(f, max(f.after, f.before)) {
+		for r := range s.Candidates(f, max(f.After, f.Before)) {
 			if fits(r) {
-				got = append(got, r.msg.ID)
+				got = append(got, r.Msg.ID)
 			}
 		}
 		if !slices.Equal(want, got) {
 			return fmt.Sprintf("%+v finds %v, want %v", f, got, want)
 		}
 	}
-	for _, m := range s.members {
-		for o := range map[*member]bool{m: true, s.members[mail.User]: true} {
+	for _, m := range s.Members {
+		for o := range map[*fold.Member]bool{m: true, s.Members[mail.User]: true} {
 			from, q := mail.AgentAddress(o.Name), mail.InboxQuery{All: true, Newest: true}
 			var want, got []mail.ID
-			for _, r := range m.all.inOrder(true) {
-				if sameAddress(from, r.msg.From) {
-					want = append(want, r.msg.ID)
+			for _, r := range m.All.InOrder(true) {
+				if fold.SameAddress(from, r.Msg.From) {
+					want = append(want, r.Msg.ID)
 				}
 			}
-			for r := range s.place(m, q, from, s.last) {
-				if sameAddress(from, r.msg.From) {
-					got = append(got, r.msg.ID)
+			for r := range s.Place(m, q, from, s.Last) {
+				if fold.SameAddress(from, r.Msg.From) {
+					got = append(got, r.Msg.ID)
 				}
 			}
 			if !slices.Equal(want, got) {
@@ -114,48 +118,48 @@ func misfound(s *state) string {
 }
 
 // mislisted says how the roster, or who has which role and tag, differs from what is known of each member.
-func mislisted(s *state) string {
+func mislisted(s *fold.State) string {
 	roster := make(map[mail.Name]bool)
-	for name, m := range s.members {
+	for name, m := range s.Members {
 		if name != m.Name {
 			continue
 		}
-		roster[name] = m.listed()
+		roster[name] = m.Listed()
 		for _, role := range m.Roles {
-			if !slices.Contains(s.roles[role], m) {
+			if !slices.Contains(s.Roles[role], m) {
 				return fmt.Sprintf("%s is not among those with the role %s", name, role)
 			}
 		}
 		for _, tag := range m.Tags {
-			if !slices.Contains(s.tags[tag], m) {
+			if !slices.Contains(s.Tags[tag], m) {
 				return fmt.Sprintf("%s is not among those with the tag %s", name, tag)
 			}
 		}
-		if _, in := slices.BinarySearchFunc(s.listed, m, byName); in != m.listed() {
+		if _, in := slices.BinarySearchFunc(s.Listed, m, fold.ByName); in != m.Listed() {
 			return fmt.Sprintf("%s is on the roster: %t", name, in)
 		}
-		if in := slices.Contains(s.outlines[outline(string(name))], m); in != m.listed() {
+		if in := slices.Contains(s.Outlines[fold.Outline(string(name))], m); in != m.Listed() {
 			return fmt.Sprintf("%s is found by its outline: %t", name, in)
 		}
-		if in := slices.Contains(s.bases[string(m.Base)], m); in != (m.Base != "") {
+		if in := slices.Contains(s.Bases[string(m.Base)], m); in != (m.Base != "") {
 			return fmt.Sprintf("%s is found by its base %q: %t", name, m.Base, in)
 		}
 	}
-	for o, ms := range s.outlines {
+	for o, ms := range s.Outlines {
 		for _, m := range ms {
-			if !m.listed() || outline(string(m.Name)) != o {
+			if !m.Listed() || fold.Outline(string(m.Name)) != o {
 				return fmt.Sprintf("%s is found by the outline %q", m.Name, o)
 			}
 		}
 	}
-	for role, ms := range s.roles {
+	for role, ms := range s.Roles {
 		for _, m := range ms {
-			if !m.hasRole(role) {
+			if !m.HasRole(role) {
 				return fmt.Sprintf("%s has no role %s", m.Name, role)
 			}
 		}
 	}
-	for tag, ms := range s.tags {
+	for tag, ms := range s.Tags {
 		for _, m := range ms {
 			if !policy.Carries(m.Tags, mail.Address(tag)) {
 				return fmt.Sprintf("%s does not carry %s", m.Name, tag)
@@ -194,7 +198,7 @@ func TestCountsFollow(t *testing.T) {
 	check("sent")
 	register(mail.Presence{Name: "ann", Update: true, Roles: []string{"orchestrator"}})
 	check("made the orchestrator")
-	if n := len(room.state.members["ann"].calling); n != 4 {
+	if n := len(room.state.Members["ann"].Calling); n != 4 {
 		t.Errorf("%d messages wake the orchestrator, want 4", n)
 	}
 	register(mail.Presence{Name: "ann", Update: true, State: mail.Frozen})
@@ -206,7 +210,7 @@ func TestCountsFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("trimmed")
-	if left := len(room.state.order); left == 0 || left == 4 {
+	if left := len(room.state.Order); left == 0 || left == 4 {
 		t.Errorf("retention left %d messages, want some", left)
 	}
 }

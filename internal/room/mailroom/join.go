@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // newcomer keeps others from naming an agent until done, if nobody of that name is on the roster: what was checked of
 // a new name holds when it is written. This is a lock over a write; there is one for each agent that a room ever has.
 func (v *view) newcomer(n mail.Name) (done func()) {
 	known := v.isUser() && n == v.caller || n == mail.System || v.foreign
-	v.read(func(s *state, _ mail.Time) { known = known || s.agent(n) != nil })
+	v.read(func(s *fold.State, _ mail.Time) { known = known || s.Agent(n) != nil })
 	if known {
 		return func() {}
 	}
@@ -33,13 +34,13 @@ func (v *view) claiming(c *mail.AgentChange) (done func()) {
 // ended returns the events by which sessions of c's name end whose program has ended, so that the name is free before
 // they have been silent for long enough, and whether c's own name is among them. Whether a program runs can be told
 // only where the newcomer's can be seen.
-func (v *view) ended(s *state, c *mail.AgentChange, now mail.Time) (events []mail.Event, frees bool) {
-	if c.Session == "" || c.End || c.TakeOver || s.inSession(c.Name, c.Session) != nil || !v.opts.Alive(c.Process) {
+func (v *view) ended(s *fold.State, c *mail.AgentChange, now mail.Time) (events []mail.Event, frees bool) {
+	if c.Session == "" || c.End || c.TakeOver || s.InSession(c.Name, c.Session) != nil || !v.opts.Alive(c.Process) {
 		return nil, false
 	}
-	for m := range s.agents() {
+	for m := range s.Agents() {
 		if (m.Name == c.Name || m.Base == c.Name) && m.Process != "" &&
-			s.heldByOther(m, c.Session, now) && !v.runs(m, now) {
+			s.HeldByOther(m, c.Session, now) && !v.runs(m, now) {
 			events = append(events, mail.Event{At: now, Agent: &mail.AgentChange{Name: m.Name, Session: m.Session,
 				End: true}})
 			frees = frees || m.Name == c.Name
@@ -50,11 +51,11 @@ func (v *view) ended(s *state, c *mail.AgentChange, now mail.Time) (events []mai
 
 // onlyOne refuses a second session of the orchestrator, where others would become NAME-2: no one would know which of
 // the two leads. A connection of which no program is known may be the holder's own, and becomes NAME-2.
-func (v *view) onlyOne(s *state, c *mail.AgentChange, now mail.Time) error {
-	m := s.agent(c.Name)
+func (v *view) onlyOne(s *fold.State, c *mail.AgentChange, now mail.Time) error {
+	m := s.Agent(c.Name)
 	if c.Name != mail.Orchestrator || m == nil || c.Session == "" || c.End || c.TakeOver || c.Join &&
 		c.Process == "" ||
-		s.sameProcess(c, now) != nil || s.inSession(c.Name, c.Session) != nil || !s.heldByOther(m, c.Session, now) {
+		s.SameProcess(c, now) != nil || s.InSession(c.Name, c.Session) != nil || !s.HeldByOther(m, c.Session, now) {
 		return nil
 	}
 	holder := m.Session
@@ -73,14 +74,14 @@ func (v *view) onlyOne(s *state, c *mail.AgentChange, now mail.Time) error {
 
 // mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
 // it is asked no more.
-func (v *view) mayJoin(s *state, n, parent mail.Name) (full *trip, err error) {
-	if s.agent(n) != nil || v.isUser() && v.files || v.caller == mail.System || v.foreign || n == mail.User {
+func (v *view) mayJoin(s *fold.State, n, parent mail.Name) (full *trip, err error) {
+	if s.Agent(n) != nil || v.isUser() && v.files || v.caller == mail.System || v.foreign || n == mail.User {
 		return nil, nil
 	}
 	if n == mail.Orchestrator && n != v.caller && !v.isUser() {
 		return nil, notGranted(n)
 	}
-	if err := s.checkNew(n, nil); err != nil {
+	if err := s.CheckNew(n, nil); err != nil {
 		return nil, err
 	}
 	return v.crowded(s, parent), nil
@@ -93,12 +94,12 @@ func notGranted(n mail.Name) error {
 
 // crowded returns the trip of one more agent below parent: below it, and below whoever is above it, live as many as
 // may. An orchestrator's children may have teams of their own: of them only itself is asked for its children.
-func (v *view) crowded(s *state, parent mail.Name) *trip {
+func (v *view) crowded(s *fold.State, parent mail.Name) *trip {
 	limit := v.breaker.limits.Children
 	if parent == "" || limit < 0 || v.isUser() {
 		return nil
 	}
-	top, live := s.livingBelow(parent, v.now())
+	top, live := s.LivingBelow(parent, v.now())
 	if live < limit {
 		return nil
 	}
@@ -111,69 +112,10 @@ func (v *view) crowded(s *state, parent mail.Name) *trip {
 	}
 }
 
-// livingBelow counts the live agents below parent, or below whoever is above it, who is top.
-func (s *state) livingBelow(parent mail.Name, now mail.Time) (top mail.Name, live int) {
-	top, leads := s.topOf(parent)
-	for m := range s.agents() {
-		if m.counts(now) && (m.Parent == top || !leads && s.below(m, top)) {
-			live++
-		}
-	}
-	return top, live
-}
-
-// topOf returns whose descendants are counted with those of an agent: the highest above it that is below no
-// orchestrator. leads says that the agent is an orchestrator itself.
-func (s *state) topOf(n mail.Name) (top mail.Name, leads bool) {
-	top = n
-	for range maxGenerations {
-		m := s.agent(top)
-		if m == nil || m.Parent == "" {
-			break
-		}
-		if up := s.agent(m.Parent); up != nil && up.hasRole(string(mail.Orchestrator)) {
-			break
-		}
-		top = m.Parent
-	}
-	m := s.agent(n)
-	leads = m != nil && m.hasRole(string(mail.Orchestrator))
-	if leads {
-		top = n
-	}
-	return top, leads
-}
-
-// maxGenerations ends a walk up parents that lead in a circle.
-const maxGenerations = 64
-
-// below reports whether m is a descendant of the agent called n.
-func (s *state) below(m *member, n mail.Name) bool {
-	for range maxGenerations {
-		if m == nil || m.Parent == "" {
-			return false
-		}
-		if m.Parent == n {
-			return true
-		}
-		m = s.agent(m.Parent)
-	}
-	return false
-}
-
-// counts reports whether m counts against the limit on children.
-func (m *member) counts(now mail.Time) bool {
-	return m.State.Live() && now.Sub(max(m.Seen, m.SessionAt, m.Registered)) < heardOf
-}
-
-// heardOf is how long an agent counts as living that says nothing: what was registered by hand is idle until somebody
-// retires it.
-const heardOf = 24 * time.Hour
-
 // doubled returns the trip of one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever
 // registers it from outside.
-func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
-	m := s.agent(c.Name)
+func (v *view) doubled(s *fold.State, c *mail.AgentChange, now mail.Time) *trip {
+	m := s.Agent(c.Name)
 	switch {
 	case v.isUser(), c.End, c.TakeOver:
 		return nil
@@ -182,10 +124,10 @@ func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
 			return nil
 		}
 		return v.crowded(s, c.By)
-	case c.Session == "" || s.inSession(c.Name, c.Session) != nil || !s.heldByOther(m, c.Session, now):
+	case c.Session == "" || s.InSession(c.Name, c.Session) != nil || !s.HeldByOther(m, c.Session, now):
 		return nil
 	}
-	live := s.livingAs(m, now)
+	live := s.LivingAs(m, now)
 	if limit := v.breaker.limits.Children; limit < 0 || live < limit {
 		return nil
 	}
@@ -198,24 +140,14 @@ func (v *view) doubled(s *state, c *mail.AgentChange, now mail.Time) *trip {
 	}
 }
 
-// livingAs counts the live agents that share the name of m.
-func (s *state) livingAs(m *member, now mail.Time) (live int) {
-	for _, o := range s.bases[string(m.Name)] {
-		if o.listed() && o.counts(now) {
-			live++
-		}
-	}
-	return live
-}
-
 // pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its
 // first act, comes back by it when it was gone, and is otherwise noted once a minute.
-func (v *view) pulse(s *state, now mail.Time) []mail.Event {
+func (v *view) pulse(s *fold.State, now mail.Time) []mail.Event {
 	if v.isUser() || v.caller == mail.System || v.foreign {
 		return nil
 	}
-	m := s.agent(v.caller)
-	if m != nil && m.State != mail.Gone && !beats(m.Seen, now) && !m.parted() {
+	m := s.Agent(v.caller)
+	if m != nil && m.State != mail.Gone && !fold.Beats(m.Seen, now) && !m.Parted() {
 		return nil
 	}
 	c := &mail.AgentChange{Name: v.caller}
@@ -231,17 +163,17 @@ func (v *view) pulse(s *state, now mail.Time) []mail.Event {
 
 // grant adds the role of the orchestrator where the configuration or a grant gives it. A line in a file neither gives
 // nor takes it, because there are rights with it.
-func (v *view) grant(s *state, c *mail.AgentChange) {
+func (v *view) grant(s *fold.State, c *mail.AgentChange) {
 	const role = string(mail.Orchestrator)
-	m := s.agent(c.Name)
+	m := s.Agent(c.Name)
 	if v.files && c.Roles != nil {
 		c.Roles = slices.DeleteFunc(c.Roles, func(r string) bool { return r == role })
-		if m != nil && m.hasRole(role) {
+		if m != nil && m.HasRole(role) {
 			c.Roles = append(c.Roles, role)
 		}
 	}
-	has := slices.Contains(c.Roles, role) || c.Roles == nil && m != nil && m.hasRole(role)
-	granted := slices.Contains(v.opts.Orchestrators, c.Name) || !v.isUser() && s.leadGranted(c.Name)
+	has := slices.Contains(c.Roles, role) || c.Roles == nil && m != nil && m.HasRole(role)
+	granted := slices.Contains(v.opts.Orchestrators, c.Name) || !v.isUser() && s.LeadGranted(c.Name)
 	if has || !granted {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 )
 
@@ -30,15 +31,15 @@ func (r *Room) Status() mail.RoomStatus {
 	now := r.now()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	st.Seq, st.Last, st.Messages = r.state.seq, r.state.last, len(r.state.records)
-	st.Agents = len(r.state.listed)
-	user := r.state.members[mail.User]
-	st.Unread, st.Needs = r.state.countUnread(user, now), r.state.countNeeds(now)
-	st.Due = r.state.due(now)
-	st.Inbox, st.Archived = len(user.all), len(user.rest)
-	st.Machines, st.Keeper = slices.Clone(r.state.machines), r.state.upkeep
-	for _, id := range slices.Sorted(maps.Keys(r.state.erasing)) {
-		if pending := r.state.pending(id); len(pending) > 0 {
+	st.Seq, st.Last, st.Messages = r.state.Seq, r.state.Last, len(r.state.Records)
+	st.Agents = len(r.state.Listed)
+	user := r.state.Members[mail.User]
+	st.Unread, st.Needs = r.state.CountUnread(user, now), r.state.CountNeeds(now)
+	st.Due = r.state.Due(now)
+	st.Inbox, st.Archived = len(user.All), len(user.Rest)
+	st.Machines, st.Keeper = slices.Clone(r.state.Machines), r.state.Upkeep
+	for _, id := range slices.Sorted(maps.Keys(r.state.Erasing)) {
+		if pending := r.state.Pending(id); len(pending) > 0 {
 			st.Erasing = append(st.Erasing, mail.Erasing{Message: id, Machines: pending})
 		}
 	}
@@ -136,7 +137,7 @@ func (r *Room) runRetention(ctx context.Context) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.crowd = r.opts.Retention.Crowd(len(r.state.records))
+	r.crowd = r.opts.Retention.Crowd(len(r.state.Records))
 	select {
 	case <-r.crowded: // of the crowd that was just dispersed
 	default:
@@ -154,14 +155,14 @@ func (r *Room) endLapsed(ctx context.Context) error {
 		return err
 	}
 	r.mu.RLock()
-	for _, m := range r.state.listed {
-		if m.Session == "" && !m.parted() || policy.SessionHeard(m.State, m.SessionAt, now) {
+	for _, m := range r.state.Listed {
+		if m.Session == "" && !m.Parted() || policy.SessionHeard(m.State, m.SessionAt, now) {
 			continue
 		}
 		c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System, Silent: m.Heard}
 		alive := m.Process != "" && r.opts.Alive(m.Process)
 		switch {
-		case m.parted() && (alive || !m.State.Live() || now.Sub(m.SessionAt) < policy.SessionLapse):
+		case m.Parted() && (alive || !m.State.Live() || now.Sub(m.SessionAt) < policy.SessionLapse):
 			continue
 		case m.State != mail.Gone && alive:
 			c.Process, c.Join = m.Process, m.Joined
@@ -199,7 +200,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	}
 	now, written := r.now(), r.opts.Written()
 	ids, out := r.opts.Retention.Trim(r.retainable(now, written), now)
-	for step := range slices.Chunk(ids, trimStep) {
+	for step := range slices.Chunk(ids, fold.TrimStep) {
 		started := time.Now()
 		if err := r.letGo(ctx, step, now, written, force); err != nil {
 			return mail.Trimmed{}, err
@@ -207,8 +208,8 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 		rest(ctx, min(time.Since(started), longestPause)) // half of the time is for others
 	}
 	r.mu.RLock()
-	worth := len(r.state.leaving) > 0 || r.state.garbage+r.state.stale > garbageLimit || force && r.state.seq > 0
-	old := r.state.respend(now, 0)
+	worth := len(r.state.Leaving) > 0 || r.state.Garbage+r.state.Stale > garbageLimit || force && r.state.Seq > 0
+	old := r.state.Respend(now, 0)
 	r.mu.RUnlock()
 	if !worth {
 		return out, nil
@@ -223,7 +224,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 	if err := r.compact(ctx, compacter, mark, written); err != nil {
 		return out, err
 	}
-	if len(ids) > manySteps*trimStep {
+	if len(ids) > manySteps*fold.TrimStep {
 		debug.FreeOSMemory() // otherwise what they took is given back within minutes only
 	}
 	return out, nil
@@ -238,12 +239,9 @@ func (r *Room) compact(ctx context.Context, compacter journal.Compacter, mark, w
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.state.archived(mark)
+	r.state.Archived(mark)
 	return nil
 }
-
-// trimStep is how many messages, or keys, retention handles at a time: the room is locked for a millisecond.
-const trimStep = 500
 
 // longestPause keeps a disk that hung for long from being waited for twice.
 const longestPause = 100 * time.Millisecond
@@ -258,10 +256,10 @@ const manySteps = 40
 func (r *Room) letGo(ctx context.Context, ids []mail.ID, now mail.Time, written mail.Seq, asked bool) error {
 	r.mu.RLock()
 	ids = slices.DeleteFunc(ids, func(id mail.ID) bool { // what has changed since it was chosen
-		rec := r.state.records[id]
-		return rec == nil || r.sight(r.state).toRetain(rec, now, written).Unsettled
+		rec := r.state.Records[id]
+		return rec == nil || r.sight(r.state).ToRetain(rec, now, written).Unsettled
 	})
-	events := append(r.state.settledGoing(ids, now), r.state.spend(ids, now)...)
+	events := append(r.state.SettledGoing(ids, now), r.state.Spend(ids, now)...)
 	r.mu.RUnlock()
 	if len(ids) > 0 {
 		step := &mail.Checkpoint{Trimmed: ids}
@@ -294,7 +292,7 @@ func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 		}
 		now := r.now()
 		r.mu.RLock()
-		c := r.state.checkpoint()
+		c := r.state.Checkpoint()
 		r.mu.RUnlock()
 		e := mail.Event{At: now, Checkpoint: c}
 		if !many {
@@ -321,15 +319,15 @@ func (r *Room) writeCheckpoint(ctx context.Context) (mail.Seq, error) {
 // retainable lists the hot messages for retention.
 func (r *Room) retainable(now mail.Time, written mail.Seq) (out []policy.Held) {
 	r.mu.RLock()
-	out = make([]policy.Held, 0, len(r.state.order))
+	out = make([]policy.Held, 0, len(r.state.Order))
 	r.mu.RUnlock()
 	for last := mail.Seq(0); ; {
 		r.mu.RLock()
-		some := r.state.order.after(last)
-		some = some[:min(trimStep, len(some))]
+		some := r.state.Order.After(last)
+		some = some[:min(fold.TrimStep, len(some))]
 		for _, rec := range some {
-			out = append(out, r.sight(r.state).toRetain(rec, now, written))
-			last = rec.seq
+			out = append(out, r.sight(r.state).ToRetain(rec, now, written))
+			last = rec.Seq
 		}
 		r.mu.RUnlock()
 		if len(some) == 0 {
@@ -337,18 +335,6 @@ func (r *Room) retainable(now mail.Time, written mail.Seq) (out []policy.Held) {
 		}
 	}
 }
-
-// toRetain returns what retention has to know of a message. The files of all bridges have what came up to written.
-func (s sight) toRetain(r *record, now mail.Time, written mail.Seq) policy.Held {
-	settled, read := s.settledEverywhere(r, now)
-	return policy.Held{ID: r.msg.ID, Sent: r.msg.Sent, Settled: settled, Unread: !read,
-		Lives: !settled && (r.msg.TTLSeconds > 0 || r.waitsFor(s.members[mail.User])),
-		Unsettled: r.open() || s.aboutOpen(r) || s.unsettledRole(r, now) ||
-			r.snoozedBy(s.members[mail.User], now) != 0 || r.seq > written}
-}
-
-// waitsFor reports whether m has r and has not read it.
-func (r *record) waitsFor(m *member) bool { return r.reaches(m) && !r.settledBy(m) }
 
 // fate decides what compaction does with an event that the checkpoint at mark has behind it. Behind written it stays
 // if bridges have to see it.
@@ -359,24 +345,24 @@ func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	switch {
-	case r.state.isVoid(e.Seq), e.Machine != nil:
+	case r.state.IsVoid(e.Seq), e.Machine != nil:
 		return journal.Drop
 	case e.Message != nil:
-		return keepIf(r.state.hotAt(e.Message.ID, mark) != nil)
+		return keepIf(r.state.HotAt(e.Message.ID, mark) != nil)
 	case e.Receipt != nil:
-		return keepIf(r.state.counts(e.Receipt, mark))
+		return keepIf(r.state.Counts(e.Receipt, mark))
 	case e.Settled != nil:
-		return keepIf(r.state.hotAt(e.Settled.Message, mark) != nil)
+		return keepIf(r.state.HotAt(e.Settled.Message, mark) != nil)
 	case e.Agent != nil:
 		if heartbeat(e.Agent) {
 			return journal.Drop
 		}
 		return keepIf(e.Seq > written)
 	case e.Erased != nil:
-		_, pending := r.state.erasing[e.Erased.Message]
-		return keepIf(pending || r.state.erased[e.Erased.Message] > mark || e.Seq > written)
+		_, pending := r.state.Erasing[e.Erased.Message]
+		return keepIf(pending || r.state.Erased[e.Erased.Message] > mark || e.Seq > written)
 	case e.Checkpoint != nil:
-		if r.state.spent.keptIn(e, r.state.keyOf) {
+		if r.state.Spent.KeptIn(e, r.state.KeyOf) {
 			return journal.Keep
 		}
 		return journal.Drop
@@ -384,25 +370,6 @@ func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 		return journal.Archive
 	}
 	return journal.Keep // an event of a newer version
-}
-
-// hotAt returns a message that was hot where a checkpoint stands, nil if it was not: another machine may have trimmed
-// it since, and its step stands behind the checkpoint.
-func (s *state) hotAt(id mail.ID, mark mail.Seq) *record {
-	if r := s.records[id]; r != nil {
-		return r
-	}
-	if s.trims[id] > mark {
-		return s.leaving[id]
-	}
-	return nil
-}
-
-// counts reports whether a receipt says something about a message that was hot at mark. A read that was taken back
-// before does not.
-func (s *state) counts(rc *mail.Receipt, mark mail.Seq) bool {
-	r, m := s.hotAt(rc.Message, mark), s.members[rc.Reader.Signer()]
-	return r != nil && (rc.Mark != mail.MarkRead || m != nil && r.readBy(m) || s.takenBack[rc.Message] > mark)
 }
 
 // heartbeat reports whether a change of the roster says nothing but that somebody lives.
@@ -441,9 +408,9 @@ func (r *Room) nameMissing(problems []mail.Problem) {
 		if p.First == 0 {
 			continue
 		}
-		lost := r.state.order.after(p.First - 1).before(p.Last + 1)
+		lost := r.state.Order.After(p.First - 1).Before(p.Last + 1)
 		for _, rec := range lost[:min(most, len(lost))] {
-			p.Text += fmt.Sprintf("; %s from %s to %s", rec.msg.ID, rec.msg.From, rec.msg.To)
+			p.Text += fmt.Sprintf("; %s from %s to %s", rec.Msg.ID, rec.Msg.From, rec.Msg.To)
 		}
 		if len(lost) > most {
 			p.Text += fmt.Sprintf("; and %d more messages", len(lost)-most)

@@ -91,14 +91,14 @@ func TestLapseIsTooLate(t *testing.T) {
 		}
 		turn(mail.SessionStart)
 		synctest.Wait()
-		heard := f.posts[0].state.members["ann"].Heard
+		heard := f.posts[0].state.Members["ann"].Heard
 		lapse := func() {
 			_, err := f.posts[0].commit(f.Context(), mail.Event{Agent: &mail.AgentChange{Name: "ann", Session: "s",
 				By: mail.System, End: true, Silent: heard}})
 			f.must("lapse", err)
 		}
 		f.race(func() { turn(mail.TurnStart) }, lapse)
-		if got := f.posts[0].state.members["ann"].State; got != mail.Working {
+		if got := f.posts[0].state.Members["ann"].State; got != mail.Working {
 			f.Errorf("ann is %s, though heard of", got)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal/journaltest"
 )
 
@@ -89,10 +90,10 @@ func TestArchivedMarks(t *testing.T) {
 
 // Marking archived mail back and forth makes the room no larger.
 func TestLateMarksAreBounded(t *testing.T) {
-	l := make(lateMarks)
+	l := make(fold.LateMarks)
 	for i := range mail.Seq(1000) {
 		k := []mail.Mark{mail.MarkArchived, mail.MarkUnarchived}[i%2]
-		l.add(&mail.Event{Seq: i, Receipt: &mail.Receipt{Message: "m", Reader: "agent:a", Mark: k}})
+		l.Add(&mail.Event{Seq: i, Receipt: &mail.Receipt{Message: "m", Reader: "agent:a", Mark: k}})
 	}
 	if got := l["m"]; len(got) != 2 || got[1].Seq != 999 {
 		t.Errorf("1000 marks of two kinds are kept as %v", got)
@@ -165,8 +166,8 @@ func TestErasureThatCannotBeFinished(t *testing.T) {
 				}) {
 				t.Errorf("the archive still has %+v, %v", found, err)
 			}
-			if len(l.room.state.erasing) != 0 {
-				t.Errorf("still to be erased: %v", l.room.state.erasing)
+			if len(l.room.state.Erasing) != 0 {
+				t.Errorf("still to be erased: %v", l.room.state.Erasing)
 			}
 			cancel()
 			synctest.Wait()

@@ -213,7 +213,7 @@ func TestCompactionThatFails(t *testing.T) {
 		if _, err := user().Archive(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(l.room.state.leaving) + len(l.room.state.lateMarks) + len(l.room.state.erased); n > 0 {
+		if n := len(l.room.state.Leaving) + len(l.room.state.LateMarks) + len(l.room.state.Erased); n > 0 {
 			t.Errorf("%d things are kept in memory that the archive has", n)
 		}
 		it, err := user().Message(t.Context(), l.ids[0])
@@ -269,7 +269,7 @@ func TestP13_ArchivedAsSettled(t *testing.T) {
 	again := reopen(t, store, "lab", Options{})
 	defer again.Close()
 	for _, r := range []*Room{room, again} {
-		if n := len(r.state.records); n != 0 {
+		if n := len(r.state.Records); n != 0 {
 			t.Fatalf("%d messages are not archived", n)
 		}
 		page, err := r.As(mail.User).History(t.Context(), mail.HistoryQuery{Archive: true})

@@ -33,9 +33,9 @@ func TestChangedBeforeItGoes(t *testing.T) {
 		t.Errorf("a step that has nothing to do made %d events", after-before)
 	}
 	step(off, going, "msg_of_which_nothing_is_known")
-	if d.room.state.records[off] == nil || d.room.state.records[going] != nil {
-		t.Errorf("put off stays: %v; the other stays: %v; want only the first", d.room.state.records[off] != nil,
-			d.room.state.records[going] != nil)
+	if d.room.state.Records[off] == nil || d.room.state.Records[going] != nil {
+		t.Errorf("put off stays: %v; the other stays: %v; want only the first", d.room.state.Records[off] != nil,
+			d.room.state.Records[going] != nil)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestAskedRetentionAnywhere(t *testing.T) {
 		trimmed, err := f.posts[1].As(mail.User).Archive(f.Context())
 		f.must("archive", err)
 		synctest.Wait()
-		if n := len(f.posts[0].state.records); n != 3 {
+		if n := len(f.posts[0].state.Records); n != 3 {
 			f.Errorf("%d messages are hot when the second machine has trimmed %+v; want 3", n, trimmed)
 		}
 	})

@@ -68,13 +68,13 @@ func (r *Room) review() {
 	var gone []error
 	l.mu.Lock()
 	for sum, one := range l.tokens {
-		if m := s.tokens[sum]; m == nil || !m.listed() {
+		if m := s.Tokens[sum]; m == nil || !m.Listed() {
 			delete(l.tokens, sum)
 			tokens = append(tokens, one)
 		}
 	}
 	for name, one := range l.agents {
-		if s.agent(name) == nil {
+		if s.Agent(name) == nil {
 			delete(l.agents, name)
 			agents, gone = append(agents, one), append(gone, r.noAgent(s, name))
 		}
@@ -93,8 +93,8 @@ func (r *Room) review() {
 func (r *Room) CheckToken(ctx context.Context, sum string) (mail.Name, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	m := r.state.tokens[sum]
-	if m == nil || !m.listed() {
+	m := r.state.Tokens[sum]
+	if m == nil || !m.Listed() {
 		return "", UnknownToken()
 	}
 	l := r.opts.Lives
@@ -115,11 +115,11 @@ func Stand(ctx context.Context, as mail.Service) error {
 	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	m := v.state.members[v.caller]
+	m := v.state.Members[v.caller]
 	switch {
 	case m == nil: // who is on no roster is taken off none
 		return nil
-	case !m.listed():
+	case !m.Listed():
 		return v.noAgent(v.state, v.caller)
 	}
 	l := v.opts.Lives

@@ -59,7 +59,7 @@ func TestRaces(t *testing.T) {
 				})
 			f.must("the first", first)
 			f.wantError("the message", second, mail.Conflict, "ann")
-			if n := len(f.posts[0].state.records); n != 0 {
+			if n := len(f.posts[0].state.Records); n != 0 {
 				f.Errorf("%d messages stand all the same", n)
 			}
 		},
@@ -110,7 +110,7 @@ func TestRaces(t *testing.T) {
 			f.must("the first", first)
 			f.wantError("the second", second, mail.Conflict, "s0 on m0")
 			f.wantError("the hook of the third", hook, mail.Conflict, "s0 on m0")
-			if n := len(f.posts[0].state.listed); n != 1 {
+			if n := len(f.posts[0].state.Listed); n != 1 {
 				f.Errorf("the roster has %d agents", n)
 			}
 		},
@@ -159,7 +159,7 @@ func TestRaces(t *testing.T) {
 			f.wantError("the second", bob, mail.Conflict, "zoe", "taken")
 			f.race(rename(f.posts[0], "eve", "ida", &ann), rename(f.posts[1], "eve", "ida", &again),
 				rename(f.posts[2], "eve", "kay", &other))
-			if a := f.posts[1].state.agent("eve"); a == nil || a.Name != "kay" {
+			if a := f.posts[1].state.Agent("eve"); a == nil || a.Name != "kay" {
 				f.Errorf("eve is %+v now", a)
 			}
 			f.must("the last", other)
@@ -333,11 +333,11 @@ func TestRaces(t *testing.T) {
 				}
 			}
 			f.race(add(0, "/a"), add(1, "/a"))
-			if ids != [2]string{"haak", "haak-2"} || len(f.posts[2].state.bridges) != 2 {
-				f.Errorf("the bridges of two disks are %v: %v", ids, f.posts[2].state.bridges)
+			if ids != [2]string{"haak", "haak-2"} || len(f.posts[2].state.Bridges) != 2 {
+				f.Errorf("the bridges of two disks are %v: %v", ids, f.posts[2].state.Bridges)
 			}
 			add(1, "/a")()
-			if ids[1] != "haak-2" || len(f.posts[2].state.bridges) != 2 {
+			if ids[1] != "haak-2" || len(f.posts[2].state.Bridges) != 2 {
 				f.Errorf("a bridge that is there was added as %s", ids[1])
 			}
 		},
@@ -375,14 +375,14 @@ func TestRaces(t *testing.T) {
 			for _, p := range f.posts {
 				f.must("finish", p.finishErasures(f.Context()))
 			}
-			if f.settle(); len(f.posts[0].state.erasing) != 0 {
-				f.Errorf("pending: %v", f.posts[0].state.pending(sent.ID))
+			if f.settle(); len(f.posts[0].state.Erasing) != 0 {
+				f.Errorf("pending: %v", f.posts[0].state.Pending(sent.ID))
 			}
 		},
 		"a keeper that was replaced": func(f *fleet) {
 			sent, err := f.posts[0].As(mail.User).Send(f.Context(), mail.Draft{To: mail.Recipients{"user"}, Body: "x"})
 			f.must("send", err)
-			at := f.posts[0].state.upkeepAt
+			at := f.posts[0].state.UpkeepAt
 			f.race(
 				func() {
 					_, err := f.posts[1].commit(f.Context(),
@@ -400,7 +400,7 @@ func TestRaces(t *testing.T) {
 			if _, keeper := f.posts[0].Machines(); keeper != "m1" {
 				f.Errorf("the keeper is %q, want m1", keeper)
 			}
-			if f.posts[2].state.records[sent.ID] == nil {
+			if f.posts[2].state.Records[sent.ID] == nil {
 				f.Error("what the old keeper let go of has gone")
 			}
 		},
@@ -417,7 +417,7 @@ func TestRaces(t *testing.T) {
 				func() {
 					f.must("trim", f.posts[0].letGo(f.Context(), []mail.ID{sent.ID}, f.posts[0].now(), 1<<60, false))
 				})
-			if f.posts[2].state.records[sent.ID] == nil {
+			if f.posts[2].state.Records[sent.ID] == nil {
 				f.Error("what was put off has gone to the archive")
 			}
 		},

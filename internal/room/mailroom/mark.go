@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // Mark implements mail.Marker.
@@ -37,14 +38,14 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 
 // toMark returns the receipts for what is to be marked, and those of the messages that are in the archive.
 func (v *view) toMark(ctx context.Context, q mail.Marking, out *mail.Marked) (events []mail.Event,
-	cold map[mail.ID]*archivedRecord, err error) {
+	cold map[mail.ID]*fold.ArchivedRecord, err error) {
 	for missed := true; missed && err == nil; {
 		if cold, err = v.coldToMark(ctx, q); err != nil {
 			return nil, nil, err
 		}
-		v.read(func(s *state, now mail.Time) {
+		v.read(func(s *fold.State, now mail.Time) {
 			m := v.me(s)
-			if missed = s.missed(q.IDs, cold); missed {
+			if missed = s.Missed(q.IDs, cold); missed {
 				return
 			}
 			if m == nil {
@@ -75,9 +76,9 @@ func (v *view) takenFirst(lost []*mail.Event, out *mail.Marked) (err error) {
 		out.Marked = slices.DeleteFunc(out.Marked, func(other mail.ID) bool { return other == id })
 		out.NotYours = append(out.NotYours, id)
 		taker := "another"
-		if r := v.state.records[id]; r != nil {
-			for i := range r.bound {
-				if h := r.bound[i].holder(); h != nil && r.bound[i].isRole() {
+		if r := v.state.Records[id]; r != nil {
+			for i := range r.Bound {
+				if h := r.Bound[i].Holder(); h != nil && r.Bound[i].IsRole() {
 					taker = string(h.Name)
 				}
 			}
@@ -137,9 +138,9 @@ func (v *view) noneMarked(q mail.Marking, out mail.Marked) error {
 
 // cold looks up those of some messages that are not in the mailboxes. It has nil for those that are not in the archive
 // either.
-func (r *Room) cold(ctx context.Context, ids []mail.ID) (map[mail.ID]*archivedRecord, error) {
+func (r *Room) cold(ctx context.Context, ids []mail.ID) (map[mail.ID]*fold.ArchivedRecord, error) {
 	r.mu.RLock()
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id mail.ID) bool { return r.state.records[id] != nil })
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id mail.ID) bool { return r.state.Records[id] != nil })
 	r.mu.RUnlock()
 	if len(ids) == 0 {
 		return nil, nil
@@ -156,17 +157,9 @@ func (r *Room) cold(ctx context.Context, ids []mail.ID) (map[mail.ID]*archivedRe
 	return cold, nil
 }
 
-// missed reports whether one of some messages has left the mailboxes since cold was looked up: it is in neither.
-func (s *state) missed(ids []mail.ID, cold map[mail.ID]*archivedRecord) bool {
-	return slices.ContainsFunc(ids, func(id mail.ID) bool {
-		_, known := cold[id]
-		return !known && s.records[id] == nil
-	})
-}
-
 // coldToMark returns those messages to be marked that are in the archive. There they stay: a mark tells how they
 // stand, and brings none back to a mailbox.
-func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*archivedRecord, error) {
+func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*fold.ArchivedRecord, error) {
 	cold, err := v.cold(ctx, q.IDs)
 	back := q.Mark == mail.MarkUnread && !q.InArchive || q.Mark == mail.MarkSnoozed
 	if err != nil || !back {
@@ -183,8 +176,8 @@ func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*arc
 }
 
 // markSome returns the receipts for the messages that were named.
-func (v *view) markSome(s *state, m *member, q mail.Marking, cold map[mail.ID]*archivedRecord, now mail.Time,
-	out *mail.Marked) []mail.Event {
+func (v *view) markSome(s *fold.State, m *fold.Member, q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord,
+	now mail.Time, out *mail.Marked) []mail.Event {
 	var events []mail.Event
 	asked := make(map[mail.ID]bool, len(q.IDs))
 	for _, id := range q.IDs {
@@ -192,40 +185,40 @@ func (v *view) markSome(s *state, m *member, q mail.Marking, cold map[mail.ID]*a
 			continue
 		}
 		asked[id] = true
-		r, old := s.records[id], cold[id]
-		yours := r != nil && (r.reaches(m) || r.marksOf(m) != nil)
+		r, old := s.Records[id], cold[id]
+		yours := r != nil && (r.Reaches(m) || r.MarksOf(m) != nil)
 		if r == nil && old != nil {
-			r, yours = &old.record, old.wasFor(m)
+			r, yours = &old.Record, old.WasFor(m)
 		}
 		switch {
 		case r == nil:
 			out.NotFound = append(out.NotFound, id)
 		case !yours:
 			out.NotYours = append(out.NotYours, id)
-		case !r.changes(m, q.Mark, q.Until, now):
+		case !r.Changes(m, q.Mark, q.Until, now):
 			out.Already = append(out.Already, id)
 		default:
 			out.Marked = append(out.Marked, id)
-			events = append(events, r.receipts(m, q, now)...)
+			events = append(events, r.Receipts(m, q, now)...)
 		}
 	}
 	return events
 }
 
 // markAll returns the receipts for everything in the mailbox that the mark would change.
-func (v *view) markAll(s *state, m *member, q mail.Marking, now mail.Time, out *mail.Marked) []mail.Event {
-	from := m.all
+func (v *view) markAll(s *fold.State, m *fold.Member, q mail.Marking, now mail.Time, out *mail.Marked) []mail.Event {
+	from := m.All
 	if q.Mark == mail.MarkRead || q.Mark == mail.MarkSnoozed {
-		from = m.unread.list
+		from = m.Unread.List
 	}
 	if q.Mark == mail.MarkUnarchived {
-		from = m.rest
+		from = m.Rest
 	}
 	var events []mail.Event
 	for _, r := range from {
-		if (s.visible(r, m, now) || r.settledBy(m)) && r.changes(m, q.Mark, q.Until, now) {
-			out.Marked = append(out.Marked, r.msg.ID)
-			events = append(events, r.receipts(m, q, now)...)
+		if (s.Visible(r, m, now) || r.SettledBy(m)) && r.Changes(m, q.Mark, q.Until, now) {
+			out.Marked = append(out.Marked, r.Msg.ID)
+			events = append(events, r.Receipts(m, q, now)...)
 		}
 	}
 	return events
@@ -247,7 +240,7 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 			return 0, err
 		}
 		r.mu.RLock()
-		if missed = r.state.missed(ids, cold); !missed {
+		if missed = r.state.Missed(ids, cold); !missed {
 			events = r.noted(receipts, cold, now)
 		}
 		r.mu.RUnlock()
@@ -257,72 +250,27 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 }
 
 // noted returns the events of the receipts that change something. The caller holds the state.
-func (r *Room) noted(receipts []mail.Receipt, cold map[mail.ID]*archivedRecord, now mail.Time) (events []mail.Event) {
+func (r *Room) noted(receipts []mail.Receipt, cold map[mail.ID]*fold.ArchivedRecord, now mail.Time,
+) (events []mail.Event) {
 	for i := range receipts {
 		rc := &receipts[i]
-		rec, m := r.state.records[rc.Message], r.state.known(rc.Reader.Signer())
+		rec, m := r.state.Records[rc.Message], r.state.Known(rc.Reader.Signer())
 		if rec == nil {
 			old := cold[rc.Message]
 			if old == nil || rc.Mark == mail.MarkSnoozed {
 				continue
 			}
-			rec, m = &old.record, old.marksOfName(m).who
+			rec, m = &old.Record, old.MarksOfName(m).Who
 		}
-		if _, counts := rec.takenBy(m); rc.Mark == mail.MarkRead && !counts {
+		if _, counts := rec.TakenBy(m); rc.Mark == mail.MarkRead && !counts {
 			continue
 		}
 		if rc.Mark == mail.MarkNotified {
 			rc.Machine = r.opts.Machine
 		}
-		if rec.changes(m, rc.Mark, rc.Until, now) {
+		if rec.Changes(m, rc.Mark, rc.Until, now) {
 			events = append(events, mail.Event{At: now, Receipt: rc})
 		}
 	}
 	return events
-}
-
-// receipts returns what records a mark. What is put off is made unread first, and taken out of the archive, so that
-// everybody who follows the journal and knows nothing of snoozing understands that much.
-func (r *record) receipts(m *member, q mail.Marking, now mail.Time) (events []mail.Event) {
-	add := func(k mail.Mark, door string, until mail.Time) {
-		rc := &mail.Receipt{Message: r.msg.ID, Reader: mail.AgentAddress(m.Name), Mark: k, Door: door, Until: until}
-		events = append(events, mail.Event{At: now, Receipt: rc})
-	}
-	if has := r.marksOf(m); q.Mark == mail.MarkSnoozed && has != nil {
-		if has.read != 0 {
-			add(mail.MarkUnread, "", 0)
-		}
-		if has.archived != 0 {
-			add(mail.MarkUnarchived, "", 0)
-		}
-	}
-	add(q.Mark, q.Door, q.Until)
-	return events
-}
-
-// changes reports whether a mark by m would change anything.
-func (r *record) changes(m *member, k mail.Mark, until, now mail.Time) bool {
-	has := r.marksOf(m)
-	if has == nil {
-		has = &marks{}
-	}
-	switch k {
-	case mail.MarkRead:
-		return has.read == 0
-	case mail.MarkUnread:
-		return has.read != 0 || has.shown().snoozed > now
-	case mail.MarkArchived:
-		return has.archived == 0
-	case mail.MarkUnarchived:
-		return has.archived != 0
-	case mail.MarkSnoozed:
-		return has.read != 0 || has.archived != 0 || has.shown().snoozed != until
-	case mail.MarkUntold:
-		return has.shown().told != 0 || has.shown().notified != 0
-	case mail.MarkTold:
-		return !r.keptBy(m) // or only to another session of the agent
-	case mail.MarkPresented:
-		return !r.keptBy(m) || has.shown().told != 0
-	}
-	return true
 }

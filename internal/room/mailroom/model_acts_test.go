@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 func modelRegister(t *rapid.T, n *naive) {
@@ -116,7 +117,7 @@ func splitTarget(target string) (name string, room mail.RoomName) {
 // mayForget reports whether a key of so old a message may be known no more.
 func (n *naive) mayForget(m *naiveMsg) bool {
 	return slices.ContainsFunc(n.world.copies(m.id), func(o *naiveMsg) bool {
-		return o.archived && n.world.now.Sub(o.sent) > keyLife
+		return o.archived && n.world.now.Sub(o.sent) > fold.KeyLife
 	})
 }
 
@@ -312,7 +313,7 @@ func modelArchive(t *rapid.T, n *naive) {
 	_, err := n.user().Archive(t.Context())
 	must(t, err)
 	for _, m := range n.msgs {
-		gone := n.room.state.records[m.id] == nil
+		gone := n.room.state.Records[m.id] == nil
 		if m.archived && !gone || gone && !m.archived && (m.asks && m.closed == "" || m.held()) {
 			t.Fatalf("%s, closed %q, is hot: %v", m.id, m.closed, !gone)
 		}

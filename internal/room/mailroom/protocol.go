@@ -6,21 +6,22 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // minting returns what the protocols ask of new mail to these addresses whose sender asks for nothing: how its id is
 // spelled, and how long it waits for its agents. Ids are read in all files that the room keeps, so the first bridge
 // that asks for a spelling decides, and the recipient's protocol only if none does. How long mail waits matters to its
 // recipient first.
-func (v *view) minting(s *state, to []mail.Address) (ids mail.IDForm, life time.Duration) {
+func (v *view) minting(s *fold.State, to []mail.Address) (ids mail.IDForm, life time.Duration) {
 	var of mail.Protocol
 	if len(to) == 1 && to[0].Kind() == mail.ToAgent {
-		if m := s.agent(mail.Name(to[0].Value())); m != nil {
+		if m := s.Agent(mail.Name(to[0].Value())); m != nil {
 			of = v.protocolOf(m)
 		}
 	}
 	life = of.AgentLife
-	for _, b := range s.bridges {
+	for _, b := range s.Bridges {
 		i := slices.IndexFunc(v.opts.Protocols, func(p mail.Protocol) bool { return p.Name == b.Dialect })
 		if i < 0 || b.Mode == mail.BridgeFollow {
 			continue
@@ -36,7 +37,7 @@ func (v *view) minting(s *state, to []mail.Address) (ids mail.IDForm, life time.
 }
 
 // protocolOf returns the protocol that an agent is of.
-func (r *Room) protocolOf(m *member) mail.Protocol {
+func (r *Room) protocolOf(m *fold.Member) mail.Protocol {
 	for _, p := range r.opts.Protocols {
 		if p.NamesItself != nil && p.NamesItself(m.Client, m.Tags) {
 			return p

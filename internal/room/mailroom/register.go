@@ -12,25 +12,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 )
-
-// show returns m as the roster shows it.
-func (s sight) show(m *member, now mail.Time) mail.Agent {
-	a := mail.Agent{
-		Name: m.Name, Roles: append([]string{}, m.Roles...), Tags: append([]string{}, m.Tags...),
-		State: m.State, Since: m.Since, Task: m.Task, Parent: m.Parent, Client: m.Client,
-		Registered: m.Registered, Seen: m.Seen, Left: m.Left, Door: m.Door, DoorAt: m.DoorAt,
-		Unread: s.countUnread(m, now),
-	}
-	if s.ways.Here != "" && len(s.machines) > 1 {
-		a.Machine, a.MachineAway = m.Machine, s.isAway(m.Machine)
-	}
-	if m.live(now) {
-		a.Session = m.Session
-	}
-	return a
-}
 
 // Register implements mail.Registrar.
 func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
@@ -54,15 +37,15 @@ func (v *view) registering(ctx context.Context, p mail.Presence, c *mail.AgentCh
 	var full *trip
 	var err error
 	var events []mail.Event
-	v.read(func(s *state, now mail.Time) {
+	v.read(func(s *fold.State, now mail.Time) {
 		if full, err = v.mayRegister(s, p, c); full == nil && err == nil {
-			s.adopt(p, c, now)
+			s.Adopt(p, c, now)
 			v.grant(s, c)
 			var frees bool
 			if events, frees = v.ended(s, c, now); !frees {
 				full, err = v.doubled(s, c, now), v.onlyOne(s, c, now)
 			}
-			if s.changes(c, now) {
+			if s.Changes(c, now) {
 				v.checked(s, c, p.Update)
 				events = append(events, mail.Event{At: now, Agent: c})
 				events = append(events, v.takesBack(s, c)...)
@@ -77,32 +60,18 @@ func (v *view) registering(ctx context.Context, p mail.Presence, c *mail.AgentCh
 
 // takesBack returns the events by which the grants end that would give an agent the role of the orchestrator again,
 // which the user takes from it.
-func (v *view) takesBack(s *state, c *mail.AgentChange) (events []mail.Event) {
+func (v *view) takesBack(s *fold.State, c *mail.AgentChange) (events []mail.Event) {
 	const role = string(mail.Orchestrator)
 	if !v.isUser() || v.files || c.Roles == nil || slices.Contains(c.Roles, role) {
 		return nil
 	}
-	for _, g := range s.grants {
+	for _, g := range s.Grants {
 		if g.Agent == c.Name && g.Role == role && !g.Refused {
 			g.Refused, g.By, g.At, g.Question, g.Answer = true, mail.User, 0, "", ""
 			events = append(events, mail.Event{Grant: &g})
 		}
 	}
 	return events
-}
-
-// adopt decides what registering a known name from outside means: the name of a live session is not shared without a
-// word, and an agent that was away is back.
-func (s *state) adopt(p mail.Presence, c *mail.AgentChange, now mail.Time) {
-	m := s.agent(c.Name)
-	if m == nil || p.Update || p.End || c.Session != "" {
-		return
-	}
-	if c.By != "" && !c.TakeOver && m.live(now) {
-		c.Name = s.freeName(m.Name)
-	} else if c.State == "" && !m.State.Live() {
-		c.State = mail.Idle
-	}
 }
 
 // change checks p and turns it into what the journal would say.
@@ -149,7 +118,7 @@ func (v *view) checkWords(p mail.Presence) error {
 		if _, err := mail.ParseRole(role); err != nil {
 			return err
 		}
-		if word := reservedLike(role); word == string(mail.Orchestrator) && role != word && !v.files {
+		if word := fold.ReservedLike(role); word == string(mail.Orchestrator) && role != word && !v.files {
 			return mail.Errorf(mail.Denied,
 				"a role cannot be called %q: that reads as %q, which has rights of its own", role, word)
 		}
@@ -194,8 +163,8 @@ func normalAll(words []string) []string {
 
 // mayRegister checks that the caller may say this of this agent: of itself, of its children, and of everybody for the
 // user and the orchestrator. full is the limit that a newcomer would exceed.
-func (v *view) mayRegister(s *state, p mail.Presence, c *mail.AgentChange) (full *trip, err error) {
-	m := s.agent(c.Name)
+func (v *view) mayRegister(s *fold.State, p mail.Presence, c *mail.AgentChange) (full *trip, err error) {
+	m := s.Agent(c.Name)
 	if m == nil && (p.Update || p.End) {
 		_, err := v.mailbox(s, c.Name)
 		return nil, err
@@ -203,9 +172,9 @@ func (v *view) mayRegister(s *state, p mail.Presence, c *mail.AgentChange) (full
 	if m != nil {
 		c.Name = m.Name // an earlier name stands for the present one
 	}
-	if c.Parent != nil && *c.Parent != "" && s.agent(*c.Parent) == nil && *c.Parent != v.caller {
+	if c.Parent != nil && *c.Parent != "" && s.Agent(*c.Parent) == nil && *c.Parent != v.caller {
 		return nil, mail.Errorf(mail.NotFound,
-			"there is no agent %q to be the parent%s", *c.Parent, s.suggest(string(*c.Parent)))
+			"there is no agent %q to be the parent%s", *c.Parent, s.Suggest(string(*c.Parent)))
 	}
 	if !v.mayRule(s, m) && c.Name != v.caller && !(m == nil && c.Parent != nil && *c.Parent == v.caller) {
 		return nil, mail.Errorf(mail.Denied,
@@ -227,7 +196,7 @@ func (v *view) mayRegister(s *state, p mail.Presence, c *mail.AgentChange) (full
 
 // mayRule reports whether the caller may freeze, rename and retire m: it is m, m's parent, the orchestrator or the
 // user.
-func (v *view) mayRule(s *state, m *member) bool {
+func (v *view) mayRule(s *fold.State, m *fold.Member) bool {
 	if v.mayCommand(s) {
 		return true
 	}
@@ -236,18 +205,18 @@ func (v *view) mayRule(s *state, m *member) bool {
 }
 
 // mayCommand reports whether the caller is the user or holds the role of the orchestrator.
-func (v *view) mayCommand(s *state) bool {
+func (v *view) mayCommand(s *fold.State) bool {
 	me := v.me(s)
-	return v.isUser() || v.caller == mail.System || me != nil && me.hasRole(string(mail.Orchestrator))
+	return v.isUser() || v.caller == mail.System || me != nil && me.HasRole(string(mail.Orchestrator))
 }
 
 // mayChange refuses what no agent says of itself, nor of another: that it is the orchestrator, which only the person
 // decides, and that it is another's child from now on, which would take it out of its parent's hands.
-func (v *view) mayChange(s *state, m *member, c *mail.AgentChange) error {
+func (v *view) mayChange(s *fold.State, m *fold.Member, c *mail.AgentChange) error {
 	const role = string(mail.Orchestrator)
 	person := v.isUser() || v.caller == mail.System
 	switch {
-	case !person && c.Name != mail.Orchestrator && slices.Contains(c.Roles, role) && (m == nil || !m.hasRole(role)):
+	case !person && c.Name != mail.Orchestrator && slices.Contains(c.Roles, role) && (m == nil || !m.HasRole(role)):
 		return notGranted(c.Name)
 	case m != nil && m.Parent != "" && c.Parent != nil && *c.Parent != m.Parent && !v.mayCommand(s):
 		return mail.Errorf(mail.Denied,
@@ -257,46 +226,19 @@ func (v *view) mayChange(s *state, m *member, c *mail.AgentChange) error {
 	return nil
 }
 
-// changes reports whether a change would change more than the time of the last sign of life, or that by a minute.
-func (s *state) changes(c *mail.AgentChange, now mail.Time) bool {
-	m := s.agent(c.Name)
-	if m == nil || c.End || c.TakeOver || c.Summed || c.Roles != nil || c.Tags != nil || c.Task != nil ||
-		c.Parent != nil {
-		return true
-	}
-	return beats(max(m.Seen, m.SessionAt), now) || m.parted() || m.State == mail.Gone ||
-		c.State != "" && c.State != m.State || c.Client != "" && c.Client != m.Client || c.Session != m.Session ||
-		c.Inbox != nil && *c.Inbox != m.Inbox
-}
-
-// beats reports whether a sign of life is due. The last one may be from another machine, whose clock is ahead.
-func beats(last, now mail.Time) bool {
-	since := now.Sub(last)
-	return since >= policy.Heartbeat || since <= -policy.Heartbeat
-}
-
-// freeName returns the first "base-n" that nobody bears.
-func (s *state) freeName(base mail.Name) mail.Name {
-	for n := 2; ; n++ {
-		if name := numbered(base, n); s.members[name] == nil {
-			return name
-		}
-	}
-}
-
 // registered returns the roster's line of the agent that was registered, which for a session may bear another name.
 func (v *view) registered(c *mail.AgentChange) (mail.Agent, error) {
 	var a mail.Agent
 	var err error
-	v.read(func(s *state, now mail.Time) {
-		m := s.agent(c.Name)
+	v.read(func(s *fold.State, now mail.Time) {
+		m := s.Agent(c.Name)
 		if c.Session != "" && (m == nil || m.Session != c.Session) {
-			for o := range s.agents() {
+			for o := range s.Agents() {
 				if o.Session == c.Session {
 					m = o
 				}
 			}
-			if o := s.sameProcess(c, now); o != nil && c.Join {
+			if o := s.SameProcess(c, now); o != nil && c.Join {
 				m = o
 			}
 		}
@@ -304,7 +246,7 @@ func (v *view) registered(c *mail.AgentChange) (mail.Agent, error) {
 			_, err = v.mailbox(s, c.Name)
 			return
 		}
-		a = v.sight(s).show(m, now)
+		a = v.sight(s).Show(m, now)
 	})
 	return a, err
 }
@@ -316,7 +258,7 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 		return mail.Agent{}, err
 	}
 	defer v.newcomer(to)()
-	var renamed *member
+	var renamed *fold.Member
 	if err := v.attempt(ctx, func() (events []mail.Event, err error) {
 		renamed, events, err = v.renaming(from, to)
 		return events, err
@@ -324,8 +266,8 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 		return mail.Agent{}, err
 	}
 	var a mail.Agent
-	v.read(func(s *state, now mail.Time) {
-		if a = v.sight(s).show(renamed, now); a.Name != to {
+	v.read(func(s *fold.State, now mail.Time) {
+		if a = v.sight(s).Show(renamed, now); a.Name != to {
 			err = mail.Errorf(mail.Conflict, "%s was renamed to %q at the same time; that is its name now", from,
 				a.Name)
 		}
@@ -334,24 +276,24 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 }
 
 // renaming checks whether an agent can be renamed, and returns it and the event; none if it has the name.
-func (v *view) renaming(from, to mail.Name) (m *member, events []mail.Event, err error) {
-	v.read(func(s *state, now mail.Time) {
+func (v *view) renaming(from, to mail.Name) (m *fold.Member, events []mail.Event, err error) {
+	v.read(func(s *fold.State, now mail.Time) {
 		if m, err = v.mailbox(s, from); err != nil {
 			return
 		}
 		old := m.Name
 		switch {
-		case m.isUser() || old == mail.Orchestrator:
+		case m.IsUser() || old == mail.Orchestrator:
 			err = mail.Errorf(mail.Denied, "%s cannot be renamed", old)
 		case !v.mayRule(s, m):
 			err = mail.Errorf(mail.Denied,
 				"only %s itself, its parent, the orchestrator and the user may rename it", old)
-		case s.taken(to, m):
+		case s.Taken(to, m):
 			err = mail.Errorf(mail.Conflict, "the name %q is taken in room %s; nothing was renamed", to, v.name)
 		case to == mail.Orchestrator && !v.isUser():
 			err = notGranted(old)
-		case s.members[to] != m: // or it had that name before
-			err = s.checkNew(to, m)
+		case s.Members[to] != m: // or it had that name before
+			err = s.CheckNew(to, m)
 		}
 		if err == nil && old != to {
 			events = []mail.Event{{At: now, Agent: &mail.AgentChange{Name: old, Renamed: to, By: v.by(old),
@@ -372,12 +314,12 @@ func (v *view) by(n mail.Name) mail.Name {
 // Retire implements mail.Registrar.
 func (v *view) Retire(ctx context.Context, n mail.Name) error {
 	var err error
-	v.read(func(s *state, _ mail.Time) {
-		var m *member
+	v.read(func(s *fold.State, _ mail.Time) {
+		var m *fold.Member
 		if m, err = v.mailbox(s, n); err != nil {
 			return
 		}
-		if n = m.Name; m.isUser() {
+		if n = m.Name; m.IsUser() {
 			err = mail.Errorf(mail.Denied, "the user cannot be retired")
 			return
 		}
@@ -400,12 +342,12 @@ func (v *view) Token(ctx context.Context, n mail.Name) (string, error) {
 	}
 	token := tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + rand.Text()
 	err := v.attempt(ctx, func() (events []mail.Event, err error) {
-		v.read(func(s *state, now mail.Time) {
-			var m *member
+		v.read(func(s *fold.State, now mail.Time) {
+			var m *fold.Member
 			if m, err = v.mailbox(s, n); err != nil {
 				return
 			}
-			if m.isUser() {
+			if m.IsUser() {
 				err = mail.Errorf(mail.Denied, "the user has no token of a room; the operator's token is in the file "+
 					"token of the data directory")
 			}

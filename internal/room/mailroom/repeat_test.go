@@ -8,6 +8,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 )
 
 // TestP12_SameTextAtOnce sends each of 40 texts by four calls at the same moment, as a client does that sends again
@@ -59,12 +60,12 @@ func TestP12_SameTextAtOnce(t *testing.T) {
 
 // TestRepeatInJournal holds that what another version, or another program, has written there is taken for nothing.
 func TestRepeatInJournal(t *testing.T) {
-	r := repeat{1, 2, 3, 255}
-	if got := repeatIn(r.String()); got != r {
+	r := fold.Repeat{1, 2, 3, 255}
+	if got := fold.RepeatIn(r.String()); got != r {
 		t.Errorf("%s is read as %v, want %v", r, got, r)
 	}
 	for _, text := range []string{"", "AAAA", r.String() + "A", strings.Repeat("A", 1000), strings.Repeat("!", 22)} {
-		if got := repeatIn(text); got != (repeat{}) {
+		if got := fold.RepeatIn(text); got != (fold.Repeat{}) {
 			t.Errorf("%q is read as %v", text, got)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 )
 
@@ -17,17 +18,17 @@ import (
 // one comes that says of an event that it did not count, and it counted because another was erased meanwhile, or the
 // other way round.
 func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Cursor, error) {
-	r.state = newState(r.opts.TTL)
-	r.state.end = r.journal.Last()
+	r.state = fold.NewState(r.opts.TTL)
+	r.state.End = r.journal.Last()
 	if names != nil {
-		r.state.nameAll(names)
+		r.state.NameAll(names)
 		if len(names.Machines) > 0 {
-			r.state.losers, r.state.decided = names.Void, names.After
+			r.state.Losers, r.state.Decided = names.Void, names.After
 		}
 	}
 	var unsure []mail.Seq
 	c := r.events()
-	for r.state.seq < r.state.end {
+	for r.state.Seq < r.state.End {
 		events, err := c.Next(ctx)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
@@ -35,11 +36,11 @@ func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Curs
 		for i := range events {
 			told := events[i].Checkpoint
 			if told != nil && (names == nil || told.After > names.After) &&
-				(r.state.divides(told) || overlap(unsure, told.Void) || r.state.misses(told)) {
+				(r.state.Divides(told) || overlap(unsure, told.Void) || r.state.Misses(told)) {
 				c.Close()
 				return r.replay(ctx, told)
 			}
-			if r.state.apply(&events[i]) && !r.state.exact && r.opts.Machine != "" {
+			if r.state.Apply(&events[i]) && !r.state.Exact && r.opts.Machine != "" {
 				unsure = append(unsure, events[i].Seq)
 			}
 		}
@@ -47,14 +48,9 @@ func (r *Room) replay(ctx context.Context, names *mail.Checkpoint) (journal.Curs
 	return c, nil
 }
 
-// misses reports whether an event did not count of which a checkpoint of a shared room says that it did.
-func (s *state) misses(c *mail.Checkpoint) bool {
-	return len(c.Machines) > 0 && slices.ContainsFunc(s.void, func(seq mail.Seq) bool { return !isAmong(c.Void, seq) })
-}
-
 // overlap reports whether two lists in order have a place in common.
 func overlap(a, b []mail.Seq) bool {
-	return slices.ContainsFunc(b, func(seq mail.Seq) bool { return isAmong(a, seq) })
+	return slices.ContainsFunc(b, func(seq mail.Seq) bool { return fold.IsAmong(a, seq) })
 }
 
 // events returns all events, of which the state keeps copies only, in the shortest way that the journal has.
@@ -73,27 +69,27 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 	for {
 		events, err := c.Next(ctx)
 		r.mu.Lock()
-		marked, upkeepAt := r.state.marked, r.state.upkeepAt
+		marked, upkeepAt := r.state.Marked, r.state.UpkeepAt
 		for i := range events {
-			if r.opts.Machine != "" && events[i].Seq != r.state.seq+1 {
+			if r.opts.Machine != "" && events[i].Seq != r.state.Seq+1 {
 				err = r.behind()
 				break
 			}
-			if r.state.apply(&events[i]) {
+			if r.state.Apply(&events[i]) {
 				r.hear(&events[i])
 			}
 		}
-		if r.state.ended {
-			r.state.ended = false
+		if r.state.Ended {
+			r.state.Ended = false
 			r.review()
 		}
-		if r.opts.Machine != "" && (r.state.marked != marked || r.state.upkeepAt != upkeepAt) {
+		if r.opts.Machine != "" && (r.state.Marked != marked || r.state.UpkeepAt != upkeepAt) {
 			r.isDue()
 		}
-		applied, arrived := r.applied, r.state.arrived
-		r.applied, r.state.arrived = make(chan struct{}), nil
-		seq := r.state.seq
-		if r.crowd > 0 && len(r.state.records) >= r.crowd {
+		applied, arrived := r.applied, r.state.Arrived
+		r.applied, r.state.Arrived = make(chan struct{}), nil
+		seq := r.state.Seq
+		if r.crowd > 0 && len(r.state.Records) >= r.crowd {
 			select {
 			case r.crowded <- struct{}{}:
 			default:

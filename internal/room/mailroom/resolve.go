@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // route is where the addresses of a draft lead.
@@ -16,7 +17,7 @@ type route struct {
 }
 
 // resolve turns addresses as somebody typed them into canonical ones. All must resolve.
-func (v *view) resolve(s *state, typed []string) (route, error) {
+func (v *view) resolve(s *fold.State, typed []string) (route, error) {
 	var rt route
 	for _, t := range typed {
 		t = norm.NFC.String(strings.TrimSpace(t))
@@ -41,8 +42,8 @@ func (v *view) resolve(s *state, typed []string) (route, error) {
 
 // routeOf returns where a draft goes. The user's answer to a card goes to the post office, which is nobody's address
 // otherwise.
-func (v *view) routeOf(s *state, d *mail.Draft) (route, error) {
-	if q := s.records[d.ReplyTo]; q != nil && q.isCard() && v.isUser() && len(d.To) == 1 &&
+func (v *view) routeOf(s *fold.State, d *mail.Draft) (route, error) {
+	if q := s.Records[d.ReplyTo]; q != nil && q.IsCard() && v.isUser() && len(d.To) == 1 &&
 		d.To[0] == string(mail.System) {
 		return route{local: []mail.Address{mail.FromSystem}}, nil
 	}
@@ -68,7 +69,7 @@ type resolved struct {
 	rest  string
 }
 
-func (v *view) resolveOne(s *state, t string) (resolved, error) {
+func (v *view) resolveOne(s *fold.State, t string) (resolved, error) {
 	name, byName := strings.CutPrefix(t, "agent:")
 	a, _, err := mail.ParseAddress(t, v.opts.Namespaces)
 	if agent, room, far := a.Far(); far {
@@ -77,7 +78,7 @@ func (v *view) resolveOne(s *state, t string) (resolved, error) {
 	if err == nil && a != "" && a.Kind() != mail.ToAgent {
 		return resolved{local: a}, nil
 	}
-	if m := s.agent(mail.Name(name)); m != nil {
+	if m := s.Agent(mail.Name(name)); m != nil {
 		if err := v.ambiguous(m, name); err != nil {
 			return resolved{}, err
 		}
@@ -94,11 +95,11 @@ func (v *view) resolveOne(s *state, t string) (resolved, error) {
 	if err != nil {
 		return resolved{}, err
 	}
-	return resolved{}, mail.Errorf(mail.NotFound, "unknown recipient %q: nothing was sent%s", t, s.suggest(name))
+	return resolved{}, mail.Errorf(mail.NotFound, "unknown recipient %q: nothing was sent%s", t, s.Suggest(name))
 }
 
 // elsewhere resolves an address of a room, which may be this one. Mail that came from another room goes no further.
-func (v *view) elsewhere(s *state, t string, room mail.RoomName) (resolved, error) {
+func (v *view) elsewhere(s *fold.State, t string, room mail.RoomName) (resolved, error) {
 	switch {
 	case room == v.name:
 		return v.resolveOne(s, t)
@@ -110,7 +111,7 @@ func (v *view) elsewhere(s *state, t string, room mail.RoomName) (resolved, erro
 
 // ambiguous refuses a name of an older journal that reads as another room's agent, if there is such a room: mail must
 // not go to whoever took that name to get it.
-func (v *view) ambiguous(m *member, typed string) error {
+func (v *view) ambiguous(m *fold.Member, typed string) error {
 	i := strings.LastIndex(typed, "@")
 	if i < 0 {
 		return nil

@@ -113,7 +113,7 @@ func TestP13_ASuggestionIsKept(t *testing.T) {
 	want("imported", other)
 	send(mail.User, mail.Draft{To: mail.Recipients{"dave"}, Body: "no", ReplyTo: q})
 	now = now.Add(30 * 24 * time.Hour)
-	if _, err := user.Archive(t.Context()); err != nil || room.state.records[a] != nil {
+	if _, err := user.Archive(t.Context()); err != nil || room.state.Records[a] != nil {
 		t.Errorf("once the question is answered, its suggestion stays, %v", err)
 	}
 }

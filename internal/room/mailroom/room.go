@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/search"
 )
@@ -145,12 +146,16 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+func (o *Options) ways() *fold.Ways {
+	return &fold.Ways{Here: o.Machine, Door: o.Door, PutOff: o.PutOff, Tells: o.Tells, Away: o.Away}
+}
+
 // Room is the one owner of a room's live state.
 type Room struct {
 	name    mail.RoomName
 	journal journal.Journal
 	opts    Options
-	ways    *ways // of opts
+	ways    *fold.Ways // of opts
 
 	index    *search.Index
 	indexing sync.WaitGroup // keepIndex
@@ -170,14 +175,14 @@ type Room struct {
 	naming   sync.Mutex // held from the check of a new name until it is on the roster; see newcomer
 
 	mu      sync.RWMutex
-	state   *state           // written by the follower, and by who has compacted the journal (state.archived)
-	applied chan struct{}    // closed, and replaced, whenever state has moved on
-	crowd   int              // of so many hot messages crowded tells; 0: of none
-	crowded chan struct{}    // holds one
-	due     chan struct{}    // holds one: there may be something to do for Run
-	signs   map[*member]sign // belongs to Run
-	broken  error            // why the follower ended
-	reopen  chan struct{}    // closed when the room is to be opened again; see Reopen
+	state   *fold.State           // written by the follower, and by who has compacted the journal (state.archived)
+	applied chan struct{}         // closed, and replaced, whenever state has moved on
+	crowd   int                   // of so many hot messages crowded tells; 0: of none
+	crowded chan struct{}         // holds one
+	due     chan struct{}         // holds one: there may be something to do for Run
+	signs   map[*fold.Member]sign // belongs to Run
+	broken  error                 // why the follower ended
+	reopen  chan struct{}         // closed when the room is to be opened again; see Reopen
 }
 
 // Open reads the journal to its end and returns the room. The room owns the journal from then on, and closes it.
@@ -195,7 +200,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		index:   new(search.Index),
 		reindex: make(chan struct{}, 1),
 	}
-	r.ways = &ways{r.opts.Machine, r.opts.Door, r.opts.PutOff, r.opts.Tells, r.opts.Away}
+	r.ways = r.opts.ways()
 	r.use()
 	cursor, err := r.replay(ctx, nil)
 	if err != nil {
@@ -228,17 +233,17 @@ func (r *Room) hear(e *mail.Event) {
 	s := r.state
 	switch {
 	case e.Message != nil:
-		rec, at := s.records[e.Message.ID], e.At.Std()
-		if r.opts.Machine != "" && !r.breaker.mine(rec.msg.ID) {
+		rec, at := s.Records[e.Message.ID], e.At.Std()
+		if r.opts.Machine != "" && !r.breaker.mine(rec.Msg.ID) {
 			at = r.opts.Now() // by no clock of another machine
-			r.breaker.heard(e.Message, s.peersOf(rec), at)
+			r.breaker.heard(e.Message, s.PeersOf(rec), at)
 		}
-		r.breaker.sent(repeatIn(e.Message.Same), rec.msg.ID, at)
+		r.breaker.sent(fold.RepeatIn(e.Message.Same), rec.Msg.ID, at)
 	case e.Agent != nil && e.Agent.Renamed != "":
-		if m := s.agent(e.Agent.Renamed); m != nil && m == s.members[e.Agent.Name] {
+		if m := s.Agent(e.Agent.Renamed); m != nil && m == s.Members[e.Agent.Name] {
 			r.breaker.renamed(mail.Name(strings.Clone(string(e.Agent.Name))), m.Name)
 		}
-	case e.Erased != nil && r.opts.Machine != "" && s.owes(e.Erased.Message, r.opts.Machine):
+	case e.Erased != nil && r.opts.Machine != "" && s.Owes(e.Erased.Message, r.opts.Machine):
 		r.isDue()
 	}
 }
@@ -285,7 +290,7 @@ func (r *Room) Idle() time.Duration {
 }
 
 // sight returns the state as this machine sees it. The caller holds it.
-func (r *Room) sight(s *state) sight { return sight{s, r.ways} }
+func (r *Room) sight(s *fold.State) fold.Sight { return s.Seen(r.ways) }
 
 // use notes that the room is in use, and returns the time.
 func (r *Room) use() mail.Time {
@@ -349,7 +354,7 @@ const appliedWithin = 5 * time.Second
 func (r *Room) await(ctx context.Context, seq mail.Seq) error {
 	for {
 		r.mu.RLock()
-		reached, broken, applied := r.state.seq >= seq, r.broken, r.applied
+		reached, broken, applied := r.state.Seq >= seq, r.broken, r.applied
 		r.mu.RUnlock()
 		switch {
 		case reached:
@@ -386,13 +391,13 @@ func (r *Room) unavailable(err error) error {
 
 // newID returns an id in the form asked for that no hot message has. The usual forms are random enough without
 // looking, which costs a cache miss; 48 bits are not.
-func (r *Room) newID(s *state, form mail.IDForm) mail.ID {
+func (r *Room) newID(s *fold.State, form mail.IDForm) mail.ID {
 	switch form {
 	case mail.IDUUID:
 		return mail.NewUUID()
 	case mail.IDHex12:
 		for {
-			if id := newHex12(); s.records[id] == nil {
+			if id := newHex12(); s.Records[id] == nil {
 				return id
 			}
 		}

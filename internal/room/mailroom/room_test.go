@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/mailtest"
+	"pennypost/internal/room/fold"
 )
 
 // testOffice is a post office of rooms in memory, each of which is checked, at the end, to equal what its journal
@@ -125,75 +126,75 @@ func reopen(t *testing.T, store *store, name mail.RoomName, opts Options) *Room 
 }
 
 // dump writes down all that anybody can see of a state.
-func dump(s *state, now mail.Time) []string {
-	out := []string{fmt.Sprint("seq ", s.seq, " last ", s.last), fmt.Sprint("rotation ", s.rotation),
-		fmt.Sprint("erasing ", slices.Sorted(maps.Keys(s.erasing)))}
-	if s.shared() {
-		out = append(out, fmt.Sprint("machines ", s.machines, " upkeep ", s.upkeep, s.upkeepAt),
-			fmt.Sprint("rules ", s.rules))
-		for _, id := range slices.Sorted(maps.Keys(s.erasing)) {
-			out = append(out, fmt.Sprint("pending ", id, s.pending(id)))
+func dump(s *fold.State, now mail.Time) []string {
+	out := []string{fmt.Sprint("seq ", s.Seq, " last ", s.Last), fmt.Sprint("rotation ", s.Rotation),
+		fmt.Sprint("erasing ", slices.Sorted(maps.Keys(s.Erasing)))}
+	if s.Shared() {
+		out = append(out, fmt.Sprint("machines ", s.Machines, " upkeep ", s.Upkeep, s.UpkeepAt),
+			fmt.Sprint("rules ", s.Rules))
+		for _, id := range slices.Sorted(maps.Keys(s.Erasing)) {
+			out = append(out, fmt.Sprint("pending ", id, s.Pending(id)))
 		}
 	}
 	first := len(out)
-	ids := func(l list, m *member) (out []string) {
+	ids := func(l fold.List, m *fold.Member) (out []string) {
 		for _, r := range l {
-			if s.visible(r, m, now) || r.settledBy(m) {
-				out = append(out, string(r.msg.ID))
+			if s.Visible(r, m, now) || r.SettledBy(m) {
+				out = append(out, string(r.Msg.ID))
 			}
 		}
 		return out
 	}
-	for name, m := range s.members {
-		if m.Registered == 0 && len(m.all) == 0 && !m.isUser() {
+	for name, m := range s.Members {
+		if m.Registered == 0 && len(m.All) == 0 && !m.IsUser() {
 			continue
 		}
 		a := m.AgentRecord
-		if m.isUser() {
+		if m.IsUser() {
 			a.Door, a.DoorAt = "", 0
 		}
-		out = append(out, fmt.Sprintf("member %s: %+v unread %v told %v all %v", name, a, ids(m.unread.list, m),
-			ids(m.told, m), ids(m.all, m)))
-		for _, r := range m.unread.list {
-			if s.visible(r, m, now) && m.Session != "" {
-				out = append(out, fmt.Sprint("member ", name, " knows ", r.msg.ID, r.toldIn(m), r.handedIn(m)))
+		out = append(out, fmt.Sprintf("member %s: %+v unread %v told %v all %v", name, a, ids(m.Unread.List, m),
+			ids(m.Told, m), ids(m.All, m)))
+		for _, r := range m.Unread.List {
+			if s.Visible(r, m, now) && m.Session != "" {
+				out = append(out, fmt.Sprint("member ", name, " knows ", r.Msg.ID, r.ToldIn(m), r.HandedIn(m)))
 			}
 		}
 	}
 	slices.Sort(out[first:])
-	out = append(out, fmt.Sprint("bridges ", s.bridges), fmt.Sprint("workspaces ", s.workspaces))
-	o := Options{}.withDefaults()
-	m0 := sight{s, &ways{"m0", o.Door, o.PutOff, o.Tells, o.Away}} // whichever machine looks
-	for _, r := range s.order {
-		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.seq, r.msg.message(), m0.deliveries(r, now)))
-		if r.settled != nil {
-			out = append(out, fmt.Sprintf("settled %+v", *r.settled))
+	out = append(out, fmt.Sprint("bridges ", s.Bridges), fmt.Sprint("workspaces ", s.Workspaces))
+	o := Options{Machine: "m0"}.withDefaults()
+	m0 := s.Seen(o.ways()) // whichever machine looks
+	for _, r := range s.Order {
+		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.Seq, r.Msg.Message(), m0.Deliveries(r, now)))
+		if r.Settled != nil {
+			out = append(out, fmt.Sprintf("settled %+v", *r.Settled))
 		}
-		if until := r.snoozedBy(s.members[mail.User], now); until != 0 {
+		if until := r.SnoozedBy(s.Members[mail.User], now); until != 0 {
 			out = append(out, fmt.Sprint("snoozed until ", until))
 		}
 	}
-	for _, r := range s.open {
-		out = append(out, "open "+string(r.msg.ID))
+	for _, r := range s.Open {
+		out = append(out, "open "+string(r.Msg.ID))
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.leaving)) {
+	for _, id := range slices.Sorted(maps.Keys(s.Leaving)) {
 		out = append(out, "leaving "+string(id))
 	}
 	var held []string
-	for role, l := range s.held {
+	for role, l := range s.Held {
 		for _, r := range l {
-			held = append(held, role+" "+string(r.msg.ID))
+			held = append(held, role+" "+string(r.Msg.ID))
 		}
 	}
 	slices.Sort(held)
-	for _, program := range slices.Sorted(maps.Keys(s.programs)) {
-		seats := slices.SortedFunc(slices.Values(s.programs[program]), byName)
+	for _, program := range slices.Sorted(maps.Keys(s.Programs)) {
+		seats := slices.SortedFunc(slices.Values(s.Programs[program]), fold.ByName)
 		for _, m := range seats {
 			out = append(out, fmt.Sprint("in ", program, ": ", m.Name))
 		}
 	}
 	var spent []mail.SpentKey
-	for _, k := range s.spent.all() {
+	for _, k := range s.Spent.All() {
 		spent = append(spent, k.SpentKey)
 	}
 	return append(out, "held "+strings.Join(held, ", "), fmt.Sprint("spent keys ", spent))

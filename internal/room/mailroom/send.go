@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 )
 
 // Send implements mail.Sender. This file and delivery.go, for the answer, have what a send does in its order; who
@@ -67,7 +68,7 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 // for the first attempt: apply would ignore the second message, but it would stand in the journal until compaction.
 type sending struct {
 	mu   sync.Mutex
-	keys map[sentKey]chan struct{} // closed when the send is over
+	keys map[fold.SentKey]chan struct{} // closed when the send is over
 }
 
 // claim returns when nobody else sends with this key of the caller, and keeps others from it until release is called.
@@ -76,8 +77,8 @@ func (v *view) claim(ctx context.Context, key string) (release func(), err error
 	if key == "" {
 		return func() {}, nil
 	}
-	var k sentKey
-	v.read(func(s *state, _ mail.Time) { k = s.keyOf(v.signature(s), key) })
+	var k fold.SentKey
+	v.read(func(s *fold.State, _ mail.Time) { k = s.KeyOf(v.signature(s), key) })
 	s := &v.sending
 	for {
 		s.mu.Lock()
@@ -97,7 +98,7 @@ func (v *view) claim(ctx context.Context, key string) (release func(), err error
 	defer s.mu.Unlock()
 	over := make(chan struct{})
 	if s.keys == nil {
-		s.keys = make(map[sentKey]chan struct{})
+		s.keys = make(map[fold.SentKey]chan struct{})
 	}
 	s.keys[k] = over
 	return func() {
@@ -114,8 +115,8 @@ type plan struct {
 	message mail.Message
 	pulse   []mail.Event
 	depth   int            // replies above the message
-	peers   []peer         // whom the breaker counts it for
-	repeat  repeat         // what would be the same
+	peers   []fold.Peer    // whom the breaker counts it for
+	repeat  fold.Repeat    // what would be the same
 	earlier *mail.Sent     // the answer, if the draft was sent before
 	right   bool           // by it the caller may settle what it replies to
 	answers bool           // a question that is open, by right
@@ -135,11 +136,11 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	p := plan{typed: d.Type != ""}
 	var full *trip
 	var err error
-	var earlier spot
-	v.read(func(s *state, now mail.Time) {
+	var earlier fold.Spot
+	v.read(func(s *fold.State, now mail.Time) {
 		p.message.From = v.signature(s)
-		k := s.keyOf(p.message.From, d.Key)
-		if d.Key != "" && s.sentBefore(k) {
+		k := s.KeyOf(p.message.From, d.Key)
+		if d.Key != "" && s.SentBefore(k) {
 			p.earlier, earlier = v.known(s, k, now)
 			p.route, _ = v.routeOf(s, &d) // what other rooms did not take at first is sent there now
 			return
@@ -155,13 +156,13 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 			return
 		}
 		p.message = v.compose(s, d, p.message.From, &p.route)
-		p.peers = s.peers(&p.message, p.route.local)
-		if parent := s.records[d.ReplyTo]; parent != nil {
-			p.message.Thread = parent.msg.ThreadRoot()
-			p.depth = s.depthOf(d.ReplyTo, v.breaker.limits.Depth)
+		p.peers = s.Peers(&p.message, p.route.local)
+		if parent := s.Records[d.ReplyTo]; parent != nil {
+			p.message.Thread = parent.Msg.ThreadRoot()
+			p.depth = s.DepthOf(d.ReplyTo, v.breaker.limits.Depth)
 			p.right, err = v.weigh(s, parent, &p.message)
-			if p.answers = p.right && parent.open(); p.message.Suggests {
-				p.asked = parent.msg.To
+			if p.answers = p.right && parent.Open(); p.message.Suggests {
+				p.asked = parent.Msg.To
 			}
 		}
 	})
@@ -169,7 +170,7 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	case err != nil:
 	case full != nil:
 		err = v.tripped(ctx, full)
-	case earlier.id != "":
+	case earlier.ID != "":
 		err = v.checkSame(ctx, earlier, &mail.Message{Type: mail.Type(d.Type), Subject: d.Subject, Body: d.Body,
 			Key: d.Key})
 	case d.ReplyTo != "" && p.earlier == nil && p.message.Thread == "":
@@ -179,7 +180,7 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 }
 
 // signature is how the caller signs: by its present name, should it be connected under an earlier one.
-func (v *view) signature(s *state) mail.Address {
+func (v *view) signature(s *fold.State) mail.Address {
 	if v.foreign {
 		return mail.Address(v.caller)
 	}
@@ -189,27 +190,21 @@ func (v *view) signature(s *state) mail.Address {
 	return mail.AgentAddress(v.caller)
 }
 
-// sentBefore reports whether a message with this key was sent.
-func (s *state) sentBefore(k sentKey) bool {
-	_, spent := s.spent.byKey[k]
-	return spent || k.record() != nil
-}
-
 // known answers a draft whose key was used before, and says where the message is. Of one that is no longer hot nothing
 // but its place is known.
-func (v *view) known(s *state, k sentKey, now mail.Time) (*mail.Sent, spot) {
-	r := k.record()
+func (v *view) known(s *fold.State, k fold.SentKey, now mail.Time) (*mail.Sent, fold.Spot) {
+	r := k.Record()
 	if r == nil {
-		return new(v.spent(s.spent.byKey[k].SpentKey)), spot{}
+		return new(v.spent(s.Spent.ByKey[k].SpentKey)), fold.Spot{}
 	}
 	sent := v.sent(s, r, now)
 	sent.Duplicate = true
-	return &sent, spot{r.msg.ID, r.seq}
+	return &sent, r.Spot()
 }
 
 // checkSame refuses a message whose key was used for another.
-func (v *view) checkSame(ctx context.Context, earlier spot, d *mail.Message) error {
-	texts, err := v.texts(ctx, []spot{earlier})
+func (v *view) checkSame(ctx context.Context, earlier fold.Spot, d *mail.Message) error {
+	texts, err := v.texts(ctx, []fold.Spot{earlier})
 	if err != nil || texts[0] == nil {
 		return err
 	}
@@ -227,15 +222,15 @@ func (v *view) spent(k mail.SpentKey) mail.Sent {
 }
 
 // mayCancel checks that the caller may send a cancel to these addresses.
-func (v *view) mayCancel(s *state, d mail.Draft, to route) error {
+func (v *view) mayCancel(s *fold.State, d mail.Draft, to route) error {
 	if !mail.Type(d.Type).Rule().Stops {
 		return nil
 	}
 	me := v.me(s)
-	orchestrator := me != nil && me.hasRole(string(mail.Orchestrator)) || v.caller == mail.Orchestrator
+	orchestrator := me != nil && me.HasRole(string(mail.Orchestrator)) || v.caller == mail.Orchestrator
 	for _, a := range to.local {
 		var parent mail.Name
-		if m := s.agent(mail.Name(a.Value())); a.Kind() == mail.ToAgent && m != nil {
+		if m := s.Agent(mail.Name(a.Value())); a.Kind() == mail.ToAgent && m != nil {
 			parent = m.Parent
 		}
 		if !policy.MayCancel(v.caller, orchestrator, parent) {
@@ -247,9 +242,9 @@ func (v *view) mayCancel(s *state, d mail.Draft, to route) error {
 }
 
 // compose makes the message of a draft.
-func (v *view) compose(s *state, d mail.Draft, from mail.Address, rt *route) mail.Message {
+func (v *view) compose(s *fold.State, d mail.Draft, from mail.Address, rt *route) mail.Message {
 	t, _ := mail.ParseType(d.Type) // Check has done it once
-	if d.Type == "" && s.asksOther(d.ReplyTo, v.me(s)) {
+	if d.Type == "" && s.AsksOther(d.ReplyTo, v.me(s)) {
 		t = mail.Answer
 	}
 	to := rt.local
@@ -258,7 +253,7 @@ func (v *view) compose(s *state, d mail.Draft, from mail.Address, rt *route) mai
 	}
 	ids, life := v.minting(s, rt.local)
 	id := v.copies
-	if id == "" || s.records[id] != nil {
+	if id == "" || s.Records[id] != nil {
 		id = v.newID(s, cmp.Or(d.IDForm, ids))
 	}
 	m := mail.Message{
@@ -274,20 +269,6 @@ func (v *view) compose(s *state, d mail.Draft, from mail.Address, rt *route) mai
 		m.By = v.means
 	}
 	return m
-}
-
-// depthOf returns how many replies stand above a reply, up to the person's last word or where hot messages end.
-func (s *state) depthOf(replyTo mail.ID, limit int) int {
-	depth := 0
-	for replyTo != "" && depth <= limit {
-		parent := s.records[replyTo]
-		if parent == nil || parent.msg.From == mail.ToUser {
-			break
-		}
-		depth++
-		replyTo = parent.msg.replyTo()
-	}
-	return depth
 }
 
 // findThread looks for the parent of a reply where the hot messages end.
@@ -402,7 +383,7 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 		if !p.typed {
 			m.Type = ""
 		}
-		if err := v.checkSame(ctx, spot{sent.ID, sent.Seq}, &m); err != nil {
+		if err := v.checkSame(ctx, fold.Spot{ID: sent.ID, Seq: sent.Seq}, &m); err != nil {
 			return mail.Sent{}, err
 		}
 	}
@@ -419,36 +400,36 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	if p.message.Same == "" { // it was sent again on purpose
 		v.breaker.sent(p.repeat, p.message.ID, v.opts.Now())
 	}
-	if same.id != "" {
+	if same.ID != "" {
 		return sent, v.tripped(ctx, v.breaker.repetition(p.here()))
 	}
 	return sent, nil
 }
 
 // became returns what became of a message that was appended at seq, and what it repeats if it does not count for that.
-func (v *view) became(p *plan, seq mail.Seq) (sent mail.Sent, same sameText) {
-	v.read(func(s *state, now mail.Time) {
-		k := s.keyOf(p.message.From, p.message.Key)
-		switch r := cmp.Or(s.records[p.message.ID], s.leaving[p.message.ID]); {
+func (v *view) became(p *plan, seq mail.Seq) (sent mail.Sent, same fold.SameText) {
+	v.read(func(s *fold.State, now mail.Time) {
+		k := s.KeyOf(p.message.From, p.message.Key)
+		switch r := cmp.Or(s.Records[p.message.ID], s.Leaving[p.message.ID]); {
 		case r != nil:
 			sent = v.sent(s, r, now)
-		case k.key != "" && k.record() != nil: // somebody else sent with the same key at the same time, and was first
-			sent = v.sent(s, k.record(), now)
-		case k.key != "" && s.sentBefore(k): // and retention took that one already
-			sent = v.spent(s.spent.byKey[k].SpentKey)
-		case s.isVoid(seq): // it repeats what was sent at the same moment, perhaps through another machine
-			same = s.repeated(&p.message)
-			sent = v.spent(mail.SpentKey{Message: same.id, Seq: same.seq})
-			if r := s.records[same.id]; r != nil {
+		case k.Key != "" && k.Record() != nil: // somebody else sent with the same key at the same time, and was first
+			sent = v.sent(s, k.Record(), now)
+		case k.Key != "" && s.SentBefore(k): // and retention took that one already
+			sent = v.spent(s.Spent.ByKey[k].SpentKey)
+		case s.IsVoid(seq): // it repeats what was sent at the same moment, perhaps through another machine
+			same = s.Repeated(&p.message)
+			sent = v.spent(mail.SpentKey{Message: same.ID, Seq: same.Seq})
+			if r := s.Records[same.ID]; r != nil {
 				sent = v.sent(s, r, now)
 			}
-		case s.erased[p.message.ID] == 0: // it is in the archive, because all else is unsettled
+		case s.Erased[p.message.ID] == 0: // it is in the archive, because all else is unsettled
 			sent = v.spent(mail.SpentKey{Message: p.message.ID, Seq: seq})
 		}
 		sent.Duplicate = sent.ID != p.message.ID
-		if q := s.records[p.message.ReplyTo]; p.answers && q != nil && q.settled != nil &&
-			q.settled.Answer != sent.ID {
-			sent.Settled = q.settled
+		if q := s.Records[p.message.ReplyTo]; p.answers && q != nil && q.Settled != nil &&
+			q.Settled.Answer != sent.ID {
+			sent.Settled = q.Settled
 		}
 	})
 	return sent, same
@@ -463,7 +444,7 @@ func (v *view) arrive(ctx context.Context, p *plan) error {
 	p.pulse = nil
 	return v.attempt(ctx, func() (events []mail.Event, err error) {
 		var full *trip
-		v.read(func(s *state, now mail.Time) {
+		v.read(func(s *fold.State, now mail.Time) {
 			if full, err = v.mayJoin(s, v.caller, v.parent); full == nil && err == nil {
 				events = v.pulse(s, now)
 			}
@@ -475,11 +456,11 @@ func (v *view) arrive(ctx context.Context, p *plan) error {
 	})
 }
 
-func (v *view) sent(s *state, r *record, now mail.Time) mail.Sent {
-	out := mail.Sent{ID: r.msg.ID, Seq: r.seq, Room: v.name, Recipients: v.sight(s).deliveries(r, now)}
+func (v *view) sent(s *fold.State, r *fold.Record, now mail.Time) mail.Sent {
+	out := mail.Sent{ID: r.Msg.ID, Seq: r.Seq, Room: v.name, Recipients: v.sight(s).Deliveries(r, now)}
 	for i := range out.Recipients {
 		d := &out.Recipients[i]
-		if _, waited := s.waited[arrival{r, s.members[d.Agent]}]; waited {
+		if _, waited := s.Waited[fold.Arrival{Mail: r, To: s.Members[d.Agent]}]; waited {
 			d.Wake, d.PutOff = mail.WakeWaiting, 0
 		}
 	}

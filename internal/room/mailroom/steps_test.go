@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/journaltest"
 )
@@ -58,7 +59,7 @@ func (j *stepwise) Append(ctx context.Context, events ...mail.Event) (mail.Seq, 
 // A large trim goes in steps, each of which lasts. What was not done when the post
 // office was killed is done when it runs again, and then everything is in the archive.
 func TestP11_RetentionInSteps(t *testing.T) {
-	const n, kept = 3*trimStep + 7, 5
+	const n, kept = 3*fold.TrimStep + 7, 5
 	opts := Options{Retention: policy.Retention{Count: kept}}
 	store := inMemory(t)
 	j := &stepwise{Memory: store.memory.Open(), until: 6} // two steps of two kinds of keys and of messages
@@ -70,10 +71,10 @@ func TestP11_RetentionInSteps(t *testing.T) {
 	if _, err := r.trim(t.Context(), false); err == nil {
 		t.Fatal("the test is wrong: the journal never failed")
 	}
-	if most := slices.Max(j.steps); most > trimStep {
+	if most := slices.Max(j.steps); most > fold.TrimStep {
 		t.Errorf("one event lets %d messages go", most)
 	}
-	if got, want := r.Status().Messages, n-2*trimStep; got != want {
+	if got, want := r.Status().Messages, n-2*fold.TrimStep; got != want {
 		t.Errorf("after two steps %d messages are hot, want %d", got, want)
 	}
 	if err := r.Close(); err != nil {
@@ -81,7 +82,7 @@ func TestP11_RetentionInSteps(t *testing.T) {
 	}
 	r = reopen(t, store, "lab", opts)
 	defer r.Close()
-	if got, want := r.Status().Messages, n-2*trimStep; got != want {
+	if got, want := r.Status().Messages, n-2*fold.TrimStep; got != want {
 		t.Errorf("opened again %d messages are hot, want %d", got, want)
 	}
 	r.runRetention(t.Context())
@@ -105,7 +106,7 @@ func TestP11_RetentionInSteps(t *testing.T) {
 // However many messages had a key, so many of the keys are kept, in the file as well as in memory: those of the last
 // messages. They are known after a restart, and of the two kinds neither displaces the other.
 func TestP12_KeysAreBounded(t *testing.T) {
-	const n = 3 * maxKeys
+	const n = 3 * fold.MaxKeys
 	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
 	fill(t, room, n)
 	for range 2 { // the second time, what the first has put into the journal goes
@@ -113,8 +114,8 @@ func TestP12_KeysAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := len(room.state.spent.byKey); got != 2*maxKeys {
-		t.Errorf("%d keys are known, want %d", got, 2*maxKeys)
+	if got := len(room.state.Spent.ByKey); got != 2*fold.MaxKeys {
+		t.Errorf("%d keys are known, want %d", got, 2*fold.MaxKeys)
 	}
 	lines := 0
 	for c := room.journal.Follow(0); lines < 100_000; {
@@ -132,7 +133,7 @@ func TestP12_KeysAreBounded(t *testing.T) {
 			break
 		}
 	}
-	if most := 2 * (maxKeys + trimStep); lines < 2*maxKeys || lines > most {
+	if most := 2 * (fold.MaxKeys + fold.TrimStep); lines < 2*fold.MaxKeys || lines > most {
 		t.Errorf("the journal has %d keys, want %d at most", lines, most)
 	}
 	for _, key := range []string{fmt.Sprint(mail.MadeKey, "key-", n-4), fmt.Sprint("key-", n-3)} {
@@ -147,7 +148,7 @@ func TestP12_KeysAreBounded(t *testing.T) {
 func TestP12_KeysOfOldCheckpoints(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{Retention: policy.Retention{Count: 1}})
 	fill(t, room, 2)
-	old := &mail.Checkpoint{After: room.journal.Last(), Last: room.state.last, Agents: room.state.checkpoint().Agents,
+	old := &mail.Checkpoint{After: room.journal.Last(), Last: room.state.Last, Agents: room.state.Checkpoint().Agents,
 		Trimmed: []mail.ID{"msg_000000000000000000000"}, Spent: []mail.SpentKey{{From: "user",
 			Key: mail.MadeKey + "key-0", Message: "msg_000000000000000000000", Seq: 2, Sent: room.now()}}}
 	if _, err := room.append(t.Context(), mail.Event{At: room.now(), Checkpoint: old}); err != nil {
@@ -170,12 +171,12 @@ func TestP12_KeysOfOldCheckpoints(t *testing.T) {
 func TestCheckpointOfWholeState(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
 	fill(t, room, 3)
-	bob := room.state.members["bob"]
-	before := &bob.all[0]
+	bob := room.state.Members["bob"]
+	before := &bob.All[0]
 	if _, err := room.writeCheckpoint(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if room.state.seq != room.journal.Last() || &bob.all[0] != before {
+	if room.state.Seq != room.journal.Last() || &bob.All[0] != before {
 		t.Errorf("a checkpoint has filed anew what was filed")
 	}
 }
@@ -184,13 +185,13 @@ func TestCheckpointOfWholeState(t *testing.T) {
 func TestDropGone(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		var l, want, gone list
+		var l, want, gone fold.List
 		for seq := range mail.Seq(random.IntN(12)) {
-			r := &record{seq: seq, gone: random.IntN(3) == 0}
+			r := &fold.Record{Seq: seq, Gone: random.IntN(3) == 0}
 			switch there := random.IntN(4) > 0; {
-			case r.gone && there:
+			case r.Gone && there:
 				l, gone = append(l, r), append(gone, r)
-			case r.gone:
+			case r.Gone:
 				gone = append(gone, r)
 			case there:
 				l, want = append(l, r), append(want, r)
@@ -200,7 +201,7 @@ func TestDropGone(t *testing.T) {
 			continue
 		}
 		whole := l
-		l.dropGone(gone[0].seq, gone[len(gone)-1].seq)
+		l.DropGone(gone[0].Seq, gone[len(gone)-1].Seq)
 		if !slices.Equal(l, want) {
 			t.Fatalf("%d of %d records are left, want %d", len(l), len(whole), len(want))
 		}
@@ -239,7 +240,7 @@ func (j *hasty) Append(ctx context.Context, events ...mail.Event) (mail.Seq, err
 			err = j.room.letGo(ctx, []mail.ID{m.ID}, j.room.now(), math.MaxUint64, false)
 		}
 		if j.room.mu.Lock(); j.archive {
-			j.room.state.archived(seq + 1)
+			j.room.state.Archived(seq + 1)
 		}
 		j.room.mu.Unlock()
 	}

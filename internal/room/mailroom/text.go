@@ -1,11 +1,11 @@
 package mailroom
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 )
 
@@ -14,17 +14,11 @@ import (
 // lock, the texts are read from the journal by their places. Meanwhile a message may move to the archive, where it is
 // found by its id, or be erased: then it is left out, as if the erasure had been first.
 
-// spot is a message and its place in the journal.
-type spot struct {
-	id  mail.ID
-	seq mail.Seq
-}
-
 // texts returns the messages at spots as the journal has them, or else the archive; nil for those that neither has.
-func (r *Room) texts(ctx context.Context, spots []spot) ([]*mail.Message, error) {
+func (r *Room) texts(ctx context.Context, spots []fold.Spot) ([]*mail.Message, error) {
 	places := make([]mail.Seq, len(spots))
 	for i, at := range spots {
-		places[i] = at.seq
+		places[i] = at.Seq
 	}
 	events, err := r.journal.Read(ctx, places...)
 	if err != nil {
@@ -33,8 +27,8 @@ func (r *Room) texts(ctx context.Context, spots []spot) ([]*mail.Message, error)
 	texts := make([]*mail.Message, len(spots))
 	var moved []mail.ID
 	for i, at := range spots {
-		if texts[i] = at.in(events); texts[i] == nil {
-			moved = append(moved, at.id)
+		if texts[i] = at.In(events); texts[i] == nil {
+			moved = append(moved, at.ID)
 		}
 	}
 	c, ok := r.journal.(journal.Compacter)
@@ -47,21 +41,10 @@ func (r *Room) texts(ctx context.Context, spots []spot) ([]*mail.Message, error)
 	events = slices.DeleteFunc(events, func(e mail.Event) bool { return e.Message == nil })
 	for i, at := range spots {
 		if texts[i] == nil {
-			texts[i] = at.in(events)
+			texts[i] = at.In(events)
 		}
 	}
 	return texts, nil
-}
-
-// in returns the message from events, which are in order; nil if it is not among them.
-func (at spot) in(events []mail.Event) *mail.Message {
-	i, found := slices.BinarySearchFunc(events, at.seq, func(e mail.Event, seq mail.Seq) int {
-		return cmp.Compare(e.Seq, seq)
-	})
-	if !found || events[i].Message == nil || events[i].Message.ID != at.id {
-		return nil
-	}
-	return events[i].Message
 }
 
 // complete puts the texts into items, of which the state has told the rest, and returns those that were not erased
@@ -70,9 +53,9 @@ func (r *Room) complete(ctx context.Context, items []mail.Item) ([]mail.Item, er
 	if len(items) == 0 {
 		return items, nil
 	}
-	spots := make([]spot, len(items))
+	spots := make([]fold.Spot, len(items))
 	for i := range items {
-		spots[i] = spot{items[i].ID, items[i].Seq}
+		spots[i] = fold.Spot{ID: items[i].ID, Seq: items[i].Seq}
 	}
 	texts, err := r.texts(ctx, spots)
 	if err != nil {
@@ -106,7 +89,7 @@ const unreadable = "(The text of this message cannot be read from the disk any m
 func (r *Room) knows(id mail.ID) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.state.records[id] != nil || r.state.leaving[id] != nil
+	return r.state.Records[id] != nil || r.state.Leaving[id] != nil
 }
 
 // completeOne is complete for one item, nil if there is none. It returns nil if that was erased meanwhile.

@@ -39,9 +39,9 @@ func (l *teller) presented(id mail.ID) mail.Time {
 	l.room.mu.RLock()
 	defer l.room.mu.RUnlock()
 	s := l.room.state
-	if r := s.records[id]; r != nil {
-		if k := r.marksOf(s.members["ann"]); k != nil {
-			return k.shown().presented
+	if r := s.Records[id]; r != nil {
+		if k := r.MarksOf(s.Members["ann"]); k != nil {
+			return k.Shown().Presented
 		}
 	}
 	return 0

@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 )
 
@@ -32,7 +33,7 @@ func (r *Room) seekUpkeep(ctx context.Context) {
 	var since time.Time
 	for {
 		r.mu.RLock()
-		if at := r.state.upkeepAt; at != seen || since.IsZero() {
+		if at := r.state.UpkeepAt; at != seen || since.IsZero() {
 			seen, since = at, time.Now()
 		}
 		events := r.upkeepEvents(time.Since(since))
@@ -54,16 +55,16 @@ func (r *Room) seekUpkeep(ctx context.Context) {
 // was last settled some time ago.
 func (r *Room) upkeepEvents(ago time.Duration) (events []mail.Event) {
 	s, me := r.state, r.opts.Machine
-	if _, known := slices.BinarySearch(s.machines, me); !known {
+	if _, known := slices.BinarySearch(s.Machines, me); !known {
 		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Follows: true}})
 	}
-	if s.rules[me] != mail.RulesOfRight {
+	if s.Rules[me] != mail.RulesOfRight {
 		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Rules: mail.RulesOfRight}})
 	}
-	mine := s.upkeep == me && ago >= upkeepSaid
-	vacant := s.upkeep == "" || s.upkeep != me && (r.opts.Away(s.upkeep) || ago >= upkeepLasts)
+	mine := s.Upkeep == me && ago >= upkeepSaid
+	vacant := s.Upkeep == "" || s.Upkeep != me && (r.opts.Away(s.Upkeep) || ago >= upkeepLasts)
 	if mine || vacant {
-		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Upkeep: true, After: s.upkeepAt}})
+		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Upkeep: true, After: s.UpkeepAt}})
 	}
 	return events
 }
@@ -71,7 +72,7 @@ func (r *Room) upkeepEvents(ago time.Duration) (events []mail.Event) {
 // restFromUpkeep leaves the room to others, if this machine looks after it.
 func (r *Room) restFromUpkeep(ctx context.Context) {
 	r.mu.RLock()
-	mine, at := r.state.upkeep == r.opts.Machine, r.state.upkeepAt
+	mine, at := r.state.Upkeep == r.opts.Machine, r.state.UpkeepAt
 	r.mu.RUnlock()
 	if !mine {
 		return
@@ -104,12 +105,12 @@ func (r *Room) compactBehind(ctx context.Context) error {
 	written := r.opts.Written()
 	r.mu.RLock()
 	s := r.state
-	mark, worth := s.marked, s.stale > garbageLimit
-	for id, rec := range s.leaving {
-		if s.trims[id] > mark {
+	mark, worth := s.Marked, s.Stale > garbageLimit
+	for id, rec := range s.Leaving {
+		if s.Trims[id] > mark {
 			continue
 		}
-		if worth = true; rec.seq > written {
+		if worth = true; rec.Seq > written {
 			worth = false
 			break
 		}
@@ -137,14 +138,14 @@ func (r *Room) lapsedSomewhere() (events []mail.Event) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	known := r.signs
-	r.signs = make(map[*member]sign, len(known))
-	for _, m := range r.state.listed {
-		if m.Session == "" && !m.parted() {
+	r.signs = make(map[*fold.Member]sign, len(known))
+	for _, m := range r.state.Listed {
+		if m.Session == "" && !m.Parted() {
 			continue
 		}
 		last, found := known[m]
-		if !found || last.heard != m.Heard || last.parted != m.parted() {
-			last = sign{m.Heard, m.parted(), time.Now()}
+		if !found || last.heard != m.Heard || last.parted != m.Parted() {
+			last = sign{m.Heard, m.Parted(), time.Now()}
 		}
 		r.signs[m] = last
 		if c := r.judge(m, time.Since(last.noticed)); c != nil {
@@ -159,14 +160,14 @@ func (r *Room) lapsedSomewhere() (events []mail.Event) {
 const lapseElsewhere = 5 * policy.SessionLapse
 
 // judge says what is to be journalled of a session of which nothing was heard for a time; nil if nothing is.
-func (r *Room) judge(m *member, silent time.Duration) *mail.AgentChange {
+func (r *Room) judge(m *fold.Member, silent time.Duration) *mail.AgentChange {
 	c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System, Silent: m.Heard}
 	if !r.here(m) {
 		limit := policy.SessionLapse
 		if !r.opts.Away(m.Machine) {
 			limit = lapseElsewhere
 		}
-		if c.End = true; r.state.upkeep != r.opts.Machine || silent < limit {
+		if c.End = true; r.state.Upkeep != r.opts.Machine || silent < limit {
 			return nil
 		}
 		return c
@@ -175,12 +176,12 @@ func (r *Room) judge(m *member, silent time.Duration) *mail.AgentChange {
 	switch {
 	case m.State != mail.Gone && silent < policy.SessionLapse-policy.Heartbeat:
 		return nil
-	case m.parted() && (alive || !m.State.Live() || silent < policy.SessionLapse):
+	case m.Parted() && (alive || !m.State.Live() || silent < policy.SessionLapse):
 		return nil
 	case m.State != mail.Gone && alive:
 		c.Process, c.Join, c.Machine, c.Silent = m.Process, m.Joined, r.opts.Machine, 0
 		return c
-	case m.live(0) && silent < policy.SessionLapse:
+	case m.Live(0) && silent < policy.SessionLapse:
 		return nil
 	}
 	c.End = true

@@ -176,10 +176,10 @@ func TestRetentionEverywhere(t *testing.T) {
 					archived++
 				}
 			}
-			hot := len(p.state.records)
-			if archived < sent-10 || hot+archived != sent || len(p.state.leaving) > 0 {
+			hot := len(p.state.Records)
+			if archived < sent-10 || hot+archived != sent || len(p.state.Leaving) > 0 {
 				f.Errorf("%s has %d hot messages, %d archived and %d on their way; want %d in all",
-					p.opts.Machine, hot, archived, len(p.state.leaving), sent)
+					p.opts.Machine, hot, archived, len(p.state.Leaving), sent)
 			}
 			page, err := p.As(mail.User).History(t.Context(), mail.HistoryQuery{Archive: true, Limit: mail.MaxLimit})
 			if err != nil || len(page.Messages) != sent {

@@ -2,13 +2,11 @@ package mailroom
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
 )
 
 // view is a room as one caller sees it.
@@ -51,7 +49,7 @@ func (v *view) needUser(to string) error {
 }
 
 // read runs f on the state.
-func (v *view) read(f func(s *state, now mail.Time)) {
+func (v *view) read(f func(s *fold.State, now mail.Time)) {
 	now := v.use()
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -59,20 +57,20 @@ func (v *view) read(f func(s *state, now mail.Time)) {
 }
 
 // me returns the caller as a member, nil for an agent that is not on the roster.
-func (v *view) me(s *state) *member {
+func (v *view) me(s *fold.State) *fold.Member {
 	switch {
 	case v.isUser():
-		return s.members[mail.User]
+		return s.Members[mail.User]
 	case v.foreign:
 		return nil
 	}
-	return s.agent(v.caller)
+	return s.Agent(v.caller)
 }
 
 // touch journals a sign of life of an agent that looks. That it could not be written is no reason not to let it look.
 func (v *view) touch(ctx context.Context) {
 	var due []mail.Event
-	v.read(func(s *state, now mail.Time) {
+	v.read(func(s *fold.State, now mail.Time) {
 		if v.me(s) != nil {
 			due = v.pulse(s, now)
 		}
@@ -83,44 +81,20 @@ func (v *view) touch(ctx context.Context) {
 }
 
 // mailbox returns the member whose mailbox is meant: the caller's, or that of a named agent, which anybody may read.
-func (v *view) mailbox(s *state, n mail.Name) (*member, error) {
+func (v *view) mailbox(s *fold.State, n mail.Name) (*fold.Member, error) {
 	if n == "" {
 		n = v.caller
 	}
 	if n == mail.User {
-		return s.members[mail.User], nil
+		return s.Members[mail.User], nil
 	}
 	n = mail.Name(norm.NFC.String(string(n)))
-	if m := s.agent(n); m != nil {
+	if m := s.Agent(n); m != nil {
 		return m, nil
 	}
 	return nil, v.noAgent(s, n)
 }
 
-func (r *Room) noAgent(s *state, n mail.Name) error {
-	return mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, r.name, s.suggest(string(n)))
-}
-
-// suggest names the agents, roles and tags that are spelled most like s, as the end of a message.
-func (s *state) suggest(word string) string {
-	var all []string
-	for m := range s.agents() {
-		all = append(all, string(m.Name))
-		for _, role := range m.Roles {
-			all = append(all, string(mail.RoleAddress(role)))
-		}
-		all = append(all, m.Tags...)
-	}
-	slices.Sort(all)
-	near := policy.Nearest(word, slices.Compact(all), 3)
-	switch {
-	case len(all) == 0:
-		return ". No agent is registered; register one with: pennypost agents register NAME"
-	case len(near) == 0:
-		return ". The roster is listed by: pennypost agents"
-	}
-	for i := range near {
-		near[i] = mail.Slug(near[i])
-	}
-	return ". Did you mean " + strings.Join(near, ", ") + "?"
+func (r *Room) noAgent(s *fold.State, n mail.Name) error {
+	return mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, r.name, s.Suggest(string(n)))
 }

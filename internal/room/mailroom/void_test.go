@@ -88,8 +88,8 @@ func testLoserIsNeverKept(t *testing.T, repeats func(m *mail.Message, k int)) {
 	}
 	exported("archived", user, keys-1)
 	again("archived")
-	if len(room.state.void) > 0 {
-		t.Errorf("%d losers are remembered that stand nowhere", len(room.state.void))
+	if len(room.state.Void) > 0 {
+		t.Errorf("%d losers are remembered that stand nowhere", len(room.state.Void))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 )
 
@@ -39,7 +40,7 @@ func (v *view) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 }
 
 // enlist registers a wait with the caller's mailbox.
-func (v *view) enlist(q mail.WaitQuery) (*member, chan struct{}, error) {
+func (v *view) enlist(q mail.WaitQuery) (*fold.Member, chan struct{}, error) {
 	arrived := make(chan struct{}, 1)
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -48,33 +49,33 @@ func (v *view) enlist(q mail.WaitQuery) (*member, chan struct{}, error) {
 		_, err := v.mailbox(v.state, v.caller)
 		return nil, nil, err
 	}
-	if err := v.state.reached(q.After); err != nil {
+	if err := v.state.Reached(q.After); err != nil {
 		return nil, nil, err
 	}
-	if m.waiters == nil {
-		m.waiters = make(map[chan struct{}]mail.WaitQuery)
+	if m.Waiters == nil {
+		m.Waiters = make(map[chan struct{}]mail.WaitQuery)
 	}
-	m.waiters[arrived] = q
+	m.Waiters[arrived] = q
 	return m, arrived, nil
 }
 
-func (v *view) discharge(m *member, arrived chan struct{}) {
+func (v *view) discharge(m *fold.Member, arrived chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	delete(m.waiters, arrived)
+	delete(m.Waiters, arrived)
 }
 
 // firstUnread returns what ends a wait, nil if nothing does. What is erased at this moment ends none, and what came
 // behind it is looked for again.
-func (v *view) firstUnread(ctx context.Context, m *member, q mail.WaitQuery) (*mail.Item, error) {
+func (v *view) firstUnread(ctx context.Context, m *fold.Member, q mail.WaitQuery) (*mail.Item, error) {
 	var it *mail.Item
-	v.read(func(s *state, now mail.Time) {
-		unread := m.unread.within(q.After, 0)
-		for r := range unread.alive(false, now) {
+	v.read(func(s *fold.State, now mail.Time) {
+		unread := m.Unread.Within(q.After, 0)
+		for r := range unread.Alive(false, now) {
 			// An answer that is asked for by name may have been handed over by a hook before it was waited for.
-			known := q.News && q.ReplyTo == "" && r.handedIn(m)
-			if awaited(q, r) && !known && !r.withdrawn() && s.visible(r, m, now) {
-				it = new(v.sight(s).item(r, m, now))
+			known := q.News && q.ReplyTo == "" && r.HandedIn(m)
+			if fold.Awaited(q, r) && !known && !r.Withdrawn() && s.Visible(r, m, now) {
+				it = new(v.sight(s).Item(r, m, now))
 				return
 			}
 		}
@@ -86,16 +87,11 @@ func (v *view) firstUnread(ctx context.Context, m *member, q mail.WaitQuery) (*m
 	return full, err
 }
 
-// awaited reports whether r is what a wait is for.
-func awaited(q mail.WaitQuery, r *record) bool {
-	return r.seq > q.After && hasType(q.Types, r.msg.Type) && (q.ReplyTo == "" || q.ReplyTo == r.msg.replyTo())
-}
-
 // Watch implements mail.Watcher.
 func (v *view) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	v.touch(ctx)
 	var err error
-	v.read(func(s *state, _ mail.Time) { err = s.reached(after) })
+	v.read(func(s *fold.State, _ mail.Time) { err = s.Reached(after) })
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +106,7 @@ func (v *view) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 func (r *Room) Shown() mail.Seq {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.state.shown
+	return r.state.Shown
 }
 
 // watch shows a journal to those who may not see its secrets.
@@ -144,13 +140,13 @@ func (r *Room) publish(events []mail.Event) []mail.Event {
 	out := make([]mail.Event, 0, len(events))
 	for _, e := range events {
 		switch {
-		case e.Checkpoint != nil, e.Machine != nil, r.state.isVoid(e.Seq):
+		case e.Checkpoint != nil, e.Machine != nil, r.state.IsVoid(e.Seq):
 			continue
 		case e.Agent != nil && e.Agent.TokenSum != "":
 			change := *e.Agent
 			change.TokenSum = ""
 			e.Agent = &change
-		case e.Message != nil && r.state.erased[e.Message.ID] != 0:
+		case e.Message != nil && r.state.Erased[e.Message.ID] != 0:
 			e.Message = nil
 		case e.Message != nil:
 			m := *e.Message

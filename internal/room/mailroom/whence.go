@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/base/process"
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // Whence is where a process runs that says for whom it speaks, as far as the system tells.
@@ -46,12 +47,12 @@ func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 		return v, nil
 	}
 	var err error
-	v.read(func(s *state, now mail.Time) { err = v.settleIn(s, w, now) })
+	v.read(func(s *fold.State, now mail.Time) { err = v.settleIn(s, w, now) })
 	return v, err
 }
 
 // settleIn finds out whether a process may speak as the caller.
-func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
+func (v *view) settleIn(s *fold.State, w Whence, now mail.Time) error {
 	seats, program := v.seats(s, w.Programs)
 	if v.isUser() {
 		if len(seats) > 0 {
@@ -59,8 +60,8 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 		}
 		return nil
 	}
-	m := s.agent(v.caller)
-	leads := s.leads(v.caller)
+	m := s.Agent(v.caller)
+	leads := s.Leads(v.caller)
 	switch {
 	case w.Opens != "":
 		return v.open(s, w, seats, program)
@@ -99,17 +100,17 @@ func (v *view) settleIn(s *state, w Whence, now mail.Time) error {
 // mayFrom reports whether the caller is one as whom a session of another room, which is that of an agent, may speak
 // here: a newcomer, the agent of that name if no session of this room ever was it, or whom the person lets any session
 // be, wherever it runs.
-func (v *view) mayFrom(s *state, agent mail.Name) bool {
-	bearer := s.bearer(v.caller)
+func (v *view) mayFrom(s *fold.State, agent mail.Name) bool {
+	bearer := s.Bearer(v.caller)
 	switch {
-	case s.leads(v.caller):
+	case s.Leads(v.caller):
 		return false
 	case bearer == nil || v.free(s, bearer):
 		return true
 	case bearer.Name == agent && bearer.Session == "" && bearer.Left == "":
 		return true
 	}
-	return slices.ContainsFunc(s.grants, func(g mail.Grant) bool {
+	return slices.ContainsFunc(s.Grants, func(g mail.Grant) bool {
 		return g.Agent == v.caller && g.Room == "" && g.Dir == "" && g.Client == "" && g.By == mail.User && !g.Refused
 	})
 }
@@ -123,8 +124,8 @@ func (v *view) notFrom(agent mail.Name) error {
 
 // apart reports whether a caller that no session is known of is an orchestrator, and whether it runs in another
 // program. Where the caller is out of sight, as from another container, so is the program of an agent that runs there.
-func (v *view) apart(m *member, leads bool, w Whence, now mail.Time) (lead, elsewhere bool) {
-	if m == nil || m.Process == "" || !m.live(now) {
+func (v *view) apart(m *fold.Member, leads bool, w Whence, now mail.Time) (lead, elsewhere bool) {
+	if m == nil || m.Process == "" || !m.Live(now) {
 		return leads, false
 	}
 	if len(w.Programs) == 0 {
@@ -135,9 +136,9 @@ func (v *view) apart(m *member, leads bool, w Whence, now mail.Time) (lead, else
 
 // inThread refuses a process of a program that runs several agents, unless it says that it is in m's thread: the other
 // threads' commands run below the same program.
-func (v *view) inThread(m *member, seats []*member, program string, w Whence, now mail.Time) error {
-	threads := slices.DeleteFunc(slices.Clone(seats), func(o *member) bool {
-		return !hasThreads(o.Client) || o.Session == "" || !o.live(now)
+func (v *view) inThread(m *fold.Member, seats []*fold.Member, program string, w Whence, now mail.Time) error {
+	threads := slices.DeleteFunc(slices.Clone(seats), func(o *fold.Member) bool {
+		return !hasThreads(o.Client) || o.Session == "" || !o.Live(now)
 	})
 	if w.Opens != "" || len(threads) < 2 || !slices.Contains(threads, m) {
 		return nil
@@ -150,7 +151,7 @@ func (v *view) inThread(m *member, seats []*member, program string, w Whence, no
 		return nil
 	}
 	// a subagent has a session of its own, which no agent has
-	if session != "" && !slices.ContainsFunc(threads, func(o *member) bool { return o.Session == session }) {
+	if session != "" && !slices.ContainsFunc(threads, func(o *fold.Member) bool { return o.Session == session }) {
 		return nil
 	}
 	return mail.Errorf(mail.Denied,
@@ -166,15 +167,15 @@ func hasThreads(client string) bool { return client == "codex" }
 // program. What bound one is a session, also after it has ended, for its program may go on; or a connection, as long
 // as it lasts: an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such
 // program: a person's terminals run in it too, and clients in them.
-func (r *Room) seats(s *state, programs []string) (seats []*member, program string) {
+func (r *Room) seats(s *fold.State, programs []string) (seats []*fold.Member, program string) {
 	for _, program := range programs {
-		for _, m := range s.programs[program] {
-			if m.listed() && r.here(m) && (m.Session != "" || m.Left != "") {
+		for _, m := range s.Programs[program] {
+			if m.Listed() && r.here(m) && (m.Session != "" || m.Left != "") {
 				seats = append(seats, m)
 			}
 		}
 		if len(seats) > 0 {
-			slices.SortFunc(seats, byName)
+			slices.SortFunc(seats, fold.ByName)
 			return seats, program
 		}
 	}
@@ -194,16 +195,16 @@ func (r *Room) SessionIn(programs []string) mail.Name {
 
 // free reports whether m is for any session to speak as that no other program runs: of a workspace, which is a
 // directory, or of a protocol whose sessions name themselves.
-func (v *view) free(s *state, m *member) bool {
-	return (s.workspace(m.Name) >= 0 || v.protocolOf(m).Name != "") && !v.runs(m, v.now())
+func (v *view) free(s *fold.State, m *fold.Member) bool {
+	return (s.Workspace(m.Name) >= 0 || v.protocolOf(m).Name != "") && !v.runs(m, v.now())
 }
 
-func (v *view) descends(s *state, m *member, seats []*member) bool {
-	return slices.ContainsFunc(seats, func(seat *member) bool { return s.below(m, seat.Name) })
+func (v *view) descends(s *fold.State, m *fold.Member, seats []*fold.Member) bool {
+	return slices.ContainsFunc(seats, func(seat *fold.Member) bool { return s.Below(m, seat.Name) })
 }
 
 // notThere says in whose session the process runs.
-func (v *view) notThere(seats []*member) error {
+func (v *view) notThere(seats []*fold.Member) error {
 	names := make([]string, len(seats))
 	for i, m := range seats {
 		names[i] = string(m.Name)
@@ -218,13 +219,13 @@ func (v *view) notThere(seats []*member) error {
 // program has a session, what it says of its name changes nothing: the session stays who it is. One that is new may
 // take up a name that nobody has a session in, and one that was started from within another's session only a name that
 // is free: whoever bears another did not start it.
-func (v *view) open(s *state, w Whence, seats []*member, program string) error {
-	bearer := s.bearer(v.caller)
+func (v *view) open(s *fold.State, w Whence, seats []*fold.Member, program string) error {
+	bearer := s.Bearer(v.caller)
 	switch {
 	case len(seats) > 0 && w.Opens == program:
-		seat := seatOf(seats, w, s.agent(v.caller))
+		seat := seatOf(seats, w, s.Agent(v.caller))
 		switch {
-		case seat == nil && s.leads(v.caller), seat != nil && w.Joins && seat.Base != v.caller && bearer != nil &&
+		case seat == nil && s.Leads(v.caller), seat != nil && w.Joins && seat.Base != v.caller && bearer != nil &&
 			bearer != seat:
 			return v.notThere(seats)
 		case seat != nil:
@@ -233,16 +234,16 @@ func (v *view) open(s *state, w Whence, seats []*member, program string) error {
 		return nil
 	case len(seats) > 0:
 		return v.nest(s, seats)
-	case bearer != nil && w.Elsewhere != "" && !s.agentGranted(v.caller):
+	case bearer != nil && w.Elsewhere != "" && !s.AgentGranted(v.caller):
 		return v.notFrom(w.Elsewhere)
-	case s.leads(v.caller) && !v.mayOpen(s, v.caller):
+	case s.Leads(v.caller) && !v.mayOpen(s, v.caller):
 		return notGranted(v.caller)
 	}
 	return nil
 }
 
 // seatOf returns the agent whose session of a program it is; nil if it is a new one, of a program that runs several.
-func seatOf(seats []*member, w Whence, caller *member) *member {
+func seatOf(seats []*fold.Member, w Whence, caller *fold.Member) *fold.Member {
 	for _, m := range seats {
 		if w.Session != "" && (m.Session == w.Session || m.Left == w.Session) {
 			return m
@@ -258,7 +259,7 @@ func seatOf(seats []*member, w Whence, caller *member) *member {
 }
 
 // stay has a session stay who it is, whatever it says now. That is logged once.
-func (v *view) stay(seat *member, w Whence) {
+func (v *view) stay(seat *fold.Member, w Whence) {
 	if seat.Name != v.caller && seat.Base != v.caller &&
 		v.breaker.news(&trip{what: "claims " + w.Opens + " " + string(v.caller)}, v.opts.Now()) {
 		v.opts.Log.Warn("a session says that it is another agent now, and stays who it is", "room", v.name,
@@ -269,20 +270,20 @@ func (v *view) stay(seat *member, w Whence) {
 
 // nest gives a client that was started from within another's session a name of its own: the one that it says, if
 // nobody bore it before or it is the outer session's child, or that with a number.
-func (v *view) nest(s *state, outer []*member) error {
+func (v *view) nest(s *fold.State, outer []*fold.Member) error {
 	base := v.caller
 	for n := 2; base != mail.Orchestrator && n <= maxNested; n++ {
-		m := s.bearer(v.caller)
+		m := s.Bearer(v.caller)
 		switch {
-		case m == nil && s.checkNew(v.caller, nil) == nil && !s.leadGranted(v.caller):
+		case m == nil && s.CheckNew(v.caller, nil) == nil && !s.LeadGranted(v.caller):
 			v.parent = outer[0].Name
 			return nil
-		case m != nil && m.listed() && (v.descends(s, m, outer) && !v.runs(m, v.now()) || s.agentGranted(m.Name)):
+		case m != nil && m.Listed() && (v.descends(s, m, outer) && !v.runs(m, v.now()) || s.AgentGranted(m.Name)):
 			return nil
-		case s.leads(base):
+		case s.Leads(base):
 			return v.notThere(outer)
 		}
-		v.caller = numbered(base, n)
+		v.caller = fold.Numbered(base, n)
 	}
 	v.caller = base
 	return v.notThere(outer)
@@ -290,13 +291,6 @@ func (v *view) nest(s *state, outer []*member) error {
 
 // maxNested is how many numbers are tried for such a name: more sessions than anybody starts from within one.
 const maxNested = 1000
-
-// agentGranted reports whether the person lets any session be an agent, wherever it was started.
-func (s *state) agentGranted(n mail.Name) bool {
-	return slices.ContainsFunc(s.grants, func(g mail.Grant) bool {
-		return g.Agent == n && g.Room == "" && g.By == mail.User && !g.Refused
-	})
-}
 
 // Binds reports whether a session of this room is bound to one of some programs.
 func (r *Room) Binds(programs []string) bool {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/search"
 )
@@ -17,31 +18,31 @@ import (
 // moment ago, is read. So an answer is right and complete whatever the index knows.
 
 // searchWords returns what scan returns, and looks at few messages for that.
-func (v *view) searchWords(ctx context.Context, f *filter, n int) (items []mail.Item, err error) {
-	todo := f.reach
+func (v *view) searchWords(ctx context.Context, f *fold.Filter, n int) (items []mail.Item, err error) {
+	todo := f.Reach
 	v.mu.RLock()
-	if last := v.state.seq; todo.before == 0 || todo.before > last {
-		todo.before = last + 1
+	if last := v.state.Seq; todo.Before == 0 || todo.Before > last {
+		todo.Before = last + 1
 	}
 	v.mu.RUnlock()
-	for todo.after+1 < todo.before && len(items) <= n {
+	for todo.After+1 < todo.Before && len(items) <= n {
 		in, found := v.candidates(f, todo)
 		var some []mail.Item
 		if found != nil {
 			some, err = v.look(ctx, f, &in, found, n-len(items))
 		} else {
 			part := *f
-			part.reach = in
+			part.Reach = in
 			some, err = v.scan(ctx, &part, n-len(items))
 		}
 		if err != nil {
 			return nil, err
 		}
 		items = append(items, some...)
-		if todo.newest {
-			todo.before = in.after + 1
+		if todo.Newest {
+			todo.Before = in.After + 1
 		} else {
-			todo.after = in.before - 1
+			todo.After = in.Before - 1
 		}
 	}
 	return items, nil
@@ -49,50 +50,50 @@ func (v *view) searchWords(ctx context.Context, f *filter, n int) (items []mail.
 
 // candidates returns the first part of what is to be gone through and, if the index knows all messages there, what
 // it has found of the words of f.
-func (v *view) candidates(f *filter, todo reach) (in reach, found *search.Found) {
+func (v *view) candidates(f *fold.Filter, todo fold.Reach) (in fold.Reach, found *search.Found) {
 	in = todo
-	at := todo.after
-	if todo.newest {
-		at = todo.before - 1
+	at := todo.After
+	if todo.Newest {
+		at = todo.Before - 1
 	}
-	if found = v.index.Find(f.words, at, todo.newest); found != nil {
-		in.after, in.before = max(in.after, found.After), min(in.before, found.UpTo+1)
+	if found = v.index.Find(f.Words, at, todo.Newest); found != nil {
+		in.After, in.Before = max(in.After, found.After), min(in.Before, found.UpTo+1)
 		return in, found
 	}
 	v.wakeIndexer() // it may still wait to be needed
-	if end := v.index.End(); todo.newest && at > end {
-		in.after = max(in.after, end)
+	if end := v.index.End(); todo.Newest && at > end {
+		in.After = max(in.After, end)
 	}
 	return in, nil
 }
 
 // anyHot reports whether a message in a reach is hot.
-func (r *Room) anyHot(in reach) bool {
+func (r *Room) anyHot(in fold.Reach) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return len(r.state.order.after(in.after).before(in.before)) > 0
+	return len(r.state.Order.After(in.After).Before(in.Before)) > 0
 }
 
 // look returns those of what was found in a reach that f accepts, about n and one more of them at most. If the index
 // changes meanwhile, the reach ends where it was looked.
-func (v *view) look(ctx context.Context, f *filter, in *reach, found *search.Found, n int) (items []mail.Item,
-	err error) {
+func (v *view) look(ctx context.Context, f *fold.Filter, in *fold.Reach, found *search.Found, n int,
+) (items []mail.Item, err error) {
 	const most = 512
-	if !f.archive() && !v.anyHot(*in) {
+	if !f.Archive() && !v.anyHot(*in) {
 		return nil, nil
 	}
-	last := in.after
-	if in.newest {
-		last = in.before
+	last := in.After
+	if in.Newest {
+		last = in.Before
 	}
 	for batch := n + 1; len(items) <= n; batch = min(2*batch, most) {
 		places, ok := found.Next(batch)
 		if !ok {
 			v.wakeIndexer() // it may have turned out to be broken
-			if in.newest {
-				in.after = last - 1
+			if in.Newest {
+				in.After = last - 1
 			} else {
-				in.before = last + 1
+				in.Before = last + 1
 			}
 			return items, nil
 		}
@@ -100,13 +101,13 @@ func (v *view) look(ctx context.Context, f *filter, in *reach, found *search.Fou
 			break
 		}
 		last = places[len(places)-1]
-		places = slices.DeleteFunc(places, func(p mail.Seq) bool { return p <= in.after || p >= in.before })
+		places = slices.DeleteFunc(places, func(p mail.Seq) bool { return p <= in.After || p >= in.Before })
 		some, err := v.lookAt(ctx, f, places)
 		if err != nil {
 			return nil, err
 		}
 		items = append(items, some...)
-		if in.newest && last <= in.after || !in.newest && last >= in.before {
+		if in.Newest && last <= in.After || !in.Newest && last >= in.Before {
 			break
 		}
 	}
@@ -114,14 +115,14 @@ func (v *view) look(ctx context.Context, f *filter, in *reach, found *search.Fou
 }
 
 // lookAt returns those of the messages at places that f accepts.
-func (v *view) lookAt(ctx context.Context, f *filter, places []mail.Seq) (items []mail.Item, err error) {
+func (v *view) lookAt(ctx context.Context, f *fold.Filter, places []mail.Seq) (items []mail.Item, err error) {
 	var cold []mail.Seq
-	v.read(func(s *state, now mail.Time) {
+	v.read(func(s *fold.State, now mail.Time) {
 		for _, place := range places {
-			i, hot := s.order.search(place)
+			i, hot := s.Order.Search(place)
 			if !hot {
 				cold = append(cold, place)
-			} else if it, ok := v.sight(s).accept(f, s.order[i], now); ok {
+			} else if it, ok := v.sight(s).Accept(f, s.Order[i], now); ok {
 				items = append(items, it)
 			}
 		}
@@ -129,8 +130,8 @@ func (v *view) lookAt(ctx context.Context, f *filter, places []mail.Seq) (items 
 	if items, err = v.complete(ctx, items); err != nil {
 		return nil, err
 	}
-	items = f.found(items)
-	if !f.archive() || len(cold) == 0 {
+	items = f.Found(items)
+	if !f.Archive() || len(cold) == 0 {
 		return items, nil
 	}
 	some, err := v.lookAtCold(ctx, f, cold)
@@ -139,7 +140,7 @@ func (v *view) lookAt(ctx context.Context, f *filter, places []mail.Seq) (items 
 
 // lookAtCold returns those of the messages at places that f accepts and that are in the archive, or on their way
 // there.
-func (r *Room) lookAtCold(ctx context.Context, f *filter, places []mail.Seq) (items []mail.Item, err error) {
+func (r *Room) lookAtCold(ctx context.Context, f *fold.Filter, places []mail.Seq) (items []mail.Item, err error) {
 	events, err := r.eventsAt(ctx, places)
 	if err != nil {
 		return nil, err
@@ -151,8 +152,8 @@ func (r *Room) lookAtCold(ctx context.Context, f *filter, places []mail.Seq) (it
 		if e.Message == nil {
 			continue
 		}
-		h := headerOf(e)
-		if f.accepts(&h, e.Seq, e.Message) {
+		h := fold.HeaderOf(e)
+		if f.Accepts(&h, e.Seq, e.Message) {
 			ids = append(ids, h.ID)
 			at[h.ID] = e.Seq
 		}
@@ -163,7 +164,7 @@ func (r *Room) lookAtCold(ctx context.Context, f *filter, places []mail.Seq) (it
 			return nil, err
 		}
 		for id, rec := range found {
-			if rec.seq != at[id] {
+			if rec.Seq != at[id] {
 				continue
 			}
 			if it, ok := r.archivedItem(rec, f); ok {
@@ -249,7 +250,7 @@ const (
 func (r *Room) awaitEvents(ctx context.Context, few mail.Seq) {
 	indexed := r.index.End()
 	r.mu.RLock()
-	applied, news := r.applied, r.state.seq > indexed+few
+	applied, news := r.applied, r.state.Seq > indexed+few
 	r.mu.RUnlock()
 	if news {
 		return
@@ -285,7 +286,7 @@ func (r *Room) textsBehind(ctx context.Context, after mail.Seq) ([]search.Messag
 	var out []search.Message
 	n := 0
 	// After the hot ones, or what leaves them meanwhile would be in neither.
-	for e, err := range r.archivedEvents(ctx, reach{after: after, before: upTo + 1}) {
+	for e, err := range r.archivedEvents(ctx, fold.Reach{After: after, Before: upTo + 1}) {
 		if err != nil {
 			return nil, 0, r.unavailable(err)
 		}
@@ -297,14 +298,14 @@ func (r *Room) textsBehind(ctx context.Context, after mail.Seq) ([]search.Messag
 			break
 		}
 	}
-	here = slices.DeleteFunc(here, func(s spot) bool { return s.seq > upTo })
+	here = slices.DeleteFunc(here, func(s fold.Spot) bool { return s.Seq > upTo })
 	found, err := r.texts(ctx, here)
 	if err != nil {
 		return nil, 0, err
 	}
 	for i, s := range here {
 		if m := found[i]; m != nil {
-			out = append(out, search.Message{Place: s.seq, ID: s.id, Subject: m.Subject, Body: m.Body})
+			out = append(out, search.Message{Place: s.Seq, ID: s.ID, Subject: m.Subject, Body: m.Body})
 		}
 	}
 	slices.SortFunc(out, func(a, b search.Message) int { return cmp.Compare(a.Place, b.Place) })
@@ -313,21 +314,21 @@ func (r *Room) textsBehind(ctx context.Context, after mail.Seq) ([]search.Messag
 
 // spotsBehind returns the first of the messages behind a place that are hot or on their way to the archive, and up to
 // where there are no others.
-func (r *Room) spotsBehind(after mail.Seq) (spots []spot, upTo mail.Seq) {
-	leaving := r.leavingIn(reach{after: after})
+func (r *Room) spotsBehind(after mail.Seq) (spots []fold.Spot, upTo mail.Seq) {
+	leaving := r.leavingIn(fold.Reach{After: after})
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	upTo = r.state.seq
-	hot := r.state.order.after(after)
-	for _, l := range []list{hot, leaving} {
+	upTo = r.state.Seq
+	hot := r.state.Order.After(after)
+	for _, l := range []fold.List{hot, leaving} {
 		for _, rec := range l[:min(len(l), indexBatch)] {
-			spots = append(spots, spot{rec.msg.ID, rec.seq})
+			spots = append(spots, rec.Spot())
 		}
 	}
-	slices.SortFunc(spots, func(a, b spot) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(spots, func(a, b fold.Spot) int { return cmp.Compare(a.Seq, b.Seq) })
 	if len(spots) >= indexBatch { // there may be more
 		spots = spots[:indexBatch]
-		upTo = spots[indexBatch-1].seq
+		upTo = spots[indexBatch-1].Seq
 	}
 	return spots, upTo
 }

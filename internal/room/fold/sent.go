@@ -1,4 +1,4 @@
-package mailroom
+package fold
 
 import (
 	"cmp"
@@ -12,18 +12,18 @@ import (
 // Lists are in order of arrival. Bridges and imports bring in mail that was sent long before; who asks for mail by
 // time of sending gets it from the zones of the index, of which few reach into the time of a page.
 
-// span is a part of what there is in order of sending. Among messages of one time the order is that of the journal:
+// Span is a part of what there is in order of sending. Among messages of one time the order is that of the journal:
 // after and before are places among those of since and until. A before of 0 excludes all of until; an until of 0 is no
 // end.
-type span struct {
-	since, until  mail.Time
-	after, before mail.Seq
+type Span struct {
+	Since, Until  mail.Time
+	After, Before mail.Seq
 }
 
-func (w span) has(r *record) bool {
-	sent := r.msg.Sent
-	return (w.since == 0 || sent > w.since || sent == w.since && r.seq > w.after) &&
-		(w.until == 0 || sent < w.until || sent == w.until && r.seq < w.before)
+func (w Span) has(r *Record) bool {
+	sent := r.Msg.Sent
+	return (w.Since == 0 || sent > w.Since || sent == w.Since && r.Seq > w.After) &&
+		(w.Until == 0 || sent < w.Until || sent == w.Until && r.Seq < w.Before)
 }
 
 // sentWithin reports whether a time is not before since and, unless that is 0, before until.
@@ -33,26 +33,26 @@ func sentWithin(sent, since, until mail.Time) bool {
 
 // bySent yields the records of several lists that lie in a span, those that were sent last first, each once. It looks
 // at no more zones than it must, so a page of mail that arrived as it was sent costs the same wherever it is.
-func (s *state) bySent(lists []list, in span) iter.Seq[*record] {
+func (s *State) bySent(lists []List, in Span) iter.Seq[*Record] {
 	zones := slices.DeleteFunc(slices.Clone(s.index.zones), func(z zone) bool {
-		return z.last < in.since || in.until != 0 && z.first > in.until
+		return z.last < in.Since || in.Until != 0 && z.first > in.Until
 	})
 	slices.SortFunc(zones, func(a, b zone) int {
 		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(b.from, a.from))
 	})
-	return func(yield func(*record) bool) {
+	return func(yield func(*Record) bool) {
 		var ahead latest // of the zones so far
-		var last *record
+		var last *Record
 		for i, z := range zones {
 			for _, l := range lists {
-				for _, r := range l.after(z.from - 1).before(z.from + zoneSize) {
+				for _, r := range l.After(z.from - 1).Before(z.from + zoneSize) {
 					if in.has(r) {
 						heap.Push(&ahead, r)
 					}
 				}
 			}
 			for len(ahead) > 0 && (i+1 == len(zones) || zones[i+1].before(ahead[0])) {
-				r := heap.Pop(&ahead).(*record)
+				r := heap.Pop(&ahead).(*Record)
 				if r != last && !yield(r) {
 					return
 				}
@@ -71,7 +71,7 @@ func (z *zone) before(e entry) bool {
 type entry struct {
 	sent mail.Time
 	seq  mail.Seq
-	*record
+	*Record
 }
 
 // latest is a heap: what was sent last comes first.
@@ -83,16 +83,16 @@ func (h latest) Less(i, j int) bool {
 }
 func (h latest) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *latest) Push(x any) {
-	r := x.(*record)
-	*h = append(*h, entry{r.msg.Sent, r.seq, r})
+	r := x.(*Record)
+	*h = append(*h, entry{r.Msg.Sent, r.Seq, r})
 }
 func (h *latest) Pop() any {
 	n := len(*h) - 1
-	r := (*h)[n].record
+	r := (*h)[n].Record
 	*h = (*h)[:n]
 	return r
 }
 
-func bySentTime(a, b mail.Item) int {
+func BySentTime(a, b mail.Item) int {
 	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 }

@@ -1,4 +1,4 @@
-package mailroom
+package fold
 
 import (
 	"cmp"
@@ -10,20 +10,20 @@ import (
 )
 
 // delivery says where r stands with m, whom it reached through a.
-func (s sight) delivery(r *record, a mail.Address, m *member, now mail.Time) mail.Delivery {
+func (s Sight) delivery(r *Record, a mail.Address, m *Member, now mail.Time) mail.Delivery {
 	d := mail.Delivery{Address: a, Agent: m.Name, Wake: mail.WakeNone}
-	k := r.marksOf(m)
+	k := r.MarksOf(m)
 	if k == nil {
 		k = &marks{}
 	}
-	was := k.shown()
+	was := k.Shown()
 	notified, door := was.notified, was.notifiedDoor.name()
 	if k.pending() {
-		notified, door = was.told, mail.HookDoor
+		notified, door = was.Told, mail.HookDoor
 	}
 	facts := policy.DeliveryFacts{
-		Archived: k.archived, Read: k.read, Presented: was.presented, Notified: notified,
-		Expires: s.expiry(r, a, m), Direct: a.Kind() == mail.ToAgent, Away: m.away() && !s.hasDoor(m),
+		Archived: k.Archived, Read: k.read, Presented: was.Presented, Notified: notified,
+		Expires: s.expiry(r, a, m), Direct: a.Kind() == mail.ToAgent, Away: m.away() && !s.HasDoor(m),
 	}
 	d.State, d.At = facts.State(now)
 	switch d.State {
@@ -43,36 +43,36 @@ func (s sight) delivery(r *record, a mail.Address, m *member, now mail.Time) mai
 }
 
 // sees says what the next turn of m shows it of r: only hooks show something by themselves.
-func (s *state) sees(m *member, r *record) string {
+func (s *State) sees(m *Member, r *Record) string {
 	switch {
-	case m.isUser() || m.Session == "" || m.Joined:
+	case m.IsUser() || m.Session == "" || m.Joined:
 		return ""
-	case r.msg.Type == mail.Status && !s.wakesNow(r, m):
+	case r.Msg.Type == mail.Status && !s.WakesNow(r, m):
 		return mail.SeesCount
 	}
 	return mail.SeesWhole
 }
 
 // away reports whether m is nobody who could read: its last session has ended, or it is not on the roster.
-func (m *member) away() bool { return !m.isUser() && (m.Retired || m.State == mail.Gone) }
+func (m *Member) away() bool { return !m.IsUser() && (m.Retired || m.State == mail.Gone) }
 
 // wake says whether and how m will be woken for r, not before when, if that is put off, and on which other machine.
-func (s sight) wake(m *member, r *record, a mail.Address, now mail.Time) (how string, putOff mail.Time,
+func (s Sight) wake(m *Member, r *Record, a mail.Address, now mail.Time) (how string, putOff mail.Time,
 	at mail.Machine) {
 	switch {
 	case s.hasInbox(m):
 		return mail.InboxDoor, 0, ""
-	case m.isUser() && r.msg.From != mail.ToUser && !r.withdrawn():
-		if how, putOff = s.ways.Tells(r.open(), r.msg.Priority == mail.Urgent, now); how != "" {
+	case m.IsUser() && r.Msg.From != mail.ToUser && !r.Withdrawn():
+		if how, putOff = s.ways.Tells(r.Open(), r.Msg.Priority == mail.Urgent, now); how != "" {
 			return how, putOff, ""
 		}
 		return mail.WakeNone, 0, ""
-	case !r.wakes(a, m.hasRole(string(mail.Orchestrator))):
+	case !r.wakes(a, m.HasRole(string(mail.Orchestrator))):
 		return mail.WakeNone, 0, ""
-	case m.State == mail.Working && !s.isAway(m.Machine):
+	case m.State == mail.Working && !s.IsAway(m.Machine):
 		return mail.WakeTurnEnd, 0, ""
-	case policy.MayRing(m.State) && (m.Session != "" || s.hasDoor(m)), m.State == mail.Working:
-		urgent := r.msg.Priority == mail.Urgent
+	case policy.MayRing(m.State) && (m.Session != "" || s.HasDoor(m)), m.State == mail.Working:
+		urgent := r.Msg.Priority == mail.Urgent
 		if at := policy.AfterBreak(m.State == mail.Idle && m.Broken, urgent, m.Since, now); at != 0 {
 			return mail.WakeBroken, at, ""
 		}
@@ -82,14 +82,14 @@ func (s sight) wake(m *member, r *record, a mail.Address, now mail.Time) (how st
 }
 
 // hasInbox reports whether m's client shows m by itself what a bridge puts into its mailbox.
-func (s *state) hasInbox(m *member) bool {
+func (s *State) hasInbox(m *Member) bool {
 	return m.Inbox != "" && (m.Session == "" || m.Joined) && m.State.Live() &&
-		slices.ContainsFunc(s.bridges, func(b mail.Bridge) bool { return b.ID == m.Inbox })
+		slices.ContainsFunc(s.Bridges, func(b mail.Bridge) bool { return b.ID == m.Inbox })
 }
 
 // ring says through which door an agent, or whoever has the roles, is rung for r, on which other machine if it is not
 // here, or until when that is put off. m is nil for whoever has the roles.
-func (s sight) ring(r *record, m *member, agent mail.Name, roles []string, now mail.Time) (how string,
+func (s Sight) ring(r *Record, m *Member, agent mail.Name, roles []string, now mail.Time) (how string,
 	putOff mail.Time, at mail.Machine) {
 	door := s.ways.Door(agent, roles)
 	switch p := s.placeOf(m, agent, roles, door != ""); {
@@ -102,21 +102,21 @@ func (s sight) ring(r *record, m *member, agent mail.Name, roles []string, now m
 	case p.elsewhere != "":
 		return mail.WakeOn(p.elsewhere, ""), 0, p.elsewhere
 	}
-	if at := s.ways.PutOff(agent, roles, r.msg.Priority == mail.Urgent, now); at != 0 {
+	if at := s.ways.PutOff(agent, roles, r.Msg.Priority == mail.Urgent, now); at != 0 {
 		return mail.WakeDeferred, at, ""
 	}
 	return door, 0, ""
 }
 
-// hasDoor reports whether a door is known for an agent, so that its mail finds it even when its session has ended.
-func (s sight) hasDoor(m *member) bool { return m.listed() && s.anyDoor(m.Name, m.Roles) }
+// HasDoor reports whether a door is known for an agent, so that its mail finds it even when its session has ended.
+func (s Sight) HasDoor(m *Member) bool { return m.Listed() && s.anyDoor(m.Name, m.Roles) }
 
 // anyDoor reports whether a door is known for an agent, or whoever has the roles, here or on another machine.
-func (s sight) anyDoor(name mail.Name, roles []string) bool {
-	return s.ways.Door(name, roles) != "" || s.doorElsewhere(name, roles)
+func (s Sight) anyDoor(name mail.Name, roles []string) bool {
+	return s.ways.Door(name, roles) != "" || s.DoorElsewhere(name, roles)
 }
 
-func (s *state) waiting(r *record, a mail.Address, now mail.Time) mail.DeliveryState {
+func (s *State) waiting(r *Record, a mail.Address, now mail.Time) mail.DeliveryState {
 	if policy.Past(s.expiry(r, a, nil), now) {
 		return mail.Expired
 	}
@@ -124,16 +124,16 @@ func (s *state) waiting(r *record, a mail.Address, now mail.Time) mail.DeliveryS
 }
 
 // expiry returns when r expires for m through an address.
-func (s *state) expiry(r *record, a mail.Address, m *member) mail.Time {
+func (s *State) expiry(r *Record, a mail.Address, m *Member) mail.Time {
 	if a.Kind() == mail.ToAgent && m != nil {
-		return s.ttl.Expiry(r.msg.Sent, r.msg.TTLSeconds, a, m.Freezes)
+		return s.ttl.Expiry(r.Msg.Sent, r.Msg.TTLSeconds, a, m.Freezes)
 	}
-	return s.ttl.Expiry(r.msg.Sent, r.msg.TTLSeconds, a, nil)
+	return s.ttl.Expiry(r.Msg.Sent, r.Msg.TTLSeconds, a, nil)
 }
 
 // wakeHeld says whether and how a holder will be called for mail that is held for a role, as wake does. Without a door
 // there is nobody to wake.
-func (s sight) wakeHeld(r *record, role string, now mail.Time) (how string, putOff mail.Time, at mail.Machine) {
+func (s Sight) wakeHeld(r *Record, role string, now mail.Time) (how string, putOff mail.Time, at mail.Machine) {
 	m, ok := s.dormant(role, s.anyDoor)
 	switch {
 	case !ok || !wakesHolder(r, role):
@@ -144,18 +144,18 @@ func (s sight) wakeHeld(r *record, role string, now mail.Time) (how string, putO
 	return s.ring(r, m, m.Name, m.Roles, now)
 }
 
-func wakesHolder(r *record, role string) bool {
+func wakesHolder(r *Record, role string) bool {
 	return r.wakes(mail.RoleAddress(role), role == string(mail.Orchestrator))
 }
 
 // dormant returns whom to wake for mail held for a role: the holder that went last and has a door, or nobody in
 // particular (nil) if no agent has the role and the role itself has a door. While somebody with the role is there,
 // frozen or the sender itself, nobody is woken.
-func (s *state) dormant(role string, hasDoor func(mail.Name, []string) bool) (m *member, ok bool) {
-	var last *member
+func (s *State) dormant(role string, hasDoor func(mail.Name, []string) bool) (m *Member, ok bool) {
+	var last *Member
 	held := false
-	for _, m := range s.roles[role] {
-		if !m.listed() {
+	for _, m := range s.Roles[role] {
+		if !m.Listed() {
 			continue
 		}
 		held = true
@@ -182,26 +182,26 @@ func vacant(role string) mail.Name {
 	return ""
 }
 
-// reaches reports whether addresses yields any.
-func (r *record) reaches(m *member) bool {
-	if r.boundTo(m) != nil {
+// Reaches reports whether addresses yields any.
+func (r *Record) Reaches(m *Member) bool {
+	if r.BoundTo(m) != nil {
 		return true
 	}
-	if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
+	if len(r.dynamic) == 0 || !m.Listed() || m == r.Sender {
 		return false
 	}
 	return slices.ContainsFunc(r.dynamic, func(a mail.Address) bool { return policy.Carries(m.Tags, a) })
 }
 
 // addresses yields those addresses of r through which m is reached.
-func (r *record) addresses(m *member) iter.Seq[mail.Address] {
+func (r *Record) addresses(m *Member) iter.Seq[mail.Address] {
 	return func(yield func(mail.Address) bool) {
-		for _, b := range r.bound {
+		for _, b := range r.Bound {
 			if slices.Contains(b.members, m) && !yield(b.address) {
 				return
 			}
 		}
-		if len(r.dynamic) == 0 || !m.listed() || m == r.sender {
+		if len(r.dynamic) == 0 || !m.Listed() || m == r.Sender {
 			return
 		}
 		for _, a := range r.dynamic {
@@ -214,7 +214,7 @@ func (r *record) addresses(m *member) iter.Seq[mail.Address] {
 
 // lasting returns the address through which r reaches m longest, and when it expires there. ok is false if r does not
 // reach m.
-func (s *state) lasting(r *record, m *member) (a mail.Address, expires mail.Time, ok bool) {
+func (s *State) lasting(r *Record, m *Member) (a mail.Address, expires mail.Time, ok bool) {
 	for next := range r.addresses(m) {
 		e := s.expiry(r, next, m)
 		if !ok || expires != 0 && (e == 0 || e > expires) {
@@ -224,30 +224,30 @@ func (s *state) lasting(r *record, m *member) (a mail.Address, expires mail.Time
 	return a, expires, ok
 }
 
-// visible reports whether m sees r at a time: it is reached, not everything has expired, and m has not put it off.
-func (s *state) visible(r *record, m *member, now mail.Time) bool {
-	return r.snoozedBy(m, now) == 0 && s.lasts(r, m, now)
+// Visible reports whether m sees r at a time: it is reached, not everything has expired, and m has not put it off.
+func (s *State) Visible(r *Record, m *Member, now mail.Time) bool {
+	return r.SnoozedBy(m, now) == 0 && s.Lasts(r, m, now)
 }
 
-// lasts reports whether r reaches m and has not expired everywhere.
-func (s *state) lasts(r *record, m *member, now mail.Time) bool {
+// Lasts reports whether r reaches m and has not expired everywhere.
+func (s *State) Lasts(r *Record, m *Member, now mail.Time) bool {
 	_, expires, ok := s.lasting(r, m)
 	return ok && !policy.Past(expires, now)
 }
 
-// item shows r as m sees it, or as nobody in particular does if m is nil. Room.complete puts in the text.
-func (s sight) item(r *record, m *member, now mail.Time) mail.Item {
-	it := mail.Item{Message: r.msg.message(), Seq: r.seq, Open: r.open(), Settled: r.settled,
+// Item shows r as m sees it, or as nobody in particular does if m is nil. Room.complete puts in the text.
+func (s Sight) Item(r *Record, m *Member, now mail.Time) mail.Item {
+	it := mail.Item{Message: r.Msg.Message(), Seq: r.Seq, Open: r.Open(), Settled: r.Settled,
 		Suggestions: s.suggestions(r)}
 	if m == nil {
 		return it
 	}
 	it.Read, it.Given = r.readBy(m), m.has(r)
-	it.Snoozed = r.snoozedBy(m, now)
+	it.Snoozed = r.SnoozedBy(m, now)
 	if a, expires, ok := s.lasting(r, m); ok {
 		it.Expires = expires
 		it.State = s.delivery(r, a, m, now).State
-	} else if k := r.marksOf(m); k != nil && k.read != 0 {
+	} else if k := r.MarksOf(m); k != nil && k.read != 0 {
 		it.State = mail.Read
 	}
 	return it
@@ -255,9 +255,9 @@ func (s sight) item(r *record, m *member, now mail.Time) mail.Item {
 
 // settledEverywhere reports whether everybody that r reaches has read it or can no longer, and whether all have read
 // it. Nobody need read what was withdrawn.
-func (s sight) settledEverywhere(r *record, now mail.Time) (settled, read bool) {
+func (s Sight) settledEverywhere(r *Record, now mail.Time) (settled, read bool) {
 	settled, read = true, true
-	if r.withdrawn() {
+	if r.Withdrawn() {
 		return settled, read
 	}
 	var few [4]recipient // retention asks this of every message
@@ -274,13 +274,13 @@ func (s sight) settledEverywhere(r *record, now mail.Time) (settled, read bool) 
 }
 
 // unsettledRole reports whether r is role mail that still waits for its holder to read it.
-func (s *state) unsettledRole(r *record, now mail.Time) bool {
-	for i := range r.bound {
-		b := &r.bound[i]
-		if !b.isRole() || r.withdrawn() || policy.Past(s.expiry(r, b.address, nil), now) {
+func (s *State) unsettledRole(r *Record, now mail.Time) bool {
+	for i := range r.Bound {
+		b := &r.Bound[i]
+		if !b.IsRole() || r.Withdrawn() || policy.Past(s.expiry(r, b.address, nil), now) {
 			continue
 		}
-		if h := b.holder(); h == nil || !r.settledBy(h) {
+		if h := b.Holder(); h == nil || !r.SettledBy(h) {
 			return true
 		}
 	}

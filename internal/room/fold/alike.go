@@ -1,4 +1,4 @@
-package mailroom
+package fold
 
 import (
 	"cmp"
@@ -10,13 +10,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// checkNew says why m, which is nil for a newcomer, cannot be given a name that nobody bears. Names that stand in
+// CheckNew says why m, which is nil for a newcomer, cannot be given a name that nobody bears. Names that stand in
 // older journals or come over a bridge are not asked: they are what they are.
-func (s *state) checkNew(n mail.Name, m *member) error {
+func (s *State) CheckNew(n mail.Name, m *Member) error {
 	if err := n.CheckNew(); err != nil {
 		return err
 	}
-	if word := reservedLike(string(n)); word != "" && n != mail.Orchestrator {
+	if word := ReservedLike(string(n)); word != "" && n != mail.Orchestrator {
 		return mail.Errorf(mail.Denied,
 			"an agent cannot be named %q: that reads as %q, which is reserved. Choose another name", n, word)
 	}
@@ -29,16 +29,16 @@ func (s *state) checkNew(n mail.Name, m *member) error {
 }
 
 // alike returns another agent on the roster than m whose name looks like n; nil if there is none.
-func (s *state) alike(n mail.Name, m *member) *member {
+func (s *State) alike(n mail.Name, m *Member) *Member {
 	mine := apparent(string(n))
 	return s.outlined(n, m, func(o string) bool { return apparent(o) == mine })
 }
 
 // outlined returns the first agent on the roster, but for m, with another name of the outline of n that is as asked
 // for; nil if there is none.
-func (s *state) outlined(n mail.Name, m *member, is func(name string) bool) (first *member) {
-	for _, o := range s.outlines[outline(string(n))] {
-		if o != m && o.Name != n && is(string(o.Name)) && (first == nil || byName(o, first) < 0) {
+func (s *State) outlined(n mail.Name, m *Member, is func(name string) bool) (first *Member) {
+	for _, o := range s.Outlines[Outline(string(n))] {
+		if o != m && o.Name != n && is(string(o.Name)) && (first == nil || ByName(o, first) < 0) {
 			first = o
 		}
 	}
@@ -48,7 +48,7 @@ func (s *state) outlined(n mail.Name, m *member, is func(name string) bool) (fir
 // apparent returns what there is to see of a name: without what leaves no mark, and without the difference between
 // forms of one character. Case is a difference.
 func apparent(name string) string {
-	if isASCII(name) {
+	if IsASCII(name) {
 		return name
 	}
 	drop := func(s string) string {
@@ -62,12 +62,12 @@ func apparent(name string) string {
 	return strings.TrimSpace(drop(norm.NFKC.String(drop(name)))) // compatibility forms of fillers are ignorable too
 }
 
-func isASCII(s string) bool {
+func IsASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f })
 }
 
-// reservedLike returns the reserved word that a person would take name for, "" if there is none.
-func reservedLike(name string) string {
+// ReservedLike returns the reserved word that a person would take name for, "" if there is none.
+func ReservedLike(name string) string {
 	folded := looks(name)
 	for _, word := range []mail.Name{mail.User, mail.System, mail.Orchestrator, "all", "broadcast"} {
 		if folded == looks(string(word)) {
@@ -106,14 +106,14 @@ func latin(r rune) rune {
 // mistaken returns another agent on the roster than m for which n is taken: its letters look like those of the other
 // name, Cyrillic а for a. Names in ASCII are what they are. This is asked when a name is given, and never of a
 // journal: replay must not depend on a table that grows.
-func (s *state) mistaken(n mail.Name, m *member) *member {
-	plain := isASCII(string(n))
-	return s.outlined(n, m, func(o string) bool { return !plain || !isASCII(o) })
+func (s *State) mistaken(n mail.Name, m *Member) *Member {
+	plain := IsASCII(string(n))
+	return s.outlined(n, m, func(o string) bool { return !plain || !IsASCII(o) })
 }
 
-// outline is apparent with Latin letters for what looks like them, and one letter for i, l, I and 1. Names that look
+// Outline is apparent with Latin letters for what looks like them, and one letter for i, l, I and 1. Names that look
 // alike have one outline.
-func outline(name string) string {
+func Outline(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r = latin(r); r {
 		case 'I', '1', '|', 'i':

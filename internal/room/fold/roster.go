@@ -1,4 +1,4 @@
-package mailroom
+package fold
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 
 // applyAgent applies a change of the roster. One that was checked against another state does not count if others have
 // made it impossible meanwhile.
-func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
-	s.garbage++
+func (s *State) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
+	s.Garbage++
 	if c.End {
-		if m := s.agent(c.Name); m != nil {
+		if m := s.Agent(c.Name); m != nil {
 			s.endSession(m, c, at)
 		}
 		return true
@@ -23,7 +23,7 @@ func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
 		return s.rename(c)
 	}
 	if c.Retired {
-		if m := s.agent(c.Name); m != nil {
+		if m := s.Agent(c.Name); m != nil {
 			s.retire(m, at)
 		}
 		return true
@@ -34,7 +34,7 @@ func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
 	m := s.claim(c, at)
 	s.update(m, c, at)
 	if c.Summed {
-		m.Summed = s.seq
+		m.Summed = s.Seq
 	}
 	if c.Turn != "" {
 		s.settle(m) // what waits may have become m's by this very event
@@ -46,7 +46,7 @@ func (s *state) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
 
 // claim returns the member that a change is about: for a session that found its name taken, the member of the next
 // free name.
-func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
+func (s *State) claim(c *mail.AgentChange, at mail.Time) *Member {
 	m := s.member(c.Name)
 	if c.Session == "" {
 		if c.TakeOver {
@@ -54,7 +54,7 @@ func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
 		}
 		return m
 	}
-	if o := s.sameProcess(c, at); o != nil {
+	if o := s.SameProcess(c, at); o != nil {
 		if c.Join {
 			s.hear(o, c, at)
 		} else {
@@ -62,14 +62,14 @@ func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
 		}
 		return o
 	}
-	if c.TakeOver || !s.heldByOther(m, c.Session, at) {
+	if c.TakeOver || !s.HeldByOther(m, c.Session, at) {
 		s.enter(m, c, at)
 		return m
 	}
 	base := m.Name
 	for n := 2; ; n++ {
-		m = s.member(numbered(base, n))
-		if (m.listed() || m.Registered != 0) && m.Base != base || s.heldByOther(m, c.Session, at) {
+		m = s.member(Numbered(base, n))
+		if (m.Listed() || m.Registered != 0) && m.Base != base || s.HeldByOther(m, c.Session, at) {
 			continue
 		}
 		s.setBase(m, base)
@@ -78,20 +78,20 @@ func (s *state) claim(c *mail.AgentChange, at mail.Time) *member {
 	}
 }
 
-// sameProcess returns the agent of a program whose session, or connection, is in it already, while c is about the
+// SameProcess returns the agent of a program whose session, or connection, is in it already, while c is about the
 // other of the two. A program that runs several sessions has several agents; its connection then shares the one with
 // the first name.
-func (s *state) sameProcess(c *mail.AgentChange, at mail.Time) *member {
+func (s *State) SameProcess(c *mail.AgentChange, at mail.Time) *Member {
 	if c.Process == "" || c.Session == "" {
 		return nil
 	}
-	if m := s.agent(c.Name); c.Join && m != nil && m.runsIn(c) && !m.live(at) {
+	if m := s.Agent(c.Name); c.Join && m != nil && m.runsIn(c) && !m.Live(at) {
 		return nil // a connection stays where it is when the session ends
 	}
-	var found *member
-	for _, m := range s.programs[c.Process] {
-		if m.listed() && m.runsIn(c) && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name) &&
-			m.live(at) && (found == nil || m.Name < found.Name) {
+	var found *Member
+	for _, m := range s.Programs[c.Process] {
+		if m.Listed() && m.runsIn(c) && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name) &&
+			m.Live(at) && (found == nil || m.Name < found.Name) {
 			found = m
 		}
 	}
@@ -100,7 +100,7 @@ func (s *state) sameProcess(c *mail.AgentChange, at mail.Time) *member {
 
 // enter makes a session the holder of m. A new session means that the agent is alive and between turns. What was told
 // in a session that is resumed counts still; a connection is told nothing, so that it leaves this as it was.
-func (s *state) enter(m *member, c *mail.AgentChange, at mail.Time) {
+func (s *State) enter(m *Member, c *mail.AgentChange, at mail.Time) {
 	if m.Session != c.Session {
 		if c.Process == "" || !m.runsIn(c) {
 			m.Evicted = m.Session
@@ -108,55 +108,55 @@ func (s *state) enter(m *member, c *mail.AgentChange, at mail.Time) {
 		m.Session = c.Session
 		if !c.Join {
 			if c.Session != m.Left {
-				m.Began = s.seq
+				m.Began = s.Seq
 			}
 			m.Left = ""
 		}
 		m.Continues, m.GaveUp, m.Broken = 0, false, false
-		if m.listed() {
+		if m.Listed() {
 			s.setState(m, mail.Idle, at)
 		}
 	}
 	if c.Process != "" && c.Process != m.Process {
 		s.leaveProgram(m)
 		m.Process = c.Process
-		s.programs[m.Process] = append(s.programs[m.Process], m)
+		s.Programs[m.Process] = append(s.Programs[m.Process], m)
 	}
 	m.Joined = c.Join
 	s.hear(m, c, at)
 }
 
 // hear notes that m's session was heard of.
-func (s *state) hear(m *member, c *mail.AgentChange, at mail.Time) {
+func (s *State) hear(m *Member, c *mail.AgentChange, at mail.Time) {
 	m.SessionAt = at
 	if m.Machine = c.Machine; c.Machine != "" {
-		m.Heard = s.seq
+		m.Heard = s.Seq
 	}
 }
 
 // runsIn reports whether the session of m, or the one before, is in the program of c: processes of two machines may
 // have one number.
-func (m *member) runsIn(c *mail.AgentChange) bool {
+func (m *Member) runsIn(c *mail.AgentChange) bool {
 	return m.Process == c.Process && m.Machine == c.Machine
 }
 
-func (s *state) leaveProgram(m *member) {
-	rest := slices.DeleteFunc(s.programs[m.Process], func(o *member) bool { return o == m })
-	if s.programs[m.Process] = rest; len(rest) == 0 {
-		delete(s.programs, m.Process)
+func (s *State) leaveProgram(m *Member) {
+	rest := slices.DeleteFunc(s.Programs[m.Process], func(o *Member) bool { return o == m })
+	if s.Programs[m.Process] = rest; len(rest) == 0 {
+		delete(s.Programs, m.Process)
 	}
 }
 
-// parted reports whether m's last connection has ended, and nothing was heard of m since.
-func (m *member) parted() bool { return m.Joined && m.Session == "" }
+// Parted reports whether m's last connection has ended, and nothing was heard of m since.
+func (m *Member) Parted() bool { return m.Joined && m.Session == "" }
 
-// heldByOther reports whether a session must not enter m: another live one is in it, or it was itself evicted.
-func (s *state) heldByOther(m *member, session string, at mail.Time) bool {
-	return m.Session != session && (session == m.Evicted || m.live(at))
+// HeldByOther reports whether a session must not enter m: another live one is in it, or it was itself evicted.
+func (s *State) HeldByOther(m *Member, session string, at mail.Time) bool {
+	return m.Session != session && (session == m.Evicted || m.Live(at))
 }
 
-// numbered returns "base-n", with base cut so that the whole is a valid name.
-func numbered(base mail.Name, n int) mail.Name {
+// Numbered returns "base-n", with base cut so that the whole is a valid name.
+func Numbered(base mail.Name, n int) mail.Name {
 	suffix := fmt.Sprintf("-%d", n)
 	for len(base)+len(suffix) > mail.MaxName {
 		_, size := utf8.DecodeLastRuneInString(string(base))
@@ -167,13 +167,13 @@ func numbered(base mail.Name, n int) mail.Name {
 
 // update copies what a change says into the record. A change by the agent itself is a sign of life: it brings an
 // agent back that was gone.
-func (s *state) update(m *member, c *mail.AgentChange, at mail.Time) {
-	if !m.listed() {
+func (s *State) update(m *Member, c *mail.AgentChange, at mail.Time) {
+	if !m.Listed() {
 		m.Registered = at
 		s.list(m, at)
 		s.setState(m, mail.Idle, at)
 	}
-	if m.parted() {
+	if m.Parted() {
 		m.Joined = false // it goes on without the connection
 	}
 	s.setRoles(m, c.Roles)
@@ -193,10 +193,10 @@ func (s *state) update(m *member, c *mail.AgentChange, at mail.Time) {
 		m.Inbox = *c.Inbox
 	}
 	if c.TokenSum != "" {
-		s.ended = true
-		delete(s.tokens, m.TokenSum)
+		s.Ended = true
+		delete(s.Tokens, m.TokenSum)
 		m.TokenSum = c.TokenSum
-		s.tokens[c.TokenSum] = m
+		s.Tokens[c.TokenSum] = m
 	}
 	own := c.By == "" || c.By == c.Name
 	if own {
@@ -210,7 +210,7 @@ func (s *state) update(m *member, c *mail.AgentChange, at mail.Time) {
 	}
 }
 
-func (s *state) setState(m *member, to mail.State, at mail.Time) {
+func (s *State) setState(m *Member, to mail.State, at mail.Time) {
 	if m.State == to {
 		return
 	}
@@ -231,8 +231,8 @@ func (s *state) setState(m *member, to mail.State, at mail.Time) {
 // endSession ends the session that c names. A lapse, which the post office itself reports, counts only if the session
 // was silent until then. With Join the session was a connection, without which its agent may go on: the name is free,
 // and whether the agent has gone shows when nothing more is heard of it.
-func (s *state) endSession(m *member, c *mail.AgentChange, at mail.Time) {
-	if m.Session != c.Session || c.By == mail.System && !s.lapsed(m, c, at) || c.Session == "" && !m.parted() {
+func (s *State) endSession(m *Member, c *mail.AgentChange, at mail.Time) {
+	if m.Session != c.Session || c.By == mail.System && !s.lapsed(m, c, at) || c.Session == "" && !m.Parted() {
 		return
 	}
 	if c.Join && m.Joined {
@@ -250,15 +250,15 @@ func (s *state) endSession(m *member, c *mail.AgentChange, at mail.Time) {
 }
 
 // lapsed reports whether m's session has, as the post office says, been silent for too long.
-func (s *state) lapsed(m *member, c *mail.AgentChange, at mail.Time) bool {
+func (s *State) lapsed(m *Member, c *mail.AgentChange, at mail.Time) bool {
 	if m.Machine != "" {
 		return c.Silent >= m.Heard
 	}
-	return !m.live(at)
+	return !m.Live(at)
 }
 
-func (s *state) retire(m *member, at mail.Time) {
-	delete(s.tokens, m.TokenSum)
+func (s *State) retire(m *Member, at mail.Time) {
+	delete(s.Tokens, m.TokenSum)
 	m.TokenSum, m.Session = "", ""
 	m.Parent = ""
 	s.setState(m, mail.Gone, at)
@@ -267,19 +267,19 @@ func (s *state) retire(m *member, at mail.Time) {
 }
 
 // rename gives an agent a new name, unless somebody bears it. The old one stays a way to reach it.
-func (s *state) rename(c *mail.AgentChange) (counted bool) {
-	m := s.agent(c.Name)
+func (s *State) rename(c *mail.AgentChange) (counted bool) {
+	m := s.Agent(c.Name)
 	if m == nil || m.Name == c.Renamed {
 		return true
 	}
-	if s.taken(c.Renamed, m) {
+	if s.Taken(c.Renamed, m) {
 		return c.Machine == ""
 	}
-	if c.Machine != "" && s.members[c.Renamed] == nil && s.alike(c.Renamed, m) != nil {
+	if c.Machine != "" && s.Members[c.Renamed] == nil && s.alike(c.Renamed, m) != nil {
 		return false
 	}
 	old := m.Name
-	for d := range s.agents() {
+	for d := range s.Agents() {
 		if d.Parent == old {
 			d.Parent = c.Renamed
 		}
@@ -287,31 +287,31 @@ func (s *state) rename(c *mail.AgentChange) (counted bool) {
 	m.Aliases = append(slices.DeleteFunc(m.Aliases, func(n mail.Name) bool { return n == c.Renamed }), old)
 	s.delist(m)
 	m.Name = c.Renamed
-	s.members[m.Name] = m
+	s.Members[m.Name] = m
 	s.enlist(m)
 	return true
 }
 
-// taken reports whether m cannot be renamed to a name: another bears it, or mail waits under it.
-func (s *state) taken(n mail.Name, m *member) bool {
-	o := s.members[n]
+// Taken reports whether m cannot be renamed to a name: another bears it, or mail waits under it.
+func (s *State) Taken(n mail.Name, m *Member) bool {
+	o := s.Members[n]
 	return o != nil && o != m
 }
 
 // settle puts role mail where it belongs after m's roles or state have changed: what m can no longer be expected to
 // read goes to another holder, and held mail finds m.
-func (s *state) settle(m *member) {
-	for _, r := range slices.Clone(m.given) {
-		for i := range r.bound {
-			b := &r.bound[i]
-			if b.isRole() && b.holder() == m &&
-				!policy.KeepsRoleMail(m.listed(), m.State, m.Roles, b.address.Value()) {
+func (s *State) settle(m *Member) {
+	for _, r := range slices.Clone(m.Given) {
+		for i := range r.Bound {
+			b := &r.Bound[i]
+			if b.IsRole() && b.Holder() == m &&
+				!policy.KeepsRoleMail(m.Listed(), m.State, m.Roles, b.address.Value()) {
 				s.assign(r, i)
 				s.deliver(r)
 			}
 		}
 	}
-	if m.listed() && m.State.Live() {
+	if m.Listed() && m.State.Live() {
 		for _, role := range m.Roles {
 			s.release(role)
 		}
@@ -319,15 +319,15 @@ func (s *state) settle(m *member) {
 }
 
 // release gives the mail held for a role to its live holders.
-func (s *state) release(role string) {
-	waiting := s.held[role]
+func (s *State) release(role string) {
+	waiting := s.Held[role]
 	if len(waiting) == 0 {
 		return
 	}
-	s.held[role] = nil
+	s.Held[role] = nil
 	for _, r := range waiting {
-		for i := range r.bound {
-			if b := &r.bound[i]; b.isRole() && b.address.Value() == role && b.holder() == nil {
+		for i := range r.Bound {
+			if b := &r.Bound[i]; b.IsRole() && b.address.Value() == role && b.Holder() == nil {
 				s.assign(r, i)
 			}
 		}
@@ -336,6 +336,6 @@ func (s *state) release(role string) {
 }
 
 // allPast reports whether every dynamic address of r has expired.
-func (s *state) allPast(r *record, at mail.Time) bool {
+func (s *State) allPast(r *Record, at mail.Time) bool {
 	return !slices.ContainsFunc(r.dynamic, func(a mail.Address) bool { return !policy.Past(s.expiry(r, a, nil), at) })
 }

@@ -1,4 +1,4 @@
-package mailroom
+package fold
 
 import (
 	"cmp"
@@ -8,9 +8,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// header is what the state knows of a message: all that anything but showing it needs. Its text stays in the journal
+// Header is what the state knows of a message: all that anything but showing it needs. Its text stays in the journal
 // and is read from there by whoever shows it; see text.go.
-type header struct {
+type Header struct {
 	ID   mail.ID
 	Sent mail.Time
 	Key  string // the sender's idempotency key
@@ -41,15 +41,15 @@ type references struct {
 
 // audience is whose a message is, and for whom.
 type audience struct {
-	sender  *member
-	bound   []bound        // audiences that are lists of members
+	Sender  *Member
+	Bound   []bound        // audiences that are lists of members
 	dynamic []mail.Address // audiences that are conditions
 }
 
-// headerOf returns the header of a message that is not in the state. It shares memory with the event.
-func headerOf(e *mail.Event) header {
+// HeaderOf returns the header of a message that is not in the state. It shares memory with the event.
+func HeaderOf(e *mail.Event) Header {
 	m := e.Message
-	h := header{ID: m.ID, Sent: cmp.Or(m.Sent, e.At), Key: m.Key, envelope: new(envelopeOf(m))}
+	h := Header{ID: m.ID, Sent: cmp.Or(m.Sent, e.At), Key: m.Key, envelope: new(envelopeOf(m))}
 	if m.Thread != "" || m.ReplyTo != "" || m.Issue != "" {
 		h.refs = &references{m.Thread, m.ReplyTo, m.Issue}
 	}
@@ -63,9 +63,9 @@ func envelopeOf(m *mail.Message) envelope {
 
 // header returns the header of a new message. It shares memory with other headers, and none with the event, which
 // holds the text.
-func (s *state) header(e *mail.Event) header {
+func (s *State) header(e *mail.Event) Header {
 	m := e.Message
-	h := header{ID: mail.ID(strings.Clone(string(m.ID))), Sent: cmp.Or(m.Sent, e.At), Key: strings.Clone(m.Key),
+	h := Header{ID: mail.ID(strings.Clone(string(m.ID))), Sent: cmp.Or(m.Sent, e.At), Key: strings.Clone(m.Key),
 		envelope: s.envelope(m)}
 	if m.Thread != "" || m.ReplyTo != "" || m.Issue != "" {
 		h.refs = &references{s.sameID(m.Thread), s.sameID(m.ReplyTo), strings.Clone(m.Issue)}
@@ -74,15 +74,15 @@ func (s *state) header(e *mail.Event) header {
 }
 
 // sameID returns an id as the message has it that it names.
-func (s *state) sameID(id mail.ID) mail.ID {
-	if r := s.records[id]; r != nil {
-		return r.msg.ID
+func (s *State) sameID(id mail.ID) mail.ID {
+	if r := s.Records[id]; r != nil {
+		return r.Msg.ID
 	}
 	return mail.ID(strings.Clone(string(id)))
 }
 
 // envelope returns the envelope for a new message.
-func (s *state) envelope(m *mail.Message) *envelope {
+func (s *State) envelope(m *mail.Message) *envelope {
 	b := s.scratch[:0]
 	add := func(text string) { b = append(binary.AppendUvarint(b, uint64(len(text))), text...) }
 	add(string(m.Type))
@@ -110,22 +110,22 @@ func (s *state) envelope(m *mail.Message) *envelope {
 }
 
 // drop forgets an envelope that no hot message has any more.
-func (s *state) drop(env *envelope) {
+func (s *State) drop(env *envelope) {
 	if env.uses--; env.uses == 0 {
 		delete(s.envelopes, env.key)
 	}
 }
 
 // ThreadRoot returns the id of the message that began the thread.
-func (h *header) ThreadRoot() mail.ID {
+func (h *Header) ThreadRoot() mail.ID {
 	if h.refs != nil && h.refs.thread != "" {
 		return h.refs.thread
 	}
 	return h.ID
 }
 
-// replyTo returns the message that this one answers, "" if it answers none.
-func (h *header) replyTo() mail.ID {
+// ReplyTo returns the message that this one answers, "" if it answers none.
+func (h *Header) ReplyTo() mail.ID {
 	if h.refs == nil {
 		return ""
 	}
@@ -133,15 +133,15 @@ func (h *header) replyTo() mail.ID {
 }
 
 // issue returns the issue that the message is about, "" if it names none.
-func (h *header) issue() string {
+func (h *Header) issue() string {
 	if h.refs == nil {
 		return ""
 	}
 	return h.refs.issue
 }
 
-// message returns the message as far as the header tells, without its key, which nobody is shown.
-func (h *header) message() mail.Message {
+// Message returns the message as far as the header tells, without its key, which nobody is shown.
+func (h *Header) Message() mail.Message {
 	m := mail.Message{ID: h.ID, Type: h.Type, From: h.From, To: h.To, Priority: h.Priority,
 		TTLSeconds: h.TTLSeconds, Audience: h.Audience, Sent: h.Sent}
 	if h.refs != nil {

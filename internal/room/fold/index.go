@@ -1,4 +1,4 @@
-package mailroom
+package fold
 
 import (
 	"cmp"
@@ -11,9 +11,9 @@ import (
 // index finds the few records that a look is about among all that there are. Each of its lists may hold records that
 // the look does not want, and lacks none that it does.
 type index struct {
-	to      map[mail.Address]list // by the address of a role, a tag or all, as it stands in the message
-	threads map[mail.ID]list      // the replies of a thread, by the message that began it
-	many    list                  // what is open and has an audience that is found out when somebody looks
+	to      map[mail.Address]List // by the address of a role, a tag or all, as it stands in the message
+	threads map[mail.ID]List      // the replies of a thread, by the message that began it
+	many    List                  // what is open and has an audience that is found out when somebody looks
 	zones   []zone                // of state.order
 	bits    map[mail.Type]uint32
 }
@@ -29,65 +29,65 @@ type zone struct {
 const zoneSize = 1024 // places in the journal
 
 func newIndex() index {
-	return index{to: make(map[mail.Address]list), threads: make(map[mail.ID]list), bits: make(map[mail.Type]uint32)}
+	return index{to: make(map[mail.Address]List), threads: make(map[mail.ID]List), bits: make(map[mail.Type]uint32)}
 }
 
 // add notes a new message.
-func (x *index) add(r *record) {
-	for _, a := range r.msg.To {
+func (x *index) add(r *Record) {
+	for _, a := range r.Msg.To {
 		if k := a.Kind(); k == mail.ToAgent || k == mail.ToPerson {
 			continue // it stands in the lists of a member
 		}
 		l := x.to[a]
-		l.add(r)
+		l.Add(r)
 		x.to[a] = l
 	}
-	if root := r.msg.ThreadRoot(); root != r.msg.ID {
+	if root := r.Msg.ThreadRoot(); root != r.Msg.ID {
 		l := x.threads[root]
-		l.add(r)
+		l.Add(r)
 		x.threads[root] = l
 	}
-	r.sender.sent.add(r)
+	r.Sender.Sent.Add(r)
 	x.zone(r)
 }
 
-func (x *index) zone(r *record) {
-	if n := len(x.zones); n == 0 || r.seq >= x.zones[n-1].from+zoneSize {
-		x.zones = append(x.zones, zone{from: r.seq, first: r.msg.Sent, last: r.msg.Sent})
+func (x *index) zone(r *Record) {
+	if n := len(x.zones); n == 0 || r.Seq >= x.zones[n-1].from+zoneSize {
+		x.zones = append(x.zones, zone{from: r.Seq, first: r.Msg.Sent, last: r.Msg.Sent})
 	}
 	z := &x.zones[len(x.zones)-1]
-	z.first, z.last = min(z.first, r.msg.Sent), max(z.last, r.msg.Sent)
-	if x.bits[r.msg.Type] == 0 {
-		x.bits[r.msg.Type] = 1 << min(len(x.bits), 31) // the last is shared
+	z.first, z.last = min(z.first, r.Msg.Sent), max(z.last, r.Msg.Sent)
+	if x.bits[r.Msg.Type] == 0 {
+		x.bits[r.Msg.Type] = 1 << min(len(x.bits), 31) // the last is shared
 	}
-	z.types |= x.bits[r.msg.Type]
+	z.types |= x.bits[r.Msg.Type]
 }
 
 // forget drops the records that are gone. order is what is left.
-func (x *index) forget(gone, order list) {
-	first, last := gone[0].seq, gone[len(gone)-1].seq
+func (x *index) forget(gone, order List) {
+	first, last := gone[0].Seq, gone[len(gone)-1].Seq
 	to, threads := make(map[mail.Address]bool), make(map[mail.ID]bool)
 	for _, r := range gone {
-		for _, a := range r.msg.To {
+		for _, a := range r.Msg.To {
 			to[a] = true
 		}
-		threads[r.msg.ThreadRoot()] = true
+		threads[r.Msg.ThreadRoot()] = true
 	}
 	dropAll(x.to, to, first, last)
 	dropAll(x.threads, threads, first, last)
-	x.many.dropGone(first, last)
+	x.many.DropGone(first, last)
 	n := 0
-	for n < len(x.zones) && (len(order) == 0 || x.zones[n].from+zoneSize <= order[0].seq) {
+	for n < len(x.zones) && (len(order) == 0 || x.zones[n].from+zoneSize <= order[0].Seq) {
 		n++
 	}
 	x.zones = slices.Delete(x.zones, 0, n)
 }
 
 // dropAll drops from some of the lists of a map what is gone between two places.
-func dropAll[K comparable](lists map[K]list, some map[K]bool, first, last mail.Seq) {
+func dropAll[K comparable](lists map[K]List, some map[K]bool, first, last mail.Seq) {
 	for k := range some {
 		l := lists[k]
-		if l.dropGone(first, last); len(l) == 0 {
+		if l.DropGone(first, last); len(l) == 0 {
 			delete(lists, k)
 		} else {
 			lists[k] = l
@@ -95,12 +95,12 @@ func dropAll[K comparable](lists map[K]list, some map[K]bool, first, last mail.S
 	}
 }
 
-// candidates yields, in the order in which f wants them and from a place on, the records among which all are that f
+// Candidates yields, in the order in which f wants them and from a place on, the records among which all are that f
 // accepts.
-func (s *state) candidates(f *filter, from mail.Seq) iter.Seq[*record] {
-	var best []list
-	size := len(s.order)
-	consider := func(lists ...list) {
+func (s *State) Candidates(f *Filter, from mail.Seq) iter.Seq[*Record] {
+	var best []List
+	size := len(s.Order)
+	consider := func(lists ...List) {
 		n := 0
 		for i := range lists {
 			lists[i] = f.behind(lists[i], from)
@@ -110,37 +110,37 @@ func (s *state) candidates(f *filter, from mail.Seq) iter.Seq[*record] {
 			best, size = lists, n
 		}
 	}
-	if f.q.Open {
-		consider(s.open)
+	if f.Q.Open {
+		consider(s.Open)
 	}
-	if f.root != "" {
-		root := list{}
-		if r := s.records[f.root]; r != nil {
-			root = list{r}
+	if f.Root != "" {
+		root := List{}
+		if r := s.Records[f.Root]; r != nil {
+			root = List{r}
 		}
-		consider(root, s.index.threads[f.root])
+		consider(root, s.index.threads[f.Root])
 	}
-	if m := s.members[f.from.Signer()]; m != nil && plain(f.from) {
-		consider(m.sent)
+	if m := s.Members[f.From.Signer()]; m != nil && plain(f.From) {
+		consider(m.Sent)
 	}
-	if plain(f.to) {
-		k, m := f.to.Kind(), s.members[f.to.Signer()]
+	if plain(f.To) {
+		k, m := f.To.Kind(), s.Members[f.To.Signer()]
 		switch {
 		case k != mail.ToAgent && k != mail.ToPerson:
-			consider(s.index.to[f.to])
+			consider(s.index.to[f.To])
 		case m != nil:
-			consider(m.all, m.rest)
+			consider(m.All, m.Rest)
 		}
 	}
-	if f.agent != nil {
-		consider(s.about(f.agent)...)
+	if f.Agent != nil {
+		consider(s.about(f.Agent)...)
 	}
-	newest := f.newest
+	newest := f.Newest
 	switch {
-	case f.q.BySent && best == nil:
-		return s.bySent([]list{s.order}, f.span)
-	case f.q.BySent:
-		return s.bySent(best, f.span)
+	case f.Q.BySent && best == nil:
+		return s.bySent([]List{s.Order}, f.Span)
+	case f.Q.BySent:
+		return s.bySent(best, f.Span)
 	case best == nil:
 		return s.inZones(f, from)
 	}
@@ -148,11 +148,11 @@ func (s *state) candidates(f *filter, from mail.Seq) iter.Seq[*record] {
 }
 
 // behind returns the part of a list behind a place or, where the newest come first, before it.
-func (f *filter) behind(l list, from mail.Seq) list {
-	if f.newest {
-		return l.after(f.after).before(from)
+func (f *Filter) behind(l List, from mail.Seq) List {
+	if f.Newest {
+		return l.After(f.After).Before(from)
 	}
-	return l.after(from).before(f.before)
+	return l.After(from).Before(f.Before)
 }
 
 // plain reports whether sameAddress holds between an address and itself only.
@@ -162,8 +162,8 @@ func plain(a mail.Address) bool {
 }
 
 // about lists what was sent by or delivered to m, and what its tags lead to.
-func (s *state) about(m *member) []list {
-	lists := []list{m.sent, m.all, m.rest, s.index.to[mail.ToAll]}
+func (s *State) about(m *Member) []List {
+	lists := []List{m.Sent, m.All, m.Rest, s.index.to[mail.ToAll]}
 	for _, tag := range m.Tags {
 		lists = append(lists, s.index.to[mail.Address(tag)])
 	}
@@ -171,24 +171,24 @@ func (s *state) about(m *member) []list {
 }
 
 // inZones yields all records but those of zones in which f accepts none.
-func (s *state) inZones(f *filter, from mail.Seq) iter.Seq[*record] {
+func (s *State) inZones(f *Filter, from mail.Seq) iter.Seq[*Record] {
 	var types uint32
-	for _, t := range f.q.Types {
+	for _, t := range f.Q.Types {
 		types |= s.index.bits[t]
 	}
-	order, newest := f.behind(s.order, from), f.newest
-	return func(yield func(*record) bool) {
+	order, newest := f.behind(s.Order, from), f.Newest
+	return func(yield func(*Record) bool) {
 		for n := range len(s.index.zones) {
 			i := n
 			if newest {
 				i = len(s.index.zones) - 1 - n
 			}
 			z := &s.index.zones[i]
-			if len(f.q.Types) > 0 && z.types&types == 0 || z.last < f.q.Since ||
-				f.q.Until != 0 && z.first >= f.q.Until {
+			if len(f.Q.Types) > 0 && z.types&types == 0 || z.last < f.Q.Since ||
+				f.Q.Until != 0 && z.first >= f.Q.Until {
 				continue
 			}
-			for _, r := range order.after(z.from - 1).before(z.from + zoneSize).inOrder(newest) {
+			for _, r := range order.After(z.from - 1).Before(z.from + zoneSize).InOrder(newest) {
 				if !yield(r) {
 					return
 				}
@@ -199,20 +199,20 @@ func (s *state) inZones(f *filter, from mail.Seq) iter.Seq[*record] {
 
 // merged yields the records of several lists in journal order, or newest first, each once. It takes no more of them
 // than it yields.
-func merged(lists []list, newest bool) iter.Seq[*record] {
-	next := func(l list) *record {
+func merged(lists []List, newest bool) iter.Seq[*Record] {
+	next := func(l List) *Record {
 		if newest {
 			return l[len(l)-1]
 		}
 		return l[0]
 	}
-	return func(yield func(*record) bool) {
-		left := slices.DeleteFunc(slices.Clone(lists), func(l list) bool { return len(l) == 0 })
-		var last *record
+	return func(yield func(*Record) bool) {
+		left := slices.DeleteFunc(slices.Clone(lists), func(l List) bool { return len(l) == 0 })
+		var last *Record
 		for len(left) > 0 {
 			at := 0
 			for i := range left {
-				c := cmp.Compare(next(left[i]).seq, next(left[at]).seq)
+				c := cmp.Compare(next(left[i]).Seq, next(left[at]).Seq)
 				if newest && c > 0 || !newest && c < 0 {
 					at = i
 				}

@@ -1,4 +1,4 @@
-package mailroom
+package fold
 
 import (
 	"cmp"
@@ -11,16 +11,16 @@ import (
 // recipient is somebody whom a record is for, and the address through which; nobody if there is nobody behind it.
 type recipient struct {
 	address mail.Address
-	who     *member
+	who     *Member
 }
 
 // recipients puts into out, which is empty, whom r is for, each once, through the first address that reaches them.
-func (s *state) recipients(out []recipient, r *record) []recipient {
-	var known map[*member]bool
-	if len(r.bound)+len(r.dynamic) > 1 || r.msg.Type.Rule().Stops {
-		known = make(map[*member]bool)
+func (s *State) recipients(out []recipient, r *Record) []recipient {
+	var known map[*Member]bool
+	if len(r.Bound)+len(r.dynamic) > 1 || r.Msg.Type.Rule().Stops {
+		known = make(map[*Member]bool)
 	}
-	add := func(a mail.Address, members []*member) {
+	add := func(a mail.Address, members []*Member) {
 		if len(members) == 0 {
 			out = append(out, recipient{a, nil})
 		}
@@ -33,8 +33,8 @@ func (s *state) recipients(out []recipient, r *record) []recipient {
 			}
 		}
 	}
-	for i := range r.bound {
-		add(r.bound[i].address, r.bound[i].members)
+	for i := range r.Bound {
+		add(r.Bound[i].address, r.Bound[i].members)
 	}
 	for _, a := range r.dynamic {
 		add(a, s.audience(r, a))
@@ -42,8 +42,8 @@ func (s *state) recipients(out []recipient, r *record) []recipient {
 	return out
 }
 
-// deliveries says where r stands with everybody it is for.
-func (s sight) deliveries(r *record, now mail.Time) []mail.Delivery {
+// Deliveries says where r stands with everybody it is for.
+func (s Sight) Deliveries(r *Record, now mail.Time) []mail.Delivery {
 	to := s.recipients(nil, r)
 	out := make([]mail.Delivery, len(to))
 	for i, t := range to {
@@ -52,7 +52,7 @@ func (s sight) deliveries(r *record, now mail.Time) []mail.Delivery {
 	return out
 }
 
-func (s sight) deliveryTo(r *record, t recipient, now mail.Time) mail.Delivery {
+func (s Sight) deliveryTo(r *Record, t recipient, now mail.Time) mail.Delivery {
 	if t.who != nil {
 		return s.delivery(r, t.address, t.who, now)
 	}
@@ -67,13 +67,13 @@ func (s sight) deliveryTo(r *record, t recipient, now mail.Time) mail.Delivery {
 
 // showDeliveries puts into it what a list shows of deliveries: where there are many, those to whom something happened
 // first, and how many others there are.
-func (s sight) showDeliveries(it *mail.Item, r *record, now mail.Time) {
+func (s Sight) showDeliveries(it *mail.Item, r *Record, now mail.Time) {
 	to := s.recipients(nil, r)
 	if n := len(to); n > mail.MaxDeliveries {
-		marked := make(map[*member]bool, len(r.marks))
+		marked := make(map[*Member]bool, len(r.marks))
 		for i := range r.marks {
-			marked[r.marks[i].who] = true
-			if r.settledBy(r.marks[i].who) {
+			marked[r.marks[i].Who] = true
+			if r.SettledBy(r.marks[i].Who) {
 				it.ReadBy++
 			}
 		}
@@ -96,23 +96,23 @@ func rank(first bool) int {
 
 // audience returns who is or was behind a dynamic address: those who carry it now and were registered before it
 // expired, by name, and those who left a mark, whatever became of them since, by name too.
-func (s *state) audience(r *record, a mail.Address) []*member {
+func (s *State) audience(r *Record, a mail.Address) []*Member {
 	expires := s.expiry(r, a, nil)
-	var out []*member
+	var out []*Member
 	for _, m := range s.carriers(a) {
-		if m != r.sender && m.listed() && !policy.Past(expires, m.Registered) {
+		if m != r.Sender && m.Listed() && !policy.Past(expires, m.Registered) {
 			out = append(out, m)
 		}
 	}
 	if a != mail.ToAll { // the roster is in order
-		slices.SortFunc(out, byName)
+		slices.SortFunc(out, ByName)
 	}
 	there := len(out)
 	for i := range r.marks {
-		if m := r.marks[i].who; !r.reaches(m) {
+		if m := r.marks[i].Who; !r.Reaches(m) {
 			out = append(out, m)
 		}
 	}
-	slices.SortFunc(out[there:], byName) // compaction may have taken the first mark
+	slices.SortFunc(out[there:], ByName) // compaction may have taken the first mark
 	return out
 }

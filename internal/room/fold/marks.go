@@ -1,4 +1,4 @@
-package mailroom
+package fold
 
 import (
 	"unique"
@@ -8,15 +8,15 @@ import (
 
 // marks are the latest receipts of one member. A zero time means "not so".
 type marks struct {
-	who            *member
-	read, archived mail.Time
+	Who            *Member
+	read, Archived mail.Time
 	more           *shown // nil: it was only read or archived, or nothing
 }
 
 // shown is how a message was brought before its reader, and put off by it.
 type shown struct {
-	notified, presented         mail.Time
-	told                        mail.Time // when a client was handed it, until that is proven or refuted
+	notified, Presented         mail.Time
+	Told                        mail.Time // when a client was handed it, until that is proven or refuted
 	mentioned                   mail.Seq  // where it was last handed over, or a hook last pointed to it
 	handedOver                  mail.Seq  // where its text was last handed over
 	snoozed                     mail.Time // until then
@@ -40,8 +40,8 @@ func (d door) name() string {
 	return d.Value()
 }
 
-// shown returns how it was brought before its reader.
-func (k *marks) shown() shown {
+// Shown returns how it was brought before its reader.
+func (k *marks) Shown() shown {
 	if k.more == nil {
 		return shown{}
 	}
@@ -51,59 +51,59 @@ func (k *marks) shown() shown {
 // pending reports whether the session that was told is still there, and may yet show that its model was given the
 // text.
 func (k *marks) pending() bool {
-	was := k.shown()
-	return was.told != 0 && k.who.Session != "" && was.handedOver > k.who.Began
+	was := k.Shown()
+	return was.Told != 0 && k.Who.Session != "" && was.handedOver > k.Who.Began
 }
 
-// marksOf returns the marks of a member, nil if there are none.
-func (r *record) marksOf(m *member) *marks {
+// MarksOf returns the marks of a member, nil if there are none.
+func (r *Record) MarksOf(m *Member) *marks {
 	for i := range r.marks {
-		if r.marks[i].who == m {
+		if r.marks[i].Who == m {
 			return &r.marks[i]
 		}
 	}
 	return nil
 }
 
-func (r *record) readBy(m *member) bool {
-	k := r.marksOf(m)
+func (r *Record) readBy(m *Member) bool {
+	k := r.MarksOf(m)
 	return k != nil && k.read != 0
 }
 
-// snoozedBy returns until when m has put r off, zero if that is over.
-func (r *record) snoozedBy(m *member, now mail.Time) mail.Time {
-	if k := r.marksOf(m); k != nil && k.shown().snoozed > now {
+// SnoozedBy returns until when m has put r off, zero if that is over.
+func (r *Record) SnoozedBy(m *Member, now mail.Time) mail.Time {
+	if k := r.MarksOf(m); k != nil && k.Shown().snoozed > now {
 		return k.more.snoozed
 	}
 	return 0
 }
 
-// settledBy reports whether m has read or archived r.
-func (r *record) settledBy(m *member) bool {
-	k := r.marksOf(m)
-	return k != nil && (k.read != 0 || k.archived != 0)
+// SettledBy reports whether m has read or archived r.
+func (r *Record) SettledBy(m *Member) bool {
+	k := r.MarksOf(m)
+	return k != nil && (k.read != 0 || k.Archived != 0)
 }
 
 // set makes a receipt one of its reader's marks.
 func (k *marks) set(rc *mail.Receipt, at mail.Time) {
-	was := k.shown()
+	was := k.Shown()
 	switch rc.Mark {
 	case mail.MarkNotified:
 		was.notified, was.notifiedDoor = at, doorOf(rc.Door)
 	case mail.MarkTold:
-		was.told = at
+		was.Told = at
 	case mail.MarkUntold:
-		was.told, was.notified, was.notifiedDoor = 0, 0, door{}
+		was.Told, was.notified, was.notifiedDoor = 0, 0, door{}
 	case mail.MarkPresented:
-		was.presented, was.presentedDoor, was.told = at, doorOf(rc.Door), 0
+		was.Presented, was.presentedDoor, was.Told = at, doorOf(rc.Door), 0
 	case mail.MarkRead:
 		k.read, was.snoozed = at, 0
 	case mail.MarkUnread:
 		k.read, was.snoozed = 0, 0
 	case mail.MarkArchived:
-		k.archived, was.snoozed = at, 0
+		k.Archived, was.snoozed = at, 0
 	case mail.MarkUnarchived:
-		k.archived = 0
+		k.Archived = 0
 	case mail.MarkSnoozed:
 		was.snoozed = rc.Until
 	}
@@ -113,7 +113,7 @@ func (k *marks) set(rc *mail.Receipt, at mail.Time) {
 // setShown changes how it was brought before its reader.
 func (k *marks) setShown(now shown) {
 	switch {
-	case now == k.shown():
+	case now == k.Shown():
 	case now == shown{}:
 		k.more = nil
 	default:

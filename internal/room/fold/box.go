@@ -1,4 +1,4 @@
-package mailroom
+package fold
 
 import (
 	"iter"
@@ -10,7 +10,7 @@ import (
 // box is a list of mail that waits for one member, with how much of it counts at a time. Mail expires without an
 // event, so a count cannot be kept; kept is when each record ends, in order, from which a count follows by one search.
 type box struct {
-	list
+	List
 	ends []mail.Time // beside list: until when each counts; 0: for ever; never: not at all
 	due  []mail.Time // those of ends that are times, in order
 	out  int         // how many do not count
@@ -20,13 +20,13 @@ type box struct {
 const never mail.Time = -1
 
 // set puts r in its place, until end, or takes it out, and reports whether it came anew.
-func (b *box) set(r *record, in bool, end mail.Time) (came bool) {
-	if n := len(b.list); in && (n == 0 || b.list[n-1].seq < r.seq) {
-		b.list, b.ends = append(b.list, r), append(b.ends, end)
+func (b *box) set(r *Record, in bool, end mail.Time) (came bool) {
+	if n := len(b.List); in && (n == 0 || b.List[n-1].Seq < r.Seq) {
+		b.List, b.ends = append(b.List, r), append(b.ends, end)
 		b.count(end, 1)
 		return true
 	}
-	i, found := b.search(r.seq)
+	i, found := b.Search(r.Seq)
 	switch {
 	case in && found:
 		if b.ends[i] != end {
@@ -35,11 +35,11 @@ func (b *box) set(r *record, in bool, end mail.Time) (came bool) {
 			b.count(end, 1)
 		}
 	case in:
-		b.list, b.ends = slices.Insert(b.list, i, r), slices.Insert(b.ends, i, end)
+		b.List, b.ends = slices.Insert(b.List, i, r), slices.Insert(b.ends, i, end)
 		b.count(end, 1)
 	case found:
 		b.count(b.ends[i], -1)
-		b.list.remove(r)
+		b.List.remove(r)
 		b.ends = without(b.ends, i)
 	}
 	return in && !found
@@ -63,52 +63,52 @@ func (b *box) count(end mail.Time, n int) {
 	}
 }
 
-// at returns how many records count at a time.
-func (b *box) at(now mail.Time) int {
+// At returns how many records count at a time.
+func (b *box) At(now mail.Time) int {
 	past, _ := slices.BinarySearch(b.due, now+1)
-	return len(b.list) - b.out - past
+	return len(b.List) - b.out - past
 }
 
-// within returns the part of b between two places, which is not to be changed; 0 for no place.
-func (b *box) within(after, before mail.Seq) box {
-	rest := b.list.after(after)
-	from := len(b.list) - len(rest)
-	rest = rest.before(before)
-	return box{list: rest, ends: b.ends[from : from+len(rest)]}
+// Within returns the part of b between two places, which is not to be changed; 0 for no place.
+func (b *box) Within(after, before mail.Seq) box {
+	rest := b.List.After(after)
+	from := len(b.List) - len(rest)
+	rest = rest.Before(before)
+	return box{List: rest, ends: b.ends[from : from+len(rest)]}
 }
 
-// alive yields the records that have not expired. Of those that have, and there may be many, it touches none.
-func (b *box) alive(newest bool, now mail.Time) iter.Seq[*record] {
-	return func(yield func(*record) bool) {
+// Alive yields the records that have not expired. Of those that have, and there may be many, it touches none.
+func (b *box) Alive(newest bool, now mail.Time) iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
 		for n := range b.ends {
 			i := n
 			if newest {
 				i = len(b.ends) - 1 - n
 			}
-			if end := b.ends[i]; (end <= 0 || end > now) && !yield(b.list[i]) {
+			if end := b.ends[i]; (end <= 0 || end > now) && !yield(b.List[i]) {
 				return
 			}
 		}
 	}
 }
 
-// callers yields the unread mail of m that is of the kind that wakes it and has not expired, with other mail if there
+// Callers yields the unread mail of m that is of the kind that wakes it and has not expired, with other mail if there
 // is less of all together.
-func (m *member) callers(now mail.Time) iter.Seq[*record] {
-	if m.unread.at(now) < len(m.calling) {
-		return m.unread.alive(false, now)
+func (m *Member) Callers(now mail.Time) iter.Seq[*Record] {
+	if m.Unread.At(now) < len(m.Calling) {
+		return m.Unread.Alive(false, now)
 	}
-	return slices.Values(m.calling)
+	return slices.Values(m.Calling)
 }
 
 // past yields the records that have expired, and touches none of the others.
-func (b *box) past(now mail.Time) iter.Seq[*record] {
-	return func(yield func(*record) bool) {
+func (b *box) past(now mail.Time) iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
 		if len(b.due) == 0 || b.due[0] > now {
 			return
 		}
 		for i, end := range b.ends {
-			if end > 0 && end <= now && !yield(b.list[i]) {
+			if end > 0 && end <= now && !yield(b.List[i]) {
 				return
 			}
 		}
@@ -117,13 +117,13 @@ func (b *box) past(now mail.Time) iter.Seq[*record] {
 
 // dropGone takes out the records that are gone, all of which stand between two places.
 func (b *box) dropGone(first, last mail.Seq) {
-	some := b.within(first-1, last+1)
-	from, _ := b.search(first)
+	some := b.Within(first-1, last+1)
+	from, _ := b.Search(first)
 	var ends []mail.Time
-	keep := from + len(some.list)
+	keep := from + len(some.List)
 	for i := keep - 1; i >= from; i-- {
 		switch end := b.ends[i]; {
-		case !b.list[i].gone:
+		case !b.List[i].Gone:
 			keep--
 			b.ends[keep] = end
 		case end == never:
@@ -138,7 +138,7 @@ func (b *box) dropGone(first, last mail.Seq) {
 	keep -= from
 	copy(b.ends[keep:], b.ends[:from])
 	b.ends = b.ends[keep:]
-	b.list.dropGone(first, last)
+	b.List.DropGone(first, last)
 }
 
 // less takes times out of a list in order, in which each of them is.

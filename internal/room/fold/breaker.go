@@ -1,0 +1,66 @@
+package fold
+
+import (
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Peer is an agent who will get a message.
+type Peer struct {
+	Name  mail.Name
+	Woken bool // by messages like this one
+}
+
+// Peers returns the agents that a message is for by name, or as the holder of a role whose turn it is, if it is sent
+// to some addresses; and if it is about a task, those who carry its tags, or all.
+func (s *State) Peers(m *mail.Message, to []mail.Address) []Peer {
+	out := make([]Peer, 0, len(to))
+	for _, a := range to {
+		var name mail.Name
+		switch a.Kind() {
+		case mail.ToAgent:
+			name = a.Signer()
+		case mail.ToRole:
+			role := a.Value()
+			name = policy.Next(s.holders(role, s.Members[m.From.Signer()]), s.Rotation[role])
+		default:
+			out = s.appendCarriers(out, m.Type, a)
+		}
+		if name != "" {
+			out = append(out, Peer{name, policy.Wakes(m.Type, m.Priority, m.From, a, a == mail.ToOrchestrator)})
+		}
+	}
+	return out
+}
+
+// appendCarriers adds those to peers whom a message of a type reaches by a tag, or because it is for all, if it is
+// about a task. Other broadcasts are no part of what two agents say to each other.
+func (s *State) appendCarriers(out []Peer, t mail.Type, a mail.Address) []Peer {
+	if !t.Rule().AboutTask {
+		return out
+	}
+	for _, m := range s.carriers(a) {
+		if m.Listed() {
+			out = append(out, Peer{Name: m.Name})
+		}
+	}
+	return out
+}
+
+// PeersOf is peers for a message that was sent.
+func (s *State) PeersOf(r *Record) (out []Peer) {
+	for i := range r.Bound {
+		b := &r.Bound[i]
+		h := b.Holder()
+		switch {
+		case h != nil && (b.IsRole() || b.address.Kind() == mail.ToAgent):
+			out = append(out, Peer{h.Name, r.wakes(b.address, h.HasRole(string(mail.Orchestrator)))})
+		default:
+			out = s.appendCarriers(out, r.Msg.Type, b.address)
+		}
+	}
+	for _, a := range r.dynamic {
+		out = s.appendCarriers(out, r.Msg.Type, a)
+	}
+	return out
+}

@@ -1,0 +1,294 @@
+package fold
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"pennypost/internal/mail"
+)
+
+// Checkpoint returns what the events until now said about everything but the hot messages, their receipts and spent
+// keys.
+func (s *State) Checkpoint() *mail.Checkpoint {
+	c := &mail.Checkpoint{After: s.Seq, Rotation: s.rotationInUse(), Last: s.Last, Settled: s.settledByGone()}
+	forgotten := s.longRetired()
+	for _, name := range slices.Sorted(maps.Keys(s.Members)) {
+		if m := s.Members[name]; m.Name == name && m.Registered != 0 && !forgotten[m] {
+			c.Agents = append(c.Agents, cloneRecord(m.AgentRecord))
+		}
+	}
+	for _, r := range s.byEvents {
+		c.Bound = append(c.Bound, r.binding())
+	}
+	c.Bridges, c.Workspaces = slices.Clone(s.Bridges), slices.Clone(s.Workspaces)
+	c.Grants = slices.Clone(s.Grants)
+	if s.Shared() {
+		c.Machines, c.Upkeep, c.UpkeepAt = slices.Clone(s.Machines), s.Upkeep, s.UpkeepAt
+		c.Void = slices.Clone(s.Void)
+		c.Doors, c.Rules = s.allDoors(), s.allRules()
+	}
+	return c
+}
+
+// unmentioned takes those out of some members of whom hot messages tell, or keys that outlive theirs.
+func (s *State) unmentioned(members map[*Member]bool) {
+	delete(members, s.Members[mail.User])
+	maps.DeleteFunc(members, func(m *Member, _ bool) bool { return len(m.All)+len(m.Rest)+len(m.Sent) > 0 })
+	for k := range s.Spent.All() {
+		delete(members, k.from)
+	}
+}
+
+// MaxRetired is how many agents that were taken off the roster, and of whom no message tells any more, are remembered:
+// whoever comes back under such a name finds its roles and tags. Clients with many short-lived agents retire hundreds
+// a day.
+const MaxRetired = 1000
+
+// longRetired returns those of the retired agents that nothing mentions and that are too many, the first to go first.
+func (s *State) longRetired() map[*Member]bool {
+	candidates := make(map[*Member]bool)
+	for m := range maps.Values(s.Members) {
+		if m.Retired && m.Registered != 0 {
+			candidates[m] = true
+		}
+	}
+	if len(candidates) <= MaxRetired {
+		return nil
+	}
+	s.unmentioned(candidates)
+	retired := slices.Collect(maps.Keys(candidates))
+	slices.SortFunc(retired, func(a, b *Member) int {
+		return cmp.Or(cmp.Compare(b.Since, a.Since), cmp.Compare(a.Name, b.Name))
+	})
+	out := make(map[*Member]bool)
+	for _, m := range retired[min(MaxRetired, len(retired)):] {
+		out[m] = true
+	}
+	return out
+}
+
+// rotationInUse leaves out roles that nobody has: agents name them as they like, and a new holder may as well begin.
+func (s *State) rotationInUse() map[string]mail.Name {
+	out := make(map[string]mail.Name)
+	for role, last := range s.Rotation {
+		if slices.ContainsFunc(s.Roles[role], (*Member).Listed) {
+			out[role] = last
+		}
+	}
+	return out
+}
+
+// cloneRecord copies a record so that the state can go on changing its own.
+func cloneRecord(a mail.AgentRecord) mail.AgentRecord {
+	a.Roles, a.Tags = slices.Clone(a.Roles), slices.Clone(a.Tags)
+	a.Freezes, a.Aliases = slices.Clone(a.Freezes), slices.Clone(a.Aliases)
+	return a
+}
+
+// boundByEvents reports whether r's audience follows from the roster as it was when r was sent.
+func (r *Record) boundByEvents() bool {
+	return r.Msg.Audience != "" || r.Msg.Type.Rule().Stops ||
+		slices.ContainsFunc(r.Bound, func(b bound) bool { return b.IsRole() })
+}
+
+func (r *Record) binding() mail.Binding {
+	out := mail.Binding{Message: r.Msg.ID}
+	for _, b := range r.Bound {
+		a := mail.BoundAddress{Address: b.address}
+		for _, m := range b.members {
+			a.Agents = append(a.Agents, m.Name)
+		}
+		out.To = append(out.To, a)
+	}
+	return out
+}
+
+// applyStep does what a step of retention says, at any place. One of a machine that does not look after the room any
+// more does not count; nor, of another's, what was asked or put off since it was written.
+func (s *State) applyStep(e *mail.Event) (counted bool) {
+	ids := e.Checkpoint.Trimmed
+	if by := e.Checkpoint.Upkeep; by != "" {
+		if by != s.Upkeep {
+			return false
+		}
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id mail.ID) bool {
+			r := s.Records[id]
+			return r != nil && (r.Open() || r.SnoozedBy(s.Members[mail.User], e.At) != 0)
+		})
+	}
+	s.leave(ids)
+	s.keep(e.Checkpoint.Spent, e.Seq)
+	return true
+}
+
+// leave takes messages out of the mailboxes, on their way to the archive.
+func (s *State) leave(trimmed []mail.ID) {
+	for _, id := range trimmed {
+		if r := s.Records[id]; r != nil {
+			s.Leaving[id] = r
+			if s.Shared() {
+				s.Trims[id] = s.Seq
+			}
+		}
+	}
+	s.forget(trimmed)
+}
+
+// applyCheckpoint replaces what replay of a compacted journal could not know. A state that no event is missing from
+// knows all of it, and forgets only what the checkpoint does not have.
+func (s *State) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
+	s.Ended = true
+	s.leave(c.Trimmed) // as older versions wrote it, and Spent
+	s.keep(c.Spent, 0)
+	s.Spent.prune(at)
+	s.Stale += s.Garbage
+	s.Garbage, s.Marked = 0, s.Seq
+	s.recent, s.formerly = nil, s.recent
+	s.Rotation = maps.Clone(c.Rotation)
+	if s.Rotation == nil {
+		s.Rotation = make(map[string]mail.Name)
+	}
+	if s.Exact {
+		s.forgetNames(c)
+		return
+	}
+	if c.Last != 0 { // as it is where an older version wrote it
+		s.Last = c.Last
+	}
+	s.Bridges, s.Workspaces = slices.Clone(c.Bridges), slices.Clone(c.Workspaces)
+	s.Grants = slices.Clone(c.Grants)
+	s.Machines, s.Upkeep, s.UpkeepAt = slices.Clone(c.Machines), c.Upkeep, c.UpkeepAt
+	if s.Shared() {
+		s.Void = slices.Clone(c.Void)
+		s.erasedSomewhere()
+	}
+	s.setAllDoors(c.Doors)
+	clear(s.Rules)
+	for _, r := range c.Rules {
+		s.Rules[r.Machine] = r.Rules
+	}
+	clear(s.Tokens)
+	clear(s.Programs)
+	for m := range maps.Values(s.Members) {
+		if !m.IsUser() {
+			m.AgentRecord = mail.AgentRecord{Name: m.Name, Retired: true}
+		}
+	}
+	for _, a := range c.Agents {
+		m := s.member(a.Name)
+		m.AgentRecord = cloneRecord(a)
+		if m.TokenSum != "" {
+			s.Tokens[m.TokenSum] = m
+		}
+		if m.Process != "" {
+			s.Programs[m.Process] = append(s.Programs[m.Process], m)
+		}
+	}
+	s.NameAll(c)
+	for _, st := range c.Settled {
+		s.applySettled(st, at)
+	}
+	s.rebind(c.Bound)
+	s.listAnew()
+	s.refileAll(at)
+	s.forgetNames(c)
+}
+
+// forgetNames lets go of mailboxes that nothing leads to any more: of agents that the checkpoint does not know, and of
+// names that mail was sent to or by, which nobody bore, once that has gone.
+func (s *State) forgetNames(c *mail.Checkpoint) {
+	lost := make(map[*Member]bool)
+	for m := range maps.Values(s.Members) {
+		lost[m] = true
+	}
+	for _, a := range c.Agents {
+		delete(lost, s.Members[a.Name])
+	}
+	s.unmentioned(lost)
+	maps.DeleteFunc(s.Members, func(_ mail.Name, m *Member) bool { return lost[m] })
+	maps.DeleteFunc(s.Tokens, func(_ string, m *Member) bool { return lost[m] })
+	for m := range lost {
+		s.leaveProgram(m)
+		move(s.Bases, m, []string{string(m.Base)}, nil)
+		move(s.Roles, m, m.Roles, nil)
+		move(s.Tags, m, m.Tags, nil)
+	}
+}
+
+// spentOf is keyOf for a key that is kept: its sender is known as long as it is.
+func (s *State) spentOf(from mail.Address, key string) SentKey {
+	return SentKey{s.member(from.Signer()), key}
+}
+
+// NameAll makes each name that an agent of the checkpoint had lead to it. A name is never given to a second agent, so
+// that holds for the events before the checkpoint too.
+func (s *State) NameAll(c *mail.Checkpoint) {
+	for _, a := range c.Agents {
+		for _, old := range a.Aliases {
+			s.Members[old] = s.member(a.Name)
+		}
+	}
+}
+
+// Divides reports whether the state takes two names for two agents of which the checkpoint says that they are one:
+// compaction has taken away the event that renamed it, and kept receipts under both.
+func (s *State) Divides(c *mail.Checkpoint) bool {
+	return slices.ContainsFunc(c.Agents, func(a mail.AgentRecord) bool {
+		return slices.ContainsFunc(a.Aliases, func(old mail.Name) bool {
+			return s.Members[old] != nil && s.Members[old] != s.Members[a.Name]
+		})
+	})
+}
+
+func (s *State) rebind(bindings []mail.Binding) {
+	for _, b := range bindings {
+		r := s.Records[b.Message]
+		if r == nil || len(r.Bound) != len(b.To) {
+			continue
+		}
+		if r.audience == r.Msg.shared { // where an older version wrote it
+			r.audience = &audience{Sender: r.Sender, Bound: slices.Clone(r.Bound), dynamic: r.dynamic}
+		}
+		for i, a := range b.To {
+			r.Bound[i].members = nil
+			for _, n := range a.Agents {
+				r.Bound[i].members = append(r.Bound[i].members, s.member(n))
+			}
+		}
+	}
+}
+
+// refileAll builds mailboxes and the lists of held and dynamic mail from records alone.
+func (s *State) refileAll(at mail.Time) {
+	clear(s.Held)
+	s.dynamic, s.index.many = s.dynamic[:0], nil
+	for m := range maps.Values(s.Members) {
+		m.Unread, m.Urgent = box{}, box{}
+		for _, l := range m.lists() {
+			*l = nil
+		}
+	}
+	for _, r := range s.Order {
+		r.Sender.Sent.Add(r)
+		s.fileOpen(r)
+		for i := range r.Bound {
+			if b := &r.Bound[i]; b.IsRole() && b.Holder() == nil {
+				s.hold(b.address.Value(), r)
+			}
+		}
+		for i := range r.marks {
+			s.refile(r, r.marks[i].Who)
+		}
+		if len(r.dynamic) > 0 && !s.allPast(r, at) {
+			s.dynamic = append(s.dynamic, r)
+			s.deliver(r)
+			continue
+		}
+		for _, b := range r.Bound {
+			for _, m := range b.members {
+				s.refile(r, m)
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package fold
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// cardKey begins the idempotency keys of such cards.
+const cardKey = "grant "
+
+// MaxCards bounds how many of them wait for the person at once: a disk may hold any number of repositories.
+const MaxCards = 20
+
+// Bearer returns the agent that bears a name, or bore it before it was renamed or retired: whoever comes under that
+// name has its mail and its roles.
+func (s *State) Bearer(n mail.Name) *Member {
+	if m := s.Members[n]; m != nil && (m.Listed() || m.Registered != 0) {
+		return m
+	}
+	return nil
+}
+
+// Leads reports whether whoever has a name is an orchestrator.
+func (s *State) Leads(n mail.Name) bool {
+	m := s.Bearer(n)
+	return n == mail.Orchestrator || m != nil && m.HasRole(string(mail.Orchestrator)) || s.LeadGranted(n)
+}
+
+// LeadGranted reports whether somebody, anywhere, may have the role of the orchestrator under a name.
+func (s *State) LeadGranted(n mail.Name) bool {
+	return slices.ContainsFunc(s.Grants, func(g mail.Grant) bool {
+		return g.Agent == n && g.Role == string(mail.Orchestrator) && !g.Refused
+	})
+}
+
+// Granted reports whether just that was granted.
+func (s *State) Granted(g *mail.Grant) bool {
+	i := s.grantOf(g)
+	return i >= 0 && !s.Grants[i].Refused
+}
+
+// RuledOn reports whether the person has said yes or no to it.
+func (s *State) RuledOn(g *mail.Grant) bool { return s.grantOf(g) >= 0 }
+
+func (s *State) grantOf(g *mail.Grant) int {
+	return slices.IndexFunc(s.Grants, func(o mail.Grant) bool { return o.Same(g) })
+}
+
+// MayAsk reports whether the person can be asked for a grant: not twice, and not for too many.
+func (s *State) MayAsk(g *mail.Grant) bool {
+	if s.SentBefore(s.KeyOf(mail.FromSystem, CardOf(g))) {
+		return false
+	}
+	cards := 0
+	for _, r := range s.Open {
+		if r.IsCard() {
+			cards++
+		}
+	}
+	return cards < MaxCards
+}
+
+func (r *Record) IsCard() bool {
+	return r.Msg.From == mail.FromSystem && r.Msg.Type == mail.Question && strings.HasPrefix(r.Msg.Key, cardKey)
+}
+
+// CardOf returns the idempotency key of the card that asks for a grant.
+func CardOf(g *mail.Grant) string {
+	sum := sha256.Sum256([]byte(strings.Join(
+		[]string{string(g.Agent), g.Role, g.Dir, g.Client, string(g.Room)}, "\x00")))
+	return cardKey + hex.EncodeToString(sum[:16])
+}
+
+// applyGrant notes the person's word. One that an answer gave counts only if that was the answer.
+func (s *State) applyGrant(g *mail.Grant, at mail.Time) (counted bool) {
+	if q := s.Records[g.Question]; q != nil && (q.Settled == nil || q.Settled.Answer != g.Answer) {
+		return false
+	}
+	said := *g
+	if said.At == 0 {
+		said.At = at
+	}
+	if i := s.grantOf(g); i >= 0 {
+		s.Grants[i] = said
+	} else {
+		s.Grants = append(s.Grants, said)
+	}
+	m := s.Agent(g.Agent)
+	if g.Role != "" && !g.Refused && m != nil && !m.HasRole(g.Role) {
+		s.setRoles(m, append(slices.Clone(m.Roles), g.Role))
+		s.settle(m)
+	}
+	return true
+}

@@ -1,0 +1,76 @@
+package fold
+
+import (
+	"cmp"
+	"encoding/base64"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// Repeat stands for what makes two messages the same: the beginning of a hash, because those of minutes are
+// remembered. The zero value: nothing is the same as this message.
+type Repeat [16]byte
+
+// SameText is a message that a repetition is known by.
+type SameText struct {
+	same string // mail.Message.Same
+	ID   mail.ID
+	Seq  mail.Seq
+}
+
+// maxRecent is how many messages another may be found to repeat that was checked before they were known: those of
+// seconds, in a room with as much mail as there can be.
+const maxRecent = 4096
+
+// repeats returns the message that m repeats and that its post office did not know of; nil if there is none. What came
+// before the last checkpoint is not asked about, so that replay of a compacted journal finds the same.
+func (s *State) repeats(m *mail.Message) *SameText {
+	if m.Same == "" {
+		return nil
+	}
+	return sameBehind(s.recent, m)
+}
+
+// sameBehind returns the last of some messages with the text of m that its post office did not know of.
+func sameBehind(recent []SameText, m *mail.Message) *SameText {
+	for i := len(recent) - 1; i >= 0 && recent[i].Seq > m.Checked; i-- {
+		if recent[i].same == m.Same {
+			return &recent[i]
+		}
+	}
+	return nil
+}
+
+// Repeated returns the message because of which m did not count. A checkpoint may have come since.
+func (s *State) Repeated(m *mail.Message) SameText {
+	if first := cmp.Or(sameBehind(s.recent, m), sameBehind(s.formerly, m)); first != nil {
+		return *first
+	}
+	return SameText{}
+}
+
+// noteText remembers a message for repeats.
+func (s *State) noteText(r *Record, same string) {
+	if same == "" {
+		return
+	}
+	if len(s.recent) == maxRecent {
+		s.recent = append(s.recent[:0], s.recent[maxRecent/2:]...)
+	}
+	s.recent = append(s.recent, SameText{strings.Clone(same), r.Msg.ID, r.Seq})
+}
+
+// String returns r as it stands in a journal.
+func (r Repeat) String() string { return base64.RawURLEncoding.EncodeToString(r[:]) }
+
+// RepeatIn returns what stands in a journal, the zero value if there is nothing, or it is another version's.
+func RepeatIn(text string) (r Repeat) {
+	if base64.RawURLEncoding.DecodedLen(len(text)) != len(r) {
+		return Repeat{}
+	}
+	if _, err := base64.RawURLEncoding.Decode(r[:], []byte(text)); err != nil {
+		return Repeat{}
+	}
+	return r
+}

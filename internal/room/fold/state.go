@@ -1,0 +1,478 @@
+package fold
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// State is what follows from the events of a journal up to seq. Only apply changes it.
+type State struct {
+	ttl policy.TTL
+	Seq mail.Seq
+	// sound: no event is missing since the last checkpoint. exact: nor was one missing there, so that the next
+	// checkpoint has nothing to say. What compaction and erasures took was there until the last checkpoint that a
+	// replay finds.
+	sound, Exact bool
+	gap          mail.Seq  // the last event before which one is missing; 0: none
+	End          mail.Seq  // where the journal ended when replay began
+	Decided      mail.Seq  // up to here all counted that are not among losers
+	Shown        mail.Seq  // of the last event that a watch shows
+	Last         mail.Time // of that event, also when compaction has dropped it
+	Records      map[mail.ID]*Record
+	Order        List                  // all records in journal order
+	index        index                 // of order
+	Members      map[mail.Name]*Member // by name, and by names they had before
+	Listed       []*Member             // the roster, by name
+	Outlines     map[string][]*Member  // the roster by the outlines of its names
+	Bases        map[string][]*Member  // by Base; those who are off the roster may be among them
+	Roles        map[string][]*Member  // who has a role; those who are off the roster may be among them
+	Tags         map[string][]*Member  // who carries a tag; likewise
+	Held         map[string]List       // by role: mail that no live holder could be given, in order
+	// records with an audience that is found out when somebody looks; expired ones may be missing
+	dynamic    List
+	byEvents   List                 // whose audience follows from the roster as it was: see boundByEvents
+	answered   List                 // what asked and has an answer
+	Open       List                 // what is asked and not settled
+	Rotation   map[string]mail.Name // by role: who was given its last message
+	Spent      spentKeys
+	Tokens     map[string]*Member   // by the hash of a bearer token
+	Programs   map[string][]*Member // by the program that a session of theirs was last in
+	Erasing    map[mail.ID]*Erasure // erasures that are not done
+	Erased     map[mail.ID]mail.Seq // erasures that the journal tells of, and where
+	Leaving    map[mail.ID]*Record  // trimmed, and as far as is known not in the archive yet
+	LateMarks  LateMarks
+	Bridges    []mail.Bridge
+	Workspaces []mail.Workspace
+	Grants     []mail.Grant // one for each of what it is about
+	// by machine: whom it can wake without a session
+	Doors map[mail.Machine][]mail.Address
+
+	Garbage   int                  // events that compaction would drop
+	takenBack map[mail.ID]mail.Seq // where a read was last taken back, since the last compaction
+	Stale     int                  // those of them that the last checkpoint has behind it
+	Void      []mail.Seq           // events that did not count, in order: compaction and erasure drop them
+	Losers    []mail.Seq           // those of which a later checkpoint says so, in order
+	Marked    mail.Seq             // the last checkpoint
+	Machines  []mail.Machine       // that follow the room, by name
+	Rules     map[mail.Machine]int // the version of the rules that each of them knows
+	Upkeep    mail.Machine         // which looks after it; "": none
+	UpkeepAt  mail.Seq             // where that was last settled
+	recent    []SameText           // of the last messages since the last checkpoint; see repeats
+	formerly  []SameText           // recent as it was at that checkpoint; no part of what replay rebuilds
+	Remains   map[mail.ID]bool     // messages of which the journal had the text when it said that they are erased
+	Trims     map[mail.ID]mail.Seq // where those of leaving were trimmed, in a shared room
+	Arrived   []chan struct{}      // waits to be woken; no part of what replay rebuilds
+	Ended     bool                 // a token may be good no more, or an agent gone; likewise
+	envelopes map[string]*envelope
+	scratch   []byte               // for the keys of envelopes
+	Waited    map[Arrival]struct{} // waits that ended so; told to the sender, no part of what replay rebuilds
+}
+
+// SentKey is an idempotency key and whose it is, by whatever name they signed.
+type SentKey struct {
+	from *Member
+	Key  string
+}
+
+// KeyOf returns the key of a sender. Of one that nobody knows yet no key is known.
+func (s *State) KeyOf(from mail.Address, key string) SentKey {
+	return SentKey{s.Members[from.Signer()], key}
+}
+
+// Record is a message and what became of it. There may be a million: TestRecordsAreSmall weighs one.
+type Record struct {
+	Msg Header // Sent is filled
+	Seq mail.Seq
+	*audience
+	marks   []marks
+	Settled *mail.Settlement // nil while what it asks is open
+	size    uint32           // of the body, in bytes
+	Gone    bool             // trimmed or erased; lists drop it when they are next filtered
+	// suggests: it answers a question of which its sender was not asked
+	suggests bool
+}
+
+// bound is an address whose audience was fixed, when the message was sent or when a role found a holder. No
+// members: held.
+type bound struct {
+	address mail.Address
+	members []*Member
+}
+
+// Arrival is a message that came while somebody waited for it.
+type Arrival struct {
+	Mail *Record
+	To   *Member
+}
+
+// Record returns the hot message that was sent with the key, nil if there is none.
+func (k SentKey) Record() *Record {
+	if k.from == nil {
+		return nil
+	}
+	return k.from.keys[k.Key]
+}
+
+// Member is anybody with a mailbox: an agent, the user, or a name that mail was addressed to and nobody bears.
+type Member struct {
+	mail.AgentRecord
+	// delivered, neither read nor archived; expired and snoozed ones may still be in it
+	Unread  box
+	Urgent  box                              // those of unread that are urgent
+	Calling List                             // those of unread that are of the kind that wakes the member
+	Given   List                             // those of unread that are mail for a role, and were given to the member
+	Cancels List                             // those of unread that are cancels: a hook asks for them before each tool
+	Told    List                             // those of unread of which a client was told
+	Snoozed List                             // those of unread that were put off, also if that is over
+	All     List                             // delivered and not archived
+	Rest    List                             // what else the member has marked: archived, or passed on to another
+	Sent    List                             // by the member, under any name
+	Asked   List                             // open questions to it by name or role
+	Asking  List                             // its own open questions
+	keys    map[string]*Record               // what it sent with idempotency keys
+	Waiters map[chan struct{}]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
+}
+
+// lists are the lists of m's mailbox, but for what is unread.
+func (m *Member) lists() []*List {
+	return []*List{&m.Calling, &m.Given, &m.Cancels, &m.Told, &m.Snoozed, &m.All, &m.Rest, &m.Sent, &m.Asked,
+		&m.Asking}
+}
+
+// Holder returns who was given role mail; a cancel has the holder's descendants before it.
+func (b *bound) Holder() *Member {
+	if len(b.members) == 0 {
+		return nil
+	}
+	return b.members[len(b.members)-1]
+}
+
+func (b *bound) IsRole() bool { return b.address.Kind() == mail.ToRole }
+
+// NewState returns the state of an empty journal. ttl is how long mail lasts that says nothing of it.
+func NewState(ttl policy.TTL) *State {
+	s := &State{
+		ttl:      ttl,
+		Doors:    make(map[mail.Machine][]mail.Address),
+		Records:  make(map[mail.ID]*Record),
+		Members:  make(map[mail.Name]*Member),
+		index:    newIndex(),
+		Outlines: make(map[string][]*Member),
+		Bases:    make(map[string][]*Member),
+		Roles:    make(map[string][]*Member),
+		Tags:     make(map[string][]*Member),
+		Held:     make(map[string]List),
+		Rotation: make(map[string]mail.Name),
+		Spent:    spentKeys{ByKey: make(map[SentKey]spentKey)},
+		Tokens:   make(map[string]*Member),
+		Programs: make(map[string][]*Member),
+		Erasing:  make(map[mail.ID]*Erasure),
+		Remains:  make(map[mail.ID]bool),
+
+		takenBack: make(map[mail.ID]mail.Seq),
+		Trims:     make(map[mail.ID]mail.Seq),
+		Erased:    make(map[mail.ID]mail.Seq),
+		Rules:     make(map[mail.Machine]int),
+		Leaving:   make(map[mail.ID]*Record),
+
+		LateMarks: make(LateMarks),
+		envelopes: make(map[string]*envelope),
+		Waited:    make(map[Arrival]struct{}),
+	}
+	s.member(mail.User)
+	return s
+}
+
+// member returns the bearer of a name, and makes a mailbox for the name if there is none.
+func (s *State) member(n mail.Name) *Member {
+	m := s.Members[n]
+	if m == nil {
+		m = &Member{AgentRecord: mail.AgentRecord{Name: n, Retired: true}}
+		s.Members[n] = m
+	}
+	return m
+}
+
+// Agent returns the agent on the roster that bears a name, or had it before; nil if there is none.
+func (s *State) Agent(n mail.Name) *Member {
+	if m := s.Members[n]; m != nil && m.Listed() {
+		return m
+	}
+	return nil
+}
+
+// Agents yields the roster by name.
+func (s *State) Agents() iter.Seq[*Member] { return slices.Values(s.Listed) }
+
+func ByName(a, b *Member) int { return mail.CompareNames(a.Name, b.Name) }
+
+// childrenOf returns the agents whose parent bears a name, in order.
+func (s *State) childrenOf(n mail.Name) []mail.Name {
+	var out []mail.Name
+	for m := range s.Agents() {
+		if m.Parent == n {
+			out = append(out, m.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (m *Member) Listed() bool { return !m.Retired }
+
+func (m *Member) IsUser() bool { return m.Name == mail.User }
+
+func (m *Member) HasRole(role string) bool { return slices.Contains(m.Roles, role) }
+
+// holders returns the names of the live agents with a role, in order, without the sender.
+func (s *State) holders(role string, sender *Member) []mail.Name {
+	var names []mail.Name
+	for _, m := range s.Roles[role] {
+		if m != sender && m.Listed() && m.State.Live() {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// CountUnread returns how much unread mail m sees. It costs a search, and a look at what was put off.
+func (s *State) CountUnread(m *Member, now mail.Time) int {
+	n := m.Unread.At(now)
+	for _, r := range m.Snoozed {
+		if s.Visible(r, m, now) && !r.Withdrawn() {
+			n++
+		}
+	}
+	return n
+}
+
+// refile puts r into the lists of m's mailbox where it belongs now, and takes it out where it does not. It reports
+// whether r became unread mail of m.
+func (s *State) refile(r *Record, m *Member) (arrived bool) {
+	k := r.MarksOf(m)
+	mine := r.Reaches(m)
+	kept := k != nil && len(r.dynamic) > 0 // a reader keeps what it saw of a tag that it lost
+	all := (mine || kept) && (k == nil || k.Archived == 0)
+	m.All.set(r, all)
+	m.Rest.set(r, k != nil && !all)
+	m.Asked.set(r, r.Open() && r.BoundTo(m) != nil)
+	unread := mine && (k == nil || k.read == 0 && k.Archived == 0)
+	snoozed := unread && k != nil && k.Shown().snoozed != 0
+	var end mail.Time
+	if unread {
+		end = s.endOf(r, m, snoozed)
+	}
+	if arrived = m.Unread.set(r, unread, end); arrived {
+		s.signal(m, r)
+	}
+	m.Urgent.set(r, unread && r.Msg.Priority == mail.Urgent, end)
+	m.Snoozed.set(r, snoozed)
+	m.Calling.set(r, unread && s.WakesNow(r, m))
+	m.Given.set(r, unread && r.GivenTo(m))
+	if !unread {
+		delete(s.Waited, Arrival{r, m})
+	}
+	m.Cancels.set(r, unread && r.Msg.Type.Rule().Stops)
+	m.Told.set(r, unread && k != nil && k.Shown().Told != 0)
+	return arrived
+}
+
+// endOf returns until when r counts among the unread mail of m, which it reaches.
+func (s *State) endOf(r *Record, m *Member, snoozed bool) mail.Time {
+	if snoozed || r.Withdrawn() {
+		return never
+	}
+	_, expires, _ := s.lasting(r, m)
+	return expires
+}
+
+// refileUnread files all unread mail of m anew, after something changed that decides when it expires or whom it wakes.
+func (s *State) refileUnread(m *Member) {
+	for _, r := range slices.Clone(m.Unread.List) {
+		s.refile(r, m)
+	}
+}
+
+// BoundTo returns the first audience of r that m is fixed in; nil if there is none.
+func (r *Record) BoundTo(m *Member) *bound {
+	for i := range r.Bound {
+		if slices.Contains(r.Bound[i].members, m) {
+			return &r.Bound[i]
+		}
+	}
+	return nil
+}
+
+// GivenTo reports whether r is mail for a role that m holds it for.
+func (r *Record) GivenTo(m *Member) bool {
+	return slices.ContainsFunc(r.Bound, func(b bound) bool { return b.IsRole() && b.Holder() == m })
+}
+
+// signal has the waits on m's mailbox woken when the state can be looked at. The channels hold one, so a waiter that
+// is busy looks once more.
+func (s *State) signal(m *Member, r *Record) {
+	for c, q := range m.Waiters {
+		if Awaited(q, r) {
+			s.Waited[Arrival{r, m}] = struct{}{}
+		}
+		s.Arrived = append(s.Arrived, c)
+	}
+}
+
+// List is a list of records in journal order, without repetition.
+type List []*Record
+
+func (l List) Search(seq mail.Seq) (int, bool) {
+	return slices.BinarySearchFunc(l, seq, func(r *Record, seq mail.Seq) int { return cmp.Compare(r.Seq, seq) })
+}
+
+// set puts r in its place, or takes it out, and reports whether it came anew.
+func (l *List) set(r *Record, in bool) (came bool) {
+	if in {
+		return l.Add(r)
+	}
+	l.remove(r)
+	return false
+}
+
+// Add puts r in its place and reports whether it was not there.
+func (l *List) Add(r *Record) bool {
+	if n := len(*l); n == 0 || (*l)[n-1].Seq < r.Seq {
+		*l = append(*l, r)
+		return true
+	}
+	i, found := l.Search(r.Seq)
+	if !found {
+		*l = slices.Insert(*l, i, r)
+	}
+	return !found
+}
+
+// remove takes r out. The front of the list, where reading usually happens, costs nothing to take from.
+func (l *List) remove(r *Record) {
+	i, found := l.Search(r.Seq)
+	switch {
+	case !found:
+	case i == 0:
+		(*l)[0] = nil
+		*l = (*l)[1:]
+	default:
+		*l = slices.Delete(*l, i, i+1)
+	}
+}
+
+// After returns the part of l behind a place.
+func (l List) After(seq mail.Seq) List {
+	i, found := l.Search(seq)
+	if found {
+		i++
+	}
+	return l[i:]
+}
+
+// Before returns the part of l before a place, all of it if that is zero.
+func (l List) Before(seq mail.Seq) List {
+	if seq == 0 {
+		return l
+	}
+	i, _ := l.Search(seq)
+	return l[:i]
+}
+
+// InOrder yields l from its end or from its beginning.
+func (l List) InOrder(newest bool) iter.Seq2[int, *Record] {
+	if newest {
+		return slices.Backward(l)
+	}
+	return slices.All(l)
+}
+
+// DropGone takes out the records that are gone, all of which stand between two places. It costs what lies between them
+// and before them, so that retention, which takes the oldest, pays little for a long list.
+func (l *List) DropGone(first, last mail.Seq) {
+	from, _ := l.Search(first)
+	to, found := l.Search(last)
+	if found {
+		to++
+	}
+	keep := to
+	for i := to - 1; i >= from; i-- {
+		if r := (*l)[i]; !r.Gone {
+			keep--
+			(*l)[keep] = r
+		}
+	}
+	keep -= from
+	copy((*l)[keep:], (*l)[:from])
+	clear((*l)[:keep])
+	*l = (*l)[keep:]
+}
+
+// forget removes the given records from everywhere.
+func (s *State) forget(ids []mail.ID) {
+	var gone List
+	for _, id := range ids {
+		r := s.Records[id]
+		if r == nil {
+			continue
+		}
+		r.Gone = true
+		gone.Add(r)
+		delete(s.Records, id)
+		s.drop(r.Msg.envelope)
+		if r.Sender.keys[r.Msg.Key] == r {
+			delete(r.Sender.keys, r.Msg.Key)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	maps.DeleteFunc(s.Waited, func(a Arrival, _ struct{}) bool { return a.Mail.Gone })
+	first, last := gone[0].Seq, gone[len(gone)-1].Seq
+	s.Order.DropGone(first, last)
+	s.index.forget(gone, s.Order)
+	s.dynamic.DropGone(first, last)
+	s.byEvents.DropGone(first, last)
+	s.answered.DropGone(first, last)
+	s.Open.DropGone(first, last)
+	for role, l := range s.Held {
+		l.DropGone(first, last)
+		s.Held[role] = l
+	}
+	for m := range s.filedWith(gone) {
+		m.Unread.dropGone(first, last)
+		m.Urgent.dropGone(first, last)
+		for _, l := range m.lists() {
+			l.DropGone(first, last)
+		}
+	}
+}
+
+// filedWith returns the members in whose lists one of some records may be.
+func (s *State) filedWith(records List) map[*Member]bool {
+	out := make(map[*Member]bool)
+	for _, r := range records {
+		out[r.Sender] = true
+		if len(r.dynamic) > 0 {
+			for m := range maps.Values(s.Members) {
+				out[m] = true
+			}
+			return out
+		}
+		for _, b := range r.Bound {
+			for _, m := range b.members {
+				out[m] = true
+			}
+		}
+		for i := range r.marks {
+			out[r.marks[i].Who] = true
+		}
+	}
+	return out
+}

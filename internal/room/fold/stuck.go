@@ -1,0 +1,172 @@
+package fold
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// mostStuck is how far a group is counted: a person who finds a thousand messages stuck needs no better number.
+const mostStuck = 1000
+
+// Pile is mail that does not move, of one kind and for the same reader. Only its first message was looked for.
+type Pile struct {
+	To    mail.Address
+	since mail.Time
+	all   iter.Seq2[*Record, mail.Delivery] // from the first on
+}
+
+// Stuck returns the piles of one kind, those that have waited longest first. For each it looks no further than to the
+// first message that is stuck.
+func (s Sight) Stuck(kind mail.StuckKind, now mail.Time) []Pile {
+	var piles []Pile
+	add := func(to mail.Address, all iter.Seq2[*Record, mail.Delivery]) {
+		for r := range all {
+			piles = append(piles, Pile{to, r.Msg.Sent, all})
+			return
+		}
+	}
+	if kind == mail.StuckHeld {
+		for role := range s.Held {
+			add(mail.RoleAddress(role), s.stuckHeld(role, now))
+		}
+	} else {
+		for name, m := range s.Members {
+			if name == m.Name && !m.IsUser() && len(m.Unread.List) > 0 {
+				add(mail.AgentAddress(name), s.stuckAt(m, kind, now))
+			}
+		}
+	}
+	if kind == mail.StuckExpired {
+		for a := range s.index.to {
+			if k := a.Kind(); k == mail.ToTag || k == mail.ToEveryone {
+				add(a, s.stuckAmong(a, now))
+			}
+		}
+	}
+	slices.SortFunc(piles, func(a, b Pile) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.To, b.To))
+	})
+	return piles
+}
+
+func (p *Pile) Group(s Sight, kind mail.StuckKind, most int, now mail.Time) mail.StuckGroup {
+	out := mail.StuckGroup{Kind: kind, For: p.To, Since: p.since, Mail: []mail.Item{}}
+	for r, d := range p.all {
+		if out.Count == mostStuck {
+			out.More = true
+			break
+		}
+		if out.Count++; out.Count <= most {
+			it := s.Item(r, nil, now)
+			it.Deliveries = []mail.Delivery{d}
+			out.Mail = append(out.Mail, it)
+		}
+		out.Since = min(out.Since, r.Msg.Sent)
+	}
+	return out
+}
+
+// stuckHeld yields what is held for a role.
+func (s Sight) stuckHeld(role string, now mail.Time) iter.Seq2[*Record, mail.Delivery] {
+	return func(yield func(*Record, mail.Delivery) bool) {
+		for _, r := range s.Held[role] {
+			if !r.moves() {
+				continue
+			}
+			for i := range r.Bound {
+				b := &r.Bound[i]
+				if b.IsRole() && b.address.Value() == role && len(b.members) == 0 {
+					if d := s.deliveryTo(r, recipient{b.address, nil}, now); d.State == mail.Held && !yield(r, d) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// stuckAt yields what is stuck at one reader. What should have woken it is looked for among what wakes it, what has
+// expired among what has an end.
+func (s Sight) stuckAt(m *Member, kind mail.StuckKind, now mail.Time) iter.Seq2[*Record, mail.Delivery] {
+	from := m.Callers(now)
+	switch kind {
+	case mail.StuckDead:
+		if from = m.Unread.Alive(false, now); !m.away() || s.HasDoor(m) {
+			return func(func(*Record, mail.Delivery) bool) {}
+		}
+	case mail.StuckExpired:
+		from = m.Unread.past(now)
+	}
+	return func(yield func(*Record, mail.Delivery) bool) {
+		for r := range from {
+			b := r.BoundTo(m)
+			if !r.moves() || b == nil && kind != mail.StuckWaiting {
+				continue
+			}
+			a := mail.Address("")
+			if b != nil {
+				a = b.address
+			} else if a, _, _ = s.lasting(r, m); a == "" {
+				continue
+			}
+			d := s.delivery(r, a, m, now)
+			if s.isStuck(r, m, &d, kind, now) && !yield(r, d) {
+				return
+			}
+		}
+	}
+}
+
+// isStuck reports whether a delivery to m is stuck so.
+func (s *State) isStuck(r *Record, m *Member, d *mail.Delivery, kind mail.StuckKind, now mail.Time) bool {
+	switch kind {
+	case mail.StuckWaiting:
+		return m.Listed() && !m.IsUser() && policy.Stuck(m.State, d, r.Msg.Sent, now)
+	case mail.StuckExpired:
+		return d.State == mail.Expired && !r.seen() && !s.dealtWith(r)
+	}
+	return d.State == mail.Dead && !s.dealtWith(r)
+}
+
+// stuckAmong yields what went to a tag, or to all, and expired before anybody had seen it.
+func (s *State) stuckAmong(a mail.Address, now mail.Time) iter.Seq2[*Record, mail.Delivery] {
+	return func(yield func(*Record, mail.Delivery) bool) {
+		for _, r := range s.index.to[a] {
+			expires := s.expiry(r, a, nil)
+			if r.Msg.Audience != "" || !r.moves() || !policy.Past(expires, now) || r.seen() ||
+				s.dealtWith(r) {
+				continue
+			}
+			d := mail.Delivery{Address: a, State: mail.Expired, At: expires, Wake: mail.WakeNone}
+			if !yield(r, d) {
+				return
+			}
+		}
+	}
+}
+
+// moves reports whether r is to move at all: what the post office itself wrote the inbox has, and what asked and is
+// settled need not.
+func (r *Record) moves() bool { return r.Msg.From != mail.FromSystem && r.Settled == nil }
+
+// seen reports whether somebody has seen r: then it is no loss that it expired for others.
+func (r *Record) seen() bool {
+	return slices.ContainsFunc(r.marks, func(k marks) bool {
+		return k.Shown().Presented != 0 || k.read != 0 || k.Archived != 0
+	})
+}
+
+// dealtWith reports whether the user has answered r or sent it on: that it was not read is settled by that.
+func (s *State) dealtWith(r *Record) bool {
+	those := s.index.threads[r.Msg.ThreadRoot()]
+	if sent := s.Members[mail.User].Sent; len(sent) < len(those) {
+		those = sent
+	}
+	return slices.ContainsFunc(those, func(o *Record) bool {
+		return o.Msg.ReplyTo() == r.Msg.ID && o.Msg.From == mail.ToUser
+	})
+}

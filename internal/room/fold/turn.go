@@ -1,0 +1,160 @@
+package fold
+
+import (
+	"pennypost/internal/mail"
+)
+
+// GoingOn returns the receipts by which unread mail counts as told that the conversation of a session has which goes
+// on, after its program was killed for example.
+func (s *State) GoingOn(m *Member, held map[mail.ID]bool, now mail.Time) (events []mail.Event) {
+	if len(held) == 0 {
+		return nil
+	}
+	for r := range m.Unread.Alive(false, now) {
+		if held[r.Msg.ID] && !r.HandedIn(m) {
+			events = append(events, mail.Event{Receipt: &mail.Receipt{Message: r.Msg.ID,
+				Reader: mail.AgentAddress(m.Name), Mark: mail.MarkTold, Door: mail.HookDoor}})
+		}
+	}
+	return events
+}
+
+// AfterTelling returns the receipts by which what m's session was told counts as presented, or is told again, unless
+// the client still has it in the conversation.
+func (s *State) AfterTelling(m *Member, t mail.Turn, held map[mail.ID]bool, now mail.Time) (events []mail.Event) {
+	broken := BreaksOff(t, m.State)
+	if !t.Proof && !broken {
+		return nil
+	}
+	for _, r := range m.Told {
+		k := r.MarksOf(m)
+		rc := &mail.Receipt{Message: r.Msg.ID, Reader: mail.AgentAddress(m.Name), Mark: mail.MarkUntold}
+		switch {
+		case !broken && k.pending():
+			rc.Mark, rc.Door = mail.MarkPresented, mail.HookDoor
+		case broken && held[r.Msg.ID]:
+			continue // the next request holds it
+		case now.Sub(k.Shown().Told) < HandoverTime && t.Moment != mail.SessionEnd && !t.Over:
+			continue // by another hook of this moment
+		}
+		events = append(events, mail.Event{Receipt: rc})
+	}
+	return events
+}
+
+// BreaksOff reports whether a moment shows that the turn before it did not come to its end, or that there will be
+// none. What was told to a session that is idle waits for its first turn.
+func BreaksOff(t mail.Turn, state mail.State) bool {
+	switch t.Moment {
+	case mail.SessionStart, mail.SessionEnd:
+		return true
+	case mail.TurnStart:
+		return state == mail.Working && !t.Within
+	}
+	return t.Over && state == mail.Working
+}
+
+// InSession returns the member that a session entered, which may be NAME-2 for NAME; nil if it has entered none. A
+// session that ended and is resumed finds the name that it had, if nobody else's session is there.
+func (s *State) InSession(name mail.Name, session string) *Member {
+	if m := s.Agent(name); m != nil && m.Session == session {
+		return m
+	}
+	var left *Member
+	for _, m := range s.bearers(name) {
+		if m.Session == session {
+			return m
+		}
+		if m.Left == session && (m.Session == "" || m.Joined) && (left == nil || m.Name < left.Name) {
+			left = m
+		}
+	}
+	return left
+}
+
+// AwaitsTurn reports whether a turn of m's is worth while: mail that wakes was not shown to it, or was handed to its
+// client for a turn that has not begun.
+func (s *State) AwaitsTurn(m *Member, now mail.Time) bool {
+	for r := range m.Callers(now) {
+		if s.Wakes(r, m, now) || s.Awaits(r, m, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// Unseen returns the mail that should wake m and that nobody has shown it.
+func (s *State) Unseen(m *Member, now mail.Time) (ids []mail.ID) {
+	for r := range m.Callers(now) {
+		if s.Wakes(r, m, now) {
+			ids = append(ids, r.Msg.ID)
+		}
+	}
+	return ids
+}
+
+// applyTurn settles the beginning and the end of a turn. At the end, mail that wakes and that the agent has not been
+// shown keeps it working, unless that happened too often in a row.
+func (s *State) applyTurn(m *Member, c *mail.AgentChange, at mail.Time) {
+	m.GaveUp, m.Broken = false, c.Over
+	switch c.Turn {
+	case mail.TurnStart:
+		m.Continues = 0
+		s.setState(m, mail.Working, at)
+	case mail.TurnEnd:
+		waiting := len(s.Unseen(m, at)) > 0
+		if waiting && !c.Over && m.Continues < mail.MaxContinues {
+			m.Continues++
+			s.setState(m, mail.Working, at)
+			return
+		}
+		m.GaveUp, m.Continues = waiting, 0
+		s.setState(m, mail.Idle, at)
+	}
+}
+
+// ToldIn reports whether m's present session was shown r, or pointed to it.
+func (r *Record) ToldIn(m *Member) bool {
+	k := r.MarksOf(m)
+	return k != nil && k.Shown().mentioned > m.Began
+}
+
+// introduced reports whether the model of m's present session was shown mail by a hook, and has that still.
+func (m *Member) IsIntroduced() bool { return m.Introduced > max(m.Began, m.Summed) }
+
+// has reports whether the model of m's present session was handed the text of r, and has it still. Of a connection
+// nobody knows when its model forgets.
+func (m *Member) has(r *Record) bool { return m.Session != "" && !m.Joined && r.keptBy(m) }
+
+// keptBy is handedIn for what was handed over since m's session was summed up.
+func (r *Record) keptBy(m *Member) bool {
+	k := r.MarksOf(m)
+	return k != nil && k.Shown().handedOver > max(m.Began, m.Summed)
+}
+
+// HandedIn reports whether m's present session was handed the text of r.
+func (r *Record) HandedIn(m *Member) bool {
+	k := r.MarksOf(m)
+	return k != nil && k.Shown().handedOver > m.Began
+}
+
+// WakesNow reports whether r is of the kind that wakes m.
+func (s *State) WakesNow(r *Record, m *Member) bool {
+	for a := range r.addresses(m) {
+		if r.wakes(a, m.HasRole(string(mail.Orchestrator))) {
+			return true
+		}
+	}
+	return false
+}
+
+// PendingCancel returns the first cancel that m has not marked read. It looks at cancels only, however much else
+// waits. One from before the session began was for another, and is told of as any mail.
+func (s Sight) PendingCancel(m *Member, now mail.Time) *mail.Item {
+	for _, r := range m.Cancels {
+		if r.Seq > m.Began && s.Visible(r, m, now) {
+			return new(s.Item(r, m, now))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package fold
+
+import (
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// Locate says where u is woken; m is nil for the holder of a role that nobody has.
+func (s Sight) Locate(u *mail.Unwoken, m *Member, hasDoor func(mail.Name, []string) bool) {
+	p := s.placeOf(m, u.Agent, u.Roles, hasDoor(u.Agent, u.Roles))
+	u.Elsewhere, u.Away = p.elsewhere != "" || p.nowhere && s.Upkeep != s.ways.Here, p.away
+}
+
+// Sleeper describes an agent as one to be woken.
+func (s *State) Sleeper(m *Member, now mail.Time) *mail.Unwoken {
+	return &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.State, Since: m.Since,
+		Broken: m.State == mail.Idle && m.Broken, Known: m.IsIntroduced(), Unread: s.CountUnread(m, now),
+		Urgent: m.Urgent.At(now)}
+}
+
+// Wakes reports whether r, unread mail of m, is to wake it: it has not expired and nobody has handed its text over.
+func (s *State) Wakes(r *Record, m *Member, now mail.Time) bool {
+	if k := r.MarksOf(m); k != nil && (k.Shown().Presented != 0 || k.pending()) || !s.Visible(r, m, now) ||
+		r.InInbox(m) {
+		return false
+	}
+	return s.WakesNow(r, m)
+}
+
+// Awaits reports whether r, unread mail of m that is to wake it, was handed to the client of an idle session: the
+// first turn will hold it, and somebody has to begin that.
+func (s *State) Awaits(r *Record, m *Member, now mail.Time) bool {
+	k := r.MarksOf(m)
+	return k != nil && m.State == mail.Idle && k.pending() && k.Shown().Presented == 0 && s.Visible(r, m, now) &&
+		s.WakesNow(r, m)
+}
+
+// InInbox reports whether r stands in the mailbox of m's own client, which hands it over by itself.
+func (r *Record) InInbox(m *Member) bool {
+	k := r.MarksOf(m)
+	return k != nil && k.Shown().notifiedDoor.name() == mail.InboxDoor
+}
+
+// AddHeld adds whom to wake for the mail that is held for a role.
+func (s Sight) AddHeld(found map[mail.Address]*mail.Unwoken, role string,
+	hasDoor, anyDoor func(mail.Name, []string) bool, now mail.Time) {
+	m, ok := s.dormant(role, anyDoor)
+	if !ok {
+		return
+	}
+	u := &mail.Unwoken{Agent: vacant(role), Roles: []string{role}, State: mail.Gone}
+	key := mail.RoleAddress(role)
+	if m != nil {
+		key = mail.AgentAddress(m.Name)
+		if u = found[key]; u == nil {
+			u = s.Sleeper(m, now)
+			s.Locate(u, m, hasDoor)
+		}
+	} else {
+		s.Locate(u, nil, hasDoor)
+		m = s.Members[u.Agent] // which may have been notified before it is on the roster
+	}
+	u.Role = role
+	for _, r := range s.Held[role] {
+		if r.Withdrawn() || policy.Past(s.expiry(r, mail.RoleAddress(role), nil), now) {
+			continue
+		}
+		count(u, r)
+		if wakesHolder(r, role) {
+			u.Mail = append(u.Mail, s.Unwoken(r, m))
+		}
+	}
+	if len(u.Mail) > 0 {
+		found[key] = u
+	}
+}
+
+// count adds an unread message to what somebody is told.
+func count(u *mail.Unwoken, r *Record) {
+	u.Unread++
+	if r.Msg.Priority == mail.Urgent {
+		u.Urgent++
+	}
+}
+
+// Unwoken describes r as mail for which m, who may be nobody yet, is to be woken.
+func (s *State) Unwoken(r *Record, m *Member) mail.UnwokenMail {
+	w := mail.UnwokenMail{ID: r.Msg.ID, Seq: r.Seq, From: r.Msg.From, Urgent: r.Msg.Priority == mail.Urgent}
+	if m == nil {
+		return w
+	}
+	if k := r.MarksOf(m); k != nil {
+		was := k.Shown()
+		w.Notified, w.Door = was.notified, was.notifiedDoor.name()
+		if k.pending() {
+			w.Told = was.Told
+		}
+	}
+	_, w.Waited = s.Waited[Arrival{r, m}]
+	return w
+}

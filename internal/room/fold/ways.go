@@ -1,0 +1,27 @@
+package fold
+
+import "pennypost/internal/mail"
+
+// Ways is how one machine would wake somebody at present, which no event tells. Its functions are called with the
+// state locked, so they must not block.
+type Ways struct {
+	// Here is the machine; "": the room is in a file, and no other writes to it.
+	Here mail.Machine
+	// Door names the door of an agent, or of whoever has the roles; "": none is known.
+	Door func(agent mail.Name, roles []string) string
+	// PutOff returns until when an agent is not rung for mail that comes now; zero: it is.
+	PutOff func(agent mail.Name, roles []string, urgent bool, now mail.Time) mail.Time
+	// Tells says how the user is told, a word for Delivery.Wake, and until when nobody does.
+	Tells func(asks, urgent bool, now mail.Time) (how string, putOff mail.Time)
+	// Away reports whether nothing is heard of another machine.
+	Away func(mail.Machine) bool
+}
+
+// Sight is a state as one machine sees it: with how mail that waits would be told of.
+type Sight struct {
+	*State
+	ways *Ways
+}
+
+// Seen returns the state as a machine sees it.
+func (s *State) Seen(w *Ways) Sight { return Sight{s, w} }
