@@ -42,6 +42,33 @@ func TestQwenSubagent(t *testing.T) {
 	b.wantState(id, "ann", mail.Presented)
 }
 
+// Qwen Code notifies that it waits for a prompt at a turn's end too, at the same moment as it runs Stop: whichever hook
+// is heard first, that turn was not broken off, and mail that comes is rung for at once.
+func TestQwenEndsByItself(t *testing.T) {
+	waits := func(h *hooktest.Harness) {
+		h.Fire("Notification", map[string]any{"notification_type": "idle_prompt"})
+	}
+	stops := func(h *hooktest.Harness) { h.End() }
+	for name, ends := range map[string][]func(*hooktest.Harness){
+		"Stop first": {stops, waits}, "the notification first": {waits, stops},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newFixture(t)
+			h := b.harness(hooktest.Qwen(), "ann", "s1")
+			h.Prompt("go on")
+			for _, end := range ends {
+				end(h)
+			}
+			b.wantAgent("ann", mail.Idle)
+			b.send("ann", "one")
+			u := b.room.Unwoken(func(mail.Name, []string) bool { return true })
+			if len(u) != 1 || u[0].Broken {
+				t.Errorf("to be woken is %+v, want ann, whose turn has ended", u)
+			}
+		})
+	}
+}
+
 // What a person breaks off in Qwen Code is told to nobody, and what was told before is told again.
 func TestQwenBrokenOff(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -96,7 +96,7 @@ func (s *State) Unseen(m *Member, now mail.Time) (ids []mail.ID) {
 // applyTurn settles the beginning and the end of a turn. At the end, mail that wakes and that the agent has not been
 // shown keeps it working, unless that happened too often in a row.
 func (s *State) applyTurn(m *Member, c *mail.AgentChange, at mail.Time) {
-	m.GaveUp, m.Broken = false, c.Over
+	m.GaveUp, m.Broken = false, c.Over && (m.Broken || m.State != mail.Idle) // who is idle has nothing to break off
 	switch c.Turn {
 	case mail.TurnStart:
 		m.Continues = 0
