@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"sort"
+	"strings"
+	"time"
 
 	"pennypost/internal/mail"
 )
@@ -341,4 +343,33 @@ func (r *lineReader) at(off, end int64) ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// missMonths forgets the indexes of files of the archive that are not there any more, and tells the person. Its caller
+// has the shelf, as that of archiveChanged has.
+func (j *Journal) missMonths(there []string) {
+	var gone []string
+	for name := range j.indexes {
+		if !slices.Contains(there, name) {
+			gone = append(gone, name)
+			delete(j.indexes, name)
+		}
+	}
+	if slices.Sort(gone); len(gone) > 0 {
+		j.archiveChanged(gone...)
+	}
+}
+
+// archiveChanged tells the person that files of the archive that were read before are gone, or others.
+func (j *Journal) archiveChanged(names ...string) {
+	what := strings.Join(names, ", ")
+	if time.Since(j.missed) < meddledEvery {
+		j.log.Warn("the archive was changed from outside", "files", what)
+		return
+	}
+	j.missed = time.Now()
+	j.tell("The archive was changed from outside", "Somebody removed or changed "+what+" while the post office was "+
+		"using the room. Mail that was there is not shown any more; the rest is. Put back what was there, if there "+
+		"is a copy. pennypost verify names what is missing. To change the files, stop the post office first: "+
+		"pennypost stop")
 }

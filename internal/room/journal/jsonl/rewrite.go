@@ -248,20 +248,10 @@ func (p *plan) endRun() {
 	p.run = run{}
 }
 
-// prepare writes what p keeps to a new file. Before that, what an earlier failure left in the archive must be undone.
+// prepare writes what p keeps to a new file: most of it now, while appends go on. Before that, what an earlier failure
+// left in the archive must be undone.
 func (j *Journal) prepare(p *plan) (*replacement, error) {
-	r, err := j.replace(mainName, mainName)
-	if err != nil {
-		return nil, err
-	}
-	if err = r.pieces(p.from, p.keep...); err == nil {
-		err = r.sync() // most of it now, while appends go on
-	}
-	if err != nil {
-		r.abandon()
-		return nil, err
-	}
-	return r, nil
+	return j.build(mainName, mainName, p.from, p.keep)
 }
 
 // carryOut replaces the main file by r, which has what p keeps of it, after what p archives is durable there. Before
@@ -307,7 +297,7 @@ func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 		return false, err
 	}
 	if replaced, err = j.exchangeLeading(r, p, copied); replaced {
-		_ = p.from.Close() // the system frees what it held, which takes the longer the larger it was
+		j.dropRetired()
 	}
 	return replaced, err
 }
@@ -375,27 +365,11 @@ func (j *Journal) asPlanned(p *plan) (end int64, err error) {
 	return end, err
 }
 
-// takePlace puts r in the place of the main file. It is called by whoever leads.
+// takePlace puts r in the place of the main file. The caller leads.
 func (j *Journal) takePlace(r *replacement, p *plan) (replaced bool, err error) {
-	j.swap.Lock()
-	defer j.swap.Unlock()
-	old := j.file
-	if windows {
-		_ = old.Close()
-	}
-	failed := r.put()
-	if _, leads := j.leads(r.file); failed != nil && !leads {
-		return false, errors.Join(failed, j.stillOpen())
-	}
-	j.file, r.file = r.file, nil
 	j.mu.Lock()
-	j.size = r.end()
-	j.index = p.index
-	j.rewrites++
-	j.tail.reset(j.end.end)
+	s, before := &survey{size: r.end(), end: j.end, index: p.index, missing: j.absent}, j.rewrites
 	j.mu.Unlock()
-	if failed != nil { // its name may not survive a power cut, and with it what is appended from now on
-		return true, j.poison(failed)
-	}
-	return true, nil
+	err = j.install(r, s, false)
+	return j.rewrites > before, err // only who leads changes it
 }
