@@ -2,7 +2,6 @@ package jsonl
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -34,10 +33,7 @@ func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
 	}
 	rare(&w, `,"agent":`, e.Agent)
 	rare(&w, `,"erased":`, e.Erased)
-	if e.Checkpoint != nil {
-		// Its map in a fixed order, so that the same event always makes the same line.
-		rare(&w, `,"checkpoint":`, &orderly{e.Checkpoint, e.Checkpoint.Rotation})
-	}
+	rare(&w, `,"checkpoint":`, e.Checkpoint)
 	rare(&w, `,"bridge":`, e.Bridge)
 	rare(&w, `,"workspace":`, e.Workspace)
 	rare(&w, `,"settled":`, e.Settled)
@@ -121,29 +117,6 @@ func rare[T any](w *encoder, name string, v *T) {
 		w.fail("jsonx refuses it: " + err.Error())
 	}
 	w.b = append(append(w.b, name...), b...)
-}
-
-// orderly is a checkpoint with its map in a fixed order, so that the same event always makes the same line.
-type orderly struct {
-	*mail.Checkpoint
-	Rotation rotation `json:"rotation,omitempty"`
-}
-
-type rotation map[string]mail.Name
-
-func (r rotation) MarshalJSON() ([]byte, error) {
-	roles := make([]string, 0, len(r))
-	for role := range r {
-		roles = append(roles, role)
-	}
-	slices.Sort(roles)
-	w := encoder{b: []byte("{")}
-	for i, role := range roles {
-		w.comma(i)
-		w.text(role)
-		w.member(`:`, string(r[role]))
-	}
-	return append(w.b, '}'), w.err
 }
 
 func (w *encoder) raw(s string) { w.b = append(w.b, s...) }
