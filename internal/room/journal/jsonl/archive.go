@@ -68,7 +68,7 @@ func (j *Journal) growMonth(name string, from file, add *bundle) error {
 	if err := o.endLine(f, size); err != nil {
 		return err
 	}
-	if err := o.pieces(from, pieces...); err != nil {
+	if err := o.copy(from, pieces...); err != nil {
 		return err
 	}
 	return o.sync()
@@ -201,12 +201,6 @@ func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 		return err
 	}
 	return f.Sync()
-}
-
-// place is where a line stands in its journal and in its file.
-type place struct {
-	seq mail.Seq
-	piece
 }
 
 // places returns where the events of the main file stand, in order, and the stubs that are found nowhere else.

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -74,81 +73,54 @@ func (j *Journal) Archived(ctx context.Context, from mail.Seq, newest bool) iter
 }
 
 // ArchivedOf implements journal.Compacter.
-func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) (events []mail.Event, err error) {
-	asked := make(map[mail.ID]uint64, len(ids))
-	for _, id := range ids {
-		asked[id] = hashID(id)
+func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error) {
+	keys := make([]uint64, len(ids))
+	for i, id := range ids {
+		keys[i] = hashID(id)
 	}
-	err = j.withArchive(ctx, func(a *archiveReader) error {
-		var hits []hit
-		for i := range a.parts {
-			p := &a.parts[i]
-			for _, key := range asked {
-				offs, err := p.ids.find(p.index, key)
-				if err != nil {
-					return err
-				}
-				for _, off := range offs {
-					hits = append(hits, hit{part: p, off: int64(off), about: key})
-				}
-			}
-		}
-		events, err = a.read(hits)
-		return err
-	})
-	return slices.DeleteFunc(events, func(e mail.Event) bool {
-		_, found := asked[about(&e)]
-		return !found
-	}), err
+	events, err := j.lookUp(ctx, keys, false)
+	return slices.DeleteFunc(events, func(e mail.Event) bool { return !slices.Contains(ids, about(&e)) }), err
 }
 
 // ArchivedAt implements journal.Compacter.
-func (j *Journal) ArchivedAt(ctx context.Context, places ...mail.Seq) (events []mail.Event, err error) {
-	places = slices.Compact(slices.Sorted(slices.Values(places)))
+func (j *Journal) ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
+	keys := make([]uint64, len(places))
+	for i, place := range places {
+		keys[i] = uint64(place)
+	}
+	events, err := j.lookUp(ctx, keys, true)
+	return slices.CompactFunc(events, func(x, y mail.Event) bool { return x.Seq == y.Seq }), err
+}
+
+// lookUp returns the events whose places, or the hashes of whose ids, are among keys.
+func (j *Journal) lookUp(ctx context.Context, keys []uint64, places bool) (events []mail.Event, err error) {
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
 	err = j.withArchive(ctx, func(a *archiveReader) error {
 		var hits []hit
 		for i := range a.parts {
 			p := &a.parts[i]
-			at := atPlace{table: &p.places, index: p.index}
-			for _, place := range places {
-				off, found, err := at.find(uint64(place))
-				if err != nil {
-					return err
+			table := &p.ids
+			if places {
+				table = &p.places
+			}
+			err := table.find(p.index, keys, func(e entry) {
+				h := hit{part: p, off: int64(e.off)}
+				if places {
+					h.seq = mail.Seq(e.key)
+				} else {
+					h.about = e.key
 				}
-				if found {
-					hits = append(hits, hit{part: p, off: int64(off), seq: place})
-				}
+				hits = append(hits, h)
+			})
+			if err != nil {
+				return err
 			}
 		}
 		events, err = a.read(hits)
 		return err
 	})
-	return slices.CompactFunc(events, func(x, y mail.Event) bool { return x.Seq == y.Seq }), err
-}
-
-// atPlace finds entries of a table, by rising keys of which each is there once at most.
-type atPlace struct {
-	*table
-	index   io.ReaderAt
-	next    int // the block behind the one that was read
-	entries rawEntries
-}
-
-func (t *atPlace) find(key uint64) (off uint64, found bool, err error) {
-	n := sort.Search(len(t.firsts), func(i int) bool { return t.firsts[i] > key })
-	if n == 0 {
-		return 0, false, nil
-	}
-	if t.next != n {
-		if t.entries, err = t.block(t.index, n-1); err != nil {
-			return 0, false, err
-		}
-		t.next = n
-	}
-	if i := t.entries.from(key); i < t.entries.len() && t.entries.at(i).key == key {
-		return t.entries.at(i).off, true, nil
-	}
-	return 0, false, nil
+	return events, err
 }
 
 // withArchive calls f with a reader of the archive. If an index turns out to be wrong, all are made anew, and f is

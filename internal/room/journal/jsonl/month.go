@@ -233,18 +233,24 @@ func (t *table) before(key uint64) int {
 	return max(0, sort.Search(len(t.firsts), func(i int) bool { return t.firsts[i] >= key })-1)
 }
 
-// find returns where the lines with a key begin.
-func (t *table) find(f io.ReaderAt, key uint64) (offs []uint64, err error) {
-	for block := t.before(key); block < t.blocks() && t.firsts[block] <= key; block++ {
-		b, err := t.block(f, block)
-		if err != nil {
-			return nil, err
-		}
-		for i := b.from(key); i < b.len() && b.at(i).key == key; i++ {
-			offs = append(offs, b.at(i).off)
+// find calls found with the entries of keys, which rise. A block in which several may be is read once.
+func (t *table) find(f io.ReaderAt, keys []uint64, found func(entry)) (err error) {
+	var entries rawEntries
+	read := -1 // the block that entries are
+	for _, key := range keys {
+		for block := t.before(key); block < t.blocks() && t.firsts[block] <= key; block++ {
+			if block != read {
+				if entries, err = t.block(f, block); err != nil {
+					return err
+				}
+				read = block
+			}
+			for i := entries.from(key); i < entries.len() && entries.at(i).key == key; i++ {
+				found(entries.at(i))
+			}
 		}
 	}
-	return offs, nil
+	return nil
 }
 
 // openIndex returns the file of an index.

@@ -46,37 +46,24 @@ func (o *output) write(b []byte) error {
 	return nil
 }
 
-// copy writes parts of another file.
-func (o *output) copy(from io.ReaderAt, spans ...span) error {
-	for _, s := range spans {
-		for s.bytes > 0 {
-			n := int(min(s.bytes, chunkSize))
+// copy writes parts of another file, and text between them.
+func (o *output) copy(from io.ReaderAt, pieces ...piece) error {
+	for _, p := range pieces {
+		if err := o.write(p.text); err != nil {
+			return err
+		}
+		for p.bytes > 0 {
+			n := int(min(p.bytes, chunkSize))
 			at := len(o.buf)
 			o.buf = append(o.buf, make([]byte, n)...)
-			if _, err := io.ReadFull(io.NewSectionReader(from, s.off, int64(n)), o.buf[at:]); err != nil {
+			if _, err := io.ReadFull(io.NewSectionReader(from, p.off, int64(n)), o.buf[at:]); err != nil {
 				return err
 			}
-			s.off += int64(n)
-			s.bytes -= int64(n)
+			p.off += int64(n)
+			p.bytes -= int64(n)
 			if err := o.write(nil); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// pieces writes parts of another file, and text between them.
-func (o *output) pieces(from io.ReaderAt, pieces ...piece) error {
-	for _, p := range pieces {
-		if p.text != nil {
-			if err := o.write(p.text); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := o.copy(from, p.span); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -122,7 +109,7 @@ func (j *Journal) build(name, by string, from io.ReaderAt, pieces []piece) (*rep
 	if err != nil {
 		return nil, err
 	}
-	if err = r.pieces(from, pieces...); err == nil {
+	if err = r.copy(from, pieces...); err == nil {
 		err = r.sync()
 	}
 	if err != nil {
