@@ -29,10 +29,8 @@ type openPart struct {
 
 // hit is a line of the archive that an index led to.
 type hit struct {
-	part  *openPart
-	off   int64
-	seq   mail.Seq // as the index says, 0 if it does not
-	about uint64   // hashID of what the line is about, 0 if nothing is known of that
+	part *openPart
+	entry
 }
 
 // Archived implements journal.Compacter. The archive is read in parts, between which it may be compacted into and
@@ -78,7 +76,7 @@ func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event,
 	for i, id := range ids {
 		keys[i] = hashID(id)
 	}
-	events, err := j.lookUp(ctx, keys, false)
+	events, err := j.lookUp(ctx, keys)
 	return slices.DeleteFunc(events, func(e mail.Event) bool { return !slices.Contains(ids, about(&e)) }), err
 }
 
@@ -88,31 +86,19 @@ func (j *Journal) ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Ev
 	for i, place := range places {
 		keys[i] = uint64(place)
 	}
-	events, err := j.lookUp(ctx, keys, true)
+	events, err := j.lookUp(ctx, keys)
 	return slices.CompactFunc(events, func(x, y mail.Event) bool { return x.Seq == y.Seq }), err
 }
 
-// lookUp returns the events whose places, or the hashes of whose ids, are among keys.
-func (j *Journal) lookUp(ctx context.Context, keys []uint64, places bool) (events []mail.Event, err error) {
+// lookUp returns the events with these keys.
+func (j *Journal) lookUp(ctx context.Context, keys []uint64) (events []mail.Event, err error) {
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
 	err = j.withArchive(ctx, func(a *archiveReader) error {
 		var hits []hit
 		for i := range a.parts {
 			p := &a.parts[i]
-			table := &p.ids
-			if places {
-				table = &p.places
-			}
-			err := table.find(p.index, keys, func(e entry) {
-				h := hit{part: p, off: int64(e.off)}
-				if places {
-					h.seq = mail.Seq(e.key)
-				} else {
-					h.about = e.key
-				}
-				hits = append(hits, h)
-			})
+			err := p.find(p.index, keys, func(e entry) { hits = append(hits, hit{p, e}) })
 			if err != nil {
 				return err
 			}
@@ -202,7 +188,7 @@ func (a *archiveReader) walk(from mail.Seq, newest bool, n int) ([]hit, error) {
 	walkers := make([]walker, 0, len(a.parts))
 	for i := range a.parts {
 		p := &a.parts[i]
-		w := walker{part: p, from: uint64(from), newest: newest, block: p.places.before(uint64(from))}
+		w := walker{part: p, from: uint64(from), newest: newest, block: p.before(uint64(from))}
 		if err := w.load(); err != nil {
 			return nil, err
 		}
@@ -221,8 +207,8 @@ func (a *archiveReader) walk(from mail.Seq, newest bool, n int) ([]hit, error) {
 			break
 		}
 		e := next.entries[0]
-		if k := len(hits); k == 0 || hits[k-1].seq != mail.Seq(e.key) {
-			hits = append(hits, hit{part: next.part, off: int64(e.off), seq: mail.Seq(e.key)})
+		if k := len(hits); k == 0 || hits[k-1].key != e.key {
+			hits = append(hits, hit{next.part, e})
 		}
 		if next.entries = next.entries[1:]; len(next.entries) == 0 {
 			if err := next.load(); err != nil {
@@ -244,14 +230,14 @@ type walker struct {
 
 // load reads blocks until there are entries, if any are left.
 func (w *walker) load() error {
-	t := &w.part.places
-	for len(w.entries) == 0 && w.block >= 0 && w.block < t.blocks() {
-		all, err := t.entries(w.part.index, w.block)
+	x := w.part
+	for len(w.entries) == 0 && w.block >= 0 && w.block < x.blocks() && x.firsts[w.block] < idKey {
+		all, err := x.entries(w.part.index, w.block)
 		if err != nil {
 			return err
 		}
 		w.entries = slices.DeleteFunc(all, func(e entry) bool {
-			return w.newest && e.key >= w.from || !w.newest && e.key <= w.from
+			return w.newest && e.key >= w.from || !w.newest && e.key <= w.from || e.key >= idKey
 		})
 		w.block++
 		if w.newest {
@@ -271,16 +257,16 @@ func (a *archiveReader) read(hits []hit) ([]mail.Event, error) {
 	events := make([]mail.Event, 0, len(hits))
 	var parse parser
 	for _, h := range hits {
-		text, err := h.part.lines.at(h.off, h.part.covered)
+		text, err := h.part.lines.at(int64(h.off), h.part.covered)
 		if err != nil {
 			return nil, err
 		}
 		seq, covered, err := check(text)
-		if err != nil || h.seq != 0 && h.seq != seq {
+		if err != nil {
 			return nil, errIndex
 		}
 		e := parse.decode(seq, covered)
-		if h.about != 0 && h.about != hashID(about(&e)) {
+		if h.key != uint64(seq) && h.key != hashID(about(&e)) {
 			return nil, errIndex
 		}
 		events = append(events, e)
