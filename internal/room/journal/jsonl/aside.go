@@ -195,10 +195,10 @@ func (j *Journal) begins(name, of string) bool {
 	return true
 }
 
-// countAside counts anew what was set aside.
-func (j *Journal) countAside() {
+// countAside counts anew what was set aside, and lines that cannot be read and stay in the main file.
+func (j *Journal) countAside(stay int) {
 	foreign, err := j.foreigners()
-	n := len(foreign)
+	n := len(foreign) + stay
 	if err == nil {
 		_, err = j.eachLine(rejectedName, func(line) error {
 			n++

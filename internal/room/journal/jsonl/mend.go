@@ -270,6 +270,6 @@ func (j *Journal) replaceMain(pieces []piece, remember bool) (*survey, error) {
 		r.abandon()
 		return nil, err
 	}
-	j.countAside()
+	j.countAside(len(s.bad))
 	return s, nil
 }

@@ -214,7 +214,7 @@ func (j *Journal) putRight(s *survey) (*survey, error) {
 	if j.copied {
 		known = item{}
 	}
-	j.countAside()
+	j.countAside(len(s.bad))
 	if len(s.bad) == 0 && s.gaps == 0 && known.end <= s.end.end {
 		return s, nil
 	}
@@ -226,20 +226,17 @@ func (j *Journal) putRight(s *survey) (*survey, error) {
 		j.reportLost(&lost)
 	}
 	if !m.changed {
-		j.rejected += len(s.bad)
 		return s, nil
 	}
 	mended, err := j.replaceMain(m.pieces, false)
 	if err == nil {
-		j.rejected += len(mended.bad)
 		return mended, nil
 	}
 	if _, leads := j.leads(j.file); !leads || j.broken != nil {
 		return nil, err
 	}
 	j.log.Error("the mailbox file could not be put right; lines that cannot be read are skipped", "err", err)
-	j.countAside()
-	j.rejected += len(s.bad)
+	j.countAside(len(s.bad))
 	if m.last.end > s.end.end {
 		s.end = m.last // places are not given again, also if that could not be written down
 	}

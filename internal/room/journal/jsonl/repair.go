@@ -135,6 +135,6 @@ func (j *Journal) forgetCopies() error {
 			return err
 		}
 	}
-	j.countAside()
+	j.countAside(0)
 	return nil
 }

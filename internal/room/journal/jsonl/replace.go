@@ -216,10 +216,13 @@ func (j *Journal) sift(
 		}
 		return err
 	})
-	if err != nil || gone == 0 {
+	if err == nil && gone > 0 {
+		err = j.rewrite(name, f, keep)
+	}
+	if err != nil {
 		return 0, left, err
 	}
-	return gone, left, j.rewrite(name, f, keep)
+	return gone, left, nil
 }
 
 // install puts r, of which s is a survey, in the place of the main file, and goes on with it. If it fails the file
