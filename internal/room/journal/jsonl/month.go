@@ -138,15 +138,11 @@ func (j *Journal) forgetIndex(name string) {
 
 // loadIndex returns the index that lies on the disk, if there is one that is whole.
 func (j *Journal) loadIndex(name string) []*monthIndex {
-	f, err := j.disk.Open(j.path(indexOf(name)), os.O_RDONLY)
+	f, size, err := j.open(indexOf(name), os.O_RDONLY)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil
-	}
 	x := &monthIndex{name: name}
 	if !x.read(f, size) {
 		return nil
