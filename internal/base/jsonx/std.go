@@ -28,8 +28,8 @@ func newLenientDecoder(r io.Reader) *jsontext.Decoder {
 	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// Marshal encodes v compactly; invalid UTF-8 is an error.
-func Marshal(v any) ([]byte, error) { return json.Marshal(v) }
+// Marshal encodes v compactly, maps in a fixed order; invalid UTF-8 is an error.
+func Marshal(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) }
 
 // Unmarshal decodes data, ignoring unknown members. Names are matched exactly and duplicates are an error.
 func Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -54,15 +55,11 @@ func (j *Journal) growArchive(p *plan) error {
 }
 
 func (j *Journal) growMonth(name string, from file, add *bundle) error {
-	f, err := j.disk.Open(j.path(name), os.O_RDWR|os.O_CREATE)
+	f, size, err := j.open(name, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
 	pieces, err := j.notYet(f, name, size, from, add)
 	if err != nil {
 		return err
@@ -71,7 +68,7 @@ func (j *Journal) growMonth(name string, from file, add *bundle) error {
 	if err := o.endLine(f, size); err != nil {
 		return err
 	}
-	if err := o.pieces(from, pieces...); err != nil {
+	if err := o.copy(from, pieces...); err != nil {
 		return err
 	}
 	return o.sync()
@@ -86,7 +83,7 @@ func (j *Journal) notYet(f file, name string, size int64, from file, add *bundle
 	}
 	there := make(map[mail.Seq]uint32)
 	err := scan(f, firstLine(f), size, func(l line) error {
-		if seq, _, err := check(l.text); err == nil && add.has(seq) {
+		if seq, _, err := check(l.text); err == nil && add.places.has(seq) {
 			there[seq] = crcOf(l.text)
 		}
 		return nil
@@ -104,31 +101,12 @@ func (j *Journal) notYet(f file, name string, size int64, from file, add *bundle
 // bundle is lines that go to one file of the archive, in the order of their places.
 type bundle struct {
 	pieces []piece
-	ranges []placeRange // of places, one behind the other
+	places placeRanges
 }
-
-type placeRange struct{ first, last mail.Seq }
 
 func (b *bundle) add(seq mail.Seq, l piece) {
 	b.pieces = addPiece(b.pieces, l)
-	if n := len(b.ranges); n > 0 && b.ranges[n-1].last+1 == seq {
-		b.ranges[n-1].last = seq
-		return
-	}
-	b.ranges = append(b.ranges, placeRange{seq, seq})
-}
-
-func (b *bundle) has(seq mail.Seq) bool {
-	_, found := slices.BinarySearchFunc(b.ranges, seq, func(r placeRange, seq mail.Seq) int {
-		switch {
-		case r.last < seq:
-			return -1
-		case r.first > seq:
-			return 1
-		}
-		return 0
-	})
-	return found
+	b.places = b.places.with(seq, seq)
 }
 
 // without returns the pieces without the lines of some places that have a certain crc: another event of that place is
@@ -199,15 +177,11 @@ func (j *Journal) undoArchive() error {
 
 // cutMonth cuts off the last lines of a file of the archive, as far as their places are in hot, and a torn one.
 func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
-	f, err := j.disk.Open(j.path(name), os.O_RDWR)
+	f, size, err := j.open(name, os.O_RDWR)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return err
-	}
 	cut := size
 	err = scan(f, firstLine(f), size, func(l line) error {
 		seq, _, err := check(l.text)
@@ -229,8 +203,63 @@ func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 	return f.Sync()
 }
 
-// place is where a line stands in its journal and in its file.
-type place struct {
-	seq mail.Seq
-	piece
+// places returns where the events of the main file stand, in order, and the stubs that are found nowhere else.
+func (j *Journal) places() (places []mail.Seq, err error) {
+	f := j.main()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	err = scan(f, firstLine(f), size, func(l line) error {
+		if it, _, err := inspect(l.text); err == nil && it.gone != archived {
+			places = append(places, it.seq)
+		}
+		return nil
+	})
+	slices.Sort(places)
+	return places, err
+}
+
+// placeRanges are places, in order.
+type placeRanges []placeRange
+
+type placeRange struct{ first, last mail.Seq }
+
+// with adds places behind the others.
+func (r placeRanges) with(first, last mail.Seq) placeRanges {
+	if n := len(r); n > 0 && r[n-1].last+1 == first {
+		r[n-1].last = last
+		return r
+	}
+	return append(r, placeRange{first, last})
+}
+
+func (r placeRanges) has(seq mail.Seq) bool {
+	_, found := slices.BinarySearchFunc(r, seq, func(r placeRange, seq mail.Seq) int {
+		switch {
+		case r.last < seq:
+			return -1
+		case r.first > seq:
+			return 1
+		}
+		return 0
+	})
+	return found
+}
+
+// within returns how many of the places from first to last are among them.
+func (r placeRanges) within(first, last mail.Seq) (n mail.Seq) {
+	for _, r := range r {
+		if from, to := max(first, r.first), min(last, r.last); from <= to {
+			n += to - from + 1
+		}
+	}
+	return n
+}
+
+// archivedPlaces returns the places that the archive accounts for.
+func (j *Journal) archivedPlaces() (r placeRanges, err error) {
+	err = j.eachArchived(func(it item) { r = r.with(it.seq, it.end) })
+	slices.SortFunc(r, func(a, b placeRange) int { return cmp.Compare(a.first, b.first) })
+	return r, err
 }

@@ -7,7 +7,8 @@ import (
 	"iter"
 	"os"
 	"slices"
-	"sort"
+	"strings"
+	"time"
 
 	"pennypost/internal/mail"
 )
@@ -28,10 +29,8 @@ type openPart struct {
 
 // hit is a line of the archive that an index led to.
 type hit struct {
-	part  *openPart
-	off   int64
-	seq   mail.Seq // as the index says, 0 if it does not
-	about uint64   // hashID of what the line is about, 0 if nothing is known of that
+	part *openPart
+	entry
 }
 
 // Archived implements journal.Compacter. The archive is read in parts, between which it may be compacted into and
@@ -72,81 +71,42 @@ func (j *Journal) Archived(ctx context.Context, from mail.Seq, newest bool) iter
 }
 
 // ArchivedOf implements journal.Compacter.
-func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) (events []mail.Event, err error) {
-	asked := make(map[mail.ID]uint64, len(ids))
-	for _, id := range ids {
-		asked[id] = hashID(id)
+func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error) {
+	keys := make([]uint64, len(ids))
+	for i, id := range ids {
+		keys[i] = hashID(id)
 	}
-	err = j.withArchive(ctx, func(a *archiveReader) error {
-		var hits []hit
-		for i := range a.parts {
-			p := &a.parts[i]
-			for _, key := range asked {
-				offs, err := p.ids.find(p.index, key)
-				if err != nil {
-					return err
-				}
-				for _, off := range offs {
-					hits = append(hits, hit{part: p, off: int64(off), about: key})
-				}
-			}
-		}
-		events, err = a.read(hits)
-		return err
-	})
-	return slices.DeleteFunc(events, func(e mail.Event) bool {
-		_, found := asked[about(&e)]
-		return !found
-	}), err
+	events, err := j.lookUp(ctx, keys)
+	return slices.DeleteFunc(events, func(e mail.Event) bool { return !slices.Contains(ids, about(&e)) }), err
 }
 
 // ArchivedAt implements journal.Compacter.
-func (j *Journal) ArchivedAt(ctx context.Context, places ...mail.Seq) (events []mail.Event, err error) {
-	places = slices.Compact(slices.Sorted(slices.Values(places)))
+func (j *Journal) ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
+	keys := make([]uint64, len(places))
+	for i, place := range places {
+		keys[i] = uint64(place)
+	}
+	events, err := j.lookUp(ctx, keys)
+	return slices.CompactFunc(events, func(x, y mail.Event) bool { return x.Seq == y.Seq }), err
+}
+
+// lookUp returns the events with these keys.
+func (j *Journal) lookUp(ctx context.Context, keys []uint64) (events []mail.Event, err error) {
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
 	err = j.withArchive(ctx, func(a *archiveReader) error {
 		var hits []hit
 		for i := range a.parts {
 			p := &a.parts[i]
-			at := atPlace{table: &p.places, index: p.index}
-			for _, place := range places {
-				off, found, err := at.find(uint64(place))
-				if err != nil {
-					return err
-				}
-				if found {
-					hits = append(hits, hit{part: p, off: int64(off), seq: place})
-				}
+			err := p.find(p.index, keys, func(e entry) { hits = append(hits, hit{p, e}) })
+			if err != nil {
+				return err
 			}
 		}
 		events, err = a.read(hits)
 		return err
 	})
-	return slices.CompactFunc(events, func(x, y mail.Event) bool { return x.Seq == y.Seq }), err
-}
-
-// atPlace finds entries of a table, by rising keys of which each is there once at most.
-type atPlace struct {
-	*table
-	index   io.ReaderAt
-	next    int // the block behind the one that was read
-	entries rawEntries
-}
-
-func (t *atPlace) find(key uint64) (off uint64, found bool, err error) {
-	n := sort.Search(len(t.firsts), func(i int) bool { return t.firsts[i] > key })
-	if n == 0 {
-		return 0, false, nil
-	}
-	if t.next != n {
-		if t.entries, err = t.block(t.index, n-1); err != nil {
-			return 0, false, err
-		}
-		t.next = n
-	}
-	if i := t.entries.from(key); i < t.entries.len() && t.entries.at(i).key == key {
-		return t.entries.at(i).off, true, nil
-	}
-	return 0, false, nil
+	return events, err
 }
 
 // withArchive calls f with a reader of the archive. If an index turns out to be wrong, all are made anew, and f is
@@ -228,7 +188,7 @@ func (a *archiveReader) walk(from mail.Seq, newest bool, n int) ([]hit, error) {
 	walkers := make([]walker, 0, len(a.parts))
 	for i := range a.parts {
 		p := &a.parts[i]
-		w := walker{part: p, from: uint64(from), newest: newest, block: p.places.before(uint64(from))}
+		w := walker{part: p, from: uint64(from), newest: newest, block: p.before(uint64(from))}
 		if err := w.load(); err != nil {
 			return nil, err
 		}
@@ -247,8 +207,8 @@ func (a *archiveReader) walk(from mail.Seq, newest bool, n int) ([]hit, error) {
 			break
 		}
 		e := next.entries[0]
-		if k := len(hits); k == 0 || hits[k-1].seq != mail.Seq(e.key) {
-			hits = append(hits, hit{part: next.part, off: int64(e.off), seq: mail.Seq(e.key)})
+		if k := len(hits); k == 0 || hits[k-1].key != e.key {
+			hits = append(hits, hit{next.part, e})
 		}
 		if next.entries = next.entries[1:]; len(next.entries) == 0 {
 			if err := next.load(); err != nil {
@@ -270,14 +230,14 @@ type walker struct {
 
 // load reads blocks until there are entries, if any are left.
 func (w *walker) load() error {
-	t := &w.part.places
-	for len(w.entries) == 0 && w.block >= 0 && w.block < t.blocks() {
-		all, err := t.entries(w.part.index, w.block)
+	x := w.part
+	for len(w.entries) == 0 && w.block >= 0 && w.block < x.blocks() && x.firsts[w.block] < idKey {
+		all, err := x.entries(w.part.index, w.block)
 		if err != nil {
 			return err
 		}
 		w.entries = slices.DeleteFunc(all, func(e entry) bool {
-			return w.newest && e.key >= w.from || !w.newest && e.key <= w.from
+			return w.newest && e.key >= w.from || !w.newest && e.key <= w.from || e.key >= idKey
 		})
 		w.block++
 		if w.newest {
@@ -297,16 +257,16 @@ func (a *archiveReader) read(hits []hit) ([]mail.Event, error) {
 	events := make([]mail.Event, 0, len(hits))
 	var parse parser
 	for _, h := range hits {
-		text, err := h.part.lines.at(h.off, h.part.covered)
+		text, err := h.part.lines.at(int64(h.off), h.part.covered)
 		if err != nil {
 			return nil, err
 		}
 		seq, covered, err := check(text)
-		if err != nil || h.seq != 0 && h.seq != seq {
+		if err != nil {
 			return nil, errIndex
 		}
 		e := parse.decode(seq, covered)
-		if h.about != 0 && h.about != hashID(about(&e)) {
+		if h.key != uint64(seq) && h.key != hashID(about(&e)) {
 			return nil, errIndex
 		}
 		events = append(events, e)
@@ -341,4 +301,33 @@ func (r *lineReader) at(off, end int64) ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// missMonths forgets the indexes of files of the archive that are not there any more, and tells the person. Its caller
+// has the shelf, as that of archiveChanged has.
+func (j *Journal) missMonths(there []string) {
+	var gone []string
+	for name := range j.indexes {
+		if !slices.Contains(there, name) {
+			gone = append(gone, name)
+			delete(j.indexes, name)
+		}
+	}
+	if slices.Sort(gone); len(gone) > 0 {
+		j.archiveChanged(gone...)
+	}
+}
+
+// archiveChanged tells the person that files of the archive that were read before are gone, or others.
+func (j *Journal) archiveChanged(names ...string) {
+	what := strings.Join(names, ", ")
+	if time.Since(j.missed) < meddledEvery {
+		j.log.Warn("the archive was changed from outside", "files", what)
+		return
+	}
+	j.missed = time.Now()
+	j.tell("The archive was changed from outside", "Somebody removed or changed "+what+" while the post office was "+
+		"using the room. Mail that was there is not shown any more; the rest is. Put back what was there, if there "+
+		"is a copy. pennypost verify names what is missing. To change the files, stop the post office first: "+
+		"pennypost stop")
 }

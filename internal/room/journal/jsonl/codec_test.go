@@ -3,8 +3,10 @@ package jsonl
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -97,6 +99,19 @@ func TestFormatOfChain(t *testing.T) {
 		if err != nil || !strings.Contains(test.want, `"last":"`) && it.gone != "" && string(it.line()) != test.got {
 			t.Errorf("%s is read as %+v, %v", test.want, it, err)
 		}
+	}
+}
+
+// TestOneLineOfACheckpoint holds that the same event always makes the same line, its map included.
+func TestOneLineOfACheckpoint(t *testing.T) {
+	rotation := map[string]mail.Name{}
+	for n := range 9 {
+		rotation[fmt.Sprint("role", 8-n)] = "a"
+	}
+	payload, err := appendPayload(nil, &mail.Event{Checkpoint: &mail.Checkpoint{Rotation: rotation}})
+	want := []string{"role0", "role1", "role2", "role3", "role4", "role5", "role6", "role7", "role8"}
+	if got := regexp.MustCompile(`role\d`).FindAllString(string(payload), -1); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("%s, %v, want the roles in order", payload, err)
 	}
 }
 

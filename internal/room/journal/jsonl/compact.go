@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
@@ -159,52 +158,27 @@ func (x *eraser) matches(text []byte) bool {
 
 // eraseIn removes lines from one of the files beside the main one.
 func (j *Journal) eraseIn(ctx context.Context, name string, x eraser) (gone int, err error) {
-	f, err := j.disk.Open(j.path(name), os.O_RDONLY)
+	indexed := inArchive(name)
+	gone, _, err = j.sift(name, func(l line) (goes bool, instead []byte, err error) {
+		it, _, bad := inspect(l.text)
+		goes = !(bad == nil && it.gone != "") && x.matches(l.text)
+		if goes && indexed {
+			j.forgetIndex(name)
+			indexed = false
+		}
+		if goes && bad == nil && inArchive(name) { // the chain goes through the archive
+			it.gone = dropped
+			instead = it.line()
+		}
+		return goes, instead, j.stopped(ctx)
+	})
 	if noFile(err) {
 		return 0, nil
 	}
-	if err != nil {
-		return 0, err
+	if name == rejectedName && err == nil {
+		j.mu.Lock()
+		j.rejected -= gone
+		j.mu.Unlock()
 	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return 0, err
-	}
-	var keep []piece
-	err = scan(f, 0, size, func(l line) error {
-		it, _, bad := inspect(l.text)
-		whole := piece{span: span{l.off, l.bytes}}
-		switch {
-		case bad == nil && it.gone != "" || !x.matches(l.text):
-			keep = addPiece(keep, whole)
-		case bad == nil && inArchive(name): // the chain goes through the archive
-			it.gone = dropped
-			keep = append(keep, piece{text: it.line()})
-			gone++
-		default:
-			gone++
-		}
-		return j.stopped(ctx)
-	})
-	if err != nil || gone == 0 {
-		return 0, err
-	}
-	if inArchive(name) {
-		j.forgetIndex(name)
-	}
-	err = j.rewrite(name, f, func(o *output) error { return o.pieces(f, keep...) })
-	if err != nil {
-		return 0, err
-	}
-	if name == rejectedName {
-		j.lessRejected(gone)
-	}
-	return gone, nil
-}
-
-func (j *Journal) lessRejected(lines int) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.rejected -= lines
+	return gone, err
 }

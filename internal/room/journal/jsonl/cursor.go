@@ -92,12 +92,8 @@ func (c *cursor) ended(ctx context.Context) error {
 	select {
 	case <-c.closed:
 		return journal.ErrClosed
-	case <-c.journal.closed:
-		return journal.ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
 	default:
-		return nil
+		return c.journal.stopped(ctx)
 	}
 }
 

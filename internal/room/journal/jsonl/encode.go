@@ -2,7 +2,6 @@ package jsonl
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -32,38 +31,14 @@ func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
 		w.raw(`,"receipt":`)
 		w.receipt(e.Receipt)
 	}
-	if e.Agent != nil {
-		w.raw(`,"agent":`)
-		w.agent(e.Agent)
-	}
-	if e.Erased != nil {
-		w.raw(`,"erased":`)
-		w.erasure(e.Erased)
-	}
-	if e.Checkpoint != nil {
-		w.raw(`,"checkpoint":`)
-		w.checkpoint(e.Checkpoint)
-	}
-	if e.Bridge != nil {
-		w.raw(`,"bridge":`)
-		w.rare(e.Bridge, new(mail.BridgeChange))
-	}
-	if e.Workspace != nil {
-		w.raw(`,"workspace":`)
-		w.rare(e.Workspace, new(mail.WorkspaceChange))
-	}
-	if e.Settled != nil {
-		w.raw(`,"settled":`)
-		w.rare(e.Settled, new(mail.Settlement))
-	}
-	if e.Machine != nil {
-		w.raw(`,"machine":`)
-		w.rare(e.Machine, new(mail.MachineChange))
-	}
-	if e.Grant != nil {
-		w.raw(`,"grant":`)
-		w.rare(e.Grant, new(mail.Grant))
-	}
+	rare(&w, `,"agent":`, e.Agent)
+	rare(&w, `,"erased":`, e.Erased)
+	rare(&w, `,"checkpoint":`, e.Checkpoint)
+	rare(&w, `,"bridge":`, e.Bridge)
+	rare(&w, `,"workspace":`, e.Workspace)
+	rare(&w, `,"settled":`, e.Settled)
+	rare(&w, `,"machine":`, e.Machine)
+	rare(&w, `,"grant":`, e.Grant)
 	return w.b, w.err
 }
 
@@ -128,101 +103,20 @@ func (w *encoder) receipt(r *mail.Receipt) {
 	w.raw(`}`)
 }
 
-func (w *encoder) agent(a *mail.AgentChange) {
-	w.member(`{"name":`, string(a.Name))
-	w.words(`,"roles":`, a.Roles)
-	w.words(`,"tags":`, a.Tags)
-	w.optional(`,"state":`, string(a.State))
-	if a.Task != nil {
-		w.member(`,"task":`, *a.Task)
-	}
-	if a.Parent != nil {
-		w.member(`,"parent":`, string(*a.Parent))
-	}
-	w.optional(`,"client":`, a.Client)
-	w.optional(`,"session":`, a.Session)
-	w.flag(`,"take_over":true`, a.TakeOver)
-	w.flag(`,"end":true`, a.End)
-	w.optional(`,"process":`, a.Process)
-	w.flag(`,"join":true`, a.Join)
-	w.optional(`,"machine":`, string(a.Machine))
-	w.optional(`,"expects":`, string(a.Expects))
-	w.number(`,"silent":`, int64(a.Silent))
-	w.number(`,"most":`, int64(a.Most))
-	w.optional(`,"turn":`, string(a.Turn))
-	w.flag(`,"over":true`, a.Over)
-	w.flag(`,"summed":true`, a.Summed)
-	if a.Inbox != nil {
-		w.member(`,"inbox":`, *a.Inbox)
-	}
-	w.optional(`,"renamed":`, string(a.Renamed))
-	w.flag(`,"retired":true`, a.Retired)
-	w.optional(`,"token_sum":`, a.TokenSum)
-	w.optional(`,"by":`, string(a.By))
-	w.raw(`}`)
-}
-
-func (w *encoder) erasure(e *mail.Erasure) {
-	w.member(`{"message":`, string(e.Message))
-	w.member(`,"by":`, string(e.By))
-	w.flag(`,"done":true`, e.Done)
-	w.optional(`,"machine":`, string(e.Machine))
-	w.raw(`}`)
-}
-
-// words writes a list that says something even if it is empty: that an agent has no roles left.
-func (w *encoder) words(name string, list []string) {
-	if list == nil {
+// rare leaves to jsonx what is not written for every message. It sees that it can be read back as what it was: the
+// events for which a checkpoint stands will be dropped.
+func rare[T any](w *encoder, name string, v *T) {
+	if v == nil {
 		return
 	}
-	w.raw(name)
-	w.raw(`[`)
-	for i, s := range list {
-		w.comma(i)
-		w.text(s)
-	}
-	w.raw(`]`)
-}
-
-// checkpoint leaves to jsonx what is large. It reads it back at once, because the events for which a checkpoint stands
-// will be dropped.
-func (w *encoder) checkpoint(c *mail.Checkpoint) {
-	w.rare(orderly{c, c.Rotation}, new(mail.Checkpoint))
-}
-
-// rare leaves v to jsonx, and sees that it can be read back as one of what again points to.
-func (w *encoder) rare(v, again any) {
 	b, err := jsonx.Marshal(v)
 	if err == nil {
-		err = jsonx.UnmarshalLenient(b, again)
+		err = jsonx.UnmarshalLenient(b, new(T))
 	}
 	if err != nil {
 		w.fail("jsonx refuses it: " + err.Error())
 	}
-	w.b = append(w.b, b...)
-}
-
-// orderly is a checkpoint with its map in a fixed order, so that the same event always makes the same line.
-type orderly struct {
-	*mail.Checkpoint
-	Rotation rotation `json:"rotation,omitempty"`
-}
-
-type rotation map[string]mail.Name
-
-func (r rotation) MarshalJSON() ([]byte, error) {
-	roles := make([]string, 0, len(r))
-	for role := range r {
-		roles = append(roles, role)
-	}
-	slices.Sort(roles)
-	w := encoder{b: []byte("{")}
-	for i, role := range roles {
-		w.comma(i)
-		w.text(role)
-		w.member(`:`, string(r[role]))
-	}
-	return append(w.b, '}'), w.err
+	w.b = append(append(w.b, name...), b...)
 }
 
 func (w *encoder) raw(s string) { w.b = append(w.b, s...) }

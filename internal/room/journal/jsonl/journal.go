@@ -190,10 +190,10 @@ func (j *Journal) Close() error {
 	j.mu.Unlock()
 
 	j.watching.Wait()
-	j.keeper <- struct{}{} // for good
-	j.shelf <- struct{}{}  // for good
-	j.takeLead()           // for good: everything that waited before is written
-	err := j.leaveWhole()
+	j.keeper <- struct{}{}   // for good
+	j.shelf <- struct{}{}    // for good
+	j.takeLead()             // for good: everything that waited before is written
+	err := j.holdTruth(true) // nobody comes later
 	j.syncCopy()
 	j.noteLast()
 	j.readers.Wait()

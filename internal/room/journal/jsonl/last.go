@@ -1,11 +1,5 @@
 package jsonl
 
-import (
-	"os"
-
-	"pennypost/internal/mail"
-)
-
 // lastName is a file with one line that says how far the journal had come, so that an end that was cut off between
 // two lines, or a journal that is gone, is noticed. It is written off the way of the senders, at most once a second,
 // and not synced: it may be a second behind, or damaged by a power cut, and then says less than it could. It never
@@ -81,16 +75,7 @@ func (j *Journal) lastKnown(hot item) (item, error) {
 
 // readLast returns what lastName says, zero if it says nothing that can be read.
 func (j *Journal) readLast() (it item) {
-	f, err := j.disk.Open(j.path(lastName), os.O_RDONLY)
-	if err != nil {
-		return item{}
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil || size > 1<<10 {
-		return item{}
-	}
-	_ = scan(f, 0, size, func(l line) error {
+	_, _ = j.eachLine(lastName, func(l line) error {
 		said, covered, err := inspect(l.text)
 		if err != nil || len(covered) <= len(lastMember)+crcDigits {
 			return nil
@@ -112,37 +97,15 @@ func (j *Journal) eachArchived(f func(item)) error {
 		return err
 	}
 	for _, name := range names {
-		if err := j.eachItem(name, f); err != nil {
+		_, err := j.eachLine(name, func(l line) error {
+			if it, _, err := inspect(l.text); err == nil {
+				f(it)
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (j *Journal) eachItem(name string, f func(item)) error {
-	from, err := j.disk.Open(j.path(name), os.O_RDONLY)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	size, err := from.Size()
-	if err != nil {
-		return err
-	}
-	return scan(from, firstLine(from), size, func(l line) error {
-		if it, _, err := inspect(l.text); err == nil {
-			f(it)
-		}
-		return nil
-	})
-}
-
-// archivedWithin returns how many of the places from first to last the archive accounts for.
-func (j *Journal) archivedWithin(first, last mail.Seq) (n mail.Seq, err error) {
-	err = j.eachArchived(func(it item) {
-		if from, to := max(first, it.seq), min(last, it.end); from <= to {
-			n += to - from + 1
-		}
-	})
-	return n, err
 }

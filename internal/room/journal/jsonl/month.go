@@ -28,22 +28,16 @@ const indexName = "index"
 //
 // Nothing it says is believed without a look at the line: what does not fit has it made anew.
 type monthIndex struct {
-	name    string // of the file of the archive
-	covered int64  // where the part ends
-	tail    uint32 // the crc of the bytes before that
-	places  table  // by place
-	ids     table  // by hashID, the same id in the order of the file
-	text    []byte // what the file of the index would say; nil: it does
+	name    string   // of the file of the archive
+	covered int64    // where the part ends
+	tail    uint32   // the crc of the bytes before that
+	n       int64    // how many entries there are, in the order of their keys
+	firsts  []uint64 // the key of the first entry of each block
+	sums    []uint32 // the crc of each block
+	text    []byte   // what the file of the index would say; nil: it does
 }
 
-// table is a list of entries in the file of an index, in the order of their keys.
-type table struct {
-	off, n int64
-	firsts []uint64 // the key of the first entry of each block
-	sums   []uint32 // the crc of each block
-}
-
-// entry leads from a key to where a line begins.
+// entry leads from a key, which is a place or a hashID, to where a line begins.
 type entry struct{ key, off uint64 }
 
 const (
@@ -53,19 +47,23 @@ const (
 
 	// so many entries are in memory at most, 4 MB of places and ids: to index them anew after a restart takes half a
 	// second
-	maxUnwritten = 1 << 17
+	maxUnwritten = 1 << 18
 )
 
-// The header of an index: magic, covered, tail, the number of entries in each table, the crc of the tables, its own.
+// The header of an index: magic, covered, tail, the number of entries, their crc, its own.
 const (
-	indexMagic  = "pnyidx2\n" // 1 knew nothing of settlements
-	headerBytes = 8 + 8 + 4 + 8 + 8 + 4 + 4
+	indexMagic  = "pnyidx3\n" // 2 had two tables, 1 knew nothing of settlements
+	headerBytes = 8 + 8 + 4 + 8 + 4 + 4
 )
 
+// idKey is set in the keys of ids, so that they are behind those of places.
+const idKey = 1 << 63
+
+// hashID returns the key of an id, the same for the same id in the order of the file.
 func hashID(id mail.ID) uint64 {
 	h := fnv.New64a()
 	io.WriteString(h, string(id))
-	return h.Sum64()
+	return h.Sum64() | idKey
 }
 
 // about returns the message that an event is about, "" if it is about none.
@@ -140,15 +138,11 @@ func (j *Journal) forgetIndex(name string) {
 
 // loadIndex returns the index that lies on the disk, if there is one that is whole.
 func (j *Journal) loadIndex(name string) []*monthIndex {
-	f, err := j.disk.Open(j.path(indexOf(name)), os.O_RDONLY)
+	f, size, err := j.open(indexOf(name), os.O_RDONLY)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil
-	}
 	x := &monthIndex{name: name}
 	if !x.read(f, size) {
 		return nil
@@ -165,40 +159,37 @@ func (x *monthIndex) read(f io.ReaderAt, size int64) bool {
 	}
 	x.covered = int64(binary.LittleEndian.Uint64(h[8:]))
 	x.tail = binary.LittleEndian.Uint32(h[16:])
-	x.places = table{off: headerBytes, n: int64(binary.LittleEndian.Uint64(h[20:]))}
-	x.ids = table{off: headerBytes + x.places.n*entryBytes, n: int64(binary.LittleEndian.Uint64(h[28:]))}
-	if size != x.ids.off+x.ids.n*entryBytes {
+	x.n = int64(binary.LittleEndian.Uint64(h[20:]))
+	if size != headerBytes+x.n*entryBytes {
 		return false
 	}
 	sum := uint32(0)
-	for _, t := range []*table{&x.places, &x.ids} {
-		for block := range t.blocks() {
-			b, err := t.read(f, block)
-			if err != nil {
-				return false
-			}
-			sum = crc32.Update(sum, castagnoli(), b)
-			t.firsts = append(t.firsts, binary.LittleEndian.Uint64(b))
-			t.sums = append(t.sums, crc32.Checksum(b, castagnoli()))
+	for block := range x.blocks() {
+		b, err := x.readBlock(f, block)
+		if err != nil {
+			return false
 		}
+		sum = crc32.Update(sum, castagnoli(), b)
+		x.firsts = append(x.firsts, binary.LittleEndian.Uint64(b))
+		x.sums = append(x.sums, crc32.Checksum(b, castagnoli()))
 	}
-	return sum == binary.LittleEndian.Uint32(h[36:])
+	return sum == binary.LittleEndian.Uint32(h[28:])
 }
 
-func (t *table) blocks() int { return int((t.n + blockEntries - 1) / blockEntries) }
+func (x *monthIndex) blocks() int { return int((x.n + blockEntries - 1) / blockEntries) }
 
-// read returns a block as it lies there.
-func (t *table) read(f io.ReaderAt, block int) ([]byte, error) {
+// readBlock returns a block as it lies there.
+func (x *monthIndex) readBlock(f io.ReaderAt, block int) ([]byte, error) {
 	first := int64(block) * blockEntries
-	b := make([]byte, min(blockEntries, t.n-first)*entryBytes)
-	_, err := io.ReadFull(io.NewSectionReader(f, t.off+first*entryBytes, int64(len(b))), b)
+	b := make([]byte, min(blockEntries, x.n-first)*entryBytes)
+	_, err := io.ReadFull(io.NewSectionReader(f, headerBytes+first*entryBytes, int64(len(b))), b)
 	return b, err
 }
 
 // block returns a block if it is as it was.
-func (t *table) block(f io.ReaderAt, block int) (rawEntries, error) {
-	b, err := t.read(f, block)
-	if err != nil || crc32.Checksum(b, castagnoli()) != t.sums[block] {
+func (x *monthIndex) block(f io.ReaderAt, block int) (rawEntries, error) {
+	b, err := x.readBlock(f, block)
+	if err != nil || crc32.Checksum(b, castagnoli()) != x.sums[block] {
 		return nil, errIndex
 	}
 	return b, nil
@@ -219,8 +210,8 @@ func (r rawEntries) from(key uint64) int {
 }
 
 // entries returns a block if it is as it was.
-func (t *table) entries(f io.ReaderAt, block int) ([]entry, error) {
-	b, err := t.block(f, block)
+func (x *monthIndex) entries(f io.ReaderAt, block int) ([]entry, error) {
+	b, err := x.block(f, block)
 	out := make([]entry, b.len())
 	for i := range out {
 		out[i] = b.at(i)
@@ -229,22 +220,28 @@ func (t *table) entries(f io.ReaderAt, block int) ([]entry, error) {
 }
 
 // before returns the last block that begins with a smaller key, where the entries of a key begin; 0 if there is none.
-func (t *table) before(key uint64) int {
-	return max(0, sort.Search(len(t.firsts), func(i int) bool { return t.firsts[i] >= key })-1)
+func (x *monthIndex) before(key uint64) int {
+	return max(0, sort.Search(len(x.firsts), func(i int) bool { return x.firsts[i] >= key })-1)
 }
 
-// find returns where the lines with a key begin.
-func (t *table) find(f io.ReaderAt, key uint64) (offs []uint64, err error) {
-	for block := t.before(key); block < t.blocks() && t.firsts[block] <= key; block++ {
-		b, err := t.block(f, block)
-		if err != nil {
-			return nil, err
-		}
-		for i := b.from(key); i < b.len() && b.at(i).key == key; i++ {
-			offs = append(offs, b.at(i).off)
+// find calls found with the entries of keys, which rise. A block in which several may be is read once.
+func (x *monthIndex) find(f io.ReaderAt, keys []uint64, found func(entry)) (err error) {
+	var entries rawEntries
+	read := -1 // the block that entries are
+	for _, key := range keys {
+		for block := x.before(key); block < x.blocks() && x.firsts[block] <= key; block++ {
+			if block != read {
+				if entries, err = x.block(f, block); err != nil {
+					return err
+				}
+				read = block
+			}
+			for i := entries.from(key); i < entries.len() && entries.at(i).key == key; i++ {
+				found(entries.at(i))
+			}
 		}
 	}
-	return offs, nil
+	return nil
 }
 
 // openIndex returns the file of an index.
@@ -258,12 +255,12 @@ func (j *Journal) openIndex(x *monthIndex) (io.ReaderAt, io.Closer, error) {
 
 // indexPart returns an index of a part of a file, up to its end or as much as may be in memory.
 func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size int64) (*monthIndex, error) {
-	var places, ids []entry
+	var entries []entry
 	var parse parser
 	var spell spell
 	covered := size
 	err := scan(f, max(from, firstLine(f)), size, func(l line) error {
-		if len(places) == maxUnwritten {
+		if len(entries) >= maxUnwritten {
 			covered = l.off
 			return errFull
 		}
@@ -273,9 +270,9 @@ func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size
 		case err != nil:
 			j.badLine(name, l, err)
 		case it.gone == "":
-			places = append(places, entry{uint64(it.seq), uint64(l.off)})
+			entries = append(entries, entry{uint64(it.seq), uint64(l.off)})
 			if e := parse.decode(it.seq, text); about(&e) != "" {
-				ids = append(ids, entry{hashID(about(&e)), uint64(l.off)})
+				entries = append(entries, entry{hashID(about(&e)), uint64(l.off)})
 			}
 		}
 		return j.stopped(ctx)
@@ -283,10 +280,9 @@ func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size
 	if err != nil && err != errFull {
 		return nil, err
 	}
-	slices.SortFunc(places, compareEntries)
-	slices.SortFunc(ids, compareEntries)
+	slices.SortFunc(entries, compareEntries)
 	x := &monthIndex{name: name, covered: covered, tail: tailOf(f, covered)}
-	return x, x.keep([]stream{streamOf(places)}, []stream{streamOf(ids)})
+	return x, x.keep([]stream{streamOf(entries)})
 }
 
 // errFull ends a scan that has found enough.

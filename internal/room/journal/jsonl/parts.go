@@ -15,9 +15,9 @@ func (j *Journal) joinParts(parts []*monthIndex) ([]*monthIndex, error) {
 	var written, unwritten int64
 	for _, x := range parts {
 		if x.text == nil {
-			written += x.places.n
+			written += x.n
 		} else {
-			unwritten += x.places.n
+			unwritten += x.n
 		}
 	}
 	if 4*unwritten > written || unwritten > maxUnwritten {
@@ -30,13 +30,11 @@ func (j *Journal) joinParts(parts []*monthIndex) ([]*monthIndex, error) {
 		}
 		j.log.Warn("the index of the archive is kept in memory", "file", indexOf(parts[0].name), "err", err)
 	}
-	for n := len(parts); n > 1 && parts[n-2].text != nil && 2*parts[n-1].places.n >= parts[n-2].places.n; n-- {
+	for n := len(parts); n > 1 && parts[n-2].text != nil && 2*parts[n-1].n >= parts[n-2].n; n-- {
 		x := &monthIndex{name: parts[0].name}
-		header, err := j.join(x, parts[n-2:], x.append)
-		if err != nil {
+		if err := j.join(parts[n-2:], x.keep, x); err != nil {
 			return nil, err
 		}
-		copy(x.text, header)
 		parts = append(parts[:n-2], x)
 	}
 	return parts, nil
@@ -52,13 +50,16 @@ func (j *Journal) writeIndex(parts []*monthIndex) (*monthIndex, error) {
 	if err != nil {
 		return nil, err
 	}
-	header, err := j.join(x, parts, r.write)
-	if err == nil {
-		err = r.flush()
-	}
-	if err == nil {
-		_, err = r.file.WriteAt(header, 0)
-	}
+	err = j.join(parts, func(from []stream) error {
+		header, err := x.build(from, r.write)
+		if err == nil {
+			err = r.flush()
+		}
+		if err == nil {
+			_, err = r.file.WriteAt(header, 0)
+		}
+		return err
+	}, x)
 	if err == nil {
 		err = r.commit()
 	}
@@ -69,82 +70,56 @@ func (j *Journal) writeIndex(parts []*monthIndex) (*monthIndex, error) {
 	return x, nil
 }
 
-// join makes x the index of some parts.
-func (j *Journal) join(x *monthIndex, parts []*monthIndex, write func([]byte) error) (header []byte, err error) {
+// join makes x the index of some parts, in the way of make.
+func (j *Journal) join(parts []*monthIndex, make func([]stream) error, x *monthIndex) error {
 	last := parts[len(parts)-1]
 	x.covered, x.tail = last.covered, last.tail
-	var places, ids []stream
+	var from []stream
 	for _, p := range parts {
 		f, closer, err := j.openIndex(p)
 		if err != nil {
-			return nil, errIndex
+			return errIndex
 		}
 		defer closer.Close()
-		places, ids = append(places, p.places.stream(f)), append(ids, p.ids.stream(f))
+		from = append(from, p.stream(f))
 	}
-	return x.build(places, ids, write)
+	return make(from)
 }
 
 // keep makes an index in memory.
-func (x *monthIndex) keep(places, ids []stream) error {
-	header, err := x.build(places, ids, x.append)
+func (x *monthIndex) keep(from []stream) error {
+	header, err := x.build(from, func(b []byte) error {
+		x.text = append(x.text, b...)
+		return nil
+	})
 	copy(x.text, header)
 	return err
 }
 
-func (x *monthIndex) append(b []byte) error {
-	x.text = append(x.text, b...)
-	return nil
-}
-
-// build makes the tables of entries in order, and returns the header that goes before what it wrote, in place of as
-// many zeros. What covered and tail are to say stands in x.
-func (x *monthIndex) build(places, ids []stream, write func([]byte) error) (header []byte, err error) {
+// build makes the table of the entries of streams, and returns the header that goes before what it wrote, in place of
+// as many zeros. Of a place the first entry counts. What covered and tail are to say stands in x.
+func (x *monthIndex) build(from []stream, write func([]byte) error) (header []byte, err error) {
 	header = make([]byte, headerBytes)
 	if err := write(header); err != nil {
 		return nil, err
 	}
 	sum := uint32(0)
-	add := func(b []byte) error {
-		sum = crc32.Update(sum, castagnoli(), b)
-		return write(b)
-	}
-	x.places = table{off: headerBytes}
-	if err := x.places.build(places, true, add); err != nil {
-		return nil, err
-	}
-	x.ids = table{off: headerBytes + x.places.n*entryBytes}
-	if err := x.ids.build(ids, false, add); err != nil {
-		return nil, err
-	}
-	le := binary.LittleEndian
-	copy(header, indexMagic)
-	le.PutUint64(header[8:], uint64(x.covered))
-	le.PutUint32(header[16:], x.tail)
-	le.PutUint64(header[20:], uint64(x.places.n))
-	le.PutUint64(header[28:], uint64(x.ids.n))
-	le.PutUint32(header[36:], sum)
-	le.PutUint32(header[headerBytes-4:], crc32.Checksum(header[:headerBytes-4], castagnoli()))
-	return header, nil
-}
-
-// build makes a table of streams; if their keys are to be distinct, of the first entry of each.
-func (t *table) build(from []stream, distinct bool, write func([]byte) error) error {
 	block := make([]byte, 0, blockEntries*entryBytes)
 	flush := func() error {
-		t.firsts = append(t.firsts, binary.LittleEndian.Uint64(block))
-		t.sums = append(t.sums, crc32.Checksum(block, castagnoli()))
+		x.firsts = append(x.firsts, binary.LittleEndian.Uint64(block))
+		x.sums = append(x.sums, crc32.Checksum(block, castagnoli()))
+		sum = crc32.Update(sum, castagnoli(), block)
 		err := write(block)
 		block = block[:0]
 		return err
 	}
 	var last entry
-	err := merge(from, func(e entry) error {
-		if distinct && t.n > 0 && e.key == last.key {
+	err = merge(from, func(e entry) error {
+		if x.n > 0 && e.key == last.key && e.key < idKey {
 			return nil
 		}
 		last = e
-		t.n++
+		x.n++
 		block = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(block, e.key), e.off)
 		if len(block) == cap(block) {
 			return flush()
@@ -154,7 +129,14 @@ func (t *table) build(from []stream, distinct bool, write func([]byte) error) er
 	if err == nil && len(block) > 0 {
 		err = flush()
 	}
-	return err
+	le := binary.LittleEndian
+	copy(header, indexMagic)
+	le.PutUint64(header[8:], uint64(x.covered))
+	le.PutUint32(header[16:], x.tail)
+	le.PutUint64(header[20:], uint64(x.n))
+	le.PutUint32(header[28:], sum)
+	le.PutUint32(header[headerBytes-4:], crc32.Checksum(header[:headerBytes-4], castagnoli()))
+	return header, err
 }
 
 // stream yields entries in order; ok is false at the end.
@@ -170,16 +152,16 @@ func streamOf(entries []entry) stream {
 	}
 }
 
-// stream yields what stands in a table.
-func (t *table) stream(f io.ReaderAt) stream {
+// stream yields what stands in an index.
+func (x *monthIndex) stream(f io.ReaderAt) stream {
 	block := 0
 	next := streamOf(nil)
 	return func() (entry, bool, error) {
 		e, ok, _ := next()
-		if ok || block == t.blocks() {
+		if ok || block == x.blocks() {
 			return e, ok, nil
 		}
-		entries, err := t.entries(f, block)
+		entries, err := x.entries(f, block)
 		if err != nil {
 			return entry{}, false, err
 		}

@@ -70,7 +70,7 @@ func (j *Journal) Place(ctx context.Context, events ...Placed) error {
 	if err != nil {
 		return err
 	}
-	at, err := j.write(size, end, len(placed))
+	at, err := j.write(size, len(placed))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -50,13 +51,10 @@ func (j *Journal) openMain() error {
 		j.recovery.SetAside = append(j.recovery.SetAside,
 			mail.Problem{File: mainName, Line: b.num, Text: b.why.Error()})
 	}
-	if s, err = j.setAside(s); err != nil {
+	if s, err = j.putRight(s); err != nil {
 		return err
 	}
 	j.recovery.Salvaged = s.events - readable
-	if s, err = j.standIn(s); err != nil {
-		return err
-	}
 	if j.isDurable(s) {
 		j.noted = s.end.end
 	} else if err := j.file.Sync(); err != nil {
@@ -121,7 +119,7 @@ type survey struct {
 	end     item // the last line that can be read; zero if there is none
 	index   index
 	bad     []badLine
-	gaps    []lostRange
+	gaps    int      // lines before which others are missing
 	differ  int      // lines that do not follow the one before, though the place does
 	missing mail.Seq // places that stubs say are missing
 	open    bool     // the last line can be read, and lacks its newline
@@ -130,15 +128,8 @@ type survey struct {
 // badLine is a line that cannot be read, or whose place does not rise.
 type badLine struct {
 	line
-	text         []byte // a copy
 	why          error
 	after, until mail.Seq // the places of its readable neighbours; until is 0 behind the last one
-}
-
-// lostRange is where no line accounts for a range of places: before the line at off, or at the end.
-type lostRange struct {
-	before, stub item
-	off          int64
 }
 
 func surveyAll(f file) (*survey, error) {
@@ -158,7 +149,9 @@ func surveyFile(f file, size int64) (*survey, error) {
 			err = fmt.Errorf("its seq %d does not rise above %d", it.seq, s.end.end)
 		}
 		if err != nil {
-			s.bad = append(s.bad, badLine{line: l, text: append([]byte(nil), l.text...), why: err, after: s.end.end})
+			b := badLine{line: l, why: err, after: s.end.end}
+			b.raw, b.text = append(bytes.Clone(bytes.TrimSuffix(l.raw, []byte("\n"))), '\n'), bytes.Clone(l.text)
+			s.bad = append(s.bad, b)
 			return nil
 		}
 		for i := len(s.bad) - 1; i >= 0 && s.bad[i].until == 0; i-- {
@@ -174,7 +167,7 @@ func surveyFile(f file, size int64) (*survey, error) {
 func (s *survey) add(it item, l line) {
 	switch s.end.linkTo(&it) {
 	case gap:
-		s.gaps = append(s.gaps, lostRange{before: s.end, stub: s.end.lost(&it), off: l.off})
+		s.gaps++
 	case differs:
 		s.differ++
 	}
@@ -211,79 +204,57 @@ func (j *Journal) mendEnd(s *survey) error {
 	return j.file.Truncate(s.size)
 }
 
-// standIn puts a stub in the place of each range that is missing, so that it is reported once, and later lines do not
-// take its places. If the disk is too full for that, it is found again at the next opening.
-func (j *Journal) standIn(s *survey) (*survey, error) {
+// putRight mends the main file if lines cannot be read, or are missing: that is reported once, and later lines do not
+// take their places. If the disk is too full for it, it is found again at the next opening.
+func (j *Journal) putRight(s *survey) (*survey, error) {
 	known, err := j.lastKnown(s.end)
 	if err != nil {
 		return nil, err
 	}
-	gaps := s.gaps
-	if known.end > s.end.end && !j.copied {
-		stub := s.end.lost(&item{seq: known.end + 1, prev: known.crc, when: known.when})
-		stub.end += skipped
-		gaps = append(gaps, lostRange{before: s.end, stub: stub, off: s.size})
+	if j.copied {
+		known = item{}
 	}
-	if len(gaps) == 0 {
+	j.countAside(len(s.bad))
+	if len(s.bad) == 0 && s.gaps == 0 && known.end <= s.end.end {
 		return s, nil
 	}
-	for i := range gaps {
-		if err := j.reportLost(&gaps[i]); err != nil {
-			return nil, err
-		}
+	m, err := j.mend(s, nil, known, skipped)
+	if err != nil {
+		return nil, err
 	}
-	mended, err := j.replaceMain(0, func(o *output) error {
-		from := int64(0)
-		for _, g := range gaps {
-			if err := o.copy(j.file, span{from, g.off - from}); err != nil {
-				return err
-			}
-			if err := o.write(g.stub.line()); err != nil {
-				return err
-			}
-			from = g.off
-		}
-		return o.copy(j.file, span{from, s.size - from})
-	})
+	for _, lost := range m.lost {
+		j.reportLost(&lost)
+	}
+	if !m.changed {
+		return s, nil
+	}
+	mended, err := j.replaceMain(m.pieces, false)
 	if err == nil {
 		return mended, nil
 	}
-	if _, leads := j.leads(j.file); !leads || mended != nil {
+	if _, leads := j.leads(j.file); !leads || j.broken != nil {
 		return nil, err
 	}
-	j.log.Error("what is missing could not be marked", "err", err)
-	if stub := gaps[len(gaps)-1].stub; stub.end > s.end.end {
-		s.end = stub // places are not given again, also if that could not be written down
+	j.log.Error("the mailbox file could not be put right; lines that cannot be read are skipped", "err", err)
+	j.countAside(len(s.bad))
+	if m.last.end > s.end.end {
+		s.end = m.last // places are not given again, also if that could not be written down
 	}
 	return s, nil
 }
 
-// reportLost says what is missing, but for what the archive has.
-func (j *Journal) reportLost(g *lostRange) error {
-	there, err := j.archivedWithin(g.stub.seq, g.stub.known)
-	if err != nil {
-		return err
+// reportLost says what is missing.
+func (j *Journal) reportLost(g *lostRange) {
+	text := absenceText(&g.before, &g.stub)
+	if g.archived > 0 {
+		text += fmt.Sprintf("; of these the archive has %d", g.archived)
 	}
-	if there == g.stub.known-g.stub.seq+1 && g.stub.known == g.stub.end {
-		g.stub.gone = archived
-		return nil
-	}
-	text := g.text(there)
 	p := mail.Problem{File: mainName, Text: text, First: g.stub.seq, Last: g.stub.known}
 	j.recovery.Missing = append(j.recovery.Missing, p)
 	j.tell("Part of the mailbox is missing", "When the room was opened, "+text+
 		". Nobody did that through the post office: "+
 		"it is an accident of the disk, of a backup that was brought back, or of a program that changed the file. "+
 		"pennypost verify says more. What is left is whole, and goes on.")
-	return nil
-}
-
-func (g *lostRange) text(there mail.Seq) string {
-	text := absenceText(&g.before, &g.stub)
-	if there > 0 {
-		text += fmt.Sprintf("; of these the archive has %d", there)
-	}
-	return text
 }
 
 // absenceText says what is missing from the journal between before and the end of stub.

@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -45,37 +46,24 @@ func (o *output) write(b []byte) error {
 	return nil
 }
 
-// copy writes parts of another file.
-func (o *output) copy(from io.ReaderAt, spans ...span) error {
-	for _, s := range spans {
-		for s.bytes > 0 {
-			n := int(min(s.bytes, chunkSize))
+// copy writes parts of another file, and text between them.
+func (o *output) copy(from io.ReaderAt, pieces ...piece) error {
+	for _, p := range pieces {
+		if err := o.write(p.text); err != nil {
+			return err
+		}
+		for p.bytes > 0 {
+			n := int(min(p.bytes, chunkSize))
 			at := len(o.buf)
 			o.buf = append(o.buf, make([]byte, n)...)
-			if _, err := io.ReadFull(io.NewSectionReader(from, s.off, int64(n)), o.buf[at:]); err != nil {
+			if _, err := io.ReadFull(io.NewSectionReader(from, p.off, int64(n)), o.buf[at:]); err != nil {
 				return err
 			}
-			s.off += int64(n)
-			s.bytes -= int64(n)
+			p.off += int64(n)
+			p.bytes -= int64(n)
 			if err := o.write(nil); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// pieces writes parts of another file, and text between them.
-func (o *output) pieces(from io.ReaderAt, pieces ...piece) error {
-	for _, p := range pieces {
-		if p.text != nil {
-			if err := o.write(p.text); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := o.copy(from, p.span); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -113,6 +101,22 @@ func (j *Journal) replace(name, by string) (*replacement, error) {
 	var err error
 	r.file, err = j.create(r.tmp)
 	return r, err
+}
+
+// build is replace with parts of another file, and text between them, as the new content, which is synced.
+func (j *Journal) build(name, by string, from io.ReaderAt, pieces []piece) (*replacement, error) {
+	r, err := j.replace(name, by)
+	if err != nil {
+		return nil, err
+	}
+	if err = r.copy(from, pieces...); err == nil {
+		err = r.sync()
+	}
+	if err != nil {
+		r.abandon()
+		return nil, err
+	}
+	return r, nil
 }
 
 // create makes a file that is not finished yet. Whatever has its name makes way.
@@ -172,21 +176,87 @@ func (r *replacement) abandon() {
 	_ = r.disk.Remove(r.tmp)
 }
 
-// rewrite replaces a file, which is open as old, by what fill writes.
-func (j *Journal) rewrite(name string, old file, fill func(*output) error) error {
-	r, err := j.replace(name, name)
+// rewrite replaces a file by parts of what it is so far, and text between them. It closes old, which is the file.
+func (j *Journal) rewrite(name string, old file, pieces []piece) error {
+	r, err := j.build(name, name, old, pieces)
+	if old != nil {
+		_ = old.Close() // for Windows
+	}
 	if err != nil {
 		return err
 	}
-	if err = fill(&r.output); err == nil {
-		err = r.sync()
-	}
-	_ = old.Close() // for Windows
-	if err == nil {
-		err = r.commit()
-	}
-	if err != nil {
+	if err = r.commit(); err != nil {
 		r.abandon()
 	}
 	return err
+}
+
+// sift rewrites a file without some of its lines: fate says which go, and the line that then stands there, if there
+// is to be one. Left counts the lines that stay.
+func (j *Journal) sift(
+	name string, fate func(line) (goes bool, instead []byte, err error),
+) (gone, left int, err error) {
+	f, size, err := j.open(name, os.O_RDONLY)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	var keep []piece
+	err = scan(f, 0, size, func(l line) error {
+		goes, instead, err := fate(l)
+		switch {
+		case !goes:
+			left++
+			keep = addPiece(keep, piece{span: span{l.off, l.bytes}})
+		case instead != nil:
+			keep = append(keep, piece{text: instead})
+		}
+		if goes {
+			gone++
+		}
+		return err
+	})
+	if err == nil && gone > 0 {
+		err = j.rewrite(name, f, keep)
+	}
+	if err != nil {
+		return 0, left, err
+	}
+	return gone, left, nil
+}
+
+// install puts r, of which s is a survey, in the place of the main file, and goes on with it. If it fails the file
+// that was open stays so, but if only the last sync failed r is open, may not last, and the journal is poisoned. What
+// followers share stays in memory if that is to be remembered. The caller leads, or is Open.
+func (j *Journal) install(r *replacement, s *survey, remember bool) error {
+	j.swap.Lock()
+	defer j.swap.Unlock()
+	old := j.file
+	if windows && old != nil {
+		_ = old.Close()
+	}
+	failed := r.put()
+	if _, leads := j.leads(r.file); failed != nil && !leads {
+		if windows {
+			var again error
+			j.file, again = j.disk.Open(j.mainPath, os.O_RDWR)
+			failed = errors.Join(failed, again)
+		}
+		return failed
+	}
+	if old != nil && !windows {
+		j.retired = append(j.retired, old)
+	}
+	j.file, r.file = r.file, nil
+	j.mu.Lock()
+	if !remember {
+		j.tail.reset(s.end.end)
+	}
+	j.size, j.end, j.index, j.absent = s.size, s.end, s.index, s.missing
+	j.rewrites++
+	j.mu.Unlock()
+	if failed != nil { // its name may not survive a power cut, and with it what is appended from now on
+		return j.poison(failed)
+	}
+	return nil
 }

@@ -104,18 +104,16 @@ func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
 			return err
 		}
 		spell.rest()
-		at := place{piece: piece{span: span{l.off, l.bytes}}}
+		at := piece{span: span{l.off, l.bytes}}
 		it, covered, err := inspect(l.text)
 		switch {
 		case err != nil:
 			p.settleBad(at, decide(p, l, mail.Event{}, err))
 		case it.gone == missing:
-			p.stay(at.piece, it)
+			p.stay(at, it)
 		case it.gone != "":
-			at.seq = it.seq
 			p.goes(at, it, it.gone, false)
 		default:
-			at.seq = it.seq
 			e := parse.decode(it.seq, covered)
 			p.settle(at, it, decide(p, l, e, nil))
 		}
@@ -126,18 +124,18 @@ func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
 }
 
 // settleBad decides on a line that cannot be read, and that nothing can stand for.
-func (p *plan) settleBad(l place, fate journal.Fate) {
+func (p *plan) settleBad(l piece, fate journal.Fate) {
 	if fate != journal.Keep {
 		p.gone++
 		return
 	}
-	p.put(l.piece)
+	p.put(l)
 }
 
-func (p *plan) settle(l place, it item, fate journal.Fate) {
+func (p *plan) settle(l piece, it item, fate journal.Fate) {
 	switch fate {
 	case journal.Keep:
-		p.stay(l.piece, it)
+		p.stay(l, it)
 		return
 	case journal.Archive:
 		p.goes(l, it, archived, true)
@@ -165,15 +163,39 @@ func (p *plan) put(l piece) {
 // run is a range of places that leave the main file, or have left it, one behind the other. In the main file one stub
 // will stand for it. If any of it is in the archive, all of it is: there, stubs stand for what was dropped between.
 type run struct {
-	all  item  // the stub that will stand for it; seq 0: there is none
-	line piece // of that stub, if it stands in the file already
+	all     stub
+	dropped stub // the end of the run that was dropped and is not in the archive
+}
 
-	dropped item  // the end of the run that was dropped and is not in the archive; seq 0: there is none
-	stub    place // of that, if it stands in the file already as a stub of its own
+// stub is one that will stand for a range of places; with place 0 there is none.
+type stub struct {
+	item
+	at piece // of that stub, if it stands in the file already
+}
+
+// add adds the places of a line that stands at l, which event says is no stub.
+func (s *stub) add(it item, l piece, event bool) {
+	if s.item.seq != 0 {
+		s.end, s.crc, s.when, s.at = it.end, it.crc, it.when, piece{}
+		return
+	}
+	s.item, s.at = it, l
+	s.gone = dropped
+	if event {
+		s.at = piece{}
+	}
+}
+
+// piece returns the line of the stub.
+func (s *stub) piece() piece {
+	if s.at.bytes == 0 {
+		return piece{text: s.line()}
+	}
+	return s.at
 }
 
 // goes adds a line to the run: an event that is to go for the reason why, or a stub.
-func (p *plan) goes(l place, it item, why absence, event bool) {
+func (p *plan) goes(l piece, it item, why absence, event bool) {
 	r := &p.run
 	if r.all.seq != 0 && (!it.chained || r.all.linkTo(&it) != follows) {
 		if it.chained { // something is wrong with the chain here, which must be seen afterwards too
@@ -181,87 +203,53 @@ func (p *plan) goes(l place, it item, why absence, event bool) {
 		}
 		p.run = run{} // as in stay
 	}
-	if r.all.seq == 0 {
-		r.all, r.line = it, l.piece
-		r.all.gone = dropped
-		if event {
-			r.line = piece{}
-		}
-	} else {
-		r.all.end, r.all.crc, r.all.when, r.line = it.end, it.crc, it.when, piece{}
-	}
-	if why == archived {
-		p.archiveDropped()
-		r.all.gone = archived
-		if event {
-			p.toArchive(l, it)
-		}
+	r.all.add(it, l, event)
+	if why != archived {
+		r.dropped.add(it, l, event)
 		return
 	}
-	if r.dropped.seq != 0 {
-		r.dropped.end, r.dropped.crc, r.dropped.when, r.stub = it.end, it.crc, it.when, place{}
-		return
-	}
-	r.dropped, r.stub = it, l
-	r.dropped.gone = dropped
+	p.archiveDropped()
+	r.all.gone = archived
 	if event {
-		r.stub = place{}
+		p.toArchive(l, it)
 	}
 }
 
 // archiveDropped puts a stub for what was dropped into the archive.
 func (p *plan) archiveDropped() {
-	r := &p.run
-	if r.dropped.seq == 0 {
-		return
+	if r := &p.run; r.dropped.seq != 0 {
+		p.toArchive(r.dropped.piece(), r.dropped.item)
+		r.dropped = stub{}
 	}
-	if r.stub.seq == 0 {
-		r.stub = place{seq: r.dropped.seq, piece: piece{text: r.dropped.line()}}
-	}
-	p.toArchive(r.stub, r.dropped)
-	r.dropped, r.stub = item{}, place{}
 }
 
-func (p *plan) toArchive(l place, it item) {
+func (p *plan) toArchive(l piece, it item) {
 	month := it.at().Std().Format("2006-01")
 	b := p.archive[month]
 	if b == nil {
 		b = new(bundle)
 		p.archive[month] = b
 	}
-	b.add(l.seq, l.piece)
+	b.add(it.seq, l)
 }
 
 // endRun writes the stub of the run.
 func (p *plan) endRun() {
-	r := p.run
+	r := &p.run
 	if r.all.seq == 0 {
 		return
 	}
 	if r.all.gone == archived {
 		p.archiveDropped()
 	}
-	if r.line.bytes == 0 {
-		r.line = piece{text: r.all.line()}
-	}
-	p.put(r.line)
+	p.put(r.all.piece())
 	p.run = run{}
 }
 
-// prepare writes what p keeps to a new file. Before that, what an earlier failure left in the archive must be undone.
+// prepare writes what p keeps to a new file: most of it now, while appends go on. Before that, what an earlier failure
+// left in the archive must be undone.
 func (j *Journal) prepare(p *plan) (*replacement, error) {
-	r, err := j.replace(mainName, mainName)
-	if err != nil {
-		return nil, err
-	}
-	if err = r.pieces(p.from, p.keep...); err == nil {
-		err = r.sync() // most of it now, while appends go on
-	}
-	if err != nil {
-		r.abandon()
-		return nil, err
-	}
-	return r, nil
+	return j.build(mainName, mainName, p.from, p.keep)
 }
 
 // carryOut replaces the main file by r, which has what p keeps of it, after what p archives is durable there. Before
@@ -307,7 +295,7 @@ func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 		return false, err
 	}
 	if replaced, err = j.exchangeLeading(r, p, copied); replaced {
-		_ = p.from.Close() // the system frees what it held, which takes the longer the larger it was
+		j.dropRetired()
 	}
 	return replaced, err
 }
@@ -322,7 +310,7 @@ func (j *Journal) catchUp(r *replacement, p *plan) (copied int64, err error) {
 		if size-copied < little {
 			break
 		}
-		if err := r.copy(p.from, span{copied, size - copied}); err != nil {
+		if err := r.copy(p.from, piece{span: span{copied, size - copied}}); err != nil {
 			return copied, err
 		}
 		if err := r.sync(); err != nil {
@@ -348,7 +336,7 @@ func (j *Journal) exchangeLeading(r *replacement, p *plan, copied int64) (replac
 		}
 	}
 	j.mu.Unlock()
-	if err := r.copy(j.file, span{copied, end - copied}); err != nil {
+	if err := r.copy(j.file, piece{span: span{copied, end - copied}}); err != nil {
 		return false, err
 	}
 	if err := r.sync(); err != nil {
@@ -375,27 +363,11 @@ func (j *Journal) asPlanned(p *plan) (end int64, err error) {
 	return end, err
 }
 
-// takePlace puts r in the place of the main file. It is called by whoever leads.
+// takePlace puts r in the place of the main file. The caller leads.
 func (j *Journal) takePlace(r *replacement, p *plan) (replaced bool, err error) {
-	j.swap.Lock()
-	defer j.swap.Unlock()
-	old := j.file
-	if windows {
-		_ = old.Close()
-	}
-	failed := r.put()
-	if _, leads := j.leads(r.file); failed != nil && !leads {
-		return false, errors.Join(failed, j.stillOpen())
-	}
-	j.file, r.file = r.file, nil
 	j.mu.Lock()
-	j.size = r.end()
-	j.index = p.index
-	j.rewrites++
-	j.tail.reset(j.end.end)
+	s, before := &survey{size: r.end(), end: j.end, index: p.index, missing: j.absent}, j.rewrites
 	j.mu.Unlock()
-	if failed != nil { // its name may not survive a power cut, and with it what is appended from now on
-		return true, j.poison(failed)
-	}
-	return true, nil
+	err = j.install(r, s, false)
+	return j.rewrites > before, err // only who leads changes it
 }

@@ -3,6 +3,7 @@ package jsonl
 import (
 	"bytes"
 	"io"
+	"os"
 )
 
 // chunkSize is how much of a file is read at once: some hundred lines, so that a follower gets its first events soon
@@ -49,6 +50,7 @@ type line struct {
 	off   int64
 	bytes int64  // of the file that it takes, newline included
 	text  []byte // without line break; valid until the next line
+	raw   []byte // with it
 	whole bool   // it ends in a newline
 	num   int    // of the line in what was scanned, from 1
 }
@@ -80,6 +82,31 @@ func scan(from io.ReaderAt, off, end int64, f func(line) error) error {
 	}
 }
 
+// open opens a file of the journal and says how large it is.
+func (j *Journal) open(name string, flag int) (f file, size int64, err error) {
+	if f, err = j.disk.Open(j.path(name), flag); err != nil {
+		return nil, 0, err
+	}
+	if size, err = f.Size(); err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, size, nil
+}
+
+// eachLine is scan for a file of the journal, but for the batch that is being written. It returns how much that is.
+func (j *Journal) eachLine(name string, f func(line) error) (size int64, err error) {
+	from, size, err := j.open(name, os.O_RDONLY)
+	if err != nil {
+		return 0, err
+	}
+	defer from.Close()
+	if name == mainName {
+		size = min(size, j.Condition().Bytes)
+	}
+	return size, scan(from, firstLine(from), size, f)
+}
+
 // cutLine takes the first line off text. A carriage return before the newline is not part of what the line says: some
 // editor put it there.
 func cutLine(text []byte, at int64) (l line, rest []byte) {
@@ -88,6 +115,7 @@ func cutLine(text []byte, at int64) (l line, rest []byte) {
 		l.text, rest = text[:i], text[i+1:]
 		l.bytes, l.whole = int64(i+1), true
 	}
+	l.raw = text[:l.bytes]
 	l.text = bytes.TrimSuffix(l.text, []byte("\r"))
 	return l, rest
 }

@@ -66,19 +66,18 @@ func (s *Snapshot) open(j *Journal, name string) error {
 	if !InSnapshot(name) {
 		return nil // a stranger's, among foreign files
 	}
-	f, err := j.disk.Open(j.path(name), os.O_RDONLY)
+	f, size, err := j.open(name, os.O_RDONLY)
 	if name != mainName && !inArchive(name) && noFile(err) {
 		return nil // nothing was set aside, or no file
 	}
 	if err != nil {
 		return err
 	}
-	size, err := f.Size()
-	if name == mainName && err == nil {
+	if name == mainName {
 		j.mu.Lock()
 		size, s.Seq = j.size, j.end.end
 		j.mu.Unlock()
-		if there, leads := j.leads(j.file); !leads || there < size {
+		if !j.inPlace(size) {
 			err = errChanged
 		}
 	}

@@ -1,7 +1,6 @@
 package jsonl
 
 import (
-	"slices"
 	"sort"
 
 	"pennypost/internal/mail"
@@ -51,14 +50,4 @@ func (t *tail) behind(seq mail.Seq) []mail.Event {
 	events := t.batches[i].events
 	from := sort.Search(len(events), func(i int) bool { return events[i].Seq > seq })
 	return events[from:len(events):len(events)]
-}
-
-// rest returns the batches that have events behind seq. The first may begin before it.
-func (t *tail) rest(seq mail.Seq) []batch {
-	for i := range t.batches {
-		if events := t.batches[i].events; events[len(events)-1].Seq > seq {
-			return slices.Clone(t.batches[i:])
-		}
-	}
-	return nil
 }

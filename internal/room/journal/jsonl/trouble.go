@@ -54,6 +54,9 @@ func (j *Journal) poison(err error) error {
 	if j.shared {
 		hint = "Stop the other process, then restart this post office: pennypost stop"
 	}
+	if j.broken == nil {
+		j.brokenAt = time.Now()
+	}
 	j.broken = &mail.Error{
 		Code: mail.Unavailable,
 		Msg: fmt.Sprintf("the mailbox on disk cannot be written (%v). Nothing that was acknowledged is lost, but "+
@@ -61,29 +64,7 @@ func (j *Journal) poison(err error) error {
 			err, hint),
 		Err: err,
 	}
-	j.brokenAt = time.Now()
 	return j.broken
-}
-
-// heal makes a poisoned journal usable again: what was acknowledged is written to a new file and synced, since nobody
-// knows what of the old one would survive. The caller leads.
-func (j *Journal) heal() error {
-	j.mu.Lock()
-	broken, since, size, end := j.broken, j.brokenAt, j.size, j.end
-	j.mu.Unlock()
-	if err := j.rebuild(size, end, nil); err != nil {
-		return err
-	}
-	j.mu.Lock()
-	j.broken = nil
-	j.mu.Unlock()
-	j.refused = nil
-	j.tell("The mailbox can be written again",
-		fmt.Sprintf("From %s until now it was closed: %v\nIt was then written to a new file, with all "+
-			"that was ever acknowledged. What was sent meanwhile was refused, and its senders were told.",
-			stamp(since),
-			broken))
-	return nil
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -79,30 +78,9 @@ type linked struct {
 	num  int
 }
 
-// each calls f for the lines of a file.
-func (v *verifier) each(ctx context.Context, name string, f func(line) error) (size int64, err error) {
-	from, err := v.journal.disk.Open(v.journal.path(name), os.O_RDONLY)
-	if err != nil {
-		return 0, err
-	}
-	defer from.Close()
-	if size, err = from.Size(); err != nil {
-		return 0, err
-	}
-	if name == mainName {
-		size = min(size, v.journal.Condition().Bytes) // without the batch that is being written
-	}
-	return size, scan(from, firstLine(from), size, func(l line) error {
-		if err := f(l); err != nil {
-			return err
-		}
-		return v.journal.stopped(ctx)
-	})
-}
-
 func (v *verifier) file(ctx context.Context, name string) error {
 	judge := v.judge(name)
-	size, err := v.each(ctx, name, func(l line) error {
+	size, err := v.journal.eachLine(name, func(l line) error {
 		v.Lines++
 		err := judge(l)
 		if err == nil && !l.whole {
@@ -114,7 +92,7 @@ func (v *verifier) file(ctx context.Context, name string) error {
 			}
 			v.problem(mail.Problem{File: name, Line: l.num, Text: err.Error()})
 		}
-		return nil
+		return v.journal.stopped(ctx)
 	})
 	if err == nil {
 		v.Files++
@@ -234,11 +212,11 @@ func (v *verifier) whose(ctx context.Context, months []string) error {
 	there := make(map[mail.ID]bool)
 	var said []trace
 	for _, name := range append([]string{mainName}, months...) {
-		_, err := v.each(ctx, name, func(l line) error {
+		_, err := v.journal.eachLine(name, func(l line) error {
 			if seq, covered, err := check(l.text); err == nil {
 				said = traces(said, there, v.parse.decode(seq, covered))
 			}
-			return nil
+			return v.journal.stopped(ctx)
 		})
 		if err != nil && !(isNotExist(err) && name == mainName) {
 			return err

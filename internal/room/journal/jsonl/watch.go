@@ -54,7 +54,7 @@ func (j *Journal) stir() {
 // has come.
 func (j *Journal) look() {
 	j.takeLead()
-	j.lookAsLeader()
+	_ = j.holdTruth(false)
 	j.giveLead()
 	j.syncCopy()
 	j.noteLast()
@@ -66,56 +66,13 @@ func (j *Journal) look() {
 	}
 }
 
-func (j *Journal) lookAsLeader() {
-	j.mu.Lock()
-	broken, shared := j.broken, j.shared
-	j.mu.Unlock()
-	switch {
-	case broken == nil:
-		_ = j.stayOpen() // it poisons the journal if it fails, which is in the log
-		j.healing, j.healAt = 0, time.Time{}
-	case shared || time.Now().Before(j.healAt):
-	default:
-		j.healing = min(max(2*j.healing, firstPause), lastPause)
-		if err := j.heal(); err != nil {
-			j.healAt = time.Now().Add(j.healing)
-			j.log.Warn("the journal still cannot be written", "err", err, "next", j.healing)
-		}
-	}
-}
-
-// stayOpen sees that the path of the main file still leads to what is open, and brings that back if not. The caller
-// leads.
-func (j *Journal) stayOpen() error {
-	j.mu.Lock()
-	size, end, broken := j.size, j.end, j.broken
-	j.mu.Unlock()
-	if broken != nil {
-		return nil
-	}
-	if now, leads := j.disk.Leads(j.mainPath, j.file); leads && now >= size {
-		return nil // what strangers added is looked at before the next write
-	}
-	return j.bringBack(size, end, nil)
-}
-
-// leaveWhole is stayOpen for a journal that is being closed. Nobody comes later to take up a poisoned one.
-func (j *Journal) leaveWhole() error {
-	j.mu.Lock()
-	broken, shared := j.broken, j.shared
-	j.mu.Unlock()
-	if broken != nil && !shared {
-		return j.heal()
-	}
-	return j.stayOpen()
-}
-
 // dropRetired closes files in which nobody reads any more. The caller is the keeper.
 func (j *Journal) dropRetired() {
 	j.swap.Lock()
-	defer j.swap.Unlock()
-	for _, f := range j.retired {
+	old := j.retired
+	j.retired = nil
+	j.swap.Unlock()
+	for _, f := range old { // the system frees what they held, which takes the longer the larger they were
 		_ = f.Close()
 	}
-	j.retired = nil
 }

@@ -180,7 +180,7 @@ func (j *Journal) commit() {
 	var end item
 	if err == nil {
 		events, end = j.assemble(batch, before)
-		at, err = j.write(at, end, len(events))
+		at, err = j.write(at, len(events))
 	}
 	next := before.end + 1
 	for _, r := range batch {
@@ -246,34 +246,48 @@ func (j *Journal) assemble(batch []*request, before item) (events []mail.Event, 
 	return events, end
 }
 
-// write makes j.buf, which ends with end, durable at the end of the file, which is at size unless a stranger wrote
-// there, and returns where it ended up.
-func (j *Journal) write(size int64, end item, events int) (at int64, err error) {
+// write makes j.buf durable at the end of the file, which is at size unless a stranger wrote there, and returns where
+// it ended up: in a file to which the path leads.
+func (j *Journal) write(size int64, events int) (at int64, err error) {
+	const tries = 3 // as often as something may put another file there meanwhile
 	start := time.Now()
 	j.stir()
-	at, err = j.afterStrangers(size)
-	if err != nil {
-		return 0, err
+	for range tries {
+		if at, err = j.afterStrangers(size); err != nil {
+			return 0, err
+		}
+		if err = j.writeAt(at); err != nil {
+			return 0, err
+		}
+		if j.inPlace(at + int64(len(j.buf))) {
+			j.accepted()
+			j.onSync(events, len(j.buf), time.Since(start))
+			return at, nil
+		}
+		if err = j.bringBack(at); err != nil {
+			return 0, err
+		}
+		size = j.size // only who leads changes it
 	}
+	return 0, j.poison(errChanged)
+}
+
+// writeAt makes j.buf durable at an offset.
+func (j *Journal) writeAt(at int64) error {
 	if _, err := j.file.WriteAt(j.buf, at); err != nil {
 		if j.takeBack(at) {
-			return 0, j.refuse(err)
+			return j.refuse(err)
 		}
-		return 0, j.poison(fmt.Errorf("write: %w", err))
+		return j.poison(fmt.Errorf("write: %w", err))
 	}
 	if j.copied {
 		j.unsynced.Store(true)
 	} else if err := j.file.Sync(); err != nil {
 		// Should it be there all the same when the journal is opened again, that is what the contract warns of.
 		_ = j.file.Truncate(at)
-		return 0, j.poison(fmt.Errorf("sync: %w", err))
+		return j.poison(fmt.Errorf("sync: %w", err))
 	}
-	if at, err = j.settleIn(at, end); err != nil {
-		return 0, err
-	}
-	j.accepted()
-	j.onSync(events, len(j.buf), time.Since(start))
-	return at, nil
+	return nil
 }
 
 // takeBack removes what a write that failed may have left behind at. If that is done for certain, the disk is only

@@ -1,0 +1,240 @@
+package jsonl
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of what a program can bring about that changes the main file again and again.
+const (
+	// maxForeign is how many files are kept that somebody put in its place. Each may be as large as the journal.
+	maxForeign = 8
+	// meddledEvery is how often the person is told that it goes on.
+	meddledEvery = time.Hour
+)
+
+// meddling is what strangers do to the main file.
+type meddling struct {
+	aside    string    // what the person is to be told of the file that stood in its place; "": none did
+	full     bool      // it was not kept because there are so many
+	told     time.Time // when the person was last told
+	toldFull bool      // and of that
+	times    int       // how often it was changed since then
+}
+
+// keepRejected adds bad lines to the rejected file, but not those that are in it: a crash before they are taken out of
+// the main file copies no line twice.
+func (j *Journal) keepRejected(bad []badLine) error {
+	if len(bad) == 0 {
+		return nil
+	}
+	old, size, err := j.open(rejectedName, os.O_RDONLY)
+	if err != nil && !noFile(err) { // a pipe there gives way to the file
+		return err
+	}
+	var pieces []piece
+	known := make(map[[sha256.Size]byte]bool)
+	if old != nil {
+		defer old.Close()
+		pieces = addPiece(pieces, piece{span: span{0, size}})
+		err = scan(old, 0, size, func(l line) error {
+			known[sha256.Sum256(l.text)] = true
+			if !l.whole {
+				pieces = addPiece(pieces, piece{text: []byte("\n")})
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	was := len(known)
+	for _, b := range bad {
+		if sum := sha256.Sum256(b.text); !known[sum] {
+			known[sum] = true
+			pieces = append(pieces, piece{text: b.raw})
+		}
+	}
+	if len(known) == was {
+		return nil
+	}
+	return j.rewrite(rejectedName, old, pieces)
+}
+
+// salvage finds whole lines in a bad one: neighbours that lost the newline between them, or a line glued to garbage.
+// It makes a limited number of attempts, since garbage can look like anything.
+func (b *badLine) salvage() (good []spare) {
+	attempts := 100
+	after, rest := b.after, b.text
+	for end := nextEnd(rest, 0); end > 0; end = nextEnd(rest, end) {
+		for from := bytes.LastIndex(rest[:end], []byte(head)); from >= 0; from = bytes.LastIndex(rest[:from],
+			[]byte(head)) {
+			if attempts--; attempts < 0 {
+				return good
+			}
+			it, _, err := inspect(rest[from:end])
+			if err == nil && it.seq > after && (b.until == 0 || it.seq < b.until) {
+				good = append(good, spare{item: it, text: append(bytes.Clone(rest[from:end]), '\n')})
+				after, rest, end = it.seq, rest[end:], 0
+				break
+			}
+		}
+	}
+	return good
+}
+
+// nextEnd returns where the first trailer that ends behind from ends in b, 0 if there is none.
+func nextEnd(b []byte, from int) int {
+	for i := max(0, from-trailer+1); ; {
+		at := bytes.Index(b[i:], []byte(crcHead))
+		if at < 0 || i+at+trailer > len(b) {
+			return 0
+		}
+		if end := i + at + trailer; end > from {
+			return end
+		}
+		i += at + 1
+	}
+}
+
+// names returns the names in the directory of the journal, whatever they lead to.
+func (j *Journal) names() ([]string, error) {
+	names, odd, err := j.disk.List(j.dir)
+	return append(names, odd...), err
+}
+
+// foreigners returns the names of the files that were set aside as a whole.
+func (j *Journal) foreigners() ([]string, error) {
+	names, err := j.names()
+	return onlyForeign(names), err
+}
+
+func onlyForeign(names []string) []string {
+	before, after, _ := strings.Cut(foreignName, "%d")
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !strings.HasPrefix(name, before) || !strings.HasSuffix(name, after)
+	})
+	slices.Sort(names)
+	return names
+}
+
+// freeForeign returns a name for a file that is set aside as a whole.
+func freeForeign(names []string) string {
+	n := 1
+	for slices.Contains(names, fmt.Sprintf(foreignName, n)) {
+		n++
+	}
+	return fmt.Sprintf(foreignName, n)
+}
+
+// setForeignAside makes way for the new main file, which has been written to the file by. What is at the path and is
+// not what is open is renamed, unless nothing is in it that is not kept elsewhere, or too many have been kept.
+func (j *Journal) setForeignAside(by string) error {
+	m := &j.meddled
+	m.aside, m.full = "", false
+	if _, leads := j.leads(j.file); leads || j.file == nil {
+		return nil
+	}
+	names, err := j.names()
+	if err != nil || !slices.Contains(names, mainName) {
+		return err
+	}
+	others := onlyForeign(names)
+	copied := slices.ContainsFunc(append(others, by), func(of string) bool { return j.begins(mainName, of) })
+	if m.full = len(others) >= maxForeign && !copied; copied {
+		m.aside = " The other file had nothing that is not kept."
+		return nil
+	}
+	m.aside = fmt.Sprintf(" The other file was removed: %d that were there before are kept beside it, as "+
+		"mailbox.foreign-N.jsonl, and no more are. Move them away to have others kept.", len(others))
+	if m.full && j.disk.Remove(j.mainPath) == nil {
+		return nil
+	}
+	name := freeForeign(names)
+	m.aside = " The other file was set aside, byte for byte, as " + name + " beside it."
+	j.log.Warn("set aside a file that somebody put in the place of the mailbox", "file", name)
+	if err = j.disk.Rename(j.mainPath, j.path(name)); isNotExist(err) {
+		m.aside, err = "", nil
+	}
+	return err
+}
+
+// begins reports whether a file is the beginning of another, or all of it.
+func (j *Journal) begins(name, of string) bool {
+	a, size, err := j.open(name, os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer a.Close()
+	b, longer, err := j.open(of, os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer b.Close()
+	if longer < size {
+		return false
+	}
+	bufs := [2][]byte{make([]byte, chunkSize), make([]byte, chunkSize)}
+	for off := int64(0); off < size; off += chunkSize {
+		n := min(chunkSize, size-off)
+		for i, f := range []file{a, b} {
+			if _, err := io.ReadFull(io.NewSectionReader(f, off, n), bufs[i][:n]); err != nil {
+				return false
+			}
+		}
+		if !bytes.Equal(bufs[0][:n], bufs[1][:n]) {
+			return false
+		}
+	}
+	return true
+}
+
+// countAside counts anew what was set aside, and lines that cannot be read and stay in the main file.
+func (j *Journal) countAside(stay int) {
+	foreign, err := j.foreigners()
+	n := len(foreign) + stay
+	if err == nil {
+		_, err = j.eachLine(rejectedName, func(line) error {
+			n++
+			return nil
+		})
+	}
+	if err != nil && !noFile(err) {
+		j.log.Warn("what was set aside is not counted", "err", err)
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.rejected = n
+}
+
+// meddledWith tells the person that the main file was changed, and put back but for some lines. there says that it was
+// changed in place.
+func (j *Journal) meddledWith(there bool, missing int) {
+	m := &j.meddled
+	tell := time.Since(m.told) >= meddledEvery || missing > 0 || m.full && !m.toldFull
+	if m.times++; !tell {
+		return // it is in the log
+	}
+	what := "Somebody removed the room's mailbox file, or put another in its place, while the post office was using " +
+		"it."
+	if there {
+		what = "Somebody changed the room's mailbox file while the post office was using it."
+	}
+	if m.times > 1 {
+		what += fmt.Sprintf(" It was changed %d times since this was last said.", m.times)
+	}
+	lost := "All that was acknowledged was put back."
+	if missing > 0 {
+		lost = fmt.Sprintf("What could be put back was; %d lines could not. pennypost verify names them.", missing)
+	}
+	j.tell("The mailbox file was changed from outside",
+		what+m.aside+" "+lost+" To change the files, stop the post office first: pennypost stop")
+	*m = meddling{told: time.Now(), toldFull: m.full}
+}
