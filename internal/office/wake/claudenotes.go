@@ -3,6 +3,8 @@ package wake
 import (
 	"strconv"
 	"time"
+
+	"pennypost/internal/base/process"
 )
 
 // claudeNotes is what Claude Code writes of a running session in sessions/PID.json. It is documented nowhere: version
@@ -18,8 +20,8 @@ type claudeNotes struct {
 // killed, so it must name the socket.
 func (c *ClaudeSocket) notes(s *Session) (claudeNotes, bool) {
 	var n claudeNotes
-	pid := programID(s.Process)
-	if pid == 0 || !c.read(&n, "sessions", strconv.Itoa(pid)+".json") || n.Socket != s.Socket.reveal() {
+	pid := process.Number(s.Process)
+	if pid == 0 || !c.read(&n, "sessions", strconv.Itoa(pid)+".json") || n.Socket != s.Socket.Reveal() {
 		return claudeNotes{}, false
 	}
 	return n, true

@@ -63,7 +63,7 @@ func (c *ClaudeSocket) Door() string { return "claude-socket" }
 
 // Ring implements Waker.
 func (c *ClaudeSocket) Ring(ctx context.Context, r Ring) error {
-	s, err := c.Sessions.find(&r, "claude")
+	s, err := sessionFor(c.Sessions, &r, "claude")
 	if err != nil {
 		return err
 	}
@@ -72,13 +72,13 @@ func (c *ClaudeSocket) Ring(ctx context.Context, r Ring) error {
 			"the session bypasses permission prompts, or may, and would ask its user whether to let the message in; " +
 				`to let it in, add "crossSessionInbound": "accept" to settings.json of Claude Code`)
 	}
-	return c.Post(ctx, &s, r.ID, pointer(&r))
+	return c.Post(ctx, &s, r.ID, r.Pointer())
 }
 
 // Post writes to the socket of a session as Ring does, whatever the mode of that. A process that the session has
 // started itself, with its hooks say, is let in by sessions that bypass permission prompts.
 func (c *ClaudeSocket) Post(ctx context.Context, s *Session, id, text string) error {
-	path := s.Socket.reveal()
+	path := s.Socket.Reveal()
 	switch {
 	case path == "":
 		return errors.New("the session told of no socket; Claude Code has one from 2.1.224 on, if its feature flags " +
@@ -91,7 +91,7 @@ func (c *ClaudeSocket) Post(ctx context.Context, s *Session, id, text string) er
 	if err := c.checkVersion(s); err != nil {
 		return err
 	}
-	frame, err := claudeFrame(id, text, s.Token.reveal())
+	frame, err := claudeFrame(id, text, s.Token.Reveal())
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (c *ClaudeSocket) Understood(text string) error {
 // Holds reports whether a session asks its user before it lets a message in, or may do so: hooks do not tell the mode
 // of its permissions before the first prompt.
 func (c *ClaudeSocket) Holds(s *Session) bool {
-	if s.Client != "claude" || s.Socket.text == nil || s.Mode != "" && s.Mode != bypass || c.accepts() {
+	if s.Client != "claude" || s.Socket.None() || s.Mode != "" && s.Mode != bypass || c.accepts() {
 		return false
 	}
 	return s.Mode == bypass || c.mayBypass(s)

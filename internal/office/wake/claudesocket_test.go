@@ -251,7 +251,7 @@ func TestClaudeSocket(t *testing.T) {
 		}
 	}
 	b.close()
-	if diff := cmp.Diff([]string{"pennypost: " + pointer(&r), "pennypost: " + pointer(&again)}, b.shown); diff != "" {
+	if diff := cmp.Diff([]string{"pennypost: " + r.Pointer(), "pennypost: " + again.Pointer()}, b.shown); diff != "" {
 		t.Errorf("what was shown: %s", diff)
 	}
 	if diff := cmp.Diff([]string{"repeated"}, b.refusals); diff != "" {

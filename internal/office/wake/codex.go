@@ -49,7 +49,7 @@ func (c *Codex) Door() string { return "codex-queue" }
 
 // Ring implements Waker.
 func (c *Codex) Ring(ctx context.Context, r Ring) error {
-	s, err := c.Sessions.find(&r, "codex")
+	s, err := sessionFor(c.Sessions, &r, "codex")
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *Codex) queue(ctx context.Context, s *Session, r *Ring) error {
 		return errStandsStill()
 	}
 	var out child.Tail
-	cmd := c.command(ctx, s, "queue", "--thread", s.ID, "--message", pointer(r))
+	cmd := c.command(ctx, s, "queue", "--thread", s.ID, "--message", r.Pointer())
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
@@ -129,6 +129,10 @@ func (c *Codex) reaches(s *Session) bool {
 	}
 	_, err := exec.LookPath(c.binary())
 	return err == nil && !s.Broken
+}
+
+func (c *Codex) leads(s *Session) bool {
+	return s.Client == "codex" && !s.over && !s.gone() && c.reaches(s)
 }
 
 // threadQueue is what waits for a thread.
@@ -199,7 +203,7 @@ func (q threadQueue) ring(ctx context.Context, r *Ring) error {
 		} `json:"queuedSubmission"`
 	}
 	if err := q.call("thread/queue/add", map[string]any{"threadId": q.thread, "clientUserMessageId": r.ID,
-		"input": []textItem{{"text", pointer(r)}}}, &added); err != nil {
+		"input": []textItem{{"text", r.Pointer()}}}, &added); err != nil {
 		return err
 	}
 	// Of a queue that does not stand still it is gone already.

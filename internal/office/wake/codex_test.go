@@ -48,7 +48,7 @@ func TestCodex(t *testing.T) {
 		}
 		s, _ := c.Sessions.Get("lab", "小克")
 		want := fmt.Sprintf("args %q\ndir %s\nhome %s\nPENNYPOST_AGENT=somebody-else\n",
-			[]string{"queue", "--thread", thread, "--message", pointer(&r)}, s.Dir, s.Home)
+			[]string{"queue", "--thread", thread, "--message", r.Pointer()}, s.Dir, s.Home)
 		if string(got) != want { // no variable of the ring: what codex starts may outlive it
 			t.Errorf("%q: codex was run with\n%s, want\n%s", v, got, want)
 		}
@@ -189,7 +189,7 @@ func runFakeCodex() {
 // has queued is not there twice, and what cannot be started is taken back, so that the next door is tried.
 func TestCodexShared(t *testing.T) {
 	r := testRing()
-	text, old := pointer(&r), "q0 "+strings.Replace(pointer(&r), "2 unread", "1 unread", 1)
+	text, old := r.Pointer(), "q0 "+strings.Replace(r.Pointer(), "2 unread", "1 unread", 1)
 	for _, tt := range []struct {
 		name         string
 		thread       *fakeThread
@@ -235,8 +235,8 @@ func TestCodexStandsStill(t *testing.T) {
 	c, file := codexDoor(t, "codex", nil)
 	s, _ := c.Sessions.Get("lab", "小克")
 	(&fakeThread{Status: "notLoaded"}).serve(t, s.Home)
-	left, err := json.Marshal(&fakeThread{Queue: []string{"q1 " + pointer(&r), "q2 the person's",
-		"q3 " + pointer(&r)}})
+	left, err := json.Marshal(&fakeThread{Queue: []string{"q1 " + r.Pointer(), "q2 the person's",
+		"q3 " + r.Pointer()}})
 	if err == nil {
 		err = os.WriteFile(file+".thread", left, 0o600)
 	}

@@ -65,6 +65,8 @@ func (x *Exec) Ring(ctx context.Context, r Ring) error {
 	return err
 }
 
+func (x *Exec) leads(s *Session) bool { return !x.Gone || s.ID != "" }
+
 // session returns what is to be resumed; the zero value if nothing is.
 func (x *Exec) session(r *Ring) (Session, error) {
 	if !x.Gone {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"pennypost/internal/base/child"
+	"pennypost/internal/base/process"
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
 
@@ -53,7 +55,7 @@ type Shown struct {
 func (f *Front) Bring(ctx context.Context, room mail.RoomName, agent mail.Name, from From) Shown {
 	s, live := f.Sessions.Get(room, agent)
 	if !live {
-		s = f.Sessions.look(room, agent)
+		s = f.Sessions.Look(room, agent)
 		return Shown{Client: s.Client, ID: s.ID, Dir: s.Dir, Why: errors.New("no live session of it is known")}
 	}
 	limit := f.Timeout
@@ -66,7 +68,7 @@ func (f *Front) Bring(ctx context.Context, room mail.RoomName, agent mail.Name, 
 	if s.Pane != "" && runtime.GOOS != "windows" {
 		out.Where, out.Attach, out.Why = f.pane(ctx, &s, from)
 	} else {
-		out.Where, out.Why = raise(ctx, programID(s.terminal()))
+		out.Where, out.Why = raise(ctx, process.Number(s.terminal()))
 	}
 	out.Front = out.Why == nil && out.Attach == nil
 	return out
@@ -150,7 +152,8 @@ func raise(ctx context.Context, pid int) (where string, err error) {
 	if pid <= 0 {
 		return "", errors.New("it is not known which program it runs in, nor in which terminal")
 	}
-	env := func(name string) string { return environOf(pid, name) }
+	environ := process.Environ(pid)
+	env := func(name string) string { return config.Getenv(environ, name) }
 	if id, at := env("KITTY_WINDOW_ID"), env("KITTY_LISTEN_ON"); number(id) && at != "" {
 		return "window " + id + " of kitty", control(ctx, nil, "kitten", "@", "--to", at, "focus-window", "--match",
 			"id:"+id)

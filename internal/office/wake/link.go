@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,16 +35,8 @@ type Offer struct {
 }
 
 func (o *Offer) equal(other *Offer) bool {
-	if o.Room != other.Room || o.Agent != other.Agent || o.Process != other.Process ||
-		len(o.Doors) != len(other.Doors) {
-		return false
-	}
-	for i := range o.Doors {
-		if o.Doors[i] != other.Doors[i] {
-			return false
-		}
-	}
-	return true
+	return o.Room == other.Room && o.Agent == other.Agent && o.Process == other.Process &&
+		slices.Equal(o.Doors, other.Doors)
 }
 
 // said is what one end says.

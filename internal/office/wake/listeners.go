@@ -239,7 +239,7 @@ func (d listenerDoor) Ring(ctx context.Context, r Ring) error {
 	for {
 		took := make(chan error, 1)
 		select {
-		case q.calls <- call{mail.Rung{ID: r.ID, Text: pointer(&r)}, took}:
+		case q.calls <- call{mail.Rung{ID: r.ID, Text: r.Pointer()}, took}:
 		case <-ctx.Done():
 			return errors.New("nobody waits there any more")
 		}

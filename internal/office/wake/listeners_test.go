@@ -79,7 +79,7 @@ func TestLines(t *testing.T) {
 		}
 		<-rewake.ended
 		if rewake.err != nil || rewake.signs != 4 || len(rewake.handed()) != 1 || rewake.handed()[0].ID != "ring_1" ||
-			rewake.handed()[0].Text != pointer(&annsRing) {
+			rewake.handed()[0].Text != annsRing.Pointer() {
 			t.Errorf("it was handed %+v after %d signs of life, %v; want the pointer after 4", rewake.handed(),
 				rewake.signs, rewake.err)
 		}

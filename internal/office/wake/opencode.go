@@ -55,7 +55,7 @@ func (o *OpenCode) Ring(ctx context.Context, r Ring) error {
 		return err
 	}
 	prompt := opencodePrompt{Agent: s.Agent}
-	prompt.Parts = []opencodePart{{Type: "text", Text: pointer(&r)}}
+	prompt.Parts = []opencodePart{{Type: "text", Text: r.Pointer()}}
 	body, err := jsonx.Marshal(&prompt)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (o *OpenCode) ask(ctx context.Context, method, path, directory string, body
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pennypost")
-	if password := o.Password.reveal(); password != "" {
+	if password := o.Password.Reveal(); password != "" {
 		req.SetBasicAuth(cmp.Or(user, "opencode"), password)
 	}
 	transport := &http.Transport{DisableKeepAlives: true} // no Proxy

@@ -81,7 +81,7 @@ func TestOpenCode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := "/src/a b: " + pointer(&r)
+	want := "/src/a b: " + r.Pointer()
 	if diff := cmp.Diff([]string{want, want, want}, *prompts); diff != "" {
 		t.Errorf("prompts: %s", diff)
 	}

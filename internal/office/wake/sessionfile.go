@@ -121,8 +121,8 @@ func (l *Sessions) save() error {
 	saved := make([]savedSession, 0, len(l.latest))
 	for _, s := range l.latest {
 		saved = append(saved, savedSession{Room: s.Room, Agent: s.Agent, Client: s.Client, ID: s.ID, Dir: s.Dir,
-			Version: s.Version, Process: s.Process, Window: s.Window, Mode: s.Mode, Socket: s.Socket.reveal(),
-			Token: s.Token.reveal(), Tmux: s.Tmux, Pane: s.Pane, Held: s.Held, Joined: s.Joined, Home: s.Home,
+			Version: s.Version, Process: s.Process, Window: s.Window, Mode: s.Mode, Socket: s.Socket.Reveal(),
+			Token: s.Token.Reveal(), Tmux: s.Tmux, Pane: s.Pane, Held: s.Held, Joined: s.Joined, Home: s.Home,
 			Script: s.Transcript, Broken: s.Broken, Working: s.Working, Over: s.over})
 	}
 	text, err := jsonx.Marshal(saved)

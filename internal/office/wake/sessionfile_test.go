@@ -46,17 +46,17 @@ func TestSessionsSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, ok := after.Get("lab", "ann")
-	if !ok || s.ID != "s1" || s.Socket.reveal() != "/tmp/s1.sock" || s.Token.reveal() != "key" || s.Pane != "%1" ||
+	if !ok || s.ID != "s1" || s.Socket.Reveal() != "/tmp/s1.sock" || s.Token.Reveal() != "key" || s.Pane != "%1" ||
 		s.Mode != "default" || s.Process != me {
 		t.Errorf("ann's session is %#v, %v", s.ID, ok)
 	}
 	if _, ok := after.Get("lab", "bob"); ok {
 		t.Error("a session that has ended lives again")
 	}
-	if s := after.look("lab", "bob"); s.ID != "s2" || s.Dir != "/srv" {
+	if s := after.Look("lab", "bob"); s.ID != "s2" || s.Dir != "/srv" {
 		t.Errorf("nobody can resume bob's session: %s", s.ID)
 	}
-	if s := after.look("lab", "cay"); s.ID != "s3" || s.Socket.reveal() != "" {
+	if s := after.Look("lab", "cay"); s.ID != "s3" || s.Socket.Reveal() != "" {
 		t.Errorf("the secrets of a program that has ended are kept")
 	}
 }

@@ -8,16 +8,12 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
 
-	"pennypost/internal/base/child"
 	"pennypost/internal/base/process"
-	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -100,7 +96,11 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText refuses.
 func (s Secret) MarshalText() ([]byte, error) { return nil, errors.New("a secret is not written") }
 
-func (s Secret) reveal() string {
+// None reports whether there is none.
+func (s Secret) None() bool { return s.text == nil }
+
+// Reveal returns the text.
+func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
 	}
@@ -156,7 +156,7 @@ func (l *Sessions) Put(s Session) {
 
 // Filled returns s with what was known of the same session before.
 func (l *Sessions) Filled(s Session) Session {
-	if old := l.look(s.Room, s.Agent); !old.over && old.Client == s.Client && old.ID == s.ID {
+	if old := l.Look(s.Room, s.Agent); !old.over && old.Client == s.Client && old.ID == s.ID {
 		s.fill(&old)
 	}
 	return s
@@ -165,7 +165,7 @@ func (l *Sessions) Filled(s Session) Session {
 // same reports whether two sessions are alike, their secrets included, whenever a hook was heard of them last.
 func (s *Session) same(old *Session) bool {
 	a, b := *s, *old
-	if a.Socket.reveal() != b.Socket.reveal() || a.Token.reveal() != b.Token.reveal() {
+	if a.Socket.Reveal() != b.Socket.Reveal() || a.Token.Reveal() != b.Token.Reveal() {
 		return false
 	}
 	a.Socket, a.Token, b.Socket, b.Token = Secret{}, Secret{}, Secret{}, Secret{}
@@ -183,7 +183,7 @@ func (s *Session) fill(old *Session) {
 			*f.to = *f.from
 		}
 	}
-	if s.Socket.text == nil {
+	if s.Socket.None() {
 		s.Socket, s.Token = old.Socket, old.Token
 	}
 	if s.Pane == "" {
@@ -303,7 +303,7 @@ func (l *Sessions) Find(client, id string) (found Session, lives bool) {
 // Left returns the session of an agent that sat in a window, if that was closed or another session is to begin there:
 // one that is at work is not left then.
 func (l *Sessions) Left(room mail.RoomName, agent mail.Name, window string) (s Session, left bool) {
-	s = l.look(room, agent)
+	s = l.Look(room, agent)
 	return s, !s.over && s.Window != "" && (ended(s.Window) || s.Window == window && !s.Working)
 }
 
@@ -350,30 +350,15 @@ func (l *Sessions) Typed(room mail.RoomName, agent mail.Name) mail.Time {
 // Client returns the client in which an agent's session runs, as far as is known, and whether the session takes
 // messages without asking its user. Unlike Get it asks nobody whether the session lives.
 func (l *Sessions) Client(room mail.RoomName, agent mail.Name) (client string, socket bool) {
-	s := l.look(room, agent)
+	s := l.Look(room, agent)
 	if s.over {
 		return "", false
 	}
-	return s.Client, s.Socket.text != nil && !s.Held
+	return s.Client, !s.Socket.None() && !s.Held
 }
 
-// Leads reports whether a door leads anywhere, by what is known of an agent's latest session: keystrokes want a pane
-// and a program with a terminal, a resumption something to resume, Codex's queue somebody who takes from it. It asks
-// nobody whether the session lives.
-func (l *Sessions) Leads(w Waker, room mail.RoomName, agent mail.Name) bool {
-	s := l.look(room, agent)
-	switch w := w.(type) {
-	case *Codex:
-		return s.Client == "codex" && !s.over && !s.gone() && w.reaches(&s)
-	case *Tmux:
-		return s.Pane != "" && !hasNoTerminal(programID(s.terminal()))
-	case *Exec:
-		return !w.Gone || s.ID != ""
-	}
-	return true
-}
-
-func (l *Sessions) look(room mail.RoomName, agent mail.Name) Session {
+// Look returns what is known of an agent's latest session, whether it lives or not; the zero value if nothing is.
+func (l *Sessions) Look(room mail.RoomName, agent mail.Name) Session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.latest[seatOf(room, agent)]
@@ -420,37 +405,3 @@ func (l *Sessions) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, l.Stri
 
 // LogValue tells how many there are.
 func (l *Sessions) LogValue() slog.Value { return slog.StringValue(l.String()) }
-
-// programID returns the number of a program that package process has named; 0 if it names none, or one that runs many
-// sessions.
-func programID(program string) int {
-	number := program
-	if end := strings.IndexAny(program, ".@"); end >= 0 {
-		number = program[:end]
-	}
-	pid, err := strconv.Atoi(number)
-	if err != nil || pid <= 0 {
-		return 0
-	}
-	return pid
-}
-
-// find returns the session that a ring is for, if it runs in a client.
-func (l *Sessions) find(r *Ring, client string) (Session, error) {
-	switch s, ok := l.Get(r.Room, r.Agent); {
-	case r.Agent == "":
-		return Session{}, errors.New("nobody has the role, so there is no session")
-	case !ok:
-		return Session{}, errors.New(
-			"no live session of the agent is known; its hooks tell of one when it starts or begins a turn")
-	case client != "" && s.Client != client:
-		return Session{}, fmt.Errorf("its session runs in %s, not in %s", child.Plain(s.Client), client)
-	default:
-		return s, nil
-	}
-}
-
-// pointer returns what a session is shown.
-func pointer(r *Ring) string {
-	return fence.Ring(r.Room, r.Unread, r.Urgent, r.ID, r.Known)
-}

@@ -7,12 +7,14 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+
+	"pennypost/internal/base/process"
 )
 
 // ended reports whether a program is known to have ended. When it started is not known here, so one that got the
 // number of another passes for it.
 func ended(program string) bool {
-	pid := programID(program)
+	pid := process.Number(program)
 	if pid <= 0 {
 		return false
 	}

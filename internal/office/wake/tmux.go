@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/child"
+	"pennypost/internal/base/process"
 )
 
 // Tmux is the last of doors: it types the pointer into the pane of tmux in which a session runs, and presses Enter. It
@@ -59,7 +60,7 @@ func (t *Tmux) Ring(ctx context.Context, r Ring) error {
 	if runtime.GOOS == "windows" {
 		return fmt.Errorf("there is no tmux on Windows: %w", ErrOff)
 	}
-	s, err := t.Sessions.find(&r, "")
+	s, err := sessionFor(t.Sessions, &r, "")
 	if err != nil {
 		return err
 	}
@@ -73,11 +74,18 @@ func (t *Tmux) Ring(ctx context.Context, r Ring) error {
 	if err != nil {
 		return err
 	}
-	if err = p.ring(ctx, pointer(&r)); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if err = p.ring(ctx, r.Pointer()); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("tmux was not done after %s", limit)
 	}
 	return err
 }
+
+func (t *Tmux) leads(s *Session) bool {
+	return s.Pane != "" && !hasNoTerminal(process.Number(s.terminal()))
+}
+
+// AtSessions implements AtSessions.
+func (t *Tmux) AtSessions() {}
 
 // pane is a pane of a session, in which its client should run.
 type pane struct {
@@ -99,7 +107,7 @@ func (t *Tmux) pane(s *Session) (*pane, error) {
 	}
 	return &pane{
 		tmux: t, server: strings.Join(parts[:len(parts)-2], ","), number: parts[len(parts)-2], id: s.Pane,
-		client: s.Client, program: programID(s.terminal()),
+		client: s.Client, program: process.Number(s.terminal()),
 	}, nil
 }
 

@@ -37,17 +37,6 @@ func hasNoTerminal(pid int) bool {
 	return len(f) > 4 && string(f[4]) == "0"
 }
 
-// environOf returns a variable that a program was started with, "" if it was not, or cannot be known.
-func environOf(pid int, name string) string {
-	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	for one := range bytes.SplitSeq(text, []byte{0}) {
-		if value, ok := bytes.CutPrefix(one, []byte(name+"=")); ok {
-			return string(value)
-		}
-	}
-	return ""
-}
-
 // statOf returns what stands behind a program's name, which may contain anything, in proc_pid_stat(5): state, parent,
 // group, session, terminal, the terminal's foreground group, …
 func statOf(pid int) [][]byte {

@@ -10,6 +10,3 @@ func hasNoTerminal(int) bool { return false }
 
 // onTerminal does not know.
 func onTerminal(int, string) (yes, known bool) { return false, false }
-
-// environOf does not know.
-func environOf(int, string) string { return "" }

@@ -315,7 +315,7 @@ func TestTmux(t *testing.T) {
 		if err := d.Ring(t.Context(), r); err != nil {
 			t.Errorf("%s: Ring = %v\n%s", name, err, m.tmux("capture-pane", "-p", "-t", c.pane))
 		}
-		if got, want := c.brief(), "ready\nsent "+pointer(&r)+"\n"; got != want {
+		if got, want := c.brief(), "ready\nsent "+r.Pointer()+"\n"; got != want {
 			t.Errorf("%s was told %q, want %q", name, got, want)
 		}
 	}

@@ -1,0 +1,42 @@
+package wake
+
+import (
+	"errors"
+	"fmt"
+
+	"pennypost/internal/base/child"
+	"pennypost/internal/mail"
+)
+
+// leading is a door that leads nowhere without a session of some kind: keystrokes want a pane and a program with a
+// terminal, a resumption something to resume, Codex's queue somebody who takes from it.
+type leading interface {
+	// leads reports whether it leads anywhere by what is known of an agent's latest session. It asks nobody whether
+	// that lives.
+	leads(s *Session) bool
+}
+
+// Leads reports whether a door leads anywhere, by what is known of an agent's latest session.
+func (l *Sessions) Leads(w Waker, room mail.RoomName, agent mail.Name) bool {
+	door, may := w.(leading)
+	if !may {
+		return true
+	}
+	s := l.Look(room, agent)
+	return door.leads(&s)
+}
+
+// sessionFor returns the session that a ring is for, if it runs in a client.
+func sessionFor(l *Sessions, r *Ring, client string) (Session, error) {
+	switch s, ok := l.Get(r.Room, r.Agent); {
+	case r.Agent == "":
+		return Session{}, errors.New("nobody has the role, so there is no session")
+	case !ok:
+		return Session{}, errors.New(
+			"no live session of the agent is known; its hooks tell of one when it starts or begins a turn")
+	case client != "" && s.Client != client:
+		return Session{}, fmt.Errorf("its session runs in %s, not in %s", child.Plain(s.Client), client)
+	default:
+		return s, nil
+	}
+}
