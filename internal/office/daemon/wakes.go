@@ -36,24 +36,23 @@ func (o *office) doors(name mail.RoomName) *wake.Doors {
 // ladder returns the doors of an agent in the order in which they are tried: those of its session, then of the
 // configured ones those that lead anywhere.
 func (o *office) ladder(room mail.RoomName, agent mail.Name, configured []wake.Waker) []wake.Waker {
-	out := o.sessionDoors(room, agent)
+	s := o.sessions.Look(room, agent)
+	out := o.sessionDoors(&s, room, agent)
 	for _, w := range configured {
-		if o.sessions.Leads(w, room, agent) {
+		if wake.Leads(w, &s) {
 			out = append(out, w)
 		}
 	}
 	return out
 }
 
-// sessionDoors returns the doors of an agent's live session, by the client in which it runs.
-func (o *office) sessionDoors(room mail.RoomName, agent mail.Name) []wake.Waker {
+// sessionDoors returns the doors of an agent's live session s, by the client in which it runs.
+func (o *office) sessionDoors(s *wake.Session, room mail.RoomName, agent mail.Name) []wake.Waker {
 	var out []wake.Waker
-	client, socket := o.sessions.Client(room, agent)
-	switch {
-	case client == "claude" && socket:
-		out = append(out, o.claude)
-	case o.sessions.Leads(o.codex, room, agent):
-		out = append(out, o.codex)
+	for _, w := range []wake.Waker{o.claude, o.codex} {
+		if wake.Leads(w, s) {
+			out = append(out, w)
+		}
 	}
 	out = append(out, o.listeners.Doors(room, agent)...) // of processes beside the session
 	return append(out, o.machines.Doors(room, agent)...)

@@ -75,6 +75,11 @@ func (c *ClaudeSocket) Ring(ctx context.Context, r Ring) error {
 	return c.Post(ctx, &s, r.ID, r.Pointer())
 }
 
+// leads reports whether the session takes messages without asking its user.
+func (c *ClaudeSocket) leads(s *Session) bool {
+	return s.Client == "claude" && !s.over && !s.Socket.None() && !s.Held
+}
+
 // Post writes to the socket of a session as Ring does, whatever the mode of that. A process that the session has
 // started itself, with its hooks say, is let in by sessions that bypass permission prompts.
 func (c *ClaudeSocket) Post(ctx context.Context, s *Session, id, text string) error {

@@ -270,24 +270,24 @@ func TestCodexStandsStill(t *testing.T) {
 // A door is promised where a codex can be run, or the session shares an app-server.
 func TestCodexLeads(t *testing.T) {
 	c, _ := codexDoor(t, "codex", nil)
-	if !c.Sessions.Leads(c, "lab", "小克") {
+	if !leadsFor(c.Sessions, c, "lab", "小克") {
 		t.Error("with a codex: no door")
 	}
 	s, _ := c.Sessions.Get("lab", "小克")
 	s.Broken = true
-	if c.Sessions.Put(s); c.Sessions.Leads(c, "lab", "小克") {
+	if c.Sessions.Put(s); leadsFor(c.Sessions, c, "lab", "小克") {
 		t.Error("a queue that stands still: a door")
 	}
 	c.Binary, s.Broken = "no-such-codex", false
-	if c.Sessions.Put(s); c.Sessions.Leads(c, "lab", "小克") {
+	if c.Sessions.Put(s); leadsFor(c.Sessions, c, "lab", "小克") {
 		t.Error("without a codex: a door")
 	}
 	(&fakeThread{Status: "idle"}).serve(t, s.Home)
-	if !c.Sessions.Leads(c, "lab", "小克") {
+	if !leadsFor(c.Sessions, c, "lab", "小克") {
 		t.Error("with a shared app-server: no door")
 	}
 	c.Sessions.Drop("lab", "小克", thread)
-	if c.Sessions.Leads(c, "lab", "小克") || c.Sessions.Leads(c, "lab", "x") {
+	if leadsFor(c.Sessions, c, "lab", "小克") || leadsFor(c.Sessions, c, "lab", "x") {
 		t.Error("without a session: a door")
 	}
 }

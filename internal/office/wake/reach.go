@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"pennypost/internal/base/child"
-	"pennypost/internal/mail"
 )
 
 // leading is a door that leads nowhere without a session of some kind: keystrokes want a pane and a program with a
@@ -17,13 +16,9 @@ type leading interface {
 }
 
 // Leads reports whether a door leads anywhere, by what is known of an agent's latest session.
-func (l *Sessions) Leads(w Waker, room mail.RoomName, agent mail.Name) bool {
+func Leads(w Waker, s *Session) bool {
 	door, may := w.(leading)
-	if !may {
-		return true
-	}
-	s := l.Look(room, agent)
-	return door.leads(&s)
+	return !may || door.leads(s)
 }
 
 // sessionFor returns the session that a ring is for, if it runs in a client.

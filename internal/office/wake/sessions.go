@@ -347,16 +347,6 @@ func (l *Sessions) Typed(room mail.RoomName, agent mail.Name) mail.Time {
 	return 0
 }
 
-// Client returns the client in which an agent's session runs, as far as is known, and whether the session takes
-// messages without asking its user. Unlike Get it asks nobody whether the session lives.
-func (l *Sessions) Client(room mail.RoomName, agent mail.Name) (client string, socket bool) {
-	s := l.Look(room, agent)
-	if s.over {
-		return "", false
-	}
-	return s.Client, !s.Socket.None() && !s.Held
-}
-
 // Look returns what is known of an agent's latest session, whether it lives or not; the zero value if nothing is.
 func (l *Sessions) Look(room mail.RoomName, agent mail.Name) Session {
 	l.mu.Lock()

@@ -430,7 +430,7 @@ func apart(t *testing.T) string {
 	name := processName(t, cmd.Process.Pid)
 	l := new(Sessions)
 	l.Put(Session{Room: "lab", Agent: "x", Pane: "%1", Process: name})
-	if l.Leads(&Tmux{}, "lab", "x") {
+	if leadsFor(l, &Tmux{}, "lab", "x") {
 		t.Error("keystrokes are promised to a program without a terminal")
 	}
 	return name
