@@ -23,7 +23,7 @@ var opensItself = map[string]string{
 	"internal/base/confined/dir.go":                    "it is that for what is in a stranger's reach",
 	"internal/base/process/process_linux.go":           "files of /proc",
 	"internal/base/process/listener_linux.go":          "files of /proc",
-	"internal/office/wake/tmux_linux.go":               "files of /proc",
+	"internal/office/wake/door/tmux_linux.go":          "files of /proc",
 	"internal/office/gate/tcp.go":                      "files of /proc",
 	"internal/front/cli/agent.go":                      "files of /proc",
 	"internal/office/daemon/shed.go":                   "/dev/null",

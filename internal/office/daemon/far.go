@@ -12,6 +12,8 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/remote"
+	"pennypost/internal/office/wake/sessions"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
 )
@@ -29,7 +31,7 @@ type Remote struct {
 type far struct {
 	remote Remote
 	office *client.Office
-	relay  wake.Relay // its line to the post office
+	relay  remote.Relay // its line to the post office
 	log    *slog.Logger
 	again  chan struct{} // has room for one: somebody waits for the next attempt
 
@@ -85,17 +87,17 @@ func (o *office) doorsHere(room mail.RoomName, agent mail.Name) []wake.Waker {
 }
 
 // offers returns by which doors the agents of this machine can be rung.
-func (o *office) offers() []wake.Offer {
+func (o *office) offers() []remote.Offer {
 	programs := append(o.sessions.Programs(), o.listeners.Waiting()...)
-	slices.SortStableFunc(programs, func(a, b wake.Program) int {
+	slices.SortStableFunc(programs, func(a, b sessions.Program) int {
 		return cmp.Or(cmp.Compare(a.Room, b.Room), cmp.Compare(a.Agent, b.Agent))
 	})
-	programs = slices.CompactFunc(programs, func(a, b wake.Program) bool {
+	programs = slices.CompactFunc(programs, func(a, b sessions.Program) bool {
 		return a.Room == b.Room && a.Agent == b.Agent // the first is the one of the session
 	})
-	out := []wake.Offer{}
+	out := []remote.Offer{}
 	for _, p := range programs {
-		offer := wake.Offer{Room: p.Room, Agent: p.Agent, Process: p.Process}
+		offer := remote.Offer{Room: p.Room, Agent: p.Agent, Process: p.Process}
 		for _, w := range o.doorsHere(p.Room, p.Agent) {
 			offer.Doors = append(offer.Doors, w.Door())
 		}

@@ -18,6 +18,9 @@ import (
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/notify"
 	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/door"
+	"pennypost/internal/office/wake/remote"
+	"pennypost/internal/office/wake/sessions"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/mailroom"
 )
@@ -33,15 +36,15 @@ type office struct {
 	metrics   *metrics
 	cluster   *cluster            // nil: there is none
 	peers     peers               // the post offices of other machines; nil: there are none
-	sessions  wake.Sessions       // of agents' clients, as their hooks told
+	sessions  sessions.List       // of agents' clients, as their hooks told
 	toolUses  toolUses            // by whom tools are used, as hooks told
-	listeners wake.Listeners      // where processes beside sessions wait
-	machines  wake.Machines       // that use this post office from elsewhere
+	listeners door.Listeners      // where processes beside sessions wait
+	machines  remote.Machines     // that use this post office from elsewhere
 	confirm   *gate.Confirmations // nil: nothing is
 	far       *far                // of a relay, which has no rooms; nil: this is a post office
-	claude    *wake.ClaudeSocket
-	copilot   *wake.CopilotNotes
-	codex     *wake.Codex // the doors of such sessions
+	claude    *door.ClaudeSocket
+	copilot   *door.CopilotNotes
+	codex     *door.Codex // the doors of such sessions
 	tmux      wake.Waker  // the last of doors, where it is turned on
 	desk      deskBell
 	notify    *notify.Notifier
@@ -99,10 +102,10 @@ func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
 		rooms: make(map[mail.RoomName]*entry), known: make(map[mail.RoomName]mail.RoomStatus),
 		lives: make(map[mail.RoomName]*mailroom.Lives),
 	}
-	o.copilot = &wake.CopilotNotes{Sessions: &o.sessions, Dir: clientDir("COPILOT_HOME", ".copilot")}
-	o.claude = &wake.ClaudeSocket{Sessions: &o.sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
-	o.codex = &wake.Codex{Sessions: &o.sessions, Env: config.WithoutAgent(os.Environ())}
-	o.tmux = &wake.Tmux{Sessions: &o.sessions}
+	o.copilot = &door.CopilotNotes{Sessions: &o.sessions, Dir: clientDir("COPILOT_HOME", ".copilot")}
+	o.claude = &door.ClaudeSocket{Sessions: &o.sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
+	o.codex = &door.Codex{Sessions: &o.sessions, Env: config.WithoutAgent(os.Environ())}
+	o.tmux = &door.Tmux{Sessions: &o.sessions}
 	o.machines.Look = o.lookAgain
 	o.notify = o.newNotifier()
 	if err := o.sessions.Keep(cfg.Home.Doors()); err != nil {

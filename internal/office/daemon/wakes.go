@@ -15,6 +15,8 @@ import (
 	"pennypost/internal/office/hook"
 	"pennypost/internal/office/notify"
 	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/door"
+	"pennypost/internal/office/wake/sessions"
 )
 
 // doors returns the doors that the configuration gives to the agents of a room.
@@ -39,7 +41,7 @@ func (o *office) ladder(room mail.RoomName, agent mail.Name, configured []wake.W
 	s := o.sessions.Look(room, agent)
 	out := o.sessionDoors(&s, room, agent)
 	for _, w := range configured {
-		if wake.Leads(w, &s) {
+		if door.Leads(w, &s) {
 			out = append(out, w)
 		}
 	}
@@ -47,10 +49,10 @@ func (o *office) ladder(room mail.RoomName, agent mail.Name, configured []wake.W
 }
 
 // sessionDoors returns the doors of an agent's live session s, by the client in which it runs.
-func (o *office) sessionDoors(s *wake.Session, room mail.RoomName, agent mail.Name) []wake.Waker {
+func (o *office) sessionDoors(s *sessions.Session, room mail.RoomName, agent mail.Name) []wake.Waker {
 	var out []wake.Waker
 	for _, w := range []wake.Waker{o.claude, o.codex} {
-		if wake.Leads(w, s) {
+		if door.Leads(w, s) {
 			out = append(out, w)
 		}
 	}
@@ -83,10 +85,10 @@ func (o *office) meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a 
 		o.sessions.Drop(room, agent, t.Session)
 		o.listeners.End(room, agent, t.Session)
 	case a != nil:
-		s := o.sessions.Filled(wake.Session{
+		s := o.sessions.Filled(sessions.Session{
 			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version,
 			Process: t.Process, Mode: a.Mode, Working: brief.State == mail.Working,
-			Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
+			Socket: sessions.NewSecret(a.Socket), Token: sessions.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
 			Window: a.Window, Home: a.Home, Transcript: a.Transcript, Broken: t.Over,
 		})
 		s.Held = o.claude.Holds(&s)
@@ -96,9 +98,9 @@ func (o *office) meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a 
 
 // join notes what a connection told of its session, if no hook has told of that: an MCP server alone has doors, too.
 func (o *office) join(room mail.RoomName, agent mail.Name, p *mail.Presence, a *mail.Access) {
-	s := wake.Session{
+	s := sessions.Session{
 		Room: room, Agent: agent, Client: p.Client, ID: a.Session, Dir: a.Dir, Version: a.Version, Process: p.Process,
-		Socket: wake.NewSecret(a.Socket), Token: wake.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
+		Socket: sessions.NewSecret(a.Socket), Token: sessions.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
 		Joined: p.Session,
 	}
 	if old, ok := o.sessions.Get(room, agent); ok && old.Joined == "" && old.Process == s.Process {
@@ -128,19 +130,19 @@ func (o *office) lookAgain(name mail.RoomName) {
 func (o *office) wakers(w *config.Wake) (out []wake.Waker) {
 	limit := time.Duration(w.Timeout)
 	if w.OpenCode != "" {
-		out = append(out, &wake.OpenCode{Server: w.OpenCode, Password: wake.NewSecret(string(w.Password)),
+		out = append(out, &door.OpenCode{Server: w.OpenCode, Password: sessions.NewSecret(string(w.Password)),
 			Timeout: limit})
 	}
 	if len(w.Exec) > 0 {
 		// What a command inside an agent's session started, the post office perhaps, must not pass that session on.
-		out = append(out, &wake.Exec{
+		out = append(out, &door.Exec{
 			Argv: w.Exec, Env: config.WithoutAgent(os.Environ()), Dir: string(o.cfg.Home), Home: string(o.cfg.Home),
 			Timeout: limit, Log: o.log,
 			Gone: w.When == config.WhenGone, Sessions: &o.sessions,
 		})
 	}
 	if w.Webhook != "" {
-		out = append(out, wake.NewWebhook(w.Webhook, w.Secret, limit))
+		out = append(out, door.NewWebhook(w.Webhook, w.Secret, limit))
 	}
 	if w.Tmux {
 		out = append(out, o.tmux)
@@ -199,7 +201,7 @@ func (o *office) followSessions(ctx context.Context) {
 }
 
 // ended tells a session's room that the session or its turn has ended, and reports whether the room took note.
-func (o *office) ended(ctx context.Context, s wake.Session, m mail.Moment) bool {
+func (o *office) ended(ctx context.Context, s sessions.Session, m mail.Moment) bool {
 	t := mail.Turn{Moment: m, Session: s.ID, Client: s.Client, Process: s.Process, Over: true, Quiet: true,
 		Held: func() map[mail.ID]bool { return hook.Holds(s.Client, s.Transcript, m == mail.SessionEnd) }}
 	_, err := o.own(ctx, s.Room, s.Agent).Turn(ctx, t)
