@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"pennypost/internal/config"
 	"pennypost/internal/office/gate"
 )
 
@@ -64,32 +63,4 @@ func (c *connections) alone() time.Duration {
 		return 0
 	}
 	return time.Since(c.since)
-}
-
-// leaveWhenAlone stops the post office when nobody has been connected for as long as the configuration says.
-func (d *daemon) leaveWhenAlone() {
-	limit := d.opts.Config.IdleExit
-	if limit == 0 {
-		limit = config.DefaultIdleExit
-	}
-	if limit < 0 {
-		return
-	}
-	for {
-		left := time.Duration(limit) - d.connections.alone()
-		if left <= 0 && (d.office.bridges() > 0 || !d.office.quiet()) {
-			// somebody has to notice what others write there, and who is to be woken
-			left = min(time.Minute, max(time.Duration(limit), 100*time.Millisecond))
-		}
-		if left <= 0 {
-			d.log.Info("nobody was here for a while", "idle", time.Duration(limit))
-			d.stop()
-			return
-		}
-		select {
-		case <-d.closing.Done():
-			return
-		case <-time.After(left):
-		}
-	}
 }

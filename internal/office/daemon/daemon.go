@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -172,6 +173,16 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 	}
 }
 
+// answers reports whether somebody listens on the socket of home.
+func answers(home config.Home) bool {
+	conn, err := net.DialTimeout("unix", home.Socket(), time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
 func newDaemon(ctx context.Context, opts Options, token, host string, at listeners,
 	invited *invite.List, scripts *gate.Scripts) *daemon {
 	d := &daemon{opts: opts, log: opts.Log, started: time.Now(), metrics: newMetrics()}
@@ -218,7 +229,7 @@ func (d *daemon) run(at listeners) error {
 	failed := make(chan error, 6) // one for each listener, and one for the cluster
 	for _, l := range at.all() {
 		d.running.Go(func() {
-			shed := d.shedding(l)
+			shed := d.connections.shed(l, d.log)
 			if l == at.tls {
 				shed = tls.NewListener(shed, d.cert.config())
 			}
@@ -302,7 +313,6 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 	}
 	st.Bridges, st.Failing = d.office.troubles()
 	st.Joined = d.office.machines.Names()
-	st.Cluster = d.office.cluster.status()
 	if d.office.far != nil {
 		st.Relay = d.office.far.status()
 	}

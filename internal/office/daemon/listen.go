@@ -30,6 +30,23 @@ type listeners struct {
 	cert   *certKeeper  // of tls
 }
 
+// all returns the listeners there are.
+func (l listeners) all() []net.Listener {
+	var all []net.Listener
+	for _, one := range []net.Listener{l.socket, l.tcp, l.twin, l.tls, l.tokens} {
+		if one != nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func (l listeners) close() {
+	for _, one := range l.all() {
+		one.Close()
+	}
+}
+
 // listen opens the Unix socket and, unless told otherwise, TCP.
 func listen(cfg *config.Config, log *slog.Logger) (listeners, error) {
 	tcp, twin, err := listenTCP(cfg, log)

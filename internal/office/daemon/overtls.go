@@ -15,7 +15,6 @@ import (
 	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
-	"pennypost/internal/wire"
 )
 
 // listenTLS listens for other machines, if cfg says so.
@@ -182,20 +181,4 @@ func forOthers(cfg *config.Config, at listeners) string {
 		ip = all[0]
 	}
 	return scheme + "://" + netip.AddrPortFrom(ip, here.Port()).String()
-}
-
-// phoneLink is Link for a browser on another machine.
-func (p *pages) phoneLink(ask wire.Login) (string, error) {
-	switch {
-	case ask.Pass != nil:
-		return p.machines + p.site.TLSLink(ask.Room, ask.Pass), nil
-	case p.phone == "":
-		return "", mail.Errorf(mail.Unavailable,
-			"this post office listens for no other machine. To let a phone in, write "+
-				"these two lines into %s, end the post office by pennypost stop, and ask again:\n\n[tls]\n"+
-				"listen = \"0.0.0.0:8766\"", p.config)
-	case strings.HasPrefix(p.phone, "https:"):
-		return p.phone + p.site.TLSLink(ask.Room, nil), nil
-	}
-	return p.phone + p.site.Link(ask.Room, true), nil
 }

@@ -4,12 +4,10 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
 	"pennypost/internal/base/life"
-	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/httpapi"
@@ -118,31 +116,4 @@ func say(w http.ResponseWriter, status int, word string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, word+"\n")
-}
-
-// all returns the listeners there are.
-func (l listeners) all() []net.Listener {
-	var all []net.Listener
-	for _, one := range []net.Listener{l.socket, l.tcp, l.twin, l.tls, l.tokens} {
-		if one != nil {
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-func (l listeners) close() {
-	for _, one := range l.all() {
-		one.Close()
-	}
-}
-
-// answers reports whether somebody listens on the socket of home.
-func answers(home config.Home) bool {
-	conn, err := net.DialTimeout("unix", home.Socket(), time.Second)
-	if err != nil {
-		return false
-	}
-	conn.Close()
-	return true
 }

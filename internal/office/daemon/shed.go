@@ -45,8 +45,9 @@ type shedder struct {
 	last    time.Time // when a connection was last shed
 }
 
-func (d *daemon) shedding(l net.Listener) net.Listener {
-	s := &shedder{Listener: l, connections: &d.connections, log: d.log}
+// shed returns a listener whose connections are among c, and are shed when there are too many.
+func (c *connections) shed(l net.Listener, log *slog.Logger) net.Listener {
+	s := &shedder{Listener: l, connections: c, log: log}
 	s.tcp, s.all = maxConnections()
 	s.reserve, _ = os.Open(os.DevNull) // without it, connections wait
 	return s

@@ -390,7 +390,7 @@ func TestTmuxRefuses(t *testing.T) {
 		"a shared server": {"that several terminals share", func(s *sessions.Session) { s.Process = apart(t) }},
 		"another client": {"another program (claude)",
 			func(s *sessions.Session) { s.Process, s.Client = "", "codex" }},
-		"another's pane":  {"another program (claude)", func(s *sessions.Session) { s.Process = elsewhere }},
+		"another's pane": {"another program (claude)", func(s *sessions.Session) { s.Process = elsewhere }},
 	} {
 		if (what == "another's pane" || what == "a shared server") && runtime.GOOS != "linux" {
 			continue
