@@ -54,6 +54,9 @@ var floors = []struct {
 		"internal/office/web/vendorjs", "internal/office/backup", "internal/front/install", "internal/front/hookpipe",
 	}},
 	{"the gate knows rooms, and no door; only the daemon asks it", []string{"internal/office/gate"}},
+	{"what listens knows where a connection came from, as the gate has it, and not what it is for", []string{
+		"internal/office/listen",
+	}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
 	{"the full-screen view is the command line for a person who stays", []string{"internal/office/tui"}},

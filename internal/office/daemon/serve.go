@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/httpapi"
+	"pennypost/internal/office/listen"
 	"pennypost/internal/office/web"
 	"pennypost/internal/wire"
 )
@@ -31,7 +32,7 @@ func (d *daemon) server(h http.Handler) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' handshakes are no news
-		ConnState:         d.connections.note,
+		ConnState:         d.connections.Note,
 		ConnContext:       d.gate.ConnContext,
 	}
 }
@@ -82,7 +83,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 func (d *daemon) hosts() []string {
 	names := []string{d.pages.host}
 	if d.place.HTTPS != "" {
-		names = append(names, hostNames(&d.opts.Config)...)
+		names = append(names, listen.HostNames(&d.opts.Config)...)
 	}
 	return names
 }

@@ -54,10 +54,10 @@ type Session struct {
 	Over bool // it has ended
 }
 
-// gone reports whether the session is known to have ended with its program, or with its window.
+// Gone reports whether the session is known to have ended with its program, or with its window.
 func (s *Session) Gone() bool { return ended(s.Process) || ended(s.Window) }
 
-// terminal returns the program that has the session's terminal.
+// Terminal returns the program that has the session's terminal.
 func (s *Session) Terminal() string { return cmp.Or(s.Window, s.Process) }
 
 // String does not tell.
@@ -307,7 +307,7 @@ func (l *List) Left(room mail.RoomName, agent mail.Name, window string) (s Sessi
 	return s, !s.Over && s.Window != "" && (ended(s.Window) || s.Window == window && !s.Working)
 }
 
-// working returns the live sessions that run in a client and are in a turn.
+// Working returns the live sessions that run in a client and are in a turn.
 func (l *List) Working(client string) (found []Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-package daemon
+package listen
 
 import (
 	"net"
@@ -9,17 +9,17 @@ import (
 	"pennypost/internal/office/gate"
 )
 
-// connections counts the connections that are open. A watcher, a waiting agent and an MCP session on stdio each hold
+// Connections counts the connections that are open. A watcher, a waiting agent and an MCP session on stdio each hold
 // one.
-type connections struct {
+type Connections struct {
 	mu    sync.Mutex
 	n     int
 	local int       // of n, over the Unix socket
-	since time.Time // when n was last zero for the first time
+	Since time.Time // when n was last zero for the first time
 }
 
-// note is the server's ConnState.
-func (c *connections) note(conn net.Conn, state http.ConnState) {
+// Note is the server's ConnState.
+func (c *Connections) Note(conn net.Conn, state http.ConnState) {
 	if state == http.StateActive || state == http.StateIdle {
 		return // of every request
 	}
@@ -37,30 +37,30 @@ func (c *connections) note(conn net.Conn, state http.ConnState) {
 			c.local--
 		}
 		if c.n--; c.n == 0 {
-			c.since = time.Now()
+			c.Since = time.Now()
 		}
 	}
 }
 
-func (c *connections) size() int {
+func (c *Connections) Size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n
 }
 
 // counts returns how many connections there are over TCP, and in all.
-func (c *connections) counts() (tcp, all int) {
+func (c *Connections) counts() (tcp, all int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n - c.local, c.n
 }
 
-// alone returns how long nobody has been connected.
-func (c *connections) alone() time.Duration {
+// Alone returns how long nobody has been connected.
+func (c *Connections) Alone() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.n > 0 {
 		return 0
 	}
-	return time.Since(c.since)
+	return time.Since(c.Since)
 }

@@ -1,4 +1,4 @@
-package daemon
+package listen
 
 import (
 	"crypto/tls"
@@ -18,7 +18,7 @@ import (
 )
 
 // listenTLS listens for other machines, if cfg says so.
-func listenTLS(cfg *config.Config, log *slog.Logger) (net.Listener, *certKeeper, error) {
+func listenTLS(cfg *config.Config, log *slog.Logger) (net.Listener, *Certificate, error) {
 	if cfg.TLS.Listen == "" {
 		return nil, nil, nil
 	}
@@ -28,7 +28,7 @@ func listenTLS(cfg *config.Config, log *slog.Logger) (net.Listener, *certKeeper,
 			"%q is not an address to listen on with TLS: write HOST:PORT, such as 192.168.1.5:8766, or 0.0.0.0:8766 "+
 				"for every network", cfg.TLS.Listen)
 	}
-	keep := &certKeeper{load: func() (*tls.Certificate, error) { return loadCertificate(cfg, host) }, log: log,
+	keep := &Certificate{load: func() (*tls.Certificate, error) { return loadCertificate(cfg, host) }, log: log,
 		at: time.Now()}
 	if keep.cert, err = keep.load(); err != nil {
 		return nil, nil, err
@@ -55,7 +55,7 @@ func loadCertificate(cfg *config.Config, host string) (*tls.Certificate, error) 
 
 // namesOf returns by what names and addresses other machines may know the one that listens at host.
 func namesOf(cfg *config.Config, host string) []string {
-	names := hostNames(cfg)
+	names := HostNames(cfg)
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err != nil:
@@ -70,9 +70,9 @@ func namesOf(cfg *config.Config, host string) []string {
 	return append(names, "localhost", "127.0.0.1", "::1")
 }
 
-// hostNames returns the names of this machine that may stand in the Host header of what came over TLS: nobody outside
+// HostNames returns the names of this machine that may stand in the Host header of what came over TLS: nobody outside
 // decides where they lead, as they could with a domain of their own.
-func hostNames(cfg *config.Config) (names []string) {
+func HostNames(cfg *config.Config) (names []string) {
 	if u, err := url.Parse(cfg.TLS.URL); err == nil && u.Hostname() != "" {
 		names = append(names, u.Hostname())
 	}
@@ -117,7 +117,7 @@ func addresses() (ips []netip.Addr) {
 const reloadCert = time.Hour
 
 // certKeeper has the certificate for other machines.
-type certKeeper struct {
+type Certificate struct {
 	load func() (*tls.Certificate, error)
 	log  *slog.Logger
 
@@ -126,7 +126,7 @@ type certKeeper struct {
 	at   time.Time // when it was loaded
 }
 
-func (k *certKeeper) current() *tls.Certificate {
+func (k *Certificate) Current() *tls.Certificate {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if time.Since(k.at) < reloadCert {
@@ -141,35 +141,35 @@ func (k *certKeeper) current() *tls.Certificate {
 	return k.cert
 }
 
-func (k *certKeeper) fingerprint() string { return selfsigned.Fingerprint(k.current().Certificate[0]) }
+func (k *Certificate) Fingerprint() string { return selfsigned.Fingerprint(k.Current().Certificate[0]) }
 
-// config returns how connections are secured. They speak no HTTP/2: its streams would share the deadlines of one
+// Config returns how connections are secured. They speak no HTTP/2: its streams would share the deadlines of one
 // connection.
-func (k *certKeeper) config() *tls.Config {
+func (k *Certificate) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.current(), nil }}
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return k.Current(), nil }}
 }
 
-// forPhones returns the address at which other machines reach what listens.
-func forPhones(cfg *config.Config, at listeners) string {
-	l := at.tls
+// ForPhones returns the address at which other machines reach what listens.
+func ForPhones(cfg *config.Config, at Listeners) string {
+	l := at.TLS
 	if l == nil {
-		l = at.tcp
+		l = at.TCP
 	}
 	if cfg.TLS.URL == "" && (l == nil || l.Addr().(*net.TCPAddr).IP.IsLoopback()) {
 		return ""
 	}
-	return forOthers(cfg, at)
+	return ForOthers(cfg, at)
 }
 
-// forOthers is forPhones, and where nothing but the end of a tunnel could be at the address, that.
-func forOthers(cfg *config.Config, at listeners) string {
+// ForOthers is forPhones, and where nothing but the end of a tunnel could be at the address, that.
+func ForOthers(cfg *config.Config, at Listeners) string {
 	if cfg.TLS.URL != "" {
 		return strings.TrimSuffix(cfg.TLS.URL, "/")
 	}
-	scheme, l := "https", at.tls
+	scheme, l := "https", at.TLS
 	if l == nil {
-		scheme, l = "http", at.tcp
+		scheme, l = "http", at.TCP
 	}
 	here := l.Addr().(*net.TCPAddr).AddrPort()
 	ip := here.Addr().Unmap()

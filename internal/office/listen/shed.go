@@ -1,4 +1,4 @@
-package daemon
+package listen
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func maxConnections() (tcp, all int) {
 // the kernel's queue. The process is in trouble then, and says so once.
 type shedder struct {
 	net.Listener
-	connections *connections
+	connections *Connections
 	log         *slog.Logger
 
 	tcp, all int // connections at most; 0: any number
@@ -45,8 +45,8 @@ type shedder struct {
 	last    time.Time // when a connection was last shed
 }
 
-// shed returns a listener whose connections are among c, and are shed when there are too many.
-func (c *connections) shed(l net.Listener, log *slog.Logger) net.Listener {
+// Shed returns a listener whose connections are among c, and are shed when there are too many.
+func (c *Connections) Shed(l net.Listener, log *slog.Logger) net.Listener {
 	s := &shedder{Listener: l, connections: c, log: log}
 	s.tcp, s.all = maxConnections()
 	s.reserve, _ = os.Open(os.DevNull) // without it, connections wait

@@ -1,4 +1,4 @@
-package daemon
+package listen
 
 import (
 	"errors"
@@ -20,20 +20,20 @@ import (
 // NoTCP is the listen address of a post office with nothing but its Unix socket.
 const NoTCP = "none"
 
-// listeners are where a post office can be reached.
-type listeners struct {
+// Listeners are where a post office can be reached.
+type Listeners struct {
 	socket net.Listener
-	tcp    net.Listener // nil: none
+	TCP    net.Listener // nil: none
 	twin   net.Listener // on the same port, where browsers look too; nil: none
-	tls    net.Listener // for other machines; nil: none
+	TLS    net.Listener // for other machines; nil: none
 	tokens net.Listener // a Unix socket for other users, where only tokens count; nil: none
-	cert   *certKeeper  // of tls
+	Cert   *Certificate // of tls
 }
 
-// all returns the listeners there are.
-func (l listeners) all() []net.Listener {
+// All returns the listeners there are.
+func (l Listeners) All() []net.Listener {
 	var all []net.Listener
-	for _, one := range []net.Listener{l.socket, l.tcp, l.twin, l.tls, l.tokens} {
+	for _, one := range []net.Listener{l.socket, l.TCP, l.twin, l.TLS, l.tokens} {
 		if one != nil {
 			all = append(all, one)
 		}
@@ -41,29 +41,29 @@ func (l listeners) all() []net.Listener {
 	return all
 }
 
-func (l listeners) close() {
-	for _, one := range l.all() {
+func (l Listeners) Close() {
+	for _, one := range l.All() {
 		one.Close()
 	}
 }
 
 // listen opens the Unix socket and, unless told otherwise, TCP.
-func listen(cfg *config.Config, log *slog.Logger) (listeners, error) {
+func Open(cfg *config.Config, log *slog.Logger) (Listeners, error) {
 	tcp, twin, err := listenTCP(cfg, log)
 	if err != nil {
-		return listeners{}, err
+		return Listeners{}, err
 	}
-	at := listeners{tcp: tcp, twin: twin}
-	if at.tls, at.cert, err = listenTLS(cfg, log); err != nil {
-		at.close()
-		return listeners{}, err
+	at := Listeners{TCP: tcp, twin: twin}
+	if at.TLS, at.Cert, err = listenTLS(cfg, log); err != nil {
+		at.Close()
+		return Listeners{}, err
 	}
 	if at.tokens, err = listenTokens(cfg); err != nil {
-		at.close()
-		return listeners{}, err
+		at.Close()
+		return Listeners{}, err
 	}
 	if at.socket, err = listenUnix(cfg.Home, cfg.User.Terminals, log); err != nil {
-		at.close()
+		at.Close()
 	}
 	return at, err
 }
