@@ -217,6 +217,16 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 	return d
 }
 
+// use gives the post office its cluster; nil: it has none.
+func (d *daemon) use(c *cluster) {
+	if c != nil {
+		d.office.cluster, c.set, d.office.peers = c, d.office.roomSet, c.machines
+		for subject, h := range d.office.answers() {
+			c.machines.Serve(subject, h)
+		}
+	}
+}
+
 // run serves until the post office is to stop, and stops it.
 func (d *daemon) run(at listen.Listeners) error {
 	defer d.stop()

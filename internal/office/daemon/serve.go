@@ -53,7 +53,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	api := httpapi.Options{
 		Office: d.office, Authenticate: d.gate.AuthenticateAll, Local: local, Listen: d.office.listen,
 		Hooks: &hooks{office: d.office}, Place: d.office.Place, Attach: d.office.attach,
-		Notify: d.office.notify, Status: d.status, Stop: d.stop, Remove: d.office.remove, Backup: d.backup,
+		Notify: d.office.notify, Status: d.status, Stop: d.stop, Remove: d.office.removeRoom, Backup: d.backup,
 		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
 	}
 	api.Confirmations = d.office.confirm
