@@ -44,13 +44,19 @@ var floors = []struct {
 	}},
 	{"a stream is kept as a file too", []string{"internal/room/journal/jetstream"}},
 	{"what the two ends of a wire share belongs to neither", []string{"internal/wire"}},
+	{"who decides to ring knows no door, and what is known of sessions leads to none", []string{
+		"internal/office/wake", "internal/office/wake/sessions",
+	}},
 	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
-		"internal/office/wake", "internal/office/notify", "internal/office/invite", "internal/office/hook",
-		"internal/office/web",
+		"internal/office/wake/door", "internal/office/wake/remote", "internal/office/notify",
+		"internal/office/invite", "internal/office/hook", "internal/office/web",
 		"internal/office/web/vendorjs", "internal/office/backup", "internal/front/install", "internal/front/hookpipe",
 	}},
 	{"the gate knows rooms, and no door; only the daemon asks it", []string{"internal/office/gate"}},
+	{"what listens knows where a connection came from, as the gate has it, and not what it is for", []string{
+		"internal/office/listen",
+	}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
 	{"the full-screen view is the command line for a person who stays", []string{"internal/office/tui"}},

@@ -15,6 +15,7 @@ var doors = []string{
 	"internal/office/mcpserver",
 	"internal/office/hook",
 	"internal/office/wake",
+	"internal/office/wake/door",
 	"internal/front/cli",
 	"internal/office/command",
 }
@@ -34,7 +35,7 @@ var fenced = map[string]string{
 
 	"hook letter": "measures it", "hook pointer": "for Fence.Pointer",
 
-	"wake ask": "an answer to HTTP, no mail", "wake send": "the office's own words, for its log",
+	"door ask": "an answer to HTTP, no mail", "wake send": "the office's own words, for its log",
 
 	"cli handOver": "for Fence.Message", "cli heading": modelWriter, "cli headlineOf": modelWriter,
 	"cli showMessage": modelWriter, "cli showOptions": modelWriter, "cli showSuggestions": modelWriter,

@@ -100,9 +100,11 @@ func parent() int { return os.Getppid() }
 // key names the process: its number, when it started, and which start of which machine that counts from.
 func (p one) key() string { return p.name(Boot()) }
 
-// Number returns the process id in the name of a program, 0 if that is not one.
+// Number returns the process id in the name of a program; 0 if it names none, or one that runs many sessions.
 func Number(key string) int {
-	number, _, _ := strings.Cut(key, ".")
-	pid, _ := strconv.Atoi(number)
-	return pid
+	if end := strings.IndexAny(key, ".@"); end >= 0 {
+		key = key[:end]
+	}
+	pid, _ := strconv.Atoi(key)
+	return max(0, pid)
 }

@@ -15,7 +15,8 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
-	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/door"
+	"pennypost/internal/office/wake/sessions"
 )
 
 // newDoors is what doctor asks about the doors: findings in JSON.
@@ -65,7 +66,7 @@ func (d *doors) look(ctx context.Context) {
 	}
 	edit := "$EDITOR " + d.cfg.Home.File()
 	if text, err := said(ctx, "claude", "--version"); err == nil {
-		socket := wake.ClaudeSocket{Below: d.cfg.ClaudeBelow}
+		socket := door.ClaudeSocket{Below: d.cfg.ClaudeBelow}
 		if err := socket.Understood(text); err != nil {
 			d.say("door", cli.Note, edit+"   # claude_below = \"VERSION\"", "Claude Code: %s; other doors are tried",
 				err.Error())
@@ -90,7 +91,8 @@ func (d *doors) configured(ctx context.Context, entry string, w *config.Wake) {
 	defer cancel()
 	edit := "$EDITOR " + d.cfg.Home.File()
 	if w.OpenCode != "" {
-		door := wake.OpenCode{Server: w.OpenCode, Password: wake.NewSecret(string(w.Password)), Timeout: doorPatience}
+		door := door.OpenCode{Server: w.OpenCode, Password: sessions.NewSecret(string(w.Password)),
+			Timeout: doorPatience}
 		if s, err := door.Newest(ctx); err != nil {
 			d.say("door", cli.Problem, "opencode --port "+port(w.OpenCode), "%s opencode: %s", entry, err.Error())
 		} else {

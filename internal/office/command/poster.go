@@ -12,7 +12,8 @@ import (
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/daemon"
-	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/door"
+	"pennypost/internal/office/wake/sessions"
 )
 
 const posterHelp = `Write to the inbox socket of the session of Claude Code that has started this process, when its
@@ -39,11 +40,11 @@ func (a *app) poster(ctx context.Context) error {
 	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
 	env := a.Env.Getenv
-	s := wake.Session{
+	s := sessions.Session{
 		Client: "claude", ID: env("CLAUDE_CODE_SESSION_ID"), Process: env("CLAUDE_PID"),
 		Dir:    env("CLAUDE_PROJECT_DIR"),
-		Socket: wake.NewSecret(env("CLAUDE_CODE_MESSAGING_SOCKET")),
-		Token:  wake.NewSecret(env("CLAUDE_CODE_MESSAGING_TOKEN")),
+		Socket: sessions.NewSecret(env("CLAUDE_CODE_MESSAGING_SOCKET")),
+		Token:  sessions.NewSecret(env("CLAUDE_CODE_MESSAGING_TOKEN")),
 	}
 	if s.ID == "" || env("CLAUDE_CODE_MESSAGING_SOCKET") == "" {
 		return cli.Usage("no session of Claude Code with an inbox socket has started this; run it as one of its hooks")
@@ -63,7 +64,7 @@ func (a *app) poster(ctx context.Context) error {
 	if a.Office, err = a.QuietOffice(); err != nil {
 		return err
 	}
-	door := &wake.ClaudeSocket{Config: daemon.ClaudeDir(), Below: cfg.ClaudeBelow}
+	door := &door.ClaudeSocket{Config: daemon.ClaudeDir(), Below: cfg.ClaudeBelow}
 	if env("CLAUDE_CODE_SESSION_ATTENDED") == "0" || !door.Holds(&s) {
 		return nil // nobody is to be woken, or the post office can write there itself
 	}

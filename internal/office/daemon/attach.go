@@ -8,7 +8,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
-	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/door"
 	"pennypost/internal/wire"
 )
 
@@ -24,8 +24,8 @@ func (o *office) attach(ctx context.Context, room mail.RoomName, agent mail.Name
 		return wire.Attached{}, mail.Errorf(mail.NotFound,
 			"room %s has no agent %q. Its agents are listed by: pennypost agents", room, agent)
 	}
-	front := wake.Front{Sessions: &o.sessions}
-	s := front.Bring(ctx, room, a.Name, wake.From{Terminal: from.Terminal, Tmux: from.Tmux})
+	front := door.Front{Sessions: &o.sessions}
+	s := front.Bring(ctx, room, a.Name, door.From{Terminal: from.Terminal, Tmux: from.Tmux})
 	out := wire.Attached{Live: s.Live, Front: s.Front, Where: s.Where, Shows: s.Attach}
 	switch {
 	case s.Front:

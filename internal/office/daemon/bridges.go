@@ -15,12 +15,12 @@ import (
 
 // bridgesDir is where a room's bridges keep what they need, and by whose presence a start knows rooms that want to be
 // open.
-func (o *office) bridgesDir(name mail.RoomName) string { return filepath.Join(o.dir(name), "bridges") }
+func (o *roomSet) bridgesDir(name mail.RoomName) string { return filepath.Join(o.dir(name), "bridges") }
 
 // startBridges starts the bridges of a room that was just opened.
-func (o *office) startBridges(e *entry, name mail.RoomName, log *slog.Logger) error {
+func (o *roomSet) startBridges(e *entry, name mail.RoomName, log *slog.Logger) error {
 	retention, _ := o.cfg.For(name).Policy()
-	e.bridges = bridge.NewSet(Dialects(), o.bridgesDir(name), bridge.Options{
+	e.bridges = bridge.NewSet(o.dialects, o.bridgesDir(name), bridge.Options{
 		Room: e.room, Log: log, Getenv: os.Getenv, RetainAge: retention.Age, RetainCount: retention.Count,
 	})
 	return e.reconcile(context.Background())
@@ -69,7 +69,7 @@ const (
 // resume opens the rooms that have bridges, doors, or mail that the person is to be told of: somebody has to notice
 // what others write there, and who was to be woken when the post office was last killed. In rooms where something
 // happened lately there may be sessions, whose doors are not known yet.
-func (o *office) resume(ctx context.Context) {
+func (o *roomSet) resume(ctx context.Context) {
 	names, err := o.names()
 	if err != nil {
 		o.log.Error("rooms not listed", "err", err)
@@ -91,7 +91,7 @@ func (o *office) resume(ctx context.Context) {
 }
 
 // recent returns the rooms to which something was written lately, the latest first, and not too many.
-func (o *office) recent(names []mail.RoomName) []mail.RoomName {
+func (o *roomSet) recent(names []mail.RoomName) []mail.RoomName {
 	written := make(map[mail.RoomName]time.Time)
 	for _, name := range names {
 		if info, err := os.Stat(o.journal(name)); err == nil && time.Since(info.ModTime()) < recentTime {
@@ -104,15 +104,9 @@ func (o *office) recent(names []mail.RoomName) []mail.RoomName {
 	return latest[:min(len(latest), recentRooms)]
 }
 
-// bridges returns how many bridges run.
-func (o *office) bridges() (n int) {
-	o.each(func(e *entry) { n += e.bridges.Len() })
-	return n
-}
-
 // troubles returns how many bridges run, and what is wrong with those that fail, and with rooms that cannot be
 // written.
-func (o *office) troubles() (n int, failing []string) {
+func (o *roomSet) troubles() (n int, failing []string) {
 	o.each(func(e *entry) {
 		for _, b := range e.bridges.Statuses() {
 			if n++; b.Failing != "" {
@@ -131,7 +125,7 @@ func (o *office) troubles() (n int, failing []string) {
 // bridgeFigures are what the metrics tell of all bridges.
 type bridgeFigures struct{ running, failing, behind, rejected int }
 
-func (o *office) bridgeFigures() (f bridgeFigures) {
+func (o *roomSet) bridgeFigures() (f bridgeFigures) {
 	o.each(func(e *entry) {
 		for _, b := range e.bridges.Statuses() {
 			f.running++
@@ -143,103 +137,4 @@ func (o *office) bridgeFigures() (f bridgeFigures) {
 		}
 	})
 	return f
-}
-
-// Bridges implements mail.Connector.
-func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
-	e, s, err := v.enter(ctx, true)
-	if err != nil {
-		return nil, err
-	}
-	defer v.leave(e)
-	if e == nil {
-		return s.Bridges(ctx)
-	}
-	all, err := e.room.As(mail.User).Bridges(ctx)
-	if err != nil {
-		return nil, err
-	}
-	here := e.bridges.Statuses()
-	elsewhere := v.office.bridgesElsewhere(ctx, v.name, all, e)
-	for i := range all {
-		of := here
-		if e.elsewhere(&all[i].Bridge) {
-			of = elsewhere[all[i].Machine]
-		}
-		if j := slices.IndexFunc(of, func(b mail.BridgeStatus) bool { return b.ID == all[i].ID }); j >= 0 {
-			all[i] = of[j]
-		}
-	}
-	return all, nil
-}
-
-// AddBridge implements mail.Connector.
-func (v *callerRoom) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
-	if v.id.Name() == mail.User {
-		if err := bridge.Check(Dialects(), &b); err != nil {
-			return mail.BridgeStatus{}, err
-		}
-	}
-	return v.bridging(ctx, func(s mail.Service) (string, error) {
-		st, err := s.AddBridge(ctx, b)
-		return st.ID, err
-	})
-}
-
-// RemoveBridge implements mail.Connector.
-func (v *callerRoom) RemoveBridge(ctx context.Context, id string) error {
-	_, err := v.bridging(ctx, func(s mail.Service) (string, error) { return "", s.RemoveBridge(ctx, id) })
-	return err
-}
-
-// SyncBridge implements mail.Connector.
-func (v *callerRoom) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
-	return v.bridging(ctx, func(s mail.Service) (string, error) {
-		b, err := s.SyncBridge(ctx, id) // which refuses who may not, and what is not there
-		if err == nil && b.Machine != "" && b.Machine != v.office.cfg.MachineName() {
-			err = mail.Errorf(mail.Invalid,
-				"the bridge %s is on the machine %s, and keeps itself in step there; what is "+
-					"typed on this one cannot hurry it", id, b.Machine)
-		}
-		return id, err
-	})
-}
-
-// RejectedLines implements mail.Connector.
-func (v *callerRoom) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
-	e, s, err := v.enter(ctx, true)
-	if err != nil {
-		return nil, err
-	}
-	defer v.leave(e)
-	if e == nil {
-		return s.RejectedLines(ctx, id)
-	}
-	all, err := s.Bridges(ctx)
-	if i := slices.IndexFunc(all, func(b mail.BridgeStatus) bool { return b.ID == id }); err != nil ||
-		i >= 0 && e.elsewhere(&all[i].Bridge) {
-		return nil, err // they are named on the machine that has the files
-	}
-	return e.bridges.RejectedLines(ctx, id)
-}
-
-// bridging changes the list of bridges, if call does, and brings the one that call names in step.
-func (v *callerRoom) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus,
-	error) {
-	e, s, err := v.enter(ctx, true)
-	if err != nil {
-		return mail.BridgeStatus{}, err
-	}
-	defer v.leave(e)
-	id, err := call(s)
-	if e == nil { // of a relay; bridges run where the post office is
-		return mail.BridgeStatus{}, err
-	}
-	if err == nil {
-		err = e.reconcile(ctx)
-	}
-	if err != nil || id == "" {
-		return mail.BridgeStatus{}, err
-	}
-	return e.bridges.Sync(ctx, id)
 }

@@ -13,6 +13,7 @@ import (
 	"pennypost/internal/office/hook"
 	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
 )
 
 // callerRoom is a room as one caller sees it. It opens the room for each call, so it stays usable for as long as
@@ -50,7 +51,7 @@ func (o *office) own(ctx context.Context, name mail.RoomName, caller mail.Name) 
 func (v *callerRoom) as(ctx context.Context, e *entry) (mail.Service, error) {
 	id := v.id
 	if programs := id.Outer(); len(programs) > 0 && !e.room.Binds(id.Programs()) {
-		id = id.Elsewhere(v.office.boundElsewhere(v.name, programs))
+		id = id.Elsewhere(v.office.sessionIn(programs, v.name))
 	}
 	svc, caller, err := id.Enter(e.room)
 	if err != nil || v.id.ToolUse() == "" {
@@ -95,7 +96,7 @@ var _ mail.Service = (*callerRoom)(nil)
 // there is no entry.
 func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, mail.Service, error) {
 	if v.office.far != nil {
-		s, err := v.office.far.room(ctx, v)
+		s, err := v.farAway(ctx)
 		return nil, s, err
 	}
 	if err := v.office.checkRemoved(v.name, v.id.Name(), changes); err != nil {
@@ -110,6 +111,28 @@ func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, mail.Serv
 		v.leave(e)
 	}
 	return e, s, err
+}
+
+// farAway returns the room in the post office of another machine, as the caller sees it.
+func (v *callerRoom) farAway(ctx context.Context) (mail.Service, error) {
+	f := v.office.far
+	if err := f.away(ctx); err != nil {
+		return nil, err
+	}
+	caller := v.id.Name()
+	var from client.Whence
+	from.Session, from.Guessed = v.id.Session()
+	if v.id.Peer() != nil {
+		from.Programs, from.Inside = v.id.Programs(), v.id.Doubtful()
+		from.Threads = v.id.Threads()
+	}
+	if v.id.ToolUse() != "" {
+		user := f.office.RoomFrom(v.name, mail.User, client.Whence{})
+		if name, err := v.member(ctx, user, caller); err != nil || name != caller {
+			return f.office.RoomFrom(v.name, name, client.Whence{}), err
+		}
+	}
+	return f.office.RoomFrom(v.name, caller, from), nil
 }
 
 func (v *callerRoom) leave(e *entry) {

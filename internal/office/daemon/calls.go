@@ -81,8 +81,8 @@ func (c *calls) upgrade(w http.ResponseWriter, r *http.Request, protocol string,
 		return
 	}
 	defer conn.Close()
-	c.daemon.connections.note(conn, http.StateNew) // the server does not count it any more
-	defer c.daemon.connections.note(conn, http.StateClosed)
+	c.daemon.connections.Note(conn, http.StateNew) // the server does not count it any more
+	defer c.daemon.connections.Note(conn, http.StateClosed)
 	if _, err := io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+
 		protocol+"\r\n\r\n"); err != nil {
 		return

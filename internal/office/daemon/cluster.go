@@ -40,7 +40,7 @@ type cluster struct {
 	machines *jetstream.Machines
 	name     mail.Machine
 	log      *slog.Logger
-	office   *office       // set before run
+	set      *roomSet      // set before run
 	changed  chan struct{} // one slot: the rooms may not be those that are listed
 
 	mu       sync.Mutex
@@ -73,10 +73,10 @@ func newCluster(ctx context.Context, cfg *config.Config, version string, log *sl
 	}
 	c.machines, err = c.Machines(ctx, jetstream.MachineOptions{Name: c.name, ID: id, Version: version, Log: log,
 		Rooms: func() int {
-			if c.office == nil { // it is being made
+			if c.set == nil { // it is being made
 				return 0
 			}
-			return c.office.each(func(*entry) {})
+			return c.set.each(func(*entry) {})
 		}})
 	if err == nil {
 		err = c.OnRooms(c.heard)
@@ -101,16 +101,6 @@ func loadMachine(home config.Home) (string, error) {
 		return id, durable.WriteFile(home.Machine(), []byte(id+"\n"), 0o600)
 	}
 	return strings.TrimSpace(string(text)), err
-}
-
-// use gives the post office its cluster; nil: it has none.
-func (d *daemon) use(c *cluster) {
-	if c != nil {
-		d.office.cluster, c.office, d.office.peers = c, d.office, c.machines
-		for subject, h := range d.office.answers() {
-			c.machines.Serve(subject, h)
-		}
-	}
 }
 
 // Close ends the connection to the servers. The rooms there must be closed before.
@@ -205,7 +195,7 @@ func (c *cluster) run(ctx context.Context) error {
 			if err := c.list(ctx); err != nil && ctx.Err() == nil {
 				c.log.Warn("rooms on the NATS servers not listed", "err", err)
 			}
-			c.office.listed()
+			c.set.listed()
 		}
 	}
 }
@@ -322,19 +312,19 @@ func (c *cluster) known() map[mail.RoomName]jetstream.Listed {
 
 // doze has a room that is closed, or is being closed, opened again when something happens in it: its agents here are
 // to be woken, and this machine may be the one that looks after it.
-func (o *office) doze(name mail.RoomName) {
+func (o *roomSet) doze(name mail.RoomName) {
 	o.cluster.sleep(name, func() { go o.stir(name) })
 }
 
 // stir opens a room.
-func (o *office) stir(name mail.RoomName) {
+func (o *roomSet) stir(name mail.RoomName) {
 	if e, err := o.borrow(context.Background(), name); err == nil { // else it has been logged
 		o.giveBack(e, name)
 	}
 }
 
 // onServers returns the rooms on the servers of which this machine has a copy.
-func (o *office) onServers() (rooms []mail.RoomName) {
+func (o *roomSet) onServers() (rooms []mail.RoomName) {
 	dirs, _ := os.ReadDir(o.cfg.Home.Rooms())
 	for _, d := range dirs {
 		name, err := mail.ParseRoom(d.Name())
@@ -349,7 +339,7 @@ func (o *office) onServers() (rooms []mail.RoomName) {
 }
 
 // listed compares the rooms here with those on the servers, as they were just listed.
-func (o *office) listed() {
+func (o *roomSet) listed() {
 	rooms := o.cluster.known()
 	for _, name := range o.onServers() {
 		l, there := rooms[name]
@@ -366,5 +356,5 @@ func (o *office) listed() {
 			o.doze(name)
 		}
 	}
-	o.desk.ring("")
+	o.bell.ring("")
 }

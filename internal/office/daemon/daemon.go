@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
+	"pennypost/internal/office/listen"
 	"pennypost/internal/wire"
 )
 
@@ -76,11 +78,11 @@ type daemon struct {
 	pages   pages
 	guests  *guests
 	scripts *gate.Scripts
-	cert    *certKeeper // for other machines; nil: none
+	cert    *listen.Certificate // for other machines; nil: none
 
 	closing     context.Context // done when it begins to stop
 	stop        context.CancelFunc
-	connections connections
+	connections listen.Connections
 	calls       calls
 	running     sync.WaitGroup // goroutines of Run
 }
@@ -136,7 +138,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	} else if cluster, err = newCluster(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
 		return err
 	}
-	at, err := listen(&opts.Config, opts.Log)
+	at, err := listen.Open(&opts.Config, opts.Log)
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}
@@ -172,55 +174,75 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 	}
 }
 
-func newDaemon(ctx context.Context, opts Options, token, host string, at listeners,
+// answers reports whether somebody listens on the socket of home.
+func answers(home config.Home) bool {
+	conn, err := net.DialTimeout("unix", home.Socket(), time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+func newDaemon(ctx context.Context, opts Options, token, host string, at listen.Listeners,
 	invited *invite.List, scripts *gate.Scripts) *daemon {
 	d := &daemon{opts: opts, log: opts.Log, started: time.Now(), metrics: newMetrics()}
 	d.place = Place{Socket: opts.Config.Home.Socket(), Token: opts.Config.Home.Token(),
 		Remote: opts.Remote}
-	if at.tcp != nil {
-		d.place.HTTP = "http://" + at.tcp.Addr().String()
+	if at.TCP != nil {
+		d.place.HTTP = "http://" + at.TCP.Addr().String()
 	}
-	if at.tls != nil {
-		d.place.HTTPS = "https://" + at.tls.Addr().String()
-		d.place.Fingerprint = at.cert.fingerprint()
-		d.cert = at.cert
+	if at.TLS != nil {
+		d.place.HTTPS = "https://" + at.TLS.Addr().String()
+		d.place.Fingerprint = at.Cert.Fingerprint()
+		d.cert = at.Cert
 	}
-	d.pages = pages{base: d.place.HTTP, host: host, phone: forPhones(&d.opts.Config, at),
+	d.pages = pages{base: d.place.HTTP, host: host, phone: listen.ForPhones(&d.opts.Config, at),
 		config: d.opts.Config.Home.File()}
 	d.guests = &guests{List: invited, daemon: d}
-	if at.tls != nil {
-		d.pages.machines = forOthers(&opts.Config, at)
+	if at.TLS != nil {
+		d.pages.machines = listen.ForOthers(&opts.Config, at)
 	}
 	d.closing, d.stop = context.WithCancel(ctx)
 	d.office = newOffice(&d.opts.Config, d.log, d.metrics)
 	d.office.phone = d.pages.phone
-	if at.tcp != nil {
+	if at.TCP != nil {
 		d.office.letterLink = d.pages.LetterLink
 	}
 	d.scripts = scripts
 	d.gate = newGate(token, &d.opts.Config, d.office, scripts, d.guests)
-	d.connections.since = time.Now()
+	d.connections.Since = time.Now()
 	d.calls.daemon = d
-	d.metrics.of(d.office, d.connections.size)
+	d.metrics.of(d.office, d.connections.Size)
 	return d
 }
 
+// use gives the post office its cluster; nil: it has none.
+func (d *daemon) use(c *cluster) {
+	if c != nil {
+		d.office.cluster, c.set, d.office.peers = c, d.office.roomSet, c.machines
+		for subject, h := range d.office.answers() {
+			c.machines.Serve(subject, h)
+		}
+	}
+}
+
 // run serves until the post office is to stop, and stops it.
-func (d *daemon) run(at listeners) error {
+func (d *daemon) run(at listen.Listeners) error {
 	defer d.stop()
 	boundGarbage(d.closing)
 	handler, closeHandler, err := d.handler()
 	if err != nil {
-		at.close()
+		at.Close()
 		return err
 	}
 	server := d.server(handler)
 	failed := make(chan error, 6) // one for each listener, and one for the cluster
-	for _, l := range at.all() {
+	for _, l := range at.All() {
 		d.running.Go(func() {
-			shed := d.shedding(l)
-			if l == at.tls {
-				shed = tls.NewListener(shed, d.cert.config())
+			shed := d.connections.Shed(l, d.log)
+			if l == at.TLS {
+				shed = tls.NewListener(shed, d.cert.Config())
 			}
 			if err := server.Serve(shed); !errors.Is(err, http.ErrServerClosed) {
 				failed <- err
@@ -302,7 +324,6 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 	}
 	st.Bridges, st.Failing = d.office.troubles()
 	st.Joined = d.office.machines.Names()
-	st.Cluster = d.office.cluster.status()
 	if d.office.far != nil {
 		st.Relay = d.office.far.status()
 	}
@@ -312,7 +333,7 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 	}
 	if d.cert != nil {
 		st.Listen = append(st.Listen, d.place.HTTPS)
-		st.Fingerprint = d.cert.fingerprint()
+		st.Fingerprint = d.cert.Fingerprint()
 	}
 	return st, nil
 }

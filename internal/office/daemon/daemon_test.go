@@ -322,25 +322,6 @@ func TestLongHome(t *testing.T) {
 	}
 }
 
-func TestCheckListen(t *testing.T) {
-	for _, tt := range []struct {
-		address  string
-		insecure bool
-		want     mail.Code
-	}{
-		{"127.0.0.1:0", false, ""}, {"[::1]:80", false, ""}, {"localhost:80", false, ""},
-		{":8765", false, mail.Invalid}, {":8765", true, mail.Invalid}, {"127.0.0.1", false, mail.Invalid},
-		{"x", false, mail.Invalid},
-		{"0.0.0.0:80", false, mail.Denied}, {"192.168.1.5:80", false, mail.Denied},
-		{"example.org:80", false, mail.Denied},
-		{"0.0.0.0:80", true, ""}, {"[::]:80", false, mail.Denied},
-	} {
-		if got := mail.CodeOf(checkListen(tt.address, tt.insecure)); got != tt.want {
-			t.Errorf("checkListen(%q, %v) = %q, want %q", tt.address, tt.insecure, got, tt.want)
-		}
-	}
-}
-
 // The default port may be somebody else's; one that was asked for may not.
 func TestPortTaken(t *testing.T) {
 	l, err := net.Listen("tcp", config.DefaultListen)

@@ -9,8 +9,6 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
-	"pennypost/internal/office/markdown"
-	"pennypost/internal/room/mailroom"
 )
 
 // desksAtOnce is how many rooms are asked, and perhaps opened, at a time.
@@ -149,60 +147,6 @@ func (o *office) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuer
 	return e.room.DeskRows(q)
 }
 
-// maxPreview is in characters: what two lines of a row show.
-const maxPreview = 160
-
-func previewOf(body string) string { return markdown.Preview(body, maxPreview) }
-
-// observer is what a room tells.
-func (o *office) observer(name mail.RoomName) mailroom.Observer {
-	out := o.metrics.observer()
-	out.Changed = func() { o.desk.ring(name) }
-	return out
-}
-
-// deskBell tells whoever watches the desk in which rooms something has happened.
-type deskBell struct {
-	mu    sync.Mutex
-	count uint64                   // of rings
-	last  map[mail.RoomName]uint64 // the last ring of each room; "": of all
-	heard chan struct{}            // closed by the next ring; nil: nobody waits for it
-}
-
-// ring says that something has happened in a room, or in one that is no more if name is "".
-func (b *deskBell) ring(name mail.RoomName) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.last == nil {
-		b.last = make(map[mail.RoomName]uint64)
-	}
-	b.count++
-	b.last[name] = b.count
-	if b.heard != nil {
-		close(b.heard)
-		b.heard = nil
-	}
-}
-
-// since returns the rooms that rang after a number of rings, and how many there are by now. next is closed by the
-// next, if there are none.
-func (b *deskBell) since(count uint64) (rang []mail.RoomName, now uint64, next <-chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.count == count {
-		if b.heard == nil {
-			b.heard = make(chan struct{})
-		}
-		return nil, count, b.heard
-	}
-	for name, n := range b.last {
-		if n > count {
-			rang = append(rang, name)
-		}
-	}
-	return rang, b.count, nil
-}
-
 // gatherDesk is how long a watch of the desk waits for more, once something has happened.
 const gatherDesk = 100 * time.Millisecond
 
@@ -225,7 +169,7 @@ func (o *office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 		}
 		return o.far.office.WatchDesk(ctx)
 	}
-	_, count, _ := o.desk.since(0)
+	_, count, _ := o.bell.since(0)
 	w := &deskWatch{office: o, pass: gate.PassOf(ctx), heard: count, due: make(map[mail.RoomName]mail.Time),
 		closed: make(chan struct{})}
 	w.close = sync.OnceFunc(func() { close(w.closed) })
@@ -247,7 +191,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 		if changes := w.changes(w.dueBy(mail.TimeOf(time.Now()))); len(changes) > 0 {
 			return changes, nil
 		}
-		rang, _, next := w.office.desk.since(w.heard)
+		rang, _, next := w.office.bell.since(w.heard)
 		if len(rang) == 0 {
 			if err := w.wait(ctx, next); err != nil {
 				return nil, err
@@ -257,7 +201,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 		if err := w.gather(ctx); err != nil {
 			return nil, err
 		}
-		rang, w.heard, _ = w.office.desk.since(w.heard)
+		rang, w.heard, _ = w.office.bell.since(w.heard)
 		if changes := w.changes(rang); len(changes) > 0 {
 			return changes, nil
 		}

@@ -1,17 +1,14 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
-	"pennypost/internal/config"
 	"pennypost/internal/mail"
-	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/remote"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
 )
@@ -29,7 +26,7 @@ type Remote struct {
 type far struct {
 	remote Remote
 	office *client.Office
-	relay  wake.Relay // its line to the post office
+	relay  remote.Relay // its line to the post office
 	log    *slog.Logger
 	again  chan struct{} // has room for one: somebody waits for the next attempt
 
@@ -61,56 +58,6 @@ func newFar(remote Remote, log *slog.Logger) (*far, error) {
 	return &far{remote: remote, office: office, log: log, again: make(chan struct{}, 1),
 			outcome: make(chan struct{})},
 		nil
-}
-
-// relayed has the relay offer what doors there are on this machine.
-func (o *office) relayed(f *far) {
-	o.far = f
-	f.relay.Offers, f.relay.Doors = o.offers, o.doorsHere
-	f.relay.Moved = func(room mail.RoomName, from, to mail.Name) {
-		o.listeners.Move(room, from)
-		o.sessions.Move(room, from, to)
-	}
-}
-
-// doorsHere returns the doors of an agent on this machine.
-func (o *office) doorsHere(room mail.RoomName, agent mail.Name) []wake.Waker {
-	var configured []wake.Waker
-	for who, w := range o.cfg.For(room).Wake {
-		if a, err := config.WakeAddress(who); err == nil && a == mail.AgentAddress(agent) {
-			configured = o.wakers(&w)
-		}
-	}
-	return o.ladder(room, agent, configured)
-}
-
-// offers returns by which doors the agents of this machine can be rung.
-func (o *office) offers() []wake.Offer {
-	programs := append(o.sessions.Programs(), o.listeners.Waiting()...)
-	slices.SortStableFunc(programs, func(a, b wake.Program) int {
-		return cmp.Or(cmp.Compare(a.Room, b.Room), cmp.Compare(a.Agent, b.Agent))
-	})
-	programs = slices.CompactFunc(programs, func(a, b wake.Program) bool {
-		return a.Room == b.Room && a.Agent == b.Agent // the first is the one of the session
-	})
-	out := []wake.Offer{}
-	for _, p := range programs {
-		offer := wake.Offer{Room: p.Room, Agent: p.Agent, Process: p.Process}
-		for _, w := range o.doorsHere(p.Room, p.Agent) {
-			offer.Doors = append(offer.Doors, w.Door())
-		}
-		if len(offer.Doors) > 0 || offer.Process != "" {
-			out = append(out, offer)
-		}
-	}
-	return out
-}
-
-// changed tells the post office that there are other doors here. Without a far one, the ringers have been told.
-func (o *office) changed() {
-	if o.far != nil {
-		o.far.relay.Changed()
-	}
 }
 
 // run keeps the line to the post office until ctx ends.
@@ -229,27 +176,6 @@ func (f *far) status() *wire.RelayStatus {
 		st.Trouble = f.trouble.Error()
 	}
 	return st
-}
-
-// room returns the room far away as v's caller sees it.
-func (f *far) room(ctx context.Context, v *callerRoom) (mail.Service, error) {
-	if err := f.away(ctx); err != nil {
-		return nil, err
-	}
-	caller := v.id.Name()
-	var from client.Whence
-	from.Session, from.Guessed = v.id.Session()
-	if v.id.Peer() != nil {
-		from.Programs, from.Inside = v.id.Programs(), v.id.Doubtful()
-		from.Threads = v.id.Threads()
-	}
-	if v.id.ToolUse() != "" {
-		user := f.office.RoomFrom(v.name, mail.User, client.Whence{})
-		if name, err := v.member(ctx, user, caller); err != nil || name != caller {
-			return f.office.RoomFrom(v.name, name, client.Whence{}), err
-		}
-	}
-	return f.office.RoomFrom(v.name, caller, from), nil
 }
 
 // place asks the post office where a session of this machine is, and as whom.

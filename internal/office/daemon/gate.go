@@ -48,7 +48,7 @@ func loadToken(home config.Home) (string, error) {
 func newGate(operatorToken string, cfg *config.Config, o *office, scripts *gate.Scripts, g *guests) *gate.Gate {
 	return gate.New(gate.Options{
 		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.agentOf,
-		Session: o.sessionIn,
+		Session: func(programs []string) mail.Name { return o.sessionIn(programs, "") },
 		Machine: g.machine,
 	})
 }
@@ -71,23 +71,4 @@ func (o *office) agentOf(ctx context.Context, token string) (mail.Caller, error)
 	defer o.giveBack(e, name)
 	agent, err := e.room.CheckToken(ctx, sum)
 	return mail.Caller{Name: agent, Room: name}, err
-}
-
-// sessionIn returns the agent of a session that one of programs runs, as far as rooms that are open know, or doors
-// were told; "" if none does.
-func (o *office) sessionIn(programs []string) mail.Name {
-	if len(programs) == 0 {
-		return ""
-	}
-	if name := o.sessions.In(programs, ""); name != "" {
-		return name
-	}
-	var open []*entry
-	o.each(func(e *entry) { open = append(open, e) })
-	for _, e := range open {
-		if name := e.room.SessionIn(programs); name != "" {
-			return name
-		}
-	}
-	return ""
 }

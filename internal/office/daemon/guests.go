@@ -38,10 +38,10 @@ func (g *guests) Invite(ask wire.Invite) (wire.Invited, error) {
 		return wire.Invited{}, err
 	}
 	cfg := &d.opts.Config.TLS
-	code := wire.Code{Secret: secret, Trust: selfsigned.Trust{Pin: selfsigned.PinOf(d.cert.current().Leaf),
+	code := wire.Code{Secret: secret, Trust: selfsigned.Trust{Pin: selfsigned.PinOf(d.cert.Current().Leaf),
 		Public: cfg.Cert != "" || cfg.URL != ""}}
 	return wire.Invited{URL: d.pages.machines, Code: code.String(), ID: made.ID, Expires: made.Expires,
-		Fingerprint: d.cert.fingerprint()}, nil
+		Fingerprint: d.cert.Fingerprint()}, nil
 }
 
 // Invites implements httpapi.Invites.

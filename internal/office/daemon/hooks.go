@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
-	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/sessions"
 	"pennypost/internal/wire"
 )
 
@@ -117,7 +117,7 @@ func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 			return in.Program
 		},
 		Busy: func(s *hook.Session) bool {
-			return h.office.claude.Busy(&wake.Session{Process: s.Process, Socket: wake.NewSecret(s.Socket)})
+			return h.office.claude.Busy(&sessions.Session{Process: s.Process, Socket: sessions.NewSecret(s.Socket)})
 		},
 		First: h.first,
 		Log:   func(s *hook.Session) string { return h.office.copilot.Log(s.ID) },

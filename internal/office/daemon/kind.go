@@ -73,7 +73,7 @@ func writeKind(dir string, k kind) error {
 }
 
 // kindOf returns of which kind a room is, or would be if it were made.
-func (o *office) kindOf(name mail.RoomName) (k kind, err error) {
+func (o *roomSet) kindOf(name mail.RoomName) (k kind, err error) {
 	switch k, err = readKind(o.dir(name)); {
 	case err != nil:
 		return k, err
@@ -86,7 +86,7 @@ func (o *office) kindOf(name mail.RoomName) (k kind, err error) {
 }
 
 // openJournal opens the journal of a room, and makes it if there is none.
-func (o *office) openJournal(e *entry, name mail.RoomName, log *slog.Logger) (roomJournal, error) {
+func (o *roomSet) openJournal(e *entry, name mail.RoomName, log *slog.Logger) (roomJournal, error) {
 	k, err := o.kindOf(name)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 const callsPatience = 5 * time.Second
 
 // move moves a room to the NATS servers, or to a file of this machine.
-func (o *office) move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (wire.MovedRoom, error) {
+func (o *roomSet) move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (wire.MovedRoom, error) {
 	done := wire.MovedRoom{Room: name, To: ask.To}
 	if ask.To != config.KindFile && ask.To != config.KindJetStream {
 		return done, mail.Errorf(mail.Invalid, "a room is moved to %q or %q, and not to %q", config.KindJetStream,
@@ -56,7 +56,7 @@ func (o *office) move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom
 
 // moveToServers copies a room while it is used, then closes it, copies the rest, and notes that it is there. Whoever
 // calls meanwhile waits, and finds it there.
-func (o *office) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
+func (o *roomSet) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
 	e, err := o.borrow(ctx, name)
 	if err != nil {
 		return 0, err
@@ -88,7 +88,7 @@ func (o *office) moveToServers(ctx context.Context, name mail.RoomName) (mail.Se
 }
 
 // moveToFile has nobody append to the stream any more, fetches the rest, and notes that the room is here.
-func (o *office) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
+func (o *roomSet) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
 	var last mail.Seq
 	err := o.hold(ctx, name, func() (err error) {
 		if err := o.cluster.CloseOff(ctx, string(name)); err != nil {
@@ -114,7 +114,7 @@ func (o *office) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, 
 }
 
 // hold closes a room, if it is open, and has f work on its files. Whoever calls meanwhile waits.
-func (o *office) hold(ctx context.Context, name mail.RoomName, f func() error) error {
+func (o *roomSet) hold(ctx context.Context, name mail.RoomName, f func() error) error {
 	e, err := o.claim(ctx, name)
 	if err != nil {
 		return err
@@ -152,14 +152,14 @@ func (c *cluster) RemoveMachine(ctx context.Context, name mail.Machine) error {
 	if err := c.machines.Remove(ctx, name); err != nil {
 		return err
 	}
-	return c.office.machineLeft(ctx, name)
+	return c.set.machineLeft(ctx, name)
 }
 
 // List implements httpapi.Machines.
 func (c *cluster) List() []mail.MachineStatus { return c.machines.List() }
 
 // machineLeft tells every room on the servers that a machine will not come back.
-func (o *office) machineLeft(ctx context.Context, machine mail.Machine) error {
+func (o *roomSet) machineLeft(ctx context.Context, machine mail.Machine) error {
 	for _, name := range o.cluster.names() {
 		err := o.elsewhere(ctx, name, func(r *mailroom.Room) error { return r.RemoveMachine(ctx, machine) })
 		if err != nil && mail.CodeOf(err) != mail.NotFound { // it need not have followed each
@@ -171,7 +171,7 @@ func (o *office) machineLeft(ctx context.Context, machine mail.Machine) error {
 
 // leftServers looks what became of a room of which this machine has a copy, and that is not among those on the
 // servers: it was moved to a file of another machine, or removed there.
-func (o *office) leftServers(name mail.RoomName, l jetstream.Listed) {
+func (o *roomSet) leftServers(name mail.RoomName, l jetstream.Listed) {
 	ctx, cancel := context.WithTimeout(context.Background(), callsPatience)
 	defer cancel()
 	to := l.Moved

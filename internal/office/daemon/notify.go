@@ -9,7 +9,7 @@ import (
 )
 
 // newNotifier returns what tells the person of mail in all rooms.
-func (o *office) newNotifier() *notify.Notifier {
+func (o *roomSet) newNotifier() *notify.Notifier {
 	return notify.New(notify.Options{
 		Config: o.cfg.Notify, Home: string(o.cfg.Home), File: o.cfg.Home.Told(), Log: o.log,
 		Use: func(ctx context.Context, room mail.RoomName, use func(notify.Room) error) error {

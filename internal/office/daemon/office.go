@@ -3,9 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -15,7 +13,6 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/bridge"
 	"pennypost/internal/office/dialect"
-	"pennypost/internal/office/gate"
 	"pennypost/internal/office/notify"
 	"pennypost/internal/office/wake"
 	"pennypost/internal/room/journal"
@@ -26,25 +23,17 @@ import (
 // another one that which has been idle for longest is closed.
 const maxOpen = 1000
 
-// office owns the open rooms.
-type office struct {
-	cfg       *config.Config
-	log       *slog.Logger
-	metrics   *metrics
-	cluster   *cluster            // nil: there is none
-	peers     peers               // the post offices of other machines; nil: there are none
-	sessions  wake.Sessions       // of agents' clients, as their hooks told
-	toolUses  toolUses            // by whom tools are used, as hooks told
-	listeners wake.Listeners      // where processes beside sessions wait
-	machines  wake.Machines       // that use this post office from elsewhere
-	confirm   *gate.Confirmations // nil: nothing is
-	far       *far                // of a relay, which has no rooms; nil: this is a post office
-	claude    *wake.ClaudeSocket
-	copilot   *wake.CopilotNotes
-	codex     *wake.Codex // the doors of such sessions
-	tmux      wake.Waker  // the last of doors, where it is turned on
-	desk      deskBell
-	notify    *notify.Notifier
+// roomSet owns the rooms of this machine and what looks after them while they are open.
+type roomSet struct {
+	cfg      *config.Config
+	log      *slog.Logger
+	metrics  *metrics
+	dialects []dialect.Dialect
+	cluster  *cluster // nil: there is none
+	peers    peers    // the post offices of other machines; nil: there are none
+	*knownDoors
+	bell   deskBell
+	notify *notify.Notifier
 	// letterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.
 	letterLink func(mail.RoomName, mail.ID) (string, error)
 	phone      string        // where browsers of other machines find the pages; "": nowhere
@@ -59,8 +48,6 @@ type office struct {
 	known  map[mail.RoomName]mail.RoomStatus // what closed rooms last said of themselves
 	lives  map[mail.RoomName]*mailroom.Lives // of rooms that were open
 }
-
-var _ mail.Office = (*office)(nil)
 
 // entry is a room that is open, being opened or being closed.
 type entry struct {
@@ -89,52 +76,23 @@ type entry struct {
 	removed bool          // it is being removed, or was
 }
 
-func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
+func newRoomSet(cfg *config.Config, log *slog.Logger, m *metrics, dialects []dialect.Dialect) *roomSet {
 	idle := cfg.RoomIdle
 	if idle == 0 {
 		idle = config.DefaultRoomIdle
 	}
-	o := &office{
-		cfg: cfg, log: log, metrics: m, idle: time.Duration(idle), most: maxOpen,
+	o := &roomSet{
+		cfg: cfg, log: log, metrics: m, dialects: dialects, idle: time.Duration(idle), most: maxOpen,
 		rooms: make(map[mail.RoomName]*entry), known: make(map[mail.RoomName]mail.RoomStatus),
 		lives: make(map[mail.RoomName]*mailroom.Lives),
 	}
-	o.copilot = &wake.CopilotNotes{Sessions: &o.sessions, Dir: clientDir("COPILOT_HOME", ".copilot")}
-	o.claude = &wake.ClaudeSocket{Sessions: &o.sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
-	o.codex = &wake.Codex{Sessions: &o.sessions, Env: config.WithoutAgent(os.Environ())}
-	o.tmux = &wake.Tmux{Sessions: &o.sessions}
-	o.machines.Look = o.lookAgain
+	o.knownDoors = newKnownDoors(cfg, log, o.lookAgain)
 	o.notify = o.newNotifier()
-	if err := o.sessions.Keep(cfg.Home.Doors()); err != nil {
-		log.Warn("doors", "err", err)
-	}
 	return o
 }
 
-// Room implements mail.Office. The service still works when the room was closed because it was idle: each call opens
-// it again. A room that does not exist is made by the first call that changes something there.
-func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
-	if _, err := mail.ParseRoom(string(name)); err != nil {
-		return nil, err
-	}
-	if pass := gate.PassOf(ctx); !pass.Enters(name) {
-		return nil, notEntered(pass, name)
-	}
-	if o.far != nil || o.inUse(name) {
-		return o.roomAs(ctx, name, as)
-	}
-	if _, err := os.Lstat(o.dir(name)); !errors.Is(err, fs.ErrNotExist) {
-		e, err := o.borrow(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		o.giveBack(e, name)
-	}
-	return o.roomAs(ctx, name, as)
-}
-
 // inUse reports whether a room is open, or being opened.
-func (o *office) inUse(name mail.RoomName) bool {
+func (o *roomSet) inUse(name mail.RoomName) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := o.rooms[name]
@@ -142,7 +100,7 @@ func (o *office) inUse(name mail.RoomName) bool {
 }
 
 // borrow returns the room, open until giveBack.
-func (o *office) borrow(ctx context.Context, name mail.RoomName) (*entry, error) {
+func (o *roomSet) borrow(ctx context.Context, name mail.RoomName) (*entry, error) {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err
 	}
@@ -176,7 +134,7 @@ func notInTime(ctx context.Context, name mail.RoomName) error {
 }
 
 // enter counts the caller as a user of the room's entry. mine says that there was none and the caller has to open it.
-func (o *office) enter(ctx context.Context, name mail.RoomName) (e *entry, mine bool, err error) {
+func (o *roomSet) enter(ctx context.Context, name mail.RoomName) (e *entry, mine bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for until := time.Now().Add(roomPatience); ; {
@@ -211,7 +169,7 @@ func (o *office) enter(ctx context.Context, name mail.RoomName) (e *entry, mine 
 	}
 }
 
-func (o *office) giveBack(e *entry, name mail.RoomName) {
+func (o *roomSet) giveBack(e *entry, name mail.RoomName) {
 	o.mu.Lock()
 	e.users--
 	e.since = time.Now()
@@ -227,7 +185,7 @@ func (o *office) giveBack(e *entry, name mail.RoomName) {
 
 // open opens the room of a fresh entry. One that cannot be opened leaves the table, so that the next caller tries
 // again.
-func (o *office) open(e *entry, name mail.RoomName) {
+func (o *roomSet) open(e *entry, name mail.RoomName) {
 	defer close(e.ready)
 	if e.err = o.openFiles(e, name); e.err == nil {
 		return
@@ -242,7 +200,7 @@ func (o *office) open(e *entry, name mail.RoomName) {
 	delete(o.rooms, name)
 }
 
-func (o *office) openFiles(e *entry, name mail.RoomName) error {
+func (o *roomSet) openFiles(e *entry, name mail.RoomName) error {
 	log := o.log.With("room", name)
 	began := time.Now()
 	e.made = !o.exists(name)
@@ -284,13 +242,13 @@ func (o *office) openFiles(e *entry, name mail.RoomName) error {
 	if r, ok := files.(journal.Reopener); ok {
 		go o.reopen(ctx, e, name, r.Reopen())
 	}
-	o.desk.ring(name)
+	o.bell.ring(name)
 	log.Info("room opened", "seq", files.Last(), "took", time.Since(began))
 	return nil
 }
 
 // reopen closes a room, and opens it again, when what was read of it no longer holds.
-func (o *office) reopen(ctx context.Context, e *entry, name mail.RoomName, changed <-chan struct{}) {
+func (o *roomSet) reopen(ctx context.Context, e *entry, name mail.RoomName, changed <-chan struct{}) {
 	select {
 	case <-ctx.Done(): // it is closed anyway
 	case <-changed:
@@ -301,21 +259,21 @@ func (o *office) reopen(ctx context.Context, e *entry, name mail.RoomName, chang
 }
 
 // options turns what the configuration says of a room into what the room takes.
-func (o *office) options(name mail.RoomName) mailroom.Options {
+func (o *roomSet) options(name mail.RoomName) mailroom.Options {
 	r := o.cfg.For(name)
 	retention, ttl := r.Policy()
 	return mailroom.Options{
 		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention,
 		Limits: r.Breakers(), Observe: o.observer(name), Preview: previewOf,
 		Alive: o.alive, Exists: o.exists, Orchestrators: r.Orchestrators,
-		Protocols: dialect.Protocols(Dialects()),
+		Protocols: dialect.Protocols(o.dialects),
 		Lives:     o.livesOf(name),
 		Elsewhere: o.elsewhere, Index: filepath.Join(o.dir(name), "index", "words"),
 	}
 }
 
 // livesOf returns what stands on the room's agents and their tokens.
-func (o *office) livesOf(name mail.RoomName) *mailroom.Lives {
+func (o *roomSet) livesOf(name mail.RoomName) *mailroom.Lives {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l := o.lives[name]
@@ -326,27 +284,13 @@ func (o *office) livesOf(name mail.RoomName) *mailroom.Lives {
 	return l
 }
 
-// standAs has ctx end when an agent that is on the roster of a room is taken off it.
-func (o *office) standAs(ctx context.Context, name mail.RoomName, caller mail.Name) error {
-	if o.far != nil || !o.exists(name) {
-		return nil
-	}
-	e, err := o.borrow(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer o.giveBack(e, name)
-	_ = mailroom.Stand(ctx, e.room.As(caller)) // who is off the roster may come back to it by what it asks
-	return nil
-}
-
 // alive reports whether a program runs in which a session is, here or on a machine that uses this post office.
-func (o *office) alive(program string) bool {
+func (o *roomSet) alive(program string) bool {
 	return process.Alive(program) || o.machines.Alive(program)
 }
 
 // elsewhere lends one room to another. A room that does not exist is not made: its name is a misspelling.
-func (o *office) elsewhere(ctx context.Context, name mail.RoomName, use func(*mailroom.Room) error) error {
+func (o *roomSet) elsewhere(ctx context.Context, name mail.RoomName, use func(*mailroom.Room) error) error {
 	if !o.exists(name) {
 		return o.noRoom(ctx, name)
 	}
@@ -369,7 +313,7 @@ func (e *entry) isOpen() bool {
 }
 
 // each calls f, which must not block, for every open room, and returns how many there are.
-func (o *office) each(f func(*entry)) int {
+func (o *roomSet) each(f func(*entry)) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := 0
@@ -383,7 +327,7 @@ func (o *office) each(f func(*entry)) int {
 }
 
 // run closes idle rooms until ctx ends.
-func (o *office) run(ctx context.Context) {
+func (o *roomSet) run(ctx context.Context) {
 	if o.idle < 0 {
 		<-ctx.Done()
 		return
@@ -401,7 +345,7 @@ func (o *office) run(ctx context.Context) {
 }
 
 // sweep closes the open rooms for which which, asked under mu, is true.
-func (o *office) sweep(which func(*entry) bool) error {
+func (o *roomSet) sweep(which func(*entry) bool) error {
 	o.mu.Lock()
 	going := make(map[mail.RoomName]*entry)
 	for name, e := range o.rooms {
@@ -423,7 +367,7 @@ func (o *office) sweep(which func(*entry) bool) error {
 }
 
 // closeRoom closes a room whose entry is marked as going.
-func (o *office) closeRoom(e *entry, name mail.RoomName) error {
+func (o *roomSet) closeRoom(e *entry, name mail.RoomName) error {
 	defer o.forget(e, name)
 	if e.clustered {
 		o.doze(name) // before it is closed, so that nothing is missed
@@ -441,7 +385,7 @@ func (o *office) closeRoom(e *entry, name mail.RoomName) error {
 }
 
 // shut closes the room of an entry that is marked as going. Its files are free then.
-func (o *office) shut(e *entry, name mail.RoomName) (mail.RoomStatus, error) {
+func (o *roomSet) shut(e *entry, name mail.RoomName) (mail.RoomStatus, error) {
 	e.bridges.Close()
 	e.stop()
 	<-e.done
@@ -457,7 +401,7 @@ func (o *office) shut(e *entry, name mail.RoomName) (mail.RoomStatus, error) {
 }
 
 // forget takes an entry that is marked as going out of the table.
-func (o *office) forget(e *entry, name mail.RoomName) {
+func (o *roomSet) forget(e *entry, name mail.RoomName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.rooms, name)
@@ -466,7 +410,7 @@ func (o *office) forget(e *entry, name mail.RoomName) {
 
 // close refuses new calls and closes every room. Calls that still run are cut off by their journals closing, which
 // finishes the appends under way.
-func (o *office) close() error {
+func (o *roomSet) close() error {
 	o.mu.Lock()
 	o.closed = true
 	var opening []chan struct{}

@@ -79,6 +79,22 @@ func (p *pages) Link(ask wire.Login) (string, error) {
 	return base + p.site.Link(ask.Room, ask.Plain), nil
 }
 
+// phoneLink is Link for a browser on another machine.
+func (p *pages) phoneLink(ask wire.Login) (string, error) {
+	switch {
+	case ask.Pass != nil:
+		return p.machines + p.site.TLSLink(ask.Room, ask.Pass), nil
+	case p.phone == "":
+		return "", mail.Errorf(mail.Unavailable,
+			"this post office listens for no other machine. To let a phone in, write "+
+				"these two lines into %s, end the post office by pennypost stop, and ask again:\n\n[tls]\n"+
+				"listen = \"0.0.0.0:8766\"", p.config)
+	case strings.HasPrefix(p.phone, "https:"):
+		return p.phone + p.site.TLSLink(ask.Room, nil), nil
+	}
+	return p.phone + p.site.Link(ask.Room, true), nil
+}
+
 // LetterLink is Link to a letter, or to the inbox if id is "".
 func (p *pages) LetterLink(room mail.RoomName, id mail.ID) (string, error) {
 	base, err := p.linkBase(false)

@@ -6,8 +6,6 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
-	"pennypost/internal/office/dialect/openalice"
-	"pennypost/internal/office/gate"
 )
 
 // peers is what a post office has to know of those of other machines. *jetstream.Machines is one.
@@ -25,25 +23,8 @@ type peers interface {
 // bridgesSubject is the subject of requests for how the bridges of a room fare that another machine runs.
 const bridgesSubject = "bridges"
 
-// answers are what this machine answers to others, by subject.
-func (o *office) answers() map[string]func(context.Context, mail.Machine, []byte) ([]byte, error) {
-	return map[string]func(context.Context, mail.Machine, []byte) ([]byte, error){
-		openalice.DocumentSubject: func(ctx context.Context, _ mail.Machine, request []byte) ([]byte, error) {
-			return o.documents().Answer(gate.Own(ctx), o, request)
-		},
-		bridgesSubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
-			return o.bridgesHere(ctx, mail.RoomName(room))
-		},
-	}
-}
-
-// documents reads documents on all machines.
-func (o *office) documents() *openalice.Documents {
-	return &openalice.Documents{Here: o.cfg.MachineName(), Ask: o.ask, Heard: o.heard}
-}
-
 // ask has another machine answer a request.
-func (o *office) ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error) {
+func (o *roomSet) ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error) {
 	if o.peers == nil {
 		return nil, mail.Errorf(mail.Unavailable,
 			"the machine %s cannot be asked: this post office uses no NATS servers",
@@ -53,7 +34,7 @@ func (o *office) ask(ctx context.Context, to mail.Machine, subject string, reque
 }
 
 // heard returns when a machine was last heard of; 0 if that is not known.
-func (o *office) heard(name mail.Machine) mail.Time {
+func (o *roomSet) heard(name mail.Machine) mail.Time {
 	if o.peers != nil {
 		all := o.peers.List()
 		if i := slices.IndexFunc(all, func(m mail.MachineStatus) bool { return m.Name == name }); i >= 0 {
@@ -64,7 +45,7 @@ func (o *office) heard(name mail.Machine) mail.Time {
 }
 
 // bridgesHere says how the bridges of a room fare that this machine runs.
-func (o *office) bridgesHere(ctx context.Context, room mail.RoomName) ([]byte, error) {
+func (o *roomSet) bridgesHere(ctx context.Context, room mail.RoomName) ([]byte, error) {
 	if !o.exists(room) {
 		return nil, o.noRoom(ctx, room)
 	}
@@ -77,7 +58,7 @@ func (o *office) bridgesHere(ctx context.Context, room mail.RoomName) ([]byte, e
 }
 
 // bridgesElsewhere returns how those of a room's bridges fare that run on other machines, as far as these answer.
-func (o *office) bridgesElsewhere(ctx context.Context, room mail.RoomName, all []mail.BridgeStatus,
+func (o *roomSet) bridgesElsewhere(ctx context.Context, room mail.RoomName, all []mail.BridgeStatus,
 	e *entry) map[mail.Machine][]mail.BridgeStatus {
 	out := make(map[mail.Machine][]mail.BridgeStatus)
 	for i := range all {

@@ -110,22 +110,3 @@ func placeOf(p *config.Place, client string) *wire.Place {
 	return &wire.Place{Client: client, Room: p.Room, Agent: p.Agent, FileRoom: p.File.Room, FileAgent: p.File.Agent,
 		Own: p.Own, Free: p.Free, Home: p.Home}
 }
-
-// boundElsewhere returns the agent of a session of another room that runs in one of some programs, as far as rooms
-// that are open know, or doors were told; "" if none does.
-func (o *office) boundElsewhere(room mail.RoomName, programs []string) mail.Name {
-	o.mu.Lock()
-	var others []*mailroom.Room
-	for name, e := range o.rooms {
-		if name != room && e.isOpen() {
-			others = append(others, e.room)
-		}
-	}
-	o.mu.Unlock()
-	for _, r := range others {
-		if name := r.SessionIn(programs); name != "" {
-			return name
-		}
-	}
-	return o.sessions.In(programs, room)
-}

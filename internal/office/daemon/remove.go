@@ -23,13 +23,7 @@ const removedForm = "20060102T150405.000Z"
 // remove takes a room out of the post office. Calls that still run there, watches among them, end with an error; then
 // all files of the room are moved, as they are, to where the answer says. Its tokens open nothing any more, because
 // they name the room.
-func (o *office) remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
-	if o.far != nil {
-		if err := o.far.away(ctx); err != nil {
-			return wire.RemovedRoom{}, err
-		}
-		return o.far.office.RemoveRoom(ctx, name)
-	}
+func (o *roomSet) remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	if !o.exists(name) {
 		return wire.RemovedRoom{}, o.noRoom(ctx, name)
 	}
@@ -52,7 +46,7 @@ func (o *office) remove(ctx context.Context, name mail.RoomName) (wire.RemovedRo
 }
 
 // moveAway closes a room and moves its files to where removed rooms are.
-func (o *office) moveAway(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
+func (o *roomSet) moveAway(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	e, err := o.claim(ctx, name)
 	if err != nil {
 		return wire.RemovedRoom{}, err
@@ -73,14 +67,14 @@ func (o *office) moveAway(ctx context.Context, name mail.RoomName) (wire.Removed
 			Err: err,
 		}
 	}
-	o.desk.ring("")
+	o.bell.ring("")
 	o.log.Info("room removed", "room", name, "files", to)
 	return wire.RemovedRoom{Room: name, Files: to}, nil
 }
 
 // claim marks the entry of a room as going, so that nobody else opens the room until forget. The entry's room is nil
 // if the room was not open.
-func (o *office) claim(ctx context.Context, name mail.RoomName) (*entry, error) {
+func (o *roomSet) claim(ctx context.Context, name mail.RoomName) (*entry, error) {
 	for {
 		o.mu.Lock()
 		e := o.rooms[name]
@@ -116,20 +110,20 @@ func (o *office) claim(ctx context.Context, name mail.RoomName) (*entry, error) 
 	}
 }
 
-func (o *office) setRemoved(e *entry, removed bool) {
+func (o *roomSet) setRemoved(e *entry, removed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e.removed = removed
 }
 
 // isGoing reports whether a room is being closed.
-func (o *office) isGoing(e *entry) bool {
+func (o *roomSet) isGoing(e *entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return e.gone != nil
 }
 
-func (o *office) isRemoved(e *entry) bool {
+func (o *roomSet) isRemoved(e *entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return e.removed
@@ -148,8 +142,8 @@ func moveDir(from, to string) error {
 
 // checkRemoved refuses to make a room again that was removed, but at the user's word: agents that still run there
 // would raise it with their next heartbeat, and a watch would go on in another room of the same name.
-func (o *office) checkRemoved(name mail.RoomName, caller mail.Name, changes bool) error {
-	if o.far != nil || o.inUse(name) || changes && caller == mail.User || o.exists(name) {
+func (o *roomSet) checkRemoved(name mail.RoomName, caller mail.Name, changes bool) error {
+	if o.inUse(name) || changes && caller == mail.User || o.exists(name) {
 		return nil
 	}
 	dirs, _ := os.ReadDir(o.cfg.Home.Removed()) // without the directory nothing was removed
@@ -179,7 +173,7 @@ func (e *entry) unused() bool {
 }
 
 // dropUnused removes the files of a room that is unused, unless a stranger wrote into its journal.
-func (o *office) dropUnused(name mail.RoomName) {
+func (o *roomSet) dropUnused(name mail.RoomName) {
 	if info, err := os.Stat(o.journal(name)); err == nil && info.Size() > 0 {
 		return
 	}

@@ -12,10 +12,11 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/mailroom"
 )
 
 // noRoom says that there is no room of that name, to whoever a call came from.
-func (o *office) noRoom(ctx context.Context, name mail.RoomName) error {
+func (o *roomSet) noRoom(ctx context.Context, name mail.RoomName) error {
 	var words []string
 	names, err := o.entered(gate.PassOf(ctx))
 	for _, n := range names {
@@ -27,16 +28,16 @@ func (o *office) noRoom(ctx context.Context, name mail.RoomName) error {
 	return mail.Errorf(mail.NotFound, "there is no room %q. The rooms are listed by: pennypost rooms", name)
 }
 
-func (o *office) dir(name mail.RoomName) string {
+func (o *roomSet) dir(name mail.RoomName) string {
 	return filepath.Join(o.cfg.Home.Rooms(), string(name))
 }
 
-func (o *office) journal(name mail.RoomName) string {
+func (o *roomSet) journal(name mail.RoomName) string {
 	return filepath.Join(o.dir(name), "mailbox.jsonl")
 }
 
 // exists reports whether a room has been made. Only of one that is not open the disk is asked.
-func (o *office) exists(name mail.RoomName) bool {
+func (o *roomSet) exists(name mail.RoomName) bool {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return false
 	}
@@ -55,7 +56,7 @@ func (o *office) exists(name mail.RoomName) bool {
 }
 
 // names lists the rooms on disk and on the NATS servers, in order.
-func (o *office) names() ([]mail.RoomName, error) {
+func (o *roomSet) names() ([]mail.RoomName, error) {
 	dirs, err := os.ReadDir(o.cfg.Home.Rooms())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
@@ -71,24 +72,18 @@ func (o *office) names() ([]mail.RoomName, error) {
 }
 
 // entered lists the rooms on disk that a machine with this pass enters.
-func (o *office) entered(pass *mail.Pass) ([]mail.RoomName, error) {
+func (o *roomSet) entered(pass *mail.Pass) ([]mail.RoomName, error) {
 	names, err := o.names()
 	return slices.DeleteFunc(names, func(n mail.RoomName) bool { return !pass.Enters(n) }), err
 }
 
-// countAtOnce is how many rooms that were never open Rooms opens to count what is in them.
+// countAtOnce is how many rooms that were never open a list opens to count what is in them.
 const countAtOnce = 32
 
-// Rooms implements mail.Office. Of a room that is closed it repeats what the room last said; rooms that were not open
+// statuses lists the rooms that the caller of ctx enters. Of a room that is closed it repeats what the room last said; rooms that were not open
 // since the post office started are opened for it, but not more than countAtOnce: of others only name and size are
 // known.
-func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
-	if o.far != nil {
-		if err := o.far.away(ctx); err != nil {
-			return nil, err
-		}
-		return o.far.office.Rooms(ctx)
-	}
+func (o *roomSet) statuses(ctx context.Context) ([]mail.RoomStatus, error) {
 	names, err := o.entered(gate.PassOf(ctx))
 	if err != nil {
 		return nil, err
@@ -114,7 +109,7 @@ func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 }
 
 // lastKnown says whether a room is open and what it said when it was closed, if that is known.
-func (o *office) lastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, known bool) {
+func (o *roomSet) lastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, known bool) {
 	o.mu.Lock()
 	e := o.rooms[name]
 	open = e != nil && e.gone == nil
@@ -130,7 +125,7 @@ func (o *office) lastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, k
 }
 
 // peek returns the figures of a room without opening it.
-func (o *office) peek(name mail.RoomName) mail.RoomStatus {
+func (o *roomSet) peek(name mail.RoomName) mail.RoomStatus {
 	o.mu.Lock()
 	e := o.rooms[name]
 	if e == nil || !e.isOpen() {
@@ -141,6 +136,29 @@ func (o *office) peek(name mail.RoomName) mail.RoomStatus {
 	o.mu.Unlock()
 	defer o.giveBack(e, name)
 	return e.room.Status()
+}
+
+// sessionIn returns the agent of a session that one of programs runs, as far as doors were told, or rooms that are open
+// know; "" if none does. Those of one room are left out; "": of none.
+func (o *roomSet) sessionIn(programs []string, not mail.RoomName) mail.Name {
+	if len(programs) == 0 {
+		return ""
+	}
+	if name := o.sessions.In(programs, not); name != "" {
+		return name
+	}
+	var open []*mailroom.Room
+	o.each(func(e *entry) {
+		if e.room.Name() != not {
+			open = append(open, e.room)
+		}
+	})
+	for _, room := range open {
+		if name := room.SessionIn(programs); name != "" {
+			return name
+		}
+	}
+	return ""
 }
 
 // idle reports whether a room that is open can be closed: nobody uses it, it has no bridges, and nobody is to be woken
@@ -158,7 +176,7 @@ const (
 
 // makeRoom closes the room that has been idle for longest, or waits for a moment, until then at most, if none is. The
 // caller holds mu, which is free meanwhile, and looks again.
-func (o *office) makeRoom(ctx context.Context, until time.Time) error {
+func (o *roomSet) makeRoom(ctx context.Context, until time.Time) error {
 	var oldest *entry
 	var name mail.RoomName
 	unused := false // one will be idle in a moment, or closed

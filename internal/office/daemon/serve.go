@@ -4,15 +4,14 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
 	"pennypost/internal/base/life"
-	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/httpapi"
+	"pennypost/internal/office/listen"
 	"pennypost/internal/office/web"
 	"pennypost/internal/wire"
 )
@@ -33,7 +32,7 @@ func (d *daemon) server(h http.Handler) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug), // strangers' handshakes are no news
-		ConnState:         d.connections.note,
+		ConnState:         d.connections.Note,
 		ConnContext:       d.gate.ConnContext,
 	}
 }
@@ -54,7 +53,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	api := httpapi.Options{
 		Office: d.office, Authenticate: d.gate.AuthenticateAll, Local: local, Listen: d.office.listen,
 		Hooks: &hooks{office: d.office}, Place: d.office.Place, Attach: d.office.attach,
-		Notify: d.office.notify, Status: d.status, Stop: d.stop, Remove: d.office.remove, Backup: d.backup,
+		Notify: d.office.notify, Status: d.status, Stop: d.stop, Remove: d.office.removeRoom, Backup: d.backup,
 		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
 	}
 	api.Confirmations = d.office.confirm
@@ -84,7 +83,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 func (d *daemon) hosts() []string {
 	names := []string{d.pages.host}
 	if d.place.HTTPS != "" {
-		names = append(names, hostNames(&d.opts.Config)...)
+		names = append(names, listen.HostNames(&d.opts.Config)...)
 	}
 	return names
 }
@@ -118,31 +117,4 @@ func say(w http.ResponseWriter, status int, word string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, word+"\n")
-}
-
-// all returns the listeners there are.
-func (l listeners) all() []net.Listener {
-	var all []net.Listener
-	for _, one := range []net.Listener{l.socket, l.tcp, l.twin, l.tls, l.tokens} {
-		if one != nil {
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-func (l listeners) close() {
-	for _, one := range l.all() {
-		one.Close()
-	}
-}
-
-// answers reports whether somebody listens on the socket of home.
-func answers(home config.Home) bool {
-	conn, err := net.DialTimeout("unix", home.Socket(), time.Second)
-	if err != nil {
-		return false
-	}
-	conn.Close()
-	return true
 }

@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
+	"pennypost/internal/office/listen"
 )
 
 // pipeListener accepts connections within the process, on which synctest's time counts.
@@ -48,7 +49,7 @@ func TestSlowRequests(t *testing.T) {
 			Options{Config: testConfig(t), Log: slog.New(slog.DiscardHandler)},
 			"pp-operator.0123456789abcdef",
 			"pp-test.localhost",
-			listeners{tcp: l},
+			listen.Listeners{TCP: l},
 			new(invite.List),
 			new(gate.Scripts),
 		)

@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/hook"
-	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/sessions"
 	"pennypost/internal/wire"
 )
 
@@ -92,7 +92,7 @@ func (o *office) moveOn(ctx context.Context, room mail.RoomName, agent mail.Name
 }
 
 // end ends a session.
-func (o *office) end(ctx context.Context, s wake.Session) {
+func (o *office) end(ctx context.Context, s sessions.Session) {
 	o.listeners.End(s.Room, s.Agent, s.ID)
 	o.ended(ctx, s, mail.SessionEnd)
 }

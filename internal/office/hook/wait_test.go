@@ -15,13 +15,14 @@ import (
 	"pennypost/internal/office/hook"
 	"pennypost/internal/office/hook/hooktest"
 	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/door"
 	"pennypost/internal/wire"
 )
 
 // listenerFixture is a fixture with a Ringer and a line at which hooks of ann wait, in a bubble.
 type listenerFixture struct {
 	*fixture
-	lines   wake.Listeners
+	lines   door.Listeners
 	ringer  *wake.Ringer
 	asked   atomic.Int32 // how often somebody came to wait
 	ended   atomic.Bool  // the client has ended

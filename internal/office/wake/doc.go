@@ -17,5 +17,7 @@
 //
 // Everything is computed from the room, so nothing is lost with the process: rings are receipts in the journal.
 //
-// Each kind of door is a file: exec.go, webhook.go.
+// This package decides and asks a Waker, and knows none. ringer.go watches the room and acts; sleeper.go is what is
+// known of one agent, and decides; news.go takes in what the journal tells; notice.go is what the user is told. The
+// doors are in door, those of other machines in remote, and what is known of sessions in sessions.
 package wake

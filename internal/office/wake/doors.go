@@ -72,7 +72,7 @@ func (d *Doors) Len() int {
 // For returns for whom there are configured doors that may lead somewhere without a session, as addresses in order.
 func (d *Doors) For() (all []mail.Address) {
 	for a, e := range d.entries {
-		if slices.ContainsFunc(e.Wakers, func(w Waker) bool { _, keys := w.(*Tmux); return !keys }) {
+		if slices.ContainsFunc(e.Wakers, func(w Waker) bool { _, keys := w.(AtSessions); return !keys }) {
 			all = append(all, a)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
 
@@ -21,6 +22,9 @@ type Waker interface {
 	Door() string
 	Ring(ctx context.Context, r Ring) error
 }
+
+// AtSessions is a door that leads nowhere without a session.
+type AtSessions interface{ AtSessions() }
 
 // ErrOff says that a door is closed for good.
 var ErrOff = errors.New("the door is off")
@@ -39,6 +43,9 @@ type Ring struct {
 	State    mail.State     `json:"-"`        // of the agent when the ring was made
 	Known    bool           `json:"-"`        // its session knows the post office: few words do
 }
+
+// Pointer returns what the session of an agent is shown of a ring.
+func (r *Ring) Pointer() string { return fence.Ring(r.Room, r.Unread, r.Urgent, r.ID, r.Known) }
 
 // The most that a ring names; the numbers always tell of everything.
 const (

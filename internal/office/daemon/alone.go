@@ -1,0 +1,35 @@
+package daemon
+
+import (
+	"time"
+
+	"pennypost/internal/config"
+)
+
+// leaveWhenAlone stops the post office when nobody has been connected for as long as the configuration says.
+func (d *daemon) leaveWhenAlone() {
+	limit := d.opts.Config.IdleExit
+	if limit == 0 {
+		limit = config.DefaultIdleExit
+	}
+	if limit < 0 {
+		return
+	}
+	for {
+		left := time.Duration(limit) - d.connections.Alone()
+		if left <= 0 && (d.office.bridgeFigures().running > 0 || !d.office.quiet()) {
+			// somebody has to notice what others write there, and who is to be woken
+			left = min(time.Minute, max(time.Duration(limit), 100*time.Millisecond))
+		}
+		if left <= 0 {
+			d.log.Info("nobody was here for a while", "idle", time.Duration(limit))
+			d.stop()
+			return
+		}
+		select {
+		case <-d.closing.Done():
+			return
+		case <-time.After(left):
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package daemon
+
+import (
+	"context"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/gate"
+)
+
+// answers are what this machine answers to others, by subject.
+func (o *office) answers() map[string]func(context.Context, mail.Machine, []byte) ([]byte, error) {
+	return map[string]func(context.Context, mail.Machine, []byte) ([]byte, error){
+		openalice.DocumentSubject: func(ctx context.Context, _ mail.Machine, request []byte) ([]byte, error) {
+			return o.documents().Answer(gate.Own(ctx), o, request)
+		},
+		bridgesSubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
+			return o.bridgesHere(ctx, mail.RoomName(room))
+		},
+	}
+}
+
+// documents reads documents on all machines.
+func (o *office) documents() *openalice.Documents {
+	return &openalice.Documents{Here: o.cfg.MachineName(), Ask: o.ask, Heard: o.heard}
+}

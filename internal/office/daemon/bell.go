@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"sync"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/markdown"
+	"pennypost/internal/room/mailroom"
+)
+
+// maxPreview is in characters: what two lines of a row show.
+const maxPreview = 160
+
+func previewOf(body string) string { return markdown.Preview(body, maxPreview) }
+
+// observer is what a room tells.
+func (o *roomSet) observer(name mail.RoomName) mailroom.Observer {
+	out := o.metrics.observer()
+	out.Changed = func() { o.bell.ring(name) }
+	return out
+}
+
+// deskBell tells whoever watches the desk in which rooms something has happened.
+type deskBell struct {
+	mu    sync.Mutex
+	count uint64                   // of rings
+	last  map[mail.RoomName]uint64 // the last ring of each room; "": of all
+	heard chan struct{}            // closed by the next ring; nil: nobody waits for it
+}
+
+// ring says that something has happened in a room, or in one that is no more if name is "".
+func (b *deskBell) ring(name mail.RoomName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.last == nil {
+		b.last = make(map[mail.RoomName]uint64)
+	}
+	b.count++
+	b.last[name] = b.count
+	if b.heard != nil {
+		close(b.heard)
+		b.heard = nil
+	}
+}
+
+// since returns the rooms that rang after a number of rings, and how many there are by now. next is closed by the
+// next, if there are none.
+func (b *deskBell) since(count uint64) (rang []mail.RoomName, now uint64, next <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.count == count {
+		if b.heard == nil {
+			b.heard = make(chan struct{})
+		}
+		return nil, count, b.heard
+	}
+	for name, n := range b.last {
+		if n > count {
+			rang = append(rang, name)
+		}
+	}
+	return rang, b.count, nil
+}

@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/bridge"
+)
+
+// Bridges implements mail.Connector.
+func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
+	e, s, err := v.enter(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	defer v.leave(e)
+	if e == nil {
+		return s.Bridges(ctx)
+	}
+	all, err := e.room.As(mail.User).Bridges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	here := e.bridges.Statuses()
+	elsewhere := v.office.bridgesElsewhere(ctx, v.name, all, e)
+	for i := range all {
+		of := here
+		if e.elsewhere(&all[i].Bridge) {
+			of = elsewhere[all[i].Machine]
+		}
+		if j := slices.IndexFunc(of, func(b mail.BridgeStatus) bool { return b.ID == all[i].ID }); j >= 0 {
+			all[i] = of[j]
+		}
+	}
+	return all, nil
+}
+
+// AddBridge implements mail.Connector.
+func (v *callerRoom) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
+	if v.id.Name() == mail.User {
+		if err := bridge.Check(v.office.dialects, &b); err != nil {
+			return mail.BridgeStatus{}, err
+		}
+	}
+	return v.bridging(ctx, func(s mail.Service) (string, error) {
+		st, err := s.AddBridge(ctx, b)
+		return st.ID, err
+	})
+}
+
+// RemoveBridge implements mail.Connector.
+func (v *callerRoom) RemoveBridge(ctx context.Context, id string) error {
+	_, err := v.bridging(ctx, func(s mail.Service) (string, error) { return "", s.RemoveBridge(ctx, id) })
+	return err
+}
+
+// SyncBridge implements mail.Connector.
+func (v *callerRoom) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
+	return v.bridging(ctx, func(s mail.Service) (string, error) {
+		b, err := s.SyncBridge(ctx, id) // which refuses who may not, and what is not there
+		if err == nil && b.Machine != "" && b.Machine != v.office.cfg.MachineName() {
+			err = mail.Errorf(mail.Invalid,
+				"the bridge %s is on the machine %s, and keeps itself in step there; what is "+
+					"typed on this one cannot hurry it", id, b.Machine)
+		}
+		return id, err
+	})
+}
+
+// RejectedLines implements mail.Connector.
+func (v *callerRoom) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
+	e, s, err := v.enter(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	defer v.leave(e)
+	if e == nil {
+		return s.RejectedLines(ctx, id)
+	}
+	all, err := s.Bridges(ctx)
+	if i := slices.IndexFunc(all, func(b mail.BridgeStatus) bool { return b.ID == id }); err != nil ||
+		i >= 0 && e.elsewhere(&all[i].Bridge) {
+		return nil, err // they are named on the machine that has the files
+	}
+	return e.bridges.RejectedLines(ctx, id)
+}
+
+// bridging changes the list of bridges, if call does, and brings the one that call names in step.
+func (v *callerRoom) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus,
+	error) {
+	e, s, err := v.enter(ctx, true)
+	if err != nil {
+		return mail.BridgeStatus{}, err
+	}
+	defer v.leave(e)
+	id, err := call(s)
+	if e == nil { // of a relay; bridges run where the post office is
+		return mail.BridgeStatus{}, err
+	}
+	if err == nil {
+		err = e.reconcile(ctx)
+	}
+	if err != nil || id == "" {
+		return mail.BridgeStatus{}, err
+	}
+	return e.bridges.Sync(ctx, id)
+}

@@ -1,0 +1,104 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
+	"pennypost/internal/room/mailroom"
+	"pennypost/internal/wire"
+)
+
+// office has the rooms for those who call: each of them enters a room as the gate says that it may.
+type office struct {
+	*roomSet
+	toolUses toolUses            // by whom tools are used, as hooks told
+	confirm  *gate.Confirmations // nil: nothing is
+	far      *far                // of a relay, which has no rooms; nil: this is a post office
+}
+
+var _ mail.Office = (*office)(nil)
+
+func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
+	return &office{roomSet: newRoomSet(cfg, log, m, Dialects())}
+}
+
+// Room implements mail.Office. The service still works when the room was closed because it was idle: each call opens
+// it again. A room that does not exist is made by the first call that changes something there.
+func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
+	if _, err := mail.ParseRoom(string(name)); err != nil {
+		return nil, err
+	}
+	if pass := gate.PassOf(ctx); !pass.Enters(name) {
+		return nil, notEntered(pass, name)
+	}
+	if o.far != nil || o.inUse(name) {
+		return o.roomAs(ctx, name, as)
+	}
+	if _, err := os.Lstat(o.dir(name)); !errors.Is(err, fs.ErrNotExist) {
+		e, err := o.borrow(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		o.giveBack(e, name)
+	}
+	return o.roomAs(ctx, name, as)
+}
+
+// Rooms implements mail.Office.
+func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
+	if o.far != nil {
+		if err := o.far.away(ctx); err != nil {
+			return nil, err
+		}
+		return o.far.office.Rooms(ctx)
+	}
+	return o.statuses(ctx)
+}
+
+// removeRoom takes a room out of the post office.
+func (o *office) removeRoom(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
+	if o.far != nil {
+		if err := o.far.away(ctx); err != nil {
+			return wire.RemovedRoom{}, err
+		}
+		return o.far.office.RemoveRoom(ctx, name)
+	}
+	return o.remove(ctx, name)
+}
+
+// standAs has ctx end when an agent that is on the roster of a room is taken off it.
+func (o *office) standAs(ctx context.Context, name mail.RoomName, caller mail.Name) error {
+	if o.far != nil || !o.exists(name) {
+		return nil
+	}
+	e, err := o.borrow(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer o.giveBack(e, name)
+	_ = mailroom.Stand(ctx, e.room.As(caller)) // who is off the roster may come back to it by what it asks
+	return nil
+}
+
+// relayed has the relay offer what doors there are on this machine.
+func (o *office) relayed(f *far) {
+	o.far, o.changed = f, f.relay.Changed
+	f.relay.Offers, f.relay.Doors = o.offers, o.doorsHere
+	f.relay.Moved = func(room mail.RoomName, from, to mail.Name) {
+		o.listeners.Move(room, from)
+		o.sessions.Move(room, from, to)
+	}
+}
+
+// quiet reports whether nobody is to be woken, and the person not told.
+func (o *office) quiet() bool {
+	quiet := !o.notify.Busy() && (o.far == nil || len(o.offers()) == 0)
+	o.each(func(e *entry) { quiet = quiet && e.ringer.Quiet() })
+	return quiet
+}

@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/hook"
+	"pennypost/internal/office/wake/sessions"
+)
+
+// How often the office looks for turns that were broken off, which costs a small file for each session that works, and
+// every how many of these looks for sessions that were killed, which costs a look at each session's process.
+const (
+	brokenOffPause = time.Second
+	killedLooks    = 3
+)
+
+// followSessions tells the rooms, until ctx ends, of ends that no hook tells of: turns that were broken off, and
+// sessions whose program was killed.
+func (o *office) followSessions(ctx context.Context) {
+	ticker := time.NewTicker(brokenOffPause)
+	defer ticker.Stop()
+	for look := 0; ; look++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now := time.Now()
+		for _, s := range slices.Concat(o.claude.BrokenOff(now), o.copilot.BrokenOff(now)) {
+			if o.ended(ctx, s, mail.TurnEnd) {
+				o.sessions.Rested(s)
+			}
+		}
+		if look%killedLooks != 0 {
+			continue
+		}
+		for _, s := range o.sessions.Killed() {
+			o.end(ctx, s)
+		}
+	}
+}
+
+// ended tells a session's room that the session or its turn has ended, and reports whether the room took note.
+func (o *office) ended(ctx context.Context, s sessions.Session, m mail.Moment) bool {
+	t := mail.Turn{Moment: m, Session: s.ID, Client: s.Client, Process: s.Process, Over: true, Quiet: true,
+		Held: func() map[mail.ID]bool { return hook.Holds(s.Client, s.Transcript, m == mail.SessionEnd) }}
+	_, err := o.own(ctx, s.Room, s.Agent).Turn(ctx, t)
+	if err != nil {
+		o.log.Warn("the end of a session or a turn is not noted", "agent", s.Agent, "moment", m, "err", err)
+	}
+	return err == nil
+}

@@ -1,0 +1,38 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/backup"
+)
+
+// backup writes the whole home to a stream. Each room is copied as it was when its turn came, while its mail goes on.
+// It returns the rooms whose files were copied as they stood, because the room could not be opened.
+func (d *daemon) backup(ctx context.Context, to io.Writer) (raw []mail.RoomName, err error) {
+	if f := d.office.far; f != nil {
+		return nil, mail.Errorf(mail.Unavailable,
+			"the mail is where the post office runs, which is at %s; back it up "+
+				"there", f.remote.URL)
+	}
+	w := backup.NewWriter(to, d.opts.Version)
+	if err := w.Settings(d.opts.Config.Home); err != nil {
+		return nil, err
+	}
+	names, err := d.office.names()
+	if err != nil {
+		return nil, fmt.Errorf("list the rooms: %w", err)
+	}
+	for _, name := range names {
+		if err := d.office.backup(ctx, name, w); err != nil {
+			return nil, err
+		}
+	}
+	for _, room := range w.Raw() {
+		raw = append(raw, room.Name)
+		d.log.Warn("room backed up as it stands, since not all of it can be read", "room", room.Name, "why", room.Raw)
+	}
+	return raw, w.Close()
+}

@@ -1,0 +1,214 @@
+package listen
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"syscall"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/gate"
+)
+
+// NoTCP is the listen address of a post office with nothing but its Unix socket.
+const NoTCP = "none"
+
+// Listeners are where a post office can be reached.
+type Listeners struct {
+	socket net.Listener
+	TCP    net.Listener // nil: none
+	twin   net.Listener // on the same port, where browsers look too; nil: none
+	TLS    net.Listener // for other machines; nil: none
+	tokens net.Listener // a Unix socket for other users, where only tokens count; nil: none
+	Cert   *Certificate // of tls
+}
+
+// All returns the listeners there are.
+func (l Listeners) All() []net.Listener {
+	var all []net.Listener
+	for _, one := range []net.Listener{l.socket, l.TCP, l.twin, l.TLS, l.tokens} {
+		if one != nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func (l Listeners) Close() {
+	for _, one := range l.All() {
+		one.Close()
+	}
+}
+
+// listen opens the Unix socket and, unless told otherwise, TCP.
+func Open(cfg *config.Config, log *slog.Logger) (Listeners, error) {
+	tcp, twin, err := listenTCP(cfg, log)
+	if err != nil {
+		return Listeners{}, err
+	}
+	at := Listeners{TCP: tcp, twin: twin}
+	if at.TLS, at.Cert, err = listenTLS(cfg, log); err != nil {
+		at.Close()
+		return Listeners{}, err
+	}
+	if at.tokens, err = listenTokens(cfg); err != nil {
+		at.Close()
+		return Listeners{}, err
+	}
+	if at.socket, err = listenUnix(cfg.Home, cfg.User.Terminals, log); err != nil {
+		at.Close()
+	}
+	return at, err
+}
+
+// listenUnix listens on the socket of home. The caller holds the home's lock, so a socket that is there belongs to
+// nobody any more.
+func listenUnix(home config.Home, terminals []string, log *slog.Logger) (net.Listener, error) {
+	if err := home.CheckSocket(true); err != nil {
+		return nil, err
+	}
+	path := home.Socket()
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove the old socket: %w", err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen on the socket: %w", err)
+	}
+	// Until here the directory, which is the owner's alone, kept others out.
+	if err := os.Chmod(path, 0o600); err != nil && runtime.GOOS != "windows" {
+		l.Close()
+		return nil, fmt.Errorf("close the socket to others: %w", err)
+	}
+	return gate.Listener{UnixListener: l, Log: log, Terminals: terminals}, nil
+}
+
+// listenTokens listens where processes of other users may come, which nothing but a token lets in: a container or a
+// user of its own that has the socket in reach cannot take what the data directory holds.
+func listenTokens(cfg *config.Config) (net.Listener, error) {
+	path := cfg.TokenSocket
+	if path == "" {
+		return nil, nil
+	}
+	if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSocket == 0 {
+		return nil, mail.Errorf(
+			mail.Invalid,
+			"token_socket: %s is there, and is no socket: nothing was removed",
+			path,
+		)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove the old socket for tokens: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, mail.Errorf(mail.Unavailable, "token_socket: cannot listen on %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("open the socket for tokens to others: %w", err)
+	}
+	return l, nil
+}
+
+// listenTCP listens where cfg says. At the default address it puts up with somebody else being there.
+func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, err error) {
+	address := cfg.Listen
+	if address == NoTCP {
+		return nil, nil, nil
+	}
+	if address == "" {
+		tcp, twin, err = listenBoth(config.DefaultListen)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			log.Warn("the default port is taken, so the post office is reached by its socket only; choose another "+
+				"with: pennypost serve --listen 127.0.0.1:PORT", "address", config.DefaultListen)
+			return nil, nil, nil
+		}
+		return tcp, twin, err
+	}
+	if err := checkListen(address, cfg.Insecure); err != nil {
+		return nil, nil, err
+	}
+	if tcp, twin, err = listenBoth(address); err != nil {
+		return nil, nil, mail.Errorf(mail.Unavailable, "cannot listen on %s: %w", address, err)
+	}
+	return tcp, twin, nil
+}
+
+// portTries is how many ports are tried, of those that the system chooses, for one that is free at both addresses.
+const portTries = 10
+
+// listenBoth listens at the address and, where that is one at which browsers look for a name below localhost, at the
+// other of the two: they try the one of IPv6 first. Who listened at the one that we leave free would be taken for us,
+// and be sent what logs the person in.
+func listenBoth(address string) (tcp, twin net.Listener, err error) {
+	for range portTries {
+		if tcp, err = net.Listen("tcp", address); err != nil {
+			return nil, nil, err
+		}
+		at := tcp.Addr().(*net.TCPAddr).AddrPort()
+		other := twinOf(at.Addr().Unmap())
+		if !other.IsValid() || !assigned(other) {
+			return tcp, nil, nil
+		}
+		if twin, err = net.Listen("tcp", netip.AddrPortFrom(other, at.Port()).String()); err == nil {
+			return tcp, twin, nil
+		}
+		tcp.Close()
+		if _, port, _ := net.SplitHostPort(address); port != "0" {
+			break
+		}
+	}
+	return nil, nil, fmt.Errorf("browsers would take whoever is there for the post office: %w", err)
+}
+
+// twinOf returns at which address browsers look besides ip; none if they do not look at ip, or it is all addresses.
+func twinOf(ip netip.Addr) netip.Addr {
+	switch v4 := netip.AddrFrom4([4]byte{127, 0, 0, 1}); ip {
+	case v4, netip.IPv4Unspecified():
+		return netip.IPv6Loopback()
+	case netip.IPv6Loopback():
+		return v4
+	}
+	return netip.Addr{}
+}
+
+// assigned reports whether this machine has the address. One without IPv6 has no ::1, and nobody can listen there.
+func assigned(ip netip.Addr) bool {
+	all, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(all, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip.AsSlice())
+	})
+}
+
+// checkListen refuses an address that says more than its author may have meant: a port alone means every network.
+func checkListen(address string, insecure bool) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return mail.Errorf(mail.Invalid,
+			"%q is not an address to listen on: write HOST:PORT, such as 127.0.0.1:8765, or none", address)
+	}
+	if host == "" {
+		return mail.Errorf(mail.Invalid, "%q would listen on every network: write the host too, such as 127.0.0.1%s",
+			address, address)
+	}
+	if host == "localhost" || insecure {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return mail.Errorf(mail.Denied,
+		"%q can be reached from other machines, and tokens would cross the network in the clear. "+
+			"Let them in with TLS, by --tls=%s in place of --listen, or, on a network you trust, add --insecure",
+		address,
+		address)
+}

@@ -1,0 +1,229 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/child"
+	"pennypost/internal/fence"
+	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/sessions"
+)
+
+// Codex is the queue of a thread of Codex. An idle, open thread begins a turn with what is queued; a working thread
+// does so at the end of its turn. After a turn that its user broke off the queue stands still until the next prompt.
+//
+// What sessions share an app-server (Codex's default) is asked through that: it queues, and starts a queue that stands
+// still. There it was rung if the message has left the queue, or waits for the end of a turn that runs. Others, each a
+// process of its own, are rung by "codex queue --thread ID --message TEXT", and were rung if that ended with status 0.
+// If its user broke its last turn off, or its queue still has what was queued for an earlier ring, it stands still and
+// cannot be started from here: then nothing of ours is left in it, and the ring has failed.
+//
+// The text comes as if the user had typed it, and runs with the thread's own approvals: it says that it is not the
+// user's, and orders nothing. A hook drops it if the mail was read meanwhile.
+//
+// Seen with Codex 0.169.0. The command came with 0.149; before 0.158 a thread that nobody has open is an error.
+type Codex struct {
+	Sessions *sessions.List
+	Binary   string // default codex
+	// NAME=value: nothing of the agent that may have started the post office
+	Env     []string
+	Timeout time.Duration // then it is killed; default 30 s
+}
+
+var _ wake.Waker = (*Codex)(nil)
+
+// threadID is the form of Codex's ids. A thread's name would do too, but another may get the same one.
+var threadID = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+})
+
+// firstCodex is the first version that has a queue.
+func firstCodex() version { return version{0, 149, 0} }
+
+// Door implements wake.Waker.
+func (c *Codex) Door() string { return "codex-queue" }
+
+// Ring implements wake.Waker.
+func (c *Codex) Ring(ctx context.Context, r wake.Ring) error {
+	s, err := sessionFor(c.Sessions, &r, "codex")
+	if err != nil {
+		return err
+	}
+	if !threadID().MatchString(s.ID) {
+		return fmt.Errorf("the session says that its id is %q, which is none of a thread", child.Plain(s.ID))
+	}
+	if v, ok := parseVersion(s.Version); ok && v.less(firstCodex()) {
+		return fmt.Errorf("the session is Codex %s, which has no queue; it came with %s", v, firstCodex())
+	}
+	ctx, cancel := context.WithTimeout(ctx, child.Timeout(c.Timeout))
+	defer cancel()
+	if shared, err := dialAppServer(ctx, s.Home); err == nil {
+		defer shared.Close()
+		if q := (threadQueue{shared, s.ID}); q.loaded() {
+			return q.ring(ctx, &r)
+		}
+	}
+	return c.queue(ctx, &s, &r)
+}
+
+// queue rings a session that is a process of its own.
+func (c *Codex) queue(ctx context.Context, s *sessions.Session, r *wake.Ring) error {
+	asking, stop := context.WithTimeout(ctx, child.Timeout(c.Timeout)/3) // what it does not tell costs no ring
+	defer stop()
+	if own, err := startAppServer(c.command(asking, s, "app-server")); err == nil {
+		withdrawn, err := threadQueue{own, s.ID}.withdraw()
+		_ = own.Close() // it has answered
+		if err == nil && withdrawn {
+			return errStandsStill()
+		}
+	}
+	if s.Broken {
+		return errStandsStill()
+	}
+	var out child.Tail
+	cmd := c.command(ctx, s, "queue", "--thread", s.ID, "--message", r.Pointer())
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return errors.New("codex is not found; put it in the PATH of the post office")
+	}
+	if err = child.Explain(ctx, err, child.Timeout(c.Timeout), out.Text()); err != nil {
+		return fmt.Errorf("codex queue, which needs Codex %s: %w", firstCodex(), err)
+	}
+	return nil
+}
+
+func errStandsStill() error {
+	return errors.New("the session's queue stands still since its user broke a turn off, and goes on with the next " +
+		"prompt there; no ring is left in it")
+}
+
+// command returns a command of Codex for the home of a session.
+func (c *Codex) command(ctx context.Context, s *sessions.Session, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, c.binary(), args...)
+	cmd.Dir, cmd.Env = s.Dir, c.Env
+	if s.Home != "" {
+		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], "CODEX_HOME="+s.Home)
+	}
+	cmd.WaitDelay = child.DrainTime
+	child.OwnGroup(cmd)
+	return cmd
+}
+
+func (c *Codex) binary() string {
+	if c.Binary == "" {
+		return "codex"
+	}
+	return c.Binary
+}
+
+// reaches reports whether there is a way to a session: the app-server that it shares, or a codex that can be run,
+// which cannot start a queue that stands still. It asks nobody whether the app-server answers.
+func (c *Codex) reaches(s *sessions.Session) bool {
+	if _, err := controlSocket(s.Home); err == nil {
+		return true
+	}
+	_, err := exec.LookPath(c.binary())
+	return err == nil && !s.Broken
+}
+
+func (c *Codex) leads(s *sessions.Session) bool {
+	return s.Client == "codex" && !s.Over && !s.Gone() && c.reaches(s)
+}
+
+// threadQueue is what waits for a thread.
+type threadQueue struct {
+	*appServer
+	thread string
+}
+
+// status returns how it stands with the thread in this app-server: notLoaded, idle, active, …
+func (q threadQueue) status() (string, error) {
+	var out struct {
+		Thread struct {
+			Status struct {
+				Type string `json:"type"`
+			} `json:"status"`
+		} `json:"thread"`
+	}
+	err := q.call("thread/read", map[string]any{"threadId": q.thread}, &out)
+	return out.Thread.Status.Type, err
+}
+
+func (q threadQueue) loaded() bool {
+	status, err := q.status()
+	return err == nil && status != "notLoaded"
+}
+
+// ours returns what we have queued.
+func (q threadQueue) ours() (ids []string, err error) {
+	var out struct {
+		Data []struct {
+			ID    string     `json:"id"`
+			Input []textItem `json:"input"`
+		} `json:"data"`
+	}
+	err = q.call("thread/queue/list", map[string]any{"threadId": q.thread, "limit": 100}, &out)
+	for _, it := range out.Data {
+		if len(it.Input) > 0 && fence.IsRing(it.Input[0].Text) {
+			ids = append(ids, it.ID)
+		}
+	}
+	return ids, err
+}
+
+type textItem struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// withdraw takes out what we have queued, and reports whether there was anything.
+func (q threadQueue) withdraw() (bool, error) {
+	ids, err := q.ours()
+	for _, id := range ids {
+		if err == nil {
+			err = q.call("thread/queue/delete", map[string]any{"threadId": q.thread, "queuedSubmissionId": id}, nil)
+		}
+	}
+	return len(ids) > 0, err
+}
+
+// ring queues a ring instead of what is queued of ours, and sees to it that an idle thread begins with it.
+func (q threadQueue) ring(ctx context.Context, r *wake.Ring) error {
+	if _, err := q.withdraw(); err != nil {
+		return err
+	}
+	var added struct {
+		Queued struct {
+			ID string `json:"id"`
+		} `json:"queuedSubmission"`
+	}
+	if err := q.call("thread/queue/add", map[string]any{"threadId": q.thread, "clientUserMessageId": r.ID,
+		"input": []textItem{{"text", r.Pointer()}}}, &added); err != nil {
+		return err
+	}
+	// Of a queue that does not stand still it is gone already.
+	refused := q.call("thread/queue/start",
+		map[string]any{"threadId": q.thread, "queuedSubmissionId": added.Queued.ID},
+		nil)
+	if refused == nil {
+		return nil
+	}
+	left, err := q.ours()
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	if status, err := q.status(); err != nil || status == "active" {
+		return err // it begins when the turn ends
+	}
+	if _, err := q.withdraw(); err != nil {
+		return err
+	}
+	return fmt.Errorf("the session's queue stands still, and Codex does not start it: %w", refused)
+}

@@ -1,0 +1,56 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strconv"
+
+	"pennypost/internal/base/process"
+)
+
+// Each window of Codex (0.169.0) serves tools of its own to the threads that it begins or resumes: it listens on a
+// port of this machine, and tells the app-server which. No other process of the machine can listen there, so the port
+// leads from a thread to its window, whichever windows came before.
+
+// windowServer is what a thread calls the tools of its window.
+const windowServer = "codex_tui"
+
+// Window returns the program in which the person of a thread sits, whose app-server serves the windows of a home. An
+// error says that it cannot be known: the thread is in no window, or its window was closed.
+func (c *Codex) Window(ctx context.Context, home, thread string) (program string, err error) {
+	shared, err := dialAppServer(ctx, home)
+	if err != nil {
+		return "", err
+	}
+	defer shared.Close()
+	var out struct {
+		Data []struct {
+			Origin string `json:"httpOrigin"`
+		} `json:"data"`
+	}
+	err = shared.call("mcpServerStatus/list",
+		map[string]any{"threadId": thread, "serverName": windowServer, "detail": "toolsAndAuthOnly"}, &out)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range out.Data {
+		if program = listener(s.Origin); program != "" {
+			return program, nil
+		}
+	}
+	return "", errors.New("no window of Codex listens for the thread")
+}
+
+// listener returns the program of Codex that listens at an origin of this machine, "" if none does.
+func listener(origin string) string {
+	at, err := url.Parse(origin)
+	if err != nil || at.Hostname() != "127.0.0.1" {
+		return ""
+	}
+	port, err := strconv.ParseUint(at.Port(), 10, 16)
+	if err != nil {
+		return ""
+	}
+	return process.Listener(uint16(port), "codex")
+}

@@ -1,0 +1,102 @@
+package door
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/child"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/sessions"
+)
+
+// Exec is a door that is a command. It was rung if the command ended with status 0 within its time.
+//
+// The command is run without a shell. Each {room}, {agent}, {role}, {unread} and {urgent} in Argv is replaced; the
+// same stands in the variables PENNYPOST_ROOM, PENNYPOST_AGENT, PENNYPOST_ROLE, PENNYPOST_UNREAD and PENNYPOST_URGENT,
+// and the whole Ring, as JSON, on its standard input. What it leaves running must not keep its output open: that is
+// closed when the command has ended.
+//
+// With Gone the command is one that resumes the agent's latest session: {session} is the client's id of that, and it
+// runs in the session's directory. It is run only if the room holds the agent for gone and the session's program is
+// known to have ended, because two programs in one session spoil its transcript. Nothing is proven of sessions from
+// before the post office started.
+type Exec struct {
+	Argv    []string
+	Env     []string      // NAME=value, under the variables of the ring
+	Dir     string        // where it runs
+	Home    string        // PENNYPOST_HOME
+	Timeout time.Duration // then it is killed with all that it started in its process group; default 30 s
+	Log     *slog.Logger  // default: discard
+
+	Gone     bool
+	Sessions *sessions.List // with Gone
+}
+
+var _ wake.Waker = (*Exec)(nil)
+
+// Door implements wake.Waker.
+func (x *Exec) Door() string { return "exec" }
+
+// Ring implements wake.Waker.
+func (x *Exec) Ring(ctx context.Context, r wake.Ring) error {
+	session, err := x.session(&r)
+	if err != nil {
+		return err
+	}
+	argv, err := fill(x.Argv, &r, session.ID)
+	if err != nil {
+		return err
+	}
+	input, err := jsonx.Marshal(&r)
+	if err != nil {
+		return err
+	}
+	cmd := child.Command{Argv: argv, Dir: cmp.Or(session.Dir, x.Dir), Input: append(input, '\n'), Timeout: x.Timeout,
+		Env: append(append([]string{}, x.Env...), x.variables(&r)...)}
+	output, err := cmd.Run(ctx)
+	if x.Log != nil {
+		x.Log.Debug("wake command ended", "command", argv[0], "agent", r.Agent, "err", err, "output", output)
+	}
+	return err
+}
+
+func (x *Exec) leads(s *sessions.Session) bool { return !x.Gone || s.ID != "" }
+
+// session returns what is to be resumed; the zero value if nothing is.
+func (x *Exec) session(r *wake.Ring) (sessions.Session, error) {
+	if !x.Gone {
+		return sessions.Session{}, nil
+	}
+	s, known, gone := x.Sessions.Gone(r.Room, r.Agent)
+	switch {
+	case !known:
+		return sessions.Session{}, errors.New(
+			"was not run: no session of the agent has been heard of since the post office started")
+	case r.State != mail.Gone || !gone:
+		return sessions.Session{}, errors.New(
+			"was not run: the agent's session is not known to have ended, and a live one is not resumed")
+	}
+	return s, nil
+}
+
+func (x *Exec) variables(r *wake.Ring) []string {
+	return []string{
+		"PENNYPOST_HOME=" + x.Home, "PENNYPOST_ROOM=" + string(r.Room), "PENNYPOST_AGENT=" + string(r.Agent),
+		"PENNYPOST_ROLE=" + r.Role,
+		"PENNYPOST_UNREAD=" + strconv.Itoa(r.Unread), "PENNYPOST_URGENT=" + strconv.Itoa(r.Urgent),
+	}
+}
+
+// fill replaces the names in braces. Agents choose their names, so a name must not become an option of the command.
+func fill(argv []string, r *wake.Ring, session string) ([]string, error) {
+	names := strings.NewReplacer("{room}", string(r.Room), "{agent}", string(r.Agent), "{role}", r.Role,
+		"{unread}", strconv.Itoa(r.Unread), "{urgent}", strconv.Itoa(r.Urgent), "{session}", session)
+	return child.Fill(argv, names, "PENNYPOST_AGENT")
+}

@@ -1,0 +1,26 @@
+//go:build unix
+
+package door
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// alive reports whether a process runs. One that has ended and that nobody has waited for does not.
+func alive(pid string) bool {
+	if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil {
+		return !strings.Contains(string(stat), ") Z ")
+	}
+	n, err := strconv.Atoi(pid)
+	return err == nil && syscall.Kill(n, 0) == nil
+}
+
+// end ends a process that a test started.
+func end(pid string) {
+	if n, err := strconv.Atoi(pid); err == nil {
+		_ = syscall.Kill(n, syscall.SIGKILL)
+	}
+}

@@ -1,0 +1,39 @@
+package door
+
+import (
+	"errors"
+	"fmt"
+
+	"pennypost/internal/base/child"
+	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/sessions"
+)
+
+// leading is a door that leads nowhere without a session of some kind: keystrokes want a pane and a program with a
+// terminal, a resumption something to resume, Codex's queue somebody who takes from it.
+type leading interface {
+	// leads reports whether it leads anywhere by what is known of an agent's latest session. It asks nobody whether
+	// that lives.
+	leads(s *sessions.Session) bool
+}
+
+// Leads reports whether a door leads anywhere, by what is known of an agent's latest session.
+func Leads(w wake.Waker, s *sessions.Session) bool {
+	door, may := w.(leading)
+	return !may || door.leads(s)
+}
+
+// sessionFor returns the session that a ring is for, if it runs in a client.
+func sessionFor(l *sessions.List, r *wake.Ring, client string) (sessions.Session, error) {
+	switch s, ok := l.Get(r.Room, r.Agent); {
+	case r.Agent == "":
+		return sessions.Session{}, errors.New("nobody has the role, so there is no session")
+	case !ok:
+		return sessions.Session{}, errors.New(
+			"no live session of the agent is known; its hooks tell of one when it starts or begins a turn")
+	case client != "" && s.Client != client:
+		return sessions.Session{}, fmt.Errorf("its session runs in %s, not in %s", child.Plain(s.Client), client)
+	default:
+		return s, nil
+	}
+}

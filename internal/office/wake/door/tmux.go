@@ -1,0 +1,277 @@
+package door
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/child"
+	"pennypost/internal/base/process"
+	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/sessions"
+)
+
+// Tmux is the last of doors: it types the pointer into the pane of tmux in which a session runs, and presses Enter. It
+// is for clients that cannot be woken otherwise, and only for users who have asked for it: the client takes what is
+// typed for its user's own words, which is why the text says that it is not.
+//
+// It was rung if the text stood whole in the client's prompt, Enter was pressed, and the text then left the prompt.
+// That is no proof that a model saw it.
+//
+// It types into nothing but an empty prompt that it recognises. Enter in a dialog approves what the dialog asks for;
+// so where anything is in doubt (another program, a shell, copy mode, a dialog, text half typed, a person at the
+// keyboard, a screen that is not known) it does not type, and says why. Enter is pressed only after the screen was
+// looked at again. What was typed and could not be sent stays, and is sent by the next try of the same ring.
+//
+// How the screens look was taken from Claude Code, Codex and Gemini CLI as of November 2026 and is documented nowhere;
+// other clients are refused. tmux is 3.0 or later.
+type Tmux struct {
+	Sessions *sessions.List
+	Binary   string        // default tmux
+	Timeout  time.Duration // for all of it; default 15 s
+	Quiet    time.Duration // how long nobody must have typed; default 3 s
+}
+
+var _ wake.Waker = (*Tmux)(nil)
+
+// Bounds of what is done in tmux.
+const (
+	tmuxTimeout = 15 * time.Second
+	tmuxQuiet   = 3 * time.Second
+	// tmuxSettle is how long a client is given to draw what was typed. It is over the 120 ms in which Codex takes
+	// Enter after a paste for a line break.
+	tmuxSettle = 300 * time.Millisecond
+	// tmuxLooks is how often we look whether Enter was taken.
+	tmuxLooks = 4
+)
+
+// Door implements wake.Waker.
+func (t *Tmux) Door() string { return "tmux" }
+
+// Ring implements wake.Waker.
+func (t *Tmux) Ring(ctx context.Context, r wake.Ring) error {
+	if runtime.GOOS == "windows" {
+		return fmt.Errorf("there is no tmux on Windows: %w", wake.ErrOff)
+	}
+	s, err := sessionFor(t.Sessions, &r, "")
+	if err != nil {
+		return err
+	}
+	limit := t.Timeout
+	if limit <= 0 {
+		limit = tmuxTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	p, err := t.pane(&s)
+	if err != nil {
+		return err
+	}
+	if err = p.ring(ctx, r.Pointer()); err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("tmux was not done after %s", limit)
+	}
+	return err
+}
+
+func (t *Tmux) leads(s *sessions.Session) bool {
+	return s.Pane != "" && !hasNoTerminal(process.Number(s.Terminal()))
+}
+
+// AtSessions implements AtSessions.
+func (t *Tmux) AtSessions() {}
+
+// pane is a pane of a session, in which its client should run.
+type pane struct {
+	tmux    *Tmux
+	server  string // its socket
+	number  string // its process
+	id      string
+	client  string
+	program int // the client's process; 0: not known
+}
+
+var paneID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^%[0-9]+$`) })
+
+// pane reads the variables that tmux gave to a session: TMUX is socket,process,session.
+func (t *Tmux) pane(s *sessions.Session) (*pane, error) {
+	parts := strings.Split(s.Tmux, ",")
+	if len(parts) < 3 || !paneID().MatchString(s.Pane) {
+		return nil, errors.New("the session told of no pane of tmux; it does not run in one, or its hooks are old")
+	}
+	return &pane{
+		tmux: t, server: strings.Join(parts[:len(parts)-2], ","), number: parts[len(parts)-2], id: s.Pane,
+		client: s.Client, program: process.Number(s.Terminal()),
+	}, nil
+}
+
+func (p *pane) ring(ctx context.Context, text string) error {
+	typed, err := p.look(ctx)
+	switch {
+	case err != nil:
+		return err
+	case typed == "":
+		if err := p.paste(ctx, text); err != nil {
+			return err
+		}
+	case !sameWords(typed, text):
+		return errors.New("somebody has begun to type there, so nothing was typed")
+	}
+	if typed, err = p.look(ctx); err != nil {
+		return fmt.Errorf("the text was typed and not sent: %w", err)
+	} else if !sameWords(typed, text) {
+		return errors.New("the text was typed and not sent: it does not stand in the prompt as it should")
+	}
+	if _, err := p.run(ctx, "", "send-keys", "-t", p.id, "Enter"); err != nil {
+		return err
+	}
+	for range tmuxLooks {
+		if err := settle(ctx); err != nil {
+			return err
+		}
+		screen, err := p.capture(ctx)
+		if err != nil {
+			return err
+		}
+		if typed, _, ok := promptOf(p.client, screen); !ok || !sameWords(typed, text) {
+			return nil
+		}
+	}
+	return errors.New("the text was typed, but Enter did not send it; it stands in the prompt")
+}
+
+// paste types a line as one paste, so that no character of it is taken for a key.
+func (p *pane) paste(ctx context.Context, text string) error {
+	buffer := "pennypost" + p.id[1:]
+	_, err := p.run(ctx, text, "load-buffer", "-b", buffer, "-", ";", "paste-buffer", "-p", "-r", "-d", "-b", buffer,
+		"-t", p.id)
+	if err != nil {
+		return err
+	}
+	return settle(ctx)
+}
+
+func settle(ctx context.Context) error {
+	select {
+	case <-time.After(tmuxSettle):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// sameWords compares texts without their white space: a prompt breaks lines where it likes.
+func sameWords(a, b string) bool { return squeeze(a) == squeeze(b) }
+
+func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// What is asked of a pane; the last may have spaces in it.
+var paneFormat = strings.Join([]string{
+	"#{pane_id}", "#{pid}", "#{session_activity}", "#{pane_dead}", "#{pane_in_mode}", "#{pane_input_off}",
+	"#{pane_synchronized}", "#{pane_tty}", "#{pane_current_command}",
+}, " ")
+
+// look returns what stands in the client's prompt, if it is safe to type there.
+func (p *pane) look(ctx context.Context) (typed string, err error) {
+	out, err := p.run(ctx, "", "display-message", "-p", "-t", p.id, paneFormat)
+	if err != nil {
+		return "", err
+	}
+	f := strings.SplitN(strings.TrimRight(out, "\n"), " ", 9)
+	if len(f) < 9 || f[0] != p.id {
+		return "", errors.New("the pane is gone")
+	}
+	if err := p.check(f); err != nil {
+		return "", err
+	}
+	screen, err := p.capture(ctx)
+	if err != nil {
+		return "", err
+	}
+	return p.read(screen)
+}
+
+// check refuses panes that are not what the session told, or that do not pass on what is typed.
+func (p *pane) check(f []string) error {
+	activity, err := strconv.ParseInt(f[2], 10, 64)
+	quiet := p.tmux.Quiet
+	if quiet == 0 {
+		quiet = tmuxQuiet
+	}
+	command := f[8]
+	switch {
+	case f[1] != p.number:
+		return errors.New("tmux was started anew since, so the pane is another")
+	case f[3] != "0":
+		return errors.New("the program in the pane has ended")
+	case f[4] != "0":
+		return errors.New("the pane is in copy mode")
+	case f[5] != "0", f[6] != "0":
+		return errors.New("the pane takes no input, or shares it with others")
+	case err != nil || time.Since(time.Unix(activity, 0)) < quiet:
+		return errors.New("somebody is at the keyboard")
+	case isShell(command):
+		return fmt.Errorf("a shell (%s) runs in the pane, not the client", child.Plain(command))
+	}
+	if p.program > 0 && hasNoTerminal(p.program) {
+		return errors.New(
+			"the session runs in a server that several terminals share, and which of them is its own is " +
+				"not known")
+	}
+	front, known := inForeground(p.program, f[7])
+	if known && !front || !known && command != p.client {
+		return fmt.Errorf("another program (%s) runs in the pane, not the client of the session", child.Plain(command))
+	}
+	return nil
+}
+
+func isShell(command string) bool {
+	return slices.Contains([]string{"sh", "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "pwsh",
+		"tcsh", "xonsh", "zsh", "su", "sudo", "ssh", "mosh-client", "tmux"},
+		strings.TrimPrefix(command, "-"))
+}
+
+// read returns what stands in the prompt of a screen, unless that shows something that is no prompt.
+func (p *pane) read(screen []line) (string, error) {
+	typed, live, ok := promptOf(p.client, screen)
+	if what := dialog(p.client, live); what != "" {
+		return "", fmt.Errorf("the screen shows %q: a dialog, or a turn", what)
+	}
+	if !ok {
+		return "", fmt.Errorf("no prompt of %s is recognised on the screen", child.Plain(p.client))
+	}
+	return typed, nil
+}
+
+func (p *pane) capture(ctx context.Context) ([]line, error) {
+	out, err := p.run(ctx, "", "capture-pane", "-p", "-e", "-t", p.id)
+	return parseScreen(out), err
+}
+
+// run runs a command of tmux. With -u it does not replace what is not ASCII.
+func (p *pane) run(ctx context.Context, input string, args ...string) (string, error) {
+	binary := p.tmux.Binary
+	if binary == "" {
+		binary = "tmux"
+	}
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, binary, append([]string{"-u", "-S", p.server}, args...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
+	cmd.WaitDelay = child.DrainTime
+	err := cmd.Run()
+	switch {
+	case err == nil:
+		return out.String(), nil
+	case errors.Is(err, exec.ErrNotFound):
+		return "", errors.New("tmux is not installed")
+	}
+	return "", child.WithOutput(fmt.Errorf("tmux %s: %w", args[0], err), strings.TrimSpace(errs.String()))
+}

@@ -1,0 +1,144 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/wake"
+)
+
+// A link is the connection between a post office and a machine that has none of its own, over which agents there are
+// rung. Each end says one JSON object a line, or an empty line as a sign of life.
+
+const (
+	// linkSign is how often each end gives a sign of life, and linkSilence after how long without one the line is
+	// taken for dead: a laptop that slept, or a network that is gone, ends no connection by itself.
+	linkSign    = 8 * time.Second
+	linkSilence = 25 * time.Second
+	// maxLine is in bytes. A list of offers is the longest that is said.
+	maxLine = 4 << 20
+)
+
+// Offer says by which doors an agent can be rung on another machine.
+type Offer struct {
+	Room  mail.RoomName `json:"room"`
+	Agent mail.Name     `json:"agent"`
+	Doors []string      `json:"doors"` // in the order in which they are to be tried
+	// Process is the program of the agent's session, which runs there, as package process names it; "": none is known.
+	Process string `json:"process,omitempty"`
+}
+
+func (o *Offer) equal(other *Offer) bool {
+	return o.Room == other.Room && o.Agent == other.Agent && o.Process == other.Process &&
+		slices.Equal(o.Doors, other.Doors)
+}
+
+// said is what one end says.
+type said struct {
+	Offers *[]Offer `json:"offers,omitempty"` // to the post office: all that there are from now on
+	Order  *order   `json:"order,omitempty"`  // to the machine
+	Rung   *rung    `json:"rung,omitempty"`   // to the post office, once for each order
+	Moved  *moved   `json:"moved,omitempty"`  // to the machine
+}
+
+// order is to ring a door.
+type order struct {
+	ID    uint64     `json:"id"`
+	Door  string     `json:"door"`
+	State mail.State `json:"state,omitempty"` // Ring.State, which other doors are not told
+	Ring  wake.Ring  `json:"ring"`
+}
+
+// rung is what became of an order.
+type rung struct {
+	ID  uint64 `json:"id"`
+	Err string `json:"err,omitempty"` // "": the door was rung
+	Off bool   `json:"off,omitzero"`  // wake.ErrOff
+}
+
+// moved says that an agent has another name.
+type moved struct {
+	Room mail.RoomName `json:"room"`
+	From mail.Name     `json:"from"`
+	To   mail.Name     `json:"to"`
+}
+
+// link is one end of a connection.
+type link struct {
+	conn io.ReadWriteCloser
+
+	writing sync.Mutex // held for I/O, and nothing else
+}
+
+// say writes one thing. After an error the connection is closed, which ends hear.
+func (l *link) say(s *said) error {
+	var text []byte
+	if s != nil {
+		var err error
+		if text, err = jsonx.Marshal(s); err != nil {
+			return err
+		}
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	_, err := l.conn.Write(append(text, '\n'))
+	if err != nil {
+		l.conn.Close()
+	}
+	return err
+}
+
+// hear calls each for what the other end says, one after another, until the connection breaks or ctx ends. It closes
+// the connection.
+func (l *link) hear(ctx context.Context, each func(*said)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { l.conn.Close() })
+	defer stop()
+	dead := time.AfterFunc(linkSilence, func() { l.conn.Close() })
+	defer dead.Stop()
+	var signs sync.WaitGroup
+	defer signs.Wait()
+	defer cancel()
+	signs.Go(func() { l.live(ctx) })
+	lines := bufio.NewScanner(l.conn)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		dead.Reset(linkSilence)
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		var s said
+		if err := jsonx.Unmarshal(lines.Bytes(), &s); err != nil {
+			return fmt.Errorf("what the other end says is not understood: %w", err)
+		}
+		each(&s)
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	return io.ErrUnexpectedEOF
+}
+
+// live gives signs of life until ctx ends.
+func (l *link) live(ctx context.Context) {
+	tick := time.NewTicker(linkSign)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if l.say(nil) != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/wake"
+)
+
+// Relay rings doors of this machine for a post office on another one, which is told what doors there are: the far end
+// is Machines there. The functions are set before Serve and may be called concurrently.
+type Relay struct {
+	// Offers returns what there is now.
+	Offers func() []Offer
+	// Doors returns the doors of an agent.
+	Doors func(mail.RoomName, mail.Name) []wake.Waker
+	// Moved is told that an agent has another name.
+	Moved func(room mail.RoomName, from, to mail.Name)
+
+	once   sync.Once
+	change chan struct{} // has room for one
+}
+
+const (
+	// offerGather is how long a change waits for others: who waits at a door and asks again is away for milliseconds.
+	offerGather = 30 * time.Millisecond
+	// offerPause is how often is looked for what nobody tells of: that a session's program has ended.
+	offerPause = 2 * time.Second
+)
+
+func (r *Relay) changes() chan struct{} {
+	r.once.Do(func() { r.change = make(chan struct{}, 1) })
+	return r.change
+}
+
+// Changed makes it look at its offers again.
+func (r *Relay) Changed() {
+	select {
+	case r.changes() <- struct{}{}:
+	default:
+	}
+}
+
+// Serve offers and rings over a line, which it closes, until that breaks or ctx ends. Rings that are under way are
+// broken off then.
+func (r *Relay) Serve(ctx context.Context, conn io.ReadWriteCloser) error {
+	ctx, cancel := context.WithCancel(ctx)
+	l := &link{conn: conn}
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	running.Go(func() { r.offer(ctx, l) })
+	return l.hear(ctx, func(s *said) {
+		switch {
+		case s.Order != nil:
+			running.Go(func() { _ = l.say(&said{Rung: r.ring(ctx, s.Order)}) }) // else the far end knows it broke
+		case s.Moved != nil:
+			r.Moved(s.Moved.Room, s.Moved.From, s.Moved.To)
+		}
+	})
+}
+
+// offer says what there is, at first and whenever it has changed, until ctx ends.
+func (r *Relay) offer(ctx context.Context, l *link) {
+	tick := time.NewTicker(offerPause)
+	defer tick.Stop()
+	var told []Offer
+	for first := true; ; first = false {
+		now := r.Offers()
+		if first || !slices.EqualFunc(told, now, func(a, b Offer) bool { return a.equal(&b) }) {
+			told = now
+			if l.say(&said{Offers: &now}) != nil {
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			continue
+		case <-r.changes():
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(offerGather):
+		}
+	}
+}
+
+// ring does what was ordered.
+func (r *Relay) ring(ctx context.Context, o *order) *rung {
+	o.Ring.State = o.State
+	doors := r.Doors(o.Ring.Room, o.Ring.Agent)
+	i := slices.IndexFunc(doors, func(w wake.Waker) bool { return w.Door() == o.Door })
+	if i < 0 {
+		return &rung{ID: o.ID, Err: "there is no such door any more"}
+	}
+	err := doors[i].Ring(ctx, o.Ring)
+	if err == nil {
+		return &rung{ID: o.ID}
+	}
+	return &rung{ID: o.ID, Err: err.Error(), Off: errors.Is(err, wake.ErrOff)}
+}

@@ -1,0 +1,133 @@
+package sessions
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+const (
+	// saveAfter is how long what is new of sessions waits for more before it is written: when a post office starts,
+	// the sessions of many agents tell of themselves at once.
+	saveAfter = 200 * time.Millisecond
+	// maxSessionFile is the most that is read of the file, in bytes.
+	maxSessionFile = 16 << 20
+)
+
+// savedSession is a Session in the file. It has the secrets: nobody but the owner reads the file, and what it opens
+// ends with the session.
+type savedSession struct {
+	Room    mail.RoomName `json:"room"`
+	Agent   mail.Name     `json:"agent"`
+	Client  string        `json:"client"`
+	ID      string        `json:"id"`
+	Dir     string        `json:"dir,omitempty"`
+	Version string        `json:"version,omitempty"`
+	Process string        `json:"process,omitempty"`
+	Window  string        `json:"window,omitempty"`
+	Mode    string        `json:"mode,omitempty"`
+	Socket  string        `json:"socket,omitempty"`
+	Token   string        `json:"token,omitempty"`
+	Tmux    string        `json:"tmux,omitempty"`
+	Pane    string        `json:"pane,omitempty"`
+	Working bool          `json:"working,omitzero"`
+	Held    bool          `json:"held,omitzero"`
+	Joined  string        `json:"joined,omitempty"`
+	Home    string        `json:"home,omitempty"`
+	Script  string        `json:"transcript,omitempty"`
+	Broken  bool          `json:"broken,omitzero"`
+	Over    bool          `json:"over,omitzero"`
+}
+
+// Keep takes in the sessions that another process of the post office has left in a file of this machine, so that their
+// doors survive a restart, and keeps the file. Of sessions whose program has ended only what it takes to resume them
+// is known. A file that cannot be understood is as good as none, and replaced; the error says why. Call Keep before
+// all other methods, and Close at the end.
+func (l *List) Keep(path string) error {
+	l.file = path
+	text, err := readSome(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var saved []savedSession
+	if err == nil {
+		err = jsonx.Unmarshal(text, &saved)
+	}
+	if err != nil {
+		return fmt.Errorf("the doors of sessions that began earlier are not known until they next say something: %w",
+			err)
+	}
+	for _, v := range saved {
+		s := Session{Room: v.Room, Agent: v.Agent, Client: v.Client, ID: v.ID, Dir: v.Dir, Version: v.Version,
+			Process: v.Process, Window: v.Window, Mode: v.Mode, Socket: NewSecret(v.Socket), Token: NewSecret(v.Token),
+			Tmux: v.Tmux, Pane: v.Pane, Held: v.Held, Joined: v.Joined, Home: v.Home, Transcript: v.Script,
+			Broken: v.Broken, Working: v.Working, Heard: time.Now(), Over: v.Over}
+		if s.Over || ended(s.Process) {
+			s = s.remains()
+		}
+		if l.latest == nil {
+			l.latest = make(map[Seat]Session)
+		}
+		l.latest[SeatOf(s.Room, s.Agent)] = s
+	}
+	return nil
+}
+
+func readSome(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Size() > maxSessionFile:
+		return nil, fmt.Errorf("%s is no file of sessions", path)
+	}
+	return durable.ReadFile(path)
+}
+
+// Close writes what is not written yet.
+func (l *List) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.saving == nil {
+		return nil
+	}
+	l.saving.Stop()
+	return l.save()
+}
+
+// changed has the file written soon. The caller holds l.mu.
+func (l *List) changed() {
+	if l.file == "" || l.saving != nil {
+		return
+	}
+	l.saving = time.AfterFunc(saveAfter, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.saving != nil {
+			_ = l.save() // and is tried again with the next change; until a restart nobody misses the file
+		}
+	})
+}
+
+// save writes the file. The caller holds l.mu.
+func (l *List) save() error {
+	l.saving = nil
+	saved := make([]savedSession, 0, len(l.latest))
+	for _, s := range l.latest {
+		saved = append(saved, savedSession{Room: s.Room, Agent: s.Agent, Client: s.Client, ID: s.ID, Dir: s.Dir,
+			Version: s.Version, Process: s.Process, Window: s.Window, Mode: s.Mode, Socket: s.Socket.Reveal(),
+			Token: s.Token.Reveal(), Tmux: s.Tmux, Pane: s.Pane, Held: s.Held, Joined: s.Joined, Home: s.Home,
+			Script: s.Transcript, Broken: s.Broken, Working: s.Working, Over: s.Over})
+	}
+	text, err := jsonx.Marshal(saved)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(l.file, append(text, '\n'), 0o600)
+}
