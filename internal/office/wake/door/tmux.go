@@ -50,8 +50,8 @@ const (
 	// tmuxSettle is how long a client is given to draw what was typed. It is over the 120 ms in which Codex takes
 	// Enter after a paste for a line break.
 	tmuxSettle = 300 * time.Millisecond
-	// tmuxLooks is how often we look whether Enter was taken.
-	tmuxLooks = 4
+	// tmuxLooks is how often we look whether Enter was taken: for five seconds, as a busy client may want.
+	tmuxLooks = 16
 )
 
 // Door implements wake.Waker.
@@ -125,10 +125,8 @@ func (p *pane) ring(ctx context.Context, text string) error {
 	case !sameWords(typed, text):
 		return errors.New("somebody has begun to type there, so nothing was typed")
 	}
-	if typed, err = p.look(ctx); err != nil {
+	if err := p.drawn(ctx, text); err != nil {
 		return fmt.Errorf("the text was typed and not sent: %w", err)
-	} else if !sameWords(typed, text) {
-		return errors.New("the text was typed and not sent: it does not stand in the prompt as it should")
 	}
 	if _, err := p.run(ctx, "", "send-keys", "-t", p.id, "Enter"); err != nil {
 		return err
@@ -146,6 +144,26 @@ func (p *pane) ring(ctx context.Context, text string) error {
 		}
 	}
 	return errors.New("the text was typed, but Enter did not send it; it stands in the prompt")
+}
+
+// drawn waits until what was typed stands in the prompt. A busy client takes its time to draw it; typed again, it would
+// stand there twice.
+func (p *pane) drawn(ctx context.Context, text string) error {
+	for {
+		typed, err := p.look(ctx)
+		if err != nil {
+			return err
+		}
+		if sameWords(typed, text) {
+			return nil
+		}
+		if !strings.HasPrefix(squeeze(text), squeeze(typed)) {
+			return errors.New("it does not stand in the prompt as it should")
+		}
+		if err := settle(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // paste types a line as one paste, so that no character of it is taken for a key.

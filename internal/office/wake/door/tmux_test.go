@@ -298,6 +298,9 @@ func TestTmuxClient(t *testing.T) {
 			}
 			in = in[1:]
 		}
+		if kind == "slow" {
+			time.Sleep(2 * time.Second)
+		}
 		draw()
 	}
 }
@@ -457,6 +460,20 @@ func TestTmuxStuck(t *testing.T) {
 	r.ID = "ring_2"
 	if err := d.Ring(t.Context(), r); err == nil || !strings.Contains(err.Error(), "begun to type") {
 		t.Errorf("another ring: Ring = %v", err)
+	}
+}
+
+// A client that takes its time to draw what was typed is waited for: typed again, it would stand there twice.
+func TestTmuxSlow(t *testing.T) {
+	t.Parallel()
+	m := newTerminal(t)
+	c := m.open("claude", "slow", "")
+	d, r := c.door(), testRing()
+	if err := d.Ring(t.Context(), r); err != nil {
+		t.Errorf("Ring = %v", err)
+	}
+	if got, want := c.brief(), "ready\nsent "+r.Pointer()+"\n"; got != want {
+		t.Errorf("the client was told %q, want %q", got, want)
 	}
 }
 
