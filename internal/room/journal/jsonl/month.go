@@ -255,12 +255,12 @@ func (j *Journal) openIndex(x *monthIndex) (io.ReaderAt, io.Closer, error) {
 
 // indexPart returns an index of a part of a file, up to its end or as much as may be in memory.
 func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size int64) (*monthIndex, error) {
-	var entries []entry
+	var places, ids []entry
 	var parse parser
 	var spell spell
 	covered := size
 	err := scan(f, max(from, firstLine(f)), size, func(l line) error {
-		if len(entries) >= maxUnwritten {
+		if len(places)+len(ids) >= maxUnwritten {
 			covered = l.off
 			return errFull
 		}
@@ -270,9 +270,9 @@ func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size
 		case err != nil:
 			j.badLine(name, l, err)
 		case it.gone == "":
-			entries = append(entries, entry{uint64(it.seq), uint64(l.off)})
+			places = append(places, entry{uint64(it.seq), uint64(l.off)})
 			if e := parse.decode(it.seq, text); about(&e) != "" {
-				entries = append(entries, entry{hashID(about(&e)), uint64(l.off)})
+				ids = append(ids, entry{hashID(about(&e)), uint64(l.off)})
 			}
 		}
 		return j.stopped(ctx)
@@ -280,9 +280,10 @@ func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size
 	if err != nil && err != errFull {
 		return nil, err
 	}
-	slices.SortFunc(entries, compareEntries)
+	slices.SortFunc(places, compareEntries) // which are mostly in order
+	slices.SortFunc(ids, compareEntries)
 	x := &monthIndex{name: name, covered: covered, tail: tailOf(f, covered)}
-	return x, x.keep([]stream{streamOf(entries)})
+	return x, x.keep([]stream{streamOf(append(places, ids...))})
 }
 
 // errFull ends a scan that has found enough.

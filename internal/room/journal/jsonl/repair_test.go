@@ -212,3 +212,24 @@ func TestRepairOpen(t *testing.T) {
 		t.Errorf("Last() = %d", got)
 	}
 }
+
+// TestRepairKeepsLastPlace holds that the place of the last line is not given again if that goes bad while the journal
+// is open, and is set aside by Repair.
+func TestRepairKeepsLastPlace(t *testing.T) {
+	d := newMemDisk()
+	j, err := openMem(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	c := newClerk()
+	c.append(t, j, 5)
+	node := d.dirs[memPath].names[mainName]
+	node.data = bytes.Replace(node.data, []byte(secret(4)), []byte(strings.ToUpper(secret(4))), 1)
+	if v, err := j.Repair(t.Context()); err != nil || len(v.Problems) != 1 || j.Condition().Missing != 1 {
+		t.Errorf("Repair = %+v, %v, %+v, want the bad line set aside", v, err, j.Condition())
+	}
+	if seq, err := j.Append(t.Context(), note(5)); err != nil || seq != 6 {
+		t.Errorf("Append = %d, %v, want 6", seq, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -42,6 +43,10 @@ var outside = []struct {
 	{"cut within a line", func(d *memDisk) {
 		node := d.dirs[memPath].names[mainName]
 		node.data = node.data[:len(node.data)-10]
+	}, ""},
+	{"a line taken out in place", func(d *memDisk) {
+		lines := bytes.SplitAfter(d.content(mainPath), []byte("\n"))
+		d.dirs[memPath].names[mainName].data = bytes.Join(slices.Delete(lines, 1, 2), nil)
 	}, ""},
 }
 
