@@ -17,6 +17,7 @@ import (
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
 	"pennypost/internal/office/listen"
+	"pennypost/internal/office/relay"
 	"pennypost/internal/wire"
 )
 
@@ -30,7 +31,7 @@ type Options struct {
 	// connection.
 	Auto bool
 	// Remote makes it a relay to the post office of another machine; nil: it is a post office itself.
-	Remote *Remote
+	Remote *relay.Remote
 	// Dev adds the routes that are for development only.
 	Dev bool
 	// Ready is called once everything listens. Nil: nobody wants to know.
@@ -46,7 +47,7 @@ type Place struct {
 	Fingerprint string
 	Token       string // path of the file with the operator's token
 	// Remote is Options.Remote.
-	Remote *Remote
+	Remote *relay.Remote
 	// Login makes a link that opens the pages, at that room, once. Without TCP it is nil.
 	Login func(mail.RoomName) (string, error)
 }
@@ -127,14 +128,14 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	var far *far
+	var far *relay.Far
 	var cluster *cluster
 	if opts.Remote != nil {
 		opts.Config.TLS.Listen = "" // other machines are let in where the post office is
-		if far, err = newFar(*opts.Remote, opts.Log); err != nil {
+		if far, err = relay.New(*opts.Remote, opts.Log); err != nil {
 			return err
 		}
-		defer far.office.Close()
+		defer far.There.Close()
 	} else if cluster, err = newCluster(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
 		return err
 	}
@@ -252,7 +253,7 @@ func (d *daemon) run(at listen.Listeners) error {
 	}
 	d.running.Go(func() { d.office.run(d.closing) })
 	if d.office.far != nil {
-		d.running.Go(func() { d.office.far.run(d.closing) })
+		d.running.Go(func() { d.office.far.Run(d.closing) })
 	}
 	d.running.Go(func() { d.office.followSessions(d.closing) })
 	if c := d.office.cluster; c != nil {
@@ -323,9 +324,9 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 		return st, nil
 	}
 	st.Bridges, st.Failing = d.office.troubles()
-	st.Joined = d.office.machines.Names()
+	st.Joined = d.office.Machines.Names()
 	if d.office.far != nil {
-		st.Relay = d.office.far.status()
+		st.Relay = d.office.far.Status()
 	}
 	st.Cluster = d.office.cluster.status()
 	if d.place.HTTP != "" {

@@ -90,11 +90,9 @@ func TestP8_WakesAcrossRestart(t *testing.T) {
 
 // A post office that a command started does not leave while somebody is to be woken.
 func TestStaysToWake(t *testing.T) {
-	cfg := testConfig(t)
-	cfg.IdleExit = config.Duration(50 * time.Millisecond)
-	cfg.Room.Wake = map[string]config.Wake{"bob": {Exec: []string{"/no/such/command"}}}
 	o := testOffice(t, time.Hour)
-	o.cfg = &cfg
+	o.cfg.IdleExit = config.Duration(50 * time.Millisecond)
+	o.cfg.Room.Wake = map[string]config.Wake{"bob": {Exec: []string{"/no/such/command"}}}
 	user, err := o.Room(gate.Own(t.Context()), "a", mail.User)
 	if err != nil {
 		t.Fatal(err)
