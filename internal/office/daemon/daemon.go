@@ -145,7 +145,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	d := newDaemon(ctx, opts, token, host, at, invited, scripts)
 	d.office.confirm = confirm
-	d.use(cluster)
+	d.office.use(cluster, d.office.answers())
 	if far != nil {
 		d.office.relayed(far)
 	}
@@ -214,18 +214,8 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 	d.gate = newGate(token, &d.opts.Config, d.office, scripts, d.guests)
 	d.connections.Since = time.Now()
 	d.calls.daemon = d
-	d.metrics.of(d.office, d.connections.Size)
+	d.metrics.of(d.office.roomSet, d.connections.Size)
 	return d
-}
-
-// use gives the post office its cluster; nil: it has none.
-func (d *daemon) use(c *cluster) {
-	if c != nil {
-		d.office.cluster, c.set, d.office.peers = c, d.office.roomSet, c.machines
-		for subject, h := range d.office.answers() {
-			c.machines.Serve(subject, h)
-		}
-	}
 }
 
 // run serves until the post office is to stop, and stops it.
