@@ -57,6 +57,9 @@ var floors = []struct {
 	{"what listens knows where a connection came from, as the gate has it, and not what it is for", []string{
 		"internal/office/listen",
 	}},
+	{"by which doors agents are reached is known without their rooms, and a relay has none", []string{
+		"internal/office/reach", "internal/office/relay",
+	}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
 	{"the full-screen view is the command line for a person who stays", []string{"internal/office/tui"}},

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/base/process"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
-	"pennypost/internal/office/daemon"
+	"pennypost/internal/office/reach"
 	"pennypost/internal/office/wake/door"
 	"pennypost/internal/office/wake/sessions"
 )
@@ -64,7 +64,7 @@ func (a *app) poster(ctx context.Context) error {
 	if a.Office, err = a.QuietOffice(); err != nil {
 		return err
 	}
-	door := &door.ClaudeSocket{Config: daemon.ClaudeDir(), Below: cfg.ClaudeBelow}
+	door := &door.ClaudeSocket{Config: reach.ClaudeDir(), Below: cfg.ClaudeBelow}
 	if env("CLAUDE_CODE_SESSION_ATTENDED") == "0" || !door.Holds(&s) {
 		return nil // nobody is to be woken, or the post office can write there itself
 	}

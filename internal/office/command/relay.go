@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
-	"pennypost/internal/office/daemon"
+	"pennypost/internal/office/relay"
 )
 
 const relayHelp = `Stand in for a post office on a machine that has joined another's (pennypost join). Commands, hooks
@@ -30,7 +30,7 @@ func newRelay(a *app) *cobra.Command {
 }
 
 // remote returns the post office that this machine has joined, nil if it has joined none and f asks for no relay.
-func (a *app) remote(home config.Home, f serveFlags) (*daemon.Remote, error) {
+func (a *app) remote(home config.Home, f serveFlags) (*relay.Remote, error) {
 	joined, err := config.LoadRemote(home)
 	switch {
 	case err != nil:
@@ -50,5 +50,5 @@ func (a *app) remote(home config.Home, f serveFlags) (*daemon.Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &daemon.Remote{URL: joined.URL, TLS: conf, Token: joined.Token, Machine: joined.Machine}, nil
+	return &relay.Remote{URL: joined.URL, TLS: conf, Token: joined.Token, Machine: joined.Machine}, nil
 }

@@ -242,7 +242,7 @@ func TestBackupClosesRooms(t *testing.T) {
 	}
 	first.stop(t)
 	for _, name := range []string{"a", "b", "c"} { // rooms of today are opened by a start
-		old := time.Now().Add(-3 * recentTime)
+		old := time.Now().Add(-72 * time.Hour)
 		if err := os.Chtimes(filepath.Join(cfg.Home.Rooms(), name, "mailbox.jsonl"), old, old); err != nil {
 			t.Fatal(err)
 		}

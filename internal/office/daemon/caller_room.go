@@ -116,7 +116,7 @@ func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, mail.Serv
 // farAway returns the room in the post office of another machine, as the caller sees it.
 func (v *callerRoom) farAway(ctx context.Context) (mail.Service, error) {
 	f := v.office.far
-	if err := f.away(ctx); err != nil {
+	if err := f.Away(ctx); err != nil {
 		return nil, err
 	}
 	caller := v.id.Name()
@@ -127,12 +127,12 @@ func (v *callerRoom) farAway(ctx context.Context) (mail.Service, error) {
 		from.Threads = v.id.Threads()
 	}
 	if v.id.ToolUse() != "" {
-		user := f.office.RoomFrom(v.name, mail.User, client.Whence{})
+		user := f.There.RoomFrom(v.name, mail.User, client.Whence{})
 		if name, err := v.member(ctx, user, caller); err != nil || name != caller {
-			return f.office.RoomFrom(v.name, name, client.Whence{}), err
+			return f.There.RoomFrom(v.name, name, client.Whence{}), err
 		}
 	}
-	return f.office.RoomFrom(v.name, caller, from), nil
+	return f.There.RoomFrom(v.name, caller, from), nil
 }
 
 func (v *callerRoom) leave(e *entry) {
@@ -262,12 +262,12 @@ func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, erro
 	t.Access = nil
 	as := v.opening(&t.Process, t.Session, t.Client)
 	if t.Moment == mail.TurnEnd && !t.Over {
-		agent, _ := v.office.sessions.Of(v.name, t.Session)
-		v.office.listeners.Expect(v.name, agent, mail.Listener{Door: mail.RewakeDoor, Session: t.Session})
+		agent, _ := v.office.Sessions.Of(v.name, t.Session)
+		v.office.Listeners.Expect(v.name, agent, mail.Listener{Door: mail.RewakeDoor, Session: t.Session})
 	}
 	brief, err := as.Stub.Turn(ctx, t)
 	if err == nil {
-		v.office.meet(v.name, &brief, &t, access)
+		v.office.Meet(v.name, &brief, &t, access)
 	}
 	return brief, err
 }
@@ -296,7 +296,7 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	}
 	a, err := as.Stub.Register(ctx, p)
 	if err == nil && access != nil && p.Join {
-		v.office.join(v.name, a.Name, &p, access)
+		v.office.Join(v.name, a.Name, &p, access)
 	}
 	return a, err
 }
@@ -332,9 +332,9 @@ func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent
 	}
 	a, err := v.Stub.Rename(ctx, from, to)
 	if err == nil {
-		v.office.listeners.Move(v.name, from)
-		v.office.sessions.Move(v.name, from, a.Name)
-		v.office.machines.Move(v.name, from, a.Name)
+		v.office.Listeners.Move(v.name, from)
+		v.office.Sessions.Move(v.name, from, a.Name)
+		v.office.Machines.Move(v.name, from, a.Name)
 	}
 	return a, err
 }

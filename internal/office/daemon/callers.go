@@ -10,6 +10,7 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
+	"pennypost/internal/office/relay"
 	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
 )
@@ -19,7 +20,7 @@ type office struct {
 	*roomSet
 	toolUses toolUses            // by whom tools are used, as hooks told
 	confirm  *gate.Confirmations // nil: nothing is
-	far      *far                // of a relay, which has no rooms; nil: this is a post office
+	far      *relay.Far          // of a relay, which has no rooms; nil: this is a post office
 }
 
 var _ mail.Office = (*office)(nil)
@@ -53,10 +54,10 @@ func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (ma
 // Rooms implements mail.Office.
 func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 	if o.far != nil {
-		if err := o.far.away(ctx); err != nil {
+		if err := o.far.Away(ctx); err != nil {
 			return nil, err
 		}
-		return o.far.office.Rooms(ctx)
+		return o.far.There.Rooms(ctx)
 	}
 	return o.statuses(ctx)
 }
@@ -64,10 +65,10 @@ func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 // removeRoom takes a room out of the post office.
 func (o *office) removeRoom(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	if o.far != nil {
-		if err := o.far.away(ctx); err != nil {
+		if err := o.far.Away(ctx); err != nil {
 			return wire.RemovedRoom{}, err
 		}
-		return o.far.office.RemoveRoom(ctx, name)
+		return o.far.There.RemoveRoom(ctx, name)
 	}
 	return o.remove(ctx, name)
 }
@@ -87,18 +88,18 @@ func (o *office) standAs(ctx context.Context, name mail.RoomName, caller mail.Na
 }
 
 // relayed has the relay offer what doors there are on this machine.
-func (o *office) relayed(f *far) {
-	o.far, o.changed = f, f.relay.Changed
-	f.relay.Offers, f.relay.Doors = o.offers, o.doorsHere
-	f.relay.Moved = func(room mail.RoomName, from, to mail.Name) {
-		o.listeners.Move(room, from)
-		o.sessions.Move(room, from, to)
+func (o *office) relayed(f *relay.Far) {
+	o.far, o.Changed = f, f.Doors.Changed
+	f.Doors.Offers, f.Doors.Doors = o.Offers, o.Here
+	f.Doors.Moved = func(room mail.RoomName, from, to mail.Name) {
+		o.Listeners.Move(room, from)
+		o.Sessions.Move(room, from, to)
 	}
 }
 
 // quiet reports whether nobody is to be woken, and the person not told.
 func (o *office) quiet() bool {
-	quiet := !o.notify.Busy() && (o.far == nil || len(o.offers()) == 0)
+	quiet := !o.notify.Busy() && (o.far == nil || len(o.Offers()) == 0)
 	o.each(func(e *entry) { quiet = quiet && e.ringer.Quiet() })
 	return quiet
 }

@@ -115,7 +115,7 @@ func (c *calls) relay(w http.ResponseWriter, r *http.Request) {
 	c.upgrade(w, r, wire.RelayProtocol, func(ctx context.Context, conn line) {
 		log := c.daemon.log.With("machine", caller.Pass.Machine)
 		log.Info("machine connected")
-		err := c.daemon.office.machines.Serve(ctx, caller.Pass, conn)
+		err := c.daemon.office.Machines.Serve(ctx, caller.Pass, conn)
 		log.Info("machine no longer connected", "err", err)
 	})
 }

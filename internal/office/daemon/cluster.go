@@ -103,6 +103,17 @@ func loadMachine(home config.Home) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
+// use gives the rooms their cluster, and has it answer other machines; nil: they have none.
+func (o *roomSet) use(c *cluster, answers map[string]func(context.Context, mail.Machine, []byte) ([]byte, error)) {
+	if c == nil {
+		return
+	}
+	o.cluster, c.set, o.peers = c, o, c.machines
+	for subject, answer := range answers {
+		c.machines.Serve(subject, answer)
+	}
+}
+
 // Close ends the connection to the servers. The rooms there must be closed before.
 func (c *cluster) Close() error {
 	if c == nil {

@@ -17,6 +17,7 @@ import (
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
 	"pennypost/internal/office/listen"
+	"pennypost/internal/office/relay"
 	"pennypost/internal/wire"
 )
 
@@ -30,7 +31,7 @@ type Options struct {
 	// connection.
 	Auto bool
 	// Remote makes it a relay to the post office of another machine; nil: it is a post office itself.
-	Remote *Remote
+	Remote *relay.Remote
 	// Dev adds the routes that are for development only.
 	Dev bool
 	// Ready is called once everything listens. Nil: nobody wants to know.
@@ -46,7 +47,7 @@ type Place struct {
 	Fingerprint string
 	Token       string // path of the file with the operator's token
 	// Remote is Options.Remote.
-	Remote *Remote
+	Remote *relay.Remote
 	// Login makes a link that opens the pages, at that room, once. Without TCP it is nil.
 	Login func(mail.RoomName) (string, error)
 }
@@ -127,14 +128,14 @@ func Run(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	var far *far
+	var far *relay.Far
 	var cluster *cluster
 	if opts.Remote != nil {
 		opts.Config.TLS.Listen = "" // other machines are let in where the post office is
-		if far, err = newFar(*opts.Remote, opts.Log); err != nil {
+		if far, err = relay.New(*opts.Remote, opts.Log); err != nil {
 			return err
 		}
-		defer far.office.Close()
+		defer far.There.Close()
 	} else if cluster, err = newCluster(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	d := newDaemon(ctx, opts, token, host, at, invited, scripts)
 	d.office.confirm = confirm
-	d.use(cluster)
+	d.office.use(cluster, d.office.answers())
 	if far != nil {
 		d.office.relayed(far)
 	}
@@ -213,18 +214,8 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 	d.gate = newGate(token, &d.opts.Config, d.office, scripts, d.guests)
 	d.connections.Since = time.Now()
 	d.calls.daemon = d
-	d.metrics.of(d.office, d.connections.Size)
+	d.metrics.of(d.office.roomSet, d.connections.Size)
 	return d
-}
-
-// use gives the post office its cluster; nil: it has none.
-func (d *daemon) use(c *cluster) {
-	if c != nil {
-		d.office.cluster, c.set, d.office.peers = c, d.office.roomSet, c.machines
-		for subject, h := range d.office.answers() {
-			c.machines.Serve(subject, h)
-		}
-	}
 }
 
 // run serves until the post office is to stop, and stops it.
@@ -252,7 +243,7 @@ func (d *daemon) run(at listen.Listeners) error {
 	}
 	d.running.Go(func() { d.office.run(d.closing) })
 	if d.office.far != nil {
-		d.running.Go(func() { d.office.far.run(d.closing) })
+		d.running.Go(func() { d.office.far.Run(d.closing) })
 	}
 	d.running.Go(func() { d.office.followSessions(d.closing) })
 	if c := d.office.cluster; c != nil {
@@ -323,9 +314,9 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 		return st, nil
 	}
 	st.Bridges, st.Failing = d.office.troubles()
-	st.Joined = d.office.machines.Names()
+	st.Joined = d.office.Machines.Names()
 	if d.office.far != nil {
-		st.Relay = d.office.far.status()
+		st.Relay = d.office.far.Status()
 	}
 	st.Cluster = d.office.cluster.status()
 	if d.place.HTTP != "" {

@@ -17,10 +17,10 @@ const desksAtOnce = 8
 // Desk implements mail.Office.
 func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	if o.far != nil {
-		if err := o.far.away(ctx); err != nil {
+		if err := o.far.Away(ctx); err != nil {
 			return mail.Desk{}, err
 		}
-		return o.far.office.Desk(ctx, q)
+		return o.far.There.Desk(ctx, q)
 	}
 	q, err := q.Checked()
 	if err != nil {
@@ -164,10 +164,10 @@ type deskWatch struct {
 // WatchDesk implements mail.Office.
 func (o *office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 	if o.far != nil {
-		if err := o.far.away(ctx); err != nil {
+		if err := o.far.Away(ctx); err != nil {
 			return nil, err
 		}
-		return o.far.office.WatchDesk(ctx)
+		return o.far.There.WatchDesk(ctx)
 	}
 	_, count, _ := o.bell.since(0)
 	w := &deskWatch{office: o, pass: gate.PassOf(ctx), heard: count, due: make(map[mail.RoomName]mail.Time),

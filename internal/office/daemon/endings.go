@@ -29,15 +29,15 @@ func (o *office) followSessions(ctx context.Context) {
 		case <-ticker.C:
 		}
 		now := time.Now()
-		for _, s := range slices.Concat(o.claude.BrokenOff(now), o.copilot.BrokenOff(now)) {
+		for _, s := range slices.Concat(o.Claude.BrokenOff(now), o.Copilot.BrokenOff(now)) {
 			if o.ended(ctx, s, mail.TurnEnd) {
-				o.sessions.Rested(s)
+				o.Sessions.Rested(s)
 			}
 		}
 		if look%killedLooks != 0 {
 			continue
 		}
-		for _, s := range o.sessions.Killed() {
+		for _, s := range o.Sessions.Killed() {
 			o.end(ctx, s)
 		}
 	}

@@ -59,7 +59,7 @@ func newGate(operatorToken string, cfg *config.Config, o *office, scripts *gate.
 func (o *office) agentOf(ctx context.Context, token string) (mail.Caller, error) {
 	name, sum, ok := mailroom.ParseToken(token)
 	if ok && o.far != nil {
-		return o.far.agent(ctx, token)
+		return o.far.Agent(ctx, token)
 	}
 	if !ok || !o.exists(name) {
 		return mail.Caller{}, mailroom.UnknownToken()

@@ -25,7 +25,7 @@ func (g *guests) Invite(ask wire.Invite) (wire.Invited, error) {
 	if f := d.office.far; f != nil {
 		return wire.Invited{}, mail.Errorf(mail.Denied,
 			"this machine uses the post office at %s itself. To let another machine in, type pennypost invite there",
-			f.remote.URL)
+			f.Remote.URL)
 	}
 	if d.pages.machines == "" {
 		return wire.Invited{}, mail.Errorf(mail.Unavailable,

@@ -15,7 +15,7 @@ func (d *daemon) backup(ctx context.Context, to io.Writer) (raw []mail.RoomName,
 	if f := d.office.far; f != nil {
 		return nil, mail.Errorf(mail.Unavailable,
 			"the mail is where the post office runs, which is at %s; back it up "+
-				"there", f.remote.URL)
+				"there", f.Remote.URL)
 	}
 	w := backup.NewWriter(to, d.opts.Version)
 	if err := w.Settings(d.opts.Config.Home); err != nil {

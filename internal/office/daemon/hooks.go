@@ -117,10 +117,10 @@ func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 			return in.Program
 		},
 		Busy: func(s *hook.Session) bool {
-			return h.office.claude.Busy(&sessions.Session{Process: s.Process, Socket: sessions.NewSecret(s.Socket)})
+			return h.office.Claude.Busy(&sessions.Session{Process: s.Process, Socket: sessions.NewSecret(s.Socket)})
 		},
 		First: h.first,
-		Log:   func(s *hook.Session) string { return h.office.copilot.Log(s.ID) },
+		Log:   func(s *hook.Session) string { return h.office.Copilot.Log(s.ID) },
 		Use:   h.office.toolUses.note,
 		Window: func(ctx context.Context, e *hook.Event) (*hook.Window, error) {
 			return h.office.window(ctx, in.Program, e)

@@ -42,7 +42,7 @@ func (o *office) listenAs(ctx context.Context, v *callerRoom, at mail.Listener, 
 	if here.agent == "" {
 		return hand(&mail.Rung{Over: true})
 	}
-	w := o.listeners.Enter(name, here.agent, at)
+	w := o.Listeners.Enter(name, here.agent, at)
 	here.look()
 	err = w.Wait(ctx, silence, hand)
 	if why := life.Err(ctx); why != nil {
@@ -62,7 +62,7 @@ type post struct {
 func (o *office) post(ctx context.Context, v *callerRoom, session string) (post, error) {
 	if o.far != nil {
 		agent, err := o.seatedFar(ctx, v, session)
-		return post{agent, o.changed, o.changed}, err
+		return post{agent, o.Changed, o.Changed}, err
 	}
 	e, err := o.borrow(ctx, v.name)
 	if err != nil {
@@ -100,7 +100,7 @@ func (o *office) seated(ctx context.Context, e *entry, v *callerRoom, session st
 // seatedFar is seated in a relay: that a session is over is known here, in which agent it runs is known far away.
 func (o *office) seatedFar(ctx context.Context, v *callerRoom, session string) (mail.Name, error) {
 	if session != "" {
-		if _, over := o.sessions.Of(v.name, session); over {
+		if _, over := o.Sessions.Of(v.name, session); over {
 			return "", nil
 		}
 		v = o.roomOf(v.name, v.id.InSession(session))

@@ -45,8 +45,8 @@ func newMetrics() *metrics {
 	}
 }
 
-// of adds the figures of an office, which are read when they are asked for.
-func (m *metrics) of(o *office, connections func() int) {
+// of adds the figures of rooms, which are read when they are asked for.
+func (m *metrics) of(o *roomSet, connections func() int) {
 	gauge := func(name string, read func() int) {
 		m.set.NewGauge(name, func() float64 { return float64(read()) })
 	}

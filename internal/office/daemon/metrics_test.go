@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -9,12 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"pennypost/internal/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // TestMetrics: what is told is documented, and of its type.
 func TestMetrics(t *testing.T) {
-	o := testOffice(t, time.Hour)
+	cfg := config.Config{Home: config.Home(t.TempDir())}
+	o := newRoomSet(&cfg, slog.New(slog.DiscardHandler), newMetrics(), nil)
 	o.metrics.of(o, func() int { return 7 })
 	o.metrics.synced(3, 90, 2*time.Millisecond)
 	newMetrics().synced(1, 1, 0) // another post office has figures of its own

@@ -14,6 +14,7 @@ import (
 	"pennypost/internal/office/bridge"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/notify"
+	"pennypost/internal/office/reach"
 	"pennypost/internal/office/wake"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/mailroom"
@@ -31,7 +32,7 @@ type roomSet struct {
 	dialects []dialect.Dialect
 	cluster  *cluster // nil: there is none
 	peers    peers    // the post offices of other machines; nil: there are none
-	*knownDoors
+	*reach.Known
 	bell   deskBell
 	notify *notify.Notifier
 	// letterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.
@@ -86,7 +87,7 @@ func newRoomSet(cfg *config.Config, log *slog.Logger, m *metrics, dialects []dia
 		rooms: make(map[mail.RoomName]*entry), known: make(map[mail.RoomName]mail.RoomStatus),
 		lives: make(map[mail.RoomName]*mailroom.Lives),
 	}
-	o.knownDoors = newKnownDoors(cfg, log, o.lookAgain)
+	o.Known = reach.New(cfg, log, o.lookAgain)
 	o.notify = o.newNotifier()
 	return o
 }
@@ -208,9 +209,9 @@ func (o *roomSet) openFiles(e *entry, name mail.RoomName) error {
 	if err != nil {
 		return err
 	}
-	doors := o.doors(name)
+	doors := o.Configured(name)
 	doors.Arrange(func(agent mail.Name, configured []wake.Waker) []wake.Waker {
-		return o.ladder(name, agent, configured)
+		return o.Ladder(name, agent, configured)
 	})
 	opts := o.options(name)
 	opts.Door, opts.PutOff = doors.Name, doors.PutOff
@@ -286,7 +287,7 @@ func (o *roomSet) livesOf(name mail.RoomName) *mailroom.Lives {
 
 // alive reports whether a program runs in which a session is, here or on a machine that uses this post office.
 func (o *roomSet) alive(program string) bool {
-	return process.Alive(program) || o.machines.Alive(program)
+	return process.Alive(program) || o.Machines.Alive(program)
 }
 
 // elsewhere lends one room to another. A room that does not exist is not made: its name is a misspelling.
@@ -421,5 +422,5 @@ func (o *roomSet) close() error {
 	for _, ready := range opening {
 		<-ready
 	}
-	return errors.Join(o.sweep(func(*entry) bool { return true }), o.sessions.Close(), o.cluster.Close())
+	return errors.Join(o.sweep(func(*entry) bool { return true }), o.Sessions.Close(), o.cluster.Close())
 }

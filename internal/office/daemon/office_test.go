@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,7 +107,8 @@ func TestRoomsOfBefore(t *testing.T) {
 	if err := o.sweep(func(*entry) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	clear(o.known) // as after a restart
+	o = newOffice(o.cfg, o.log, newMetrics()) // as after a restart
+	defer o.close()
 	rooms, err := o.Rooms(t.Context())
 	if err != nil || len(rooms) != 2 || rooms[0].Name != "a" || rooms[1].Agents != 1 {
 		t.Errorf("Rooms = %+v, %v, want a and b with an agent each", rooms, err)
@@ -131,8 +131,8 @@ func TestP8_RecentRooms(t *testing.T) {
 	if err := o.sweep(func(*entry) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	old := time.Now().Add(-recentTime)
-	if err := os.Chtimes(o.journal("long-ago"), old, old); err != nil {
+	old := time.Now().Add(-25 * time.Hour)
+	if err := os.Chtimes(filepath.Join(o.dir("long-ago"), "mailbox.jsonl"), old, old); err != nil {
 		t.Fatal(err)
 	}
 	o.resume(t.Context())
@@ -165,9 +165,9 @@ func TestP12_IdleRoomsMakeRoom(t *testing.T) {
 	wantOpen := func(when string, want ...mail.RoomName) {
 		t.Helper()
 		settled()
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		if got := slices.Sorted(maps.Keys(o.rooms)); !slices.Equal(got, want) {
+		var got []mail.RoomName
+		o.each(func(e *entry) { got = append(got, e.room.Name()) })
+		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("%s, open are %v, want %v", when, got, want)
 		}
 	}

@@ -21,7 +21,7 @@ func (o *office) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) 
 		p.Session, p.SessionHome = "", "" // of this machine
 	}
 	if o.far != nil {
-		return o.far.place(ctx, p)
+		return o.far.Place(ctx, p)
 	}
 	c := mailroom.Claim{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
 	if c.Agent == "" && p.FileAgent != "" {
@@ -97,7 +97,7 @@ func (o *office) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (
 // workedIn reports whether a session of an agent of a room, or of any of its agents, is known to have worked in a
 // directory: whoever did before the person was asked goes on.
 func (o *office) workedIn(room mail.RoomName, agent mail.Name, home string) bool {
-	for _, dir := range o.sessions.Dirs(room, agent) {
+	for _, dir := range o.Sessions.Dirs(room, agent) {
 		if dir != "" && config.HomeDir(dir) == home {
 			return true
 		}

@@ -15,6 +15,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/mailtest"
+	"pennypost/internal/office/relay"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
 )
@@ -117,7 +118,7 @@ func (c *cable) set(cut, deaf bool) {
 type fleet struct {
 	far, near *running
 	cable     *cable
-	remote    *Remote
+	remote    *relay.Remote
 }
 
 func newFleet(t *testing.T) *fleet {
@@ -134,7 +135,7 @@ func newFleet(t *testing.T) *fleet {
 // relay makes an office that of a relay.
 func (f *fleet) relay(t *testing.T, o *office) {
 	t.Helper()
-	far, err := newFar(*f.remote, slog.New(slog.DiscardHandler))
+	far, err := relay.New(*f.remote, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +144,13 @@ func (f *fleet) relay(t *testing.T, o *office) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		far.run(ctx)
+		far.Run(ctx)
 	}()
-	t.Cleanup(func() { cancel(); <-ended; far.office.Close() })
+	t.Cleanup(func() { cancel(); <-ended; far.There.Close() })
 }
 
 // join lets a machine in.
-func (f *fleet) join(t *testing.T, name mail.Machine, ask wire.Invite) *Remote {
+func (f *fleet) join(t *testing.T, name mail.Machine, ask wire.Invite) *relay.Remote {
 	t.Helper()
 	invited, err := f.far.office.Invite(t.Context(), ask)
 	if err != nil {
@@ -159,7 +160,7 @@ func (f *fleet) join(t *testing.T, name mail.Machine, ask wire.Invite) *Remote {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Remote{URL: "https://" + f.cable.listener.Addr().String(), TLS: code.Trust.Config("127.0.0.1"),
+	r := &relay.Remote{URL: "https://" + f.cable.listener.Addr().String(), TLS: code.Trust.Config("127.0.0.1"),
 		Machine: name}
 	office, err := client.New(client.Options{URL: r.URL, TLS: r.TLS})
 	if err != nil {

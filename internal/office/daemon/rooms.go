@@ -144,7 +144,7 @@ func (o *roomSet) sessionIn(programs []string, not mail.RoomName) mail.Name {
 	if len(programs) == 0 {
 		return ""
 	}
-	if name := o.sessions.In(programs, not); name != "" {
+	if name := o.Sessions.In(programs, not); name != "" {
 		return name
 	}
 	var open []*mailroom.Room

@@ -12,6 +12,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/claudeteams"
 	"pennypost/internal/office/hook"
+	"pennypost/internal/office/reach"
 	"pennypost/internal/wire"
 )
 
@@ -102,7 +103,7 @@ func teamsDir(transcript string) string {
 	if dir, _, ok := strings.Cut(filepath.ToSlash(transcript), "/projects/"); ok && filepath.IsAbs(dir) {
 		return filepath.Join(filepath.FromSlash(dir), "teams")
 	}
-	return filepath.Join(ClaudeDir(), "teams")
+	return filepath.Join(reach.ClaudeDir(), "teams")
 }
 
 // teammate returns the agent whose session a hook of Claude Code is of, if that is a teammate with a session of its

@@ -35,7 +35,7 @@ func (o *roomSet) newRinger(e *entry, doors *wake.Doors) *wake.Ringer {
 			}
 		},
 		Outstanding: func(delta int) { o.metrics.outstanding.Add(float64(delta)) },
-	}, Typed: func(agent mail.Name) mail.Time { return o.sessions.Typed(e.room.Name(), agent) }}
+	}, Typed: func(agent mail.Name) mail.Time { return o.Sessions.Typed(e.room.Name(), agent) }}
 	if e.clustered {
 		opts.Machine, opts.Cut = e.machine, o.peers.Cut
 	}
@@ -83,4 +83,4 @@ func (e *entry) announce(ctx context.Context, n *notify.Notifier) {
 const announcePause = 5 * time.Second
 
 // wakes reports whether the configuration has doors for a room: somebody may have to be woken there.
-func (o *roomSet) wakes(name mail.RoomName) bool { return o.doors(name).Len() > 0 }
+func (o *roomSet) wakes(name mail.RoomName) bool { return o.Configured(name).Len() > 0 }

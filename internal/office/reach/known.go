@@ -1,4 +1,4 @@
-package daemon
+package reach
 
 import (
 	"cmp"
@@ -19,36 +19,36 @@ import (
 
 // knownDoors are the doors of agents that are known on this machine: by the configuration, by what sessions told, by
 // who waits, and by other machines.
-type knownDoors struct {
+type Known struct {
 	cfg       *config.Config
 	log       *slog.Logger
-	sessions  sessions.List      // of agents' clients, as their hooks told
-	listeners door.Listeners     // where processes beside sessions wait
-	machines  remote.Machines    // that use this post office from elsewhere
-	claude    *door.ClaudeSocket // the doors of such sessions
-	codex     *door.Codex
+	Sessions  sessions.List      // of agents' clients, as their hooks told
+	Listeners door.Listeners     // where processes beside sessions wait
+	Machines  remote.Machines    // that use this post office from elsewhere
+	Claude    *door.ClaudeSocket // the doors of such sessions
+	Codex     *door.Codex
 	tmux      wake.Waker // the last of doors, where it is turned on
-	copilot   *door.CopilotNotes
-	changed   func() // is told of other doors than before; the ringers of this machine have been told
+	Copilot   *door.CopilotNotes
+	Changed   func() // is told of other doors than before; the ringers of this machine have been told
 }
 
 // newKnownDoors returns the doors that are known at a start. look is told that the doors of agents in a room have
 // changed.
-func newKnownDoors(cfg *config.Config, log *slog.Logger, look func(mail.RoomName)) *knownDoors {
-	k := &knownDoors{cfg: cfg, log: log, changed: func() {}}
-	k.copilot = &door.CopilotNotes{Sessions: &k.sessions, Dir: clientDir("COPILOT_HOME", ".copilot")}
-	k.claude = &door.ClaudeSocket{Sessions: &k.sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
-	k.codex = &door.Codex{Sessions: &k.sessions, Env: config.WithoutAgent(os.Environ())}
-	k.tmux = &door.Tmux{Sessions: &k.sessions}
-	k.machines.Look = look
-	if err := k.sessions.Keep(cfg.Home.Doors()); err != nil {
+func New(cfg *config.Config, log *slog.Logger, look func(mail.RoomName)) *Known {
+	k := &Known{cfg: cfg, log: log, Changed: func() {}}
+	k.Copilot = &door.CopilotNotes{Sessions: &k.Sessions, Dir: clientDir("COPILOT_HOME", ".copilot")}
+	k.Claude = &door.ClaudeSocket{Sessions: &k.Sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
+	k.Codex = &door.Codex{Sessions: &k.Sessions, Env: config.WithoutAgent(os.Environ())}
+	k.tmux = &door.Tmux{Sessions: &k.Sessions}
+	k.Machines.Look = look
+	if err := k.Sessions.Keep(cfg.Home.Doors()); err != nil {
 		log.Warn("doors", "err", err)
 	}
 	return k
 }
 
 // doors returns the doors that the configuration gives to the agents of a room.
-func (k *knownDoors) doors(name mail.RoomName) *wake.Doors {
+func (k *Known) Configured(name mail.RoomName) *wake.Doors {
 	list := k.cfg.For(name).Wake
 	var entries []wake.Entry
 	for _, who := range slices.Sorted(maps.Keys(list)) {
@@ -63,10 +63,10 @@ func (k *knownDoors) doors(name mail.RoomName) *wake.Doors {
 	return wake.NewDoors(entries...)
 }
 
-// ladder returns the doors of an agent in the order in which they are tried: those of its session, then of the
+// Ladder returns the doors of an agent in the order in which they are tried: those of its session, then of the
 // configured ones those that lead anywhere.
-func (k *knownDoors) ladder(room mail.RoomName, agent mail.Name, configured []wake.Waker) []wake.Waker {
-	s := k.sessions.Look(room, agent)
+func (k *Known) Ladder(room mail.RoomName, agent mail.Name, configured []wake.Waker) []wake.Waker {
+	s := k.Sessions.Look(room, agent)
 	out := k.sessionDoors(&s, room, agent)
 	for _, w := range configured {
 		if door.Leads(w, &s) {
@@ -77,15 +77,15 @@ func (k *knownDoors) ladder(room mail.RoomName, agent mail.Name, configured []wa
 }
 
 // sessionDoors returns the doors of an agent's live session s, by the client in which it runs.
-func (k *knownDoors) sessionDoors(s *sessions.Session, room mail.RoomName, agent mail.Name) []wake.Waker {
+func (k *Known) sessionDoors(s *sessions.Session, room mail.RoomName, agent mail.Name) []wake.Waker {
 	var out []wake.Waker
-	for _, w := range []wake.Waker{k.claude, k.codex} {
+	for _, w := range []wake.Waker{k.Claude, k.Codex} {
 		if door.Leads(w, s) {
 			out = append(out, w)
 		}
 	}
-	out = append(out, k.listeners.Doors(room, agent)...) // of processes beside the session
-	return append(out, k.machines.Doors(room, agent)...)
+	out = append(out, k.Listeners.Doors(room, agent)...) // of processes beside the session
+	return append(out, k.Machines.Doors(room, agent)...)
 }
 
 // ClaudeDir is Claude Code's own directory.
@@ -103,45 +103,45 @@ func clientDir(variable, usual string) string {
 	return filepath.Join(home, usual)
 }
 
-// meet notes what a client's hook told of a session.
-func (k *knownDoors) meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a *mail.Access) {
-	defer k.changed()
+// Meet notes what a client's hook told of a session.
+func (k *Known) Meet(room mail.RoomName, brief *mail.Briefing, t *mail.Turn, a *mail.Access) {
+	defer k.Changed()
 	agent := brief.Agent
 	switch {
 	case t.Sub: // whose parent has told
 	case t.Moment == mail.SessionEnd:
-		k.sessions.Drop(room, agent, t.Session)
-		k.listeners.End(room, agent, t.Session)
+		k.Sessions.Drop(room, agent, t.Session)
+		k.Listeners.End(room, agent, t.Session)
 	case a != nil:
-		s := k.sessions.Filled(sessions.Session{
+		s := k.Sessions.Filled(sessions.Session{
 			Room: room, Agent: agent, Client: t.Client, ID: t.Session, Dir: a.Dir, Version: a.Version,
 			Process: t.Process, Mode: a.Mode, Working: brief.State == mail.Working,
 			Socket: sessions.NewSecret(a.Socket), Token: sessions.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
 			Window: a.Window, Home: a.Home, Transcript: a.Transcript, Broken: t.Over,
 		})
-		s.Held = k.claude.Holds(&s)
-		k.sessions.Put(s)
+		s.Held = k.Claude.Holds(&s)
+		k.Sessions.Put(s)
 	}
 }
 
-// join notes what a connection told of its session, if no hook has told of that: an MCP server alone has doors, too.
-func (k *knownDoors) join(room mail.RoomName, agent mail.Name, p *mail.Presence, a *mail.Access) {
+// Join notes what a connection told of its session, if no hook has told of that: an MCP server alone has doors, too.
+func (k *Known) Join(room mail.RoomName, agent mail.Name, p *mail.Presence, a *mail.Access) {
 	s := sessions.Session{
 		Room: room, Agent: agent, Client: p.Client, ID: a.Session, Dir: a.Dir, Version: a.Version, Process: p.Process,
 		Socket: sessions.NewSecret(a.Socket), Token: sessions.NewSecret(a.Token), Tmux: a.Tmux, Pane: a.Pane,
 		Joined: p.Session,
 	}
-	if old, ok := k.sessions.Get(room, agent); ok && old.Joined == "" && old.Process == s.Process {
+	if old, ok := k.Sessions.Get(room, agent); ok && old.Joined == "" && old.Process == s.Process {
 		return
 	}
-	s.Held = k.claude.Holds(&s)
-	k.sessions.Put(s)
-	k.changed()
+	s.Held = k.Claude.Holds(&s)
+	k.Sessions.Put(s)
+	k.Changed()
 }
 
 // wakers turns what the configuration says of one agent into doors, in the order in which they are tried: keystrokes
 // come last.
-func (k *knownDoors) wakers(w *config.Wake) (out []wake.Waker) {
+func (k *Known) wakers(w *config.Wake) (out []wake.Waker) {
 	limit := time.Duration(w.Timeout)
 	if w.OpenCode != "" {
 		out = append(out, &door.OpenCode{Server: w.OpenCode, Password: sessions.NewSecret(string(w.Password)),
@@ -152,7 +152,7 @@ func (k *knownDoors) wakers(w *config.Wake) (out []wake.Waker) {
 		out = append(out, &door.Exec{
 			Argv: w.Exec, Env: config.WithoutAgent(os.Environ()), Dir: string(k.cfg.Home), Home: string(k.cfg.Home),
 			Timeout: limit, Log: k.log,
-			Gone: w.When == config.WhenGone, Sessions: &k.sessions,
+			Gone: w.When == config.WhenGone, Sessions: &k.Sessions,
 		})
 	}
 	if w.Webhook != "" {
@@ -165,19 +165,19 @@ func (k *knownDoors) wakers(w *config.Wake) (out []wake.Waker) {
 }
 
 // doorsHere returns the doors of an agent on this machine.
-func (k *knownDoors) doorsHere(room mail.RoomName, agent mail.Name) []wake.Waker {
+func (k *Known) Here(room mail.RoomName, agent mail.Name) []wake.Waker {
 	var configured []wake.Waker
 	for who, w := range k.cfg.For(room).Wake {
 		if a, err := config.WakeAddress(who); err == nil && a == mail.AgentAddress(agent) {
 			configured = k.wakers(&w)
 		}
 	}
-	return k.ladder(room, agent, configured)
+	return k.Ladder(room, agent, configured)
 }
 
-// offers returns by which doors the agents of this machine can be rung.
-func (k *knownDoors) offers() []remote.Offer {
-	programs := append(k.sessions.Programs(), k.listeners.Waiting()...)
+// Offers returns by which doors the agents of this machine can be rung.
+func (k *Known) Offers() []remote.Offer {
+	programs := append(k.Sessions.Programs(), k.Listeners.Waiting()...)
 	slices.SortStableFunc(programs, func(a, b sessions.Program) int {
 		return cmp.Or(cmp.Compare(a.Room, b.Room), cmp.Compare(a.Agent, b.Agent))
 	})
@@ -187,7 +187,7 @@ func (k *knownDoors) offers() []remote.Offer {
 	out := []remote.Offer{}
 	for _, p := range programs {
 		offer := remote.Offer{Room: p.Room, Agent: p.Agent, Process: p.Process}
-		for _, w := range k.doorsHere(p.Room, p.Agent) {
+		for _, w := range k.Here(p.Room, p.Agent) {
 			offer.Doors = append(offer.Doors, w.Door())
 		}
 		if len(offer.Doors) > 0 || offer.Process != "" {

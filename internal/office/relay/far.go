@@ -1,4 +1,4 @@
-package daemon
+package relay
 
 import (
 	"context"
@@ -22,11 +22,11 @@ type Remote struct {
 	Machine mail.Machine // by which name it is known there
 }
 
-// far is what a relay has in place of rooms.
-type far struct {
-	remote Remote
-	office *client.Office
-	relay  remote.Relay // its line to the post office
+// Far is what a relay has in place of rooms.
+type Far struct {
+	Remote Remote
+	There  *client.Office
+	Doors  remote.Relay // its line to the post office
 	log    *slog.Logger
 	again  chan struct{} // has room for one: somebody waits for the next attempt
 
@@ -50,18 +50,18 @@ const (
 	lineDial = 1900 * time.Millisecond
 )
 
-func newFar(remote Remote, log *slog.Logger) (*far, error) {
+func New(remote Remote, log *slog.Logger) (*Far, error) {
 	office, err := client.New(client.Options{URL: remote.URL, Token: remote.Token, TLS: remote.TLS, Relay: true})
 	if err != nil {
 		return nil, err
 	}
-	return &far{remote: remote, office: office, log: log, again: make(chan struct{}, 1),
+	return &Far{Remote: remote, There: office, log: log, again: make(chan struct{}, 1),
 			outcome: make(chan struct{})},
 		nil
 }
 
-// run keeps the line to the post office until ctx ends.
-func (f *far) run(ctx context.Context) {
+// Run keeps the line to the post office until ctx ends.
+func (f *Far) Run(ctx context.Context) {
 	pause := minRetry
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -90,16 +90,16 @@ func (f *far) run(ctx context.Context) {
 }
 
 // connect makes one line and keeps it until it breaks.
-func (f *far) connect(ctx context.Context) error {
+func (f *Far) connect(ctx context.Context) error {
 	dial, cancel := context.WithTimeout(ctx, lineDial)
-	conn, err := f.office.Line(dial)
+	conn, err := f.There.Line(dial)
 	cancel()
 	f.note(err)
 	if err != nil {
 		return err
 	}
-	err = f.relay.Serve(ctx, conn)
-	f.office.Close() // other connections are as dead
+	err = f.Doors.Serve(ctx, conn)
+	f.There.Close() // other connections are as dead
 	if ctx.Err() == nil {
 		f.note(&mail.Error{Code: mail.Unavailable, Msg: "the connection to it broke", Err: err})
 	}
@@ -107,7 +107,7 @@ func (f *far) connect(ctx context.Context) error {
 }
 
 // note notes what became of an attempt.
-func (f *far) note(err error) {
+func (f *Far) note(err error) {
 	switch mail.CodeOf(err) {
 	case mail.Timeout:
 		err = &mail.Error{Code: mail.Unavailable, Msg: "it does not answer", Err: err}
@@ -123,14 +123,14 @@ func (f *far) note(err error) {
 	f.mu.Unlock()
 	switch {
 	case err != nil && was == nil:
-		f.log.Warn("the post office cannot be reached", "url", f.remote.URL, "err", err)
+		f.log.Warn("the post office cannot be reached", "url", f.Remote.URL, "err", err)
 	case err == nil:
-		f.log.Info("connected to the post office", "url", f.remote.URL)
+		f.log.Info("connected to the post office", "url", f.Remote.URL)
 	}
 }
 
-// away says why the post office cannot be reached, as far as is known; nil: it can.
-func (f *far) away(ctx context.Context) error {
+// Away says why the post office cannot be reached, as far as is known; nil: it can.
+func (f *Far) Away(ctx context.Context) error {
 	f.mu.Lock()
 	err, tried, outcome := f.trouble, f.tried, f.outcome
 	f.mu.Unlock()
@@ -159,39 +159,39 @@ func (f *far) away(ctx context.Context) error {
 		return nil
 	}
 	if code := mail.CodeOf(err); code != mail.Unavailable {
-		return &mail.Error{Code: code, Msg: "the post office at " + f.remote.URL + " does not let this machine in: " +
+		return &mail.Error{Code: code, Msg: "the post office at " + f.Remote.URL + " does not let this machine in: " +
 			err.Error(), Err: err}
 	}
-	return &mail.Error{Code: mail.Unavailable, Msg: "the post office of this machine is at " + f.remote.URL +
+	return &mail.Error{Code: mail.Unavailable, Msg: "the post office of this machine is at " + f.Remote.URL +
 		", which cannot be reached now: nothing was done. It is tried again every few seconds. (" + err.Error() + ")",
 		Err: err}
 }
 
-// status is what wire.Status says of a relay.
-func (f *far) status() *wire.RelayStatus {
+// Status is what wire.Status says of a relay.
+func (f *Far) Status() *wire.RelayStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := &wire.RelayStatus{URL: f.remote.URL, Machine: f.remote.Machine}
+	st := &wire.RelayStatus{URL: f.Remote.URL, Machine: f.Remote.Machine}
 	if f.trouble != nil {
 		st.Trouble = f.trouble.Error()
 	}
 	return st
 }
 
-// place asks the post office where a session of this machine is, and as whom.
-func (f *far) place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
-	if err := f.away(ctx); err != nil {
+// Place asks the post office where a session of this machine is, and as whom.
+func (f *Far) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
+	if err := f.Away(ctx); err != nil {
 		return wire.Placed{}, err
 	}
-	return f.office.Place(ctx, p)
+	return f.There.Place(ctx, p)
 }
 
-// agent returns whose token this is, of a room far away.
-func (f *far) agent(ctx context.Context, token string) (mail.Caller, error) {
-	if err := f.away(ctx); err != nil {
+// Agent returns whose token this is, of a room far away.
+func (f *Far) Agent(ctx context.Context, token string) (mail.Caller, error) {
+	if err := f.Away(ctx); err != nil {
 		return mail.Caller{}, err
 	}
-	other, err := client.New(client.Options{URL: f.remote.URL, Token: token, TLS: f.remote.TLS, Relay: true})
+	other, err := client.New(client.Options{URL: f.Remote.URL, Token: token, TLS: f.Remote.TLS, Relay: true})
 	if err != nil {
 		return mail.Caller{}, err
 	}
