@@ -22,7 +22,6 @@ var ownActs = []struct{ file, why string }{
 	{"internal/office/notify/", "what the user is told of, and what a button of it answers"},
 	{"internal/office/bridge/", "what stands in a bridged file, which says itself who wrote it"},
 	{"internal/office/wake/ringer.go", "notices of the post office"},
-	{"internal/office/demoday/", "the players of the demonstration, in rooms of its own"},
 }
 
 // entrances are the methods of a room that name a caller, or that say what the user sees.

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jsonl"
@@ -21,11 +23,15 @@ const (
 	Almanac    mail.RoomName = "almanac"
 )
 
-//go:embed story/lighthouse.txt
-var lighthouse string
+// The stories are journals of the days until toldOn. Times of that date itself are stretched or squeezed.
+var (
+	//go:embed story/lighthouse.jsonl
+	lighthouse string
+	//go:embed story/almanac.jsonl
+	almanac string
 
-//go:embed story/almanac.txt
-var almanac string
+	toldOn = time.Date(2026, 3, 11, 0, 0, 0, 0, time.UTC)
+)
 
 // Day is what was written.
 type Day struct {
@@ -34,12 +40,7 @@ type Day struct {
 	Began     time.Time       // this morning
 	Ended     time.Time       // the time that Write was given
 	Messages  int
-	// IDs are those messages that the stories have names for, such as "question-duplicates": tests find them by these.
-	IDs map[string]mail.ID
 }
-
-// seed makes the stories' chances.
-const seed = 1855
 
 // settings keep retention away from what is older than a week, which the newcomer shall see too.
 const settings = "# The post office of a demonstration.\n[room.retention]\nage = \"60d\"\n"
@@ -55,16 +56,15 @@ func Write(ctx context.Context, home config.Home, now time.Time) (Day, error) {
 			return Day{}, err
 		}
 	}
-	d := Day{Workspace: filepath.Join(string(home), "workspaces", string(Lighthouse)), Ended: now, Began: morning(now),
-		IDs: make(map[string]mail.ID)}
+	d := Day{Workspace: filepath.Join(string(home), "workspaces", string(Lighthouse)), Ended: now, Began: morning(now)}
 	if err := writeWorkspace(d.Workspace); err != nil {
 		return d, err
 	}
 	for _, story := range []struct {
-		room   mail.RoomName
-		script string
+		room    mail.RoomName
+		journal string
 	}{{Lighthouse, lighthouse}, {Almanac, almanac}} {
-		if err := d.tell(ctx, home, story.room, story.script); err != nil {
+		if err := d.tell(ctx, home, story.room, story.journal); err != nil {
 			return d, fmt.Errorf("the day of room %s: %w", story.room, err)
 		}
 		d.Rooms = append(d.Rooms, story.room)
@@ -101,67 +101,57 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 }
 
-// time returns when a step takes place. The day itself is stretched or squeezed to what there is of it; the days
-// before are as they were told.
-func (d *Day) time(st *step) time.Time {
-	if st.day < 0 {
-		return d.today().AddDate(0, 0, st.day).Add(st.clock)
+// time returns when something takes place that the stories tell of. The day itself is stretched or squeezed to what
+// there is of it; the days before are as they were told.
+func (d *Day) time(told mail.Time) mail.Time {
+	date := midnight(told.Std())
+	clock := told.Std().Sub(date)
+	if date.Before(toldOn) {
+		days := int(toldOn.Sub(date) / (24 * time.Hour))
+		return mail.TimeOf(d.today().AddDate(0, 0, -days).Add(clock))
 	}
-	share := float64(st.clock-opens) / float64(closes-opens)
-	return d.Began.Add(time.Duration(share * float64(d.Ended.Sub(d.Began))))
+	share := float64(clock-opens) / float64(closes-opens)
+	return mail.TimeOf(d.Began.Add(time.Duration(share * float64(d.Ended.Sub(d.Began)))))
 }
 
-// tell plays a story and puts it on the disk.
-func (d *Day) tell(ctx context.Context, home config.Home, room mail.RoomName, script string) error {
+// tell puts a story on the disk.
+func (d *Day) tell(ctx context.Context, home config.Home, room mail.RoomName, story string) error {
 	dir := filepath.Join(home.Rooms(), string(room))
 	if _, err := os.Stat(dir); err == nil {
 		return mail.Errorf(mail.Conflict,
 			"%s is there already, and was left as it is. Name a directory that does not exist", dir)
 	}
-	s, err := d.play(ctx, room, script)
+	events, err := d.events(story)
 	if err != nil {
 		return err
 	}
-	defer s.room.Close()
-	for label, id := range s.labels {
-		d.IDs[label] = id
-	}
-	d.Messages += s.room.Status().Messages
-	return keep(ctx, dir, s.ledger)
-}
-
-// play plays a story to its end. The room is the caller's to close.
-func (d *Day) play(ctx context.Context, room mail.RoomName, script string) (*stage, error) {
-	steps, err := parse(script)
-	if err != nil {
-		return nil, err
-	}
-	s, err := newStage(ctx, room, d.time(&steps[0]), seed)
-	if err != nil {
-		return nil, err
-	}
-	for _, st := range steps {
-		s.at(d.time(&st), func(ctx context.Context) error { return s.perform(ctx, st) })
-	}
-	if room == Lighthouse {
-		_, err = s.user.AddWorkspace(ctx, mail.Workspace{ID: "docs-writer", Label: "Lighthouse handbook",
-			Dir: d.Workspace})
-	}
-	if err == nil {
-		err = s.play(ctx, d.Ended)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.room.Close())
-	}
-	return s, nil
-}
-
-// keep makes a journal on the disk of what was played.
-func keep(ctx context.Context, dir string, l *ledger) error {
 	j, err := jsonl.Open(dir, jsonl.Options{})
 	if err != nil {
 		return err
 	}
-	_, err = j.Append(ctx, l.events...)
+	_, err = j.Append(ctx, events...)
 	return errors.Join(err, j.Close())
+}
+
+// events reads a story, and moves it to where and when the day takes place.
+func (d *Day) events(story string) ([]mail.Event, error) {
+	var events []mail.Event
+	for line := range strings.Lines(story) {
+		var e mail.Event
+		if err := jsonx.UnmarshalStrict([]byte(line), &e); err != nil {
+			return nil, fmt.Errorf("line %d: %s", len(events)+1, jsonx.Explain(err))
+		}
+		told := e.At
+		e.At = d.time(told)
+		switch {
+		case e.Message != nil:
+			d.Messages++
+		case e.Workspace != nil:
+			e.Workspace.Dir, e.Workspace.Added = d.Workspace, e.At
+		case e.Receipt != nil && e.Receipt.Until != 0:
+			e.Receipt.Until = mail.TimeOf(e.At.Std().Add(e.Receipt.Until.Sub(told)))
+		}
+		events = append(events, e)
+	}
+	return events, nil
 }

@@ -3,6 +3,7 @@ package demoday
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -132,7 +133,14 @@ func (l *Life) resident(ctx context.Context, at seat, socket string) (*resident,
 }
 
 func (r *resident) turn(ctx context.Context, m mail.Moment, a *mail.Access) (mail.Briefing, error) {
-	return r.svc.Turn(ctx, mail.Turn{Moment: m, Session: sessionOf(r.name), Client: clientOf(r.name), Access: a})
+	return r.svc.Turn(ctx, mail.Turn{Moment: m, Session: sessionOf(r.name), Client: "claude", Access: a})
+}
+
+// sessionOf is the session in which the day left an agent.
+func sessionOf(n mail.Name) string {
+	sum := sha256.Sum256([]byte(n))
+	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80 // in the form of a random UUID, as clients' are
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
 // listen is the inbox of the agent's session, as Claude Code has one. Whoever writes there wakes it.
