@@ -14,37 +14,86 @@ type Member struct {
 	Value Value // as it stands in the text
 }
 
+// parts reads an object or an array, as begin says, from d. next reads one member or element.
+func parts(d *decoder, begin byte, next func() error) error {
+	token, err := d.ReadToken()
+	if err == nil && byte(token.Kind()) != begin {
+		err = errors.New("not " + kind(begin))
+	}
+	for err == nil && byte(d.PeekKind()) != begin+2 { // in ASCII the two ends of a list lie so far apart
+		err = next()
+	}
+	if err == nil {
+		_, err = d.ReadToken()
+	}
+	return err
+}
+
+// all is parts of what stands in d alone.
+func all(d *decoder, begin byte, next func() error) error {
+	if err := parts(d, begin, next); err != nil {
+		return err
+	}
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
+		return errors.New("something stands behind the JSON")
+	}
+	return nil
+}
+
 // Members returns the members of a JSON object in the order in which they stand there. Duplicates are an error.
-func Members(object []byte) ([]Member, error) {
+func Members(object []byte) (members []Member, err error) {
 	d := newDecoder(bytes.NewReader(object))
-	begin, err := d.ReadToken()
+	err = all(d, '{', func() error {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String() // before the token is overwritten
+		value, err := d.ReadValue()
+		members = append(members, Member{name, value.Clone()})
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if begin.Kind() != '{' {
-		return nil, errors.New("not a JSON object")
-	}
-	var all []Member
-	for d.PeekKind() != '}' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		m := Member{Name: name.String()} // before the token is overwritten
+	return members, nil
+}
+
+// MaxDepth bounds how deep Split takes values to be nested: laid out, each level is indented by the ones around it.
+const MaxDepth = 1000
+
+// Split returns the elements of a JSON array, or the names and the values of a JSON object in turn, as begin says. They
+// are parts of text. Repeated names pass, and so do any bytes in strings.
+func Split(text []byte, begin byte) (values [][]byte, err error) {
+	d := newLenientDecoder(bytes.NewBuffer(text))
+	values = make([][]byte, 0, 16) // an object of some size, or the begin of a list
+	err = all(d, begin, func() error {
 		value, err := d.ReadValue()
-		if err != nil {
-			return nil, err
+		to := int(d.InputOffset())
+		values = append(values, text[to-len(value):to])
+		if err == nil && deep(value) {
+			err = errors.New("its values are nested too deep")
 		}
-		m.Value = value.Clone()
-		all = append(all, m)
-	}
-	if _, err := d.ReadToken(); err != nil {
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something stands behind the JSON object")
+	return values, nil
+}
+
+// deep reports whether a value in a list exceeds MaxDepth with it.
+func deep(value []byte) bool {
+	if bytes.Count(value, []byte{'['})+bytes.Count(value, []byte{'{'}) < MaxDepth {
+		return false
 	}
-	return all, nil
+	d := newLenientDecoder(bytes.NewBuffer(value))
+	for d.StackDepth() < MaxDepth {
+		if _, err := d.ReadToken(); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Elements yields the elements of one JSON array, holding one at a time, valid until the next. Behind an error it
@@ -52,61 +101,42 @@ func Members(object []byte) ([]Member, error) {
 func Elements(r io.Reader) iter.Seq2[Value, error] {
 	return func(yield func(Value, error) bool) {
 		d := newDecoder(r)
-		begin, err := d.ReadToken()
-		if err == nil && begin.Kind() != '[' {
-			err = errors.New("not a JSON array")
-		}
-		for err == nil && d.PeekKind() != ']' {
-			var value Value
-			if value, err = d.ReadValue(); err == nil && !yield(value, nil) {
-				return
+		err := all(d, '[', func() error {
+			value, err := d.ReadValue()
+			if err == nil && !yield(value, nil) {
+				err = errStopped
 			}
-		}
-		if err == nil {
-			_, err = d.ReadToken()
-		}
-		if err == nil {
-			if _, end := d.ReadToken(); !errors.Is(end, io.EOF) {
-				err = errors.New("something stands behind the JSON array")
-			}
-		}
-		if err != nil {
+			return err
+		})
+		if err != nil && err != errStopped {
 			yield(nil, err)
 		}
 	}
 }
 
+var errStopped = errors.New("no more elements are wanted")
+
 // Pick reads one JSON object from r, and nothing behind it, so that r need not end. It returns the members with the
 // given names, the last of each name, and holds no others in memory. Invalid UTF-8 is replaced.
 func Pick(r io.Reader, names ...string) (map[string]Value, error) {
-	d := newLenientDecoder(r)
-	begin, err := d.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	if begin.Kind() != '{' {
-		return nil, errors.New("not a JSON object")
-	}
-	picked := make(map[string]Value)
-	for d.PeekKind() != '}' {
+	d, picked := newLenientDecoder(r), make(map[string]Value)
+	err := parts(d, '{', func() error {
 		token, err := d.ReadToken()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		name := token.String()
 		if !slices.Contains(names, name) {
-			err = d.SkipValue()
-		} else if value, e := d.ReadValue(); e == nil {
-			picked[name] = value.Clone()
-		} else {
-			err = e
+			return d.SkipValue()
 		}
-		if err != nil {
-			return nil, err
-		}
+		value, err := d.ReadValue()
+		picked[name] = value.Clone()
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	_, err = d.ReadToken()
-	return picked, err
+	return picked, nil
 }
 
 // ReadValue reads one JSON value from r, and nothing behind it, so that r need not end. Duplicate members and invalid

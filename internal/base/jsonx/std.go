@@ -6,6 +6,7 @@ import (
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"io"
+	"strings"
 )
 
 // What Explain has to know of the decoder.
@@ -22,10 +23,28 @@ var (
 // Value is raw JSON text.
 type Value = jsontext.Value
 
-func newDecoder(r io.Reader) *jsontext.Decoder { return jsontext.NewDecoder(r) }
+type decoder = jsontext.Decoder
 
-func newLenientDecoder(r io.Reader) *jsontext.Decoder {
+func newDecoder(r io.Reader) *decoder { return jsontext.NewDecoder(r) }
+
+func newLenientDecoder(r io.Reader) *decoder {
 	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// AppendIndented appends JSON text with the white space of JSON.stringify(value, null, 2), where its own line is
+// indented by depth. Names, strings and numbers keep their spelling.
+func AppendIndented(dst, text []byte, depth int) []byte {
+	dst, _ = jsontext.AppendFormat(dst, text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+		jsontext.PreserveRawStrings(true), jsontext.WithIndentPrefix(strings.Repeat("  ", depth)),
+		jsontext.WithIndent("  "))
+	return dst
+}
+
+// AppendCompact appends JSON text without white space. Names, strings and numbers keep their spelling.
+func AppendCompact(dst, text []byte) []byte {
+	dst, _ = jsontext.AppendFormat(dst, text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+		jsontext.PreserveRawStrings(true))
+	return dst
 }
 
 // Marshal encodes v compactly, maps in a fixed order; invalid UTF-8 is an error.

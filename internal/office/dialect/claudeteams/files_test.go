@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/base/confined"
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/dialect/dialecttest"
@@ -852,7 +853,7 @@ func TestLargeInbox(t *testing.T) {
 			o, _ := parseObject(a.elements[3])
 			a.elements[3] = o.set("read", []byte("true")).neat(1)
 			var compact []byte
-			compact = appendCompact(compact, neatArray(a.elements))
+			compact = jsonx.AppendCompact(compact, neatArray(a.elements))
 			if err := os.WriteFile(b.path(), compact, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/confined"
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/lines"
 	"pennypost/internal/mail"
 )
@@ -276,7 +277,7 @@ func (b *inbox) setAside(junk [][]byte) error {
 	}
 	var more [][]byte
 	for _, raw := range junk {
-		line := appendCompact(nil, raw)
+		line := jsonx.AppendCompact(nil, raw)
 		if !slices.ContainsFunc(have, func(h []byte) bool { return bytes.Equal(h, line) }) {
 			more = append(more, line)
 		}

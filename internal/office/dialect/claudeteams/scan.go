@@ -9,236 +9,7 @@ import (
 // The files are kept by programs that parse them whole and print them whole, and they are shared with us. So what
 // stands there is never decoded and encoded again: values are found in the text, and keep every byte of their strings,
 // numbers and member names. Only the white space between them becomes that of JSON.stringify(value, null, 2) when a
-// file is written.
-
-// maxDepth bounds how deep values are nested; JSON.stringify overflows its own stack not far above it.
-const maxDepth = 1000
-
-// scanner walks over JSON text. Like JSON.parse it takes repeated member names, and like a reader of UTF-8 it takes
-// any bytes in strings.
-type scanner struct {
-	b    []byte
-	i    int
-	bad  bool // the text is not JSON
-	neat bool // all white space so far is as JSON.stringify(value, null, 2) prints it
-}
-
-// peek returns the next byte, 0 at the end.
-func (s *scanner) peek() byte {
-	if s.i < len(s.b) {
-		return s.b[s.i]
-	}
-	return 0
-}
-
-// space skips white space and returns it.
-func (s *scanner) space() []byte {
-	from := s.i
-	for s.i < len(s.b) && (s.b[s.i] == ' ' || s.b[s.i] == '\n' || s.b[s.i] == '\t' || s.b[s.i] == '\r') {
-		s.i++
-	}
-	return s.b[from:s.i]
-}
-
-// line skips white space where a new line belongs whose content is indented by depth.
-func (s *scanner) line(depth int) {
-	if got := s.space(); !newLine(got, depth) {
-		s.neat = false
-	}
-}
-
-func newLine(got []byte, depth int) bool {
-	return len(got) == 1+2*depth && got[0] == '\n' && bytes.Count(got, []byte{' '}) == 2*depth
-}
-
-// value skips a value whose own lines are indented by depth.
-func (s *scanner) value(depth int) {
-	if depth > maxDepth {
-		s.bad = true
-		return
-	}
-	switch c := s.peek(); {
-	case c == '{':
-		s.object(depth, nil)
-	case c == '[':
-		s.array(depth, nil)
-	case c == '"':
-		s.text()
-	case c == '-' || c >= '0' && c <= '9':
-		s.number()
-	default:
-		s.word()
-	}
-}
-
-// array skips an array and calls each, if it is not nil, with its elements.
-func (s *scanner) array(depth int, each func(raw []byte)) {
-	s.i++
-	if !s.empty(']') {
-		s.elements(depth, each)
-	}
-}
-
-// elements skips the rest of an array, from where an element begins.
-func (s *scanner) elements(depth int, each func(raw []byte)) {
-	for more := true; more && !s.bad; more = s.more(']', depth) {
-		s.line(depth + 1)
-		from := s.i
-		if s.value(depth + 1); s.bad {
-			return
-		}
-		if each != nil {
-			each(s.b[from:s.i])
-		}
-	}
-}
-
-// object skips an object and calls each, if it is not nil, with its members.
-func (s *scanner) object(depth int, each func(name, raw []byte)) {
-	s.i++
-	if s.empty('}') {
-		return
-	}
-	for !s.bad {
-		s.line(depth + 1)
-		from := s.i
-		if s.peek() != '"' {
-			s.bad = true
-			return
-		}
-		s.text()
-		name := s.b[from:s.i]
-		if len(s.space()) > 0 {
-			s.neat = false
-		}
-		if s.bad || s.peek() != ':' {
-			s.bad = true
-			return
-		}
-		s.i++
-		if got := s.space(); len(got) != 1 || got[0] != ' ' {
-			s.neat = false
-		}
-		from = s.i
-		if s.value(depth + 1); !s.bad && each != nil {
-			each(name, s.b[from:s.i])
-		}
-		if !s.bad && !s.more('}', depth) {
-			return
-		}
-	}
-}
-
-// empty skips the end of a list without elements, if it comes.
-func (s *scanner) empty(end byte) bool {
-	from := s.i
-	got := s.space()
-	if s.peek() != end {
-		s.i = from
-		return false
-	}
-	s.i++
-	s.neat = s.neat && len(got) == 0
-	return true
-}
-
-// more skips what stands behind an element: a comma, or the end of the list, upon which it returns false.
-func (s *scanner) more(end byte, depth int) bool {
-	got := s.space()
-	switch s.peek() {
-	case ',':
-		s.neat = s.neat && len(got) == 0
-	case end:
-		s.neat = s.neat && newLine(got, depth)
-		s.i++
-		return false
-	default:
-		s.bad = true
-		return false
-	}
-	s.i++
-	return true
-}
-
-func (s *scanner) text() {
-	for s.i++; s.i < len(s.b); s.i++ {
-		switch c := s.b[s.i]; {
-		case c == '"':
-			s.i++
-			return
-		case c < ' ':
-			s.bad = true
-			return
-		case c == '\\':
-			s.i++
-			s.escape()
-		}
-	}
-	s.i, s.bad = len(s.b), true
-}
-
-// escape stays on the last byte of what stands behind a backslash.
-func (s *scanner) escape() {
-	switch s.peek() {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-	case 'u':
-		for range 4 {
-			s.i++
-			if c := s.peek() | 0x20; !(c >= '0' && c <= '9' && s.peek() >= '0' || c >= 'a' && c <= 'f') {
-				s.bad = true
-			}
-		}
-	default:
-		s.bad = true
-	}
-}
-
-func (s *scanner) number() {
-	if s.peek() == '-' {
-		s.i++
-	}
-	if s.peek() == '0' {
-		s.i++
-	} else {
-		s.digits()
-	}
-	if s.peek() == '.' {
-		s.i++
-		s.digits()
-	}
-	if s.peek()|0x20 == 'e' {
-		if s.i++; s.peek() == '+' || s.peek() == '-' {
-			s.i++
-		}
-		s.digits()
-	}
-}
-
-func (s *scanner) digits() {
-	from := s.i
-	for c := s.peek(); c >= '0' && c <= '9'; c = s.peek() {
-		s.i++
-	}
-	s.bad = s.bad || s.i == from
-}
-
-func (s *scanner) word() {
-	for _, w := range []string{"true", "false", "null"} {
-		if bytes.HasPrefix(s.b[s.i:], []byte(w)) {
-			s.i += len(w)
-			return
-		}
-	}
-	s.bad = true
-}
-
-// end skips white space and reports whether the text ends here and was JSON.
-func (s *scanner) end() bool {
-	if len(s.space()) > 0 {
-		s.neat = false
-	}
-	return !s.bad && s.i == len(s.b)
-}
+// file is written. Like JSON.parse we take repeated member names, and like a reader of UTF-8 any bytes in strings.
 
 // object is a JSON object: its members in order, in the bytes in which they stand in the text.
 type object []field
@@ -255,24 +26,18 @@ func (f *field) called(name string) bool {
 
 // parseObject reads a text that is an object.
 func parseObject(text []byte) (o object, ok bool) {
-	s := scanner{b: text}
-	s.space()
-	if s.peek() != '{' {
-		return nil, false
+	all, err := jsonx.Split(text, '{')
+	o = make(object, 0, len(all)/2)
+	for i := 0; i < len(all); i += 2 {
+		o = append(o, field{all[i], all[i+1]})
 	}
-	s.object(0, func(name, raw []byte) { o = append(o, field{name, raw}) })
-	return o, s.end()
+	return o, err == nil
 }
 
 // parseArray reads a text that is an array.
 func parseArray(text []byte) (elements [][]byte, ok bool) {
-	s := scanner{b: text}
-	s.space()
-	if s.peek() != '[' {
-		return nil, false
-	}
-	s.array(0, func(raw []byte) { elements = append(elements, raw) })
-	return elements, s.end()
+	elements, err := jsonx.Split(text, '[')
+	return elements, err == nil
 }
 
 // find returns the place of the last member called name, the one that JSON.parse keeps, or -1.
@@ -333,86 +98,13 @@ func (o object) neat(depth int) []byte {
 		}
 		raw = append(append(append(raw, f.name...), ':'), f.raw...)
 	}
-	return appendNeat(nil, append(raw, '}'), depth)
+	return jsonx.AppendIndented(nil, append(raw, '}'), depth)
 }
 
 // neatArray prints an array as a whole text.
 func neatArray(elements [][]byte) []byte {
 	raw := append([]byte{'['}, bytes.Join(elements, []byte{','})...)
-	return appendNeat(nil, append(raw, ']'), 0)
-}
-
-// appendNeat appends JSON text with the white space of JSON.stringify(value, null, 2).
-func appendNeat(dst, raw []byte, depth int) []byte {
-	for i := 0; i < len(raw); {
-		c := raw[i]
-		i++
-		switch c {
-		case ' ', '\n', '\t', '\r':
-		case '{', '[':
-			for raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\t' || raw[i] == '\r' {
-				i++
-			}
-			dst = append(dst, c)
-			if end := c + 2; raw[i] == end { // in ASCII the two ends of a list lie so far apart
-				dst = append(dst, end)
-				i++
-				continue
-			}
-			depth++
-			dst = indent(dst, depth)
-		case '}', ']':
-			depth--
-			dst = append(indent(dst, depth), c)
-		case ',':
-			dst = indent(append(dst, c), depth)
-		case ':':
-			dst = append(dst, ": "...)
-		case '"':
-			end := i + stringEnd(raw[i:])
-			dst = append(dst, raw[i-1:end]...)
-			i = end
-		default:
-			dst = append(dst, c)
-		}
-	}
-	return dst
-}
-
-func indent(dst []byte, depth int) []byte {
-	dst = append(dst, '\n')
-	for range depth {
-		dst = append(dst, "  "...)
-	}
-	return dst
-}
-
-// stringEnd returns the length of a string behind its first quote, its last quote included.
-func stringEnd(b []byte) int {
-	for i := 0; ; i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-}
-
-// appendCompact appends JSON text without white space.
-func appendCompact(dst, raw []byte) []byte {
-	for i := 0; i < len(raw); i++ {
-		switch raw[i] {
-		case ' ', '\n', '\t', '\r':
-		case '"':
-			end := i + 1 + stringEnd(raw[i+1:])
-			dst = append(dst, raw[i:end]...)
-			i = end - 1
-		default:
-			dst = append(dst, raw[i])
-		}
-	}
-	return dst
+	return jsonx.AppendIndented(nil, append(raw, ']'), 0)
 }
 
 // appendParsed appends JSON text as JSON.stringify prints what JSON.parse has made of it: members that are repeated

@@ -141,7 +141,7 @@ func (o object) json() jsonx.Value {
 		return nil
 	}
 	text := o.neat(0)
-	if compact := jsonx.Value(appendCompact(nil, text)); compact.IsValid() {
+	if compact := jsonx.Value(jsonx.AppendCompact(nil, text)); compact.IsValid() {
 		return compact
 	}
 	return appendParsed(nil, text)
@@ -168,7 +168,7 @@ func disarm(text string) string {
 	bare := strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 	_, ok := parseObject([]byte(bare))
 	// others may know how to read it
-	deep := strings.HasPrefix(bare, "{") && strings.Count(bare, "[")+strings.Count(bare, "{") > maxDepth
+	deep := strings.HasPrefix(bare, "{") && strings.Count(bare, "[")+strings.Count(bare, "{") > jsonx.MaxDepth
 	if ok || deep {
 		return "```json\n" + text + "\n```"
 	}

@@ -1,10 +1,12 @@
 package claudeteams
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
@@ -174,23 +176,22 @@ type array struct {
 // parseInbox reads the text of an inbox. known is how much of it, up to the end of an element, is known to be in order
 // and to be laid out so; elements are those behind it.
 func parseInbox(text []byte, known int) (a array, ok bool) {
-	s := scanner{b: text, neat: true}
 	a.text = text
-	take := func(raw []byte) { a.elements = append(a.elements, raw) }
-	if s.i = known; known > 0 {
-		if s.more(']', 0) {
-			s.elements(0, take)
-		}
-	} else {
-		s.neat = len(s.space()) == 0
-		if s.peek() != '[' {
+	list := text[known:]
+	if known > 0 && string(list) == "\n]" {
+		a.neat = true
+		return a, true
+	}
+	if known > 0 {
+		more, grown := bytes.CutPrefix(list, []byte{','})
+		if !grown {
 			return a, false
 		}
-		s.array(0, take)
+		list = append([]byte{'['}, more...)
 	}
-	ok = s.end()
-	a.neat = s.neat
-	return a, ok
+	a.elements, ok = parseArray(list)
+	a.neat = ok && bytes.Equal(jsonx.AppendIndented(make([]byte, 0, len(list)), list, 0), list)
+	return a, ok && (known == 0 || len(a.elements) > 0)
 }
 
 // join returns the text with elements added, which are laid out already.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 )
 
@@ -461,21 +462,21 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-func TestScannerAgreesWithJSON(t *testing.T) {
+func TestParseAgreesWithJSON(t *testing.T) {
 	for _, text := range []string{
 		`[]`, `[1,2]`, `[1,]`, `[,]`, `[1 2]`, `{}`, `{"a":1}`, `{"a":1,}`, `{"a" 1}`, `{a:1}`, `{"a":}`, `"a`,
 		`"\u12"`, `"\u12G4"`, `"\u12ab"`, `"\x"`, "\"\n\"",
 		`01`, `-`, `-0`, `1.`, `1.5e`, `1.5e+3`, `.5`, `tru`, `true`, `nulll`, `null`, ``, ` `, `[[[[]]]]`, `[}`, `{]`,
 		`[1]x`, "\ufeff[]", `[1`, `{"a":1`, `{"a"`, `[-]`, `[1e5]`, `["\ud800"]`,
 	} {
-		s := scanner{b: []byte(text)}
-		s.space()
-		s.value(0)
-		if got, want := s.end(), json.Valid([]byte(text)); got != want {
+		_, got := parseArray([]byte("[" + text + "]"))
+		if want := json.Valid([]byte("[" + text + "]")); got != want {
 			t.Errorf("%q: valid %v, want %v", text, got, want)
 		}
 	}
-	if _, ok := parseArray([]byte(strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000))); ok {
-		t.Error("values may be nested without end")
+	for n, want := range map[int]bool{jsonx.MaxDepth: true, jsonx.MaxDepth + 1: false, 100_000: false} {
+		if _, ok := parseArray([]byte(strings.Repeat("[", n) + strings.Repeat("]", n))); ok != want {
+			t.Errorf("values nested %d deep are taken: %v", n, ok)
+		}
 	}
 }
