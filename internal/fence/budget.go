@@ -130,7 +130,7 @@ func obeyable(r rune) bool {
 		return r == '<' || r == '>' || r == '&' // line ends and tabs stand between values
 	}
 	switch like := lookalike(r); {
-	case r == '＞', r == '﹥', like == '<', like == '>', opens(r), ignorable(r):
+	case r == '＞', r == '﹥', like == '<', like == '>', opens(r), mail.Ignorable(r):
 		return true
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector)

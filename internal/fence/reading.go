@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/confusable"
+	"pennypost/internal/mail"
 )
 
 // A letter is a character as a reader takes it, and the bytes of the text that stand for it.
@@ -51,7 +52,7 @@ func (rd *reading) fold(r rune, from, to int) {
 		}
 		rd.add(letter{r: r, from: from, to: to})
 		return
-	case ignorable(r), unicode.In(r, unicode.Mn, unicode.Me):
+	case mail.Ignorable(r), unicode.In(r, unicode.Mn, unicode.Me):
 		return
 	case unicode.IsSpace(r), unicode.IsControl(r), r == utf8.RuneError:
 		rd.add(letter{r: ' ', from: from, to: to})
@@ -196,23 +197,6 @@ func opens(r rune) bool {
 	switch r {
 	case '<', '&', '＜', '﹤', '︿', '≮', '⊀', '＆', '﹠', '‹', '\u2329', '\u3008', '⟨', '❬', '❮', '❰', '⦑', '⧼', '≺', '⋖',
 		'˂', 'ᐸ', 'ᚲ', '𝈶':
-		return true
-	}
-	return false
-}
-
-// ignorable reports whether r is of Unicode's Default_Ignorable_Code_Point: a reader is shown nothing where it
-// stands.
-func ignorable(r rune) bool {
-	switch {
-	case r < 0xad:
-		return false
-	case r == 0xad, r == 0x34f, r == 0x61c, r == 0x115f, r == 0x1160, r == 0x17b4, r == 0x17b5, r == 0x3164,
-		r == 0xfeff,
-		r == 0xffa0, r >= 0x180b && r <= 0x180f, r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e,
-		r >= 0x2060 && r <= 0x206f, r >= 0xfe00 && r <= 0xfe0f, r >= 0xfff0 && r <= 0xfff8, r >= 0x1bca0 &&
-			r <= 0x1bca3,
-		r >= 0x1d173 && r <= 0x1d17a, r >= 0xe0000 && r <= 0xe0fff:
 		return true
 	}
 	return false

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"pennypost/internal/mail"
 )
 
 // Text makes text harmless for a model, in a fence or outside of one: names, errors, what doors and monitors say.
@@ -222,8 +224,8 @@ func hidden(r rune) bool {
 	case r == '\u200c', r == '\u200d', r == '\u034f', r >= '\ufe00' && r <= '\ufe0f', r == '\u17b4', r == '\u17b5',
 		r >= '\u180b' && r <= '\u180f' && r != '\u180e':
 		return false
-	case r == '\u2028', r == '\u2029', r >= '\ufff9' && r <= '\ufffb':
+	case r == '\u2028', r == '\u2029':
 		return true
 	}
-	return ignorable(r)
+	return mail.Ignorable(r)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/fence/fencetest"
+	"pennypost/internal/mail"
 )
 
 // attacks are texts that a model, or the client before it, may take for the beginning or the end of something that
@@ -184,7 +185,7 @@ func TestDataIsNeutralised(t *testing.T) {
 // The table of characters that cannot be seen is Unicode's, and whatever folds to a bracket is looked at.
 func TestTables(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if want := seen(r) < 0; r >= 0x80 && want && !ignorable(r) {
+		if want := seen(r) < 0; r >= 0x80 && want && !mail.Ignorable(r) {
 			t.Errorf("%U is ignorable", r)
 		}
 		if !utf8.ValidRune(r) {

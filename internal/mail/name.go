@@ -75,6 +75,9 @@ const brailleBlank = '\u2800'
 // Ignorable reports whether r is a format character or Unicode lets programs show nothing for it: a little more than
 // Default_Ignorable_Code_Point of DerivedCoreProperties.txt. The signs that Arabic sets before a number can be seen.
 func Ignorable(r rune) bool {
+	if r < 0xad || r > 0x3164 && r < 0xfe00 { // most of all text, which need not be looked up: none is there
+		return false
+	}
 	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
 		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
