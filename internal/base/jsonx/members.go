@@ -29,9 +29,20 @@ func parts(d *decoder, begin byte, next func() error) error {
 	return err
 }
 
-// all is parts of what stands in d alone.
-func all(d *decoder, begin byte, next func() error) error {
-	if err := parts(d, begin, next); err != nil {
+// named is parts of an object. next is given a member's name, and reads its value.
+func named(d *decoder, next func(name string) error) error {
+	return parts(d, '{', func() error {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		return next(token.String()) // before the token is overwritten
+	})
+}
+
+// alone returns err or, if there is none, that something stands behind what was read.
+func alone(d *decoder, err error) error {
+	if err != nil {
 		return err
 	}
 	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
@@ -43,20 +54,32 @@ func all(d *decoder, begin byte, next func() error) error {
 // Members returns the members of a JSON object in the order in which they stand there. Duplicates are an error.
 func Members(object []byte) (members []Member, err error) {
 	d := newDecoder(bytes.NewReader(object))
-	err = all(d, '{', func() error {
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := token.String() // before the token is overwritten
+	err = alone(d, named(d, func(name string) error {
 		value, err := d.ReadValue()
 		members = append(members, Member{name, value.Clone()})
 		return err
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
 	return members, nil
+}
+
+// Place returns where the value of the last member called name stands in a JSON object; 0, 0 if there is none.
+func Place(object []byte, name string) (from, to int) {
+	d := newLenientDecoder(bytes.NewBuffer(object))
+	err := named(d, func(n string) error {
+		value, err := d.ReadValue()
+		if n == name {
+			to = int(d.InputOffset())
+			from = to - len(value)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, 0
+	}
+	return from, to
 }
 
 // MaxDepth bounds how deep Split takes values to be nested: laid out, each level is indented by the ones around it.
@@ -67,7 +90,7 @@ const MaxDepth = 1000
 func Split(text []byte, begin byte) (values [][]byte, err error) {
 	d := newLenientDecoder(bytes.NewBuffer(text))
 	values = make([][]byte, 0, 16) // an object of some size, or the begin of a list
-	err = all(d, begin, func() error {
+	err = alone(d, parts(d, begin, func() error {
 		value, err := d.ReadValue()
 		to := int(d.InputOffset())
 		values = append(values, text[to-len(value):to])
@@ -75,7 +98,7 @@ func Split(text []byte, begin byte) (values [][]byte, err error) {
 			err = errors.New("its values are nested too deep")
 		}
 		return err
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -101,13 +124,13 @@ func deep(value []byte) bool {
 func Elements(r io.Reader) iter.Seq2[Value, error] {
 	return func(yield func(Value, error) bool) {
 		d := newDecoder(r)
-		err := all(d, '[', func() error {
+		err := alone(d, parts(d, '[', func() error {
 			value, err := d.ReadValue()
 			if err == nil && !yield(value, nil) {
 				err = errStopped
 			}
 			return err
-		})
+		}))
 		if err != nil && err != errStopped {
 			yield(nil, err)
 		}
@@ -120,12 +143,7 @@ var errStopped = errors.New("no more elements are wanted")
 // given names, the last of each name, and holds no others in memory. Invalid UTF-8 is replaced.
 func Pick(r io.Reader, names ...string) (map[string]Value, error) {
 	d, picked := newLenientDecoder(r), make(map[string]Value)
-	err := parts(d, '{', func() error {
-		token, err := d.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := token.String()
+	err := named(d, func(name string) error {
 		if !slices.Contains(names, name) {
 			return d.SkipValue()
 		}

@@ -44,7 +44,7 @@ func BenchmarkRead(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			c := parseOrdinary([]byte(rawCall(7, "read_messages")))
-			if got := n.Server.response(c, n.Server.tool(c)(b.Context(), &c.Params)); len(got) < 20*400 {
+			if got := n.Server.response(c, n.Server.tool(c).run(b.Context(), &c.Params)); len(got) < 20*400 {
 				b.Fatalf("%s", got)
 			}
 		}

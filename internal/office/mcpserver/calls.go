@@ -17,16 +17,9 @@ const maxBeside = 64
 // wire.CallsProtocol has it. It returns when in has ended and no call runs any more. Calls go on to their end only if
 // in ended because its deadline passed, and if they do not wait for something to happen.
 func ServeCalls(ctx context.Context, box Mailbox, in *bufio.Reader, out io.Writer) {
-	d := &desk{out: out, calls: make(map[string]context.CancelFunc), server: &Server{quick: make(map[string]toolFunc),
-		waiting: make(map[string]toolFunc), modern: true, signature: signature(box.implementation())}}
-	n := &Native{box: box, ctx: ctx}
-	for _, t := range tools() {
-		if t.waits {
-			d.server.waiting[t.name] = n.running(&t)
-		} else {
-			d.server.quick[t.name] = n.running(&t)
-		}
-	}
+	n := &Native{box: box, ctx: ctx, Server: &Server{modern: true, signature: signature(box.implementation())}}
+	n.Server.tools = n.served()
+	d := &desk{out: out, calls: make(map[string]context.CancelFunc), server: n.Server}
 	quick, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer d.running.Wait()
@@ -72,14 +65,15 @@ func (d *desk) serve(quick, waiting context.Context, line []byte) (key string, o
 		return key, true
 	}
 	call := parseOrdinary(text)
-	run, ctx := toolFunc(nil), quick
+	var tool served
 	if call != nil {
-		var waits bool
-		if run, waits = d.server.overLines(call); waits {
-			ctx = waiting
-		}
+		tool = d.server.tool(call)
 	}
-	if run == nil || d.beside >= maxBeside || d.calls[key] != nil {
+	ctx := quick
+	if tool.waits {
+		ctx = waiting
+	}
+	if tool.run == nil || d.beside >= maxBeside || d.calls[key] != nil {
 		return key, false
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -88,7 +82,7 @@ func (d *desk) serve(quick, waiting context.Context, line []byte) (key string, o
 	call.Params.key = key
 	d.running.Go(func() {
 		defer cancel()
-		a := run(ctx, &call.Params)
+		a := tool.run(ctx, &call.Params)
 		d.mu.Lock()
 		delete(d.calls, key)
 		d.mu.Unlock()

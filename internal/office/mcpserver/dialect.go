@@ -48,11 +48,11 @@ func (d dialectServer) call(args []byte) *dialect.Call {
 }
 
 func (d dialectServer) addTool(s *Server, t dialect.Tool) {
-	s.addQuick(&mcp.Tool{
+	s.add(&mcp.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: json.RawMessage(t.Input),
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: t.ReadOnly, IdempotentHint: t.Idempotent,
 			DestructiveHint: &t.Destructive, OpenWorldHint: new(false)},
-	}, d.running(t))
+	}, served{run: d.running(t)})
 }
 
 // marking is how long a tool may take for what it does when its answer was given.

@@ -307,3 +307,6 @@ func promptParams(name string, args map[string]string) *mcp.GetPromptParams {
 }
 
 func resourceParams(uri string) *mcp.ReadResourceParams { return &mcp.ReadResourceParams{URI: uri} }
+
+// addQuick adds a tool that does not wait.
+func (s *Server) addQuick(t *mcp.Tool, run toolFunc) { s.add(t, served{run: run}) }

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"pennypost/internal/base/jsonx"
 )
 
 // ids spells the ids of calls for the SDK, which knows 64-bit integers and strings only: it answers the id -1.5 as -1,
@@ -74,7 +76,7 @@ func isID(raw json.RawMessage) bool {
 // conceal returns a call or the notification that cancels one as the SDK is to read it.
 func (m ids) conceal(body []byte, method string) []byte {
 	if method == "notifications/cancelled" {
-		from, to := member(body, "params")
+		from, to := jsonx.Place(body, "params")
 		return replace(body, from, to, m.replaceIn(body[from:to], "requestId"))
 	}
 	return m.replaceIn(body, "id")
@@ -82,7 +84,7 @@ func (m ids) conceal(body []byte, method string) []byte {
 
 // replaceIn returns object with the id that its member called name holds, if it is one, spelled for the SDK.
 func (m ids) replaceIn(object []byte, name string) []byte {
-	from, to := member(object, name)
+	from, to := jsonx.Place(object, name)
 	if !isID(object[from:to]) {
 		return object
 	}
@@ -95,26 +97,6 @@ func replace(b []byte, from, to int, by []byte) []byte {
 		return b
 	}
 	return bytes.Join([][]byte{b[:from], by, b[to:]}, nil)
-}
-
-// member returns where the value of the last member called name stands in a JSON object; 0, 0 if there is none.
-func member(object []byte, name string) (from, to int) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
-		return 0, 0
-	}
-	for d.More() {
-		key, err := d.Token()
-		var value json.RawMessage
-		if err != nil || d.Decode(&value) != nil {
-			return 0, 0
-		}
-		if key == name {
-			to = int(d.InputOffset())
-			from = to - len(value)
-		}
-	}
-	return from, to
 }
 
 // concealBatch is conceal for a batch, whose members may be anything.

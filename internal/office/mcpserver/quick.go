@@ -19,13 +19,18 @@ import (
 // tool goes straight to the tool; the SDK answers whatever is out of the ordinary, and knows every tool.
 type Server struct {
 	*mcp.Server
-	waiting   map[string]toolFunc // what takes long: called so only where nothing but lines is to be sent meanwhile
-	modern    bool                // the stateless era is served
-	signature string              // what ends a result of that era, whose server signs each
+	modern    bool   // the stateless era is served
+	signature string // what ends a result of that era, whose server signs each
 	forward   Forward
 
 	mu    sync.RWMutex
-	quick map[string]toolFunc // guarded by mu: Beside may add to it while the server serves
+	tools map[string]served // guarded by mu: Beside may add to it while the server serves
+}
+
+// served is a tool as it is run, by the SDK or without it.
+type served struct {
+	run   toolFunc
+	waits bool // takes long: run without the SDK only where nothing but lines is to be sent meanwhile
 }
 
 // Forward carries a call, which is one line, to where its tool can be run at once; waits says that the tool waits for
@@ -35,8 +40,7 @@ type Forward func(ctx context.Context, waits bool, key string, call []byte, answ
 
 // newServer returns a server without tools. opts must not be nil.
 func newServer(is *mcp.Implementation, opts *mcp.ServerOptions) *Server {
-	s := &Server{Server: mcp.NewServer(is, opts), quick: make(map[string]toolFunc),
-		waiting: make(map[string]toolFunc), signature: signature(is)}
+	s := &Server{Server: mcp.NewServer(is, opts), tools: make(map[string]served), signature: signature(is)}
 	s.modern = opts.SupportedProtocolVersions == nil || slices.Contains(opts.SupportedProtocolVersions, stateless)
 	return s
 }
@@ -46,29 +50,21 @@ func signature(is *mcp.Implementation) string {
 	return `,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":` + string(name) + `}`
 }
 
-// A toolFunc runs a tool that asks nothing of its client and answers with text alone. A quick one takes no longer than
-// a room takes to answer, and tells no progress.
+// A toolFunc runs a tool that asks nothing of its client and answers with text alone. One that does not wait takes no
+// longer than a room takes to answer, and tells no progress.
 type toolFunc func(ctx context.Context, c *toolCall) toolAnswer
 
-// addQuick adds a tool for calls of either kind.
-func (s *Server) addQuick(t *mcp.Tool, run toolFunc) {
+// add tells the SDK of a tool, and answers ordinary calls of it without the SDK.
+func (s *Server) add(t *mcp.Tool, as served) {
 	s.mu.Lock()
-	s.quick[t.Name] = run
+	s.tools[t.Name] = as
 	s.mu.Unlock()
 	s.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		a := run(ctx, callOf(req))
+		p := req.Params
+		a := as.run(ctx, &toolCall{Name: p.Name, Arguments: jsonx.Value(p.Arguments), Meta: p.Meta,
+			notify: func(p *mcp.ProgressNotificationParams) error { return req.Session.NotifyProgress(ctx, p) }})
 		a.settle(ctx.Err() == nil) // the SDK does not say what becomes of it
 		return a.result(), nil
-	})
-}
-
-// addWaiting adds a tool that is quick only over lines.
-func (s *Server) addWaiting(t *mcp.Tool, run toolFunc) {
-	s.waiting[t.Name] = run
-	s.AddTool(t, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		c := callOf(req)
-		c.notify = func(p *mcp.ProgressNotificationParams) error { return req.Session.NotifyProgress(ctx, p) }
-		return run(ctx, c).result(), nil
 	})
 }
 
@@ -82,11 +78,6 @@ type toolCall struct {
 	key string
 
 	notify func(*mcp.ProgressNotificationParams) error // tells the client progress; nil: somebody else does
-}
-
-func callOf(req *mcp.CallToolRequest) *toolCall {
-	p := req.Params
-	return &toolCall{Name: p.Name, Arguments: jsonx.Value(p.Arguments), Meta: p.Meta}
 }
 
 // An ordinaryCall is a tools/call that is exactly as the protocol has it.
@@ -138,22 +129,14 @@ func (c *ordinaryCall) ordinary(h http.Header) bool {
 	return version == stateless && h.Get("Mcp-Method") == c.Method && h.Get("Mcp-Name") == c.Params.Name
 }
 
-// tool returns the quick tool that c calls, or nil.
-func (s *Server) tool(c *ordinaryCall) toolFunc {
+// tool returns the tool that c calls; it has no run if there is none that is served without the SDK.
+func (s *Server) tool(c *ordinaryCall) served {
 	if c.modern && !s.modern {
-		return nil
+		return served{}
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.quick[c.Params.Name]
-}
-
-// overLines is tool where nothing but lines is to be sent meanwhile.
-func (s *Server) overLines(c *ordinaryCall) (run toolFunc, waits bool) {
-	if run := s.tool(c); run != nil || c.modern && !s.modern {
-		return run, false
-	}
-	return s.waiting[c.Params.Name], true
+	return s.tools[c.Params.Name]
 }
 
 // response returns the response to c, on one line.

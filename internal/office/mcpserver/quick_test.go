@@ -70,7 +70,7 @@ func withQuick(o *office, quick bool) *atomic.Int32 {
 		return toolAnswer{text: in.Text}
 	})
 	if !quick {
-		o.server.quick = nil
+		o.server.tools = nil
 	}
 	return countSDK(o.server)
 }

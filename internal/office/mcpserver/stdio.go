@@ -15,6 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pennypost/internal/base/jsonx"
 )
 
 const (
@@ -136,8 +138,8 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	if call == nil {
 		return false
 	}
-	run, waits := c.server.overLines(call)
-	if run == nil {
+	tool := c.server.tool(call)
+	if tool.run == nil {
 		return false
 	}
 	if c.crowded() {
@@ -149,7 +151,7 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	if ctx == nil {
 		return false // the SDK says what is wrong
 	}
-	if waits {
+	if tool.waits {
 		call.Params.notify = c.notifyProgress
 	}
 	answer := func(response []byte, a toolAnswer) {
@@ -159,7 +161,7 @@ func (c *stdioConn) callQuick(text []byte) bool {
 		a.settle(c.answerQuick(id, response) && wanted)
 	}
 	here := func() {
-		a := run(ctx, &call.Params)
+		a := tool.run(ctx, &call.Params)
 		answer(c.server.response(call, a), a)
 	}
 	if c.server.forward == nil {
@@ -168,10 +170,10 @@ func (c *stdioConn) callQuick(text []byte) bool {
 	}
 	call.Params.key = rand.Text()
 	stop := func() {}
-	if waits {
+	if tool.waits {
 		stop = call.Params.reportProgress(ctx)
 	}
-	c.server.forward(ctx, waits, call.Params.key, text, func(response []byte, err error) {
+	c.server.forward(ctx, tool.waits, call.Params.key, text, func(response []byte, err error) {
 		stop()
 		if err != nil || len(response) == 0 {
 			go here() // which takes long, and says what is wrong
@@ -238,9 +240,9 @@ func (c *stdioConn) answerQuick(id string, response []byte) bool {
 
 // cancelQuick cancels the quick call that a notification names.
 func (c *stdioConn) cancelQuick(notification []byte) {
-	from, to := member(notification, "params")
+	from, to := jsonx.Place(notification, "params")
 	params := notification[from:to]
-	from, to = member(params, "requestId")
+	from, to = jsonx.Place(params, "requestId")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if cancel := c.quick[string(params[from:to])]; cancel != nil {

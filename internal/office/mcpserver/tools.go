@@ -12,17 +12,22 @@ import (
 )
 
 func (n *Native) addTools() {
+	all := n.served()
 	for _, t := range tools() {
-		described := &mcp.Tool{
+		n.Server.add(&mcp.Tool{
 			Name: t.name, Description: t.description, Annotations: &t.hints,
 			InputSchema: json.RawMessage(t.input),
-		}
-		if t.waits {
-			n.Server.addWaiting(described, n.running(&t))
-		} else {
-			n.Server.addQuick(described, n.running(&t))
-		}
+		}, all[t.name])
 	}
+}
+
+// served returns the tools as they are run.
+func (n *Native) served() map[string]served {
+	all := make(map[string]served)
+	for _, t := range tools() {
+		all[t.name] = served{n.running(&t), t.waits}
+	}
+	return all
 }
 
 // running returns what runs a tool.

@@ -220,12 +220,16 @@ func (h *HTTPHandler) answer(w http.ResponseWriter, r *http.Request, c *ordinary
 		defer h.sessions.release(s)
 		server, ending = s.server, s.ctx
 	}
-	if server == nil || server.tool(c) == nil {
+	if server == nil {
+		return false
+	}
+	tool := server.tool(c)
+	if tool.run == nil || tool.waits {
 		return false
 	}
 	ctx, cancel := joined(r.Context(), ending)
 	defer cancel()
-	a := server.tool(c)(ctx, &c.Params)
+	a := tool.run(ctx, &c.Params)
 	response := server.response(c, a)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
