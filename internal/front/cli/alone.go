@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -88,21 +88,7 @@ func (a *App) glimpsed(c *mail.Conversation) []string {
 		about += "   " + strings.Join(options, " · ")
 	}
 	who := Sender(&c.Message, 28) + " (" + OneLine(string(c.Room)) + ")"
-	return []string{sign, who, age(a.Out.now, c.Sent), about}
-}
-
-// age says how long something waits, in few columns.
-func age(now time.Time, since mail.Time) string {
-	switch d := now.Sub(since.Std()); {
-	case d < time.Minute:
-		return "now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	default:
-		return fmt.Sprintf("%d days", d/(24*time.Hour))
-	}
+	return []string{sign, who, wording.Span(a.Out.now.Sub(c.Sent.Std())), about}
 }
 
 // summary says how much there is in all, and what to type.
@@ -114,7 +100,7 @@ func summary(d *mail.Desk) string {
 		out = fmt.Sprintf("%d in all.", d.Waiting)
 	}
 	if d.Unread > 0 {
-		out += " " + plural(d.Unread, "unread update") + "."
+		out += " " + wording.Plural(d.Unread, "unread update") + "."
 	}
 	if d.Waiting+d.Unread > 0 {
 		out += " On a terminal pennypost shows them; here: pennypost inbox --all-rooms"

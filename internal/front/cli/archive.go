@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 
+	"pennypost/internal/base/wording"
+
 	"github.com/spf13/cobra"
 )
 
@@ -33,6 +35,6 @@ func (a *App) archive(ctx context.Context) error {
 		return nil
 	}
 	a.Out.Line("%s archived (%d for their age, %d read, %d oldest; %d of them unread), %d kept.",
-		plural(t.Age+t.Read+t.Oldest, "message"), t.Age, t.Read, t.Oldest, t.Unread, t.Kept)
+		wording.Plural(t.Age+t.Read+t.Oldest, "message"), t.Age, t.Read, t.Oldest, t.Unread, t.Kept)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -132,7 +133,7 @@ func (a *App) bridgeOutcome(st mail.BridgeStatus) error {
 		a.Out.Line("The bridge %s keeps %s in step (%s).", st.ID, OneLine(st.Dir), st.Mode)
 		if st.Rejected > 0 {
 			a.Out.Line("%s in its files could not be understood and stay where they are. Each is named by: "+
-				"pennypost bridge list --rejected", plural(st.Rejected, "piece"))
+				"pennypost bridge list --rejected", wording.Plural(st.Rejected, "piece"))
 		}
 		if st.Notice != "" {
 			a.Out.Line("%s", OneLine(st.Notice))
@@ -246,13 +247,13 @@ func (a *App) bridgeState(b *mail.BridgeStatus) string {
 	case !b.Running:
 		state = "not running"
 	case b.Behind > 0:
-		state = plural(b.Behind, "event") + " behind"
+		state = wording.Plural(b.Behind, "event") + " behind"
 	}
 	if b.Machine != "" {
 		state = "on " + OneLine(string(b.Machine)) + ": " + state
 	}
 	if b.Rejected > 0 {
-		state += ", " + plural(b.Rejected, "piece") + " not understood: pennypost bridge list --rejected"
+		state += ", " + wording.Plural(b.Rejected, "piece") + " not understood: pennypost bridge list --rejected"
 	}
 	if b.Notice != "" {
 		state += " (" + OneLine(b.Notice) + ")"

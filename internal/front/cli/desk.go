@@ -96,7 +96,7 @@ func (a *App) listConversations(list []mail.Conversation, numbers []string, leas
 		rows[i] = []string{mark, numbers[i], string(c.ID), string(c.Room), who, a.Out.ago(c.Sent), what}
 	}
 	a.Out.List(rows, []step{
-		{2, func(id string) string { return beginning(id, least) }}, {5, brief}, {3, atMost(16)}, {4, atMost(20)},
+		{2, beginning(least)}, {5, brief}, {3, atMost(16)}, {4, atMost(20)},
 		{2, nil}, {4, atMost(12)}, {3, atMost(10)}, {5, nil},
 	}, 5)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -53,8 +54,8 @@ func (a *App) importFile(ctx context.Context, file string) error {
 	if err != nil {
 		if done != (mail.Imported{}) {
 			err = mail.Errorf(mail.CodeOf(err), "%w. Before that %s came into the room, and %d were known: repeat "+
-				"the import when the cause is mended, and it goes on there", err, plural(done.Added, "message"),
-				done.Skipped)
+				"the import when the cause is mended, and it goes on there", err,
+				wording.Plural(done.Added, "message"), done.Skipped)
 		}
 		return err
 	}
@@ -62,7 +63,7 @@ func (a *App) importFile(ctx context.Context, file string) error {
 		a.Out.Value(done)
 		return nil
 	}
-	a.Out.Line("%s added, %d known before.", plural(done.Added, "message"), done.Skipped)
+	a.Out.Line("%s added, %d known before.", wording.Plural(done.Added, "message"), done.Skipped)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -212,7 +213,7 @@ func (a *App) listMessages(room mail.RoomName, items []mail.Item, rows [][]strin
 // what is left of an id.
 func mailSteps(least int) []step {
 	return []step{
-		{2, func(id string) string { return beginning(id, least) }}, {3, atMost(8)}, {5, brief}, {4, atMost(20)},
+		{2, beginning(least)}, {3, atMost(8)}, {5, brief}, {4, atMost(20)},
 		{2, nil}, {4, atMost(12)}, {3, nil}, {5, nil},
 	}
 }
@@ -222,8 +223,8 @@ func leastPrefix(list []shownMessage) int {
 	least := len("msg_") + 6
 	for i := range list {
 		for j := range list[:i] {
-			for least < len(list[i].ID) && beginning(string(list[i].ID), least) == beginning(string(list[j].ID),
-				least) {
+			for least < len(list[i].ID) &&
+				wording.Beginning(string(list[i].ID), least) == wording.Beginning(string(list[j].ID), least) {
 				least++
 			}
 		}
@@ -263,7 +264,7 @@ func heading(it *mail.Item) string {
 	if it.Subject != "" {
 		return OneLine(it.Subject)
 	}
-	words := strings.Fields(beginning(it.Body, 8*headlineWidth)) // no character takes more than 4 bytes
+	words := strings.Fields(wording.Beginning(it.Body, 8*headlineWidth)) // no character takes more than 4 bytes
 	return shorten(OneLine(strings.Join(words, " ")), headlineWidth)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
@@ -171,7 +172,7 @@ func noRooms(home config.Home) error {
 			"the code is still good. Either use another data directory for the other post office, by setting "+
 			"PENNYPOST_HOME where it is to be used; or take the mail along (pennypost export --room ROOM here, "+
 			"pennypost import there) and remove the rooms here (pennypost rooms remove ROOM)",
-		plural(len(rooms), "room")+" ("+strings.Join(rooms[:min(len(rooms), 5)], ", ")+")", home.Rooms()),
+		wording.Plural(len(rooms), "room")+" ("+strings.Join(rooms[:min(len(rooms), 5)], ", ")+")", home.Rooms()),
 		"PENNYPOST_HOME="+filepath.Join(filepath.Dir(string(home)), "pennypost-joined")+" pennypost join URL CODE")
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -76,8 +77,8 @@ func (a *App) machines(ctx context.Context) error {
 		if skew.Abs() > wrongClock {
 			clock = a.Out.red(clock)
 		}
-		rows = append(rows, []string{mark + " " + string(m.Name), heard, clock, plural(m.Rooms, "room") + " open",
-			OneLine(m.Version)})
+		rows = append(rows, []string{mark + " " + string(m.Name), heard, clock,
+			wording.Plural(m.Rooms, "room") + " open", OneLine(m.Version)})
 	}
 	a.Out.Table(rows)
 	return nil

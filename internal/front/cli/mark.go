@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -76,7 +77,7 @@ func (a *App) mark(ctx context.Context, words []string, q mail.Marking) error {
 		a.Out.Value(done)
 		return nil
 	}
-	a.Out.Line("%s marked %s.", plural(len(done.Marked), "message"), q.Mark)
+	a.Out.Line("%s marked %s.", wording.Plural(len(done.Marked), "message"), q.Mark)
 	for _, list := range []struct {
 		ids  []mail.ID
 		what string

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"strings"
+
+	"pennypost/internal/base/wording"
 )
 
 // onward is what the person has typed, with one flag changed: what shows the next part of a list.
@@ -22,9 +24,5 @@ func (a *App) onward(flag, value string) string {
 
 // quoted is a word as a shell takes it, with nothing in it that a terminal would obey.
 func quoted(word string) string {
-	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"
-	if word != "" && strings.Trim(word, plain) == "" {
-		return word
-	}
-	return "'" + strings.ReplaceAll(OneLine(word), "'", `'\''`) + "'"
+	return wording.Shell(OneLine(word))
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -129,14 +130,10 @@ func (p *Printer) ago(t mail.Time) string {
 		return t.Std().Local().Format("2006-01-02 15:04")
 	case d < time.Minute:
 		return "just now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h ago", d/time.Hour)
-	case d < 30*24*time.Hour:
-		return fmt.Sprintf("%d days ago", d/(24*time.Hour))
+	case d < wording.Old:
+		return wording.Span(d) + " ago"
 	}
-	return t.Std().Local().Format("2006-01-02")
+	return t.Std().Local().Format(time.DateOnly)
 }
 
 // moment says when something was or will be.
@@ -150,21 +147,16 @@ func (p *Printer) moment(t mail.Time) string {
 
 // brief says what ago says in fewer letters.
 func brief(ago string) string {
-	return strings.NewReplacer(" min ago", "m", " h ago", "h", " days ago", "d", "just now", "now").Replace(ago)
+	return wording.Brief(strings.NewReplacer("just ", "", " ago", "").Replace(ago))
 }
 
 // left says how long t is ahead.
 func (p *Printer) left(t mail.Time) string {
-	switch d := t.Std().Sub(p.now); {
-	case d <= 0:
+	d := t.Std().Sub(p.now)
+	if d <= 0 {
 		return "expired"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min left", max(1, d/time.Minute))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h left", d/time.Hour)
-	default:
-		return fmt.Sprintf("%d days left", d/(24*time.Hour))
 	}
+	return wording.Span(max(d, time.Minute)) + " left"
 }
 
 // size says a number of bytes.

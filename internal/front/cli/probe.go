@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 )
 
@@ -91,7 +92,7 @@ func (d *doctor) probeMCP(ctx context.Context, t *trial) {
 			firstLine(said, err))
 		return
 	}
-	d.say("mcp", Well, "", "%s serves %s", t.binary, plural(tools, "tool"))
+	d.say("mcp", Well, "", "%s serves %s", t.binary, wording.Plural(tools, "tool"))
 }
 
 // tools returns how many tools the program serves, and what it says on standard error.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
@@ -177,8 +178,8 @@ func (a *App) rooms(ctx context.Context) error {
 		if r.Unread > 0 {
 			unread = a.Out.Bold(itoa(r.Unread) + " for you")
 		}
-		row := []string{mark + " " + string(r.Name), plural(r.Messages, "message"), plural(r.Agents, "agent"),
-			size(r.Bytes), unread}
+		row := []string{mark + " " + string(r.Name), wording.Plural(r.Messages, "message"),
+			wording.Plural(r.Agents, "agent"), size(r.Bytes), unread}
 		if r.Seq == 0 && r.Trouble != "" { // it cannot be opened
 			row[1], row[2] = "not known", ""
 		}

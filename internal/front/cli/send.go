@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
@@ -186,7 +187,7 @@ func (f *sendFlags) describe(d *mail.Draft) error {
 		if n := len(d.Metadata.Options()); n != len(f.options) {
 			return Usage("of %s only %d can be offered: an option is a text of up to 500 bytes, there are 12 at "+
 				"most, and no "+
-				"two are the same", plural(len(f.options), "option"), n)
+				"two are the same", wording.Plural(len(f.options), "option"), n)
 		}
 	}
 	if f.verdict == "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -135,7 +136,7 @@ func (a *App) waiting(ctx context.Context, limit int) error {
 			OneLine(string(w.Question)), OneLine(w.Subject)})
 	}
 	a.Out.List(rows, []step{
-		{4, func(id string) string { return beginning(id, least) }}, {3, atMost(8)}, {2, brief}, {4, nil}, {3, nil},
+		{4, beginning(least)}, {3, atMost(8)}, {2, brief}, {4, nil}, {3, nil},
 		{1, atMost(28)}, {2, nil}, {1, atMost(16)},
 	}, 2)
 	if list.Rest > 0 {
@@ -154,7 +155,7 @@ func waitWords(w *mail.Waiting) string {
 		words += " (a circle)"
 	}
 	if w.Suggestions > 0 {
-		words += " (" + plural(w.Suggestions, "suggestion") + ")"
+		words += " (" + wording.Plural(w.Suggestions, "suggestion") + ")"
 	}
 	return words
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/front/install"
 	"pennypost/internal/mail"
@@ -175,7 +176,8 @@ func (a *App) showStuck(ctx context.Context, svc mail.Service, list mail.StuckLi
 			}
 		}
 		if rest := list.Kinds[k] - n; rest > 0 {
-			a.Out.Line("%s", a.Out.Dim(plural(rest, "more group")+" of "+string(k)+": "+a.onward("limit", "1000")))
+			a.Out.Line("%s", a.Out.Dim(wording.Plural(rest, "more group")+" of "+string(k)+": "+
+				a.onward("limit", "1000")))
 		}
 	}
 	return nil
@@ -188,7 +190,7 @@ func (a *App) showStuckGroup(ctx context.Context, svc mail.Service, g *mail.Stuc
 	if err != nil {
 		return err
 	}
-	count := plural(g.Count, "message")
+	count := wording.Plural(g.Count, "message")
 	if g.More {
 		count = itoa(g.Count) + " messages or more"
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"pennypost/internal/base/wording"
 )
 
 // Table writes rows in columns, two spaces apart; a column with nothing in it takes no room. dimmed says which columns
@@ -74,6 +76,11 @@ type step struct {
 // atMost cuts a column to a width.
 func atMost(width int) func(string) string {
 	return func(cell string) string { return shorten(cell, width) }
+}
+
+// beginning cuts a column to so many bytes.
+func beginning(n int) func(string) string {
+	return func(cell string) string { return wording.Beginning(cell, n) }
 }
 
 // comfort is to how many columns the last column of a list is cut before the others give way: enough for a subject.

@@ -146,17 +146,6 @@ func runeColumns(r rune, colour bool) (n int, goesOn bool) {
 	return 1, false
 }
 
-// beginning returns at most n bytes of s, cut between characters.
-func beginning(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
-
 // pad fills s with spaces to a width in columns.
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-columns(s)))
@@ -178,12 +167,4 @@ func shorten(s string, width int) string {
 		}
 	}
 	return s
-}
-
-// plural returns "1 word" or "n words".
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 
+	"pennypost/internal/base/wording"
+
 	"github.com/spf13/cobra"
 )
 
@@ -47,10 +49,10 @@ func (a *App) verify(ctx context.Context, repair bool) error {
 			a.Out.Line("%s:%d: %s", OneLine(p.File), p.Line, OneLine(p.Text))
 		}
 		if v.Repaired > 0 {
-			a.Out.Line("Put back %s.", plural(v.Repaired, "line"))
+			a.Out.Line("Put back %s.", wording.Plural(v.Repaired, "line"))
 		}
-		a.Out.Line("%s in %s (%s), %s.", plural(v.Lines, "line"), plural(v.Files, "file"), size(v.Bytes),
-			plural(len(v.Problems), "problem"))
+		a.Out.Line("%s in %s (%s), %s.", wording.Plural(v.Lines, "line"), wording.Plural(v.Files, "file"),
+			size(v.Bytes), wording.Plural(len(v.Problems), "problem"))
 	}
 	if len(v.Problems) > 0 && a.Out.err == nil {
 		return silent{exitFailed}

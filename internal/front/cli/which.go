@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -70,7 +71,8 @@ func (a *App) numbered(word string) (shownMessage, error) {
 	if n < 1 || n > len(s.Messages) {
 		return shownMessage{}, Hinted(mail.Errorf(mail.NotFound,
 			"there is no number %d: the list that this terminal was "+
-				"shown last has %s", n, plural(len(s.Messages), "message")), "pennypost inbox lists what waits")
+				"shown last has %s", n, wording.Plural(len(s.Messages), "message")),
+			"pennypost inbox lists what waits")
 	}
 	m := s.Messages[n-1]
 	here, err := a.RoomName()
