@@ -36,7 +36,7 @@ func (a *App) alone(cmd *cobra.Command) error {
 }
 
 // fullScreen reports whether a person can look at a whole screen here, and type.
-func (a *App) fullScreen() bool { return a.inTerminal() && a.Env.Getenv("TERM") != "dumb" }
+func (a *App) fullScreen() bool { return a.InTerminal() && a.Env.Getenv("TERM") != "dumb" }
 
 // glimpse prints what has waited for the person longest, and how much else there is.
 func (a *App) glimpse(ctx context.Context) error {
@@ -73,22 +73,22 @@ func (a *App) glimpse(ctx context.Context) error {
 func (a *App) glimpsed(c *mail.Conversation) []string {
 	sign := "?"
 	if c.Urgent {
-		sign = a.Out.red("!")
+		sign = a.Out.Red("!")
 	}
 	about := c.Subject
 	if about == "" {
 		about = c.Preview
 	}
-	about = shorten(OneLine(about), headlineWidth)
+	about = Shorten(OneLine(about), HeadlineWidth)
 	var options []string
 	for i, o := range c.Metadata.Options() {
-		options = append(options, fmt.Sprintf("%d %s", i+1, shorten(OneLine(o.Answer), headlineWidth/2)))
+		options = append(options, fmt.Sprintf("%d %s", i+1, Shorten(OneLine(o.Answer), HeadlineWidth/2)))
 	}
 	if len(options) > 0 {
 		about += "   " + strings.Join(options, " · ")
 	}
 	who := Sender(&c.Message, 28) + " (" + OneLine(string(c.Room)) + ")"
-	return []string{sign, who, wording.Span(a.Out.now.Sub(c.Sent.Std())), about}
+	return []string{sign, who, wording.Span(a.Out.Now.Sub(c.Sent.Std())), about}
 }
 
 // summary says how much there is in all, and what to type.

@@ -1,0 +1,18 @@
+// Package verbs joins the groups of verbs that the front has. The order of the manual is in package cli.
+package verbs
+
+import (
+	"slices"
+
+	"pennypost/internal/front/cli"
+	"pennypost/internal/front/cli/data"
+	"pennypost/internal/front/cli/machines"
+	"pennypost/internal/front/cli/office"
+	"pennypost/internal/front/cli/room"
+	"pennypost/internal/front/cli/setup"
+)
+
+// Front returns the verbs of the front.
+func Front() []cli.Verb {
+	return slices.Concat(room.Verbs(), office.Verbs(), setup.Verbs(), machines.Verbs(), data.Verbs())
+}
