@@ -84,8 +84,8 @@ func notOpened(raw string) error {
 		return nil
 	}
 	return cli.Hinted(mail.Errorf(mail.Internal, "the backup is complete, but not all of these rooms could be read "+
-		"in order, so their files were copied as they stand and may be damaged: %s. The log of the post office says why",
-		cli.OneLine(raw)), "pennypost verify --room ROOM")
+		"in order, so their files were copied as they stand and may be damaged: %s. The log of the post office says "+
+		"why", cli.OneLine(raw)), "pennypost verify --room ROOM")
 }
 
 // replaceSecret writes a file that only its owner may read. It may be long before write ends, so whether a file is
