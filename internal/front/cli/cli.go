@@ -61,7 +61,7 @@ type App struct {
 	Whole    bool   // it has the whole screen, so the person is asked for nothing beside it
 
 	args   []string
-	front  []Verb         // in this package and those below it
+	front  []Group        // of verbs that every program has
 	linked []Verb         // of the post office's program
 	Asked  string         // the verb, for hints
 	Office *client.Office // made by the first who needs it
@@ -73,14 +73,14 @@ type App struct {
 	guessed bool         // Who has found its answer in nothing but the shell in which the command runs
 }
 
-// Main runs the command with the given arguments and returns the exit status. own are the verbs of the front, linked
-// those of the post office's program that this one has linked in; without them it is the front alone, which runs that
-// program for them.
-func Main(args []string, env Env, own []Verb, linked ...Verb) int {
+// Main runs the command with the given arguments and returns the exit status. front has the groups of verbs that every
+// program has, linked the verbs of the post office's program that this one has linked in; without them it is the front
+// alone, which runs that program for them.
+func Main(args []string, env Env, front []Group, linked ...Verb) int {
 	if len(args) > 0 && args[0] == "--version" {
 		args = append([]string{"version"}, args[1:]...)
 	}
-	a := &App{Env: env, Out: NewPrinter(env), JSON: wantsJSON(args), args: args, front: own, linked: linked}
+	a := &App{Env: env, Out: NewPrinter(env), JSON: wantsJSON(args), args: args, front: front, linked: linked}
 	a.Stdout = &ModelWriter{To: env.Stdout, json: a.JSON}
 	if isHook(args) {
 		return a.hook(args)
@@ -235,6 +235,9 @@ func (a *App) Who() (mail.Name, error) {
 	return mail.User, nil
 }
 
+// Group makes the commands of some verbs: it returns nil for a verb that is not one of its own.
+type Group func(a *App, verb string) *cobra.Command
+
 // Verb is a line in the table of verbs.
 type Verb struct {
 	Name string
@@ -246,8 +249,8 @@ type Verb struct {
 	group string // of the manual; "": programs run it, and the manual does not name it
 }
 
-// verbs returns all verbs in the order of the manual. Those that have neither New nor a line among a program's own are
-// the post office's, and linked into its program only.
+// verbs returns all verbs in the order of the manual. Those without New are of a group of the front, or
+// they are the post office's, and linked into its program only.
 func verbs() []Verb {
 	const (
 		openalice   = "OpenAlice's workspace Inbox: inbox_push, /api/inbox and data/inbox/entries.jsonl"

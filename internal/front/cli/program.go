@@ -62,15 +62,25 @@ func (a *App) OfficeProgram() (string, error) {
 		"install both programs; from their source: go build -o "+filepath.Join(filepath.Dir(self), name)+" .")
 }
 
-// command returns the command of a verb. In the front alone that of a verb of the post office's runs its program.
-func (a *App) command(v Verb) *cobra.Command {
-	for _, have := range [][]Verb{a.front, a.linked} {
-		if i := slices.IndexFunc(have, func(l Verb) bool { return l.Name == v.Name }); i >= 0 {
-			v.New = have[i].New
-		}
+// here returns the command of a verb that this program has in it, or nil.
+func (a *App) here(v Verb) *cobra.Command {
+	if i := slices.IndexFunc(a.linked, func(l Verb) bool { return l.Name == v.Name }); i >= 0 {
+		v.New = a.linked[i].New
 	}
 	if v.New != nil {
-		cmd := v.New(a)
+		return v.New(a)
+	}
+	for _, group := range a.front {
+		if cmd := group(a, v.Name); cmd != nil {
+			return cmd
+		}
+	}
+	return nil
+}
+
+// command returns the command of a verb. In the front alone that of a verb of the post office's runs its program.
+func (a *App) command(v Verb) *cobra.Command {
+	if cmd := a.here(v); cmd != nil {
 		cmd.Hidden = v.group == ""
 		return cmd
 	}

@@ -2,8 +2,6 @@
 package verbs
 
 import (
-	"slices"
-
 	"pennypost/internal/front/cli"
 	"pennypost/internal/front/cli/data"
 	"pennypost/internal/front/cli/machines"
@@ -12,7 +10,5 @@ import (
 	"pennypost/internal/front/cli/setup"
 )
 
-// Front returns the verbs of the front.
-func Front() []cli.Verb {
-	return slices.Concat(room.Verbs(), office.Verbs(), setup.Verbs(), machines.Verbs(), data.Verbs())
-}
+// Front returns the groups of verbs of the front.
+func Front() []cli.Group { return []cli.Group{room.New, office.New, setup.New, machines.New, data.New} }

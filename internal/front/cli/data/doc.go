@@ -13,14 +13,18 @@ import (
 // app is one run of a command.
 type app struct{ *cli.App }
 
-// Verbs returns the verbs of this package.
-func Verbs() []cli.Verb {
-	return []cli.Verb{
-		of("export", newExport), of("import", newImport), of("backup", newBackup), of("archive", newArchive),
-		of("erase", newErase), of("verify", newVerify), of("bridge", newBridge),
+// New returns the command of a verb, nil if that is not of this group.
+func New(run *cli.App, verb string) *cobra.Command {
+	for _, v := range []struct {
+		name string
+		new  func(*app) *cobra.Command
+	}{
+		{"export", newExport}, {"import", newImport}, {"backup", newBackup}, {"archive", newArchive},
+		{"erase", newErase}, {"verify", newVerify}, {"bridge", newBridge},
+	} {
+		if v.name == verb {
+			return v.new(&app{run})
+		}
 	}
-}
-
-func of(name string, make func(*app) *cobra.Command) cli.Verb {
-	return cli.Verb{Name: name, New: func(a *cli.App) *cobra.Command { return make(&app{a}) }}
+	return nil
 }

@@ -13,14 +13,18 @@ import (
 // app is one run of a command.
 type app struct{ *cli.App }
 
-// Verbs returns the verbs of this package.
-func Verbs() []cli.Verb {
-	return []cli.Verb{
-		of("open", newOpen), of("status", newStatus), of("stop", newStop), of("rooms", newRooms),
-		of("credentials", newCredentials),
+// New returns the command of a verb, nil if that is not of this group.
+func New(run *cli.App, verb string) *cobra.Command {
+	for _, v := range []struct {
+		name string
+		new  func(*app) *cobra.Command
+	}{
+		{"open", newOpen}, {"status", newStatus}, {"stop", newStop}, {"rooms", newRooms},
+		{"credentials", newCredentials},
+	} {
+		if v.name == verb {
+			return v.new(&app{run})
+		}
 	}
-}
-
-func of(name string, make func(*app) *cobra.Command) cli.Verb {
-	return cli.Verb{Name: name, New: func(a *cli.App) *cobra.Command { return make(&app{a}) }}
+	return nil
 }

@@ -13,17 +13,20 @@ import (
 // app is one run of a command.
 type app struct{ *cli.App }
 
-// Verbs returns the verbs of this package.
-func Verbs() []cli.Verb {
-	return []cli.Verb{
-		of("inbox", newInbox), of("read", newRead), of("reply", newReply), of("answer", newAnswer),
-		of("adopt", newAdopt), of("decline", newDecline), of("mark", newMark), of("send", newSend),
-		of("withdraw", newWithdraw), of("wait", newWait), of("watch", newWatch), of("history", newHistory),
-		of("waiting", newWaiting), of("stuck", newStuck), of("agents", newAgents), of("attach", newAttach),
-		of("monitor", newMonitor),
+// New returns the command of a verb, nil if that is not of this group.
+func New(run *cli.App, verb string) *cobra.Command {
+	for _, v := range []struct {
+		name string
+		new  func(*app) *cobra.Command
+	}{
+		{"inbox", newInbox}, {"read", newRead}, {"reply", newReply}, {"answer", newAnswer}, {"adopt", newAdopt},
+		{"decline", newDecline}, {"mark", newMark}, {"send", newSend}, {"withdraw", newWithdraw}, {"wait", newWait},
+		{"watch", newWatch}, {"history", newHistory}, {"waiting", newWaiting}, {"stuck", newStuck},
+		{"agents", newAgents}, {"attach", newAttach}, {"monitor", newMonitor},
+	} {
+		if v.name == verb {
+			return v.new(&app{run})
+		}
 	}
-}
-
-func of(name string, make func(*app) *cobra.Command) cli.Verb {
-	return cli.Verb{Name: name, New: func(a *cli.App) *cobra.Command { return make(&app{a}) }}
+	return nil
 }

@@ -14,14 +14,18 @@ import (
 // app is one run of a command.
 type app struct{ *cli.App }
 
-// Verbs returns the verbs of this package.
-func Verbs() []cli.Verb {
-	return []cli.Verb{
-		of("install", newInstall), of("uninstall", newUninstall), of("doctor", newDoctor), of("config", newConfig),
-		of("notify", newNotify), of("service", newService),
+// New returns the command of a verb, nil if that is not of this group.
+func New(run *cli.App, verb string) *cobra.Command {
+	for _, v := range []struct {
+		name string
+		new  func(*app) *cobra.Command
+	}{
+		{"install", newInstall}, {"uninstall", newUninstall}, {"doctor", newDoctor}, {"config", newConfig},
+		{"notify", newNotify}, {"service", newService},
+	} {
+		if v.name == verb {
+			return v.new(&app{run})
+		}
 	}
-}
-
-func of(name string, make func(*app) *cobra.Command) cli.Verb {
-	return cli.Verb{Name: name, New: func(a *cli.App) *cobra.Command { return make(&app{a}) }}
+	return nil
 }
