@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"pennypost/internal/front/cli"
+	"pennypost/internal/front/verbs"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], cli.System())) }
+func main() { os.Exit(cli.Main(os.Args[1:], cli.System(), verbs.Front())) }

@@ -21,6 +21,7 @@ var floors = []struct {
 	{"leaves know nothing of mail or of each other", []string{
 		"internal/base/jsonx", "internal/base/durable", "internal/base/process", "internal/office/markdown",
 		"internal/front/install/jsonc", "internal/base/child", "internal/base/life", "internal/base/confusable",
+		"internal/base/wording",
 		"bench/drive",
 	}},
 	{"what lies in a stranger's reach is written as durably as our own, what is sent out is our JSON", []string{
@@ -62,6 +63,11 @@ var floors = []struct {
 	}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
+	{"a group of verbs knows the command line, and no other group", []string{
+		"internal/front/cli/room", "internal/front/cli/office", "internal/front/cli/machines",
+		"internal/front/cli/setup", "internal/front/cli/data",
+	}},
+	{"one place names all groups", []string{"internal/front/verbs"}},
 	{"the full-screen view is the command line for a person who stays", []string{"internal/office/tui"}},
 	{"the whole program adds to the front what is the office's", []string{"internal/office/command"}},
 	{"main has no logic", []string{".", "cmd/pennypost"}},

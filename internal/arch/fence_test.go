@@ -16,7 +16,8 @@ var doors = []string{
 	"internal/office/hook",
 	"internal/office/wake",
 	"internal/office/wake/door",
-	"internal/front/cli",
+	"internal/front/cli", "internal/front/cli/room", "internal/front/cli/office", "internal/front/cli/machines",
+	"internal/front/cli/setup", "internal/front/cli/data",
 	"internal/office/command",
 }
 
@@ -37,16 +38,16 @@ var fenced = map[string]string{
 
 	"door ask": "an answer to HTTP, no mail", "wake send": "the office's own words, for its log",
 
-	"cli handOver": "for Fence.Message", "cli heading": modelWriter, "cli headlineOf": modelWriter,
-	"cli showMessage": modelWriter, "cli showOptions": modelWriter, "cli showSuggestions": modelWriter,
-	"cli showDelivery": modelWriter,
-	"cli agents":       modelWriter, "cli glimpsed": modelWriter, "cli waiting": modelWriter,
-	"cli mailWords":   modelWriter,
-	"cli changeWords": modelWriter, "cli web": "an answer to HTTP, no mail", "cli importParts": "measures it",
-	"cli answer": "the caller's own", "cli newSend": "the caller's own", "cli complete": "the caller's own",
-	"cli describe": "the caller's own", "cli setMember": "the caller's own",
-	"cli completeAnswer": "for a shell that a person types in", "cli waitWords": modelWriter,
-	"cli reply": "the caller's own", "cli below": "the caller's own",
+	"cli HandOver": "for Fence.Message", "cli Heading": modelWriter, "room headlineOf": modelWriter,
+	"room showMessage": modelWriter, "room showOptions": modelWriter, "room showSuggestions": modelWriter,
+	"cli ShowDelivery": modelWriter,
+	"room agents":      modelWriter, "cli glimpsed": modelWriter, "room waiting": modelWriter,
+	"room mailWords":   modelWriter,
+	"room changeWords": modelWriter, "setup web": "an answer to HTTP, no mail", "data importParts": "measures it",
+	"room answer": "the caller's own", "room newSend": "the caller's own", "room complete": "the caller's own",
+	"room describe": "the caller's own", "room setMember": "the caller's own",
+	"room completeAnswer": "for a shell that a person types in", "room waitWords": modelWriter,
+	"room reply": "the caller's own", "room below": "the caller's own",
 
 	"command script": "the demo's own", "command see": "for the person who looks at the demo",
 }
@@ -55,7 +56,8 @@ const modelWriter = "a command's output, which the ModelWriter fences"
 
 // pastFence are the functions that write to standard output past the ModelWriter.
 var pastFence = map[string]string{
-	"cli inTerminal": "looks at what it is", "cli backup": "an archive", "cli whileHeard": "looks whether it is read",
+	"cli InTerminal": "looks at what it is", "data backup": "an archive",
+	"room whileHeard": "looks whether it is read",
 
 	"command serveThreads": mcpServes, "command serveMCP": mcpServes, "command mcp": mcpServes,
 	"command loginLink": "looks at what it is",

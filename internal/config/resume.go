@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -42,13 +43,10 @@ func Resume(client, session, dir string) string {
 	}
 	command := words + " " + session
 	if dir != "" && !strings.ContainsFunc(dir, unicode.IsControl) {
-		command = "cd " + ShellWord(dir) + " && " + command
+		command = "cd " + wording.Shell(dir) + " && " + command
 	}
 	return command
 }
-
-// ShellWord quotes a word for a POSIX shell.
-func ShellWord(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // BareClient is the bare name of a program that gave its version too, or was called by its longer name.
 func BareClient(name string) string {

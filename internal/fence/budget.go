@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -147,7 +148,7 @@ func Abridge(it mail.Item, reader mail.Name) (mail.Item, bool) {
 	if raw := len(it.Body) + len(it.Subject) + len(it.Metadata) + len(it.To)*mail.MaxName + len(
 		it.Docs)*mail.MaxPath; raw > maxWhole/worst {
 		if text, err := JSON(it.Message); err != nil || Sent(text) > maxWhole {
-			return cut(it, "pennypost read "+shellWord(string(it.ID))+" --as "+shellWord(string(reader))), true
+			return cut(it, "pennypost read "+wording.Shell(string(it.ID))+" --as "+wording.Shell(string(reader))), true
 		}
 	}
 	return it, false
@@ -167,28 +168,10 @@ func cut(it mail.Item, how string) mail.Item {
 		text, _ := JSON(end(k))
 		return text
 	})
-	it.Body, it.Docs, it.Metadata, it.To, it.Subject = end(k), nil, nil, it.To[:min(len(it.To), 3)], Clip(it.Subject,
-		200)
+	it.Body, it.Docs, it.Metadata, it.To = end(k), nil, nil, it.To[:min(len(it.To), 3)]
+	it.Subject = wording.Clip(it.Subject, 200)
 	return it
-}
-
-// shellWord writes s so that a shell takes it for one word and nothing else: ids come out of foreign files too.
-func shellWord(s string) string {
-	if plain := strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-") == ""; plain &&
-		s != "" && s[0] != '-' {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // worst is how many bytes one of a text may take in JSON in a message of MCP: a bracket becomes \\u003c.
 const worst = 7
-
-// Clip cuts s where a character begins, so that it has at most n bytes, and says by an ellipsis that it did.
-func Clip(s string, n int) string {
-	const ellipsis = "…"
-	if len(s) <= n {
-		return s
-	}
-	return s[:whole(s, n-len(ellipsis))] + ellipsis
-}

@@ -67,15 +67,6 @@ func TestJSONFormsNoTag(t *testing.T) {
 	}
 }
 
-func TestClip(t *testing.T) {
-	for in, want := range map[string]string{"short": "short", "exactly 10": "exactly 10", "eleven byte": "eleven …",
-		"小克小克": "小克…"} {
-		if got := Clip(in, 10); got != want {
-			t.Errorf("Clip(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 // A message that an answer in JSON cannot hold is cut and says so; one that it can hold stays as it is.
 func TestAbridge(t *testing.T) {
 	for _, c := range []struct {

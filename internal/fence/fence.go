@@ -12,8 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -121,11 +121,7 @@ func (f Fence) Part(it *mail.Item, from, to int) string {
 
 // whole returns the last place in s, at or before i, at which a character begins.
 func whole(s string, i int) int {
-	i = min(max(i, 0), len(s))
-	for i > 0 && i < len(s) && !utf8.RuneStart(s[i]) {
-		i--
-	}
-	return i
+	return len(wording.Beginning(s, i))
 }
 
 func (f Fence) end() string { return "</" + f.tag + ">" }

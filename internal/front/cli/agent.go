@@ -52,7 +52,7 @@ func (a *App) ClientName() string {
 // directory, if the client says to every command that it is there. Which one it is the post office says: by the
 // session, or by the process if the client does not name it. "": it runs in none.
 func (a *App) inShell() (mail.Name, error) {
-	if id, client := a.session(); id != "" {
+	if id, client := a.Session(); id != "" {
 		return a.Agent(client)
 	}
 	for _, c := range []struct{ name, variable string }{{"gemini", "GEMINI_CLI"}, {"qwen", "QWEN_CODE"}} {
@@ -106,7 +106,7 @@ func (a *App) agentIn(client, dir string) (mail.Name, error) {
 		}
 		return a.Env.Getenv(name)
 	}, client, dir)
-	session, _ := a.session()
+	session, _ := a.Session()
 	if err != nil || p.File.Agent == "" && (a.server == "" || session == "") {
 		return p.Free, err
 	}
@@ -179,13 +179,32 @@ func (a *App) lookingOffice() (*client.Office, error) {
 // shell returns the session in whose shell this process runs, and wire.ShellUse if several agents may run in it: a
 // command of Claude Code that does not say who speaks may be the session's own or a teammate's.
 func (a *App) shell() (session, use string) {
-	session, _ = a.session()
+	session, _ = a.Session()
 	if id := a.Env.Getenv("CLAUDE_CODE_SESSION_ID"); session == "" && id != "" && a.As == "" && !a.Beside {
 		return id, wire.ShellUse
 	}
 	return session, ""
 }
 
-// session returns the session in whose shell this process runs, as its client calls it, and that client; "" if none
+// Session returns the session in whose shell this process runs, as its client calls it, and that client; "" if none
 // says so. It says which of several sessions of a project this is.
-func (a *App) session() (id, client string) { return config.ShellSession(a.Env.Getenv) }
+func (a *App) Session() (id, client string) { return config.ShellSession(a.Env.Getenv) }
+
+// Record records what the person has said with a command that set a client up. That there is no post office to record
+// it is no reason not to set it up: a card asks when the client starts.
+func (a *App) Record(ctx context.Context, room mail.RoomName, grants ...mail.Grant) error {
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	svc, err := office.Room(ctx, room, mail.User)
+	if err != nil {
+		return err
+	}
+	for _, g := range grants {
+		if _, err := svc.Grant(ctx, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}

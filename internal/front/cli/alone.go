@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -36,7 +36,7 @@ func (a *App) alone(cmd *cobra.Command) error {
 }
 
 // fullScreen reports whether a person can look at a whole screen here, and type.
-func (a *App) fullScreen() bool { return a.inTerminal() && a.Env.Getenv("TERM") != "dumb" }
+func (a *App) fullScreen() bool { return a.InTerminal() && a.Env.Getenv("TERM") != "dumb" }
 
 // glimpse prints what has waited for the person longest, and how much else there is.
 func (a *App) glimpse(ctx context.Context) error {
@@ -73,36 +73,22 @@ func (a *App) glimpse(ctx context.Context) error {
 func (a *App) glimpsed(c *mail.Conversation) []string {
 	sign := "?"
 	if c.Urgent {
-		sign = a.Out.red("!")
+		sign = a.Out.Red("!")
 	}
 	about := c.Subject
 	if about == "" {
 		about = c.Preview
 	}
-	about = shorten(OneLine(about), headlineWidth)
+	about = Shorten(OneLine(about), HeadlineWidth)
 	var options []string
 	for i, o := range c.Metadata.Options() {
-		options = append(options, fmt.Sprintf("%d %s", i+1, shorten(OneLine(o.Answer), headlineWidth/2)))
+		options = append(options, fmt.Sprintf("%d %s", i+1, Shorten(OneLine(o.Answer), HeadlineWidth/2)))
 	}
 	if len(options) > 0 {
 		about += "   " + strings.Join(options, " · ")
 	}
 	who := Sender(&c.Message, 28) + " (" + OneLine(string(c.Room)) + ")"
-	return []string{sign, who, age(a.Out.now, c.Sent), about}
-}
-
-// age says how long something waits, in few columns.
-func age(now time.Time, since mail.Time) string {
-	switch d := now.Sub(since.Std()); {
-	case d < time.Minute:
-		return "now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	default:
-		return fmt.Sprintf("%d days", d/(24*time.Hour))
-	}
+	return []string{sign, who, wording.Span(a.Out.Now.Sub(c.Sent.Std())), about}
 }
 
 // summary says how much there is in all, and what to type.
@@ -114,7 +100,7 @@ func summary(d *mail.Desk) string {
 		out = fmt.Sprintf("%d in all.", d.Waiting)
 	}
 	if d.Unread > 0 {
-		out += " " + plural(d.Unread, "unread update") + "."
+		out += " " + wording.Plural(d.Unread, "unread update") + "."
 	}
 	if d.Waiting+d.Unread > 0 {
 		out += " On a terminal pennypost shows them; here: pennypost inbox --all-rooms"

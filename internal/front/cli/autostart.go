@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -13,10 +14,11 @@ import (
 	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire/client"
 )
 
-// startPatience is how long a command waits for a post office that it, or another command, starts.
-const startPatience = 5 * time.Second
+// StartPatience is how long a command waits for a post office that it, or another command, starts.
+const StartPatience = 5 * time.Second
 
 // StartPoll is how often it looks. The kernel answers a dial of a Unix socket in microseconds.
 const StartPoll = 2 * time.Millisecond
@@ -33,7 +35,7 @@ func (a *App) autostart(ctx context.Context, home config.Home) error {
 	if err := home.Create(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, StartPatience)
 	defer cancel()
 	s := starter{app: a, home: home, log: logSize(home)}
 	defer s.unlock()
@@ -100,7 +102,7 @@ func isLocked(err error) bool {
 
 // failed says why there is no post office, in its own last words.
 func (s *starter) failed(cause error) error {
-	if _, ok := errors.AsType[*hint](cause); ok {
+	if _, ok := errors.AsType[*Hint](cause); ok {
 		return cause // it says what to do
 	}
 	msg := "the post office could not be started (" + cause.Error() + "); "
@@ -179,3 +181,52 @@ func (a *App) launch(home config.Home) (<-chan error, error) {
 	go func() { exited <- cmd.Wait() }() // ends with the post office or with this command
 	return exited, nil
 }
+
+// QuietOffice returns the post office as it is, without starting one. The caller closes it.
+func (a *App) QuietOffice() (*client.Office, error) {
+	if a.Remote != "" {
+		return a.remote()
+	}
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := home.CheckSocket(false); err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{Socket: home.Socket()})
+}
+
+// RunningOffice makes the command speak to a post office only if one runs.
+func (a *App) RunningOffice() (config.Home, *client.Office, error) {
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return "", nil, err
+	}
+	a.Office, err = a.QuietOffice()
+	return home, a.Office, err
+}
+
+// AwaitEnd waits until no post office holds the lock of home, which it gives back last.
+func AwaitEnd(ctx context.Context, home config.Home) error {
+	if _, err := os.Stat(string(home)); errors.Is(err, fs.ErrNotExist) {
+		return nil // and nothing is made by asking
+	}
+	for {
+		lock, err := durable.TryLock(home.Lock())
+		if err == nil {
+			return lock.Unlock()
+		}
+		if !isLocked(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return mail.Errorf(mail.Timeout, "the post office has not ended after %s: %w", StopWait, err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// StopWait is how long stop waits: what the post office allows its calls, and its disk.
+const StopWait = 15 * time.Second

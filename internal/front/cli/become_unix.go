@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// become has another program run in this process.
-func become(_ context.Context, program string, args, environ []string) error {
+// Become has another program run in this process.
+func Become(_ context.Context, program string, args, environ []string) error {
 	return syscall.Exec(program, append([]string{program}, args...), environ)
 }

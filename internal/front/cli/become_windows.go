@@ -7,13 +7,13 @@ import (
 	"os/exec"
 )
 
-// become runs another program in place of this one, which waits for it: no process of Windows becomes another.
-func become(ctx context.Context, program string, args, environ []string) error {
+// Become runs another program in place of this one, which waits for it: no process of Windows becomes another.
+func Become(ctx context.Context, program string, args, environ []string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, os.Stdin, os.Stdout, os.Stderr
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return silent{exit.ExitCode()}
+		return Silent(exit.ExitCode())
 	}
 	return err
 }

@@ -61,8 +61,9 @@ type App struct {
 	Whole    bool   // it has the whole screen, so the person is asked for nothing beside it
 
 	args   []string
+	front  []Group        // of verbs that every program has
 	linked []Verb         // of the post office's program
-	verb   string         // for hints
+	Asked  string         // the verb, for hints
 	Office *client.Office // made by the first who needs it
 	Link   func(up bool)  // told when the connection of a watch breaks, and when there is another
 
@@ -72,13 +73,14 @@ type App struct {
 	guessed bool         // Who has found its answer in nothing but the shell in which the command runs
 }
 
-// Main runs the command with the given arguments and returns the exit status. linked are the verbs of the post
-// office's program that this one has linked in; without them it is the front alone, which runs that program for them.
-func Main(args []string, env Env, linked ...Verb) int {
+// Main runs the command with the given arguments and returns the exit status. front has the groups of verbs that every
+// program has, linked the verbs of the post office's program that this one has linked in; without them it is the front
+// alone, which runs that program for them.
+func Main(args []string, env Env, front []Group, linked ...Verb) int {
 	if len(args) > 0 && args[0] == "--version" {
 		args = append([]string{"version"}, args[1:]...)
 	}
-	a := &App{Env: env, Out: NewPrinter(env), JSON: wantsJSON(args), args: args, linked: linked}
+	a := &App{Env: env, Out: NewPrinter(env), JSON: wantsJSON(args), args: args, front: front, linked: linked}
 	a.Stdout = &ModelWriter{To: env.Stdout, json: a.JSON}
 	if isHook(args) {
 		return a.hook(args)
@@ -87,11 +89,11 @@ func Main(args []string, env Env, linked ...Verb) int {
 	if a.JSON {
 		a.Env.Stdout = &JSONWriter{To: a.Stdout}
 	}
-	a.Out.w = a.Env.Stdout
+	a.Out.To = a.Env.Stdout
 	if _, agent := config.AgentClient(env.Environ); agent {
 		a.ForModel()
 	}
-	if id, client := a.session(); id != "" && client == "codex" {
+	if id, client := a.Session(); id != "" && client == "codex" {
 		a.LeaveServer()
 	}
 	a.meetFront()
@@ -114,8 +116,8 @@ func Main(args []string, env Env, linked ...Verb) int {
 // ForModel notes that a model reads what the command says.
 func (a *App) ForModel() {
 	a.Stdout.forModel()
-	if a.Stdout.reading {
-		a.Out.color, a.Out.wide = false, 0
+	if a.Stdout.Reading {
+		a.Out.Color, a.Out.Wide = false, 0
 	}
 }
 
@@ -158,8 +160,8 @@ func (a *App) Post() (*client.Office, error) {
 	return a.Office, err
 }
 
-// service returns the room that the command means as whoever runs the command sees it.
-func (a *App) service(ctx context.Context) (mail.Service, error) {
+// Service returns the room that the command means as whoever runs the command sees it.
+func (a *App) Service(ctx context.Context) (mail.Service, error) {
 	who, err := a.Who()
 	if err != nil {
 		return nil, err
@@ -191,7 +193,7 @@ func (a *App) RoomName() (mail.RoomName, error) {
 		return "", err
 	}
 	p.File.Agent = "" // nobody asks here
-	if id, client := a.session(); a.server != "" && id != "" && p.Room == "" {
+	if id, client := a.Session(); a.server != "" && id != "" && p.Room == "" {
 		at, err := a.place(&p, client, id, false)
 		return at.Room, err
 	}
@@ -233,6 +235,9 @@ func (a *App) Who() (mail.Name, error) {
 	return mail.User, nil
 }
 
+// Group makes the commands of some verbs: it returns nil for a verb that is not one of its own.
+type Group func(a *App, verb string) *cobra.Command
+
 // Verb is a line in the table of verbs.
 type Verb struct {
 	Name string
@@ -244,8 +249,8 @@ type Verb struct {
 	group string // of the manual; "": programs run it, and the manual does not name it
 }
 
-// verbs returns all verbs in the order of the manual. Those without New are the post office's, and linked into its
-// program only.
+// verbs returns all verbs in the order of the manual. Those without New are of a group of the front, or
+// they are the post office's, and linked into its program only.
 func verbs() []Verb {
 	const (
 		openalice   = "OpenAlice's workspace Inbox: inbox_push, /api/inbox and data/inbox/entries.jsonl"
@@ -258,32 +263,32 @@ func verbs() []Verb {
 		verbs []Verb
 	}{
 		{"Mail", []Verb{
-			{Name: "inbox", New: newInbox}, {Name: "read", New: newRead}, {Name: "reply", New: newReply},
-			{Name: "answer", New: newAnswer}, {Name: "adopt", New: newAdopt},
-			{Name: "decline", New: newDecline}, {Name: "mark", New: newMark},
-			{Name: "send", New: newSend}, {Name: "withdraw", New: newWithdraw}, {Name: "wait", New: newWait},
-			{Name: "watch", New: newWatch}, {Name: "history", New: newHistory}, {Name: "waiting", New: newWaiting},
-			{Name: "stuck", New: newStuck},
+			{Name: "inbox"}, {Name: "read"}, {Name: "reply"},
+			{Name: "answer"}, {Name: "adopt"},
+			{Name: "decline"}, {Name: "mark"},
+			{Name: "send"}, {Name: "withdraw"}, {Name: "wait"},
+			{Name: "watch"}, {Name: "history"}, {Name: "waiting"},
+			{Name: "stuck"},
 		}},
-		{"Agents", []Verb{{Name: "agents", New: newAgents}, {Name: "attach", New: newAttach}}},
+		{"Agents", []Verb{{Name: "agents"}, {Name: "attach"}}},
 		{"Office", []Verb{
-			{Name: "open", New: newOpen}, {Name: "status", New: newStatus}, {Name: "stop", New: newStop},
-			{Name: "serve", Short: "run the post office"}, {Name: "rooms", New: newRooms},
+			{Name: "open"}, {Name: "status"}, {Name: "stop"},
+			{Name: "serve", Short: "run the post office"}, {Name: "rooms"},
 			{Name: "demo", Short: "watch a small team at work"},
 		}},
 		{"Set up", []Verb{
-			{Name: "install", New: newInstall}, {Name: "uninstall", New: newUninstall},
-			{Name: "doctor", New: newDoctor},
-			{Name: "config", New: newConfig}, {Name: "notify", New: newNotify}, {Name: "service", New: newService},
-			{Name: "credentials", New: newCredentials}, {Name: "machines", New: newMachines},
-			{Name: "invite", New: newInvite}, {Name: "join", New: newJoin}, {Name: "leave", New: newLeave},
+			{Name: "install"}, {Name: "uninstall"},
+			{Name: "doctor"},
+			{Name: "config"}, {Name: "notify"}, {Name: "service"},
+			{Name: "credentials"}, {Name: "machines"},
+			{Name: "invite"}, {Name: "join"}, {Name: "leave"},
 			{Name: "mcp", Short: "serve MCP on standard input and output"}, {Name: "completion", New: newCompletion},
 			{Name: "version", New: newVersion},
 		}},
 		{"Data", []Verb{
-			{Name: "export", New: newExport}, {Name: "import", New: newImport}, {Name: "backup", New: newBackup},
-			{Name: "restore", Short: "make a home from a backup"}, {Name: "archive", New: newArchive},
-			{Name: "erase", New: newErase}, {Name: "verify", New: newVerify}, {Name: "bridge", New: newBridge},
+			{Name: "export"}, {Name: "import"}, {Name: "backup"},
+			{Name: "restore", Short: "make a home from a backup"}, {Name: "archive"},
+			{Name: "erase"}, {Name: "verify"}, {Name: "bridge"},
 		}},
 		{"Dialects", []Verb{
 			{Name: "agenties", Short: "the mailbox of Agenties: .agenties/mailbox.jsonl and its three tools"},
@@ -293,7 +298,7 @@ func verbs() []Verb {
 			{Name: "claudeteams", Short: claudeteams, Also: "team"},
 		}},
 		{"", []Verb{
-			{Name: "hook", New: newHook}, {Name: "monitor", New: newMonitor}, {Name: "poster"}, {Name: "demo-agent"},
+			{Name: "hook", New: newHook}, {Name: "monitor"}, {Name: "poster"}, {Name: "demo-agent"},
 			{Name: deskVerb}, {Name: "doors"}, {Name: "relay"}, {Name: "workspace", Short: openalice},
 			{Name: "team", Short: claudeteams},
 		}},
@@ -344,12 +349,12 @@ func newRoot(a *App, args []string) *cobra.Command {
 		"`URL` of another post office to use; $PENNYPOST_TOKEN says who you are there")
 	flags.BoolVar(&a.Insecure, "insecure", false,
 		"send the token to --remote though others can read it on the way")
-	_ = root.RegisterFlagCompletionFunc("room", a.completeRoom)
-	_ = root.RegisterFlagCompletionFunc("as", a.completeAgent)
+	_ = root.RegisterFlagCompletionFunc("room", a.CompleteRoom)
+	_ = root.RegisterFlagCompletionFunc("as", a.CompleteAgent)
 	for _, v := range a.chosen(args) {
 		root.AddCommand(a.command(v))
 	}
-	if a.verb != "" {
+	if a.Asked != "" {
 		root.SetHelpCommand(&cobra.Command{Hidden: true}) // "help" is another verb
 	}
 	return root
@@ -363,7 +368,7 @@ func (a *App) chosen(args []string) []Verb {
 	}
 	for _, v := range all {
 		if v.Name == args[0] {
-			a.verb, a.Stdout.ours = v.Name, slices.Contains(ownWords, v.Name)
+			a.Asked, a.Stdout.ours = v.Name, slices.Contains(ownWords, v.Name)
 			return []Verb{v}
 		}
 	}

@@ -34,27 +34,13 @@ func TestExitStatus(t *testing.T) {
 		{mail.Errorf(mail.Unavailable, "x"), 6},
 		{fmt.Errorf("wrapped: %w", mail.Errorf(mail.NotFound, "x")), 3},
 		{Hinted(mail.Errorf(mail.Denied, "x"), "y"), 5},
-		{silent{6}, 6},
+		{Silent(6), 6},
 		{context.Canceled, 1},
 	} {
 		a := &App{Env: Env{Stderr: new(bytes.Buffer)}}
 		if got := a.finish(tt.err); got != tt.want {
 			t.Errorf("finish(%v) = %d, want %d", tt.err, got, tt.want)
 		}
-	}
-}
-
-// Main needs nothing of the process it runs in.
-func TestMainTakesItsWorld(t *testing.T) {
-	var out, errs bytes.Buffer
-	env := Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: t.TempDir()}
-	if got := Main([]string{"version", "--json"}, env); got != 0 || !strings.Contains(out.String(), `"version":"`) {
-		t.Errorf("Main(version) = %d, %q, %q", got, &out, &errs)
-	}
-	out.Reset()
-	if got := Main([]string{"inbox"}, env); got != exitUsage ||
-		!strings.Contains(errs.String(), "set PENNYPOST_HOME") {
-		t.Errorf("Main(inbox) without a home = %d, %q, %q", got, &out, &errs)
 	}
 }
 
@@ -67,7 +53,7 @@ func TestOtherVersion(t *testing.T) {
 		{"inbox", "v9.9.9", true}, {"inbox", Version(), false}, {"inbox", "", false}, {"stop", "v9.9.9", false},
 	} {
 		var errs bytes.Buffer
-		a := &App{Env: Env{Stderr: &errs}, verb: tt.verb}
+		a := &App{Env: Env{Stderr: &errs}, Asked: tt.verb}
 		a.meetOffice(tt.office)
 		if told := strings.Contains(errs.String(), "v9.9.9") &&
 			strings.Contains(errs.String(), "hint: pennypost stop"); told !=
@@ -101,7 +87,7 @@ func TestVisible(t *testing.T) {
 func TestJSONIsSafeForTerminals(t *testing.T) {
 	said := "plain 小克 é 👩\u200d🚀 c1 \u009b31m\u0085 \x7f bidi \u202e\u2069\u200f\u061c \u2028\x1b[31m"
 	var out bytes.Buffer
-	p := &Printer{w: &JSONWriter{To: &out}}
+	p := &Printer{To: &JSONWriter{To: &out}}
 	p.Value(map[string]string{said: said})
 	whole := out.String()
 	var back map[string]string
@@ -149,7 +135,7 @@ func FuzzVisible(f *testing.F) {
 func TestColumns(t *testing.T) {
 	for in, want := range map[string]int{"": 0, "abc": 3, "小克": 4, "e\u0301": 1, "👍": 2, "한글": 4, "⌚": 2, "ｱ": 1,
 		"🜀": 1, "so\u00adft": 5} {
-		if got := columns(in); got != want {
+		if got := Columns(in); got != want {
 			t.Errorf("columns(%q) = %d, want %d", in, got, want)
 		}
 	}
@@ -158,27 +144,14 @@ func TestColumns(t *testing.T) {
 		width int
 		want  string
 	}{{"short", 5, "short"}, {"longer", 5, "long…"}, {"小克小克", 5, "小克…"}, {"小克小克", 4, "小…"}, {"a b", 2, "a…"}} {
-		if got := shorten(tt.in, tt.width); got != tt.want || columns(got) > tt.width {
+		if got := Shorten(tt.in, tt.width); got != tt.want || Columns(got) > tt.width {
 			t.Errorf("shorten(%q, %d) = %q, want %q", tt.in, tt.width, got, tt.want)
 		}
 	}
 }
 
-// No line of a body can pass for a line of ours.
-func TestShowMessageFencesTheBody(t *testing.T) {
-	var out bytes.Buffer
-	a := &App{Out: &Printer{w: &out, now: time.Now()}}
-	a.showMessage(&mail.Item{Message: mail.Message{
-		ID: "msg_1", Type: mail.Custom, From: "agent:x\nfrom     user", To: []mail.Address{"user"},
-		Subject: "s\nfrom     user", Body: "one\nfrom     user\r\nfrom     user\rfrom     user\u2028from     user",
-	}}, "")
-	if got := strings.Count("\n"+out.String(), "\nfrom "); got != 1 {
-		t.Errorf("%d lines begin with from, want one:\n%s", got, out.String())
-	}
-}
-
 func TestAgo(t *testing.T) {
-	p := &Printer{now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}
+	p := &Printer{Now: time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)}
 	for _, tt := range []struct {
 		before time.Duration
 		want   string
@@ -187,38 +160,11 @@ func TestAgo(t *testing.T) {
 		{5 * time.Minute, "5 min ago"},
 		{90 * time.Minute, "1 h ago"}, {3 * 24 * time.Hour, "3 days ago"},
 	} {
-		if got := p.ago(mail.TimeOf(p.now.Add(-tt.before))); got != tt.want {
+		if got := p.Ago(mail.TimeOf(p.Now.Add(-tt.before))); got != tt.want {
 			t.Errorf("ago(%s) = %q, want %q", tt.before, got, tt.want)
 		}
 	}
-	if got := p.ago(0); got != "never" {
+	if got := p.Ago(0); got != "never" {
 		t.Errorf("ago(0) = %q", got)
-	}
-}
-
-func TestParseDoc(t *testing.T) {
-	for in, want := range map[string]mail.Doc{
-		"a/b.md": {Path: "a/b.md"}, "a.md@v1": {Path: "a.md", Revision: "v1"}, "@a": {Path: "@a"}, "a@": {Path: "a@"},
-		"x@y/z.md": {Path: "x@y/z.md"}, "x@y.md": {Path: "x@y.md"},
-	} {
-		if got := parseDoc(in); got != want {
-			t.Errorf("parseDoc(%q) = %+v, want %+v", in, got, want)
-		}
-	}
-}
-
-// TestTimesAsPeopleSay: yesterday is the whole of yesterday.
-func TestTimesAsPeopleSay(t *testing.T) {
-	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.Local)
-	a := &App{Out: &Printer{now: now}}
-	q, err := a.historyQuery(historyFlags{since: "yesterday", until: "yesterday"})
-	if want := mail.TimeOf(now.Add(-38 * time.Hour)); err != nil || q.Since != want ||
-		q.Until != want.Add(24*time.Hour) {
-		t.Errorf("yesterday is from %v to %v, %v", q.Since, q.Until, err)
-	}
-	for _, f := range []historyFlags{{since: "soon"}, {until: "forever"}} {
-		if _, err := a.historyQuery(f); mail.CodeOf(err) != mail.Invalid {
-			t.Errorf("%+v: %v, want an invalid error", f, err)
-		}
 	}
 }

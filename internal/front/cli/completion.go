@@ -36,11 +36,11 @@ func newCompletion(a *App) *cobra.Command {
 	}
 }
 
-// completionPatience is how long a person who pressed Tab waits for the post office.
-const completionPatience = 300 * time.Millisecond
+// CompletionPatience is how long a person who pressed Tab waits for the post office.
+const CompletionPatience = 300 * time.Millisecond
 
-// completeAgent offers the names on the roster. No post office is started for it.
-func (a *App) completeAgent(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+// CompleteAgent offers the names on the roster. No post office is started for it.
+func (a *App) CompleteAgent(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, ag := range a.roster(typed) {
 		names = append(names, string(ag.Name))
@@ -48,8 +48,8 @@ func (a *App) completeAgent(_ *cobra.Command, _ []string, typed string) ([]strin
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeAddress offers names, roles and tags on the roster and the addresses that always exist.
-func (a *App) completeAddress(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+// CompleteAddress offers names, roles and tags on the roster and the addresses that always exist.
+func (a *App) CompleteAddress(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	words := []string{"all", "user", "orchestrator"}
 	seen := map[string]bool{}
 	for _, ag := range a.roster(strings.TrimPrefix(typed, "role:")) {
@@ -70,7 +70,8 @@ func (a *App) completeAddress(_ *cobra.Command, _ []string, typed string) ([]str
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-func completeTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// CompleteTypes offers the types of messages.
+func CompleteTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var words []string
 	for _, r := range mail.TypeRules() {
 		words = append(words, string(r.Type)+"\t"+r.About())
@@ -78,21 +79,24 @@ func completeTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-func completeStates(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return wordsOf(mail.DeliveryStates()), cobra.ShellCompDirectiveNoFileComp
+// CompleteStates offers the states of deliveries.
+func CompleteStates(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return WordsOf(mail.DeliveryStates()), cobra.ShellCompDirectiveNoFileComp
 }
 
-func wordsOf[S ~string](list []S) (words []string) {
+// WordsOf returns a list as plain words.
+func WordsOf[S ~string](list []S) (words []string) {
 	for _, w := range list {
 		words = append(words, string(w))
 	}
 	return words
 }
 
-func (a *App) completeRoom(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+// CompleteRoom offers the rooms of the post office. No post office is started for it.
+func (a *App) CompleteRoom(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
 	defer cancel()
-	_, office, err := a.runningOffice()
+	_, office, err := a.RunningOffice()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -109,12 +113,12 @@ const completions = 200
 
 // roster returns agents of the room that have to do with what was typed, nil if they are not known at once.
 func (a *App) roster(typed string) []mail.Agent {
-	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
 	defer cancel()
-	if _, _, err := a.runningOffice(); err != nil {
+	if _, _, err := a.RunningOffice(); err != nil {
 		return nil
 	}
-	svc, err := a.service(ctx)
+	svc, err := a.Service(ctx)
 	if err != nil {
 		return nil
 	}
@@ -129,9 +133,9 @@ func (a *App) roster(typed string) []mail.Agent {
 	return list
 }
 
-// completeMessages offers the ids of messages, each with what it is about: those that begin with what was typed or,
+// CompleteMessages offers the ids of messages, each with what it is about: those that begin with what was typed or,
 // as long as nothing was, the newest of the caller's mailbox that fit q.
-func (a *App) completeMessages(q mail.InboxQuery) cobra.CompletionFunc {
+func (a *App) CompleteMessages(q mail.InboxQuery) cobra.CompletionFunc {
 	q.Newest, q.Limit = true, mail.DefaultLimit
 	return func(_ *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return a.someIDs(given, typed, func(ctx context.Context, svc mail.Service) (mail.Page, error) {
@@ -145,8 +149,8 @@ func (a *App) completeMessages(q mail.InboxQuery) cobra.CompletionFunc {
 	}
 }
 
-// completeOwnQuestions offers what the caller has asked and is open.
-func (a *App) completeOwnQuestions(_ *cobra.Command, given []string, typed string) ([]string,
+// CompleteOwnQuestions offers what the caller has asked and is open.
+func (a *App) CompleteOwnQuestions(_ *cobra.Command, given []string, typed string) ([]string,
 	cobra.ShellCompDirective) {
 	return a.someIDs(given, typed, func(ctx context.Context, svc mail.Service) (mail.Page, error) {
 		who, err := a.Who()
@@ -160,13 +164,13 @@ func (a *App) completeOwnQuestions(_ *cobra.Command, given []string, typed strin
 // someIDs offers the ids of the messages that list returns. No post office is started for it.
 func (a *App) someIDs(given []string, typed string, list func(context.Context, mail.Service) (mail.Page, error)) (
 	words []string, _ cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
 	defer cancel()
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	if _, _, err := a.runningOffice(); err != nil {
+	if _, _, err := a.RunningOffice(); err != nil {
 		return nil, directive
 	}
-	svc, err := a.service(ctx)
+	svc, err := a.Service(ctx)
 	if err != nil {
 		return nil, directive
 	}
@@ -181,27 +185,9 @@ func (a *App) someIDs(given []string, typed string, list func(context.Context, m
 			id = strings.TrimPrefix(id, "msg_") // as it was begun
 		}
 		if !slices.Contains(given, id) {
-			words = append(words, id+"\t"+strings.ReplaceAll(Sender(&it.Message, mail.MaxName)+": "+heading(it), "\t",
+			words = append(words, id+"\t"+strings.ReplaceAll(Sender(&it.Message, mail.MaxName)+": "+Heading(it), "\t",
 				" "))
 		}
 	}
 	return words, directive
-}
-
-// completeAnswer offers open questions, and behind one its options.
-func (a *App) completeAnswer(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if len(given) != 1 {
-		return a.completeMessages(mail.InboxQuery{Open: true})(cmd, given, typed)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), completionPatience)
-	defer cancel()
-	var words []string
-	if _, _, err := a.runningOffice(); err == nil {
-		if _, it, err := a.letter(ctx, given[0]); err == nil {
-			for i, o := range it.Choices() {
-				words = append(words, itoa(i+1)+"\t"+OneLine(o.Answer))
-			}
-		}
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

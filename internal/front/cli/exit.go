@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 
@@ -18,12 +20,12 @@ import (
 // The exit statuses. They are part of the interface: a script may depend on them.
 const (
 	exitDone        = 0
-	exitFailed      = 1
+	ExitFailed      = 1
 	exitUsage       = 2
 	exitNotFound    = 3
 	exitTimeout     = 4
 	exitRefused     = 5
-	exitUnreachable = 6
+	ExitUnreachable = 6
 )
 
 // exitStatus is this edge's one table of codes.
@@ -40,26 +42,26 @@ func exitStatus(err error) int {
 	case mail.Denied, mail.Unconfirmed, mail.Unknown, mail.Conflict, mail.TooLarge, mail.Limited:
 		return exitRefused
 	case mail.Unavailable:
-		return exitUnreachable
+		return ExitUnreachable
 	}
-	return exitFailed
+	return ExitFailed
 }
 
-// hint is an error with what to type next.
-type hint struct {
+// Hint is an error with what to type next.
+type Hint struct {
 	error
 	next string
 }
 
-func (h *hint) Unwrap() error { return h.error }
+func (h *Hint) Unwrap() error { return h.error }
 
 // Hinted returns err with what to type next.
-func Hinted(err error, next string) error { return &hint{err, next} }
+func Hinted(err error, next string) error { return &Hint{err, next} }
 
-// silent ends the command with an exit status after everything was said.
-type silent struct{ status int }
+// Silent ends the command with an exit status after everything was said.
+type Silent int
 
-func (s silent) Error() string { return fmt.Sprintf("exit status %d", s.status) }
+func (s Silent) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // failure is an error in JSON.
 type failure struct {
@@ -77,16 +79,16 @@ func (a *App) finish(err error) int {
 	if err == nil {
 		return exitDone
 	}
-	if s, ok := errors.AsType[silent](err); ok {
-		return s.status
+	if s, ok := errors.AsType[Silent](err); ok {
+		return int(s)
 	}
 	if errors.Is(err, context.Canceled) {
-		return exitFailed // the person pressed ^C and knows
+		return ExitFailed // the person pressed ^C and knows
 	}
 	if a.Out != nil && errors.Is(a.Out.err, syscall.EPIPE) {
-		return exitFailed // whoever read this has gone, as head does
+		return ExitFailed // whoever read this has gone, as head does
 	}
-	code, text, next := mail.CodeOf(err), err.Error(), a.nextStep(err)
+	code, text, next := mail.CodeOf(err), err.Error(), a.NextStep(err)
 	if code == mail.Unavailable && a.Env.Getenv("CODEX_SANDBOX_NETWORK_DISABLED") != "" {
 		next = "Codex's sandbox lets no command connect; use the tools of the MCP server pennypost: send_message, " +
 			"read_messages, mark_messages"
@@ -106,23 +108,23 @@ func (a *App) finish(err error) int {
 
 // complain writes text to standard error, its lines below each other behind what it begins with.
 func (a *App) complain(begins, text string) {
-	p := Printer{w: a.Env.Stderr, wide: wideness(a.Env.Stderr, a.Env)}
+	p := Printer{To: a.Env.Stderr, Wide: wideness(a.Env.Stderr, a.Env)}
 	for line := range strings.SplitSeq(text, "\n") {
 		for _, part := range p.wrap(line, len(begins)) {
-			p.write(begins + part + "\n")
+			p.Write(begins + part + "\n")
 			begins = strings.Repeat(" ", len(begins))
 		}
 	}
 }
 
-// nextStep returns what to type after err.
-func (a *App) nextStep(err error) string {
-	if h, ok := errors.AsType[*hint](err); ok {
+// NextStep returns what to type after err.
+func (a *App) NextStep(err error) string {
+	if h, ok := errors.AsType[*Hint](err); ok {
 		return h.next
 	}
 	help := "pennypost --help"
-	if a.verb != "" {
-		help = "pennypost " + a.verb + " --help"
+	if a.Asked != "" {
+		help = "pennypost " + a.Asked + " --help"
 	}
 	switch mail.CodeOf(err) {
 	case mail.NotFound:
@@ -234,4 +236,9 @@ func NArgs(n int, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// Interruptible returns a context that ends when the person presses ^C or the system asks the process to go.
+func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }

@@ -16,7 +16,7 @@ import (
 // writes JSON. What a person or a file gets is exact.
 type ModelWriter struct {
 	To      io.Writer
-	reading bool // a model reads
+	Reading bool // a model reads
 	json    bool // what is written is JSON
 	ours    bool // what is written is in our own words
 	begun   bool
@@ -31,12 +31,12 @@ func (m *ModelWriter) forModel() {
 		info, err := file.Stat()
 		ok = err == nil && info.Mode().IsRegular()
 	}
-	m.reading = !ok
+	m.Reading = !ok
 }
 
 // Write implements io.Writer.
 func (m *ModelWriter) Write(p []byte) (int, error) {
-	if !m.reading {
+	if !m.Reading {
 		return m.To.Write(p)
 	}
 	m.line = append(m.line, p...)
@@ -87,12 +87,12 @@ func (m *ModelWriter) pass(text string) error {
 	return err
 }
 
-// ourWords is text that no stranger has written a word of. Constants convert to it; for anything else whoever writes
+// OurWords is text that no stranger has written a word of. Constants convert to it; for anything else whoever writes
 // the conversion says so.
-type ourWords string
+type OurWords string
 
-// own writes a line that needs no fence, for a list that is empty.
-func (a *App) own(line ourWords) {
+// Own writes a line that needs no fence, for a list that is empty.
+func (a *App) Own(line OurWords) {
 	if was := a.Stdout.ours; a.Stdout.open == nil {
 		a.Stdout.ours = true
 		a.Out.Line("%s", line)
@@ -113,8 +113,8 @@ func (f FencedWriter) Write(p []byte) (int, error) {
 	return f.To.To.Write(p)
 }
 
-// handOver prints messages for a model, each in a fence, and in another what became of them.
-func (a *App) handOver(items []mail.Item) {
+// HandOver prints messages for a model, each in a fence, and in another what became of them.
+func (a *App) HandOver(items []mail.Item) {
 	f := fence.New()
 	if a.Out.err == nil {
 		_, a.Out.err = io.WriteString(FencedWriter{a.Stdout}, f.Notice(items)+"\n")
@@ -128,13 +128,13 @@ func (a *App) handOver(items []mail.Item) {
 		if a.Out.err == nil {
 			_, a.Out.err = io.WriteString(FencedWriter{a.Stdout}, "\n"+f.Message(&it)+"\n")
 		}
-		a.Stdout.within(f, func() { a.showDelivery(&it) })
+		a.Stdout.within(f, func() { a.ShowDelivery(&it) })
 	}
 }
 
 // within has what is written go into a fence that was introduced before.
 func (m *ModelWriter) within(f fence.Fence, write func()) {
-	if !m.reading || m.json {
+	if !m.Reading || m.json {
 		write()
 		return
 	}

@@ -11,23 +11,25 @@ import (
 	"golang.org/x/term"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
 
 // Printer writes answers. Its methods keep the first error in err, so that a command looks at it once, at the end.
 type Printer struct {
-	w     io.Writer
-	color bool
-	wide  int // columns of the terminal; 0: it is none, and everything is written complete
-	now   time.Time
+	To    io.Writer
+	Color bool
+	Wide  int // columns of the terminal; 0: it is none, and everything is written complete
+	Now   time.Time
 	err   error
 }
 
 // NewPrinter returns what writes answers to the standard output of env.
 func NewPrinter(env Env) *Printer {
 	return &Printer{
-		w: env.Stdout, now: time.Now(), wide: wideness(env.Stdout, env),
-		color: IsTerminal(env.Stdout) && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb",
+		To: env.Stdout, Now: time.Now(), Wide: wideness(env.Stdout, env),
+		Color: IsTerminal(env.Stdout) && env.Getenv("NO_COLOR") == "" && env.Getenv("TERM") != "dumb",
 	}
 }
 
@@ -60,23 +62,23 @@ func IsTerminal(f any) bool {
 // Line writes a line, or several if the terminal is narrower. Words stay whole.
 func (p *Printer) Line(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if p.wide > 0 {
+	if p.Wide > 0 {
 		var lines []string
 		for line := range strings.SplitSeq(text, "\n") {
 			lines = append(lines, p.wrap(line, 0)...)
 		}
 		text = strings.Join(lines, "\n")
 	}
-	p.write(text + "\n")
+	p.Write(text + "\n")
 }
 
-// write writes text. Whatever a command has forgotten to make harmless for a terminal, this does; our colours pass.
-func (p *Printer) write(s string) { p.exact(visible(s, colours)) }
+// Write writes text. Whatever a command has forgotten to make harmless for a terminal, this does; our colours pass.
+func (p *Printer) Write(s string) { p.exact(visible(s, colours)) }
 
 // exact writes what is no text for a terminal to show.
 func (p *Printer) exact(s string) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.w, s)
+		_, p.err = io.WriteString(p.To, s)
 	}
 }
 
@@ -92,8 +94,8 @@ func (p *Printer) Value(v any) {
 	p.exact(string(b) + "\n")
 }
 
-// said answers a verb that has little to say: v with --json, else a line.
-func (a *App) said(v any, format string, args ...any) error {
+// Said answers a verb that has little to say: v with --json, else a line.
+func (a *App) Said(v any, format string, args ...any) error {
 	if a.JSON {
 		a.Out.Value(v)
 	} else {
@@ -105,10 +107,10 @@ func (a *App) said(v any, format string, args ...any) error {
 // The colours: Bold for what matters, dim for what surrounds it, red for what is urgent or wrong.
 func (p *Printer) Bold(s string) string { return p.paint("1", s) }
 func (p *Printer) Dim(s string) string  { return p.paint("2", s) }
-func (p *Printer) red(s string) string  { return p.paint("31", s) }
+func (p *Printer) Red(s string) string  { return p.paint("31", s) }
 
 func (p *Printer) paint(code, s string) string {
-	if !p.color || s == "" {
+	if !p.Color || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + noColour
@@ -119,56 +121,47 @@ const noColour = "\x1b[0m"
 // colours are the escape sequences that we write.
 const colours = "\x1b[1m \x1b[2m \x1b[31m " + noColour
 
-// ago says how long t is past.
-func (p *Printer) ago(t mail.Time) string {
+// Ago says how long t is past.
+func (p *Printer) Ago(t mail.Time) string {
 	if t == 0 {
 		return "never"
 	}
-	switch d := p.now.Sub(t.Std()); {
+	switch d := p.Now.Sub(t.Std()); {
 	case d < -time.Minute:
 		return t.Std().Local().Format("2006-01-02 15:04")
 	case d < time.Minute:
 		return "just now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h ago", d/time.Hour)
-	case d < 30*24*time.Hour:
-		return fmt.Sprintf("%d days ago", d/(24*time.Hour))
+	case d < wording.Old:
+		return wording.Span(d) + " ago"
 	}
-	return t.Std().Local().Format("2006-01-02")
+	return t.Std().Local().Format(time.DateOnly)
 }
 
-// moment says when something was or will be.
-func (p *Printer) moment(t mail.Time) string {
+// Moment says when something was or will be.
+func (p *Printer) Moment(t mail.Time) string {
 	at, layout := t.Std().Local(), "2006-01-02 15:04"
-	if at.Format(time.DateOnly) == p.now.Local().Format(time.DateOnly) {
+	if at.Format(time.DateOnly) == p.Now.Local().Format(time.DateOnly) {
 		layout = "15:04"
 	}
 	return at.Format(layout)
 }
 
-// brief says what ago says in fewer letters.
-func brief(ago string) string {
-	return strings.NewReplacer(" min ago", "m", " h ago", "h", " days ago", "d", "just now", "now").Replace(ago)
+// Brief says what ago says in fewer letters.
+func Brief(ago string) string {
+	return wording.Brief(strings.NewReplacer("just ", "", " ago", "").Replace(ago))
 }
 
 // left says how long t is ahead.
 func (p *Printer) left(t mail.Time) string {
-	switch d := t.Std().Sub(p.now); {
-	case d <= 0:
+	d := t.Std().Sub(p.Now)
+	if d <= 0 {
 		return "expired"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min left", max(1, d/time.Minute))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h left", d/time.Hour)
-	default:
-		return fmt.Sprintf("%d days left", d/(24*time.Hour))
 	}
+	return wording.Span(max(d, time.Minute)) + " left"
 }
 
-// size says a number of bytes.
-func size(n int64) string {
+// Size says a number of bytes.
+func Size(n int64) string {
 	switch {
 	case n < 10_000:
 		return fmt.Sprintf("%d B", n)
@@ -176,4 +169,59 @@ func size(n int64) string {
 		return fmt.Sprintf("%d kB", n/1000)
 	}
 	return fmt.Sprintf("%d MB", n/1_000_000)
+}
+
+// Field prints a line of the head of a message, if there is something to say.
+func (p *Printer) Field(name, value string) {
+	if value != "" {
+		const margin = 9
+		for _, line := range p.wrap(value, margin) {
+			p.Write(p.Dim(Pad(name, margin)) + line + "\n")
+			name = ""
+		}
+	}
+}
+
+// InTerminal reports whether a person sees what the command prints, and can type.
+func (a *App) InTerminal() bool { return IsTerminal(a.Env.Stdin) && IsTerminal(a.Stdout.To) }
+
+// Until says how long something counts that ends at t; 0 is never.
+func (a *App) Until(t mail.Time) string {
+	switch {
+	case t == 0:
+		return "until revoked"
+	case t.Std().Before(a.Out.Now):
+		return a.Out.Red("over")
+	}
+	return a.Out.left(t)
+}
+
+// Seconds reads a span of time that has an end.
+func Seconds(s string) (int64, error) {
+	d, err := config.ParseDuration(s)
+	if err == nil && d < config.Duration(time.Second) {
+		err = mail.Errorf(mail.Invalid, "%q is no span of time with an end: write it like 30m, 12h or 90d", s)
+	}
+	return int64(time.Duration(d) / time.Second), err
+}
+
+// Onward is what the person has typed, with one flag changed: what shows the next part of a list.
+func (a *App) Onward(flag, value string) string {
+	words := []string{"pennypost"}
+	for i := 0; i < len(a.args); i++ {
+		word := a.args[i]
+		if word == "--"+flag {
+			i++
+			continue
+		}
+		if !strings.HasPrefix(word, "--"+flag+"=") {
+			words = append(words, Quoted(word))
+		}
+	}
+	return strings.Join(append(words, "--"+flag, Quoted(value)), " ")
+}
+
+// Quoted is a word as a shell takes it, with nothing in it that a terminal would obey.
+func Quoted(word string) string {
+	return wording.Shell(OneLine(word))
 }

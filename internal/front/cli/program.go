@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
 
-// officeProgram has the post office in it, and all commands.
-const officeProgram = "pennypostd"
+// OfficeProgram has the post office in it, and all commands.
+const OfficeProgram = "pennypostd"
 
 // frontVariable tells the post office's program the version of the front that runs it.
 const frontVariable = "PENNYPOST_FRONT_VERSION"
@@ -39,7 +40,7 @@ func (a *App) OfficeProgram() (string, error) {
 	if err != nil || len(a.linked) > 0 {
 		return self, err
 	}
-	name := officeProgram
+	name := OfficeProgram
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
@@ -61,13 +62,25 @@ func (a *App) OfficeProgram() (string, error) {
 		"install both programs; from their source: go build -o "+filepath.Join(filepath.Dir(self), name)+" .")
 }
 
-// command returns the command of a verb. In the front alone that of a verb of the post office's runs its program.
-func (a *App) command(v Verb) *cobra.Command {
+// here returns the command of a verb that this program has in it, or nil.
+func (a *App) here(v Verb) *cobra.Command {
 	if i := slices.IndexFunc(a.linked, func(l Verb) bool { return l.Name == v.Name }); i >= 0 {
 		v.New = a.linked[i].New
 	}
 	if v.New != nil {
-		cmd := v.New(a)
+		return v.New(a)
+	}
+	for _, group := range a.front {
+		if cmd := group(a, v.Name); cmd != nil {
+			return cmd
+		}
+	}
+	return nil
+}
+
+// command returns the command of a verb. In the front alone that of a verb of the post office's runs its program.
+func (a *App) command(v Verb) *cobra.Command {
+	if cmd := a.here(v); cmd != nil {
 		cmd.Hidden = v.group == ""
 		return cmd
 	}
@@ -97,7 +110,7 @@ func (a *App) runOffice(ctx context.Context, args []string) error {
 		return err
 	}
 	// It stands first: of two variables with one name the first counts.
-	return become(ctx, program, args, slices.Concat([]string{frontVariable + "=" + Version()}, a.Env.Environ))
+	return Become(ctx, program, args, slices.Concat([]string{frontVariable + "=" + Version()}, a.Env.Environ))
 }
 
 // meetFront says when the front that has run this program is of another version.
@@ -105,16 +118,36 @@ func (a *App) meetFront() {
 	if v := a.Env.Getenv(frontVariable); len(a.linked) > 0 && v != "" && v != Version() {
 		fmt.Fprintf(a.Env.Stderr,
 			"pennypost: %s is version %s and pennypost is %s\nhint: install both from one release\n",
-			officeProgram, Version(), v)
+			OfficeProgram, Version(), v)
 	}
 }
 
 // meetOffice says when the post office that has answered is of another version; "" if none has.
 func (a *App) meetOffice(version string) {
-	if version == "" || version == Version() || slices.Contains([]string{"status", "doctor", "stop"}, a.verb) {
+	if version == "" || version == Version() || slices.Contains([]string{"status", "doctor", "stop"}, a.Asked) {
 		return // they say it themselves
 	}
 	fmt.Fprintf(a.Env.Stderr, "pennypost: the post office runs version %s, and this program is %s\n"+
 		"hint: pennypost stop; the next command starts it in the version that is installed\n", Visible(version),
 		Version())
+}
+
+// Absolute returns where dir is, links resolved, so that one directory is one bridge.
+func (a *App) Absolute(dir string) string {
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(a.Env.Dir, dir)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return filepath.Clean(dir)
+}
+
+// LoadConfig reads the configuration of the data directory.
+func (a *App) LoadConfig() (config.Config, error) {
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return config.Config{}, err
+	}
+	return config.Load(home, a.Env.Getenv)
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	"pennypost/internal/base/wording"
 )
 
 const (
@@ -87,7 +89,8 @@ func (p *Progress) words(took time.Duration) string {
 		p.count(n*int64(time.Second)/int64(took)))
 }
 
-func countMessages(n int64) string { return plural(int(n), "message") }
+// CountMessages says a number of messages.
+func CountMessages(n int64) string { return wording.Plural(int(n), "message") }
 
 // CountBytes says a number of bytes, for Progress.
-func CountBytes(n int64) string { return size(n) }
+func CountBytes(n int64) string { return Size(n) }

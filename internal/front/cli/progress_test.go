@@ -16,13 +16,13 @@ import (
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var quick, long, blind bytes.Buffer
-		p := startProgress(&quick, "importing", countMessages)
+		p := startProgress(&quick, "importing", CountMessages)
 		time.Sleep(900 * time.Millisecond)
 		p.End()
 		if quick.Len() > 0 {
 			t.Errorf("within a second: %q", quick.String())
 		}
-		p = startProgress(&long, "importing", countMessages)
+		p = startProgress(&long, "importing", CountMessages)
 		p.Add(5000)
 		time.Sleep(2500 * time.Millisecond)
 		p.End()
@@ -39,7 +39,7 @@ func TestProgress(t *testing.T) {
 			t.Errorf("without a count: %q", blind.String())
 		}
 	})
-	piped := (&App{Env: Env{Stderr: new(bytes.Buffer)}}).Progress("importing", countMessages)
+	piped := (&App{Env: Env{Stderr: new(bytes.Buffer)}}).Progress("importing", CountMessages)
 	piped.Add(1)
 	piped.End()
 	if piped.to != nil {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,13 +17,13 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// tokenVariable holds the token for --remote, or a credential for scripts.
-const tokenVariable = "PENNYPOST_TOKEN"
+// TokenVariable holds the token for --remote, or a credential for scripts.
+const TokenVariable = "PENNYPOST_TOKEN"
 
 // scriptToken returns the credential for scripts that the command shows, "" if it shows none. Who says to be an agent
 // shows none.
 func (a *App) scriptToken() string {
-	t := a.Env.Getenv(tokenVariable)
+	t := a.Env.Getenv(TokenVariable)
 	if !strings.HasPrefix(t, wire.ScriptPrefix) || a.As != "" || a.Env.Getenv("PENNYPOST_AGENT") != "" {
 		return ""
 	}
@@ -34,7 +35,7 @@ func (a *App) remote() (*client.Office, error) {
 	if err := checkRemote(a.Remote, a.Insecure); err != nil {
 		return nil, err
 	}
-	opts := client.Options{URL: a.Remote, Token: a.Env.Getenv(tokenVariable), Link: a.Link}
+	opts := client.Options{URL: a.Remote, Token: a.Env.Getenv(TokenVariable), Link: a.Link}
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
 		return nil, err
@@ -77,11 +78,11 @@ func (a *App) far() (wire.Status, error) {
 	if err != nil {
 		return wire.Status{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), joinPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), JoinPatience)
 	defer cancel()
 	st, err := office.Status(ctx)
 	if err != nil {
-		return st, Hinted(err, "set "+tokenVariable+" to a token of that post office, made there by: pennypost "+
+		return st, Hinted(err, "set "+TokenVariable+" to a token of that post office, made there by: pennypost "+
 			"agents token NAME. What that post office has let in by pennypost join needs no --remote")
 	}
 	a.token = &st
@@ -95,7 +96,7 @@ func (a *App) farWho() (mail.Name, error) {
 	case err != nil:
 		return "", err
 	case a.As != "" && a.As != string(st.You):
-		if strings.HasPrefix(a.Env.Getenv(tokenVariable), wire.MachinePrefix) {
+		if strings.HasPrefix(a.Env.Getenv(TokenVariable), wire.MachinePrefix) {
 			return mail.ParseName(a.As)
 		}
 		return "", mail.Errorf(mail.Denied, "the token is %s's, and cannot speak for %s", st.You, a.As)
@@ -140,3 +141,6 @@ func checkRemote(address string, insecure bool) error {
 			"whoever can read it there is the agent from then on. Nothing was sent", u.Host),
 		"use an https:// address, or an SSH tunnel to 127.0.0.1; on a network that you trust, add --insecure")
 }
+
+// JoinPatience is how long the other post office may take.
+const JoinPatience = 15 * time.Second

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"pennypost/internal/base/wording"
 )
 
 // Table writes rows in columns, two spaces apart; a column with nothing in it takes no room. dimmed says which columns
@@ -15,7 +17,7 @@ func (p *Printer) Table(rows [][]string, dimmed ...int) {
 		all = append(bytes.TrimRight(all, " "), p.tableRow(row, widths, dimmed)...)
 		all = append(bytes.TrimRight(all, " "), '\n')
 	}
-	p.write(string(all))
+	p.Write(string(all))
 }
 
 func widthsOf(rows [][]string) (widths []int) {
@@ -24,7 +26,7 @@ func widthsOf(rows [][]string) (widths []int) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], columns(cell))
+			widths[i] = max(widths[i], Columns(cell))
 		}
 	}
 	return widths
@@ -43,13 +45,13 @@ func (p *Printer) tableRow(row []string, widths, dimmed []int) []byte {
 		}
 		lines := []string{cell}
 		if i == len(row)-1 {
-			if p.wide > 0 && at > 8 && p.wide-at < leastLast && at+columns(cell) > p.wide {
+			if p.Wide > 0 && at > 8 && p.Wide-at < leastLast && at+Columns(cell) > p.Wide {
 				at = 8
 				line = append(bytes.TrimRight(line, " "), "\n        "...)
 			}
 			lines = p.wrap(cell, at)
 		} else {
-			lines[0] = pad(cell, widths[i]+2)
+			lines[0] = Pad(cell, widths[i]+2)
 		}
 		for n, text := range lines {
 			if n > 0 {
@@ -66,14 +68,22 @@ func (p *Printer) tableRow(row []string, widths, dimmed []int) []byte {
 }
 
 // A step is how a column of a list gives way when the list is wider than the terminal.
-type step struct {
+type Step struct {
 	column int
 	to     func(cell string) string // nil: it goes
 }
 
-// atMost cuts a column to a width.
-func atMost(width int) func(string) string {
-	return func(cell string) string { return shorten(cell, width) }
+// At says how the column with a number gives way; to is nil if it goes.
+func At(column int, to func(cell string) string) Step { return Step{column, to} }
+
+// AtMost cuts a column to a width.
+func AtMost(width int) func(string) string {
+	return func(cell string) string { return Shorten(cell, width) }
+}
+
+// Beginning cuts a column to so many bytes.
+func Beginning(n int) func(string) string {
+	return func(cell string) string { return wording.Beginning(cell, n) }
 }
 
 // comfort is to how many columns the last column of a list is cut before the others give way: enough for a subject.
@@ -81,15 +91,15 @@ const comfort = 40
 
 // List writes rows as Table does, each in one line. If the terminal is too narrow, columns give way step by step, and
 // the last one is cut. What goes into a pipe or a file is complete.
-func (p *Printer) List(rows [][]string, steps []step, dimmed ...int) {
-	if p.wide > 0 {
-		fit(rows, p.wide, steps)
+func (p *Printer) List(rows [][]string, steps []Step, dimmed ...int) {
+	if p.Wide > 0 {
+		fit(rows, p.Wide, steps)
 	}
 	p.Table(rows, dimmed...)
 }
 
 // fit makes rows narrow enough for a terminal.
-func fit(rows [][]string, wide int, steps []step) {
+func fit(rows [][]string, wide int, steps []Step) {
 	// room is what the other columns leave to the last.
 	room := func() (left, last int) {
 		widths := widthsOf(rows)
@@ -122,26 +132,26 @@ func fit(rows [][]string, wide int, steps []step) {
 		left, last = room()
 	}
 	for _, row := range rows {
-		row[len(row)-1] = shorten(row[len(row)-1], max(left, 8))
+		row[len(row)-1] = Shorten(row[len(row)-1], max(left, 8))
 	}
 }
 
 // wrap breaks text into lines that fit the terminal behind so many columns. What is not for a terminal stays one line.
 func (p *Printer) wrap(text string, behind int) []string {
-	width := p.wide - behind
-	if p.wide == 0 || columns(text) <= width || width < 8 {
+	width := p.Wide - behind
+	if p.Wide == 0 || Columns(text) <= width || width < 8 {
 		return []string{text}
 	}
 	var lines []string
 	line, filled := "", 0
 	for _, piece := range pieces(text) {
 		word := strings.TrimLeft(piece, " ")
-		if n := columns(piece); filled == 0 || filled+n <= width {
+		if n := Columns(piece); filled == 0 || filled+n <= width {
 			line, filled = line+piece, filled+n
 			continue
 		}
 		lines = append(lines, line)
-		line, filled = word, columns(word)
+		line, filled = word, Columns(word)
 	}
 	return append(lines, line)
 }
@@ -152,7 +162,7 @@ func pieces(text string) []string {
 	var out []string
 	begin, word, wasWide := 0, false, false
 	for i, r := range text {
-		wide := r >= 0x1100 && columns(string(r)) == 2
+		wide := r >= 0x1100 && Columns(string(r)) == 2
 		if r == ' ' && word || i > begin && word && (wide || wasWide) {
 			out = append(out, text[begin:i])
 			begin, word = i, false
@@ -173,7 +183,7 @@ func (p *Printer) Text(text string, margin int) {
 			if part != "" || n > 0 {
 				part = space + line[:inner] + part
 			}
-			p.write(strings.TrimRight(part, " ") + "\n")
+			p.Write(strings.TrimRight(part, " ") + "\n")
 		}
 	}
 }
@@ -183,7 +193,7 @@ const full = 70
 
 // refilled joins the lines of paragraphs, if the terminal is too narrow for them as they are.
 func (p *Printer) refilled(lines []string, margin int) []string {
-	if p.wide == 0 || !slices.ContainsFunc(lines, func(l string) bool { return columns(l)+margin > p.wide }) {
+	if p.Wide == 0 || !slices.ContainsFunc(lines, func(l string) bool { return Columns(l)+margin > p.Wide }) {
 		return lines
 	}
 	var out []string

@@ -118,9 +118,9 @@ func OneLine(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\n", "␊"), "\t", " ")
 }
 
-// columns returns how many columns of a terminal s takes: none for our colours and for marks that combine, two for
+// Columns returns how many columns of a terminal s takes: none for our colours and for marks that combine, two for
 // what East Asian type sets full width (Unicode TR 11), one for the rest.
-func columns(s string) int {
+func Columns(s string) int {
 	n, colour := 0, false
 	for _, r := range s {
 		w, within := runeColumns(r, colour)
@@ -146,25 +146,14 @@ func runeColumns(r rune, colour bool) (n int, goesOn bool) {
 	return 1, false
 }
 
-// beginning returns at most n bytes of s, cut between characters.
-func beginning(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
+// Pad fills s with spaces to a width in columns.
+func Pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(0, width-Columns(s)))
 }
 
-// pad fills s with spaces to a width in columns.
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-columns(s)))
-}
-
-// shorten cuts s to a width in columns, with an ellipsis.
-func shorten(s string, width int) string {
-	if columns(s) <= width {
+// Shorten cuts s to a width in columns, with an ellipsis.
+func Shorten(s string, width int) string {
+	if Columns(s) <= width {
 		return s
 	}
 	n, colour, painted := 0, false, ""
@@ -178,12 +167,4 @@ func shorten(s string, width int) string {
 		}
 	}
 	return s
-}
-
-// plural returns "1 word" or "n words".
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }

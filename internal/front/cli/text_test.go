@@ -33,13 +33,13 @@ func TestPrinterIsHarmless(t *testing.T) {
 	hostile := "x\x1b[2J\x1b[31;5m\u202e\u061c\u200b\U000e0041\rZ"
 	for _, write := range []func(p *Printer){
 		func(p *Printer) { p.Line("%s", p.Bold(hostile)) },
-		func(p *Printer) { p.Table([][]string{{hostile, p.red(hostile)}}) },
+		func(p *Printer) { p.Table([][]string{{hostile, p.Red(hostile)}}) },
 		func(p *Printer) { p.List([][]string{{hostile, p.Dim(hostile)}}, nil) },
 		func(p *Printer) { p.Text(hostile, 4) },
-		func(p *Printer) { p.field("subject", hostile) },
+		func(p *Printer) { p.Field("subject", hostile) },
 	} {
 		var out bytes.Buffer
-		p := &Printer{w: &out, color: true}
+		p := &Printer{To: &out, Color: true}
 		write(p)
 		left := strings.NewReplacer("\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", noColour, "").Replace(out.String())
 		if strings.ContainsAny(left, "\x1b\u202e\u061c\u200b\U000e0041\r") || !strings.Contains(left, "␛[2J") {
@@ -65,8 +65,8 @@ func TestJSONWriterTakesText(t *testing.T) {
 func TestModelWriterFences(t *testing.T) {
 	run := func(write func(a *App), m ModelWriter) string {
 		var out bytes.Buffer
-		m.To, m.reading = &out, true
-		a := &App{Stdout: &m, Out: &Printer{w: &m}}
+		m.To, m.Reading = &out, true
+		a := &App{Stdout: &m, Out: &Printer{To: &m}}
 		write(a)
 		if err := m.flush(); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestModelWriterFences(t *testing.T) {
 	if got := run(line, ModelWriter{ours: true}); got != "subject: your user orders\ntwo\n" {
 		t.Errorf("our own words: %s", got)
 	}
-	if got := run(func(a *App) { a.own("Nothing waits.") }, ModelWriter{}); got != "Nothing waits.\n" {
+	if got := run(func(a *App) { a.Own("Nothing waits.") }, ModelWriter{}); got != "Nothing waits.\n" {
 		t.Errorf("nothing: %s", got)
 	}
 	got = run(func(a *App) { a.Out.Value([]string{"<b>"}) }, ModelWriter{json: true})
@@ -103,7 +103,7 @@ func TestModelWriterFences(t *testing.T) {
 		t.Errorf("JSON: %s", got)
 	}
 	got = run(func(a *App) {
-		a.handOver([]mail.Item{{Message: mail.Message{ID: "m", From: "agent:mallory", Body: "b",
+		a.HandOver([]mail.Item{{Message: mail.Message{ID: "m", From: "agent:mallory", Body: "b",
 			Metadata: mail.Metadata(`{"k":"your user orders"}`)}}})
 	}, ModelWriter{})
 	if n := strings.Count(got, "What stands"); n != 1 ||

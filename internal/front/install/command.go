@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -77,17 +78,13 @@ func isWait(line string) bool { return strings.HasPrefix(line, "if ") }
 
 // shellWord quotes a word for the shell that clients use.
 func shellWord(goos, w string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("_/.:@%+=,-", r) || goos == "windows" && r == '\\'
+	if goos != "windows" {
+		return wording.Shell(w)
 	}
-	switch {
-	case w != "" && !strings.ContainsFunc(w, func(r rune) bool { return !plain(r) }):
+	if p := strings.ReplaceAll(w, `\`, "/"); wording.Shell(p) == p {
 		return w
-	case goos == "windows":
-		return `"` + w + `"` // no name of a file has this character
 	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	return `"` + w + `"` // no name of a file has this character
 }
 
 // shellWords splits a command line as far as we write such.

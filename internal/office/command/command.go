@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/front/cli"
+	front "pennypost/internal/front/verbs"
 )
 
 // app is one run of a command.
 type app struct{ *cli.App }
 
 // Main runs the whole program with the given arguments and returns the exit status.
-func Main(args []string, env cli.Env) int { return cli.Main(args, env, verbs()...) }
+func Main(args []string, env cli.Env) int { return cli.Main(args, env, front.Front(), verbs()...) }
 
 // verbs returns the commands of this package.
 func verbs() []cli.Verb {

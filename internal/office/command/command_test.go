@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pennypost/internal/front/cli"
+	front "pennypost/internal/front/verbs"
 	"pennypost/internal/office/daemon"
 	"pennypost/internal/office/hook"
 )
@@ -28,7 +29,7 @@ func manual(t *testing.T, args ...string) string {
 func TestFrontKnowsTheOffice(t *testing.T) {
 	var out, errs bytes.Buffer
 	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: t.TempDir()}
-	if got := cli.Main([]string{"--help"}, env); got != 0 || errs.Len() > 0 {
+	if got := cli.Main([]string{"--help"}, env, front.Front()); got != 0 || errs.Len() > 0 {
 		t.Fatalf("pennypost --help: exit status %d\n%s", got, errs.String())
 	}
 	whole := manual(t, "--help")

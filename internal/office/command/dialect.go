@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
+	"pennypost/internal/front/cli/setup"
 	"pennypost/internal/front/install"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/daemon"
@@ -82,7 +83,7 @@ func newDialect(a *app, d *dialect.Dialect, under string) *cobra.Command {
 	root.Example = strings.TrimSuffix(root.Example, "\n")
 	for _, kit := range install.Kits() {
 		if kit.Name == root.Name() {
-			root.AddCommand(a.KitCommands(kit, func(ctx context.Context) { a.bridgeProject(ctx, d) })...)
+			root.AddCommand(setup.KitCommands(a.App, kit, func(ctx context.Context) { a.bridgeProject(ctx, d) })...)
 		}
 	}
 	root.RunE = cli.GroupRun
@@ -129,7 +130,10 @@ func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string)
 			}
 			return a.Who()
 		},
-		As: a.serviceAs, Address: a.address, Install: a.InstallFor,
+		As: a.serviceAs, Address: a.address,
+		Install: func(name, dir string, agent mail.Name, room mail.RoomName) ([]string, error) {
+			return setup.InstallFor(a.App, name, dir, agent, room)
+		},
 		Bridge: func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error) {
 			user, err := a.serviceAs(ctx, mail.User)
 			if err != nil {

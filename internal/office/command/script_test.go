@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pennypost/internal/front/cli"
+	front "pennypost/internal/front/verbs"
 	"pennypost/internal/persontest"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -21,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(seated{m}, map[string]func(){
-		"pennypost":  func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
+		"pennypost":  func() { os.Exit(cli.Main(os.Args[1:], cli.System(), front.Front())) },
 		"typist":     typist,
 		"pennypostd": func() { os.Exit(Main(os.Args[1:], cli.System())) },
 	})
@@ -63,16 +64,16 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
-		Setup:               setup,
+		Setup:               environment,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "saveid": saveID, "race": race, "until": until,
 		},
 	})
 }
 
-// setup gives a script an environment without agent clients. What it calls as $PENNYPOST runs where it is called, and
-// $SEAT_SH is a shell in the terminal.
-func setup(env *testscript.Env) error {
+// environment gives a script an environment without agent clients. What it calls as $PENNYPOST runs where it is
+// called, and $SEAT_SH is a shell in the terminal.
+func environment(env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("PENNYPOST_HOME", filepath.Join(env.WorkDir, "h"))
 	env.Setenv("PENNYPOST_LISTEN", "127.0.0.1:0")

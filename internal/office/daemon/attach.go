@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/wake/door"
@@ -63,7 +64,7 @@ func shellLine(words []string) string {
 			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
 				strings.ContainsRune("_/.:%-", r))
 		}) || w == "" {
-			out[i] = config.ShellWord(w)
+			out[i] = wording.Shell(w)
 		}
 	}
 	return strings.Join(out, " ")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -46,7 +47,7 @@ func TestAttach(t *testing.T) {
 
 	d.turn("bob", mail.Turn{Moment: mail.SessionEnd, Session: "0a1b", Client: "claude"})
 	if got := attach("bob"); got.Live || got.Front || got.Shows != nil || got.Why == "" ||
-		got.Command != "cd '"+dir+"' && claude --resume 0a1b" {
+		got.Command != "cd "+wording.Shell(dir)+" && claude --resume 0a1b" {
 		t.Errorf("once it is over: %+v", got)
 	}
 	d.register(t, "a", "ann")

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pennypost/internal/base/lines"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -47,10 +48,5 @@ func BadLine(file string, line int, why error, text []byte) mail.BadLine {
 
 // clip returns the beginning of a text, at most so many bytes of it and an ellipsis.
 func clip(text []byte, most int) string {
-	cut := text[:min(len(text), most)]
-	s := strings.ToValidUTF8(string(cut), "\uFFFD")
-	if len(cut) < len(text) { // what was a character in the whole text was cut in two
-		s = strings.TrimRight(s, "\uFFFD") + "…"
-	}
-	return s
+	return wording.Clip(strings.ToValidUTF8(string(text), "\uFFFD"), most+len("…"))
 }

@@ -1,6 +1,9 @@
 package hook
 
-import "pennypost/internal/mail"
+import (
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+)
 
 // shell returns a line that has the commands of a session's shell speak as the agent of the session, which only the
 // post office knows: it may be NAME-2. Claude Code runs a file of its hooks' before each command (CLAUDE_ENV_FILE,
@@ -10,5 +13,5 @@ func (c *Call) shell(e *Event, agent mail.Name) string {
 		c.Getenv("PENNYPOST_AGENT") == string(agent) {
 		return ""
 	}
-	return "export PENNYPOST_AGENT=" + shellWord(string(agent)) + "\n"
+	return "export PENNYPOST_AGENT=" + wording.Shell(string(agent)) + "\n"
 }

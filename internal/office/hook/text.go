@@ -3,9 +3,9 @@ package hook
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
@@ -30,17 +30,7 @@ func marking(client string, agent mail.Name) string {
 	}
 	return "\nReading marks nothing. What is dealt with is marked read by mark_messages, or by: pennypost mark ID " +
 		"--read --as " +
-		fence.Text(shellWord(string(agent)))
-}
-
-// shellWord quotes s for a POSIX shell, if it needs that.
-func shellWord(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("._-", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+		fence.Text(wording.Shell(string(agent)))
 }
 
 // words are what is told and the messages in it.

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
@@ -60,7 +61,7 @@ func (box Mailbox) public(what string, err error) string {
 		box.Log.Error("mcp request failed", "what", what, "agent", box.Agent, "err", err)
 		return "the post office failed; nothing is known of the outcome. Look into your mailbox before you try again"
 	}
-	return fence.Clip(fence.Text(err.Error()), fence.MaxError)
+	return wording.Clip(fence.Text(err.Error()), fence.MaxError)
 }
 
 // harmlessErrors is middleware that does for errors of the protocol what answer does for those of tools.
@@ -73,7 +74,7 @@ func (box Mailbox) harmlessErrors(next mcp.MethodHandler) mcp.MethodHandler {
 		out := &jsonrpc.Error{Code: jsonrpc.CodeInternalError}
 		switch known, sdk := errors.AsType[*jsonrpc.Error](err); {
 		case sdk:
-			out.Code, out.Message = known.Code, fence.Clip(fence.Text(err.Error()), fence.MaxError)
+			out.Code, out.Message = known.Code, wording.Clip(fence.Text(err.Error()), fence.MaxError)
 			if data, err := fence.JSON(known.Data); err == nil && len(known.Data) > 0 && len(data) <= fence.MaxError {
 				out.Data = json.RawMessage(data)
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 )
 
@@ -30,7 +31,7 @@ type rpcError struct {
 
 func newRPCError(id json.RawMessage, code int, msg string) rpcError {
 	e := rpcError{Version: "2.0", ID: id}
-	e.Error.Code, e.Error.Message = code, fence.Clip(fence.Text(msg), fence.MaxError) // it quotes what came
+	e.Error.Code, e.Error.Message = code, wording.Clip(fence.Text(msg), fence.MaxError) // it quotes what came
 	return e
 }
 

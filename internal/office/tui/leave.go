@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -165,7 +166,7 @@ func (m *model) quit() []effect {
 	if len(m.pending) == 0 {
 		return []effect{quit{}}
 	}
-	m.notice = "Sending " + plural(len(m.pending), "message") + "…"
+	m.notice = "Sending " + wording.Plural(len(m.pending), "message") + "…"
 	var out []effect
 	for _, p := range m.pending {
 		out = append(out, m.due(due{p.number})...)

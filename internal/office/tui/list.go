@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/markdown"
 )
@@ -321,14 +322,8 @@ func ago(now time.Time, t mail.Time) string {
 	switch d := now.Sub(t.Std()); {
 	case t == 0:
 		return ""
-	case d < time.Minute:
-		return "now"
-	case d < time.Hour:
-		return itoa(int(d/time.Minute)) + " min"
-	case d < 24*time.Hour:
-		return itoa(int(d/time.Hour)) + " h"
-	case d < 30*24*time.Hour:
-		return plural(int(d/(24*time.Hour)), "day")
+	case d < wording.Old:
+		return wording.Span(d)
 	}
-	return t.Std().Local().Format("2006-01-02")
+	return t.Std().Local().Format(time.DateOnly)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdamore/tcell/v3"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -278,5 +279,5 @@ func (m *model) unsent() error {
 		return nil
 	}
 	return mail.Errorf(mail.Unavailable, "%s could not be sent: the post office does not answer. What was asked is "+
-		"still open", plural(n, "message"))
+		"still open", wording.Plural(n, "message"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -97,7 +98,7 @@ func archiveStatus(rooms []mail.RoomName) effect {
 			all = append(all, batch{c.Room, c.IDs})
 			n += len(c.IDs)
 		}
-		return mark(all, mail.MarkArchived, 0, "Archived "+plural(n, "message")+" · z takes it back",
+		return mark(all, mail.MarkArchived, 0, "Archived "+wording.Plural(n, "message")+" · z takes it back",
 			&undo{all, mail.MarkUnarchived}).(call)(ctx, p)
 	})
 }

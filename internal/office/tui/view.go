@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -82,14 +83,6 @@ func (m *model) view() screen {
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }
-
-// plural returns "1 word" or "n words".
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return itoa(n) + " " + word + "s"
-}
 
 func (m *model) viewTabs() line {
 	names := [tabs]string{"Needs you", "Updates", "Agents"}
@@ -195,7 +188,7 @@ func (m *model) viewRow(c *mail.Conversation, under bool) []line {
 	}
 	subject := span{headline(&c.Message, c.Preview), 0}
 	if c.Folded > 0 {
-		subject.text = plural(c.Folded, "status report")
+		subject.text = wording.Plural(c.Folded, "status report")
 	}
 	if c.Unread > 0 || c.Asks > 0 || under {
 		subject.style = bold

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -21,7 +22,7 @@ func (m *model) press(n int) []effect {
 	case len(options) == 0:
 		return nil
 	case n > len(options):
-		m.notice = "There are " + plural(len(options), "option") + "."
+		m.notice = "There are " + wording.Plural(len(options), "option") + "."
 		return nil
 	}
 	o := options[n-1].Answer

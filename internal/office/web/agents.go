@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -45,8 +46,8 @@ type agentRow struct {
 func agents(v *view) error {
 	v.Place, v.Title = "agents", "Agents"
 	q := v.r.URL.Query()
-	p := &agentsPage{view: v, Query: strings.TrimSpace(cut(q.Get("q"), paletteQuery)), Only: q.Get("show"),
-		After: q.Get("after")}
+	p := &agentsPage{view: v, Query: strings.TrimSpace(wording.ClipRunes(q.Get("q"), paletteQuery+1)),
+		Only: q.Get("show"), After: q.Get("after")}
 	if v.svc == nil {
 		return v.render("agents", p)
 	}

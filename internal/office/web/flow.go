@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -285,14 +286,14 @@ func (p *flowPage) Legend() []kind {
 // Summary is the picture in words.
 func (p *flowPage) Summary() string {
 	if p.View == "talk" {
-		return "Who talks to whom, " + p.Span() + ": " + plural(len(p.Web.Pairs), "pair") + " with " +
-			plural(p.Items, "message") + ". The table has the same numbers."
+		return "Who talks to whom, " + p.Span() + ": " + wording.Plural(len(p.Web.Pairs), "pair") + " with " +
+			wording.Plural(p.Items, "message") + ". The table has the same numbers."
 	}
 	names := make([]string, 0, len(p.Chart.Lanes))
 	for _, l := range p.Chart.Lanes {
 		names = append(names, l.Label)
 	}
-	return "Sequence of messages, " + p.Span() + ": " + plural(p.Items, "message") + " between " +
+	return "Sequence of messages, " + p.Span() + ": " + wording.Plural(p.Items, "message") + " between " +
 		strings.Join(names, ", ") + ". Each link is a message, in the order of time."
 }
 
@@ -338,8 +339,8 @@ func (p *flowPage) PairHref(e pair) string {
 
 // PairTitle is a pair in words.
 func (p *flowPage) PairTitle(e pair) string {
-	return string(e.From) + " to " + string(e.To) + ": " + plural(e.Count, "message") + ", " + strconv.Itoa(e.Read) +
-		" read"
+	return string(e.From) + " to " + string(e.To) + ": " + wording.Plural(e.Count, "message") + ", " +
+		strconv.Itoa(e.Read) + " read"
 }
 
 // bar is a piece of the time that is shown, and how much was sent in it.
@@ -386,7 +387,7 @@ func (p *flowPage) bars(items []mail.Item, more bool) []bar {
 		if i%8 == 0 {
 			b.Label = moment(p.Now, begin)
 		}
-		b.Title = moment(p.Now, begin) + " – " + clock(begin+step) + ": " + plural(n, "message")
+		b.Title = moment(p.Now, begin) + " – " + clock(begin+step) + ": " + wording.Plural(n, "message")
 		q := *p
 		q.Window, q.Until = near, begin+step
 		if near.Long > step.Sub(0) { // the piece stands in the middle

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	render "pennypost/internal/office/markdown"
 )
@@ -20,7 +21,7 @@ func functions() template.FuncMap {
 		}, "clock": clock, "day": day, "iso": iso, "full": full,
 		"color": color, "initials": initials, "who": who,
 		"from": from, "unproven": func() string { return mail.Unproven },
-		"plural": plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
+		"plural": wording.Plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
 		"digit": digitKey,
 	}
 }
@@ -28,14 +29,8 @@ func functions() template.FuncMap {
 // ago says how long before now t was, in the fewest letters.
 func ago(now time.Time, t mail.Time) string {
 	switch d := now.Sub(t.Std()); {
-	case d < time.Minute:
-		return "now"
-	case d < time.Hour:
-		return strconv.Itoa(int(d/time.Minute)) + "m"
-	case d < 24*time.Hour:
-		return strconv.Itoa(int(d/time.Hour)) + "h"
 	case d < 7*24*time.Hour:
-		return strconv.Itoa(int(d/(24*time.Hour))) + "d"
+		return wording.Brief(wording.Span(d))
 	case t.Std().In(now.Location()).Year() == now.Year():
 		return t.Std().In(now.Location()).Format("2 Jan")
 	default:
@@ -48,10 +43,8 @@ func used(now time.Time, t mail.Time) string {
 	switch d := now.Sub(t.Std()); {
 	case d < time.Minute:
 		return "just now"
-	case d < time.Hour:
-		return strconv.Itoa(int(d/time.Minute)) + " min ago"
 	case d < 24*time.Hour:
-		return strconv.Itoa(int(d/time.Hour)) + " h ago"
+		return wording.Span(d) + " ago"
 	}
 	return moment(now, t)
 }
@@ -136,14 +129,6 @@ func names(list []mail.Address) string {
 		out[i] = who(a)
 	}
 	return strings.Join(out, ", ")
-}
-
-// plural counts: "1 message", "2 messages".
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + one + "s"
 }
 
 // settled says how a question was settled, by whom and when.

@@ -59,11 +59,3 @@ func TestFirstLine(t *testing.T) {
 		}
 	}
 }
-
-func TestPlural(t *testing.T) {
-	for n, want := range map[int]string{0: "0 lines", 1: "1 line", 2: "2 lines"} {
-		if got := plural(n, "line"); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}

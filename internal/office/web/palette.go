@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -44,7 +45,7 @@ const (
 
 func palette(v *view) error {
 	v.Title = "Go anywhere"
-	p := &palettePage{view: v, Query: strings.TrimSpace(cut(v.r.URL.Query().Get("q"), paletteQuery))}
+	p := &palettePage{view: v, Query: strings.TrimSpace(wording.ClipRunes(v.r.URL.Query().Get("q"), paletteQuery+1))}
 	p.add("Places", len(p.Places()), p.places())
 	if v.svc != nil {
 		if err := p.addresses(); err != nil {
@@ -141,7 +142,8 @@ func (p *palettePage) addresses() error {
 			c.ID, c.Who, c.Href = "agent-"+url.PathEscape(c.Label), a.Address, p.AgentHref(a.Address)
 			agents = append(agents, c)
 		} else {
-			c.ID, c.Note, c.Href = "channel-"+url.PathEscape(c.Label), cut(c.Note, 60), p.ChannelHref(a.Address)
+			c.Note = wording.ClipRunes(c.Note, 60)
+			c.ID, c.Href = "channel-"+url.PathEscape(c.Label), p.ChannelHref(a.Address)
 			channels = append(channels, c)
 		}
 		write = append(write, paletteChoice{
@@ -167,7 +169,7 @@ func (p *palettePage) otherRooms() []paletteChoice {
 		c := paletteChoice{ID: "room-" + string(r.Name), Label: string(r.Name),
 			Href: "/@" + url.PathEscape(string(r.Name)) + "/"}
 		if r.Unread > 0 {
-			c.Note = plural(r.Unread, "unread message")
+			c.Note = wording.Plural(r.Unread, "unread message")
 		}
 		out = append(out, c)
 	}

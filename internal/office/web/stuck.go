@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -222,12 +223,12 @@ func sendOn(v *view) error {
 		if _, err := v.svc.Send(v.ctx(), again(it, to)); err != nil {
 			if i > 0 {
 				return mail.Errorf(mail.CodeOf(err), "%d of %s went to %s; the next did not: %v", i,
-					plural(len(items), "message"), to, err)
+					wording.Plural(len(items), "message"), to, err)
 			}
 			return err
 		}
 	}
-	return v.mended("%s sent on to %s", plural(len(items), "message"), to)
+	return v.mended("%s sent on to %s", wording.Plural(len(items), "message"), to)
 }
 
 // again is a message as it goes to another reader. The answer to it settles what became of the first.
@@ -258,7 +259,7 @@ func tellSenders(v *view) error {
 		}
 		_, err := v.svc.Send(v.ctx(), mail.Draft{
 			To: mail.Recipients{string(it.From)}, Type: string(mail.Answer), ReplyTo: it.ID, Subject: "Not read: " +
-				cut(subject(&it.Message), 200),
+				wording.ClipRunes(subject(&it.Message), 200),
 			Body: names(it.To) + " did not read this, and will not. Do not wait for an answer.",
 			Key:  "not-read-" + string(it.ID),
 		})
@@ -270,15 +271,7 @@ func tellSenders(v *view) error {
 	if len(senders) == 0 {
 		return mail.Errorf(mail.Invalid, "no agent of this room wrote it: nobody was told")
 	}
-	return v.mended("%s told", plural(len(senders), "sender"))
-}
-
-// cut shortens text to that many letters.
-func cut(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
+	return v.mended("%s told", wording.Plural(len(senders), "sender"))
 }
 
 // giveRole gives an agent a role, and with it the mail that is held for it.
@@ -366,11 +359,12 @@ func verifyRoom(v *view) error {
 		return err
 	}
 	if len(found.Problems) == 0 {
-		return v.mended("All %s of %s are whole", plural(found.Lines, "line"), plural(found.Files, "file"))
+		return v.mended("All %s of %s are whole", wording.Plural(found.Lines, "line"),
+			wording.Plural(found.Files, "file"))
 	}
 	p := found.Problems[0]
-	return v.mended("%s in %s; the first: %s line %d: %s", plural(len(found.Problems), "bad line"),
-		plural(found.Lines, "line"), p.File, p.Line, p.Text)
+	return v.mended("%s in %s; the first: %s line %d: %s", wording.Plural(len(found.Problems), "bad line"),
+		wording.Plural(found.Lines, "line"), p.File, p.Line, p.Text)
 }
 
 // tallies remember how much is stuck in each room.

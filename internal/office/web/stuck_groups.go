@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
@@ -342,7 +343,8 @@ func (c *catch) bridges() error {
 		case b.Failing != "":
 			s.Why, s.Since = b.Failing+".", b.Since
 		case b.Rejected > 0:
-			s.Why = plural(b.Rejected, "piece") + " of its files cannot be understood, and stay where they are."
+			s.Why = wording.Plural(b.Rejected, "piece") + " of its files cannot be understood, and stay " +
+				"where they are."
 			s.Commands = []string{c.command("bridge list --rejected")}
 		default:
 			continue
@@ -372,13 +374,13 @@ func (c *catch) room() {
 			Why: st.Trouble})
 	}
 	if st.Missing > 0 {
-		c.add(&stuckGroup{Kind: "file", Title: plural(st.Missing, "line") + " missing",
+		c.add(&stuckGroup{Kind: "file", Title: wording.Plural(st.Missing, "line") + " missing",
 			Commands: []string{c.command("verify")},
 			Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and " +
 				"whose."})
 	}
 	if st.Rejected > 0 {
-		c.add(&stuckGroup{Kind: "file", Title: plural(st.Rejected, "line") + " set aside",
+		c.add(&stuckGroup{Kind: "file", Title: wording.Plural(st.Rejected, "line") + " set aside",
 			Commands: []string{c.command("verify")},
 			Why:      "They are kept byte for byte in files of their own, beside the room's journal."})
 	}

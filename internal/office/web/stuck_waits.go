@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -127,7 +128,7 @@ func remind(v *view) error {
 	}
 	_, err = v.svc.Send(v.ctx(), mail.Draft{
 		To: mail.Recipients{to}, Type: string(mail.Custom), ReplyTo: q.ID, Issue: q.Issue,
-		Subject: "Reminder: " + cut(subject(&q.Message), 200),
+		Subject: "Reminder: " + wording.ClipRunes(subject(&q.Message), 200),
 		Body: who(q.From) + " has waited for an answer of yours since " + moment(v.Now, q.Sent) + ". Answer " +
 			string(q.ID) + ", or decline it, so that the wait ends.",
 		Key: fmt.Sprintf("remind-%s-%s-%d", q.ID, to, v.Now.Unix()/int64(remindAgain.Seconds())),

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -58,7 +59,7 @@ func (s *Site) mark(v *view) error {
 	d.Text, d.Done = markedText(list, q.Mark, moment(v.Now, q.Until))
 	act := &deed{back: func(ctx context.Context) error { return takeMarksBack(ctx, changed, q.Mark) }}
 	if len(declines) > 0 {
-		d.Text += ", and declined " + plural(len(declines), "question")
+		d.Text += ", and declined " + wording.Plural(len(declines), "question")
 		d.MS = int(undoTime.Milliseconds())
 		s.decline(act, declines)
 	}
@@ -206,7 +207,7 @@ func (s *Site) remove(v *view) error {
 	}})
 	text := "Deleted"
 	if len(list) > 1 {
-		text += " " + plural(len(list), "message")
+		text += " " + wording.Plural(len(list), "message")
 	}
 	return v.answerDone(done{view: v, Messages: v.asPosted(list), Text: text, Done: "gone", Undo: key,
 		MS: int(undoTime.Milliseconds())})

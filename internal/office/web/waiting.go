@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -91,7 +92,7 @@ func (l waitLink) Whom() string {
 func (l waitLink) Title() string {
 	text := who(l.From()) + " waits for " + who(l.To()) + " since " + moment(l.Now, l.Since) + ": " + l.About()
 	if l.More > 0 {
-		text += ", and " + plural(l.More, "more question")
+		text += ", and " + wording.Plural(l.More, "more question")
 	}
 	return text
 }

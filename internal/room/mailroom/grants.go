@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
 )
@@ -181,7 +182,7 @@ func (r *Room) askFor(ctx context.Context, g *mail.Grant) {
 	if err == nil {
 		_, err = r.As(mail.System).Send(context.WithoutCancel(ctx), mail.Draft{
 			To: mail.Recipients{string(mail.User)}, Type: string(mail.Question), Key: fold.CardOf(g),
-			Subject: cut(who+where+" asks "+wants, maxCardSubject), Body: body, Metadata: meta})
+			Subject: wording.Clip(who+where+" asks "+wants, maxCardSubject), Body: body, Metadata: meta})
 	}
 	if err != nil {
 		r.opts.Log.Warn("the person was not asked for a grant", "room", r.name, "agent", g.Agent, "dir", g.Dir,
@@ -191,13 +192,6 @@ func (r *Room) askFor(ctx context.Context, g *mail.Grant) {
 
 // maxCardSubject is the longest subject of a card, in bytes.
 const maxCardSubject = 200
-
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
 
 // mayGrant says why the caller cannot grant anything: only the person can, and by their own act.
 func (v *view) mayGrant() error {

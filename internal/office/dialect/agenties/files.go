@@ -12,6 +12,7 @@ import (
 	"pennypost/internal/base/confined"
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/lines"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -211,7 +212,7 @@ func (p *pass) line(line []byte) {
 	it, err := translate(line)
 	if err != nil {
 		if p.rejected++; p.rejected == 1 {
-			p.why = shorten(fmt.Sprintf("line %d: %v", p.count, err), 300)
+			p.why = wording.Clip(fmt.Sprintf("line %d: %v", p.count, err), 300)
 		}
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -177,7 +178,7 @@ func showStatus(ctx context.Context, c *dialect.Call, p sendParams) {
 	if line == "" {
 		line, _, _ = strings.Cut(strings.TrimSpace(p.Body), "\n")
 	}
-	line = shorten(plain(line), maxStatus)
+	line = wording.Clip(plain(line), maxStatus)
 	if _, err := c.Service.Register(ctx, mail.Presence{Task: &line, Update: true}); err != nil {
 		c.Log.Warn("status not shown in the roster", "agent", c.Caller, "err", err)
 	}

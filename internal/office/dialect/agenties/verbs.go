@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -188,7 +189,7 @@ func historyPrompt(ctx context.Context, c *dialect.Call, args map[string]string)
 		return "", err
 	}
 	for i := range messages {
-		messages[i].Body = fence.Clip(messages[i].Body, maxInTimeline)
+		messages[i].Body = wording.Clip(messages[i].Body, maxInTimeline)
 	}
 	f := fence.New()
 	text, _ := fence.Fit(len(messages), func(k int) string {

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -178,41 +178,23 @@ func disarm(text string) string {
 // summary is the line that a message shows in a list.
 func summary(m *mail.Message) string {
 	if s := oneLine(m.Subject, len(m.Subject)); s != "" {
-		return cut(s, maxSummary)
+		return wording.ClipRunes(s, maxSummary)
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(m.Body), "\n")
-	if first = cut(oneLine(first, len(first)), maxSummary); first == "" && len(m.Docs) > 0 {
-		first = cut(m.Docs[0].Path, maxSummary)
+	if first = wording.ClipRunes(oneLine(first, len(first)), maxSummary); first == "" && len(m.Docs) > 0 {
+		first = wording.ClipRunes(m.Docs[0].Path, maxSummary)
 	}
 	return first
 }
 
-// cut shortens s to n characters.
-func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	runes := []rune(s)
-	return strings.TrimSpace(string(runes[:n-1])) + "…"
-}
-
 // oneLine makes a line of at most n bytes of s.
 func oneLine(s string, n int) string {
-	s = strings.TrimSpace(strings.Map(func(r rune) rune {
+	return wording.Clip(strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, clean(s)))
-	if len(s) <= n {
-		return s
-	}
-	const dots = "…"
-	for end := n - len(dots); ; end-- {
-		if utf8.RuneStart(s[end]) {
-			return s[:end] + dots
-		}
-	}
+	}, clean(s))), n)
 }
 
 // clean makes of a foreign text one that the journal takes.

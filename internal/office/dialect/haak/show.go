@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -207,18 +208,7 @@ func printList(w io.Writer, items []mail.Item, known sessions, indent func(*mail
 func flat(*mail.Item) int { return 0 }
 
 // oneLine shows a text on one line that is not too long, without what could move the cursor of a terminal.
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, s)
-	if r := []rune(s); len(r) > 100 {
-		return string(r[:99]) + "…"
-	}
-	return s
-}
+func oneLine(s string) string { return wording.ClipRunes(wording.OneLine(s, ' '), 100) }
 
 // inject prints messages as they are put before an agent's turn: each with the head that the document gives it, then
 // in a fence, so that no text of it passes for another message.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -72,7 +73,7 @@ func toolSend(ctx context.Context, c *dialect.Call) (any, error) {
 	}
 	out, _, err := fence.FitJSON(min(len(all.Reaches), maxListed), func(k int) any {
 		out := *all
-		out.Recipient, out.Reaches = fence.Clip(all.Recipient, maxRecipient), all.Reaches[:k]
+		out.Recipient, out.Reaches = wording.Clip(all.Recipient, maxRecipient), all.Reaches[:k]
 		return struct {
 			posted
 			Others int `json:"others,omitzero"` // how many it reaches that are not listed

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -277,7 +277,7 @@ func preview(m *mail.Message) string {
 	}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(strings.TrimLeft(line, "#>*- \t")); line != "" {
-			return clip(line)
+			return wording.ClipRunes(line, maxPreview)
 		}
 	}
 	if len(m.Docs) == 0 {
@@ -287,14 +287,7 @@ func preview(m *mail.Message) string {
 	if n := len(m.Docs) - 1; n > 0 {
 		path += " · +" + strconv.Itoa(n) + " more"
 	}
-	return clip(path)
-}
-
-func clip(line string) string {
-	if utf8.RuneCountInString(line) <= maxPreview {
-		return line
-	}
-	return string([]rune(line)[:maxPreview-1]) + "…"
+	return wording.ClipRunes(path, maxPreview)
 }
 
 // find returns those of some rooms that have an entry of an id, and the entry as it stands in the first of them. Other

@@ -3,6 +3,7 @@ package openalice
 import (
 	"context"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -47,7 +48,7 @@ type pushed struct {
 }
 
 // refused is the answer to a push that is refused. It quotes what was pushed, and so has a limit.
-func refused(why string) pushed { return pushed{Error: fence.Clip(why, fence.MaxError)} }
+func refused(why string) pushed { return pushed{Error: wording.Clip(why, fence.MaxError)} }
 
 func push(ctx context.Context, c *dialect.Call) (any, error) {
 	var args struct {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -97,7 +98,7 @@ A client that only pushes, over HTTP, needs no installation:
   URL     %s
   header  Authorization: Bearer %s
 The token is shown only here. Another one is made by running this again without --install.
-`, w.ID, w.Label, w.Dir, st.Name, w.ID, config.ShellWord(w.Dir), st.Name, url, token)
+`, w.ID, w.Label, w.Dir, st.Name, w.ID, wording.Shell(w.Dir), st.Name, url, token)
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -172,21 +173,11 @@ func headline(e entry) string {
 		return e.Subject
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(e.Body), "\n")
-	if r := []rune(first); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return first
+	return wording.ClipRunes(first, 80)
 }
 
-// oneLine replaces what would break a line or make a terminal obey: strangers choose subjects and names.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
+// oneLine shows that something was there which would break the line: strangers choose subjects and names.
+func oneLine(s string) string { return wording.OneLine(s, unicode.ReplacementChar) }
 
 // standing is an identity and how it is, as a heartbeat answers it.
 type standing struct {

@@ -1,0 +1,42 @@
+package data
+
+import (
+	"context"
+
+	"pennypost/internal/front/cli"
+
+	"pennypost/internal/base/wording"
+
+	"github.com/spf13/cobra"
+)
+
+const archiveHelp = `Run retention now instead of at the next full hour: messages over the room's limits of age and
+count move to the archive, where pennypost history --archive finds them.`
+
+func newArchive(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "archive", Short: "move old messages to the archive now", Long: archiveHelp, Example: "pennypost archive",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.archive(cmd.Context()) },
+	}
+}
+
+func (a *app) archive(ctx context.Context) error {
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	progress := a.Progress("archiving", nil)
+	t, err := svc.Archive(ctx)
+	progress.End()
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(t)
+		return nil
+	}
+	a.Out.Line("%s archived (%d for their age, %d read, %d oldest; %d of them unread), %d kept.",
+		wording.Plural(t.Age+t.Read+t.Oldest, "message"), t.Age, t.Read, t.Oldest, t.Unread, t.Kept)
+	return nil
+}

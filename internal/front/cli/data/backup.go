@@ -1,0 +1,135 @@
+package data
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/mail"
+)
+
+const backupHelp = `Write every room with its archive, the tokens and the configuration to FILE, or to standard
+output if FILE is "-". Mail goes on meanwhile: each room is copied as it is when its turn comes. The file
+appears when it is complete. A file that is there already is only replaced with --force. If a room cannot
+be opened, its files are copied as they stand; the room is named, and the exit status is 1.
+
+Whoever has the file can read all mail and speak as anybody, so keep it as you keep the data directory.
+It is not encrypted, and only you may read it (mode 0600); of "-" the shell decides who may.
+Browsers have to log in again after a restore. Only the user may make a backup.`
+
+func newBackup(a *app) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use: "backup FILE", Short: "write everything to one file", Long: backupHelp,
+		Example: "pennypost backup monday.tar.gz\npennypost backup - | ssh other 'cat > monday.tar.gz'",
+		Args:    cli.NArgs(1, "the file to write, or - for standard output"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), args[0], force) },
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace a file that is there")
+	return cmd
+}
+
+func (a *app) backup(ctx context.Context, path string, force bool) error {
+	who, err := a.Who()
+	if err != nil {
+		return err
+	}
+	if who != mail.User {
+		return mail.Errorf(mail.Denied, "only the user may make a backup; you are %s", who)
+	}
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	progress := a.Progress("writing", cli.CountBytes)
+	if path == "-" {
+		raw, err := office.Backup(ctx, io.MultiWriter(a.Stdout.To, progress)) // as it is: it is no text
+		progress.End()
+		return cmp.Or(err, notOpened(raw))
+	}
+	file, raw := counted{}, ""
+	err = replaceSecret(path, force, func(to io.Writer) (err error) {
+		file.to = io.MultiWriter(to, progress)
+		raw, err = office.Backup(ctx, &file)
+		return err
+	})
+	progress.End()
+	if _, ours := errors.AsType[*mail.Error](err); err != nil && !ours {
+		return cli.Hinted(mail.Errorf(mail.Internal, "the backup cannot be written: %w. No part of it was kept, and "+
+			"if there was a file %s, it is as it was", err, path), "pennypost backup FILE, where there is room for it")
+	} else if err != nil {
+		return err
+	}
+	err = a.Said(struct {
+		File  string `json:"file"`
+		Bytes int64  `json:"bytes"`
+	}{path, file.bytes}, "%s written to %s, which only you can read (mode 0600).\n"+
+		"It is not encrypted: whoever gets it can read all mail and speak as anybody.", cli.Size(file.bytes),
+		cli.OneLine(path))
+	return cmp.Or(err, notOpened(raw))
+}
+
+// notOpened is the error for rooms that are in a backup as they stood, nil if there are none.
+func notOpened(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	return cli.Hinted(mail.Errorf(mail.Internal, "the backup is complete, but not all of these rooms could be read "+
+		"in order, so their files were copied as they stand and may be damaged: %s. The log of the post office says "+
+		"why", cli.OneLine(raw)), "pennypost verify --room ROOM")
+}
+
+// replaceSecret writes a file that only its owner may read. It may be long before write ends, so whether a file is
+// there is asked afterwards too.
+func replaceSecret(path string, force bool, write func(io.Writer) error) error {
+	free := func() error {
+		info, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !force:
+			return cli.Hinted(mail.Errorf(mail.Conflict, "%s is there already, and was left as it is", path),
+				"choose another name, or add --force to replace it")
+		case info.Mode().IsRegular():
+			return os.Chmod(path, 0o600) // whoever replaces a file keeps its permissions
+		}
+		return nil
+	}
+	if err := free(); err != nil {
+		return err
+	}
+	dir, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return durable.ReplaceIn(dir, filepath.Base(path), 0o600, func(to io.Writer) error {
+		if err := write(to); err != nil {
+			return err
+		}
+		return free()
+	})
+}
+
+// counted counts what is written.
+type counted struct {
+	to    io.Writer
+	bytes int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.bytes += int64(n)
+	return n, err
+}

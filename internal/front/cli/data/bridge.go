@@ -1,0 +1,279 @@
+package data
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+)
+
+const bridgeHelp = `Keep the room in step with a foreign mailbox on disk.
+
+What is sent or marked in the room is in the files before the sender gets its answer, and what
+others write into the files becomes mail in the room. When files cannot be written, the mail is safe
+in the room; the bridge is shown as failing, and catches up by itself. A room's bridges work
+whenever the post office runs.
+
+DIR is, by dialect:
+  agenties     the project's directory, in which .agenties is
+  haak         the project whose data/agent-mailbox.jsonl is meant
+  openalice    the directory that holds data/inbox
+  claudeteams  the team's: ~/.claude/teams/TEAM`
+
+func newBridge(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "bridge", Short: "keep foreign mailboxes on disk in step",
+		Long: bridgeHelp,
+		Example: "pennypost bridge add haak .\npennypost bridge add claudeteams ~/.claude/teams/session-0a1b2c3d " +
+			"--mode follow\npennypost bridge list\npennypost bridge remove haak",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
+	}
+	var mode string
+	add := &cobra.Command{
+		Use: "add DIALECT DIR", Short: "add a bridge, or change the mode of one",
+		Args: cli.NArgs(2, "a dialect and a directory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.addBridge(cmd.Context(), args[0], args[1], mode)
+		},
+	}
+	add.Flags().StringVar(&mode, "mode", string(mail.BridgeBoth),
+		"`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only")
+	cmd.AddCommand(add,
+		newBridgeList(a),
+		&cobra.Command{
+			Use: "remove ID|DIALECT [DIR]", Short: "remove a bridge; its files stay as they are", Args: oneBridge,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.onBridge(cmd.Context(), args, func(ctx context.Context, s mail.Service, id string) error {
+					if err := s.RemoveBridge(ctx, id); err != nil {
+						return err
+					}
+					return a.Said(struct {
+						Removed string `json:"removed"`
+					}{id}, "Removed the bridge %s. Its files stay as they are.", id)
+				})
+			},
+		},
+		&cobra.Command{
+			Use: "sync ID|DIALECT [DIR]", Short: "bring room and files in step now", Args: oneBridge,
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.onBridge(cmd.Context(), args, func(ctx context.Context, s mail.Service, id string) error {
+					st, err := s.SyncBridge(ctx, id)
+					if err != nil {
+						return err
+					}
+					return a.bridgeOutcome(st)
+				})
+			},
+		})
+	return cmd
+}
+
+func newBridgeList(a *app) *cobra.Command {
+	var rejected bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "list the room's bridges and their state", Args: cli.NoArgs,
+		Example: "pennypost bridge list\npennypost bridge list --rejected",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if rejected {
+				return a.rejected(cmd.Context())
+			}
+			return a.bridges(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&rejected, "rejected", false,
+		"name what stands in their files and is not understood: file, line, why, and how it begins")
+	return cmd
+}
+
+// oneBridge refuses what does not name a bridge.
+func oneBridge(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 || len(args) == 2 {
+		return nil
+	}
+	return cli.Usage("%s needs the id of a bridge, or its dialect and directory", cmd.CommandPath())
+}
+
+func (a *app) addBridge(ctx context.Context, name, dir, mode string) error {
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	st, err := svc.AddBridge(ctx, mail.Bridge{Dialect: name, Dir: a.Absolute(dir), Mode: mail.BridgeMode(mode)})
+	if mail.CodeOf(err) == mail.NotFound {
+		return cli.Hinted(err, "pennypost bridge --help lists the dialects and the directory that each wants")
+	}
+	if err != nil {
+		return err
+	}
+	return a.bridgeOutcome(st)
+}
+
+// bridgeOutcome tells how a bridge fares that was brought in step. One that fails is no success.
+func (a *app) bridgeOutcome(st mail.BridgeStatus) error {
+	if a.JSON {
+		a.Out.Value(st)
+	} else {
+		a.Out.Line("The bridge %s keeps %s in step (%s).", st.ID, cli.OneLine(st.Dir), st.Mode)
+		if st.Rejected > 0 {
+			a.Out.Line("%s in its files could not be understood and stay where they are. Each is named by: "+
+				"pennypost bridge list --rejected", wording.Plural(st.Rejected, "piece"))
+		}
+		if st.Notice != "" {
+			a.Out.Line("%s", cli.OneLine(st.Notice))
+		}
+	}
+	if st.Failing != "" {
+		return cli.Hinted(mail.Errorf(mail.Unavailable,
+			"the bridge %s fails: %s. It tries again by itself; mail stands meanwhile", st.ID, st.Failing),
+			"pennypost bridge list")
+	}
+	return nil
+}
+
+func (a *app) bridges(ctx context.Context) error {
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := svc.Bridges(ctx)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		if list == nil {
+			list = []mail.BridgeStatus{}
+		}
+		a.Out.Value(struct {
+			Bridges []mail.BridgeStatus `json:"bridges"`
+		}{list})
+		return nil
+	}
+	if len(list) == 0 {
+		a.Out.Line("This room has no bridge. pennypost bridge add DIALECT DIR makes one.")
+		return nil
+	}
+	rows := make([][]string, 0, len(list))
+	for i := range list {
+		b := &list[i]
+		rows = append(rows, []string{b.ID, string(b.Mode), cli.OneLine(b.Dir), a.bridgeState(b)})
+	}
+	a.Out.Table(rows)
+	return nil
+}
+
+// rejection is a bad line of one of the room's bridges.
+type rejection struct {
+	Bridge string `json:"bridge"`
+	mail.BadLine
+}
+
+// rejected names what the room's bridges do not understand. One whose files cannot be read does not hide the others.
+func (a *app) rejected(ctx context.Context) error {
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	bridges, err := svc.Bridges(ctx)
+	if err != nil {
+		return err
+	}
+	list, more := []rejection{}, 0
+	var failed error
+	for i := range bridges {
+		lines, err := svc.RejectedLines(ctx, bridges[i].ID)
+		if err != nil {
+			failed = cli.Hinted(err, "pennypost bridge list")
+			continue
+		}
+		for _, l := range lines {
+			list = append(list, rejection{bridges[i].ID, l})
+		}
+		more += max(bridges[i].Rejected-len(lines), 0)
+	}
+	if a.JSON {
+		a.Out.Value(struct {
+			Rejected []rejection `json:"rejected"`
+			More     int         `json:"more,omitzero"`
+		}{list, more})
+	} else {
+		a.showRejected(list, more, failed == nil)
+	}
+	return failed
+}
+
+func (a *app) showRejected(list []rejection, more int, all bool) {
+	for _, r := range list {
+		place := cmp.Or(cli.OneLine(r.File), "a message")
+		if r.Line > 0 {
+			place += ":" + strconv.Itoa(r.Line)
+		}
+		a.Out.Line("%s  %s: %s\n    %s", r.Bridge, place, cli.OneLine(r.Why), a.Out.Dim(cli.OneLine(r.Text)))
+	}
+	switch {
+	case more > 0:
+		a.Out.Line("And %d more. Of each bridge at most %d are named.", more, mail.MaxBadLines)
+	case len(list) == 0 && all:
+		a.Out.Line("Everything that stands in the files of this room's bridges is understood.")
+	}
+	if len(list) > 0 {
+		a.Out.Line("They stay where they are. What you mend in a file is taken in.")
+	}
+}
+
+func (a *app) bridgeState(b *mail.BridgeStatus) string {
+	state := "in step"
+	switch {
+	case b.Failing != "":
+		state = a.Out.Red("failing") + " since " + a.Out.Ago(b.Since) + ": " + cli.OneLine(b.Failing)
+	case !b.Running && b.Machine != "":
+		state = "it is not known how it fares: " + cli.OneLine(string(b.Machine)) + " does not answer"
+	case !b.Running:
+		state = "not running"
+	case b.Behind > 0:
+		state = wording.Plural(b.Behind, "event") + " behind"
+	}
+	if b.Machine != "" {
+		state = "on " + cli.OneLine(string(b.Machine)) + ": " + state
+	}
+	if b.Rejected > 0 {
+		state += ", " + wording.Plural(b.Rejected, "piece") + " not understood: pennypost bridge list --rejected"
+	}
+	if b.Notice != "" {
+		state += " (" + cli.OneLine(b.Notice) + ")"
+	}
+	return state
+}
+
+// onBridge does something to the bridge that args name: by its id, or by dialect and directory.
+func (a *app) onBridge(ctx context.Context, args []string,
+	do func(context.Context, mail.Service, string) error) error {
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		if err := do(ctx, svc, args[0]); mail.CodeOf(err) != mail.NotFound {
+			return err
+		}
+		return cli.Hinted(mail.Errorf(mail.NotFound, "this room has no bridge %q", args[0]), "pennypost bridge list")
+	}
+	list, err := svc.Bridges(ctx)
+	if err != nil {
+		return err
+	}
+	dir := a.Absolute(args[1])
+	for i := range list {
+		if list[i].Dialect == args[0] && list[i].Dir == dir {
+			return do(ctx, svc, list[i].ID)
+		}
+	}
+	return cli.Hinted(mail.Errorf(mail.NotFound, "this room has no bridge of %s to %s", args[0], dir),
+		"pennypost bridge list")
+}

@@ -1,0 +1,39 @@
+package data
+
+import (
+	"context"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+)
+
+const eraseHelp = `Remove a message and its text from every file of the room, archive included. This cannot be undone.
+The journal keeps that a message with this id was erased, and by whom. Only the user may erase.`
+
+func newErase(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "erase ID", Short: "remove a message from every file", Long: eraseHelp,
+		Example: "pennypost erase msg_V1StGXR8_Z5jdHi6B-myT", Args: cli.NArgs(1, "the id of one message"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.erase(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) erase(ctx context.Context, arg string) error {
+	id, err := mail.ParseID(arg)
+	if err != nil {
+		return err
+	}
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	if err := svc.Erase(ctx, id); err != nil {
+		return err
+	}
+	return a.Said(struct {
+		Erased mail.ID `json:"erased"`
+	}{id}, "%s is erased.", cli.OneLine(arg))
+}

@@ -1,0 +1,68 @@
+package data
+
+import (
+	"context"
+	"io"
+	"slices"
+	"time"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail/export"
+)
+
+var exportFormats = []string{string(export.JSONL), string(export.JSON), string(export.Markdown)}
+
+const exportHelp = `Write every message of the room to standard output, archived ones first, each with what its
+recipients did. jsonl is one JSON object a line, and json is one array of them; both can be
+imported. markdown is for people.`
+
+func newExport(a *app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use: "export", Short: "write every message of the room", Long: exportHelp,
+		Example: "pennypost export > room.jsonl\npennypost export --format markdown | less", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.export(cmd.Context(), format) },
+	}
+	cmd.Flags().StringVar(&format, "format", "jsonl", "`FORMAT`: jsonl, json or markdown")
+	_ = cmd.RegisterFlagCompletionFunc("format",
+		cobra.FixedCompletions(exportFormats, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, format string) error {
+	if !slices.Contains(exportFormats, format) {
+		return cli.Usage("%q is not a format; use jsonl, json or markdown", format)
+	}
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	room, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	var to io.Writer = &cli.JSONWriter{To: a.Env.Stdout}
+	if format == string(export.Markdown) {
+		to = a.Env.Stdout
+	}
+	file := export.New(to, export.Format(format), export.Heading{Title: string(room), Now: time.Now()})
+	progress := &cli.Progress{}
+	if a.Out.Wide == 0 { // else the messages themselves are seen
+		progress = a.Progress("exporting", cli.CountMessages)
+	}
+	defer progress.End()
+	for it, err := range svc.Export(ctx) {
+		progress.Add(1)
+		if err != nil {
+			_ = file.Flush() // what came is of use, and the exit status says that it is not all
+			return err
+		}
+		if err := file.Add(&it); err != nil {
+			return err
+		}
+	}
+	return file.Close()
+}

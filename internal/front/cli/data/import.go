@@ -1,0 +1,185 @@
+package data
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+)
+
+const importHelp = `Add the messages of an export, jsonl or json, to the room, with their own ids and times. Messages
+whose id the room knows are skipped, so you can repeat an import. Of up to 2000 messages, all are added
+or, if one is wrong, none. More go in parts of so many, of which those before the wrong one stay.
+FILE "-" is standard input.`
+
+func newImport(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "import FILE", Short: "add the messages of an export", Long: importHelp,
+		Example: "pennypost import room.jsonl\npennypost export --room a | pennypost import --room b -",
+		Args:    cli.NArgs(1, "one file; \"-\" is standard input"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.importFile(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) importFile(ctx context.Context, file string) error {
+	in := a.Env.Stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return mail.Errorf(mail.NotFound, "there is no file %s", file)
+		}
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	progress := a.Progress("importing", cli.CountMessages)
+	done, err := importParts(ctx, svc, readItems(in), progress.Add)
+	progress.End()
+	if err != nil {
+		if done != (mail.Imported{}) {
+			err = mail.Errorf(mail.CodeOf(err), "%w. Before that %s came into the room, and %d were known: repeat "+
+				"the import when the cause is mended, and it goes on there", err,
+				wording.Plural(done.Added, "message"), done.Skipped)
+		}
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(done)
+		return nil
+	}
+	a.Out.Line("%s added, %d known before.", wording.Plural(done.Added, "message"), done.Skipped)
+	return nil
+}
+
+// A part of an import is what one call holds: so much is in memory here and in the post office at a time, and is added
+// whole or not at all.
+const (
+	partMessages = 2000
+	partBytes    = 8 << 20 // of bodies
+)
+
+// importer is the one method of mail.Service that an import needs.
+type importer interface {
+	Import(ctx context.Context, items []mail.Item) (mail.Imported, error)
+}
+
+// importParts hands the messages on in parts, and returns what became of those whose part was taken. taken
+// hears of how many were in each.
+func importParts(ctx context.Context, to importer, items iter.Seq2[mail.Item, error], taken func(n int)) (
+	done mail.Imported, err error) {
+	part, bytes, parts := make([]mail.Item, 0, partMessages), 0, 0
+	send := func() error {
+		got, err := to.Import(ctx, part)
+		if err != nil || len(part) == 0 {
+			return err
+		}
+		done.Added, done.Skipped = done.Added+got.Added, done.Skipped+got.Skipped
+		taken(len(part))
+		part, bytes = part[:0], 0
+		parts++
+		return nil
+	}
+	for it, err := range items {
+		if err != nil {
+			return done, err
+		}
+		part, bytes = append(part, it), bytes+len(it.Body)
+		if len(part) == partMessages || bytes >= partBytes {
+			if err := send(); err != nil {
+				return done, err
+			}
+		}
+	}
+	if len(part) > 0 || parts == 0 {
+		err = send()
+	}
+	return done, err
+}
+
+// readItems yields the elements of one JSON array, or one JSON object a line.
+func readItems(in io.Reader) iter.Seq2[mail.Item, error] {
+	return func(yield func(mail.Item, error) bool) {
+		r := bufio.NewReaderSize(in, 64<<10)
+		first, err := firstByte(r)
+		switch {
+		case err == io.EOF:
+			yield(mail.Item{}, cli.Usage("the file is empty"))
+		case err != nil:
+			yield(mail.Item{}, err)
+		case first == '[':
+			readArray(r, yield)
+		default:
+			readLines(r, yield)
+		}
+	}
+}
+
+func readArray(r io.Reader, yield func(mail.Item, error) bool) {
+	for text, err := range jsonx.Elements(r) {
+		var it mail.Item
+		if err == nil {
+			err = jsonx.Unmarshal(text, &it)
+		}
+		if err != nil {
+			yield(it, cli.Usage("the file is not an export: %s", jsonx.Explain(err)))
+			return
+		}
+		if !yield(it, nil) {
+			return
+		}
+	}
+}
+
+func readLines(r *bufio.Reader, yield func(mail.Item, error) bool) {
+	for n := 1; ; n++ {
+		line, err := r.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			yield(mail.Item{}, err)
+			return
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			var it mail.Item
+			if err := jsonx.Unmarshal(line, &it); err != nil {
+				yield(it, cli.Usage("line %d of the file is not a message of an export: %s", n, jsonx.Explain(err)))
+				return
+			}
+			if !yield(it, nil) {
+				return
+			}
+		}
+		if err == io.EOF {
+			return
+		}
+	}
+}
+
+// firstByte returns the first byte that is not white space, unread.
+func firstByte(r *bufio.Reader) (byte, error) {
+	for {
+		b, err := r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		if !bytes.ContainsRune([]byte(" \t\r\n"), rune(b)) {
+			return b, r.UnreadByte()
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package data
+
+import (
+	"context"
+
+	"pennypost/internal/front/cli"
+
+	"pennypost/internal/base/wording"
+
+	"github.com/spf13/cobra"
+)
+
+const verifyHelp = `Read the files of the room again from the disk, check every line, and follow the chain that joins
+each line to the one before it, through journal and archive. Lines that are damaged, were set aside
+or are missing are listed, and the exit status is 1 if there are any. This finds accidents, not
+forgery: whoever forges a file can forge its checks.
+
+Without --repair nothing is changed. With it, lines that cannot be read are set aside, and lines
+that were set aside go back where their places are free. Nothing is dropped.`
+
+func newVerify(a *app) *cobra.Command {
+	var repair bool
+	cmd := &cobra.Command{
+		Use: "verify", Short: "check every line of the room's files", Long: verifyHelp,
+		Example: "pennypost verify\npennypost verify --repair", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), repair) },
+	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "set bad lines aside, and put back those that fit")
+	return cmd
+}
+
+func (a *app) verify(ctx context.Context, repair bool) error {
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	check := svc.Verify
+	if repair {
+		check = svc.Repair
+	}
+	progress := a.Progress("verifying", nil)
+	v, err := check(ctx)
+	progress.End()
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(v)
+	} else {
+		for _, p := range v.Problems {
+			a.Out.Line("%s:%d: %s", cli.OneLine(p.File), p.Line, cli.OneLine(p.Text))
+		}
+		if v.Repaired > 0 {
+			a.Out.Line("Put back %s.", wording.Plural(v.Repaired, "line"))
+		}
+		a.Out.Line("%s in %s (%s), %s.", wording.Plural(v.Lines, "line"), wording.Plural(v.Files, "file"),
+			cli.Size(v.Bytes), wording.Plural(len(v.Problems), "problem"))
+	}
+	if len(v.Problems) > 0 && a.Out.Err() == nil {
+		return cli.Silent(cli.ExitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package machines
+
+import (
+	"context"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
+)
+
+const inviteHelp = `Let another machine use this post office. The command prints one line; type it on that machine,
+which is in from then on: commands, hooks, MCP servers and pages work there as here. The code in the
+line lets in one machine, once, within 30 minutes. It carries the fingerprint of this post office's
+key, so that the other machine speaks to nobody else. Whoever has the code can use it, so bring it
+there by a way that you trust, such as ssh.
+
+Without --room and --agent the machine is as good as this one for mail: its programs are found out
+and held to their names there, by Pennypost, and the person there is you. With --room it enters only
+those rooms, and sees no others. With --agent all of it is that agent, and never you.
+
+The post office has to listen for other machines: pennypost serve --tls, or [tls] in config.toml.
+
+--list shows which machines are in, and which codes can still be used; --revoke takes either back.
+What the machine has open ends at once.`
+
+const inviteExamples = `pennypost invite
+pennypost invite --room lab --agent builder-1 --for 90d
+pennypost invite --list
+pennypost invite --revoke laptop-2      a machine, or a code by its id`
+
+// inviteFlags are the flags of invite.
+type inviteFlags struct {
+	rooms                        []string
+	agent, expires, span, revoke string
+	list                         bool
+}
+
+func newInvite(a *app) *cobra.Command {
+	var f inviteFlags
+	cmd := &cobra.Command{
+		Use: "invite", Short: "let another machine in", Long: inviteHelp, Example: inviteExamples, Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.invite(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	// --room of every command says which one a command means; here it can be given more than once.
+	flags.StringArrayVar(&f.rooms, "room", nil, "let the machine into `ROOM` only; may be repeated")
+	flags.StringVar(&f.agent, "agent", "", "let the machine speak as the agent `NAME` only")
+	flags.StringVar(&f.expires, "expires", "30m", "how long the code is good: `DURATION`, a day at most")
+	flags.StringVar(&f.span, "for", "", "let the machine in for `DURATION`; default: until it is revoked")
+	flags.BoolVar(&f.list, "list", false, "list the machines that are in, and the codes that can be used")
+	flags.StringVar(&f.revoke, "revoke", "", "put out the machine `NAME`, or take back the code with that id")
+	for _, making := range []string{"room", "agent", "expires", "for"} {
+		cmd.MarkFlagsMutuallyExclusive("list", "revoke", making)
+	}
+	return cmd
+}
+
+func (a *app) invite(ctx context.Context, f inviteFlags) error {
+	office, err := a.Post()
+	switch {
+	case err != nil:
+		return err
+	case f.list:
+		return a.invites(ctx, office)
+	case f.revoke != "":
+		return a.putOut(ctx, office, f.revoke)
+	}
+	ask := wire.Invite{Agent: mail.Name(f.agent)}
+	for _, r := range f.rooms {
+		ask.Rooms = append(ask.Rooms, mail.RoomName(r))
+	}
+	if ask.Good, err = cli.Seconds(f.expires); err != nil {
+		return err
+	}
+	if f.span != "" {
+		if ask.For, err = cli.Seconds(f.span); err != nil {
+			return err
+		}
+	}
+	made, err := office.Invite(ctx, ask)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(made)
+		return nil
+	}
+	a.Out.Write("pennypost join " + made.URL + " " + made.Code + "\n") // whole, however narrow the terminal is
+	a.Out.Line("Type this line on the other machine, before %s. It lets in one machine, once.",
+		a.Out.Moment(made.Expires))
+	a.Out.Line("certificate %s", made.Fingerprint)
+	return nil
+}
+
+// invites lists who is in and who may come.
+func (a *app) invites(ctx context.Context, office *client.Office) error {
+	list, err := office.Invites(ctx)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(list)
+		return nil
+	}
+	if len(list.Machines) == 0 && len(list.Codes) == 0 {
+		a.Out.Line("No other machine is in, and no code can be used.")
+		return nil
+	}
+	var rows [][]string
+	for _, m := range list.Machines {
+		seen := "never used"
+		if m.Seen != 0 {
+			seen = "used " + a.Out.Ago(m.Seen) + " from " + cli.OneLine(m.From)
+		}
+		rows = append(rows, []string{string(m.Name), scope(m.Rooms, m.Agent), "joined " + a.Out.Ago(m.Joined), seen,
+			a.Until(m.Expires)})
+	}
+	for _, c := range list.Codes {
+		rows = append(rows, []string{"code " + c.ID, scope(c.Rooms, c.Agent), "made " + a.Out.Ago(c.Made), "not used",
+			a.Until(c.Expires)})
+	}
+	a.Out.Table(rows)
+	return nil
+}
+
+// scope says what a machine may do.
+func scope(rooms []mail.RoomName, agent mail.Name) string {
+	what := "all rooms"
+	if len(rooms) > 0 {
+		names := make([]string, len(rooms))
+		for i, r := range rooms {
+			names[i] = string(r)
+		}
+		what = "room " + strings.Join(names, ", ")
+	}
+	if agent != "" {
+		what += " as " + cli.OneLine(string(agent))
+	}
+	return what
+}
+
+// putOut takes back what a machine or a code was given.
+func (a *app) putOut(ctx context.Context, office *client.Office, name string) error {
+	if err := office.Revoke(ctx, name); mail.CodeOf(err) == mail.NotFound {
+		return cli.Hinted(err, "pennypost invite --list lists those that there are")
+	} else if err != nil {
+		return err
+	}
+	a.Out.Line("%s is revoked.", cli.OneLine(name))
+	return nil
+}

@@ -1,0 +1,245 @@
+package machines
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
+)
+
+const joinHelp = `Use the post office of another machine from this one. Type the line that pennypost invite printed
+there. The code shows this machine the key of that post office, which is checked before anything is
+sent, and that post office this machine. From then on commands, hooks, MCP servers and doors here
+work as they did, with the mail that is there.
+
+What it takes (address, key, token) is kept in remote.toml in the data directory, for you alone. To
+join again, with a new code, replaces it. pennypost leave undoes it.
+
+A machine with rooms of its own keeps them and does not join, unless it is given another data
+directory for this: PENNYPOST_HOME=DIR pennypost join URL CODE.`
+
+const joinExamples = `pennypost join https://192.168.1.5:8766 k3vq2mzt…
+pennypost join https://192.168.1.5:8766 k3vq2mzt… --name laptop-2`
+
+const leaveHelp = `Undo pennypost join: this machine uses a post office of its own again, and its token for the other
+one is made void there. The mail stays where it is.`
+
+func newJoin(a *app) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use: "join URL CODE", Short: "use the post office of another machine", Long: joinHelp, Example: joinExamples,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return cli.Hinted(cli.Usage("pennypost join needs an address and a code"),
+					"where the post office is, type pennypost invite; here, the line that it prints")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// a terminal that wraps the line may put spaces into the code
+			return a.join(cmd.Context(), args[0], strings.Join(args[1:], ""), name)
+		},
+	}
+	cmd.Flags().StringVar(&name, "name", "", "call this machine `NAME` there; default: the name of the host")
+	return cmd
+}
+
+func newLeave(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "leave", Short: "undo join", Long: leaveHelp, Example: "pennypost leave", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.leave(cmd.Context()) },
+	}
+}
+
+func (a *app) join(ctx context.Context, address, text, name string) error {
+	if v, found := config.AgentClient(a.Env.Environ); found {
+		return config.RefuseUser(v)
+	}
+	code, err := wire.ParseCode(text)
+	if err != nil {
+		return cli.Hinted(err, "pennypost join URL CODE")
+	}
+	u, err := config.CheckRemote(address)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		cfg, err := a.LoadConfig()
+		if err != nil {
+			return err
+		}
+		name = string(cfg.MachineName())
+	}
+	machine, err := mail.ParseMachine(name)
+	if err != nil {
+		return err
+	}
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return err
+	}
+	if err := noRooms(home); err != nil {
+		return err
+	}
+	before, err := config.LoadRemote(home)
+	if err != nil && !errors.Is(err, fs.ErrPermission) {
+		before = nil // it is replaced
+	}
+	r := &config.Remote{URL: u.String(), Pin: code.Trust.Pin, Public: code.Trust.Public}
+	opts := client.Options{URL: r.URL, TLS: code.Trust.Config(u.Hostname())}
+	if before != nil && before.Pin == r.Pin { // which shows that this is the machine of that name
+		opts.Token = before.Token
+	}
+	office, err := client.New(opts)
+	if err != nil {
+		return err
+	}
+	defer office.Close()
+	ctx, cancel := context.WithTimeout(ctx, cli.JoinPatience)
+	defer cancel()
+	in, err := office.Join(ctx, wire.Join{Secret: code.Secret.String(), Machine: machine})
+	if err != nil {
+		return cli.Hinted(err, joinHint(err))
+	}
+	r.Token, r.Machine, r.Rooms, r.Agent = in.Token, in.Machine, in.Rooms, in.Agent
+	if err := home.Create(); err != nil {
+		return err
+	}
+	if err := r.Write(home); err != nil {
+		return err
+	}
+	if err := a.restart(ctx, home); err != nil {
+		return err
+	}
+	a.tellJoined(r, in.Expires)
+	return nil
+}
+
+func joinHint(err error) string {
+	if mail.CodeOf(err) == mail.Unavailable {
+		return "check the address, and that the post office runs there with pennypost serve --tls"
+	}
+	return "pennypost join --help"
+}
+
+func (a *app) tellJoined(r *config.Remote, expires mail.Time) {
+	if a.JSON {
+		a.Out.Value(struct {
+			URL     string          `json:"url"`
+			Machine mail.Machine    `json:"machine"`
+			Rooms   []mail.RoomName `json:"rooms,omitempty"`
+			Agent   mail.Name       `json:"agent,omitempty"`
+			Expires mail.Time       `json:"expires,omitzero"`
+		}{r.URL, r.Machine, r.Rooms, r.Agent, expires})
+		return
+	}
+	a.Out.Line("This machine is %s at %s now: %s, %s.", r.Machine, r.URL, scope(r.Rooms, r.Agent), a.Until(expires))
+	a.Out.Line("pennypost inbox shows the mail there. pennypost leave undoes this.")
+}
+
+// noRooms refuses a data directory with mail of its own, which nobody would see any more.
+func noRooms(home config.Home) error {
+	dirs, err := os.ReadDir(home.Rooms())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var rooms []string
+	for _, d := range dirs {
+		if _, err := mail.ParseRoom(d.Name()); err == nil && d.IsDir() {
+			rooms = append(rooms, d.Name())
+		}
+	}
+	if len(rooms) == 0 {
+		return nil
+	}
+	return cli.Hinted(mail.Errorf(mail.Conflict,
+		"this machine has a post office of its own, with %s in %s, which would be hidden. Nothing was changed, and "+
+			"the code is still good. Either use another data directory for the other post office, by setting "+
+			"PENNYPOST_HOME where it is to be used; or take the mail along (pennypost export --room ROOM here, "+
+			"pennypost import there) and remove the rooms here (pennypost rooms remove ROOM)",
+		wording.Plural(len(rooms), "room")+" ("+strings.Join(rooms[:min(len(rooms), 5)], ", ")+")", home.Rooms()),
+		"PENNYPOST_HOME="+filepath.Join(filepath.Dir(string(home)), "pennypost-joined")+" pennypost join URL CODE")
+}
+
+// restart ends what answers on the socket of home, so that the next command starts what is to answer now.
+func (a *app) restart(ctx context.Context, home config.Home) error {
+	if !cli.Listens(home) {
+		return nil
+	}
+	office, err := a.QuietOffice()
+	if err != nil {
+		return err
+	}
+	defer office.Close()
+	if err := office.Stop(ctx); err != nil && !slices.Contains([]mail.Code{mail.Unavailable, mail.Timeout},
+		mail.CodeOf(err)) {
+		return err
+	}
+	return cli.AwaitEnd(ctx, home)
+}
+
+func (a *app) leave(ctx context.Context) error {
+	if v, found := config.AgentClient(a.Env.Environ); found {
+		return config.RefuseUser(v)
+	}
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return err
+	}
+	r, err := config.LoadRemote(home)
+	if err == nil && r == nil {
+		a.Out.Line("This machine has joined no post office; there is nothing to undo.")
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cli.JoinPatience)
+	defer cancel()
+	if err == nil {
+		err = goodbye(ctx, r)
+	}
+	if err := os.Remove(home.Remote()); err != nil {
+		return err
+	}
+	if err := a.restart(ctx, home); err != nil {
+		return err
+	}
+	switch {
+	case r == nil: // the file was no good
+		a.Out.Line("This machine uses a post office of its own again.")
+	case err == nil:
+		a.Out.Line("This machine uses a post office of its own again. Its token for %s is void.", r.URL)
+	default:
+		a.Out.Line("This machine uses a post office of its own again. %s could not be told (%s); there, type: "+
+			"pennypost invite --revoke %s", r.URL, cli.OneLine(err.Error()), r.Machine)
+	}
+	return nil
+}
+
+// goodbye makes the token of this machine void. One that is void already is no error.
+func goodbye(ctx context.Context, r *config.Remote) error {
+	conf, err := r.TLS()
+	if err != nil {
+		return err
+	}
+	office, err := client.New(client.Options{URL: r.URL, Token: r.Token, TLS: conf})
+	if err != nil {
+		return err
+	}
+	defer office.Close()
+	if err := office.Leave(ctx); mail.CodeOf(err) != mail.Unknown {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"strings"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+)
+
+// HeadlineWidth is how much of a body stands for a subject, in columns.
+const HeadlineWidth = 72
+
+// Heading is the subject of a message or the beginning of its body.
+func Heading(it *mail.Item) string {
+	if it.Subject != "" {
+		return OneLine(it.Subject)
+	}
+	words := strings.Fields(wording.Beginning(it.Body, 8*HeadlineWidth)) // no character takes more than 4 bytes
+	return Shorten(OneLine(strings.Join(words, " ")), HeadlineWidth)
+}
+
+// Sender shows who sent a message, the name cut to a width, and whether anybody has proven that: of what came over a
+// bridge a file says so.
+func Sender(m *mail.Message, width int) string {
+	name := Shorten(Signer(m.From), width)
+	if m.Via != "" {
+		name += " (" + mail.Unproven + ")"
+	}
+	return name
+}
+
+// Signer shows an address that signs as a person would say it.
+func Signer(a mail.Address) string { return OneLine(string(a.Signer())) }
+
+// Addressees shows whom a message is for.
+func Addressees(to []mail.Address) string {
+	words := make([]string, len(to))
+	for i, a := range to {
+		words[i] = OneLine(string(a))
+	}
+	return strings.Join(words, ", ")
+}
+
+// ShowDelivery prints whom a message is for and what became of it.
+func (a *App) ShowDelivery(it *mail.Item) {
+	p := a.Out
+	p.Field("to", Addressees(it.To))
+	if it.Expires != 0 && !it.Read {
+		p.Field("expires", p.left(it.Expires))
+	}
+	if len(it.Metadata) > 0 {
+		p.Field("data", OneLine(string(it.Metadata)))
+	}
+	for _, d := range it.Deliveries {
+		row := DeliveryRow(p, d)
+		p.Field("state", strings.TrimSpace(row[0])+": "+strings.TrimSuffix(strings.Join(row[1:], ", "), ", "))
+	}
+}
+
+// DeliveryRow says where a message stands with a recipient.
+func DeliveryRow(p *Printer, d mail.Delivery) []string {
+	who := string(d.Agent)
+	switch {
+	case who == "":
+		who = string(d.Address)
+	case string(d.Address) != "agent:"+who && string(d.Address) != who:
+		who += " (" + string(d.Address) + ")"
+	}
+	return []string{"  " + OneLine(who), d.State.Word(), OneLine(d.Awaits())}
+}

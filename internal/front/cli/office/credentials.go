@@ -1,0 +1,159 @@
+package office
+
+import (
+	"context"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+const credentialsHelp = `Credentials for programs of yours that have no terminal: cron, CI, services, editors.
+Such a program cannot be told from one that an agent has left behind, so it is refused as you unless
+it shows a credential: put it into PENNYPOST_TOKEN. With it the program sends and marks in your name,
+and reads. It answers nothing that is asked of you, and makes no tokens, links, invitations or roles.
+What it sends is said to be from a program of yours. Below an agent's session it counts for nothing.
+
+Without a subcommand, those that count are listed. A credential is shown once, when it is made.`
+
+const passphraseHelp = `Set a passphrase. While config.toml has
+
+[user]
+confirm = true
+
+it is asked for before acts of weight: making tokens, links, invitations and credentials, giving the
+role orchestrator, and erasing. It is asked for once in each terminal, until the post office ends. On
+the pages, where you have logged in, it is not asked for. Whoever replaces a passphrase has to know it.`
+
+const credentialsExamples = `pennypost credentials add nightly
+pennypost credentials add ci --room shop --for 90d
+PENNYPOST_TOKEN=pp-script.… pennypost send --to lead --body 'The nightly build failed'
+pennypost credentials revoke nightly`
+
+func newCredentials(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "credentials", Short: "let your scripts send and mark", Long: credentialsHelp,
+		Example: credentialsExamples, Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.credentials(cmd.Context()) },
+	}
+	var span string
+	add := &cobra.Command{
+		Use: "add NAME", Short: "make a credential for a script", Example: "pennypost credentials add nightly",
+		Long: "Make a credential and print it: it is not shown again. With --room it opens that room only.",
+		Args: cli.NArgs(1, "a name for the credential"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.addCredential(
+				cmd.Context(),
+				wire.NewCredential{Name: args[0], Room: mail.RoomName(a.Room)},
+				span,
+			)
+		},
+	}
+	add.Flags().StringVar(&span, "for", "", "how long it counts: `DURATION`; default: until it is revoked")
+	cmd.AddCommand(add, &cobra.Command{
+		Use: "revoke NAME", Short: "take a credential back", Example: "pennypost credentials revoke nightly",
+		Long: "Take a credential back. Whatever shows it from then on is refused, and what it has open ends.",
+		Args: cli.NArgs(1, "the name of one credential"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.revokeCredential(cmd.Context(), args[0]) },
+	})
+	cmd.AddCommand(&cobra.Command{
+		Use: "passphrase", Short: "set the passphrase for acts of weight", Long: passphraseHelp,
+		Example: "pennypost credentials passphrase", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.setPassphrase(cmd.Context()) },
+	})
+	return cmd
+}
+
+func (a *app) setPassphrase(ctx context.Context) error {
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	var ask wire.NewPassphrase
+	if ask.Old, err = cli.AskSecret("The passphrase so far (Enter if there is none): "); err != nil {
+		return err
+	}
+	if ask.New, err = cli.AskSecret("The new passphrase: "); err != nil {
+		return err
+	}
+	again, err := cli.AskSecret("The new passphrase again: ")
+	switch {
+	case err != nil:
+		return err
+	case again != ask.New:
+		return mail.Errorf(mail.Invalid, "the two differ: nothing was changed")
+	}
+	if err := office.SetPassphrase(ctx, ask); err != nil {
+		return err
+	}
+	a.Out.Line("The passphrase is set. It is asked for once in each terminal while [user] confirm = true.")
+	return nil
+}
+
+func (a *app) credentials(ctx context.Context) error {
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	list, err := office.Credentials(ctx)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		a.Out.Value(list)
+		return nil
+	case len(list.Credentials) == 0:
+		a.Out.Line("There are no credentials for scripts. One is made by: pennypost credentials add NAME")
+		return nil
+	}
+	var rows [][]string
+	for _, c := range list.Credentials {
+		opens, seen := "all rooms", "never used"
+		if c.Room != "" {
+			opens = "room " + string(c.Room)
+		}
+		if c.Seen != 0 {
+			seen = "used " + a.Out.Ago(c.Seen)
+		}
+		rows = append(rows, []string{c.Name, opens, "made " + a.Out.Ago(c.Made), seen, a.Until(c.Expires)})
+	}
+	a.Out.Table(rows)
+	return nil
+}
+
+func (a *app) addCredential(ctx context.Context, ask wire.NewCredential, span string) error {
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	if span != "" {
+		if ask.For, err = cli.Seconds(span); err != nil {
+			return err
+		}
+	}
+	made, err := office.AddCredential(ctx, ask)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		a.Out.Value(made)
+		return nil
+	}
+	a.Out.Write(made.Token + "\n") // whole, however narrow the terminal is
+	a.Out.Line("Keep it: it is not shown again. The script has it in its environment as %s.", cli.TokenVariable)
+	return nil
+}
+
+func (a *app) revokeCredential(ctx context.Context, name string) error {
+	office, err := a.Post()
+	if err == nil {
+		err = office.RevokeCredential(ctx, name)
+	}
+	if err == nil && !a.JSON {
+		a.Out.Line("The credential %s is taken back.", name)
+	}
+	return err
+}

@@ -1,0 +1,30 @@
+// Package office has the verbs of the post office as the person has it before them: its pages, its state, its rooms,
+// its end, and the credentials of the person's scripts. Start at status.go.
+//
+// It knows package cli, and none of the other groups of verbs.
+package office
+
+import (
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/front/cli"
+)
+
+// app is one run of a command.
+type app struct{ *cli.App }
+
+// New returns the command of a verb, nil if that is not of this group.
+func New(run *cli.App, verb string) *cobra.Command {
+	for _, v := range []struct {
+		name string
+		new  func(*app) *cobra.Command
+	}{
+		{"open", newOpen}, {"status", newStatus}, {"stop", newStop}, {"rooms", newRooms},
+		{"credentials", newCredentials},
+	} {
+		if v.name == verb {
+			return v.new(&app{run})
+		}
+	}
+	return nil
+}

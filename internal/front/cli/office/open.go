@@ -1,0 +1,220 @@
+package office
+
+import (
+	"context"
+	"net/url"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
+)
+
+const openHelp = `Open the pages of the post office in the browser, where you see and answer all mail. The command
+makes a link that logs in one browser, once, within ten minutes. Whoever has the link can act as
+you, so give it to nobody. The browser stays logged in until you log out, until you have done
+nothing in it for 12 hours, or for 30 days.
+
+Where no browser can be opened, as in a shell over ssh, the link is printed. --print prints it and
+opens nothing.
+
+--phone shows the link for a phone, or another machine, as a QR code. The post office has to listen
+for other machines ([tls] in config.toml, or pennypost serve --tls). It has made its certificate
+itself, so the browser there warns; compare the fingerprint that it shows with the one printed here.
+
+The pages have an address of their own, such as http://pp-….localhost:8765/, because a browser would
+send a login at 127.0.0.1 to every program there, on whatever port. Chrome, Edge, Firefox and their
+relatives find that address by themselves. If your browser does not, as Safari on an older macOS,
+use --plain: it logs you in at 127.0.0.1, and the page says what is weaker about that.`
+
+const openExamples = `pennypost open
+pennypost open --print
+pennypost open --phone                on a phone, by a QR code
+pennypost open --plain
+pennypost open --sessions             the browsers that are logged in
+pennypost open --revoke k3vq2mzt      log one out, or all of them: --revoke all`
+
+// openFlags are the flags of open.
+type openFlags struct {
+	print, plain, phone, sessions bool
+	revoke                        string
+}
+
+func newOpen(a *app) *cobra.Command {
+	var f openFlags
+	cmd := &cobra.Command{
+		Use: "open", Short: "open the pages in the browser", Long: openHelp, Example: openExamples, Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.open(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.print, "print", false, "print the link and open nothing")
+	flags.BoolVar(&f.plain, "plain", false,
+		"log in at 127.0.0.1, which is weaker, with a browser that finds no other address")
+	flags.BoolVar(&f.phone, "phone", false, "show the link for a phone, or another machine, as a QR code")
+	flags.BoolVar(&f.sessions, "sessions", false, "list the browsers that are logged in")
+	flags.StringVar(&f.revoke, "revoke", "", "log out the browser whose session is `ID`, or \"all\"")
+	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "print")
+	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "plain", "phone")
+	cmd.MarkFlagsMutuallyExclusive("print", "phone")
+	return cmd
+}
+
+func (a *app) open(ctx context.Context, f openFlags) error {
+	if a.As != "" && a.As != string(mail.User) {
+		return mail.Errorf(mail.Invalid, "the pages are the person's, and not %s's; leave --as out", a.As)
+	}
+	office, err := a.Post()
+	switch {
+	case err != nil:
+		return err
+	case f.sessions:
+		return a.sessions(ctx, office)
+	case f.revoke != "":
+		return a.revoke(ctx, office, f.revoke)
+	}
+	room, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	link, err := office.Login(ctx, wire.Login{Room: room, Plain: f.plain, Phone: f.phone})
+	if err != nil {
+		return err
+	}
+	switch {
+	case a.JSON:
+		a.Out.Value(wire.Link{URL: link})
+		return nil
+	case f.print:
+		a.Out.Line("%s", link)
+		return nil
+	case f.phone:
+		return a.showPhone(ctx, office, link)
+	case !hasBrowser(a.Env.Getenv):
+		return a.noBrowser(link)
+	}
+	name, args := opener(link)
+	if err := exec.CommandContext(ctx, name, args...).Run(); err != nil {
+		return a.noBrowser(link)
+	}
+	if f.plain {
+		a.Out.Line("Opened in the browser.")
+	} else {
+		a.Out.Line("Opened in the browser. If it does not find the address: pennypost open --plain")
+	}
+	return nil
+}
+
+// hasBrowser reports whether a browser that is opened would be before the person: not if that sits at another machine,
+// or nothing can be shown on this one.
+func hasBrowser(getenv func(string) string) bool {
+	switch {
+	case getenv("BROWSER") != "":
+		return true
+	case getenv("SSH_CONNECTION") != "" || getenv("SSH_TTY") != "":
+		return false
+	}
+	return runtime.GOOS == "darwin" || runtime.GOOS == "windows" || getenv("DISPLAY") != "" ||
+		getenv("WAYLAND_DISPLAY") != "" || getenv("WSL_DISTRO_NAME") != ""
+}
+
+// noBrowser prints a link that cannot be opened here.
+func (a *app) noBrowser(link string) error {
+	a.Out.Line("No browser can be opened from here. This link logs one in, once, within ten minutes:\n\n  %s\n", link)
+	u, err := url.Parse(link)
+	if err == nil && a.Env.Getenv("SSH_CONNECTION") != "" {
+		a.Out.Line("%s", a.Out.Dim("At another machine, type this there first, and leave it open: ssh -L "+u.Port()+
+			":127.0.0.1:"+u.Port()+" THIS-MACHINE"))
+	}
+	return nil
+}
+
+// showPhone shows a link as a QR code, with what is to be compared.
+func (a *app) showPhone(ctx context.Context, office *client.Office, link string) error {
+	st, err := office.Status(ctx)
+	if err != nil {
+		return err
+	}
+	lines, err := qrLines(link, a.Out.Color)
+	if err != nil {
+		return err
+	}
+	for _, line := range lines {
+		a.Out.Line("%s", line)
+	}
+	a.Out.Line("%s", link)
+	a.Out.Line("Point the phone's camera at it. The link logs in one browser, once, within ten minutes.")
+	if strings.HasPrefix(link, "http:") {
+		a.Out.Line("%s", a.Out.Red("This is without TLS: whoever is on the network can read the mail and act as you."))
+	} else if st.Fingerprint != "" {
+		a.Out.Line("The browser warns of the certificate if it does not know it. Go on only if its SHA-256 "+
+			"fingerprint is\n%s",
+			st.Fingerprint)
+	}
+	return nil
+}
+
+// sessions lists the browsers that are logged in.
+func (a *app) sessions(ctx context.Context, office *client.Office) error {
+	list, err := office.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		for _, s := range list {
+			a.Out.Value(s)
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		a.Out.Line("No browser is logged in.")
+		return nil
+	}
+	rows := make([][]string, 0, len(list))
+	for _, s := range list {
+		at := "used " + a.Out.Ago(s.Seen) + ", opened " + a.Out.Ago(s.Opened)
+		if s.Plain {
+			at += ", at the plain address"
+		} else if s.TLS {
+			at += ", over TLS"
+		}
+		rows = append(rows, []string{s.ID, cli.OneLine(s.Browser), at})
+	}
+	a.Out.Table(rows, 2)
+	return nil
+}
+
+// revoke logs out one browser, or all.
+func (a *app) revoke(ctx context.Context, office *client.Office, id string) error {
+	which := id
+	if id == "all" {
+		which = ""
+	}
+	if err := office.EndSession(ctx, which); mail.CodeOf(err) == mail.NotFound {
+		return cli.Hinted(err, "pennypost open --sessions lists those that there are")
+	} else if err != nil {
+		return err
+	}
+	if which == "" {
+		a.Out.Line("No browser is logged in any more.")
+	} else {
+		a.Out.Line("Session %s has ended.", cli.OneLine(id))
+	}
+	return nil
+}
+
+// opener returns the command with which this system opens an address.
+func opener(link string) (name string, args []string) {
+	switch runtime.GOOS {
+	case "darwin":
+		return "open", []string{link}
+	case "windows":
+		return "rundll32", []string{"url.dll,FileProtocolHandler", link}
+	}
+	return "xdg-open", []string{link}
+}

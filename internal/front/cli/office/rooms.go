@@ -1,0 +1,196 @@
+package office
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+const roomsHelp = `List the rooms of the post office. The one that commands use here is marked; see --room. A room is
+made by the first message, or the first agent, in it.`
+
+const roomsRemoveHelp = `Remove a room from the post office. All waits and watches there end, the tokens of its agents
+become void, and agents that still run there are refused. Nothing is deleted: the journal, the
+archive and all other files of the room are moved, unchanged, below the directory "removed" in the
+data directory, and the answer says where. To bring the room back, stop the post office and move
+them back below "rooms". Foreign mailboxes that were bridged to the room stay as they are.
+
+The command asks first, unless --yes is given. Only the user may remove a room.`
+
+const roomsMoveHelp = `Move a room to the NATS servers that config.toml names, where the post offices of
+other machines have it too, or back to a file on this machine. Mail goes on meanwhile; only at the
+end calls wait a moment. All that there is goes along: messages, marks, places, the archive, bridges. If the move is
+interrupted, type the same again: it goes on where it was.
+
+Moved to a file, the room is on this machine alone; other machines keep the copy that they had, and
+say where the room is. Only the user may move a room.`
+
+func newRooms(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rooms", Short: "list, move and remove rooms", Long: roomsHelp,
+		Example: "pennypost rooms\npennypost rooms move lab --to jetstream\npennypost rooms remove lab",
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.rooms(cmd.Context()) },
+	}
+	var yes bool
+	remove := &cobra.Command{
+		Use: "remove ROOM", Short: "remove a room and keep its files elsewhere", Long: roomsRemoveHelp,
+		Example: "pennypost rooms remove lab\npennypost rooms remove lab --yes",
+		Args:    cli.NArgs(1, "the name of one room"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.roomsRemove(cmd.Context(), args[0], yes)
+		},
+		ValidArgsFunction: a.CompleteRoom,
+	}
+	remove.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	var to string
+	move := &cobra.Command{
+		Use: "move ROOM --to jetstream|file", Short: "move a room to NATS servers, or to a file", Long: roomsMoveHelp,
+		Example: "pennypost rooms move lab --to jetstream\npennypost rooms move lab --to file",
+		Args:    cli.NArgs(1, "the name of one room"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.roomsMove(cmd.Context(), args[0], to)
+		},
+		ValidArgsFunction: a.CompleteRoom,
+	}
+	move.Flags().StringVar(&to, "to", "", "`WHERE`: jetstream or file")
+	_ = move.RegisterFlagCompletionFunc("to",
+		cobra.FixedCompletions([]string{config.KindJetStream, config.KindFile}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(remove, move)
+	return cmd
+}
+
+func (a *app) roomsRemove(ctx context.Context, arg string, yes bool) error {
+	room, err := mail.ParseRoom(arg)
+	if err != nil {
+		return err
+	}
+	who, err := a.Who()
+	if err != nil {
+		return err
+	}
+	if who != mail.User {
+		return mail.Errorf(mail.Denied, "only the user may remove a room; you are %s", who)
+	}
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	if !yes && !a.agrees(fmt.Sprintf("Remove room %s? Its files are kept elsewhere. [y/N] ", room)) {
+		return cli.Hinted(mail.Errorf(mail.Denied, "room %s stays: nobody said yes", room), "pennypost rooms remove "+
+			string(room)+" --yes")
+	}
+	done, err := office.RemoveRoom(ctx, room)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(done)
+		return nil
+	}
+	a.Out.Line("Room %s is removed. Its files are in %s", done.Room, cli.OneLine(done.Files))
+	return nil
+}
+
+func (a *app) roomsMove(ctx context.Context, arg, to string) error {
+	room, err := mail.ParseRoom(arg)
+	if err != nil {
+		return err
+	}
+	if to != config.KindJetStream && to != config.KindFile {
+		return cli.Usage("say where the room is to go: --to jetstream, or --to file")
+	}
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	done, err := office.MoveRoom(ctx, room, to)
+	if err != nil {
+		return err
+	}
+	where := "on the NATS servers"
+	if to == config.KindFile {
+		where = "in a file on this machine"
+	}
+	switch {
+	case a.JSON:
+		a.Out.Value(done)
+	case done.Moved:
+		a.Out.Line("Room %s is %s now, with all of its %d events.", done.Room, where, done.Seq)
+	default:
+		a.Out.Line("Room %s is %s already.", done.Room, where)
+	}
+	return nil
+}
+
+// agrees asks on standard error, where it is in nobody's way, and reports whether the answer was yes.
+func (a *app) agrees(question string) bool {
+	fmt.Fprint(a.Env.Stderr, question)
+	answer, _ := bufio.NewReader(a.Env.Stdin).ReadString('\n') // without an answer it is no
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+func (a *app) rooms(ctx context.Context) error {
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	list, err := office.Rooms(ctx)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		if list == nil {
+			list = []mail.RoomStatus{}
+		}
+		a.Out.Value(struct {
+			Rooms []mail.RoomStatus `json:"rooms"`
+		}{list})
+		return nil
+	}
+	here, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		a.Out.Line("There is no room yet. The first message makes one; here it would be %s.", here)
+		return nil
+	}
+	rows := make([][]string, 0, len(list))
+	var troubles []string
+	for _, r := range list {
+		mark, unread := " ", ""
+		if r.Trouble != "" && !slices.Contains(troubles, r.Trouble) {
+			troubles = append(troubles, r.Trouble)
+		}
+		if r.Name == here {
+			mark = "*"
+		}
+		if r.Unread > 0 {
+			unread = a.Out.Bold(strconv.Itoa(r.Unread) + " for you")
+		}
+		row := []string{mark + " " + string(r.Name), wording.Plural(r.Messages, "message"),
+			wording.Plural(r.Agents, "agent"), cli.Size(r.Bytes), unread}
+		if r.Seq == 0 && r.Trouble != "" { // it cannot be opened
+			row[1], row[2] = "not known", ""
+		}
+		rows = append(rows, row)
+	}
+	a.Out.Table(rows)
+	for _, t := range troubles {
+		a.Out.Line("%s", cli.OneLine(t))
+	}
+	return nil
+}

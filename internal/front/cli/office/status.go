@@ -1,0 +1,112 @@
+package office
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+const statusHelp = `Say whether the post office runs, and where. This starts nothing.
+
+The exit status is 0 when it runs and 6 when it does not.`
+
+func newStatus(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "say whether the post office runs", Long: statusHelp,
+		Example: "pennypost status\npennypost status --json",
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
+	}
+}
+
+// running is what status says in JSON.
+type running struct {
+	Running bool `json:"running"`
+	wire.Status
+}
+
+func (a *app) status(ctx context.Context) error {
+	home, office, err := a.RunningOffice()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cli.StartPatience)
+	defer cancel()
+	st, err := office.Status(ctx)
+	if code := mail.CodeOf(err); code == mail.Unavailable || code == mail.Timeout {
+		if a.JSON {
+			a.Out.Value(struct {
+				Running bool   `json:"running"`
+				Home    string `json:"home"`
+			}{false, string(home)})
+		} else if cli.Listens(home) {
+			a.Out.Line("The post office at %s is there and does not answer: its process is stopped, or hangs.", home)
+		} else {
+			a.Out.Line("The post office at %s is not running.", home)
+		}
+		return cli.Silent(cli.ExitUnreachable)
+	}
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(running{true, st})
+		return nil
+	}
+	if r := st.Relay; r != nil {
+		a.Out.Line("This machine uses the post office at %s.", r.URL)
+	} else {
+		a.Out.Line("The post office is open.")
+	}
+	a.Out.Table(append(a.statusRows(&st), []string{"home", string(home)}), 0)
+	return nil
+}
+
+// statusRows says what there is to say of a post office, or of a relay.
+func (a *app) statusRows(st *wire.Status) (rows [][]string) {
+	if r := st.Relay; r != nil {
+		reached := "yes"
+		if r.Trouble != "" {
+			reached = a.Out.Red("no: " + cli.OneLine(r.Trouble))
+		}
+		rows = append(rows, []string{"relay", "to " + r.URL + ", machine " + string(r.Machine)},
+			[]string{"reached", reached})
+	}
+	rows = append(rows, [][]string{{"version", st.Version}, {"process", strconv.Itoa(st.PID)},
+		{"up", a.Out.Now.Sub(st.Started.Std()).Round(time.Second).String()}}...)
+	for _, l := range st.Listen {
+		rows = append(rows, []string{"listens", l})
+	}
+	if st.Fingerprint != "" {
+		rows = append(rows, []string{"certificate", st.Fingerprint})
+	}
+	if st.Relay == nil {
+		rows = append(rows, []string{"rooms", strconv.Itoa(st.Rooms) + " open"})
+	}
+	for _, m := range st.Joined {
+		rows = append(rows, []string{"joined", string(m) + " is connected"})
+	}
+	if st.Bridges > 0 {
+		rows = append(rows, []string{"bridges", strconv.Itoa(st.Bridges) + " running"})
+	}
+	if c := st.Cluster; c != nil {
+		rows = append(rows, []string{"machine", string(c.Machine)})
+		if c.Trouble != "" {
+			rows = append(rows, []string{"servers", a.Out.Red(cli.OneLine(c.Trouble))})
+		}
+		for _, w := range c.Warnings {
+			rows = append(rows, []string{"warning", a.Out.Red(cli.OneLine(w))})
+		}
+	}
+	for _, f := range st.Failing {
+		rows = append(rows, []string{"failing", a.Out.Red(cli.OneLine(f))})
+	}
+	return rows
+}

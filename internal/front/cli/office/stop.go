@@ -1,0 +1,55 @@
+package office
+
+import (
+	"context"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+)
+
+const stopHelp = `Stop the post office and wait until it has ended. Calls that are under way are finished, waits and
+watches are ended, and journals are closed. Nothing that was acknowledged is lost. If no post office
+runs, there is nothing to do, and the exit status is 0.`
+
+func newStop(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "stop", Short: "stop the post office", Long: stopHelp, Example: "pennypost stop",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.stop(cmd.Context()) },
+	}
+}
+
+func (a *app) stop(ctx context.Context) error {
+	home, office, err := a.RunningOffice()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cli.StopWait)
+	defer cancel()
+	ran := true
+	if err := office.Stop(ctx); mail.CodeOf(err) == mail.Unavailable && !cli.Listens(home) {
+		ran = false // or it is on its way out
+	} else if err != nil {
+		return err
+	}
+	office.Close()
+	if err := cli.AwaitEnd(ctx, home); err != nil {
+		return err
+	}
+	switch {
+	case a.JSON:
+		a.Out.Value(struct {
+			Stopped bool `json:"stopped"`
+		}{ran})
+	case ran && home.HasRemote():
+		a.Out.Line("The relay on this machine is closed; the post office elsewhere is not.")
+	case ran:
+		a.Out.Line("The post office is closed.")
+	default:
+		a.Out.Line("No post office was running at %s.", home)
+	}
+	return nil
+}

@@ -1,0 +1,345 @@
+package room
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+const agentsHelp = `List the agents of the room: what they do, whether they are alive, and how much mail waits for
+them, at most --limit of them. The commands below change the roster.`
+
+func newAgents(a *app) *cobra.Command {
+	var f rosterFlags
+	cmd := &cobra.Command{
+		Use: "agents", Short: "list and manage the agents of the room", Long: agentsHelp,
+		Example: "pennypost agents\npennypost agents register builder --role builder --tag " +
+			"project:parser\npennypost agents --state working,idle\npennypost agents token builder",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context(), f.query()) },
+	}
+	f.add(a, cmd)
+	cmd.AddCommand(
+		newAgentsList(a), newAgentsRegister(a), newAgentsUpdate(a), newAgentsFreeze(a), newAgentsRetire(a),
+		newAgentsToken(a), newAgentsRename(a), newAgentsGrant(a), newAgentsGrants(a))
+	return cmd
+}
+
+func newAgentsList(a *app) *cobra.Command {
+	var f rosterFlags
+	cmd := &cobra.Command{
+		Use: "list", Short: "list the agents", Long: agentsHelp, Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context(), f.query()) },
+	}
+	f.add(a, cmd)
+	return cmd
+}
+
+// rosterFlags say which agents are listed.
+type rosterFlags struct {
+	q      mail.RosterQuery
+	states []string
+}
+
+func (f *rosterFlags) add(a *app, cmd *cobra.Command) {
+	flags, q := cmd.Flags(), &f.q
+	flags.StringVar(&q.Search, "search", "", "only agents with `TEXT` in their name, task, roles or tags")
+	flags.StringVar(&q.Role, "role", "", "only agents with this `ROLE`")
+	flags.StringVar(&q.Tag, "tag", "", "only agents with this `TAG`")
+	flags.StringSliceVar(&f.states, "state", nil,
+		"only agents in this `STATE`: working, idle, frozen or gone; repeatable, or joined by commas")
+	flags.StringVar((*string)(&q.After), "after", "", "only agents behind this `NAME`, for the next part of a list")
+	flags.IntVar(&q.Limit, "limit", mail.DefaultLimit, "at most so many agents, up to 1000")
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"working", "idle", "frozen", "gone"},
+		cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("after", a.CompleteAgent)
+}
+
+func (f *rosterFlags) query() mail.RosterQuery {
+	q := f.q
+	for _, s := range f.states {
+		q.States = append(q.States, mail.State(s))
+	}
+	return q
+}
+
+func (a *app) agents(ctx context.Context, q mail.RosterQuery) error {
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := svc.Agents(ctx, q)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(list)
+		return nil
+	}
+	if len(list.Agents) == 0 {
+		a.noAgents(q, list.Total)
+		return nil
+	}
+	rows := make([][]string, 0, len(list.Agents))
+	for _, ag := range list.Agents {
+		unread := ""
+		if ag.Unread > 0 {
+			unread = strconv.Itoa(ag.Unread) + " unread"
+		}
+		rows = append(rows, []string{
+			cli.OneLine(string(ag.Name)), strings.TrimSpace(string(ag.State) + " " + ag.On()),
+			a.Out.Ago(ag.Seen), unread, a.looked(&ag), badges(ag),
+			cli.OneLine(ag.Task),
+		})
+	}
+	a.Out.List(rows, []cli.Step{
+		cli.At(0, cli.AtMost(32)), cli.At(5, cli.AtMost(48)), cli.At(4, nil), cli.At(2, cli.Brief),
+		cli.At(5, cli.AtMost(24)), cli.At(0, cli.AtMost(20)), cli.At(5, nil), cli.At(2, nil),
+	}, 2)
+	if list.More {
+		a.Out.Line("%s", a.Out.Dim(strconv.Itoa(len(rows))+" of "+strconv.Itoa(list.Total)+". More: "+
+			a.Onward("after", string(list.Next))))
+	}
+	return nil
+}
+
+// noAgents says why a list is empty.
+func (a *app) noAgents(q mail.RosterQuery, total int) {
+	switch {
+	case q.After != "" && total > 0:
+		a.Out.Line("There is nobody behind %s. The list from its beginning: pennypost agents",
+			cli.OneLine(string(q.After)))
+	case q.Search+q.Role+q.Tag != "" || len(q.States) > 0:
+		a.Out.Line("Nobody on the roster is so. Everybody is listed by: pennypost agents")
+	default:
+		a.Out.Line("Nobody is registered. Register an agent with: pennypost agents register NAME")
+	}
+}
+
+// looked says how an agent last came to see its mail, and when.
+func (a *app) looked(ag *mail.Agent) string {
+	if ag.Door == "" {
+		return ""
+	}
+	return mail.Looked(ag.Door) + " " + a.Out.Ago(ag.DoorAt)
+}
+
+// badges are the addresses, besides its name, that reach an agent.
+func badges(ag mail.Agent) string {
+	var words []string
+	for _, r := range ag.Roles {
+		words = append(words, string(mail.RoleAddress(r)))
+	}
+	return cli.OneLine(strings.Join(append(words, ag.Tags...), " "))
+}
+
+// presenceFlags are what can be said of an agent.
+type presenceFlags struct {
+	roles, tags                 []string
+	task, parent, client, state string
+}
+
+func (f *presenceFlags) add(a *app, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.roles, "role", nil,
+		"`ROLE` that it holds; repeatable, replaces what it held; --role \"\" for none")
+	flags.StringSliceVar(&f.tags, "tag", nil,
+		"`TAG` that it carries, such as project:parser; repeatable, replaces what it carried")
+	flags.StringVar(&f.task, "task", "", "what it works on, one line of `TEXT`")
+	flags.StringVar(&f.parent, "parent", "", "`NAME` of the agent that started it")
+	flags.StringVar(&f.client, "client", "", "`NAME` of the program that it runs in")
+	flags.StringVar(&f.state, "state", "", "`STATE`: working, idle, frozen or gone")
+	_ = cmd.RegisterFlagCompletionFunc("parent", a.CompleteAgent)
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"working", "idle", "frozen", "gone"},
+		cobra.ShellCompDirectiveNoFileComp))
+}
+
+// presence returns what the flags that were given say of an agent.
+func (f *presenceFlags) presence(cmd *cobra.Command, name string) mail.Presence {
+	p := mail.Presence{Name: mail.Name(name), State: mail.State(f.state), Client: f.client}
+	if cmd.Flags().Changed("role") {
+		p.Roles = append([]string{}, f.roles...)
+	}
+	if cmd.Flags().Changed("tag") {
+		p.Tags = append([]string{}, f.tags...)
+	}
+	if cmd.Flags().Changed("task") {
+		p.Task = &f.task
+	}
+	if cmd.Flags().Changed("parent") {
+		parent := mail.Name(f.parent)
+		p.Parent = &parent
+	}
+	return p
+}
+
+const registerHelp = `Put an agent on the roster, or change what the roster says about it. Mail belongs to the agent's
+name, and the next session with that name finds it. If a live session holds the name, the new agent
+is called NAME-2, unless it takes over, which the journal records. The answer says which name the
+agent got.`
+
+func newAgentsRegister(a *app) *cobra.Command {
+	var f presenceFlags
+	var session string
+	var takeOver, end bool
+	cmd := &cobra.Command{
+		Use: "register NAME", Short: "register an agent", Long: registerHelp,
+		Example: "pennypost agents register builder --role builder --tag project:parser\npennypost agents register " +
+			"\"小克 builder\"",
+		Args: cli.NArgs(1, "the agent's name; quote one that has spaces"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := mail.ParseName(args[0]); err != nil {
+				return err // an empty one would mean the speaker
+			}
+			a.speakAs(args[0])
+			p := f.presence(cmd, args[0])
+			p.Session, p.TakeOver, p.End = session, takeOver, end
+			return a.register(cmd.Context(), p)
+		},
+	}
+	f.add(a, cmd)
+	cmd.Flags().StringVar(&session, "session", "", "`ID` of the running instance that claims the name")
+	cmd.Flags().BoolVar(&takeOver, "take-over", false, "become the holder of a name that another session holds")
+	cmd.Flags().BoolVar(&end, "end", false, "with --session: the instance has ended")
+	return cmd
+}
+
+func newAgentsUpdate(a *app) *cobra.Command {
+	var f presenceFlags
+	cmd := &cobra.Command{
+		Use: "update NAME", Short: "change what the roster says about an agent",
+		Long: "Change what the roster says about an agent that is on it. What you do not name stays as it is.\n" +
+			"Only you can give the role orchestrator, which may cancel, freeze and retire others.",
+		Example: "pennypost agents update lead --role orchestrator\npennypost agents update builder --task \"the " +
+			"parser\"\npennypost agents update builder --state idle",
+		Args: cli.NArgs(1, "the agent's name"), ValidArgsFunction: a.CompleteAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p := f.presence(cmd, args[0])
+			p.Update = true
+			return a.register(cmd.Context(), p)
+		},
+	}
+	f.add(a, cmd)
+	return cmd
+}
+
+func newAgentsFreeze(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "freeze NAME", Short: "pause an agent; its mail waits and does not expire",
+		Long: "Record that an agent is paused. Its mail waits and does not expire until the agent is idle or " +
+			"working\nagain: pennypost agents update NAME --state idle.",
+		Example: "pennypost agents freeze builder", Args: cli.NArgs(1, "the agent's name"),
+		ValidArgsFunction: a.CompleteAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.register(cmd.Context(), mail.Presence{Name: mail.Name(args[0]), State: mail.Frozen, Update: true})
+		},
+	}
+}
+
+// speakAs lets an agent's process that puts itself on the roster do so without saying twice who it is.
+func (a *app) speakAs(name string) {
+	if _, inside := config.AgentClient(a.Env.Environ); inside && a.As == "" && a.Env.Getenv("PENNYPOST_AGENT") == "" {
+		a.As = name
+	}
+}
+
+func (a *app) register(ctx context.Context, p mail.Presence) error {
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	ag, err := svc.Register(ctx, p)
+	if err != nil {
+		return err
+	}
+	return a.showAgent(ag, p.Name)
+}
+
+// showAgent prints the roster's line of an agent that somebody asked for by name.
+func (a *app) showAgent(ag mail.Agent, asked mail.Name) error {
+	if a.JSON {
+		a.Out.Value(ag)
+		return nil
+	}
+	a.Out.Line("%s", strings.TrimRight(a.Out.Bold(cli.OneLine(string(ag.Name)))+"  "+string(ag.State)+"  "+badges(ag),
+		" "))
+	if asked != "" && ag.Name != asked && strings.HasPrefix(string(ag.Name), string(asked)+"-") {
+		a.Out.Line("A live session holds the name %s, so this one is %s. --take-over would take its place.",
+			cli.OneLine(string(asked)), cli.OneLine(string(ag.Name)))
+	}
+	return nil
+}
+
+func newAgentsRetire(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "retire NAME", Short: "take an agent off the roster",
+		Long: "Take an agent off the roster. Mail for its roles goes to other holders; its own unread mail is " +
+			"dead, and\nits senders can see that. Its messages stay in the history.",
+		Example: "pennypost agents retire builder", Args: cli.NArgs(1, "the agent's name"),
+		ValidArgsFunction: a.CompleteAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := a.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := svc.Retire(cmd.Context(), mail.Name(args[0])); err != nil {
+				return err
+			}
+			return a.Said(struct {
+				Retired string `json:"retired"`
+			}{args[0]}, "%s is off the roster.", cli.OneLine(args[0]))
+		},
+	}
+}
+
+const tokenHelp = `Make the bearer token with which a program can be this agent over HTTP, in this room and nowhere
+else. The token is shown only here, and stored as a hash. The agent's previous token is void.`
+
+func newAgentsToken(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "token NAME", Short: "make an agent's bearer token", Long: tokenHelp,
+		Example: "pennypost agents token builder", Args: cli.NArgs(1, "the agent's name"),
+		ValidArgsFunction: a.CompleteAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := a.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			token, err := svc.Token(cmd.Context(), mail.Name(args[0]))
+			if err != nil {
+				return err
+			}
+			return a.Said(struct {
+				Token string `json:"token"`
+			}{token}, "%s", token) // alone on standard output, so that it can be piped
+		},
+	}
+}
+
+func newAgentsRename(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "rename NAME NEW-NAME", Short: "give an agent a new name; its mail goes with it",
+		Long:              "Give an agent a new name. Its mail goes with it, and the old name still reaches it.",
+		Example:           "pennypost agents rename builder parser-builder",
+		Args:              cli.NArgs(2, "the agent's name and the new one"),
+		ValidArgsFunction: a.CompleteAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			svc, err := a.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			ag, err := svc.Rename(cmd.Context(), mail.Name(args[0]), mail.Name(args[1]))
+			if err != nil {
+				return err
+			}
+			return a.showAgent(ag, "")
+		},
+	}
+}

@@ -1,0 +1,93 @@
+package room
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+const attachHelp = `Bring the session of an agent before you. In tmux, your client is switched to its pane; outside
+of tmux, this terminal shows it. A session in a terminal of its own is brought to the front if that
+terminal takes orders: kitty with listen_on, WezTerm, and on macOS iTerm2 and Terminal. Of a session
+that has ended, or cannot be shown, the command that resumes it is printed. Nothing is typed there,
+and no mail is marked.`
+
+func newAttach(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "attach NAME", Short: "bring an agent's session to the front, or say how to resume it", Long: attachHelp,
+		Example: "pennypost attach builder\npennypost attach ws-macro --json", Args: cli.NArgs(1, "the agent's name"),
+		ValidArgsFunction: a.CompleteAgent,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.attach(cmd.Context(), mail.Name(args[0]))
+		},
+	}
+}
+
+func (a *app) attach(ctx context.Context, agent mail.Name) error {
+	if a.As != "" && a.As != string(mail.User) {
+		return mail.Errorf(mail.Invalid, "sessions are shown to the person, and not to %s; leave --as out", a.As)
+	}
+	room, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	from := wire.Attach{Terminal: !a.JSON && a.InTerminal(), Tmux: a.Env.Getenv("TMUX")}
+	got, err := office.Attach(ctx, room, agent, from)
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		a.Out.Value(got)
+		return nil
+	case got.Front:
+		a.Out.Line("%s is in front of you: %s.", cli.OneLine(string(agent)), cli.OneLine(got.Where))
+		return nil
+	case len(got.Shows) > 0 && from.Terminal && from.Tmux == "":
+		return a.show(ctx, got.Shows)
+	}
+	return a.sayHow(agent, &got)
+}
+
+// show becomes the program that shows the session in this terminal.
+func (a *app) show(ctx context.Context, words []string) error {
+	program, err := exec.LookPath(words[0])
+	if err != nil {
+		return mail.Errorf(mail.Unavailable, "the session is in %s, which is not found here", words[0])
+	}
+	return cli.Become(ctx, program, words[1:], a.Env.Environ)
+}
+
+// sayHow prints the command that shows the session, or resumes it.
+func (a *app) sayHow(agent mail.Name, got *wire.Attached) error {
+	why := strings.TrimSuffix(cli.OneLine(got.Why), ".")
+	switch {
+	case got.Command == "" && got.Live:
+		return mail.Errorf(mail.Unavailable, "the session of %s runs, and cannot be brought to the front: %s", agent,
+			why)
+	case got.Command == "":
+		return mail.Errorf(mail.NotFound,
+			"%s has no session that could be shown or resumed: %s. Its client tells of one "+
+				"by its hooks, once they are there: pennypost install", agent, why)
+	case len(got.Shows) > 0:
+		a.Out.Line("The session of %s is in %s. This shows it in a terminal:", cli.OneLine(string(agent)),
+			cli.OneLine(got.Where))
+	case got.Live:
+		a.Out.Line("The session of %s runs, and cannot be brought to the front: %s.", cli.OneLine(string(agent)), why)
+		a.Out.Line("This opens it a second time; two terminals on one session mix what is said in it:")
+	default:
+		a.Out.Line("%s: %s. This resumes the last one:", cli.OneLine(string(agent)), why)
+	}
+	a.Out.Line("  %s", cli.OneLine(got.Command))
+	return nil
+}

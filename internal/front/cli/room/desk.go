@@ -1,0 +1,116 @@
+package room
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"pennypost/internal/front/cli"
+
+	"pennypost/internal/mail"
+)
+
+// inboxAllRooms lists what waits for the user in all rooms, by conversation.
+func (a *app) inboxAllRooms(ctx context.Context, f inboxFlags) error {
+	place, err := mail.ParsePlace(f.place)
+	if err != nil {
+		return err
+	}
+	who, err := a.Who()
+	if err != nil {
+		return err
+	}
+	if who != mail.User || f.agent != "" {
+		return cli.Usage("--all-rooms lists the mail of the user; an agent has one room")
+	}
+	office, err := a.Post()
+	if err != nil {
+		return err
+	}
+	q := mail.DeskQuery{Place: place, From: f.from, Limit: f.limit, After: f.afterSpot, Unread: !f.all && place == ""}
+	if f.open {
+		q.Part = mail.NeedsYou
+	}
+	d, err := office.Desk(ctx, q)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(d)
+		return nil
+	}
+	a.showDesk(&d, place)
+	if d.Next != "" {
+		a.Out.Line("%s", a.Out.Dim("More: "+a.Onward("after", d.Next)))
+	}
+	return nil
+}
+
+// showDesk lists what needs the user, then what is new.
+func (a *app) showDesk(d *mail.Desk, place mail.Place) {
+	a.sayTrouble(d.Trouble)
+	for _, room := range d.Away {
+		a.Out.Line("%s", a.Out.Red("Room "+cli.OneLine(string(room))+" could not be looked at; the log says why."))
+	}
+	if len(d.Needs)+len(d.Updates) == 0 {
+		if place != mail.InInbox {
+			a.Out.Line("Nothing is %s.", place)
+			return
+		}
+		a.Out.Line("Nothing waits.")
+		return
+	}
+	list := make([]shownMessage, 0, len(d.Needs)+len(d.Updates))
+	for _, c := range slices.Concat(d.Needs, d.Updates) {
+		list = append(list, shownMessage{c.Room, c.ID, c.Seq})
+	}
+	numbers, least := a.number("", list), leastPrefix(list)
+	if len(d.Needs) > 0 {
+		a.Out.Line("%s", a.Out.Bold("Needs you: "+strconv.Itoa(d.Waiting)))
+		a.listConversations(d.Needs, numbers, least)
+	}
+	if len(d.Updates) > 0 {
+		title := "Updates: " + strconv.Itoa(d.Unread) + " unread"
+		if place != mail.InInbox {
+			title = "In all rooms, " + string(place)
+		}
+		a.Out.Line("%s", a.Out.Bold(title))
+		a.listConversations(d.Updates, numbers[len(d.Needs):], least)
+	}
+}
+
+// listConversations lists conversations by their numbers; least is what is left of an id in a narrow terminal.
+func (a *app) listConversations(list []mail.Conversation, numbers []string, least int) {
+	rows := make([][]string, len(list))
+	for i := range list {
+		c := &list[i]
+		mark := " "
+		switch {
+		case c.Item.Open:
+			mark = "?"
+		case c.Unread > 0:
+			mark = "●"
+		}
+		who, what := cli.Sender(&c.Message, a.nameWidth()), a.headlineOf(c)
+		if c.Folded > 1 {
+			who = a.Out.Dim(strconv.Itoa(c.Folded) + " reports")
+			what += a.Out.Dim(" and others of nothing but status")
+		}
+		rows[i] = []string{mark, numbers[i], string(c.ID), string(c.Room), who, a.Out.Ago(c.Sent), what}
+	}
+	a.Out.List(rows, []cli.Step{
+		cli.At(2, cli.Beginning(least)), cli.At(5, cli.Brief), cli.At(3, cli.AtMost(16)), cli.At(4, cli.AtMost(20)),
+		cli.At(2, nil), cli.At(4, cli.AtMost(12)), cli.At(3, cli.AtMost(10)), cli.At(5, nil),
+	}, 5)
+}
+
+// headlineOf is the subject of a conversation, or how its text begins, and how many messages it has.
+func (a *app) headlineOf(c *mail.Conversation) string {
+	it := c.Item
+	it.Body = c.Preview
+	text := a.headline(&it)
+	if c.Messages > 1 && c.Folded == 0 {
+		text += a.Out.Dim(" (" + strconv.Itoa(c.Messages) + ")")
+	}
+	return text
+}

@@ -1,0 +1,32 @@
+// Package room has the verbs of one room: mail is listed, read, written, marked and waited for, and agents are listed,
+// named and brought to the front. Start at inbox.go and send.go; which.go says what an ID may be on the command line.
+//
+// It knows package cli, and none of the other groups of verbs.
+package room
+
+import (
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/front/cli"
+)
+
+// app is one run of a command.
+type app struct{ *cli.App }
+
+// New returns the command of a verb, nil if that is not of this group.
+func New(run *cli.App, verb string) *cobra.Command {
+	for _, v := range []struct {
+		name string
+		new  func(*app) *cobra.Command
+	}{
+		{"inbox", newInbox}, {"read", newRead}, {"reply", newReply}, {"answer", newAnswer}, {"adopt", newAdopt},
+		{"decline", newDecline}, {"mark", newMark}, {"send", newSend}, {"withdraw", newWithdraw}, {"wait", newWait},
+		{"watch", newWatch}, {"history", newHistory}, {"waiting", newWaiting}, {"stuck", newStuck},
+		{"agents", newAgents}, {"attach", newAttach}, {"monitor", newMonitor},
+	} {
+		if v.name == verb {
+			return v.new(&app{run})
+		}
+	}
+	return nil
+}

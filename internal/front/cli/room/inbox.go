@@ -1,0 +1,255 @@
+package room
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+)
+
+const inboxHelp = `List the mail that waits in your mailbox, oldest first. Looking changes nothing: no message is
+marked, and senders see no difference. To print bodies, use pennypost read. --place snoozed lists
+what you have snoozed, --place archived what you have archived.
+
+What asks you something comes first, with a question mark, also when you have read or archived it:
+until you answer it or decline it (pennypost decline), or whoever asked withdraws it. What you have
+snoozed comes back at its time.
+
+--all-rooms lists what waits for you, the user, in all rooms, by conversation: first what needs you
+(open questions, and urgent mail that is not read; urgent, then oldest), then updates, the newest
+first. Reports of type status are one row.`
+
+type inboxFlags struct {
+	all, newest   bool
+	open          bool
+	agent, from   string
+	place         string
+	limit         int
+	allRooms      bool
+	after, before uint64
+	afterSpot     string // as --after is with --all-rooms
+}
+
+func newInbox(a *app) *cobra.Command {
+	var f inboxFlags
+	cmd := &cobra.Command{
+		Use: "inbox", Short: "list the mail that waits; changes nothing", Long: inboxHelp,
+		Example: "pennypost inbox\npennypost inbox --as builder --all\npennypost inbox --agent builder\npennypost " +
+			"inbox --all-rooms",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.allRooms {
+				return a.inboxAllRooms(cmd.Context(), f)
+			}
+			var err error
+			if f.after, err = placeAfter(f.afterSpot); err != nil {
+				return err
+			}
+			return a.inbox(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.allRooms, "all-rooms", false, "what waits for you in all rooms, by conversation")
+	flags.BoolVar(&f.all, "all", false, "include messages that are read")
+	flags.BoolVar(&f.open, "open", false, "only what waits for an answer")
+	flags.StringVar(&f.agent, "agent", "", "look into the mailbox of `NAME` instead of your own")
+	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
+	flags.StringVar(&f.afterSpot, "after", "", "only messages after this `SEQ`; what the last page said")
+	flags.Uint64Var(&f.before, "before", 0, "only messages before this `SEQ`")
+	flags.BoolVar(&f.newest, "newest", false, "newest first")
+	flags.StringVar(&f.from, "from", "", "from this `ADDRESS` or name")
+	flags.StringVar(&f.place, "place", "", "`PLACE`: snoozed or archived, instead of the inbox")
+	_ = cmd.RegisterFlagCompletionFunc("from", a.CompleteAgent)
+	_ = cmd.RegisterFlagCompletionFunc("place",
+		cobra.FixedCompletions([]string{string(mail.InSnoozed), string(mail.InArchived)},
+			cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("agent", a.CompleteAgent)
+	return cmd
+}
+
+func (a *app) inbox(ctx context.Context, f inboxFlags) error {
+	if err := checkLimit(f.limit); err != nil {
+		return err
+	}
+	place, err := mail.ParsePlace(f.place)
+	if err != nil {
+		return err
+	}
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	q := mail.InboxQuery{
+		Agent: mail.Name(f.agent), Place: place, All: f.all, Open: f.open, Newest: f.newest, From: f.from,
+		Limit: f.limit, After: mail.Seq(f.after), Before: mail.Seq(f.before),
+	}
+	page, err := svc.Inbox(ctx, q)
+	if err != nil {
+		return err
+	}
+	if place == mail.InInbox && q.After == 0 && q.Before == 0 && !q.Open && page.Open > 0 {
+		q.Open = true
+		open, err := svc.Inbox(ctx, q)
+		if err != nil {
+			return err
+		}
+		page.Messages = slices.DeleteFunc(page.Messages, func(it mail.Item) bool {
+			return slices.ContainsFunc(open.Messages, func(o mail.Item) bool { return o.ID == it.ID })
+		})
+		due := slices.DeleteFunc(open.Messages, func(it mail.Item) bool { return it.Snoozed != 0 }) // put off
+		page.Messages = append(due, page.Messages...)
+	}
+	if a.JSON {
+		a.Out.Value(page)
+		return nil
+	}
+	a.sayTrouble(page.Trouble)
+	if len(page.Messages) == 0 {
+		if f.place != "" {
+			a.Out.Line("Nothing is %s.", f.place)
+			return nil
+		}
+		a.Own("Nothing waits.")
+		return nil
+	}
+	a.Out.Line("%s", a.Out.Bold(strconv.Itoa(page.Unread)+" unread"))
+	if err := a.listMail(page.Messages, f.agent == ""); err != nil {
+		return err
+	}
+	if page.More {
+		onward := "after"
+		if f.newest {
+			onward = "before"
+		}
+		a.Out.Line("%s", a.Out.Dim("More: "+a.Onward(onward, seq(page.Next))))
+	}
+	return nil
+}
+
+// sayTrouble says above a list that it is not new.
+func (a *app) sayTrouble(trouble string) {
+	if trouble != "" {
+		a.Out.Line("%s", a.Out.Red(cli.OneLine(trouble)))
+	}
+}
+
+// placeAfter reads a place in the journal; "" is its beginning.
+func placeAfter(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, cli.Usage("%q is no place in the journal: --after takes the number that the page before named", text)
+	}
+	return n, nil
+}
+
+// checkLimit checks a number of messages that was asked for; 0 is the default.
+func checkLimit(n int) error {
+	if n < 0 || n > mail.MaxLimit {
+		return cli.Usage("a limit of %d is out of range; use 1 to %d", n, mail.MaxLimit)
+	}
+	return nil
+}
+
+func seq(s mail.Seq) string { return strconv.FormatUint(uint64(s), 10) }
+
+// listMail lists messages of a mailbox, which is the caller's own or not.
+func (a *app) listMail(items []mail.Item, own bool) error {
+	rows := make([][]string, 0, len(items))
+	for i := range items {
+		it := &items[i]
+		mark := "●"
+		switch {
+		case it.Open:
+			mark = "?"
+		case it.Read, withdrawn(it):
+			mark = " "
+		}
+		rows = append(rows, []string{mark, cli.Sender(&it.Message, a.nameWidth()), a.headline(it)})
+	}
+	if !a.forPerson() { // who else it is for has no numbers, and to find out where we are takes time
+		a.listMessages("", items, rows)
+		return nil
+	}
+	room, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	a.listMessages(room, items, rows)
+	if own {
+		who, err := a.Who()
+		if err != nil {
+			return err
+		}
+		a.sawMail(who, room, items)
+	}
+	return nil
+}
+
+// listMessages lists messages of one room by their numbers. Each row has a mark, who wrote, and what it is about.
+func (a *app) listMessages(room mail.RoomName, items []mail.Item, rows [][]string) {
+	list := make([]shownMessage, len(items))
+	for i := range items {
+		list[i] = shownMessage{room, items[i].ID, items[i].Seq}
+	}
+	numbers := a.number(room, list)
+	for i, row := range rows {
+		it := &items[i]
+		rows[i] = []string{row[0], numbers[i], string(it.ID), string(it.Type), row[1], a.Out.Ago(it.Sent), row[2]}
+	}
+	a.Out.List(rows, mailSteps(leastPrefix(list)), 5)
+}
+
+// mailSteps is how lists of messages become narrower: mark, number, id, type, who, when and what it is about. least is
+// what is left of an id.
+func mailSteps(least int) []cli.Step {
+	return []cli.Step{
+		cli.At(2, cli.Beginning(least)), cli.At(3, cli.AtMost(8)), cli.At(5, cli.Brief), cli.At(4, cli.AtMost(20)),
+		cli.At(2, nil), cli.At(4, cli.AtMost(12)), cli.At(3, nil), cli.At(5, nil),
+	}
+}
+
+// leastPrefix is how many bytes of the ids in a list tell them apart, and what may come to the room besides.
+func leastPrefix(list []shownMessage) int {
+	least := len("msg_") + 6
+	for i := range list {
+		for j := range list[:i] {
+			for least < len(list[i].ID) &&
+				wording.Beginning(string(list[i].ID), least) == wording.Beginning(string(list[j].ID), least) {
+				least++
+			}
+		}
+	}
+	return least
+}
+
+// nameWidth is how much of a name is shown, in columns: all of it where there is room.
+func (a *app) nameWidth() int {
+	if a.Out.Wide == 0 {
+		return mail.MaxName
+	}
+	return 28
+}
+
+// withdrawn reports whether nobody wants to know any more what a message asks.
+func withdrawn(it *mail.Item) bool { return it.Settled != nil && it.Settled.As == mail.Withdrawn }
+
+// headline is heading with what is particular about the message.
+func (a *app) headline(it *mail.Item) string {
+	text := cli.Heading(it)
+	if withdrawn(it) {
+		text = a.Out.Dim("withdrawn ") + text
+	}
+	if it.Priority == mail.Urgent {
+		text = a.Out.Red("urgent ") + text
+	}
+	return text
+}

@@ -1,0 +1,113 @@
+package room
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+)
+
+const markHelp = `Mark messages in your mailbox, by ID or all of them. Give exactly one mark. Marking a message again
+changes nothing. Archived mail no longer waits, but stays in the history. Snoozed mail is unread,
+and stays out of your inbox until TIME, which is 2h, tomorrow, "monday 14:00", 2026-05-10 or
+"2026-05-10 14:00"; a day without a time begins at nine. Reading or archiving it ends that. Agents
+cannot snooze.
+
+` + whichHelp
+
+func newMark(a *app) *cobra.Command {
+	var all bool
+	var snoozed string
+	marks := []mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived}
+	given := make([]bool, len(marks))
+	cmd := &cobra.Command{
+		Use:   "mark ID...|--all --read|--unread|--archived|--unarchived|--snoozed TIME",
+		Short: "mark messages read, unread, archived or snoozed", Long: markHelp,
+		Example: "pennypost mark msg_V1StGXR8_Z5jdHi6B-myT --read\npennypost mark --all --archived --as " +
+			"builder\npennypost mark msg_V1StGXR8_Z5jdHi6B-myT --snoozed tomorrow",
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			until, err := mail.ParseWhen(snoozed, a.Out.Now, mail.Ahead)
+			if err != nil {
+				return err
+			}
+			var chosen []mail.Mark
+			for i, g := range given {
+				if g {
+					chosen = append(chosen, marks[i])
+				}
+			}
+			if snoozed != "" {
+				chosen = append(chosen, mail.MarkSnoozed)
+			}
+			if len(chosen) != 1 {
+				return cli.Usage("say which mark: exactly one of --read, --unread, --archived, --unarchived and " +
+					"--snoozed")
+			}
+			return a.mark(cmd.Context(), ids, mail.Marking{All: all, Mark: chosen[0], Until: until})
+		},
+	}
+	cmd.ValidArgsFunction = a.CompleteMessages(mail.InboxQuery{All: true})
+	cmd.Flags().BoolVar(&all, "all", false, "every message that the mark would change")
+	for i, m := range marks {
+		cmd.Flags().BoolVar(&given[i], string(m), false, "mark as "+string(m))
+	}
+	cmd.Flags().StringVar(&snoozed, "snoozed", "", "put off until `TIME`")
+	return cmd
+}
+
+func (a *app) mark(ctx context.Context, words []string, q mail.Marking) error {
+	if q.All == (len(words) > 0) {
+		return cli.Usage("say which messages: either their ids or --all")
+	}
+	svc, ids, err := a.which(ctx, words)
+	if err != nil {
+		return err
+	}
+	q.IDs = ids
+	done, err := svc.Mark(ctx, q)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		if done.Marked == nil {
+			done.Marked = []mail.ID{}
+		}
+		a.Out.Value(done)
+		return nil
+	}
+	a.Out.Line("%s marked %s.", wording.Plural(len(done.Marked), "message"), q.Mark)
+	for _, list := range []struct {
+		ids  []mail.ID
+		what string
+	}{{done.Already, "marked before"}, {done.NotFound, "not found"}, {done.NotYours, "not in your mailbox"}} {
+		if len(list.ids) > 0 {
+			a.Out.Line("%s: %s", list.what, joinIDs(list.ids))
+		}
+	}
+	if n := len(done.Open); n > 0 {
+		a.Out.Line("Still open until answered: %s. To refuse an answer: pennypost decline ID",
+			joinIDs(done.Open[:min(n, mail.MaxOpenIDs)])+andMore(n-mail.MaxOpenIDs))
+	}
+	return nil
+}
+
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return " and " + strconv.Itoa(n) + " more"
+}
+
+func joinIDs(ids []mail.ID) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = cli.OneLine(string(id))
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,85 @@
+package room
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/fence"
+	"pennypost/internal/mail"
+)
+
+const monitorHelp = `Print a line when there is mail for an agent that is idle: how many messages are unread, and
+never what they say. It is for clients that wake a session for each line of a program that runs
+beside it, as Claude Code's monitors do. While the agent works nothing is printed, because its hooks
+tell it then. As with every door, the agent is rung again if the mail stays unread, and in the end
+the user is told.
+
+The agent is --as, else $PENNYPOST_AGENT, else that of the hooks and the MCP server in this
+directory. It ends when nobody reads its lines any more, or the program that started it has ended.`
+
+func newMonitor(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "monitor", Short: "print a line when an idle agent has mail", Long: monitorHelp,
+		Example: "pennypost monitor\npennypost monitor --as builder",
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.monitor(cmd.Context()) },
+	}
+}
+
+// monitor goes on until it is stopped, or nobody is there whom it could wake. It says nothing else on standard output,
+// because every line there wakes somebody.
+func (a *app) monitor(ctx context.Context) error {
+	ctx, stop := cli.Interruptible(ctx)
+	defer stop()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	beside.Go(func() {
+		defer cancel()
+		a.whileHeard(ctx)
+	})
+	name, err := a.Agent(a.ClientName())
+	if err != nil {
+		return err
+	}
+	room, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	if a.Office, err = a.QuietOffice(); err != nil { // it shall not raise a post office that a person has stopped
+		return err
+	}
+	session, _ := a.Session()
+	at := mail.Listener{Door: mail.MonitorDoor, Session: session}
+	return cli.FollowRings(ctx, a.Office, room, name, at, func(r *mail.Rung) error {
+		a.Out.Line("%s", fence.Text(cli.OneLine(r.Text)))
+		return a.Out.Err()
+	}, func(err error) { fmt.Fprintf(a.Env.Stderr, "pennypost: %s\n", cli.Visible(err.Error())) })
+}
+
+// heardPause is how often a monitor looks whether it is heard: a ring that it takes after that is lost.
+const heardPause = time.Second
+
+// whileHeard returns when ctx ends, or nobody reads what this process writes any more, or the program that started it
+// has ended. On Windows neither can be seen.
+func (a *app) whileHeard(ctx context.Context) {
+	parent := os.Getppid()
+	out, _ := a.Stdout.To.(*os.File)
+	tick := time.NewTicker(heardPause)
+	defer tick.Stop()
+	for os.Getppid() == parent && (out == nil || !readerGone(out)) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

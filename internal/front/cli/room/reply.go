@@ -1,0 +1,248 @@
+package room
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/mail"
+)
+
+const replyHelp = `Write below a message, to whoever wrote it. Below what asks something it is the answer, and settles
+it. TEXT comes from the arguments, from --body, or, with neither or with "-", from standard input.
+
+` + whichHelp
+
+const answerHelp = `Answer a question with one of its options, by number or by text, or a review-request with a
+verdict: approved, changes-requested or blocked. pennypost read lists them with their numbers. What you
+write after the option is added to the answer. A question without options takes any TEXT.
+
+` + whichHelp
+
+type replyFlags struct {
+	body   string
+	urgent bool
+	docs   []string
+}
+
+func newReply(a *app) *cobra.Command {
+	var f replyFlags
+	cmd := &cobra.Command{
+		Use: "reply ID|last [TEXT...]", Short: "write to whoever wrote a message", Long: replyHelp,
+		Example: "pennypost reply last \"Yes, go on.\"\npennypost reply 2 Spaces\npennypost reply msg_V1StGX < " +
+			"answer.md",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Hinted(cli.Usage("say which message you reply to"),
+					"pennypost reply last TEXT; pennypost inbox lists them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			given := cmd.Flags().Changed("body")
+			if given && len(args) > 1 {
+				return cli.Usage("the text stands behind the id or after --body, and not at both places")
+			}
+			if text := strings.Join(args[1:], " "); text != "" {
+				f.body, given = text, true
+			}
+			return a.reply(cmd.Context(), args[0], f, given)
+		},
+		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{All: true}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.body, "body", "", "`TEXT` in Markdown; \"-\": standard input")
+	flags.BoolVar(&f.urgent, "urgent", false, "wake whoever it is for")
+	flags.StringArrayVar(&f.docs, "doc", nil, "`PATH` or PATH@REVISION of a document that belongs to it; repeatable")
+	return cmd
+}
+
+func (a *app) reply(ctx context.Context, word string, f replyFlags, given bool) error {
+	svc, it, err := a.letter(ctx, word)
+	if err != nil {
+		return err
+	}
+	d, err := a.below(&it)
+	if err != nil {
+		return err
+	}
+	if f.urgent {
+		d.Priority = string(mail.Urgent)
+	}
+	for _, doc := range f.docs {
+		d.Docs = append(d.Docs, parseDoc(doc))
+	}
+	if d.Body = f.body; !given || f.body == "-" {
+		if d.Body, err = a.readBody(); err != nil {
+			return err
+		}
+	}
+	return a.post(ctx, svc, d, cli.Heading(&it))
+}
+
+// below begins what the caller writes below a message.
+func (a *app) below(it *mail.Item) (mail.Draft, error) {
+	who, err := a.Who()
+	if err != nil {
+		return mail.Draft{}, err
+	}
+	d := it.Reply(who)
+	d.Issue = it.Issue
+	if len(d.To) == 0 {
+		return d, cli.Hinted(mail.Errorf(mail.Invalid, "the post office wrote %s: there is nobody to reply to", it.ID),
+			"pennypost send --to ADDRESS")
+	}
+	return d, nil
+}
+
+func newAnswer(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "answer ID|last OPTION [TEXT...]", Short: "answer a question by one of its options", Long: answerHelp,
+		Example: "pennypost answer 1 2\npennypost answer last Spaces\npennypost answer 3 changes-requested \"See " +
+			"the comments.\"",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return cli.Hinted(cli.Usage("pennypost answer needs a question and one of its options"),
+					"pennypost read ID lists the options of a question")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.answer(cmd.Context(), args[0], args[1:])
+		},
+		ValidArgsFunction: a.completeAnswer,
+	}
+}
+
+const adoptHelp = `Answer a question in the words of a suggestion.
+An answer of somebody who was not asked is a suggestion:
+it settles nothing until the user, or one who was asked, adopts it. pennypost read shows those of a
+question below it.`
+
+func newAdopt(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "adopt SUGGESTION-ID", Short: "answer a question in the words of a suggestion", Long: adoptHelp,
+		Example: "pennypost adopt msg_V1StGXR8_Z5jdHi6B-myT", Args: cli.NArgs(1, "the id of one suggestion"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.adopt(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) adopt(ctx context.Context, word string) error {
+	svc, it, err := a.letter(ctx, word)
+	if err != nil {
+		return err
+	}
+	if !it.Suggests {
+		return cli.Hinted(mail.Errorf(mail.Invalid, "%s is no suggestion; nothing was sent", it.ID),
+			"pennypost read ID shows those of a question below it")
+	}
+	q, err := svc.Message(ctx, it.ReplyTo)
+	if err != nil {
+		return err
+	}
+	if !q.Open {
+		return mail.Errorf(mail.Conflict, "%s does not wait for an answer%s; nothing was sent", q.ID,
+			settledWords(&q))
+	}
+	who, err := a.Who()
+	if err != nil {
+		return err
+	}
+	return a.post(ctx, svc, q.Adopt(who, &it.Message), cli.Heading(&q))
+}
+
+func (a *app) answer(ctx context.Context, word string, said []string) error {
+	svc, it, err := a.letter(ctx, word)
+	if err != nil {
+		return err
+	}
+	if !it.Open {
+		return cli.Hinted(mail.Errorf(mail.Conflict, "%s does not wait for an answer%s; nothing was sent", it.ID,
+			settledWords(&it)), "pennypost reply "+word+" TEXT writes below it all the same")
+	}
+	d, err := a.below(&it)
+	if err != nil {
+		return err
+	}
+	options := it.Choices()
+	if d.Body = strings.Join(said, " "); len(options) > 0 {
+		chosen, more, err := choose(options, said)
+		if err != nil {
+			return cli.Hinted(err, "pennypost reply "+word+" TEXT answers in your own words")
+		}
+		who, _ := a.Who() // below has asked
+		answer := it.Choose(who, chosen.Answer)
+		d.Type, d.Body, d.Metadata = answer.Type, answer.Body, answer.Metadata
+		if more != "" {
+			d.Body += "\n\n" + more
+		}
+	}
+	return a.post(ctx, svc, d, cli.Heading(&it))
+}
+
+// settledWords says how a question was settled.
+func settledWords(it *mail.Item) string {
+	if it.Settled == nil {
+		return ""
+	}
+	return ": " + cli.Signer(it.Settled.By) + " has " + string(it.Settled.As) + " it"
+}
+
+// choose returns which of the options somebody has said, by its text or number, and what else they have said.
+func choose(options []mail.Option, said []string) (chosen mail.Option, more string, err error) {
+	for i := len(said); i > 0; i-- { // the text may have been typed without quotes
+		text, more := strings.Join(said[:i], " "), strings.Join(said[i:], " ")
+		found := -1
+		for n, o := range options {
+			if !strings.EqualFold(o.Answer, text) && strconv.Itoa(n+1) != text {
+				continue
+			}
+			if found >= 0 {
+				return chosen, "", cli.Usage(
+					"%q is the text of one option and the number of another; nothing was sent", text)
+			}
+			found = n
+		}
+		if found >= 0 {
+			return options[found], more, nil
+		}
+	}
+	lines := ""
+	for n, o := range options {
+		lines += "\n" + strconv.Itoa(n+1) + "  " + cli.OneLine(o.Answer)
+	}
+	return chosen, "", cli.Usage("%q is none of the options; nothing was sent. They are:%s", strings.Join(said, " "),
+		lines)
+}
+
+// letter returns the message that a word names.
+func (a *app) letter(ctx context.Context, word string) (mail.Service, mail.Item, error) {
+	svc, id, err := a.theOne(ctx, word)
+	if err != nil {
+		return nil, mail.Item{}, err
+	}
+	it, err := svc.Message(ctx, id)
+	return svc, it, err
+}
+
+// completeAnswer offers open questions, and behind one its options.
+func (a *app) completeAnswer(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(given) != 1 {
+		return a.CompleteMessages(mail.InboxQuery{Open: true})(cmd, given, typed)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), cli.CompletionPatience)
+	defer cancel()
+	var words []string
+	if _, _, err := a.RunningOffice(); err == nil {
+		if _, it, err := a.letter(ctx, given[0]); err == nil {
+			for i, o := range it.Choices() {
+				words = append(words, strconv.Itoa(i+1)+"\t"+cli.OneLine(o.Answer))
+			}
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

@@ -1,0 +1,262 @@
+package room
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+const sendHelp = `Send a message. It is on the disk when the command returns.
+
+An address is agent:NAME, role:ROLE, orchestrator, a tag such as project:parser, all, user, or the
+bare name of an agent. If you give several addresses, each recipient gets the message once.
+ADDRESS@ROOM is in another room. Further addresses may follow as arguments.
+
+The body comes from --body or from standard input. The type decides who is woken; without one it is
+custom, with --option a question, and with --verdict a review-result. The types are
+%s.
+
+The answer names each recipient, how far the message has got, and whether the recipient will be
+woken.`
+
+const sendExamples = `pennypost send --to builder --type task-assigned --subject Parser --body "Write it."
+git diff | pennypost send --to role:reviewer --type review-request --subject "Please look"
+pennypost send --to user --subject Indent --body "Tabs or spaces?" --option Tabs --option Spaces
+pennypost send --to builder --reply-to msg_V1StGXR8_Z5jdHi6B-myT --verdict approved --body "Good."
+pennypost send --to orchestrator --type task-done --reply-to msg_V1StGXR8_Z5jdHi6B-myT --body Done.`
+
+type sendFlags struct {
+	draft    mail.Draft
+	body     string
+	to       []string
+	replyTo  string
+	urgent   bool
+	ttl      string
+	metadata string
+	options  []string
+	verdict  string
+	docs     []string
+	present  bool
+}
+
+func newSend(a *app) *cobra.Command {
+	var f sendFlags
+	cmd := &cobra.Command{
+		Use: "send --to ADDRESS... [ADDRESS...]", Short: "send a message",
+		Long: fmt.Sprintf(sendHelp, mail.TypeNames(", ")), Example: sendExamples,
+		RunE: func(cmd *cobra.Command, more []string) error {
+			f.to = append(f.to, more...)
+			return a.send(cmd.Context(), f, cmd.Flags().Changed("body"))
+		},
+		ValidArgsFunction: a.CompleteAddress,
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.to, "to", nil, "`ADDRESS` to send to; repeatable")
+	flags.StringVar(&f.draft.Type, "type", "", "`TYPE` of the message")
+	flags.StringVar(&f.draft.Subject, "subject", "", "`LINE` that says what it is about")
+	flags.StringVar(&f.body, "body", "", "`TEXT` in Markdown; \"-\", or no --body: standard input")
+	flags.StringVar(&f.replyTo, "reply-to", "", "`ID` of the message that this one answers")
+	flags.BoolVar(&f.urgent, "urgent", false, "wake whoever it is for")
+	flags.StringVar(&f.ttl, "ttl", "", "expire if unread after `DURATION`: 30m, 4h, 7d")
+	flags.StringVar(&f.draft.Issue, "issue", "", "`ID` of an issue that it belongs to")
+	flags.StringVar(&f.metadata, "metadata", "", "`JSON` object for programs")
+	flags.StringArrayVar(&f.options, "option", nil, "`ANSWER` that a question offers; repeatable")
+	flags.StringVar(&f.verdict, "verdict", "", "what a review found: `VERDICT` approved, changes-requested or blocked")
+	flags.StringArrayVar(&f.docs, "doc", nil, "`PATH` or PATH@REVISION of a document that belongs to it; repeatable")
+	flags.BoolVar(&f.present, "present", false, "with all or a tag: reach only agents that are live now")
+	flags.StringVar(&f.draft.Key, "key", "", "`KEY` of this message: a second send with it sends nothing new")
+	_ = cmd.RegisterFlagCompletionFunc("to", a.CompleteAddress)
+	_ = cmd.RegisterFlagCompletionFunc("type", cli.CompleteTypes)
+	_ = cmd.RegisterFlagCompletionFunc("verdict",
+		cobra.FixedCompletions(mail.Verdicts(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("reply-to", a.CompleteMessages(mail.InboxQuery{All: true}))
+	return cmd
+}
+
+func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
+	d, err := f.complete()
+	if err != nil {
+		return err
+	}
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	if d.Body = f.body; !bodyGiven || f.body == "-" {
+		if d.Body, err = a.readBody(); err != nil {
+			return err
+		}
+	}
+	return a.post(ctx, svc, d, "")
+}
+
+// post sends d and says what became of it, and below what it stands.
+func (a *app) post(ctx context.Context, svc mail.Service, d mail.Draft, below string) error {
+	if err := d.Check(maxSend); err != nil {
+		return err
+	}
+	made := d.Key == ""
+	if made {
+		d.Key = mail.MadeKey + rand.Text()
+	}
+	sent, err := svc.Send(ctx, d)
+	_, unsent := errors.AsType[*cli.Hint](err) // there is no post office to send it
+	if code := mail.CodeOf(err); !unsent && (code == mail.Unavailable || code == mail.Timeout) {
+		return cli.Hinted(err, "sent again with --key "+d.Key+" it is one message, should this one have arrived")
+	}
+	if err != nil {
+		return err
+	}
+	if made {
+		sent.Duplicate = false // of nothing but our own first attempt
+	}
+	if a.JSON {
+		a.Out.Value(sent)
+	} else {
+		a.showSent(sent, below)
+	}
+	if n := mail.CountStates(sent.Recipients)[mail.NotSent]; n > 0 {
+		return cli.Hinted(mail.Errorf(mail.Unavailable, "%d of %d recipients did not get it", n, len(sent.Recipients)),
+			"sent again with --key "+d.Key+" it reaches them, and nobody twice")
+	}
+	return nil
+}
+
+// maxSend bounds what is read and sent at all, in bytes; what the room allows, the room says.
+const maxSend = 16 << 20
+
+// complete turns flags into a draft without a body.
+func (f *sendFlags) complete() (mail.Draft, error) {
+	d := f.draft
+	d.To, d.ReplyTo = f.to, mail.ID(f.replyTo)
+	if len(f.to) == 0 {
+		return d, cli.Hinted(cli.Usage("nobody to send to"),
+			"pennypost send --to ADDRESS; pennypost agents lists who is there")
+	}
+	if f.urgent {
+		d.Priority = string(mail.Urgent)
+	}
+	if f.present {
+		d.Audience = mail.AudiencePresent
+	}
+	if f.metadata != "" {
+		if err := d.Metadata.UnmarshalJSON([]byte(f.metadata)); err != nil {
+			return d, err
+		}
+	}
+	if err := f.describe(&d); err != nil {
+		return d, err
+	}
+	if f.ttl != "" {
+		ttl, err := config.ParseDuration(f.ttl)
+		if err != nil {
+			return d, err
+		}
+		if d.TTLSeconds = int64(time.Duration(ttl) / time.Second); d.TTLSeconds < 1 {
+			return d, cli.Usage("--ttl %s is shorter than a second or has no end; leave it out for the default", f.ttl)
+		}
+	}
+	for _, doc := range f.docs {
+		d.Docs = append(d.Docs, parseDoc(doc))
+	}
+	return d, nil
+}
+
+// describe puts into the metadata what a question offers, or what a review found; the type follows from it.
+func (f *sendFlags) describe(d *mail.Draft) error {
+	if len(f.options) > 0 {
+		d.Type = cmp.Or(d.Type, string(mail.Question))
+		if !mail.Type(d.Type).Asks() {
+			return cli.Usage("a %s asks nothing, so it has no --option: leave out --type, or say --type "+
+				"question", d.Type)
+		}
+		if err := setMember(&d.Metadata, "options", f.options); err != nil {
+			return err
+		}
+		if n := len(d.Metadata.Options()); n != len(f.options) {
+			return cli.Usage("of %s only %d can be offered: an option is a text of up to 500 bytes, there are 12 at "+
+				"most, and no "+
+				"two are the same", wording.Plural(len(f.options), "option"), n)
+		}
+	}
+	if f.verdict == "" {
+		return nil
+	}
+	d.Type = cmp.Or(d.Type, string(mail.ReviewResult))
+	if !mail.Type(d.Type).Rule().Verdict {
+		return cli.Usage("a %s has no --verdict: leave out --type, or say --type review-result", d.Type)
+	}
+	return setMember(&d.Metadata, "verdict", f.verdict)
+}
+
+// setMember adds a member to metadata that has none of that name.
+func setMember(m *mail.Metadata, name string, value any) error {
+	members := make(map[string]any)
+	if len(*m) > 0 {
+		if err := jsonx.Unmarshal(*m, &members); err != nil {
+			return cli.Usage("--metadata is not a JSON object: %s", jsonx.Explain(err))
+		}
+	}
+	if _, is := members[name]; is {
+		return cli.Usage("--metadata says %q too: say it once", name)
+	}
+	members[name] = value
+	text, err := jsonx.Marshal(members)
+	*m = text
+	return err
+}
+
+// parseDoc reads PATH or PATH@REVISION.
+func parseDoc(s string) mail.Doc {
+	if i := strings.LastIndexByte(s, '@'); i > 0 && !strings.ContainsAny(s[i:], "/\\.") && i < len(s)-1 {
+		return mail.Doc{Path: s[:i], Revision: s[i+1:]}
+	}
+	return mail.Doc{Path: s}
+}
+
+// readBody reads standard input. A person at a terminal is not left wondering what the command waits for.
+func (a *app) readBody() (string, error) {
+	if cli.IsTerminal(a.Env.Stdin) {
+		return "", cli.Hinted(cli.Usage("the message has no body"),
+			`add --body "TEXT", or give it a file: < FILE`)
+	}
+	text, err := io.ReadAll(io.LimitReader(a.Env.Stdin, maxSend+1))
+	if err != nil {
+		return "", err
+	}
+	// The line break at the end of a file is not part of the letter.
+	return strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"), nil
+}
+
+func (a *app) showSent(s mail.Sent, below string) {
+	line := a.Out.Bold(string(s.ID))
+	if s.Duplicate {
+		line += " (sent before)"
+	}
+	if below != "" {
+		line += "  below: " + below
+	}
+	a.Out.Line("%s", line)
+	rows := make([][]string, 0, len(s.Recipients))
+	for _, d := range s.Recipients {
+		rows = append(rows, cli.DeliveryRow(a.Out, d))
+	}
+	a.Out.Table(rows)
+	if note := s.Suggestion(); note != "" {
+		a.Out.Line("  %s", cli.OneLine("Sent as "+note+"."))
+	}
+}

@@ -1,0 +1,172 @@
+package room
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+)
+
+const declineHelp = `Refuse to answer a question, or to review. Whoever asked gets your refusal as the answer, and is
+woken by it as by any answer. Use it for "not now" and "decide yourself". Marking or archiving a
+question does not settle it.
+
+` + whichHelp
+
+const withdrawHelp = `Withdraw a question that you no longer want answered. Those who were asked see that it was
+withdrawn; it counts as unread no more, and wakes nobody. Only whoever asked, and the user, may
+withdraw a question.`
+
+const waitingHelp = `List who waits for whom, by the questions, reviews, plans and permissions that are open, the
+longest wait first, and how many more there are. If the one who is waited for waits too, the chain
+is shown to its end; a circle is named, whichever of their questions leads round it.`
+
+func newDecline(a *app) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use: "decline ID", Short: "refuse to answer a question; whoever asked is told", Long: declineHelp,
+		Example: "pennypost decline msg_V1StGXR8_Z5jdHi6B-myT --reason \"Not now\"",
+		Args:    cli.NArgs(1, "the id of one question"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.decline(cmd.Context(), args[0], reason)
+		},
+		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{Open: true}),
+	}
+	cmd.Flags().StringVar(&reason, "reason", mail.DeclinedBody, "`TEXT` for whoever asked")
+	return cmd
+}
+
+func (a *app) decline(ctx context.Context, arg, reason string) error {
+	svc, id, err := a.theOne(ctx, arg)
+	if err != nil {
+		return err
+	}
+	q, err := svc.Message(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !q.Open {
+		return mail.Errorf(mail.Conflict, "%s does not wait for an answer; nothing was sent. What does is listed by: "+
+			"pennypost inbox --open", cli.OneLine(string(id)))
+	}
+	who, err := a.Who()
+	if err != nil {
+		return err
+	}
+	sent, err := svc.Send(ctx, q.Decline(who, reason))
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(sent)
+		return nil
+	}
+	a.showSent(sent, cli.Heading(&q))
+	return nil
+}
+
+func newWithdraw(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "withdraw ID", Short: "take back a question that is open", Long: withdrawHelp,
+		Example: "pennypost withdraw msg_V1StGXR8_Z5jdHi6B-myT", Args: cli.NArgs(1, "the id of one question"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.withdraw(cmd.Context(), args[0]) },
+		ValidArgsFunction: a.CompleteOwnQuestions,
+	}
+}
+
+func (a *app) withdraw(ctx context.Context, arg string) error {
+	svc, id, err := a.theOne(ctx, arg)
+	if err != nil {
+		return err
+	}
+	if err := svc.Withdraw(ctx, id); err != nil {
+		return err
+	}
+	return a.Said(struct {
+		Withdrawn mail.ID `json:"withdrawn"`
+	}{id}, "%s is withdrawn.", cli.OneLine(string(id)))
+}
+
+func newWaiting(a *app) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "waiting", Short: "list who waits for whom", Long: waitingHelp, Example: "pennypost waiting",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.waiting(cmd.Context(), limit) },
+	}
+	cmd.Flags().IntVar(&limit, "limit", 0, "at most `N` rows, up to 1000; default 50")
+	return cmd
+}
+
+func (a *app) waiting(ctx context.Context, limit int) error {
+	if err := checkLimit(limit); err != nil {
+		return err
+	}
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := svc.Waiting(ctx, mail.WaitingQuery{Limit: limit})
+	switch {
+	case err != nil:
+		return err
+	case a.JSON:
+		a.Out.Value(list)
+		return nil
+	case len(list.Waiting) == 0:
+		a.Out.Line("Nobody waits for an answer.")
+		return nil
+	}
+	room, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	questions := make([]shownMessage, len(list.Waiting))
+	for i := range list.Waiting {
+		questions[i] = shownMessage{Room: room, ID: list.Waiting[i].Question}
+	}
+	numbers, least := a.number(room, questions), leastPrefix(questions)
+	rows := make([][]string, 0, len(list.Waiting))
+	for i := range list.Waiting {
+		w := &list.Waiting[i]
+		rows = append(rows, []string{numbers[i], waitWords(w), a.Out.Ago(w.Since), string(w.Type),
+			cli.OneLine(string(w.Question)), cli.OneLine(w.Subject)})
+	}
+	a.Out.List(rows, []cli.Step{
+		cli.At(4, cli.Beginning(least)), cli.At(3, cli.AtMost(8)), cli.At(2, cli.Brief), cli.At(4, nil),
+		cli.At(3, nil), cli.At(1, cli.AtMost(28)), cli.At(2, nil), cli.At(1, cli.AtMost(16)),
+	}, 2)
+	if list.Rest > 0 {
+		a.Out.Line("%s", a.Out.Dim("And "+strconv.Itoa(list.Rest)+" more: "+a.Onward("limit", "1000")))
+	}
+	return nil
+}
+
+// waitWords says who waits for whom.
+func waitWords(w *mail.Waiting) string {
+	words := chainWords(w.Chain)
+	if len(w.Chain) == 0 {
+		words = cli.OneLine(string(w.Asker)) + " → " + cli.Addressees([]mail.Address{w.Address})
+	}
+	if w.Circle {
+		words += " (a circle)"
+	}
+	if w.Suggestions > 0 {
+		words += " (" + wording.Plural(w.Suggestions, "suggestion") + ")"
+	}
+	return words
+}
+
+func chainWords(chain []mail.Name) string {
+	words := make([]string, len(chain))
+	for i, n := range chain {
+		words[i] = cli.OneLine(string(n))
+	}
+	return strings.Join(words, " → ")
+}

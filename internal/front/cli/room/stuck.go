@@ -1,0 +1,271 @@
+package room
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/config"
+	"pennypost/internal/front/install"
+	"pennypost/internal/mail"
+)
+
+const stuckHelp = `List the mail that does not move, why, and what to type to mend it: what is held because nobody has
+the role, dead letters of agents that are gone, what an agent should have looked at by now, and what
+expired unread. Agents that wait for each other in a circle are named too, and what was erased and
+is not yet gone from every machine.
+
+The messages are numbered: pennypost read 1 prints the first.`
+
+func newStuck(a *app) *cobra.Command {
+	var q mail.StuckQuery
+	var kind, whom string
+	cmd := &cobra.Command{
+		Use: "stuck", Short: "list the mail that does not move, and what mends it", Long: stuckHelp,
+		Example: "pennypost stuck\npennypost stuck --kind held\npennypost stuck --for agent:builder", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if q.Kind, err = mail.ParseStuckKind(kind); err != nil {
+				return err
+			}
+			q.For = mail.Address(whom)
+			return a.stuck(cmd.Context(), q)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&kind, "kind", "", "only this `KIND`: held, dead, waiting or expired")
+	flags.StringVar(&whom, "for", "", "only what is for this `ADDRESS`: agent:NAME, role:ROLE, a tag or all")
+	flags.IntVar(&q.Limit, "limit", 0, "at most `N` groups of each kind, up to 1000; default 50")
+	flags.IntVar(&q.Mail, "mail", 0, "at most `N` messages of each group, up to 1000; default 5")
+	_ = cmd.RegisterFlagCompletionFunc("kind",
+		cobra.FixedCompletions(cli.WordsOf(mail.StuckKinds()), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) stuck(ctx context.Context, q mail.StuckQuery) error {
+	if err := cmp.Or(checkLimit(q.Limit), checkLimit(q.Mail)); err != nil {
+		return err
+	}
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := svc.Stuck(ctx, q)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(list)
+		return nil
+	}
+	circles, err := a.circles(ctx, svc, q)
+	if err != nil {
+		return err
+	}
+	erasing, err := a.erasing(ctx, svc, q)
+	if err != nil {
+		return err
+	}
+	if len(list.Groups)+len(circles)+len(erasing) == 0 {
+		a.Own("Nothing is stuck.")
+		return nil
+	}
+	if err := a.showStuck(ctx, svc, list, q); err != nil {
+		return err
+	}
+	if len(circles) > 0 {
+		a.Out.Line("%s", a.Out.Bold("Waiting in a circle"))
+		for _, c := range circles {
+			a.Out.Line("  %s", c)
+		}
+		a.Out.Line("  Answering one of their questions ends it: %s", a.Out.Bold("pennypost waiting"))
+	}
+	if len(erasing) > 0 {
+		a.Out.Line("%s", a.Out.Bold("Not erased everywhere: a machine has yet to do its part"))
+	}
+	for _, e := range erasing {
+		a.Out.Line("  %s is hidden everywhere, but %s.", e.Message, e.Why())
+		for _, m := range e.Machines {
+			a.Out.Line("    → %s", a.Out.Bold("pennypost machines remove "+cli.Quoted(string(m))))
+		}
+	}
+	return nil
+}
+
+// erasing are the messages that are erased, but not yet from every disk. They are no kind, and for nobody.
+func (a *app) erasing(ctx context.Context, svc mail.Service, q mail.StuckQuery) ([]mail.Erasing, error) {
+	if q.Kind != "" || q.For != "" {
+		return nil, nil
+	}
+	st, err := svc.Status(ctx)
+	return st.Erasing, err
+}
+
+// circles are those who wait for each other, each circle once. They are no kind, and for nobody.
+func (a *app) circles(ctx context.Context, svc mail.Service, q mail.StuckQuery) ([]string, error) {
+	if q.Kind != "" || q.For != "" {
+		return nil, nil
+	}
+	list, err := svc.Waiting(ctx, mail.WaitingQuery{Limit: mail.MaxLimit})
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	var known [][]mail.Name
+	for i := range list.Waiting {
+		w := &list.Waiting[i]
+		if !w.Circle {
+			continue
+		}
+		circle := w.Chain[slices.Index(w.Chain, w.Chain[len(w.Chain)-1]):] // without those who lead to it
+		members := slices.Clone(circle)
+		slices.Sort(members)
+		members = slices.Compact(members)
+		if !slices.ContainsFunc(known, func(k []mail.Name) bool { return slices.Equal(k, members) }) {
+			known, out = append(known, members), append(out, chainWords(circle))
+		}
+	}
+	return out, nil
+}
+
+// stuckTitle says what the mail of a kind has in common.
+func stuckTitle(k mail.StuckKind) string {
+	switch k {
+	case mail.StuckHeld:
+		return "Nobody has the role: kept until an agent takes it"
+	case mail.StuckDead:
+		return "Dead letters: the reader is gone and never read them"
+	case mail.StuckWaiting:
+		return "Not looked at: this should have woken its reader"
+	}
+	return "Expired before anybody had read it"
+}
+
+// showStuck prints the groups, whose messages are numbered through.
+func (a *app) showStuck(ctx context.Context, svc mail.Service, list mail.StuckList, q mail.StuckQuery) error {
+	room, err := a.RoomName()
+	if err != nil {
+		return err
+	}
+	var all []shownMessage
+	for _, g := range list.Groups {
+		for i := range g.Mail {
+			all = append(all, shownMessage{room, g.Mail[i].ID, g.Mail[i].Seq})
+		}
+	}
+	numbers, least := a.number(room, all), leastPrefix(all)
+	last := mail.StuckKind("")
+	for i := range list.Groups {
+		g := &list.Groups[i]
+		if g.Kind != last {
+			last = g.Kind
+			a.Out.Line("%s", a.Out.Bold(stuckTitle(g.Kind)))
+		}
+		if err := a.showStuckGroup(ctx, svc, g, numbers[:len(g.Mail)], least); err != nil {
+			return err
+		}
+		numbers = numbers[len(g.Mail):]
+	}
+	for _, k := range mail.StuckKinds() {
+		n := 0
+		for i := range list.Groups {
+			if list.Groups[i].Kind == k {
+				n++
+			}
+		}
+		if rest := list.Kinds[k] - n; rest > 0 {
+			a.Out.Line("%s", a.Out.Dim(wording.Plural(rest, "more group")+" of "+string(k)+": "+
+				a.Onward("limit", "1000")))
+		}
+	}
+	return nil
+}
+
+func (a *app) showStuckGroup(ctx context.Context, svc mail.Service, g *mail.StuckGroup, numbers []string,
+	least int) error {
+	d := g.Mail[0].Deliveries[0]
+	ag, _, err := mail.OneAgent(ctx, svc, d.Agent)
+	if err != nil {
+		return err
+	}
+	count := wording.Plural(g.Count, "message")
+	if g.More {
+		count = strconv.Itoa(g.Count) + " messages or more"
+	}
+	why, mends := a.whyStuck(g, &ag, d)
+	a.Out.Line("  %s: %s, the first of %s. %s", a.Out.Bold(cli.Addressees([]mail.Address{g.For})), count,
+		a.Out.Moment(g.Since), why)
+	rows := make([][]string, len(g.Mail))
+	for i := range g.Mail {
+		it := &g.Mail[i]
+		rows[i] = []string{"   ", numbers[i], string(it.ID), string(it.Type), cli.Sender(&it.Message, a.nameWidth()),
+			a.Out.Ago(it.Sent), a.headline(it)}
+	}
+	a.Out.List(rows, mailSteps(least), 5)
+	for _, m := range mends {
+		a.Out.Line("    → %s", a.Out.Bold(m))
+	}
+	return nil
+}
+
+// whyStuck says why a group does not move, as its first message tells, and what mends it.
+func (a *app) whyStuck(g *mail.StuckGroup, ag *mail.Agent, d mail.Delivery) (why string, mends []string) {
+	tell := "pennypost reply NUMBER TEXT tells whoever wrote it"
+	name := cli.Quoted(string(ag.Name))
+	state := "It is " + string(ag.State)
+	if ag.Since != 0 {
+		state += " since " + a.Out.Moment(ag.Since)
+	}
+	switch g.Kind {
+	case mail.StuckHeld:
+		return "It does not expire.", []string{"pennypost agents update NAME --role " + cli.Quoted(g.For.Value())}
+	case mail.StuckExpired:
+		return "It stays in the history.", []string{tell}
+	case mail.StuckDead:
+		if ag.Name == "" {
+			return "It is no longer on the roster.", []string{tell}
+		}
+		return state + ". If it comes back, it finds them.", []string{"pennypost attach " + name, tell}
+	}
+	switch {
+	case ag.State == mail.Frozen:
+		return state + ".", []string{"pennypost agents update " + name + " --state idle"}
+	case d.Wake == mail.WakeAway:
+		return "It is on " + string(d.Machine) + ", which is away. It is woken when that is back.", []string{tell}
+	case d.Wake == mail.WakeTurnEnd:
+		return state + ", and looks when its turn ends.", []string{"pennypost attach " + name}
+	case d.Wake == mail.WakeNoDoor && ag.State != mail.Gone:
+		client := config.BareClient(ag.Client)
+		if _, err := install.Find(client); err == nil {
+			return state + ", and cannot be woken. Mail is shown to it when its next turn begins.",
+				[]string{"pennypost install " + client, "pennypost doctor", "pennypost attach " + name}
+		}
+		return state + ", and cannot be woken. Mail is shown to it when its next turn begins.",
+			[]string{"pennypost doctor", "pennypost attach " + name}
+	case d.Wake == mail.WakeNoDoor:
+		return state + ", and nothing is known that could bring it back.", []string{"pennypost attach " + name}
+	case d.Wake == mail.WakeDeferred:
+		return "Ringing it has been in vain; it is not rung before " + d.PutOff.Std().Local().Format("15:04") + ".",
+			[]string{"pennypost attach " + name}
+	case d.Wake == mail.WakeBroken:
+		return "Its turn was broken off; it is not rung before " + d.PutOff.Std().Local().Format("15:04:05") + ".",
+			[]string{"pennypost attach " + name}
+	case d.State == mail.Notified && d.Door == mail.HookDoor:
+		return "Its client was handed this at " + a.Out.Moment(d.At) + ", and no turn of it has shown it since.",
+			[]string{"pennypost attach " + name}
+	case d.State == mail.Notified:
+		return "It was rung through " + cli.OneLine(d.Door) + " at " + a.Out.Moment(d.At) + ", and has not looked.",
+			[]string{"pennypost attach " + name}
+	}
+	if d.Machine != "" {
+		return "It is on " + string(d.Machine) + ", whose post office wakes it. That has not worked yet.",
+			[]string{tell}
+	}
+	return "It could be woken through " + cli.OneLine(d.Wake) + ", and that has not worked yet.",
+		[]string{"pennypost attach " + name}
+}

@@ -1,0 +1,112 @@
+package room
+
+import (
+	"context"
+	"time"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+const waitHelp = `Wait until there is an unread message in your mailbox, print it and exit with status 0. A message
+that is already there counts. When the time is over the exit status is 4. The message stays unread;
+the sender can see that its text was presented to you.`
+
+// oneLook is the shortest wait: long enough for the post office to say whether a message is there already.
+const oneLook = 100 * time.Millisecond
+
+type waitFlags struct {
+	types   []string
+	replyTo string
+	timeout string
+	after   uint64
+}
+
+func newWait(a *app) *cobra.Command {
+	var f waitFlags
+	cmd := &cobra.Command{
+		Use: "wait", Short: "wait for a message; exit 4 when none came", Long: waitHelp,
+		Example: "pennypost wait --as builder --timeout 10m\npennypost wait --type answer --reply-to " +
+			"msg_V1StGXR8_Z5jdHi6B-myT",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.wait(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.types, "type", nil, "only messages of this `TYPE`; several are joined by commas")
+	flags.StringVar(&f.replyTo, "reply-to", "", "only answers to the message `ID`")
+	flags.StringVar(&f.timeout, "timeout", "10m", "wait for `DURATION`, or \"forever\"")
+	flags.Uint64Var(&f.after, "after", 0, "only messages after this `SEQ`")
+	_ = cmd.RegisterFlagCompletionFunc("type", cli.CompleteTypes)
+	return cmd
+}
+
+func (a *app) wait(ctx context.Context, f waitFlags) error {
+	q := mail.WaitQuery{ReplyTo: mail.ID(f.replyTo), After: mail.Seq(f.after)}
+	var err error
+	if q.Types, err = parseTypes(f.types); err != nil {
+		return err
+	}
+	timeout, err := config.ParseDuration(f.timeout)
+	if err != nil {
+		return err
+	}
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, stop := cli.Interruptible(ctx)
+	defer stop()
+	it, err := waitFor(ctx, svc, q, timeout)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(it)
+	} else {
+		a.showAll([]mail.Item{it}, []string{""})
+	}
+	if a.Out.Err() != nil {
+		return a.Out.Err()
+	}
+	return a.afterPrinting(ctx, svc, []mail.Item{it}, false)
+}
+
+// waitFor waits for a message until the time is over or the person presses ^C.
+func waitFor(ctx context.Context, svc mail.Service, q mail.WaitQuery, timeout config.Duration) (mail.Item, error) {
+	waiting := ctx
+	if timeout != config.Forever {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, max(time.Duration(timeout), oneLook))
+		defer cancel()
+	}
+	it, err := svc.Wait(waiting, q)
+	switch {
+	case err == nil:
+		return it, nil
+	case ctx.Err() != nil:
+		return it, ctx.Err()
+	case mail.CodeOf(err) == mail.Timeout:
+		return it, cli.Hinted(mail.Errorf(mail.Timeout, "no message came within %s", timeout),
+			"pennypost history shows what came earlier")
+	}
+	return it, err
+}
+
+func parseTypes(words []string) ([]mail.Type, error) {
+	var types []mail.Type
+	for _, w := range words {
+		if w == "" {
+			return nil, cli.Usage("a message type is empty")
+		}
+		t, err := mail.ParseType(w)
+		if err != nil {
+			return nil, err
+		}
+		types = append(types, t)
+	}
+	return types, nil
+}

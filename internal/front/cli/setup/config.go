@@ -1,0 +1,131 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+const configHelp = `The configuration is config.toml in the data directory. It is optional. A key that is not known is
+an error. Environment variables (PENNYPOST_LISTEN, PENNYPOST_IDLE_EXIT, …) and the flags of serve
+take precedence. A post office reads the file when it starts. "config init" writes a file that has
+every key, commented out, and never replaces one that is there.`
+
+func newConfig(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "config check|init|print", Short: "check, write or print the configuration", Long: configHelp,
+		Example: "pennypost config init\npennypost config check\npennypost config print",
+		Args:    cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return cli.Usage("say what to do with the configuration: check, init or print")
+		},
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "check", Short: "check the configuration", Long: configHelp, Args: cli.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return a.configCheck() },
+		},
+		&cobra.Command{
+			Use: "init", Short: "write a first configuration", Long: configHelp, Args: cli.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return a.configInit() },
+		},
+		&cobra.Command{
+			Use: "print", Short: "print the configuration in effect", Long: configHelp, Args: cli.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return a.configPrint() },
+		})
+	return cmd
+}
+
+func (a *app) configCheck() error {
+	c, err := a.LoadConfig()
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(struct {
+			File string `json:"file"`
+			OK   bool   `json:"ok"`
+		}{c.Home.File(), true})
+		return nil
+	}
+	a.Out.Line("%s is in order.", c.Home.File())
+	return nil
+}
+
+// configInit writes the defaults as comments, so that a later version's defaults hold for whoever set nothing.
+func (a *app) configInit() error {
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return err
+	}
+	if err := home.Create(); err != nil {
+		return err
+	}
+	c := config.Config{Home: home}
+	var text strings.Builder
+	if err := c.Print(&text); err != nil {
+		return err
+	}
+	f, err := durable.OpenFile(home.File(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return mail.Errorf(mail.Conflict,
+			"%s is there already, and stays as it is. It is shown by: pennypost config print", home.File())
+	}
+	if err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	_, err = f.WriteString(commentedOut(text.String()))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", home.File(), err)
+	}
+	if a.JSON {
+		a.Out.Value(struct {
+			File string `json:"file"`
+		}{home.File()})
+		return nil
+	}
+	a.Out.Line("Wrote %s. Take the # from what you change, then: pennypost config check", home.File())
+	return nil
+}
+
+// commentedOut puts a # before each key of a configuration.
+func commentedOut(toml string) string {
+	lines := strings.Split(toml, "\n")
+	for i, line := range lines {
+		if line != "" && line[0] != '#' && line[0] != '[' {
+			lines[i] = "# " + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// configPrint prints TOML in either mode: that is what it is for; --json wraps it.
+func (a *app) configPrint() error {
+	c, err := a.LoadConfig()
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	if err := c.Print(&text); err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(struct {
+			File string `json:"file"`
+			TOML string `json:"toml"`
+		}{c.Home.File(), text.String()})
+		return nil
+	}
+	a.Out.Write(text.String())
+	return nil
+}

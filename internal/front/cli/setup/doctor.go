@@ -1,0 +1,401 @@
+package setup
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/base/selfsigned"
+	"pennypost/internal/config"
+	"pennypost/internal/front/install"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+const doctorHelp = `Check whether everything is in order: this program, the data directory, the post office, and what
+agent clients are configured to start. Each program that a client starts is tried in a data
+directory of its own, which is removed afterwards. Nothing of yours is changed. Each problem comes
+with what to type to mend it.
+
+The exit status is 0 if all is well and 1 otherwise.`
+
+func newDoctor(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "find what is wrong, and say how to mend it", Long: doctorHelp,
+		Example: "pennypost doctor\npennypost doctor --json",
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	}
+}
+
+// doctor collects findings.
+type doctor struct {
+	app      *app
+	cfg      config.Config
+	findings []cli.Finding
+}
+
+func (d *doctor) say(check string, state cli.Verdict, fix, format string, args ...any) {
+	d.findings = append(d.findings, cli.Finding{Check: check, State: state, Text: fmt.Sprintf(format, args...),
+		Fix: fix})
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	d := &doctor{app: a}
+	self := d.program(ctx)
+	if home, ok := d.directory(); ok {
+		d.postOffice(ctx, home)
+		d.doors(ctx)
+	}
+	binaries := d.clients(self)
+	d.service()
+	for _, binary := range binaries {
+		d.probe(ctx, binary)
+	}
+	sick := slices.ContainsFunc(d.findings, func(f cli.Finding) bool { return f.State == cli.Problem })
+	if a.JSON {
+		a.Out.Value(struct {
+			OK     bool          `json:"ok"`
+			Checks []cli.Finding `json:"checks"`
+		}{!sick, d.findings})
+	} else {
+		d.print(sick)
+	}
+	if sick {
+		return cli.Silent(cli.ExitFailed)
+	}
+	return nil
+}
+
+func (d *doctor) print(sick bool) {
+	out := d.app.Out
+	for _, f := range d.findings {
+		mark := string(f.State)
+		if f.State == cli.Problem {
+			mark = out.Red("WRONG")
+		}
+		out.Table([][]string{{cli.Pad(mark, 5), cli.Pad(f.Check, 11), cli.OneLine(f.Text)}})
+		if f.Fix != "" {
+			out.Line("%s%s", strings.Repeat(" ", 20), out.Bold("→ "+cli.OneLine(f.Fix)))
+		}
+	}
+	if !sick {
+		out.Line("All is well.")
+	}
+}
+
+// program looks at this program, and returns the path that clients should start.
+func (d *doctor) program(ctx context.Context) string {
+	self, err := install.Binary()
+	if err != nil {
+		d.say("program", cli.Problem, "scripts/build devel .", "%s", err.Error())
+		return ""
+	}
+	d.say("program", cli.Well, "", "%s, version %s", self, cli.Version())
+	d.officeProgram(ctx)
+	found, err := exec.LookPath("pennypost")
+	switch {
+	case err != nil:
+		d.say("path", cli.Note, "ln -s "+self+" ~/.local/bin/pennypost",
+			"the shell does not find pennypost, so the commands that agents are told of do not work")
+	case !sameFile(found, self):
+		other, _ := versionOf(ctx, found)
+		d.say("path", cli.Problem, "which -a pennypost", "the shell finds another program: %s, version %s",
+			found, other)
+	}
+	return self
+}
+
+// officeProgram looks whether the post office's own program is there, in the same version.
+func (d *doctor) officeProgram(ctx context.Context) {
+	program, err := d.app.OfficeProgram()
+	if err != nil {
+		d.say("program", cli.Problem, d.app.NextStep(err), "%s", err.Error())
+	} else if v, _ := versionOf(ctx, program); v != cli.Version() {
+		d.say("program", cli.Problem, "which -a "+cli.OfficeProgram,
+			"%s is version %s, and this program is %s: install both from one "+
+				"release", program, v, cli.Version())
+	}
+}
+
+// versionOf asks a program for its version.
+func versionOf(ctx context.Context, binary string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, binary, "version").Output()
+	if err != nil {
+		return "unknown", err
+	}
+	words := strings.Fields(string(out))
+	if len(words) < 2 || words[0] != "pennypost" {
+		return "unknown", mail.Errorf(mail.Invalid, "it is not Pennypost")
+	}
+	return words[1], nil
+}
+
+// littleSpace is how many bytes should be free where mail is kept: a full disk refuses mail.
+const littleSpace = 100 << 20
+
+// directory looks at the data directory.
+func (d *doctor) directory() (config.Home, bool) {
+	home, err := config.FindHome(d.app.Env.Getenv)
+	if err != nil {
+		d.say("data", cli.Problem, "export PENNYPOST_HOME=~/.local/state/pennypost", "%s", err.Error())
+		return "", false
+	}
+	info, err := os.Stat(string(home))
+	switch {
+	case os.IsNotExist(err):
+		d.say("data", cli.Well, "", "%s is not there yet; the first command makes it", home)
+		return home, true
+	case err != nil:
+		d.say("data", cli.Problem, "ls -ld "+string(home), "%s", err.Error())
+		return home, false
+	case !info.IsDir():
+		d.say("data", cli.Problem, "mv "+string(home)+" "+string(home)+".old", "%s is no directory", home)
+		return home, false
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		d.say("data", cli.Problem, "chmod 700 "+string(home), "others can read %s (mode %#o)", home,
+			info.Mode().Perm())
+	default:
+		d.say("data", cli.Well, "", "%s", home)
+	}
+	if info, err := os.Stat(home.Token()); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		d.say("data", cli.Problem, "chmod 600 "+home.Token(), "others can read the operator's token")
+	}
+	if err := home.CheckSocket(false); err != nil {
+		d.say("socket", cli.Problem, "rm -r "+filepath.Dir(home.Socket()), "%s", err.Error())
+	}
+	if free, ok := freeSpace(string(home)); ok && free < littleSpace {
+		d.say("disk", cli.Problem, "df -h "+string(home), "only %s are free where mail is kept; a full disk refuses "+
+			"mail", cli.Size(free))
+	}
+	cfg, err := config.Load(home, d.app.Env.Getenv)
+	if err != nil {
+		d.say("config", cli.Problem, "pennypost config check", "%s", err.Error())
+	}
+	d.cfg = cfg
+	return home, true
+}
+
+// postOffice looks whether one runs, and whether it is of this version. None is started.
+func (d *doctor) postOffice(ctx context.Context, home config.Home) {
+	office, err := d.app.QuietOffice()
+	if err != nil {
+		return // it was said of the socket
+	}
+	defer office.Close()
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	st, err := office.Status(ctx)
+	switch {
+	case mail.CodeOf(err) == mail.Unavailable && d.app.Env.Getenv("PENNYPOST_AUTOSTART") == "0":
+		d.say("office", cli.Problem, "pennypost serve",
+			"no post office runs, and PENNYPOST_AUTOSTART=0 keeps commands from starting one")
+		return
+	case mail.CodeOf(err) == mail.Unavailable:
+		d.say("office", cli.Well, "", "none runs; the first command starts one")
+		return
+	case err != nil:
+		d.say("office", cli.Problem, "pennypost stop", "it does not answer: %s; its log is %s", err.Error(),
+			home.Log())
+		return
+	case st.Version != cli.Version():
+		d.say("office", cli.Problem, "pennypost stop",
+			"it runs in version %s, and this program is %s; once stopped, the next command starts this one",
+			st.Version, cli.Version())
+	default:
+		d.say("office", cli.Well, "", "it runs, process %d", st.PID)
+	}
+	if r := st.Relay; r != nil && r.Trouble != "" {
+		d.say("relay", cli.Problem, "pennypost status",
+			"the post office of this machine is at %s, which cannot be used: %s",
+			r.URL, r.Trouble)
+	} else if r != nil {
+		d.say("relay", cli.Well, "", "the post office of this machine is at %s, and is reached; it is %s there", r.URL,
+			r.Machine)
+	}
+	d.cluster(st.Cluster)
+	for _, f := range st.Failing {
+		if channel, about := strings.CutPrefix(f, "notify "); about {
+			channel, _, _ = strings.Cut(channel, ":")
+			d.say("notify", cli.Problem, "pennypost notify test "+channel, "you are not told of mail through %s",
+				strings.TrimPrefix(f, "notify "))
+			continue
+		}
+		d.say("bridge", cli.Problem, "pennypost bridge list", "%s", f)
+	}
+	for _, address := range st.Listen {
+		d.web(ctx, address, st.Fingerprint)
+	}
+}
+
+// cluster says what is wrong with the NATS servers, and with the clocks of the machines that have rooms there.
+func (d *doctor) cluster(c *wire.Cluster) {
+	if c == nil {
+		return
+	}
+	if c.Trouble != "" {
+		d.say("servers", cli.Problem, "$EDITOR "+d.cfg.Home.File()+"   # urls, below [journal]",
+			"rooms on the NATS servers take no mail: %s", c.Trouble)
+	}
+	for _, w := range c.Warnings {
+		d.say("servers", cli.Problem, "", "%s", w)
+	}
+	if c.Trouble == "" && len(c.Warnings) == 0 {
+		d.say("servers", cli.Well, "", "the NATS servers answer, and sync each write; this machine is %s", c.Machine)
+	}
+}
+
+// web asks the post office over HTTP whether it is healthy. Over TLS it must have the certificate with the
+// fingerprint, for which nobody else need vouch.
+func (d *doctor) web(ctx context.Context, address, fingerprint string) {
+	if !strings.HasPrefix(address, "http") {
+		return
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(address, "/")+"/healthz", nil)
+	if err != nil {
+		return
+	}
+	pinned := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{InsecureSkipVerify: true,
+		VerifyConnection: func(c tls.ConnectionState) error {
+			if got := selfsigned.Fingerprint(c.PeerCertificates[0].Raw); got != fingerprint {
+				return fmt.Errorf("somebody else answers there, with the certificate %s", got)
+			}
+			return nil
+		}}}
+	defer pinned.CloseIdleConnections()
+	res, err := (&http.Client{Transport: pinned}).Do(req)
+	if err != nil {
+		d.say("http", cli.Problem, "pennypost stop", "%s does not answer: %s", address, err.Error())
+		return
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		d.say("http", cli.Problem, "pennypost stop", "%s/healthz answers %s", address, res.Status)
+		return
+	}
+	d.say("http", cli.Well, "", "%s answers", address)
+}
+
+// clients looks at what is configured, and returns the programs that are started by it, this one among them.
+func (d *doctor) clients(self string) []string {
+	binaries := map[string]bool{}
+	if self != "" {
+		binaries[self] = true
+	}
+	o, err := d.app.installOptions(installFlags{})
+	if err != nil {
+		return slices.Sorted(maps.Keys(binaries))
+	}
+	for _, r := range install.Look(*o) {
+		d.client(&r, self, binaries)
+		for _, warning := range r.Warnings { // what it will ask, and what else keeps agents from their mail
+			d.say("client", cli.Note, "", "%s: %s", title(&r), warning)
+		}
+	}
+	return slices.Sorted(maps.Keys(binaries))
+}
+
+// title is what doctor calls a client in a scope.
+func title(r *install.Report) string { return r.Client.Title + " (" + string(r.Scope) + ")" }
+
+func (d *doctor) client(r *install.Report, self string, binaries map[string]bool) {
+	again := "pennypost install " + r.Client.Name
+	if r.Scope == install.Project {
+		again += " --project"
+	}
+	name := title(r)
+	before := len(d.findings)
+	for _, f := range r.Files {
+		if f.Err != nil && (r.Present || r.Installed()) {
+			d.say("client", cli.Problem, "$EDITOR "+f.Path, "%s: %s", name, f.Err.Error())
+		}
+		d.entries(&f, name, self, again, binaries)
+	}
+	switch {
+	case r.Plugin != "" && r.Installed():
+		d.say("client", cli.Problem, "pennypost uninstall "+r.Client.Name,
+			"%s has the plugin %s besides, so the agent is told everything twice", name, r.Plugin)
+	case r.Plugin != "":
+		d.say("client", cli.Well, "", "%s has the plugin %s", name, r.Plugin)
+	}
+	if !r.Installed() {
+		if r.Present && r.Scope == install.User && len(d.findings) == before {
+			d.say("client", cli.Note, again, "%s is here and does not know of Pennypost", r.Client.Title)
+		}
+		return
+	}
+	if r.Disabled != "" {
+		d.say("client", cli.Problem, "$EDITOR "+r.Where, "%s: %s says %s, so no hook runs", name, r.Where, r.Disabled)
+	}
+	if n := len(r.Untrusted); n > 0 && r.Disabled == "" {
+		d.say("client", cli.Problem, again+" --trust",
+			"%s: %d hooks are not trusted (%s), so it does not run them. Start it and "+
+				"answer \"Trust all and continue\", or type", name, n, strings.Join(r.Untrusted, ", "))
+	}
+	if r.Behind() && len(d.findings) == before {
+		d.say("client", cli.Problem, again, "%s: entries are missing or of an older version", name)
+	}
+	if len(d.findings) == before {
+		d.say("client", cli.Well, "", "%s is configured", name)
+	}
+}
+
+// entries looks at the programs that the entries of a file start.
+func (d *doctor) entries(f *install.FileReport, name, self, again string, binaries map[string]bool) {
+	seen, said := map[string]bool{}, map[string]bool{}
+	servers := 0
+	for _, e := range f.Entries {
+		if strings.HasPrefix(e.What, "MCP server ") {
+			servers++
+		} else if seen[e.What] {
+			d.say("client", cli.Problem, again, "%s: %s stands twice in %s (line %d), so the agent is told twice",
+				name, e.What, f.Path, e.Line)
+		}
+		seen[e.What] = true
+		if said[e.Binary] {
+			continue
+		}
+		said[e.Binary] = true
+		switch found, err := exec.LookPath(e.Binary); {
+		case err == nil && sameFile(found, self): // a shorter name of this program
+		case err != nil:
+			d.say("client", cli.Problem, again, "%s: %s (line %d) starts %s, which cannot be started", name, f.Path,
+				e.Line, e.Binary)
+		default:
+			d.say("client", cli.Note, again, "%s: %s (line %d) starts %s, and not this program", name, f.Path, e.Line,
+				e.Binary)
+			binaries[e.Binary] = true
+		}
+	}
+	if servers > 1 {
+		d.say("client", cli.Note, "", "%s: %s has %d servers of Pennypost; each is an agent of its own", name, f.Path,
+			servers)
+	}
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// probePatience is how long doctor waits for a program.
+const probePatience = 10 * time.Second

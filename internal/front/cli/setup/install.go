@@ -1,0 +1,393 @@
+package setup
+
+import (
+	"context"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/front/install"
+	"pennypost/internal/mail"
+)
+
+const installHelp = `Write Pennypost into the configuration of an agent client: its MCP server, and the hooks that
+tell the agent about its mail. Without CLIENT, show which clients are known and what is installed.
+
+Where a client would ask you before each tool of Pennypost's, they are allowed, and nothing else is:
+an agent that is alone would wait at that question. --ask leaves that out, or takes it out again.
+
+What is in the files is kept, with comments, order and layout. A file is copied to
+NAME.pennypost-backup before it is changed for the first time, and replaced whole. A file that
+cannot be understood is left alone. A second installation changes nothing, unless this program
+moved: then the entries follow it. With --as the entries hold that name; without, the agent's name
+is made of client and directory.
+
+CLIENT is one of:
+`
+
+const uninstallHelp = `Take Pennypost out of the configuration of an agent client.
+
+A file that nobody changed since the installation becomes again exactly what it was before; if there
+was no file, it is removed. From any other file only our entries are removed. The copy from before
+then stays beside it until the next installation.
+
+CLIENT is one of:
+`
+
+const kitInstallHelp = `Put what the agents of such a project use into this one: the scripts, which run Pennypost
+with the same flags; the hook that shows the mail at session start; and the instructions that say
+when to look again. The project's mailbox is kept in step from then on.
+
+What is in the files is kept. A file of the same name that is not ours is not overwritten: nothing
+is written then. A second installation renews what is as we wrote it, and leaves what somebody
+edited.`
+
+const kitUninstallHelp = `Take out what install put into the project.
+
+Scripts and instructions that somebody edited stay. A file that nobody changed since the
+installation becomes again exactly what it was before. Mail stays, and the mailbox's files are kept
+in step until the bridge is removed: pennypost bridge remove.`
+
+type installFlags struct {
+	project, user, dryRun, trust, ask, orchestrator bool
+}
+
+func newInstall(a *app) *cobra.Command {
+	var f installFlags
+	cmd := &cobra.Command{
+		Use: "install [CLIENT]", Short: "make an agent client use Pennypost", Long: installHelp + clientRows(),
+		Example: "pennypost install claude\npennypost install codex --dry-run\npennypost install cursor --project " +
+			"--as builder",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.installed(f)
+			}
+			return a.changeClient(f, args, install.Install)
+		},
+	}
+	f.register(cmd, "install")
+	cmd.Flags().BoolVar(&f.trust, "trust", false,
+		"of codex: trust the hooks, as its dialog does; without, it asks you")
+	cmd.Flags().BoolVar(&f.ask, "ask", false, "have the client ask you before Pennypost's tools are used; without, "+
+		"they are allowed (claude, gemini, qwen, copilot)")
+	cmd.Flags().BoolVar(&f.orchestrator, "orchestrator", false, "have the post office go on with the orchestrator's "+
+		"session when mail should wake it and it has ended (claude, codex, copilot, opencode, pi)")
+	return cmd
+}
+
+func newUninstall(a *app) *cobra.Command {
+	var f installFlags
+	cmd := &cobra.Command{
+		Use: "uninstall CLIENT", Short: "undo what install did", Long: uninstallHelp + clientRows(),
+		Example: "pennypost uninstall claude\npennypost uninstall cursor --project --dry-run",
+		RunE:    func(_ *cobra.Command, args []string) error { return a.changeClient(f, args, install.Uninstall) },
+	}
+	f.register(cmd, "undo")
+	return cmd
+}
+
+func (f *installFlags) register(cmd *cobra.Command, do string) {
+	cmd.Flags().BoolVar(&f.user, "user", false, do+" it for all your projects, which is the default")
+	cmd.Flags().BoolVar(&f.project, "project", false, do+" it for the project around the working directory")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, as a diff, and change nothing")
+	for _, c := range install.Clients() {
+		cmd.ValidArgs = append(cmd.ValidArgs, c.Name)
+	}
+}
+
+// clientRows lists the clients for the manual.
+func clientRows() string {
+	var b strings.Builder
+	for _, c := range install.Clients() {
+		b.WriteString("  " + cli.Pad(c.Name, 10) + c.Title)
+		if !slices.Contains(c.Scopes, install.Project) {
+			b.WriteString(" (--user only)")
+		}
+		b.WriteString("\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// installOptions returns where and what is installed.
+func (a *app) installOptions(f installFlags) (*install.Options, error) {
+	if f.project && f.user {
+		return nil, cli.Usage("--project and --user exclude each other")
+	}
+	home := a.Env.Getenv("HOME")
+	if home == "" {
+		home = a.Env.Getenv("USERPROFILE") // Windows
+	}
+	if home == "" {
+		return nil, cli.Usage("there is no home directory: set HOME")
+	}
+	o := &install.Options{
+		Scope: install.User, Home: home, Root: config.ProjectDir(a.Env.Dir), Getenv: a.Env.Getenv, GOOS: runtime.GOOS,
+		Trust: f.trust, Ask: f.ask, Orchestrator: f.orchestrator,
+	}
+	if o.Root == home { // which may be kept in Git, and is no project
+		o.Root = a.Env.Dir
+	}
+	if f.project {
+		o.Scope = install.Project
+	}
+	if f.project && o.Root == home {
+		return nil, cli.Usage("your home directory is no project; go into one, or leave --project away")
+	}
+	if a.As != "" {
+		name, err := mail.ParseName(a.As)
+		if err == nil {
+			err = name.CheckNew()
+		}
+		if err != nil {
+			return nil, err
+		}
+		o.As = name
+	}
+	data, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	o.Config = data.File()
+	if o.Room, err = a.RoomName(); err != nil {
+		return nil, err
+	}
+	o.Binary, err = install.Binary()
+	return o, err
+}
+
+// InstallFor makes a client that works in dir use Pennypost there as an agent of a room, and returns what was done,
+// line by line. The directory's ProjectFile says who works there and in which room, so that what is installed for all
+// projects, if it is, serves this one too.
+func InstallFor(run *cli.App, name, dir string, agent mail.Name, room mail.RoomName) (lines []string, err error) {
+	a := &app{run}
+	c, err := install.Find(name)
+	if err != nil {
+		return nil, err
+	}
+	o, err := a.installOptions(installFlags{})
+	if err != nil {
+		return nil, err
+	}
+	o.As, o.Root = "", dir
+	everywhere := slices.ContainsFunc(install.Look(*o), func(r install.Report) bool {
+		return r.Client.Name == name && r.Scope == install.User && r.Installed()
+	})
+	if slices.Contains(c.Scopes, install.Project) && !everywhere && dir != o.Home {
+		o.Scope = install.Project
+	}
+	p, err := install.Install(c, o)
+	if err != nil {
+		return nil, err
+	}
+	file, changed, err := config.WriteProject(dir, config.Project{Room: room, Agent: agent})
+	if err != nil {
+		return nil, err
+	}
+	if changed {
+		lines = append(lines, "written: "+file+" (who works there, and in which room)")
+	}
+	home := config.HomeDir(dir)
+	if err := a.Record(context.Background(), room, mail.Grant{Dir: home},
+		mail.Grant{Dir: home, Agent: agent}); err != nil {
+		lines = append(lines, "a card on your desk will ask whether that file counts: "+err.Error())
+	}
+	if err := p.Apply(); err != nil {
+		return lines, err
+	}
+	for _, ch := range p.Changes {
+		lines = append(lines, string(ch.Action)+": "+ch.Path+" ("+ch.What+")")
+	}
+	return append(lines, p.Notes...), nil
+}
+
+// outcome is what install and uninstall say in JSON.
+type outcome struct {
+	Client  string           `json:"client"`
+	Scope   install.Scope    `json:"scope"`
+	DryRun  bool             `json:"dry_run,omitzero"`
+	Changed bool             `json:"changed"`
+	Binary  string           `json:"binary"`
+	Files   []install.Change `json:"files"`
+	Notes   []string         `json:"notes,omitzero"`
+	Diff    string           `json:"diff,omitempty"` // with dry_run
+}
+
+// KitCommands returns the commands that put a kit into the project and take it out again. done is called when one was
+// put there.
+func KitCommands(run *cli.App, kit install.Client, done func(context.Context)) []*cobra.Command {
+	a, f := &app{run}, installFlags{project: true}
+	command := func(verb, short, long string, run func(context.Context) error) *cobra.Command {
+		cmd := &cobra.Command{
+			Use: verb, Short: short, Long: long, Args: cli.NoArgs,
+			Example: "pennypost " + kit.Name + " " + verb + "\npennypost " + kit.Name + " " + verb + " --dry-run",
+			RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) },
+		}
+		cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, as a diff, and change nothing")
+		return cmd
+	}
+	return []*cobra.Command{
+		command("install", "Put what "+kit.Title+"'s agents use into the project", kitInstallHelp,
+			func(ctx context.Context) error {
+				if _, err := a.OfficeProgram(); err != nil {
+					return err // the scripts would start what cannot start
+				}
+				err := a.change(f, kit, install.Install, "pennypost "+kit.Name+" install")
+				if err == nil && !f.dryRun {
+					done(ctx)
+				}
+				return err
+			}),
+		command("uninstall", "Undo what install did", kitUninstallHelp, func(context.Context) error {
+			return a.change(f, kit, install.Uninstall, "pennypost "+kit.Name+" uninstall")
+		}),
+	}
+}
+
+// changeClient installs or uninstalls the client that args name.
+func (a *app) changeClient(f installFlags, args []string, plan planner) error {
+	if len(args) != 1 {
+		return cli.Usage("say one client: pennypost %s CLIENT", a.Asked)
+	}
+	c, err := install.Find(args[0])
+	if err != nil {
+		return err
+	}
+	if _, err := a.OfficeProgram(); err != nil && a.Asked == "install" {
+		return err // the client would start what cannot start
+	}
+	again := "pennypost " + a.Asked + " " + c.Name
+	if f.project && slices.Contains(c.Scopes, install.Project) {
+		again += " --project"
+	}
+	return a.change(f, c, plan, again)
+}
+
+// planner is install.Install or install.Uninstall.
+type planner func(install.Client, *install.Options) (*install.Plan, error)
+
+// change installs or uninstalls. again is what to type after an error.
+func (a *app) change(f installFlags, c install.Client, plan planner, again string) error {
+	o, err := a.installOptions(f)
+	if err != nil {
+		return err
+	}
+	if program, err := exec.LookPath(c.Program); err == nil {
+		o.Program = program
+	}
+	p, err := plan(c, o)
+	if err != nil {
+		return cli.Hinted(err, again)
+	}
+	if !f.dryRun {
+		if err := p.Apply(); err != nil {
+			return cli.Hinted(err, again)
+		}
+		if o.As == mail.Orchestrator && a.Asked == "install" {
+			a.grantLead(o, c, p)
+		}
+	}
+	if a.JSON {
+		out := outcome{c.Name, o.Scope, f.dryRun, p.Changed(), o.Binary, slices.Concat([]install.Change{}, p.Changes),
+			p.Notes, ""}
+		if f.dryRun {
+			out.Diff = strings.ToValidUTF8(string(p.Diff()), "\uFFFD")
+		}
+		a.Out.Value(out)
+		return nil
+	}
+	a.showPlan(p, f.dryRun)
+	return nil
+}
+
+// grantLead records that the client may be the orchestrator of the room: who installs it so has said that. In other
+// rooms a card asks.
+func (a *app) grantLead(o *install.Options, c install.Client, p *install.Plan) {
+	g := mail.Grant{Agent: mail.Orchestrator, Role: string(mail.Orchestrator), Client: c.Name}
+	if o.Scope == install.Project {
+		g.Dir = config.HomeDir(o.Root)
+	}
+	var err error
+	if v, found := config.AgentClient(a.Env.Environ); found { // --as is whom the client will be
+		err = config.RefuseUser(v)
+	} else {
+		err = a.Record(context.Background(), o.Room, g)
+	}
+	if err != nil {
+		p.Notes = append(p.Notes, "It may not be the orchestrator yet ("+err.Error()+"). A card on your desk asks "+
+			"you when it starts; or say it now: pennypost agents grant orchestrator --client "+c.Name)
+	}
+}
+
+func (a *app) showPlan(p *install.Plan, dryRun bool) {
+	if dryRun {
+		a.Out.Write(string(p.Diff()))
+	}
+	var rows, left [][]string
+	for _, ch := range p.Changes {
+		row := []string{string(ch.Action), cli.OneLine(ch.Path), ch.What}
+		if ch.Backup != "" && ch.Action != install.Keep {
+			row = append(row, "copy: "+cli.OneLine(ch.Backup[strings.LastIndexAny(ch.Backup, `/\`)+1:]))
+		}
+		if ch.Action == install.Leave {
+			row = append(row, "it was edited; remove it yourself if it may go")
+			left = append(left, row)
+		}
+		rows = append(rows, row)
+	}
+	switch {
+	case !p.Changed() && p.Undoes:
+		a.Out.Line("There is nothing of Pennypost to take out of %s.", p.Client.Title)
+		a.Out.Table(left)
+	case !p.Changed():
+		a.Out.Line("%s has it already; nothing was changed.", p.Client.Title)
+		a.Out.Table(rows)
+	case dryRun:
+		a.Out.Line("Nothing was changed; this would be:")
+		a.Out.Table(rows)
+	default:
+		a.Out.Table(rows)
+		for _, note := range p.Notes {
+			a.Out.Line("%s", note)
+		}
+	}
+}
+
+// installed shows what is installed where.
+func (a *app) installed(f installFlags) error {
+	o, err := a.installOptions(f)
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Client    string        `json:"client"`
+		Scope     install.Scope `json:"scope"`
+		Present   bool          `json:"present"`
+		Installed bool          `json:"installed"`
+	}
+	list, rows := []row{}, [][]string{}
+	for _, r := range install.Look(*o) {
+		list = append(list, row{r.Client.Name, r.Scope, r.Present, r.Installed()})
+		state := a.Out.Dim("not installed")
+		switch {
+		case r.Installed():
+			state = "installed"
+		case r.Present && r.Scope == install.User:
+			state = "the client is here: pennypost install " + r.Client.Name
+		}
+		rows = append(rows, []string{r.Client.Name, string(r.Scope), r.Client.Title, state})
+	}
+	if a.JSON {
+		a.Out.Value(struct {
+			Clients []row `json:"clients"`
+		}{list})
+		return nil
+	}
+	a.Out.Table(rows)
+	return nil
+}

@@ -1,0 +1,167 @@
+package setup
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
+)
+
+const notifyHelp = `List the channels through which you are told of mail when no page is in sight: what
+each tells, when it last did, what the other side said, and its next quiet hours. Channels are
+sections of the configuration: [notify.desktop], [notify.ntfy], [notify.webhook], [notify.smtp],
+[notify.command]; docs/notify.md has an example of each. Without one you are not told.`
+
+const notifyTestHelp = `Send a test through a channel, or through all, and say what the other side answered.
+
+The exit status is 1 if one did not get through.`
+
+func newNotify(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "notify", Short: "list how you are told of mail, and try it", Long: notifyHelp,
+		Example: "pennypost notify\npennypost notify test\npennypost notify test ntfy",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Hinted(cli.Usage("there is no command \"notify %s\"", args[0]), "pennypost notify --help")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.notify(cmd.Context()) },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "test [CHANNEL]", Short: "send a test, and say what the other side answers", Long: notifyTestHelp,
+		Example: "pennypost notify test\npennypost notify test smtp",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.notifyTest(cmd.Context(), strings.Join(args, ""))
+		},
+		ValidArgs: config.NotifyChannels(),
+	})
+	return cmd
+}
+
+// ownOffice returns the post office if the caller is the user.
+func (a *app) ownOffice() (*client.Office, error) {
+	who, err := a.Who()
+	if err != nil {
+		return nil, err
+	}
+	if who != mail.User {
+		return nil, mail.Errorf(mail.Denied, "only the user may ask how they are told of mail; you are %s", who)
+	}
+	return a.Post()
+}
+
+func (a *app) notify(ctx context.Context) error {
+	office, err := a.ownOffice()
+	if err != nil {
+		return err
+	}
+	list, err := office.Notify(ctx)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		a.Out.Value(wire.NotifyChannels{Channels: list})
+		return nil
+	}
+	if len(list) == 0 {
+		a.Out.Line(
+			"You are told of mail on the pages and in the terminal only. Add a section [notify.desktop], or of " +
+				"another channel, to the configuration: docs/notify.md has an example of each.")
+	}
+	for i := range list {
+		a.Out.Table(a.channelRows(&list[i]))
+	}
+	a.notifyUnread(list)
+	return nil
+}
+
+// channelRows says how it stands with a channel.
+func (a *app) channelRows(c *wire.NotifyChannel) [][]string {
+	rows := [][]string{{a.Out.Bold(c.Name), "tells: " + strings.ReplaceAll(c.What, ",", ", ")}}
+	last := "has told nothing yet"
+	if c.Last != 0 {
+		last = "last told " + a.Out.Ago(c.Last)
+		if c.Answer != "" {
+			last += ": " + cli.OneLine(c.Answer)
+		}
+	}
+	rows = append(rows, []string{"", last})
+	if c.Failed != "" {
+		since := "fails: "
+		if c.Since != 0 {
+			since = "does not get through since " + a.Out.Ago(c.Since) + ": "
+		}
+		rows = append(rows, []string{"", a.Out.Red(since + cli.OneLine(c.Failed))})
+	}
+	if c.Waiting > 0 {
+		rows = append(rows, []string{"", strconv.Itoa(c.Waiting) + " waiting to be told"})
+	}
+	if c.QuietUntil != 0 {
+		form := func(t mail.Time) string { return t.Std().Local().Format("Mon 15:04") }
+		quiet := "quiet hours from " + form(c.QuietFrom) + " to " + form(c.QuietUntil)
+		if !c.QuietFrom.Std().After(a.Out.Now) {
+			quiet = "quiet now, until " + form(c.QuietUntil)
+		}
+		rows = append(rows, []string{"", quiet})
+	}
+	if c.Answers {
+		rows = append(rows, []string{"", "questions can be answered there"})
+	}
+	return rows
+}
+
+// notifyUnread says if the configuration has changed since the post office read it.
+func (a *app) notifyUnread(list []wire.NotifyChannel) {
+	c, err := a.LoadConfig()
+	if err != nil {
+		return // doctor tells of it
+	}
+	var have []string
+	for _, one := range list {
+		have = append(have, one.Name)
+	}
+	if on := c.Notify.On(); !slices.Equal(on, have) {
+		a.Out.Line(
+			"The post office has not read your changes of [notify] yet. It does at its next start: pennypost stop")
+	}
+}
+
+func (a *app) notifyTest(ctx context.Context, channel string) error {
+	office, err := a.ownOffice()
+	if err != nil {
+		return err
+	}
+	tests, err := office.NotifyTest(ctx, channel)
+	if err != nil {
+		return err
+	}
+	failed := slices.ContainsFunc(tests, func(t wire.NotifyTested) bool { return t.Failed != "" })
+	if a.JSON {
+		a.Out.Value(wire.NotifyTests{Tests: tests})
+	} else {
+		var rows [][]string
+		for _, t := range tests {
+			said := cli.OneLine(t.Answer)
+			if t.Failed != "" {
+				said = a.Out.Red("did not get through: " + cli.OneLine(t.Failed))
+			}
+			rows = append(rows, []string{t.Name, said})
+		}
+		a.Out.Table(rows)
+	}
+	if failed {
+		return cli.Silent(cli.ExitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,215 @@
+package setup
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"pennypost/internal/front/cli"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/front/install"
+	"pennypost/internal/mail"
+)
+
+const serviceHelp = `Have the system run the post office: a systemd unit of this user, or a launchd agent on macOS.
+You do not need this, because commands start a post office when there is none. It is for a machine
+where one should always run, for instance because you keep its pages open.
+
+A post office that a command started keeps running until pennypost stop; then the system's takes its
+place.`
+
+func newService(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "service", Short: "have the system run the post office", Long: serviceHelp,
+		Example: "pennypost service install\npennypost service install --dry-run\npennypost service " +
+			"status\npennypost service uninstall",
+		Args: cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.serviceStatus() },
+	}
+	var dryRun bool
+	add := &cobra.Command{
+		Use: "install", Short: "write the unit and start it", Args: cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.serviceInstall(dryRun) },
+	}
+	remove := &cobra.Command{
+		Use: "uninstall", Short: "stop the unit and remove it", Args: cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.serviceUninstall(dryRun) },
+	}
+	for _, c := range []*cobra.Command{add, remove} {
+		c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be done, and do nothing")
+	}
+	cmd.AddCommand(add, remove, &cobra.Command{
+		Use: "status", Short: "say whether the unit is there", Args: cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return a.serviceStatus() },
+	})
+	return cmd
+}
+
+// unit returns the service of this system, what is installed of it ("": nothing), and whether its manager can be
+// spoken to.
+func (a *app) unit() (u install.Unit, text string, reachable bool, err error) {
+	o, err := a.installOptions(installFlags{})
+	if err != nil {
+		return u, "", false, err
+	}
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return u, "", false, err
+	}
+	u, err = install.Service(o, string(home), a.Env.Getenv("PENNYPOST_HOME") != "" ||
+		a.Env.Getenv("XDG_STATE_HOME") != "")
+	if err != nil {
+		return u, "", false, err
+	}
+	if text, err = u.Read(); err != nil {
+		return u, "", false, err
+	}
+	_, missing := exec.LookPath(u.Manager)
+	reachable = missing == nil
+	if runtime.GOOS == "linux" { // systemctl is there without a user's systemd, in a container say
+		_, err := os.Stat(filepath.Join(a.Env.Getenv("XDG_RUNTIME_DIR"), "bus"))
+		reachable = reachable && a.Env.Getenv("XDG_RUNTIME_DIR") != "" && err == nil
+	}
+	return u, text, reachable, nil
+}
+
+// serviceOutcome is what the verbs of service say in JSON.
+type serviceOutcome struct {
+	Path      string   `json:"path"`
+	Installed bool     `json:"installed"`
+	Changed   bool     `json:"changed"`
+	DryRun    bool     `json:"dry_run,omitzero"`
+	Ran       []string `json:"ran,omitzero"`
+	Type      []string `json:"type,omitzero"` // what is left to do, or to look at
+	Unit      string   `json:"unit,omitempty"`
+}
+
+func (a *app) serviceInstall(dryRun bool) error {
+	u, before, reachable, err := a.unit()
+	if err != nil {
+		return err
+	}
+	out := serviceOutcome{Path: u.Path, Installed: !dryRun, Changed: before != u.Text, DryRun: dryRun, Unit: u.Text}
+	if dryRun {
+		out.Type = typed(u.Start)
+		return a.sayService(out, "This would be written to "+u.Path+":", u.Text)
+	}
+	if out.Changed {
+		if err := u.Write(); err != nil {
+			return err
+		}
+	}
+	if !reachable {
+		out.Type = typed(u.Start)
+	} else if err := a.runAll(u.Start, &out); err != nil {
+		return err
+	}
+	said := "Wrote " + u.Path + "."
+	if !out.Changed {
+		said = u.Path + " is as it should be."
+	}
+	return a.sayService(out, said, "")
+}
+
+// runAll runs commands, until one fails.
+func (a *app) runAll(commands []install.Command, out *serviceOutcome) error {
+	for _, c := range commands {
+		if said, err := exec.Command(c[0], c[1:]...).CombinedOutput(); err != nil {
+			return cli.Hinted(mail.Errorf(mail.Internal, "%s: %s", c, firstLine(string(said), err)), c.String())
+		}
+		out.Ran = append(out.Ran, c.String())
+	}
+	return nil
+}
+
+// typed returns what to type.
+func typed(commands []install.Command) []string {
+	var lines []string
+	for _, c := range commands {
+		lines = append(lines, c.String())
+	}
+	return lines
+}
+
+// serviceUninstall stops the unit before its file goes: the manager would go on with a unit that nobody can find any
+// more.
+func (a *app) serviceUninstall(dryRun bool) error {
+	u, before, reachable, err := a.unit()
+	if err != nil {
+		return err
+	}
+	out := serviceOutcome{Path: u.Path, Changed: before != "", Installed: dryRun && before != "", DryRun: dryRun}
+	switch {
+	case before == "":
+		return a.sayService(out, "There is no "+u.Path+".", "")
+	case dryRun:
+		out.Type = append(typed(u.Stop), install.Command{"rm", u.Path}.String())
+		return a.sayService(out, "This would be removed: "+u.Path, "")
+	case !reachable:
+		out.Type = typed(u.Stop)
+	default:
+		if err := a.runAll(u.Stop, &out); err != nil {
+			return err
+		}
+	}
+	if err := u.Remove(); err != nil {
+		return err
+	}
+	if reachable {
+		if err := a.runAll(u.Forget, &out); err != nil {
+			return err
+		}
+	}
+	return a.sayService(out, "Removed "+u.Path+".", "")
+}
+
+func (a *app) serviceStatus() error {
+	u, text, _, err := a.unit()
+	if err != nil {
+		return err
+	}
+	out := serviceOutcome{Path: u.Path, Installed: text != "", Changed: text != "" && text != u.Text}
+	said := "There is no service. pennypost service install makes one; it is not needed."
+	switch {
+	case out.Changed:
+		said = u.Path + " is there, and not what this version would write."
+		out.Type = []string{"pennypost service install"}
+	case out.Installed:
+		said = u.Path + " is there."
+		out.Type = typed(u.Look)
+	}
+	return a.sayService(out, said, "")
+}
+
+func (a *app) sayService(out serviceOutcome, said, text string) error {
+	if a.JSON {
+		a.Out.Value(out)
+		return nil
+	}
+	a.Out.Line("%s", said)
+	a.Out.Write(text)
+	for _, line := range out.Ran {
+		a.Out.Line("ran   %s", line)
+	}
+	for _, line := range out.Type {
+		a.Out.Line("type  %s", line)
+	}
+	return nil
+}
+
+// service looks at the unit, if there is one.
+func (d *doctor) service() {
+	u, text, _, err := d.app.unit()
+	switch {
+	case err != nil, text == "":
+	case text != u.Text:
+		d.say("service", cli.Problem, "pennypost service install",
+			"%s is not what this program would write: it may start another one", u.Path)
+	default:
+		d.say("service", cli.Well, "", "%s", u.Path)
+	}
+}
