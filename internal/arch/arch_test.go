@@ -60,6 +60,7 @@ var floors = []struct {
 	{"by which doors agents are reached is known without their rooms, and a relay has none", []string{
 		"internal/office/reach", "internal/office/relay",
 	}},
+	{"rooms are opened and looked after without knowing who enters them", []string{"internal/office/rooms"}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
 	{"the full-screen view is the command line for a person who stays", []string{"internal/office/tui"}},

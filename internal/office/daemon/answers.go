@@ -6,6 +6,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
 	"pennypost/internal/office/gate"
+	"pennypost/internal/office/rooms"
 )
 
 // answers are what this machine answers to others, by subject.
@@ -14,13 +15,13 @@ func (o *office) answers() map[string]func(context.Context, mail.Machine, []byte
 		openalice.DocumentSubject: func(ctx context.Context, _ mail.Machine, request []byte) ([]byte, error) {
 			return o.documents().Answer(gate.Own(ctx), o, request)
 		},
-		bridgesSubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
-			return o.bridgesHere(ctx, mail.RoomName(room))
+		rooms.BridgesSubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
+			return o.BridgesHere(ctx, mail.RoomName(room))
 		},
 	}
 }
 
 // documents reads documents on all machines.
 func (o *office) documents() *openalice.Documents {
-	return &openalice.Documents{Here: o.cfg.MachineName(), Ask: o.ask, Heard: o.heard}
+	return &openalice.Documents{Here: o.Config.MachineName(), Ask: o.Ask, Heard: o.Heard}
 }

@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
@@ -42,24 +43,24 @@ func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Nam
 func (o *office) own(ctx context.Context, name mail.RoomName, caller mail.Name) *callerRoom {
 	id, err := gate.Identify(gate.Own(ctx), name, caller)
 	if err != nil {
-		o.log.Error("room", "room", name, "err", err) // which cannot be: it is anybody
+		o.Log.Error("room", "room", name, "err", err) // which cannot be: it is anybody
 	}
 	return o.roomOf(name, id)
 }
 
 // as returns the room for one call, if the caller may speak there as who it says to be.
-func (v *callerRoom) as(ctx context.Context, e *entry) (mail.Service, error) {
+func (v *callerRoom) as(ctx context.Context, e *rooms.Entry) (mail.Service, error) {
 	id := v.id
-	if programs := id.Outer(); len(programs) > 0 && !e.room.Binds(id.Programs()) {
-		id = id.Elsewhere(v.office.sessionIn(programs, v.name))
+	if programs := id.Outer(); len(programs) > 0 && !e.Room.Binds(id.Programs()) {
+		id = id.Elsewhere(v.office.SessionIn(programs, v.name))
 	}
-	svc, caller, err := id.Enter(e.room)
+	svc, caller, err := id.Enter(e.Room)
 	if err != nil || v.id.ToolUse() == "" {
 		return svc, err
 	}
-	name, err := v.member(ctx, e.room.As(mail.User), caller)
+	name, err := v.member(ctx, e.Room.As(mail.User), caller)
 	if err == nil && name != caller {
-		svc = v.id.As(e.room, name)
+		svc = v.id.As(e.Room, name)
 	}
 	return svc, err
 }
@@ -94,15 +95,15 @@ var _ mail.Service = (*callerRoom)(nil)
 
 // enter borrows the room for a call, which changes something or not, and returns it as the caller sees it. In a relay
 // there is no entry.
-func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, mail.Service, error) {
+func (v *callerRoom) enter(ctx context.Context, changes bool) (*rooms.Entry, mail.Service, error) {
 	if v.office.far != nil {
 		s, err := v.farAway(ctx)
 		return nil, s, err
 	}
-	if err := v.office.checkRemoved(v.name, v.id.Name(), changes); err != nil {
+	if err := v.office.CheckRemoved(v.name, v.id.Name(), changes); err != nil {
 		return nil, nil, err
 	}
-	e, err := v.office.borrow(ctx, v.name)
+	e, err := v.office.Borrow(ctx, v.name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,16 +136,16 @@ func (v *callerRoom) farAway(ctx context.Context) (mail.Service, error) {
 	return f.There.RoomFrom(v.name, caller, from), nil
 }
 
-func (v *callerRoom) leave(e *entry) {
+func (v *callerRoom) leave(e *rooms.Entry) {
 	if e != nil {
-		v.office.giveBack(e, v.name)
+		v.office.GiveBack(e, v.name)
 	}
 }
 
 // why returns err, of a call to the room of e, in the words of the room's removal if that is what ended it.
-func (v *callerRoom) why(e *entry, err error) error {
-	if e != nil && mail.CodeOf(err) == mail.Unavailable && v.office.isRemoved(e) {
-		return errRemoved(v.name)
+func (v *callerRoom) why(e *rooms.Entry, err error) error {
+	if e != nil && mail.CodeOf(err) == mail.Unavailable && v.office.IsRemoved(e) {
+		return rooms.ErrRemoved(v.name)
 	}
 	return err
 }
@@ -158,9 +159,9 @@ func (v *callerRoom) Carry(ctx context.Context, r *wire.Route, _, _ any, on func
 			return err
 		}
 		if e != nil && r.ID != wire.WaitCall.ID {
-			e.changing.RLock()
-			if v.office.isGoing(e) { // to be moved, perhaps: enter waits, and says if it was removed
-				e.changing.RUnlock()
+			e.Changing.RLock()
+			if v.office.IsGoing(e) { // to be moved, perhaps: enter waits, and says if it was removed
+				e.Changing.RUnlock()
 				v.leave(e)
 				continue
 			}
@@ -171,10 +172,10 @@ func (v *callerRoom) Carry(ctx context.Context, r *wire.Route, _, _ any, on func
 			err = on(s)
 		}
 		if e != nil && r.ID != wire.WaitCall.ID {
-			e.changing.RUnlock()
+			e.Changing.RUnlock()
 		}
-		if err == nil && r.Changes && e != nil && e.bridges.Len() > 0 {
-			e.bridges.Await(ctx, e.room.Shown())
+		if err == nil && r.Changes && e != nil && e.Bridges.Len() > 0 {
+			e.Bridges.Await(ctx, e.Room.Shown())
 		}
 		err = v.why(e, err)
 		v.leave(e)
@@ -350,7 +351,7 @@ func (v *callerRoom) Repair(ctx context.Context) (mail.Verification, error) {
 	if found.Repaired == 0 || e == nil {
 		return found, v.why(e, err)
 	}
-	err = errors.Join(err, v.office.sweep(func(open *entry) bool { return open == e }))
+	err = errors.Join(err, v.office.Sweep(func(open *rooms.Entry) bool { return open == e }))
 	again, _, opening := v.enter(ctx, true)
 	if opening == nil {
 		v.leave(again)

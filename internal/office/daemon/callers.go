@@ -11,13 +11,14 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/relay"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
 )
 
 // office has the rooms for those who call: each of them enters a room as the gate says that it may.
 type office struct {
-	*roomSet
+	*rooms.Set
 	toolUses toolUses            // by whom tools are used, as hooks told
 	confirm  *gate.Confirmations // nil: nothing is
 	far      *relay.Far          // of a relay, which has no rooms; nil: this is a post office
@@ -25,8 +26,8 @@ type office struct {
 
 var _ mail.Office = (*office)(nil)
 
-func newOffice(cfg *config.Config, log *slog.Logger, m *metrics) *office {
-	return &office{roomSet: newRoomSet(cfg, log, m, Dialects())}
+func newOffice(cfg *config.Config, log *slog.Logger, m *rooms.Metrics) *office {
+	return &office{Set: rooms.New(cfg, log, m, Dialects())}
 }
 
 // Room implements mail.Office. The service still works when the room was closed because it was idle: each call opens
@@ -38,15 +39,15 @@ func (o *office) Room(ctx context.Context, name mail.RoomName, as mail.Name) (ma
 	if pass := gate.PassOf(ctx); !pass.Enters(name) {
 		return nil, notEntered(pass, name)
 	}
-	if o.far != nil || o.inUse(name) {
+	if o.far != nil || o.InUse(name) {
 		return o.roomAs(ctx, name, as)
 	}
-	if _, err := os.Lstat(o.dir(name)); !errors.Is(err, fs.ErrNotExist) {
-		e, err := o.borrow(ctx, name)
+	if _, err := os.Lstat(o.Dir(name)); !errors.Is(err, fs.ErrNotExist) {
+		e, err := o.Borrow(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		o.giveBack(e, name)
+		o.GiveBack(e, name)
 	}
 	return o.roomAs(ctx, name, as)
 }
@@ -59,7 +60,7 @@ func (o *office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 		}
 		return o.far.There.Rooms(ctx)
 	}
-	return o.statuses(ctx)
+	return o.Statuses(ctx)
 }
 
 // removeRoom takes a room out of the post office.
@@ -70,20 +71,20 @@ func (o *office) removeRoom(ctx context.Context, name mail.RoomName) (wire.Remov
 		}
 		return o.far.There.RemoveRoom(ctx, name)
 	}
-	return o.remove(ctx, name)
+	return o.Remove(ctx, name)
 }
 
 // standAs has ctx end when an agent that is on the roster of a room is taken off it.
 func (o *office) standAs(ctx context.Context, name mail.RoomName, caller mail.Name) error {
-	if o.far != nil || !o.exists(name) {
+	if o.far != nil || !o.Exists(name) {
 		return nil
 	}
-	e, err := o.borrow(ctx, name)
+	e, err := o.Borrow(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer o.giveBack(e, name)
-	_ = mailroom.Stand(ctx, e.room.As(caller)) // who is off the roster may come back to it by what it asks
+	defer o.GiveBack(e, name)
+	_ = mailroom.Stand(ctx, e.Room.As(caller)) // who is off the roster may come back to it by what it asks
 	return nil
 }
 
@@ -99,7 +100,7 @@ func (o *office) relayed(f *relay.Far) {
 
 // quiet reports whether nobody is to be woken, and the person not told.
 func (o *office) quiet() bool {
-	quiet := !o.notify.Busy() && (o.far == nil || len(o.Offers()) == 0)
-	o.each(func(e *entry) { quiet = quiet && e.ringer.Quiet() })
+	quiet := !o.Notify.Busy() && (o.far == nil || len(o.Offers()) == 0)
+	o.Each(func(e *rooms.Entry) { quiet = quiet && e.Ringer.Quiet() })
 	return quiet
 }

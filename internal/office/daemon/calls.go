@@ -13,6 +13,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/mcpserver"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/wire"
 )
 
@@ -71,7 +72,7 @@ func (l line) Read(p []byte) (int, error) { return l.in.Read(p) }
 // upgrade has serve speak another protocol over the connection of a request, which is closed then.
 func (c *calls) upgrade(w http.ResponseWriter, r *http.Request, protocol string, serve func(context.Context, line)) {
 	if !c.enter() {
-		http.Error(w, errStopping().Error(), http.StatusServiceUnavailable)
+		http.Error(w, rooms.ErrStopping().Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer c.open.Done()

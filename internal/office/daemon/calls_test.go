@@ -18,6 +18,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/wire/client"
 )
 
@@ -167,8 +168,8 @@ func TestCallsOfTeammates(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
 	d := &daemon{opts: Options{Config: cfg}, log: slog.New(slog.DiscardHandler)}
-	d.office = newOffice(&cfg, d.log, newMetrics())
-	defer d.office.close()
+	d.office = newOffice(&cfg, d.log, rooms.NewMetrics())
+	defer d.office.Close()
 	d.gate = testGate(t, "operator", &cfg, d.office)
 	d.calls.daemon = d
 	if _, err := d.office.own(t.Context(), "a", "lead").Turn(t.Context(),

@@ -49,7 +49,7 @@ func (o *office) ended(ctx context.Context, s sessions.Session, m mail.Moment) b
 		Held: func() map[mail.ID]bool { return hook.Holds(s.Client, s.Transcript, m == mail.SessionEnd) }}
 	_, err := o.own(ctx, s.Room, s.Agent).Turn(ctx, t)
 	if err != nil {
-		o.log.Warn("the end of a session or a turn is not noted", "agent", s.Agent, "moment", m, "err", err)
+		o.Log.Warn("the end of a session or a turn is not noted", "agent", s.Agent, "moment", m, "err", err)
 	}
 	return err == nil
 }

@@ -48,7 +48,7 @@ func loadToken(home config.Home) (string, error) {
 func newGate(operatorToken string, cfg *config.Config, o *office, scripts *gate.Scripts, g *guests) *gate.Gate {
 	return gate.New(gate.Options{
 		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.agentOf,
-		Session: func(programs []string) mail.Name { return o.sessionIn(programs, "") },
+		Session: func(programs []string) mail.Name { return o.SessionIn(programs, "") },
 		Machine: g.machine,
 	})
 }
@@ -61,14 +61,14 @@ func (o *office) agentOf(ctx context.Context, token string) (mail.Caller, error)
 	if ok && o.far != nil {
 		return o.far.Agent(ctx, token)
 	}
-	if !ok || !o.exists(name) {
+	if !ok || !o.Exists(name) {
 		return mail.Caller{}, mailroom.UnknownToken()
 	}
-	e, err := o.borrow(ctx, name)
+	e, err := o.Borrow(ctx, name)
 	if err != nil {
 		return mail.Caller{}, err
 	}
-	defer o.giveBack(e, name)
-	agent, err := e.room.CheckToken(ctx, sum)
+	defer o.GiveBack(e, name)
+	agent, err := e.Room.CheckToken(ctx, sum)
 	return mail.Caller{Name: agent, Room: name}, err
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/rooms"
 )
 
 // What a call says of the program that it comes from, to be taken for that program's hook or MCP server, is held
@@ -15,8 +16,8 @@ func TestP5_ForgedProcess(t *testing.T) {
 	for place, relay := range map[string]bool{"here": false, "at a relay": true} {
 		t.Run(place, func(t *testing.T) {
 			cfg := testConfig(t)
-			o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-			defer o.close()
+			o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
+			defer o.Close()
 			if relay {
 				newFleet(t).relay(t, o)
 			}
@@ -94,8 +95,8 @@ func forge(t *testing.T, o *office) {
 // MCP over the Unix socket asks the same, at every request: servers are shared by all who say the same name.
 func TestP5_InsideOverMCP(t *testing.T) {
 	cfg := testConfig(t)
-	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-	defer o.close()
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
+	defer o.Close()
 	d := &daemon{office: o}
 	d.gate = testGate(t, "pp-operator.ABCDEFGHIJKLMNOPQRSTUVWXYZ", &cfg, o)
 	caller := func(name string, programs ...string) (mail.Caller, error) {

@@ -6,6 +6,7 @@ import (
 
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/room/mailroom"
 )
 
@@ -28,7 +29,7 @@ func (o *office) listenAs(ctx context.Context, v *callerRoom, at mail.Listener, 
 		return mail.Errorf(mail.Denied, "only agents are rung; say which with --as NAME or PENNYPOST_AGENT")
 	}
 	if o.far == nil {
-		if err := o.checkRemoved(name, caller, true); err != nil {
+		if err := o.CheckRemoved(name, caller, true); err != nil {
 			return err
 		}
 	}
@@ -64,26 +65,26 @@ func (o *office) post(ctx context.Context, v *callerRoom, session string) (post,
 		agent, err := o.seatedFar(ctx, v, session)
 		return post{agent, o.Changed, o.Changed}, err
 	}
-	e, err := o.borrow(ctx, v.name)
+	e, err := o.Borrow(ctx, v.name)
 	if err != nil {
 		return post{}, err
 	}
 	agent, err := o.seated(ctx, e, v, session)
 	if err == nil && agent != "" {
-		err = mailroom.Stand(ctx, e.room.As(agent))
+		err = mailroom.Stand(ctx, e.Room.As(agent))
 	}
 	if err != nil {
 		v.leave(e)
 	}
-	return post{agent, e.ringer.Look, func() { v.leave(e) }}, err
+	return post{agent, e.Ringer.Look, func() { v.leave(e) }}, err
 }
 
 // seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a
 // session of that name, the agent in which it runs, "" if it runs no more. The session of somebody else does not
 // count.
-func (o *office) seated(ctx context.Context, e *entry, v *callerRoom, session string) (mail.Name, error) {
+func (o *office) seated(ctx context.Context, e *rooms.Entry, v *callerRoom, session string) (mail.Name, error) {
 	if session != "" {
-		seat := e.room.Seat(v.id.Name(), session)
+		seat := e.Room.Seat(v.id.Name(), session)
 		if seat == "" {
 			return "", nil
 		}

@@ -42,23 +42,23 @@ func (o *office) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) 
 	if c.Agent == "" && c.Room == "" && !c.Home {
 		return wire.Placed{Room: room, Agent: p.Free}, nil
 	}
-	if !p.Starts && !o.exists(room) { // a look makes no room
+	if !p.Starts && !o.Exists(room) { // a look makes no room
 		return wire.Placed{Room: room, Agent: cmp.Or(c.Agent, c.Free)}, nil
 	}
 	c.Held = c.File && o.workedIn(room, c.Agent, p.Home)
-	e, err := o.borrow(ctx, room)
+	e, err := o.Borrow(ctx, room)
 	if err != nil {
 		return wire.Placed{}, err
 	}
-	defer o.giveBack(e, room)
-	name, err := e.room.Place(ctx, c)
+	defer o.GiveBack(e, room)
+	name, err := e.Room.Place(ctx, c)
 	return wire.Placed{Room: room, Agent: name}, err
 }
 
 // toFileRoom notes in c whether a project may go to the room that its file names: one that is not there yet, one that
 // it is at home in, or one that the person let it in to.
 func (o *office) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Claim) error {
-	if !o.exists(p.FileRoom) {
+	if !o.Exists(p.FileRoom) {
 		c.Home = true
 		return nil
 	}
@@ -74,7 +74,7 @@ func (o *office) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Clai
 	if p.Agent != "" {
 		wanted.Agent = ""
 	}
-	if o.exists(p.Own) {
+	if o.Exists(p.Own) {
 		if c.Meant, err = o.allows(ctx, p.Own, wanted); err != nil {
 			return err
 		}
@@ -86,12 +86,12 @@ func (o *office) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Clai
 }
 
 func (o *office) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (bool, error) {
-	e, err := o.borrow(ctx, room)
+	e, err := o.Borrow(ctx, room)
 	if err != nil {
 		return false, err
 	}
-	defer o.giveBack(e, room)
-	return e.room.Allows(g), nil
+	defer o.GiveBack(e, room)
+	return e.Room.Allows(g), nil
 }
 
 // workedIn reports whether a session of an agent of a room, or of any of its agents, is known to have worked in a

@@ -53,15 +53,15 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	api := httpapi.Options{
 		Office: d.office, Authenticate: d.gate.AuthenticateAll, Local: local, Listen: d.office.listen,
 		Hooks: &hooks{office: d.office}, Place: d.office.Place, Attach: d.office.attach,
-		Notify: d.office.notify, Status: d.status, Stop: d.stop, Remove: d.office.removeRoom, Backup: d.backup,
+		Notify: d.office.Notify, Status: d.status, Stop: d.stop, Remove: d.office.removeRoom, Backup: d.backup,
 		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
 	}
 	api.Confirmations = d.office.confirm
 	if d.office.far == nil {
 		api.Credentials = d.scripts
 	}
-	if c := d.office.cluster; c != nil {
-		api.Machines, api.Move = c, d.office.move
+	if c := d.office.Cluster; c != nil {
+		api.Machines, api.Move = c, d.office.Move
 	}
 	routes := httpapi.New(api)
 	mux.Handle("GET "+wire.CallsPath+"{room}", d.versioned(http.HandlerFunc(d.calls.serve)))

@@ -126,7 +126,7 @@ func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, 
 			name = roster[i].Name
 		}
 		if err == nil && e.Session.Process != "" {
-			o.toolUses.settle(room, e.Session.Process, name, o.alive)
+			o.toolUses.settle(room, e.Session.Process, name, o.Alive)
 		}
 		return name, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/hook"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/wire"
 )
 
@@ -37,8 +38,8 @@ func teamOf(t *testing.T, session string) (transcript string) {
 func TestTeammatesOfOneProcess(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
-	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-	defer o.close()
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
+	defer o.Close()
 	if _, err := o.own(t.Context(), "a", "lead").Turn(t.Context(),
 		mail.Turn{Moment: mail.SessionStart, Session: "s-lead"}); err != nil {
 		t.Fatal(err)
@@ -101,8 +102,8 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 func TestTeammateApart(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
-	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-	defer o.close()
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
+	defer o.Close()
 	const lead, apart = "10.1@b", "20.1@b"
 	event := func(session, kind, program string) *hook.Event {
 		e := &hook.Event{Client: "claude", Kind: kind}

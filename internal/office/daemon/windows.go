@@ -60,7 +60,7 @@ func (o *office) windowNow(ctx context.Context, home, session string) (string, e
 			"this session is, so it cannot be told which agent it is: nothing was done. Try again", Err: err}
 	}
 	if err != nil {
-		o.log.Debug("the window of a session is not known", "session", session, "err", err)
+		o.Log.Debug("the window of a session is not known", "session", session, "err", err)
 	}
 	return program, nil
 }
