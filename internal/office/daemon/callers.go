@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/relay"
 	"pennypost/internal/office/rooms"
@@ -26,8 +27,9 @@ type office struct {
 
 var _ mail.Office = (*office)(nil)
 
-func newOffice(cfg *config.Config, log *slog.Logger, m *rooms.Metrics) *office {
-	return &office{Set: rooms.New(cfg, log, m, Dialects())}
+// newCallers returns the rooms of a configuration for those who call.
+func newCallers(cfg *config.Config, log *slog.Logger, m *rooms.Metrics, dialects []dialect.Dialect) *office {
+	return &office{Set: rooms.New(cfg, log, m, dialects)}
 }
 
 // Room implements mail.Office. The service still works when the room was closed because it was idle: each call opens
@@ -103,4 +105,30 @@ func (o *office) quiet() bool {
 	quiet := !o.Notify.Busy() && (o.far == nil || len(o.Offers()) == 0)
 	o.Each(func(e *rooms.Entry) { quiet = quiet && e.Ringer.Quiet() })
 	return quiet
+}
+
+// notEntered says that a room is not there for a machine, in the same words whether there is one or not.
+func notEntered(pass *mail.Pass, name mail.RoomName) error {
+	return mail.Errorf(mail.NotFound, "there is no room %q for the machine %s. Those that it was let into are listed "+
+		"by: pennypost rooms", name, pass.Machine)
+}
+
+// agentOf returns whose token of a room this is. The token names its room, which is opened only if it exists: a
+// made-up token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from
+// this machine.
+func (o *office) agentOf(ctx context.Context, token string) (mail.Caller, error) {
+	name, sum, ok := mailroom.ParseToken(token)
+	if ok && o.far != nil {
+		return o.far.Agent(ctx, token)
+	}
+	if !ok || !o.Exists(name) {
+		return mail.Caller{}, mailroom.UnknownToken()
+	}
+	e, err := o.Borrow(ctx, name)
+	if err != nil {
+		return mail.Caller{}, err
+	}
+	defer o.GiveBack(e, name)
+	agent, err := e.Room.CheckToken(ctx, sum)
+	return mail.Caller{Name: agent, Room: name}, err
 }

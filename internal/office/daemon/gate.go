@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
-	"pennypost/internal/room/mailroom"
 )
 
 // operatorPrefix begins the operator's token, so that scanners for leaked secrets can know it. It is not the prefix of
@@ -51,24 +49,4 @@ func newGate(operatorToken string, cfg *config.Config, o *office, scripts *gate.
 		Session: func(programs []string) mail.Name { return o.SessionIn(programs, "") },
 		Machine: g.machine,
 	})
-}
-
-// agentOf returns whose token of a room this is. The token names its room, which is opened only if it exists: a
-// made-up token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from
-// this machine.
-func (o *office) agentOf(ctx context.Context, token string) (mail.Caller, error) {
-	name, sum, ok := mailroom.ParseToken(token)
-	if ok && o.far != nil {
-		return o.far.Agent(ctx, token)
-	}
-	if !ok || !o.Exists(name) {
-		return mail.Caller{}, mailroom.UnknownToken()
-	}
-	e, err := o.Borrow(ctx, name)
-	if err != nil {
-		return mail.Caller{}, err
-	}
-	defer o.GiveBack(e, name)
-	agent, err := e.Room.CheckToken(ctx, sum)
-	return mail.Caller{Name: agent, Room: name}, err
 }

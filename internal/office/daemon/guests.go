@@ -47,12 +47,6 @@ func (g *guests) Invite(ask wire.Invite) (wire.Invited, error) {
 // Invites implements httpapi.Invites.
 func (g *guests) Invites() wire.Invites { return g.All() }
 
-// notEntered says that a room is not there for a machine, in the same words whether there is one or not.
-func notEntered(pass *mail.Pass, name mail.RoomName) error {
-	return mail.Errorf(mail.NotFound, "there is no room %q for the machine %s. Those that it was let into are listed "+
-		"by: pennypost rooms", name, pass.Machine)
-}
-
 // machine admits a machine, for the gate.
 func (g *guests) machine(ctx context.Context, token, remoteAddr string) (*mail.Pass, error) {
 	from, _ := netip.ParseAddrPort(remoteAddr)

@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
 	"pennypost/internal/office/wake/sessions"
@@ -109,7 +110,7 @@ func (h *hooks) first(session string) bool {
 // call returns a hook as the package that understands clients takes it.
 func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 	c := &hook.Call{
-		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv, Tools: dialectTools(),
+		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv, Tools: toolsOf(h.office.Dialects),
 		Process: func(topmost bool) string {
 			if topmost {
 				return in.Topmost
@@ -177,4 +178,17 @@ func (h *hooks) place(ctx context.Context, p *config.Place, client string) (mail
 	at.Starts = true
 	placed, err := h.office.Place(ctx, at)
 	return placed.Room, placed.Agent, err
+}
+
+// toolsOf returns the names of all tools of dialects.
+func toolsOf(dialects []dialect.Dialect) []string {
+	var names []string
+	for _, d := range dialects {
+		for _, e := range d.Endpoints {
+			for _, t := range e.Tools {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
 }
