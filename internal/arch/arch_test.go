@@ -61,6 +61,7 @@ var floors = []struct {
 		"internal/office/reach", "internal/office/relay",
 	}},
 	{"rooms are opened and looked after without knowing who enters them", []string{"internal/office/rooms"}},
+	{"callers see rooms as the gate says that they may, however they came", []string{"internal/office/caller"}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
 	{"the full-screen view is the command line for a person who stays", []string{"internal/office/tui"}},

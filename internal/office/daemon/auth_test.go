@@ -170,7 +170,7 @@ func TestOpenRoomsAskNoDisk(t *testing.T) {
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}
-	caller, err := o.agentOf(t.Context(), token)
+	caller, err := o.AgentOf(t.Context(), token)
 	if want := (mail.Caller{Name: "ann", Room: "lab"}); err != nil || caller != want {
 		t.Errorf("the token is %+v's, %v; want %+v", caller, err, want)
 	}

@@ -172,13 +172,13 @@ func TestCallsOfTeammates(t *testing.T) {
 	defer d.office.Close()
 	d.gate = testGate(t, "operator", &cfg, d.office)
 	d.calls.daemon = d
-	if _, err := d.office.own(t.Context(), "a", "lead").Turn(t.Context(),
+	if _, err := d.office.Own(t.Context(), "a", "lead").Turn(t.Context(),
 		mail.Turn{Moment: mail.SessionStart, Session: "s-lead"}); err != nil {
 		t.Fatal(err)
 	}
 	e := &hook.Event{ToolUse: "mate", Worker: "aresearcher-21cd83441fe1e21e", Kind: "researcher"}
 	e.Session.ID, e.Session.Script = "s-lead", transcript
-	d.office.toolUses.note("a", "lead", e)
+	d.office.ToolUses.Note("a", "lead", e)
 	itself := gate.NewPeer(os.Getuid(), os.Getpid(), nil)
 	r := httptest.NewRequestWithContext(asked(t, "lead", itself), "GET", "/?client=claude", nil)
 	r.SetPathValue("room", "a")

@@ -14,6 +14,7 @@ import (
 	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
 	"pennypost/internal/office/listen"
@@ -74,7 +75,7 @@ type daemon struct {
 	started time.Time
 	place   Place
 
-	office  *office
+	office  *caller.Rooms
 	gate    *gate.Gate
 	metrics *rooms.Metrics
 	pages   pages
@@ -145,10 +146,10 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return errors.Join(err, cluster.Close())
 	}
 	d := newDaemon(ctx, opts, token, host, at, invited, scripts)
-	d.office.confirm = confirm
-	d.office.Use(cluster, d.office.answers())
+	d.office.Confirm = confirm
+	d.office.Use(cluster, d.office.Answers())
 	if far != nil {
-		d.office.relayed(far)
+		d.office.Relayed(far)
 	}
 	return d.run(at)
 }
@@ -243,10 +244,10 @@ func (d *daemon) run(at listen.Listeners) error {
 		})
 	}
 	d.running.Go(func() { d.office.Run(d.closing) })
-	if d.office.far != nil {
-		d.running.Go(func() { d.office.far.Run(d.closing) })
+	if d.office.Far != nil {
+		d.running.Go(func() { d.office.Far.Run(d.closing) })
 	}
-	d.running.Go(func() { d.office.followSessions(d.closing) })
+	d.running.Go(func() { d.office.FollowSessions(d.closing) })
 	if c := d.office.Cluster; c != nil {
 		d.running.Go(func() {
 			if err := c.Run(d.closing); err != nil {
@@ -316,8 +317,8 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 	}
 	st.Bridges, st.Failing = d.office.Troubles()
 	st.Joined = d.office.Machines.Names()
-	if d.office.far != nil {
-		st.Relay = d.office.far.Status()
+	if d.office.Far != nil {
+		st.Relay = d.office.Far.Status()
 	}
 	st.Cluster = d.office.Cluster.Status()
 	if d.place.HTTP != "" {

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/rooms"
 )
 
 // tellUser sends a message to the user from an agent of a room.
-func tellUser(t *testing.T, o *office, room mail.RoomName, d mail.Draft) {
+func tellUser(t *testing.T, o *caller.Rooms, room mail.RoomName, d mail.Draft) {
 	t.Helper()
 	user, err := o.Room(gate.Own(t.Context()), room, mail.User)
 	if err == nil {
@@ -34,7 +35,7 @@ func tellUser(t *testing.T, o *office, room mail.RoomName, d mail.Draft) {
 	}
 }
 
-func deskOf(t *testing.T, o *office, q mail.DeskQuery) (rows []string, d mail.Desk) {
+func deskOf(t *testing.T, o *caller.Rooms, q mail.DeskQuery) (rows []string, d mail.Desk) {
 	t.Helper()
 	d, err := o.Desk(t.Context(), q)
 	if err != nil {

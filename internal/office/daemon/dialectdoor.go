@@ -115,7 +115,7 @@ func statusOf(err error) int {
 
 // callerRoom returns the room of a caller who was admitted: each of its requests is asked again who it is from.
 func (m entrance) callerRoom(c mail.Caller) mail.Service {
-	return m.daemon.office.roomOf(c.Room, gate.Admitted(c))
+	return m.daemon.office.RoomOf(c.Room, gate.Admitted(c))
 }
 
 // server returns the MCP server of a request's caller.

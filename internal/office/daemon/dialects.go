@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"pennypost/internal/config"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/dialect/agenties"
 	"pennypost/internal/office/dialect/claudeteams"
@@ -20,6 +21,6 @@ func Dialects() []dialect.Dialect {
 }
 
 // newOffice returns the rooms for those who call, with all dialects.
-func newOffice(cfg *config.Config, log *slog.Logger, m *rooms.Metrics) *office {
-	return newCallers(cfg, log, m, Dialects())
+func newOffice(cfg *config.Config, log *slog.Logger, m *rooms.Metrics) *caller.Rooms {
+	return caller.New(cfg, log, m, Dialects())
 }

@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/gate"
 )
 
@@ -43,9 +44,9 @@ func loadToken(home config.Home) (string, error) {
 }
 
 // newGate returns the gate before an office.
-func newGate(operatorToken string, cfg *config.Config, o *office, scripts *gate.Scripts, g *guests) *gate.Gate {
+func newGate(operatorToken string, cfg *config.Config, o *caller.Rooms, scripts *gate.Scripts, g *guests) *gate.Gate {
 	return gate.New(gate.Options{
-		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.agentOf,
+		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.AgentOf,
 		Session: func(programs []string) mail.Name { return o.SessionIn(programs, "") },
 		Machine: g.machine,
 	})

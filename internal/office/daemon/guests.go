@@ -22,7 +22,7 @@ var _ httpapi.Invites = (*guests)(nil)
 // Invite implements httpapi.Invites.
 func (g *guests) Invite(ask wire.Invite) (wire.Invited, error) {
 	d := g.daemon
-	if f := d.office.far; f != nil {
+	if f := d.office.Far; f != nil {
 		return wire.Invited{}, mail.Errorf(mail.Denied,
 			"this machine uses the post office at %s itself. To let another machine in, type pennypost invite there",
 			f.Remote.URL)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/rooms"
 )
 
@@ -26,7 +27,7 @@ func TestP5_ForgedProcess(t *testing.T) {
 	}
 }
 
-func forge(t *testing.T, o *office) {
+func forge(t *testing.T, o *caller.Rooms) {
 	const lead, builder = "10.1@b", "20.1@b"
 	room := func(name mail.Name, programs ...string) mail.Service {
 		t.Helper()
@@ -73,12 +74,12 @@ func forge(t *testing.T, o *office) {
 			return nil
 		},
 		"a line": func() error {
-			return o.listen(below(t, "lead", builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0,
+			return o.Listen(below(t, "lead", builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0,
 				func(*mail.Rung) error { return nil })
 		},
 		"a bridge": func() error { _, err := forger.AddBridge(t.Context(), mail.Bridge{}); return err },
 	} {
-		if o.far != nil && what == "a bridge" {
+		if o.Far != nil && what == "a bridge" {
 			continue // which nobody can add there
 		}
 		if err := do(); mail.CodeOf(err) != mail.Denied {

@@ -13,12 +13,13 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/rooms"
 )
 
 // testOffice returns an office that closes rooms after idle, and is closed with the test.
-func testOffice(t *testing.T, idle time.Duration) *office {
+func testOffice(t *testing.T, idle time.Duration) *caller.Rooms {
 	t.Helper()
 	cfg := testConfig(t)
 	cfg.RoomIdle = config.Duration(idle)

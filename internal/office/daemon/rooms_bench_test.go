@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/rooms"
 )
 
@@ -28,10 +29,10 @@ func BenchmarkThousandRooms(b *testing.B) {
 	for _, messages := range []int{5, 20, 100} {
 		b.Run(fmt.Sprint("messages=", messages), func(b *testing.B) {
 			cfg := testConfig(b)
-			begin := func() *office { return newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics()) }
+			begin := func() *caller.Rooms { return newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics()) }
 			o := begin()
 			for i := range count * messages {
-				room := o.own(b.Context(), mail.RoomName(fmt.Sprint("room-", i%count)), "ann")
+				room := o.Own(b.Context(), mail.RoomName(fmt.Sprint("room-", i%count)), "ann")
 				if _, err := room.Send(b.Context(), mail.Draft{To: mail.Recipients{"user"},
 					Body: fmt.Sprint("The parser is done, and number ", i, " of its tests.")}); err != nil {
 					b.Fatal(err)

@@ -100,11 +100,11 @@ func TestStaysToWake(t *testing.T) {
 	if _, err := user.Register(t.Context(), mail.Presence{Name: "bob"}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nobody is to be woken", o.quiet)
+	eventually(t, "nobody is to be woken", o.Quiet)
 	if _, err := user.Send(t.Context(), mail.Draft{To: []string{"bob"}, Body: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if o.quiet() {
+	if o.Quiet() {
 		t.Error("it may leave as soon as mail has come")
 	}
 	eventually(t, "a ring has failed", func() bool {
@@ -112,7 +112,7 @@ func TestStaysToWake(t *testing.T) {
 		o.Metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		return !strings.Contains(w.Body.String(), "\npennypost_failed_rings_total 0\n")
 	})
-	if o.quiet() {
+	if o.Quiet() {
 		t.Error("it may leave while a ring fails")
 	}
 }

@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 	"pennypost/internal/office/rooms"
 )
 
-// answers are what this machine answers to others, by subject.
-func (o *office) answers() map[string]func(context.Context, mail.Machine, []byte) ([]byte, error) {
+// Answers are what this machine answers to others, by subject.
+func (o *Rooms) Answers() map[string]func(context.Context, mail.Machine, []byte) ([]byte, error) {
 	return map[string]func(context.Context, mail.Machine, []byte) ([]byte, error){
 		openalice.DocumentSubject: func(ctx context.Context, _ mail.Machine, request []byte) ([]byte, error) {
-			return o.documents().Answer(gate.Own(ctx), o, request)
+			return o.Documents().Answer(gate.Own(ctx), o, request)
 		},
 		rooms.BridgesSubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
 			return o.BridgesHere(ctx, mail.RoomName(room))
@@ -21,7 +21,7 @@ func (o *office) answers() map[string]func(context.Context, mail.Machine, []byte
 	}
 }
 
-// documents reads documents on all machines.
-func (o *office) documents() *openalice.Documents {
+// Documents reads documents on all machines.
+func (o *Rooms) Documents() *openalice.Documents {
 	return &openalice.Documents{Here: o.Config.MachineName(), Ask: o.Ask, Heard: o.Heard}
 }

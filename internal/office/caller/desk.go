@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 const desksAtOnce = 8
 
 // Desk implements mail.Office.
-func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
-	if o.far != nil {
-		if err := o.far.Away(ctx); err != nil {
+func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	if o.Far != nil {
+		if err := o.Far.Away(ctx); err != nil {
 			return mail.Desk{}, err
 		}
-		return o.far.There.Desk(ctx, q)
+		return o.Far.There.Desk(ctx, q)
 	}
 	q, err := q.Checked()
 	if err != nil {
@@ -82,7 +82,7 @@ func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) 
 
 // preview completes the rows of a desk: only now those that are shown, of perhaps a thousand rooms. Rows of rooms that
 // cannot be read are left out.
-func (o *office) preview(ctx context.Context, rows []mail.Conversation) (shown []mail.Conversation,
+func (o *Rooms) preview(ctx context.Context, rows []mail.Conversation) (shown []mail.Conversation,
 	away []mail.RoomName) {
 	type spot struct {
 		room mail.RoomName
@@ -122,7 +122,7 @@ func (o *office) preview(ctx context.Context, rows []mail.Conversation) (shown [
 var errNothingThere = errors.New("nothing for the user")
 
 // deskOf asks one room, for rows without texts.
-func (o *office) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery) (mail.Desk, error) {
+func (o *Rooms) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery) (mail.Desk, error) {
 	open, st, known := o.LastKnown(name)
 	has := st.Inbox
 	switch q.Place {
@@ -152,7 +152,7 @@ const gatherDesk = 100 * time.Millisecond
 
 // deskWatch implements mail.DeskWatch.
 type deskWatch struct {
-	office *office
+	office *Rooms
 	pass   *mail.Pass // of the machine that watches; nil: this one does
 	heard  uint64
 	told   bool // the first change
@@ -162,12 +162,12 @@ type deskWatch struct {
 }
 
 // WatchDesk implements mail.Office.
-func (o *office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
-	if o.far != nil {
-		if err := o.far.Away(ctx); err != nil {
+func (o *Rooms) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
+	if o.Far != nil {
+		if err := o.Far.Away(ctx); err != nil {
 			return nil, err
 		}
-		return o.far.There.WatchDesk(ctx)
+		return o.Far.There.WatchDesk(ctx)
 	}
 	_, count, _ := o.Bell.Since(0)
 	w := &deskWatch{office: o, pass: gate.PassOf(ctx), heard: count, due: make(map[mail.RoomName]mail.Time),

@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // Bridges implements mail.Connector.
-func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
+func (v *Room) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 	e, s, err := v.enter(ctx, true)
 	if err != nil {
 		return nil, err
@@ -37,8 +37,8 @@ func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 }
 
 // AddBridge implements mail.Connector.
-func (v *callerRoom) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
-	if v.id.Name() == mail.User {
+func (v *Room) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
+	if v.ID.Name() == mail.User {
 		if err := bridge.Check(v.office.Dialects, &b); err != nil {
 			return mail.BridgeStatus{}, err
 		}
@@ -50,13 +50,13 @@ func (v *callerRoom) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeS
 }
 
 // RemoveBridge implements mail.Connector.
-func (v *callerRoom) RemoveBridge(ctx context.Context, id string) error {
+func (v *Room) RemoveBridge(ctx context.Context, id string) error {
 	_, err := v.bridging(ctx, func(s mail.Service) (string, error) { return "", s.RemoveBridge(ctx, id) })
 	return err
 }
 
 // SyncBridge implements mail.Connector.
-func (v *callerRoom) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
+func (v *Room) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
 	return v.bridging(ctx, func(s mail.Service) (string, error) {
 		b, err := s.SyncBridge(ctx, id) // which refuses who may not, and what is not there
 		if err == nil && b.Machine != "" && b.Machine != v.office.Config.MachineName() {
@@ -69,7 +69,7 @@ func (v *callerRoom) SyncBridge(ctx context.Context, id string) (mail.BridgeStat
 }
 
 // RejectedLines implements mail.Connector.
-func (v *callerRoom) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
+func (v *Room) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
 	e, s, err := v.enter(ctx, true)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (v *callerRoom) RejectedLines(ctx context.Context, id string) ([]mail.BadLi
 }
 
 // bridging changes the list of bridges, if call does, and brings the one that call names in step.
-func (v *callerRoom) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus,
+func (v *Room) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus,
 	error) {
 	e, s, err := v.enter(ctx, true)
 	if err != nil {
