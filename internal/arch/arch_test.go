@@ -61,6 +61,8 @@ var floors = []struct {
 	{"by which doors agents are reached is known without their rooms, and a relay has none", []string{
 		"internal/office/reach", "internal/office/relay",
 	}},
+	{"rooms are opened and looked after without knowing who enters them", []string{"internal/office/rooms"}},
+	{"callers see rooms as the gate says that they may, however they came", []string{"internal/office/caller"}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},
 	{"the command line is a door to the daemon", []string{"internal/front/cli"}},
 	{"a group of verbs knows the command line, and no other group", []string{

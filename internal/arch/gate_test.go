@@ -14,11 +14,12 @@ import (
 // ownActs are the files in which the post office looks after rooms by itself: nothing that a caller says decides there
 // as whom. Everything else gets a room from the gate.
 var ownActs = []struct{ file, why string }{
-	{"internal/office/daemon/bridges.go", "which bridges a room has, and what changes in them"},
-	{"internal/office/daemon/caller_room.go", "the roster, to find a teammate in it"},
-	{"internal/office/daemon/desk.go", "what of all rooms waits for the user, whom the door has asked for"},
-	{"internal/office/daemon/listener.go", "whose life a wait stands on, whom the gate has let in"},
-	{"internal/office/daemon/office.go", "whose life an MCP session stands on, whom the gate has let in"},
+	{"internal/office/rooms/bridges.go", "which bridges a room has, and what changes in them"},
+	{"internal/office/caller/bridges.go", "which bridges a room has"},
+	{"internal/office/caller/room.go", "the roster, to find a teammate in it"},
+	{"internal/office/caller/desk.go", "what of all rooms waits for the user, whom the door has asked for"},
+	{"internal/office/caller/listener.go", "whose life a wait stands on, whom the gate has let in"},
+	{"internal/office/caller/caller.go", "whose life an MCP session stands on, whom the gate has let in"},
 	{"internal/office/notify/", "what the user is told of, and what a button of it answers"},
 	{"internal/office/bridge/", "what stands in a bridged file, which says itself who wrote it"},
 	{"internal/office/wake/ringer.go", "notices of the post office"},
@@ -58,8 +59,8 @@ func TestOneGate(t *testing.T) {
 		case slices.Contains([]string{"gate.Own", "gate.OfHook", "gate.Admitted", "gate.WithPeer", "gate.FarPeer",
 			"gate.NewPeer"}, at.call):
 			if !slices.Contains([]string{
-				"internal/office/daemon/caller_room.go gate.Own", "internal/office/daemon/peers.go gate.Own",
-				"internal/office/daemon/hooks.go gate.OfHook", "internal/office/daemon/dialectdoor.go gate.Admitted",
+				"internal/office/caller/room.go gate.Own", "internal/office/caller/answers.go gate.Own",
+				"internal/office/caller/hooks.go gate.OfHook", "internal/office/daemon/dialectdoor.go gate.Admitted",
 			}, at.file+" "+at.call) {
 				t.Errorf("%s calls %s, by which a caller is identified without being asked", at.file, at.call)
 			}

@@ -12,12 +12,13 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
+	"pennypost/internal/office/rooms"
 )
 
 func TestAuthenticate(t *testing.T) {
 	cfg := testConfig(t)
-	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-	defer o.close()
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
+	defer o.Close()
 	const operator = "pp-operator.ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	g := testGate(t, operator, &cfg, o)
 	token := func(room mail.RoomName, name mail.Name) string {
@@ -118,7 +119,7 @@ func TestAuthenticate(t *testing.T) {
 			}
 		})
 	}
-	if o.exists("noroom") {
+	if o.Exists("noroom") {
 		t.Error("a made-up token made a room")
 	}
 }
@@ -149,8 +150,8 @@ func TestOpenRoomsAskNoDisk(t *testing.T) {
 		t.Skip("a directory with open files cannot be renamed there")
 	}
 	cfg := testConfig(t)
-	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-	defer o.close()
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
+	defer o.Close()
 	room := func() mail.Service {
 		svc, err := o.Room(gate.Own(t.Context()), "lab", mail.User)
 		if err != nil {
@@ -165,11 +166,11 @@ func TestOpenRoomsAskNoDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := o.dir("lab")
+	dir := o.Dir("lab")
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}
-	caller, err := o.agentOf(t.Context(), token)
+	caller, err := o.AgentOf(t.Context(), token)
 	if want := (mail.Caller{Name: "ann", Room: "lab"}); err != nil || caller != want {
 		t.Errorf("the token is %+v's, %v; want %+v", caller, err, want)
 	}

@@ -19,7 +19,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	o := testOffice(t, time.Hour)
 	var running sync.WaitGroup
-	running.Go(func() { o.followSessions(t.Context()) })
+	running.Go(func() { o.FollowSessions(t.Context()) })
 	t.Cleanup(running.Wait)
 	client := exec.Command("sleep", "600")
 	if err := client.Start(); err != nil {
@@ -29,13 +29,13 @@ func TestKilled(t *testing.T) {
 	program := process.Tree(client.Process.Pid)[0].Key
 	turn := func(agent mail.Name, program string) {
 		t.Helper()
-		if _, err := o.own(t.Context(), "a", agent).Turn(t.Context(), mail.Turn{Moment: mail.SessionStart,
+		if _, err := o.Own(t.Context(), "a", agent).Turn(t.Context(), mail.Turn{Moment: mail.SessionStart,
 			Session: "of " + string(agent), Client: "claude", Process: program, Access: &mail.Access{}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	state := func(agent mail.Name) (state mail.State) {
-		all, err := mail.Roster(t.Context(), o.own(t.Context(), "a", mail.User))
+		all, err := mail.Roster(t.Context(), o.Own(t.Context(), "a", mail.User))
 		for _, a := range all {
 			if a.Name == agent && err == nil {
 				state = a.State
@@ -77,9 +77,9 @@ func TestBrokenOff(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	o.Claude.Config = config
 	var running sync.WaitGroup
-	running.Go(func() { o.followSessions(t.Context()) })
+	running.Go(func() { o.FollowSessions(t.Context()) })
 	t.Cleanup(running.Wait)
-	bob := o.own(t.Context(), "a", "bob")
+	bob := o.Own(t.Context(), "a", "bob")
 	turn := func(m mail.Moment) {
 		t.Helper()
 		if _, err := bob.Turn(t.Context(), mail.Turn{Moment: m, Session: "s1", Client: "claude", Process: program,
@@ -105,7 +105,7 @@ func TestBrokenOff(t *testing.T) {
 		}
 	}
 	eventually(t, "bob is idle", func() bool {
-		all, err := mail.Roster(t.Context(), o.own(t.Context(), "a", mail.User))
+		all, err := mail.Roster(t.Context(), o.Own(t.Context(), "a", mail.User))
 		return err == nil && len(all) == 1 && all[0].State == mail.Idle
 	})
 	eventually(t, "the session is not taken for broken off again", func() bool { // it is noted just after that

@@ -11,8 +11,10 @@ import (
 
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/mcpserver"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/wire"
 )
 
@@ -71,7 +73,7 @@ func (l line) Read(p []byte) (int, error) { return l.in.Read(p) }
 // upgrade has serve speak another protocol over the connection of a request, which is closed then.
 func (c *calls) upgrade(w http.ResponseWriter, r *http.Request, protocol string, serve func(context.Context, line)) {
 	if !c.enter() {
-		http.Error(w, errStopping().Error(), http.StatusServiceUnavailable)
+		http.Error(w, rooms.ErrStopping().Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer c.open.Done()
@@ -123,28 +125,28 @@ func (c *calls) relay(w http.ResponseWriter, r *http.Request) {
 // mailbox returns the mailbox of the agent that r is from.
 func (c *calls) mailbox(r *http.Request) (mcpserver.Mailbox, error) {
 	d := c.daemon
-	caller, err := d.gate.Authenticate(r)
+	who, err := d.gate.Authenticate(r)
 	if err != nil {
 		return mcpserver.Mailbox{}, err
 	}
 	room := mail.RoomName(r.PathValue("room"))
-	if caller.Room != "" && caller.Room != room {
-		return mcpserver.Mailbox{}, mail.Errorf(mail.Denied, "your credential opens room %s only, not %s", caller.Room,
+	if who.Room != "" && who.Room != room {
+		return mcpserver.Mailbox{}, mail.Errorf(mail.Denied, "your credential opens room %s only, not %s", who.Room,
 			room)
 	}
-	svc, err := d.office.Room(r.Context(), room, caller.Name)
-	v, ok := svc.(*callerRoom)
+	svc, err := d.office.Room(r.Context(), room, who.Name)
+	v, ok := svc.(*caller.Room)
 	if err != nil || !ok {
 		return mcpserver.Mailbox{}, err
 	}
-	if err := d.office.standAs(r.Context(), room, caller.Name); err != nil {
+	if err := d.office.StandAs(r.Context(), room, who.Name); err != nil {
 		return mcpserver.Mailbox{}, err
 	}
-	box := mcpserver.Mailbox{Service: svc, Room: room, Agent: caller.Name, Version: d.opts.Version, Log: d.log}
+	box := mcpserver.Mailbox{Service: svc, Room: room, Agent: who.Name, Version: d.opts.Version, Log: d.log}
 	if r.URL.Query().Get("client") == "claude" {
-		box.Of = mcpserver.ByToolUse(mcpserver.Caller{Service: svc, Room: room, Agent: caller.Name},
+		box.Of = mcpserver.ByToolUse(mcpserver.Caller{Service: svc, Room: room, Agent: who.Name},
 			func(_ context.Context, use string) (mail.Service, error) {
-				return d.office.roomOf(room, v.id.ForToolUse(use)), nil
+				return d.office.RoomOf(room, v.ID.ForToolUse(use)), nil
 			})
 	}
 	return box, nil

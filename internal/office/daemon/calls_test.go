@@ -18,6 +18,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/wire/client"
 )
 
@@ -167,17 +168,17 @@ func TestCallsOfTeammates(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
 	d := &daemon{opts: Options{Config: cfg}, log: slog.New(slog.DiscardHandler)}
-	d.office = newOffice(&cfg, d.log, newMetrics())
-	defer d.office.close()
+	d.office = newOffice(&cfg, d.log, rooms.NewMetrics())
+	defer d.office.Close()
 	d.gate = testGate(t, "operator", &cfg, d.office)
 	d.calls.daemon = d
-	if _, err := d.office.own(t.Context(), "a", "lead").Turn(t.Context(),
+	if _, err := d.office.Own(t.Context(), "a", "lead").Turn(t.Context(),
 		mail.Turn{Moment: mail.SessionStart, Session: "s-lead"}); err != nil {
 		t.Fatal(err)
 	}
 	e := &hook.Event{ToolUse: "mate", Worker: "aresearcher-21cd83441fe1e21e", Kind: "researcher"}
 	e.Session.ID, e.Session.Script = "s-lead", transcript
-	d.office.toolUses.note("a", "lead", e)
+	d.office.ToolUses.Note("a", "lead", e)
 	itself := gate.NewPeer(os.Getuid(), os.Getpid(), nil)
 	r := httptest.NewRequestWithContext(asked(t, "lead", itself), "GET", "/?client=claude", nil)
 	r.SetPathValue("room", "a")

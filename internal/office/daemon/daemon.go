@@ -14,10 +14,12 @@ import (
 	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
 	"pennypost/internal/office/listen"
 	"pennypost/internal/office/relay"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/wire"
 )
 
@@ -73,9 +75,9 @@ type daemon struct {
 	started time.Time
 	place   Place
 
-	office  *office
+	office  *caller.Rooms
 	gate    *gate.Gate
-	metrics *metrics
+	metrics *rooms.Metrics
 	pages   pages
 	guests  *guests
 	scripts *gate.Scripts
@@ -129,14 +131,14 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	var far *relay.Far
-	var cluster *cluster
+	var cluster *rooms.Cluster
 	if opts.Remote != nil {
 		opts.Config.TLS.Listen = "" // other machines are let in where the post office is
 		if far, err = relay.New(*opts.Remote, opts.Log); err != nil {
 			return err
 		}
 		defer far.There.Close()
-	} else if cluster, err = newCluster(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
+	} else if cluster, err = rooms.Connect(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
 		return err
 	}
 	at, err := listen.Open(&opts.Config, opts.Log)
@@ -144,10 +146,10 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return errors.Join(err, cluster.Close())
 	}
 	d := newDaemon(ctx, opts, token, host, at, invited, scripts)
-	d.office.confirm = confirm
-	d.office.use(cluster, d.office.answers())
+	d.office.Confirm = confirm
+	d.office.Use(cluster, d.office.Answers())
 	if far != nil {
-		d.office.relayed(far)
+		d.office.Relayed(far)
 	}
 	return d.run(at)
 }
@@ -187,7 +189,7 @@ func answers(home config.Home) bool {
 
 func newDaemon(ctx context.Context, opts Options, token, host string, at listen.Listeners,
 	invited *invite.List, scripts *gate.Scripts) *daemon {
-	d := &daemon{opts: opts, log: opts.Log, started: time.Now(), metrics: newMetrics()}
+	d := &daemon{opts: opts, log: opts.Log, started: time.Now(), metrics: rooms.NewMetrics()}
 	d.place = Place{Socket: opts.Config.Home.Socket(), Token: opts.Config.Home.Token(),
 		Remote: opts.Remote}
 	if at.TCP != nil {
@@ -206,15 +208,15 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 	}
 	d.closing, d.stop = context.WithCancel(ctx)
 	d.office = newOffice(&d.opts.Config, d.log, d.metrics)
-	d.office.phone = d.pages.phone
+	d.office.Phone = d.pages.phone
 	if at.TCP != nil {
-		d.office.letterLink = d.pages.LetterLink
+		d.office.LetterLink = d.pages.LetterLink
 	}
 	d.scripts = scripts
 	d.gate = newGate(token, &d.opts.Config, d.office, scripts, d.guests)
 	d.connections.Since = time.Now()
 	d.calls.daemon = d
-	d.metrics.of(d.office.roomSet, d.connections.Size)
+	d.metrics.Of(d.office.Set, d.connections.Size)
 	return d
 }
 
@@ -241,22 +243,22 @@ func (d *daemon) run(at listen.Listeners) error {
 			}
 		})
 	}
-	d.running.Go(func() { d.office.run(d.closing) })
-	if d.office.far != nil {
-		d.running.Go(func() { d.office.far.Run(d.closing) })
+	d.running.Go(func() { d.office.Run(d.closing) })
+	if d.office.Far != nil {
+		d.running.Go(func() { d.office.Far.Run(d.closing) })
 	}
-	d.running.Go(func() { d.office.followSessions(d.closing) })
-	if c := d.office.cluster; c != nil {
+	d.running.Go(func() { d.office.FollowSessions(d.closing) })
+	if c := d.office.Cluster; c != nil {
 		d.running.Go(func() {
-			if err := c.run(d.closing); err != nil {
+			if err := c.Run(d.closing); err != nil {
 				d.log.Error("post office ends", "err", err)
 				failed <- err
 				d.stop()
 			}
 		})
 	}
-	d.running.Go(func() { d.office.notify.Run(d.closing) })
-	d.running.Go(func() { d.office.resume(d.closing) })
+	d.running.Go(func() { d.office.Notify.Run(d.closing) })
+	d.running.Go(func() { d.office.Resume(d.closing) })
 	if d.opts.Auto {
 		d.running.Go(d.leaveWhenAlone)
 	}
@@ -273,7 +275,7 @@ func (d *daemon) run(at listen.Listeners) error {
 	d.log.Info("post office closing")
 	d.shutDown(server, closeHandler)
 	d.running.Wait()
-	err = d.office.close()
+	err = d.office.Close()
 	d.log.Info("post office closed", "up", time.Since(d.started).Round(time.Second))
 	select {
 	case serveErr := <-failed:
@@ -302,23 +304,23 @@ func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 	st := wire.Status{
 		Version: d.opts.Version, PID: os.Getpid(), Started: mail.TimeOf(d.started), Home: string(d.opts.Config.Home),
-		Listen: []string{d.place.Socket}, Rooms: d.office.each(func(*entry) {}),
+		Listen: []string{d.place.Socket}, Rooms: d.office.Each(func(*rooms.Entry) {}),
 	}
 	if pass := gate.PassOf(ctx); pass != nil && len(pass.Rooms) > 0 {
 		st.Rooms = 0
 		for _, name := range pass.Rooms {
-			if d.office.inUse(name) {
+			if d.office.InUse(name) {
 				st.Rooms++
 			}
 		}
 		return st, nil
 	}
-	st.Bridges, st.Failing = d.office.troubles()
+	st.Bridges, st.Failing = d.office.Troubles()
 	st.Joined = d.office.Machines.Names()
-	if d.office.far != nil {
-		st.Relay = d.office.far.Status()
+	if d.office.Far != nil {
+		st.Relay = d.office.Far.Status()
 	}
-	st.Cluster = d.office.cluster.status()
+	st.Cluster = d.office.Cluster.Status()
 	if d.place.HTTP != "" {
 		st.Listen = append(st.Listen, d.place.HTTP)
 	}

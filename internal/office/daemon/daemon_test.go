@@ -215,7 +215,7 @@ func TestIdleRoomCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := func(room mail.RoomName) bool {
-		open, _, known := o.lastKnown(room)
+		open, _, known := o.LastKnown(room)
 		return !open && known
 	}
 	for range 3 {

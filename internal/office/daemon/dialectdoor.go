@@ -115,7 +115,7 @@ func statusOf(err error) int {
 
 // callerRoom returns the room of a caller who was admitted: each of its requests is asked again who it is from.
 func (m entrance) callerRoom(c mail.Caller) mail.Service {
-	return m.daemon.office.roomOf(c.Room, gate.Admitted(c))
+	return m.daemon.office.RoomOf(c.Room, gate.Admitted(c))
 }
 
 // server returns the MCP server of a request's caller.
@@ -146,7 +146,7 @@ func (d *daemon) dialectRoute(route dialect.Route) http.Handler {
 		// a delete that has begun is finished though the browser left
 		r = r.WithContext(context.WithoutCancel(r.Context()))
 		call := &dialect.Call{Service: door.callerRoom(c), Caller: c.Name, Room: c.Room, Now: time.Now(), Log: d.log,
-			Machine: d.opts.Config.MachineName(), Ask: d.office.ask}
+			Machine: d.opts.Config.MachineName(), Ask: d.office.Ask}
 		if askedRoom(r) == "" {
 			call.Office = d.office
 		}

@@ -1,12 +1,17 @@
 package daemon
 
 import (
+	"log/slog"
+
+	"pennypost/internal/config"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/dialect/agenties"
 	"pennypost/internal/office/dialect/claudeteams"
 	"pennypost/internal/office/dialect/haak"
 	"pennypost/internal/office/dialect/openalice"
 	"pennypost/internal/office/dialect/superportia"
+	"pennypost/internal/office/rooms"
 )
 
 // Dialects returns the foreign protocols that this post office speaks.
@@ -15,15 +20,7 @@ func Dialects() []dialect.Dialect {
 		claudeteams.Dialect()}
 }
 
-// dialectTools returns the names of all tools of the dialects.
-func dialectTools() []string {
-	var names []string
-	for _, d := range Dialects() {
-		for _, e := range d.Endpoints {
-			for _, t := range e.Tools {
-				names = append(names, t.Name)
-			}
-		}
-	}
-	return names
+// newOffice returns the rooms for those who call, with all dialects.
+func newOffice(cfg *config.Config, log *slog.Logger, m *rooms.Metrics) *caller.Rooms {
+	return caller.New(cfg, log, m, Dialects())
 }

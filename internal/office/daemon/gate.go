@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -12,8 +11,8 @@ import (
 	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/gate"
-	"pennypost/internal/room/mailroom"
 )
 
 // operatorPrefix begins the operator's token, so that scanners for leaked secrets can know it. It is not the prefix of
@@ -45,30 +44,10 @@ func loadToken(home config.Home) (string, error) {
 }
 
 // newGate returns the gate before an office.
-func newGate(operatorToken string, cfg *config.Config, o *office, scripts *gate.Scripts, g *guests) *gate.Gate {
+func newGate(operatorToken string, cfg *config.Config, o *caller.Rooms, scripts *gate.Scripts, g *guests) *gate.Gate {
 	return gate.New(gate.Options{
-		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.agentOf,
-		Session: func(programs []string) mail.Name { return o.sessionIn(programs, "") },
+		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.AgentOf,
+		Session: func(programs []string) mail.Name { return o.SessionIn(programs, "") },
 		Machine: g.machine,
 	})
-}
-
-// agentOf returns whose token of a room this is. The token names its room, which is opened only if it exists: a
-// made-up token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from
-// this machine.
-func (o *office) agentOf(ctx context.Context, token string) (mail.Caller, error) {
-	name, sum, ok := mailroom.ParseToken(token)
-	if ok && o.far != nil {
-		return o.far.Agent(ctx, token)
-	}
-	if !ok || !o.exists(name) {
-		return mail.Caller{}, mailroom.UnknownToken()
-	}
-	e, err := o.borrow(ctx, name)
-	if err != nil {
-		return mail.Caller{}, err
-	}
-	defer o.giveBack(e, name)
-	agent, err := e.room.CheckToken(ctx, sum)
-	return mail.Caller{Name: agent, Room: name}, err
 }

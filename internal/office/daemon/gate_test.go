@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/wire"
 )
@@ -35,7 +36,7 @@ func asked(t testing.TB, name mail.Name, p *gate.Peer) (ctx context.Context) {
 }
 
 // testGate returns the gate before an office.
-func testGate(t testing.TB, operator string, cfg *config.Config, o *office) *gate.Gate {
+func testGate(t testing.TB, operator string, cfg *config.Config, o *caller.Rooms) *gate.Gate {
 	t.Helper()
 	scripts, err := gate.OpenScripts(filepath.Join(t.TempDir(), "scripts.json"))
 	if err != nil {

@@ -22,7 +22,7 @@ var _ httpapi.Invites = (*guests)(nil)
 // Invite implements httpapi.Invites.
 func (g *guests) Invite(ask wire.Invite) (wire.Invited, error) {
 	d := g.daemon
-	if f := d.office.far; f != nil {
+	if f := d.office.Far; f != nil {
 		return wire.Invited{}, mail.Errorf(mail.Denied,
 			"this machine uses the post office at %s itself. To let another machine in, type pennypost invite there",
 			f.Remote.URL)
@@ -46,12 +46,6 @@ func (g *guests) Invite(ask wire.Invite) (wire.Invited, error) {
 
 // Invites implements httpapi.Invites.
 func (g *guests) Invites() wire.Invites { return g.All() }
-
-// notEntered says that a room is not there for a machine, in the same words whether there is one or not.
-func notEntered(pass *mail.Pass, name mail.RoomName) error {
-	return mail.Errorf(mail.NotFound, "there is no room %q for the machine %s. Those that it was let into are listed "+
-		"by: pennypost rooms", name, pass.Machine)
-}
 
 // machine admits a machine, for the gate.
 func (g *guests) machine(ctx context.Context, token, remoteAddr string) (*mail.Pass, error) {

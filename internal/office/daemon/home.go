@@ -12,7 +12,7 @@ import (
 // backup writes the whole home to a stream. Each room is copied as it was when its turn came, while its mail goes on.
 // It returns the rooms whose files were copied as they stood, because the room could not be opened.
 func (d *daemon) backup(ctx context.Context, to io.Writer) (raw []mail.RoomName, err error) {
-	if f := d.office.far; f != nil {
+	if f := d.office.Far; f != nil {
 		return nil, mail.Errorf(mail.Unavailable,
 			"the mail is where the post office runs, which is at %s; back it up "+
 				"there", f.Remote.URL)
@@ -21,12 +21,12 @@ func (d *daemon) backup(ctx context.Context, to io.Writer) (raw []mail.RoomName,
 	if err := w.Settings(d.opts.Config.Home); err != nil {
 		return nil, err
 	}
-	names, err := d.office.names()
+	names, err := d.office.Names()
 	if err != nil {
 		return nil, fmt.Errorf("list the rooms: %w", err)
 	}
 	for _, name := range names {
-		if err := d.office.backup(ctx, name, w); err != nil {
+		if err := d.office.Backup(ctx, name, w); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
+	"pennypost/internal/office/rooms"
 )
 
 // What a call says of the program that it comes from, to be taken for that program's hook or MCP server, is held
@@ -15,8 +17,8 @@ func TestP5_ForgedProcess(t *testing.T) {
 	for place, relay := range map[string]bool{"here": false, "at a relay": true} {
 		t.Run(place, func(t *testing.T) {
 			cfg := testConfig(t)
-			o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-			defer o.close()
+			o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
+			defer o.Close()
 			if relay {
 				newFleet(t).relay(t, o)
 			}
@@ -25,7 +27,7 @@ func TestP5_ForgedProcess(t *testing.T) {
 	}
 }
 
-func forge(t *testing.T, o *office) {
+func forge(t *testing.T, o *caller.Rooms) {
 	const lead, builder = "10.1@b", "20.1@b"
 	room := func(name mail.Name, programs ...string) mail.Service {
 		t.Helper()
@@ -72,12 +74,12 @@ func forge(t *testing.T, o *office) {
 			return nil
 		},
 		"a line": func() error {
-			return o.listen(below(t, "lead", builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0,
+			return o.Listen(below(t, "lead", builder), "a", "lead", mail.Listener{Door: mail.MonitorDoor}, 0,
 				func(*mail.Rung) error { return nil })
 		},
 		"a bridge": func() error { _, err := forger.AddBridge(t.Context(), mail.Bridge{}); return err },
 	} {
-		if o.far != nil && what == "a bridge" {
+		if o.Far != nil && what == "a bridge" {
 			continue // which nobody can add there
 		}
 		if err := do(); mail.CodeOf(err) != mail.Denied {
@@ -94,8 +96,8 @@ func forge(t *testing.T, o *office) {
 // MCP over the Unix socket asks the same, at every request: servers are shared by all who say the same name.
 func TestP5_InsideOverMCP(t *testing.T) {
 	cfg := testConfig(t)
-	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-	defer o.close()
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
+	defer o.Close()
 	d := &daemon{office: o}
 	d.gate = testGate(t, "pp-operator.ABCDEFGHIJKLMNOPQRSTUVWXYZ", &cfg, o)
 	caller := func(name string, programs ...string) (mail.Caller, error) {

@@ -102,10 +102,10 @@ func (m entrance) caller(r *http.Request) (mail.Caller, error) {
 	}
 	c.Room = room
 	if err == nil && r.Header.Get("Authorization") == "" {
-		c.Name, err = m.daemon.office.admit(r.Context(), room, c.Name)
+		c.Name, err = m.daemon.office.Admit(r.Context(), room, c.Name)
 	}
 	if err == nil && c.Name != mail.User {
-		err = m.daemon.office.standAs(r.Context(), room, c.Name)
+		err = m.daemon.office.StandAs(r.Context(), room, c.Name)
 	}
 	return c, err
 }

@@ -15,6 +15,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/mailtest"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/relay"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
@@ -133,13 +134,13 @@ func newFleet(t *testing.T) *fleet {
 }
 
 // relay makes an office that of a relay.
-func (f *fleet) relay(t *testing.T, o *office) {
+func (f *fleet) relay(t *testing.T, o *caller.Rooms) {
 	t.Helper()
 	far, err := relay.New(*f.remote, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.relayed(far)
+	o.Relayed(far)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {

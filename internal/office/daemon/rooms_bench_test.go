@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
+	"pennypost/internal/office/rooms"
 )
 
 // processorTime returns what the process has used.
@@ -23,14 +25,14 @@ func processorTime() time.Duration {
 // post office has been started again, so that all of them have to be opened. Each has so many unread messages for the
 // user.
 func BenchmarkThousandRooms(b *testing.B) {
-	const rooms, calm, rest = 1000, 12 * time.Second, 30 * time.Second
+	const count, calm, rest = 1000, 12 * time.Second, 30 * time.Second
 	for _, messages := range []int{5, 20, 100} {
 		b.Run(fmt.Sprint("messages=", messages), func(b *testing.B) {
 			cfg := testConfig(b)
-			begin := func() *office { return newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics()) }
+			begin := func() *caller.Rooms { return newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics()) }
 			o := begin()
-			for i := range rooms * messages {
-				room := o.own(b.Context(), mail.RoomName(fmt.Sprint("room-", i%rooms)), "ann")
+			for i := range count * messages {
+				room := o.Own(b.Context(), mail.RoomName(fmt.Sprint("room-", i%count)), "ann")
 				if _, err := room.Send(b.Context(), mail.Draft{To: mail.Recipients{"user"},
 					Body: fmt.Sprint("The parser is done, and number ", i, " of its tests.")}); err != nil {
 					b.Fatal(err)
@@ -40,7 +42,7 @@ func BenchmarkThousandRooms(b *testing.B) {
 			used := processorTime()
 			time.Sleep(rest)
 			idle := processorTime() - used
-			if err := o.close(); err != nil {
+			if err := o.Close(); err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
@@ -49,12 +51,12 @@ func BenchmarkThousandRooms(b *testing.B) {
 				used = processorTime()
 				b.StartTimer()
 				d, err := o.Desk(b.Context(), mail.DeskQuery{})
-				if err != nil || d.Unread != rooms*messages {
+				if err != nil || d.Unread != count*messages {
 					b.Fatal(d.Unread, err)
 				}
 				b.StopTimer()
 				used = processorTime() - used
-				if err := o.close(); err != nil {
+				if err := o.Close(); err != nil {
 					b.Fatal(err)
 				}
 				b.StartTimer()

@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/caller"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/listen"
@@ -43,25 +44,25 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	site := web.New(web.Options{
 		Office: d.office, Enter: d.gate.Browser, Key: d.gate.Key(), Host: d.pages.host,
 		File: d.opts.Config.Home.Sessions(), Machine: d.guests.Life, Closing: d.closing, Log: d.log,
-		Version: d.opts.Version, Documents: d.office.documents(),
+		Version: d.opts.Version, Documents: d.office.Documents(),
 		Attach: func(ctx context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
-			return d.office.attach(ctx, room, agent, wire.Attach{})
+			return d.office.Attach(ctx, room, agent, wire.Attach{})
 		},
 	})
 	d.pages.site = site
 	mux.Handle("/", site)
 	api := httpapi.Options{
-		Office: d.office, Authenticate: d.gate.AuthenticateAll, Local: local, Listen: d.office.listen,
-		Hooks: &hooks{office: d.office}, Place: d.office.Place, Attach: d.office.attach,
-		Notify: d.office.notify, Status: d.status, Stop: d.stop, Remove: d.office.removeRoom, Backup: d.backup,
+		Office: d.office, Authenticate: d.gate.AuthenticateAll, Local: local, Listen: d.office.Listen,
+		Hooks: &caller.Hooks{Rooms: d.office}, Place: d.office.Place, Attach: d.office.Attach,
+		Notify: d.office.Notify, Status: d.status, Stop: d.stop, Remove: d.office.RemoveRoom, Backup: d.backup,
 		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
 	}
-	api.Confirmations = d.office.confirm
-	if d.office.far == nil {
+	api.Confirmations = d.office.Confirm
+	if d.office.Far == nil {
 		api.Credentials = d.scripts
 	}
-	if c := d.office.cluster; c != nil {
-		api.Machines, api.Move = c, d.office.move
+	if c := d.office.Cluster; c != nil {
+		api.Machines, api.Move = c, d.office.Move
 	}
 	routes := httpapi.New(api)
 	mux.Handle("GET "+wire.CallsPath+"{room}", d.versioned(http.HandlerFunc(d.calls.serve)))

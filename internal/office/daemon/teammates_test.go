@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/hook"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/wire"
 )
 
@@ -37,16 +37,16 @@ func teamOf(t *testing.T, session string) (transcript string) {
 func TestTeammatesOfOneProcess(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
-	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-	defer o.close()
-	if _, err := o.own(t.Context(), "a", "lead").Turn(t.Context(),
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
+	defer o.Close()
+	if _, err := o.Own(t.Context(), "a", "lead").Turn(t.Context(),
 		mail.Turn{Moment: mail.SessionStart, Session: "s-lead"}); err != nil {
 		t.Fatal(err)
 	}
 	note := func(use, session, worker, kind string) {
 		e := &hook.Event{ToolUse: use, Worker: worker, Kind: kind}
 		e.Session.ID, e.Session.Script = session, transcript
-		o.toolUses.note("a", "lead", e)
+		o.ToolUses.Note("a", "lead", e)
 	}
 	note("own", "s-lead", "", "")
 	note("mate", "s-lead", "aresearcher-21cd83441fe1e21e", "researcher")
@@ -63,8 +63,8 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 		{"unknown", "s-other", "agent:lead"},
 		{wire.ShellUse, "s-lead", ""}, {wire.ShellUse, "s-other", "agent:lead"},
 	} {
-		v := o.own(t.Context(), "a", "lead")
-		v.id = v.id.InSession(test.session).ForToolUse(test.use)
+		v := o.Own(t.Context(), "a", "lead")
+		v.ID = v.ID.InSession(test.session).ForToolUse(test.use)
 		sent, err := v.Send(
 			t.Context(),
 			mail.Draft{To: mail.Recipients{"user"}, Body: "x " + test.use + test.session},
@@ -75,23 +75,23 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 			}
 			continue
 		}
-		it, err2 := o.own(t.Context(), "a", mail.User).Message(t.Context(), sent.ID)
+		it, err2 := o.Own(t.Context(), "a", mail.User).Message(t.Context(), sent.ID)
 		if err != nil || err2 != nil || it.From != test.want {
 			t.Errorf("%+v: from %s, %v, %v", test, it.From, err, err2)
 		}
 	}
 	// Of another agent's use of a tool nobody has any good, nor of a name that a session holds.
-	v := o.own(t.Context(), "a", "builder")
-	v.id = v.id.ForToolUse("mate")
+	v := o.Own(t.Context(), "a", "builder")
+	v.ID = v.ID.ForToolUse("mate")
 	if a, err := v.Register(t.Context(), mail.Presence{}); err != nil || a.Name != "builder" {
 		t.Errorf("another's use makes %v, %v", a.Name, err)
 	}
-	if _, err := o.own(t.Context(), "a", "researcher").Turn(t.Context(),
+	if _, err := o.Own(t.Context(), "a", "researcher").Turn(t.Context(),
 		mail.Turn{Moment: mail.SessionStart, Session: "s-own"}); err != nil {
 		t.Fatal(err)
 	}
-	v = o.own(t.Context(), "a", "lead")
-	v.id = v.id.ForToolUse("mate")
+	v = o.Own(t.Context(), "a", "lead")
+	v.ID = v.ID.ForToolUse("mate")
 	if _, err := v.Inbox(t.Context(), mail.InboxQuery{}); mail.CodeOf(err) != mail.Denied {
 		t.Errorf("a teammate reads the mail of a session of its name: %v", err)
 	}
@@ -101,8 +101,8 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 func TestTeammateApart(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
-	o := newOffice(&cfg, slog.New(slog.DiscardHandler), newMetrics())
-	defer o.close()
+	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
+	defer o.Close()
 	const lead, apart = "10.1@b", "20.1@b"
 	event := func(session, kind, program string) *hook.Event {
 		e := &hook.Event{Client: "claude", Kind: kind}
@@ -119,11 +119,11 @@ func TestTeammateApart(t *testing.T) {
 		{"%2", event("s-other", "general-purpose", lead), ""},
 		{"", event("s-other", "general-purpose", lead), ""},
 	} {
-		if name, err := o.teammate(t.Context(), "a", test.pane, test.e); err != nil || name != test.want {
+		if name, err := o.Teammate(t.Context(), "a", test.pane, test.e); err != nil || name != test.want {
 			t.Errorf("%s, %+v: %q, %v", test.pane, test.e, name, err)
 		}
 	}
-	if _, err := o.own(t.Context(), "a", "apart").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart,
+	if _, err := o.Own(t.Context(), "a", "apart").Turn(t.Context(), mail.Turn{Moment: mail.SessionStart,
 		Session: "s-apart",
 		Process: apart}); err != nil {
 		t.Fatal(err)
@@ -135,22 +135,5 @@ func TestTeammateApart(t *testing.T) {
 	a, err := svc.Register(t.Context(), mail.Presence{Session: "mcp-1", Process: apart, Join: true})
 	if err != nil || a.Name != "apart" {
 		t.Errorf("the server is %s, %v", a.Name, err)
-	}
-}
-
-// TestP12_TeammatesAreForgotten holds that of the programs in which teammates ran those are remembered that run, and
-// not each one that ever did.
-func TestP12_TeammatesAreForgotten(t *testing.T) {
-	var u toolUses
-	alive := func(program string) bool { return program == "lives" }
-	u.settle("a", "lives", "mate", alive)
-	for i := range 20 * maxApart {
-		u.settle("a", fmt.Sprint("ended-", i), "mate", alive)
-	}
-	if len(u.apart) > maxApart {
-		t.Errorf("%d programs are remembered", len(u.apart))
-	}
-	if got := u.in("a", "lives"); got != "mate" {
-		t.Errorf("in the program that runs is %q", got)
 	}
 }

@@ -91,8 +91,8 @@ func TestP8_WakesAcrossRestart(t *testing.T) {
 // A post office that a command started does not leave while somebody is to be woken.
 func TestStaysToWake(t *testing.T) {
 	o := testOffice(t, time.Hour)
-	o.cfg.IdleExit = config.Duration(50 * time.Millisecond)
-	o.cfg.Room.Wake = map[string]config.Wake{"bob": {Exec: []string{"/no/such/command"}}}
+	o.Config.IdleExit = config.Duration(50 * time.Millisecond)
+	o.Config.Room.Wake = map[string]config.Wake{"bob": {Exec: []string{"/no/such/command"}}}
 	user, err := o.Room(gate.Own(t.Context()), "a", mail.User)
 	if err != nil {
 		t.Fatal(err)
@@ -100,19 +100,19 @@ func TestStaysToWake(t *testing.T) {
 	if _, err := user.Register(t.Context(), mail.Presence{Name: "bob"}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nobody is to be woken", o.quiet)
+	eventually(t, "nobody is to be woken", o.Quiet)
 	if _, err := user.Send(t.Context(), mail.Draft{To: []string{"bob"}, Body: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if o.quiet() {
+	if o.Quiet() {
 		t.Error("it may leave as soon as mail has come")
 	}
 	eventually(t, "a ring has failed", func() bool {
 		w := httptest.NewRecorder()
-		o.metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		o.Metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		return !strings.Contains(w.Body.String(), "\npennypost_failed_rings_total 0\n")
 	})
-	if o.quiet() {
+	if o.Quiet() {
 		t.Error("it may leave while a ring fails")
 	}
 }

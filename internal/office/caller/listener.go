@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"context"
@@ -6,12 +6,13 @@ import (
 
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/room/mailroom"
 )
 
-// listen has a process beside the caller of ctx wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of
+// Listen has a process beside the caller of ctx wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of
 // life of the caller's session.
-func (o *office) listen(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Listener,
+func (o *Rooms) Listen(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Listener,
 	silence time.Duration, hand func(*mail.Rung) error) error {
 	v, err := o.roomAs(ctx, name, caller)
 	if err != nil {
@@ -21,14 +22,14 @@ func (o *office) listen(ctx context.Context, name mail.RoomName, caller mail.Nam
 }
 
 // listenAs is listen for a caller that the gate has identified.
-func (o *office) listenAs(ctx context.Context, v *callerRoom, at mail.Listener, silence time.Duration,
+func (o *Rooms) listenAs(ctx context.Context, v *Room, at mail.Listener, silence time.Duration,
 	hand func(*mail.Rung) error) error {
-	name, caller := v.name, v.id.Name()
+	name, caller := v.name, v.ID.Name()
 	if caller == mail.User || caller == mail.System {
 		return mail.Errorf(mail.Denied, "only agents are rung; say which with --as NAME or PENNYPOST_AGENT")
 	}
-	if o.far == nil {
-		if err := o.checkRemoved(name, caller, true); err != nil {
+	if o.Far == nil {
+		if err := o.CheckRemoved(name, caller, true); err != nil {
 			return err
 		}
 	}
@@ -59,35 +60,35 @@ type post struct {
 }
 
 // post returns where a process of the caller waits.
-func (o *office) post(ctx context.Context, v *callerRoom, session string) (post, error) {
-	if o.far != nil {
+func (o *Rooms) post(ctx context.Context, v *Room, session string) (post, error) {
+	if o.Far != nil {
 		agent, err := o.seatedFar(ctx, v, session)
 		return post{agent, o.Changed, o.Changed}, err
 	}
-	e, err := o.borrow(ctx, v.name)
+	e, err := o.Borrow(ctx, v.name)
 	if err != nil {
 		return post{}, err
 	}
 	agent, err := o.seated(ctx, e, v, session)
 	if err == nil && agent != "" {
-		err = mailroom.Stand(ctx, e.room.As(agent))
+		err = mailroom.Stand(ctx, e.Room.As(agent))
 	}
 	if err != nil {
 		v.leave(e)
 	}
-	return post{agent, e.ringer.Look, func() { v.leave(e) }}, err
+	return post{agent, e.Ringer.Look, func() { v.leave(e) }}, err
 }
 
 // seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a
 // session of that name, the agent in which it runs, "" if it runs no more. The session of somebody else does not
 // count.
-func (o *office) seated(ctx context.Context, e *entry, v *callerRoom, session string) (mail.Name, error) {
+func (o *Rooms) seated(ctx context.Context, e *rooms.Entry, v *Room, session string) (mail.Name, error) {
 	if session != "" {
-		seat := e.room.Seat(v.id.Name(), session)
+		seat := e.Room.Seat(v.ID.Name(), session)
 		if seat == "" {
 			return "", nil
 		}
-		v = o.roomOf(v.name, v.id.Calling(seat).InSession(session))
+		v = o.RoomOf(v.name, v.ID.Calling(seat).InSession(session))
 	}
 	s, err := v.as(ctx, e)
 	if err != nil {
@@ -98,12 +99,12 @@ func (o *office) seated(ctx context.Context, e *entry, v *callerRoom, session st
 }
 
 // seatedFar is seated in a relay: that a session is over is known here, in which agent it runs is known far away.
-func (o *office) seatedFar(ctx context.Context, v *callerRoom, session string) (mail.Name, error) {
+func (o *Rooms) seatedFar(ctx context.Context, v *Room, session string) (mail.Name, error) {
 	if session != "" {
 		if _, over := o.Sessions.Of(v.name, session); over {
 			return "", nil
 		}
-		v = o.roomOf(v.name, v.id.InSession(session))
+		v = o.RoomOf(v.name, v.ID.InSession(session))
 	}
 	a, err := v.Register(ctx, mail.Presence{Session: session, Update: true})
 	return a.Name, err

@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"context"
@@ -20,11 +20,11 @@ type peers interface {
 	List() []mail.MachineStatus
 }
 
-// bridgesSubject is the subject of requests for how the bridges of a room fare that another machine runs.
-const bridgesSubject = "bridges"
+// BridgesSubject is the subject of requests for how the bridges of a room fare that another machine runs.
+const BridgesSubject = "bridges"
 
-// ask has another machine answer a request.
-func (o *roomSet) ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error) {
+// Ask has another machine answer a request.
+func (o *Set) Ask(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error) {
 	if o.peers == nil {
 		return nil, mail.Errorf(mail.Unavailable,
 			"the machine %s cannot be asked: this post office uses no NATS servers",
@@ -33,8 +33,8 @@ func (o *roomSet) ask(ctx context.Context, to mail.Machine, subject string, requ
 	return o.peers.Ask(ctx, to, subject, request)
 }
 
-// heard returns when a machine was last heard of; 0 if that is not known.
-func (o *roomSet) heard(name mail.Machine) mail.Time {
+// Heard returns when a machine was last heard of; 0 if that is not known.
+func (o *Set) Heard(name mail.Machine) mail.Time {
 	if o.peers != nil {
 		all := o.peers.List()
 		if i := slices.IndexFunc(all, func(m mail.MachineStatus) bool { return m.Name == name }); i >= 0 {
@@ -44,35 +44,35 @@ func (o *roomSet) heard(name mail.Machine) mail.Time {
 	return 0
 }
 
-// bridgesHere says how the bridges of a room fare that this machine runs.
-func (o *roomSet) bridgesHere(ctx context.Context, room mail.RoomName) ([]byte, error) {
-	if !o.exists(room) {
-		return nil, o.noRoom(ctx, room)
+// BridgesHere says how the bridges of a room fare that this machine runs.
+func (o *Set) BridgesHere(ctx context.Context, room mail.RoomName) ([]byte, error) {
+	if !o.Exists(room) {
+		return nil, o.NoRoom(ctx, room)
 	}
-	e, err := o.borrow(ctx, room)
+	e, err := o.Borrow(ctx, room)
 	if err != nil {
 		return nil, err
 	}
-	defer o.giveBack(e, room)
-	return jsonx.Marshal(e.bridges.Statuses())
+	defer o.GiveBack(e, room)
+	return jsonx.Marshal(e.Bridges.Statuses())
 }
 
-// bridgesElsewhere returns how those of a room's bridges fare that run on other machines, as far as these answer.
-func (o *roomSet) bridgesElsewhere(ctx context.Context, room mail.RoomName, all []mail.BridgeStatus,
-	e *entry) map[mail.Machine][]mail.BridgeStatus {
+// BridgesElsewhere returns how those of a room's bridges fare that run on other machines, as far as these answer.
+func (o *Set) BridgesElsewhere(ctx context.Context, room mail.RoomName, all []mail.BridgeStatus,
+	e *Entry) map[mail.Machine][]mail.BridgeStatus {
 	out := make(map[mail.Machine][]mail.BridgeStatus)
 	for i := range all {
 		at := all[i].Machine
-		if _, asked := out[at]; asked || !e.elsewhere(&all[i].Bridge) || o.peers == nil || o.peers.Away(at) {
+		if _, asked := out[at]; asked || !e.Elsewhere(&all[i].Bridge) || o.peers == nil || o.peers.Away(at) {
 			continue
 		}
 		var said []mail.BridgeStatus
-		text, err := o.ask(ctx, at, bridgesSubject, []byte(room))
+		text, err := o.Ask(ctx, at, BridgesSubject, []byte(room))
 		if err == nil {
 			err = jsonx.UnmarshalLenient(text, &said)
 		}
 		if err != nil {
-			o.log.Debug("bridges of another machine not known", "machine", at, "room", room, "err", err)
+			o.Log.Debug("bridges of another machine not known", "machine", at, "room", room, "err", err)
 		}
 		out[at] = said
 	}

@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"context"
@@ -34,13 +34,13 @@ const (
 	wrongClock = time.Second
 )
 
-// cluster is what the post office has on NATS servers: rooms, and other machines.
-type cluster struct {
+// Cluster is what the post office has on NATS servers: rooms, and other machines.
+type Cluster struct {
 	*jetstream.Cluster
 	machines *jetstream.Machines
 	name     mail.Machine
 	log      *slog.Logger
-	set      *roomSet      // set before run
+	set      *Set          // set before run
 	changed  chan struct{} // one slot: the rooms may not be those that are listed
 
 	mu       sync.Mutex
@@ -51,9 +51,9 @@ type cluster struct {
 	asleep   map[mail.RoomName]func() // closed rooms for which somebody listens; the functions end that
 }
 
-// newCluster connects to the NATS servers that the configuration names. nil: it names none. That they cannot be
+// Connect connects to the NATS servers that the configuration names. nil: it names none. That they cannot be
 // reached is no error; that this machine's name is another's is.
-func newCluster(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (*cluster, error) {
+func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.Logger) (*Cluster, error) {
 	j := &cfg.Journal
 	if !j.Clustered() {
 		return nil, nil
@@ -62,7 +62,7 @@ func newCluster(ctx context.Context, cfg *config.Config, version string, log *sl
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{name: cfg.MachineName(), log: log, changed: make(chan struct{}, 1), asOf: time.Now(),
+	c := &Cluster{name: cfg.MachineName(), log: log, changed: make(chan struct{}, 1), asOf: time.Now(),
 		eager: time.Now().Add(eagerFor),
 		rooms: make(map[mail.RoomName]jetstream.Listed), asleep: make(map[mail.RoomName]func())}
 	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{URLs: j.URLs, Replicas: j.Replicas,
@@ -76,7 +76,7 @@ func newCluster(ctx context.Context, cfg *config.Config, version string, log *sl
 			if c.set == nil { // it is being made
 				return 0
 			}
-			return c.set.each(func(*entry) {})
+			return c.set.Each(func(*Entry) {})
 		}})
 	if err == nil {
 		err = c.OnRooms(c.heard)
@@ -103,19 +103,19 @@ func loadMachine(home config.Home) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// use gives the rooms their cluster, and has it answer other machines; nil: they have none.
-func (o *roomSet) use(c *cluster, answers map[string]func(context.Context, mail.Machine, []byte) ([]byte, error)) {
+// Use gives the rooms their cluster, and has it answer other machines; nil: they have none.
+func (o *Set) Use(c *Cluster, answers map[string]func(context.Context, mail.Machine, []byte) ([]byte, error)) {
 	if c == nil {
 		return
 	}
-	o.cluster, c.set, o.peers = c, o, c.machines
+	o.Cluster, c.set, o.peers = c, o, c.machines
 	for subject, answer := range answers {
 		c.machines.Serve(subject, answer)
 	}
 }
 
 // Close ends the connection to the servers. The rooms there must be closed before.
-func (c *cluster) Close() error {
+func (c *Cluster) Close() error {
 	if c == nil {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (c *cluster) Close() error {
 }
 
 // look has the rooms listed soon.
-func (c *cluster) look() {
+func (c *Cluster) look() {
 	select {
 	case c.changed <- struct{}{}:
 	default:
@@ -131,7 +131,7 @@ func (c *cluster) look() {
 }
 
 // heard has the rooms listed at once, and for a while each second.
-func (c *cluster) heard() {
+func (c *Cluster) heard() {
 	c.mu.Lock()
 	c.eager = time.Now().Add(eagerFor)
 	c.mu.Unlock()
@@ -139,7 +139,7 @@ func (c *cluster) heard() {
 }
 
 // list asks the servers for their rooms.
-func (c *cluster) list(ctx context.Context) error {
+func (c *Cluster) list(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	all, err := c.Cluster.List(ctx)
@@ -163,15 +163,15 @@ func (c *cluster) list(ctx context.Context) error {
 	return nil
 }
 
-func (c *cluster) isAsleep(name mail.RoomName) bool {
+func (c *Cluster) isAsleep(name mail.RoomName) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.asleep[name] != nil
 }
 
-// run keeps in touch with the servers and the other machines until ctx ends. It returns an error if this machine's
+// Run keeps in touch with the servers and the other machines until ctx ends. It returns an error if this machine's
 // name turns out to be another's.
-func (c *cluster) run(ctx context.Context) error {
+func (c *Cluster) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	failed := make(chan error, 1)
@@ -211,7 +211,7 @@ func (c *cluster) run(ctx context.Context) error {
 	}
 }
 
-func (c *cluster) readSettings(ctx context.Context) {
+func (c *Cluster) readSettings(ctx context.Context) {
 	warnings := c.Warnings(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,7 +224,7 @@ func (c *cluster) readSettings(ctx context.Context) {
 }
 
 // has reports whether a room is on the servers, as far as is known.
-func (c *cluster) has(name mail.RoomName) bool {
+func (c *Cluster) has(name mail.RoomName) bool {
 	if c == nil {
 		return false
 	}
@@ -234,7 +234,7 @@ func (c *cluster) has(name mail.RoomName) bool {
 }
 
 // names returns the rooms on the servers, as far as they are known.
-func (c *cluster) names() (names []mail.RoomName) {
+func (c *Cluster) names() (names []mail.RoomName) {
 	if c == nil {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (c *cluster) names() (names []mail.RoomName) {
 }
 
 // trouble says, of what is known of a room on the servers, how old that is, and why; "" if it is new.
-func (c *cluster) trouble() string {
+func (c *Cluster) trouble() string {
 	if c.Trouble() == nil {
 		return ""
 	}
@@ -262,8 +262,8 @@ func (c *cluster) trouble() string {
 	return "as of " + c.asOf.Local().Format("15:04") + "; the NATS servers " + why
 }
 
-// status is what the post office says of the servers.
-func (c *cluster) status() *wire.Cluster {
+// Status is what the post office says of the servers.
+func (c *Cluster) Status() *wire.Cluster {
 	if c == nil {
 		return nil
 	}
@@ -290,7 +290,7 @@ func clockWarning(whose string, skew time.Duration) string {
 }
 
 // sleep has wake called when something happens in a closed room.
-func (c *cluster) sleep(name mail.RoomName, wake func()) {
+func (c *Cluster) sleep(name mail.RoomName, wake func()) {
 	stop, err := c.OnAppend(string(name), wake)
 	if err != nil {
 		c.log.Warn("nobody listens for mail in a closed room", "room", name, "err", err)
@@ -305,7 +305,7 @@ func (c *cluster) sleep(name mail.RoomName, wake func()) {
 }
 
 // awake ends sleep.
-func (c *cluster) awake(name mail.RoomName) {
+func (c *Cluster) awake(name mail.RoomName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if stop := c.asleep[name]; stop != nil {
@@ -315,7 +315,7 @@ func (c *cluster) awake(name mail.RoomName) {
 }
 
 // known returns the places that rooms have reached on the servers.
-func (c *cluster) known() map[mail.RoomName]jetstream.Listed {
+func (c *Cluster) known() map[mail.RoomName]jetstream.Listed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.rooms)
@@ -323,26 +323,26 @@ func (c *cluster) known() map[mail.RoomName]jetstream.Listed {
 
 // doze has a room that is closed, or is being closed, opened again when something happens in it: its agents here are
 // to be woken, and this machine may be the one that looks after it.
-func (o *roomSet) doze(name mail.RoomName) {
-	o.cluster.sleep(name, func() { go o.stir(name) })
+func (o *Set) doze(name mail.RoomName) {
+	o.Cluster.sleep(name, func() { go o.stir(name) })
 }
 
 // stir opens a room.
-func (o *roomSet) stir(name mail.RoomName) {
-	if e, err := o.borrow(context.Background(), name); err == nil { // else it has been logged
-		o.giveBack(e, name)
+func (o *Set) stir(name mail.RoomName) {
+	if e, err := o.Borrow(context.Background(), name); err == nil { // else it has been logged
+		o.GiveBack(e, name)
 	}
 }
 
 // onServers returns the rooms on the servers of which this machine has a copy.
-func (o *roomSet) onServers() (rooms []mail.RoomName) {
-	dirs, _ := os.ReadDir(o.cfg.Home.Rooms())
+func (o *Set) onServers() (rooms []mail.RoomName) {
+	dirs, _ := os.ReadDir(o.Config.Home.Rooms())
 	for _, d := range dirs {
 		name, err := mail.ParseRoom(d.Name())
 		if err != nil {
 			continue
 		}
-		if k, err := readKind(o.dir(name)); err == nil && k.Kind == config.KindJetStream && k.Moved == "" {
+		if k, err := readKind(o.Dir(name)); err == nil && k.Kind == config.KindJetStream && k.Moved == "" {
 			rooms = append(rooms, name)
 		}
 	}
@@ -350,8 +350,8 @@ func (o *roomSet) onServers() (rooms []mail.RoomName) {
 }
 
 // listed compares the rooms here with those on the servers, as they were just listed.
-func (o *roomSet) listed() {
-	rooms := o.cluster.known()
+func (o *Set) listed() {
+	rooms := o.Cluster.known()
 	for _, name := range o.onServers() {
 		l, there := rooms[name]
 		o.mu.Lock()
@@ -360,12 +360,12 @@ func (o *roomSet) listed() {
 		switch {
 		case !there, l.Moved != "":
 			go o.leftServers(name, l)
-		case o.inUse(name):
+		case o.InUse(name):
 		case known && st.Seq < l.Last: // something happened while nobody could hear of it
 			go o.stir(name)
-		case !known && !o.cluster.isAsleep(name):
+		case !known && !o.Cluster.isAsleep(name):
 			o.doze(name)
 		}
 	}
-	o.bell.ring("")
+	o.Bell.ring("")
 }

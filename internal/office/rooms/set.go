@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"context"
@@ -24,84 +24,84 @@ import (
 // another one that which has been idle for longest is closed.
 const maxOpen = 1000
 
-// roomSet owns the rooms of this machine and what looks after them while they are open.
-type roomSet struct {
-	cfg      *config.Config
-	log      *slog.Logger
-	metrics  *metrics
-	dialects []dialect.Dialect
-	cluster  *cluster // nil: there is none
+// Set owns the rooms of this machine and what looks after them while they are open.
+type Set struct {
+	Config   *config.Config
+	Log      *slog.Logger
+	Metrics  *Metrics
+	Dialects []dialect.Dialect
+	Cluster  *Cluster // nil: there is none
 	peers    peers    // the post offices of other machines; nil: there are none
 	*reach.Known
-	bell   deskBell
-	notify *notify.Notifier
-	// letterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.
-	letterLink func(mail.RoomName, mail.ID) (string, error)
-	phone      string        // where browsers of other machines find the pages; "": nowhere
+	Bell   deskBell
+	Notify *notify.Notifier
+	// LetterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.
+	LetterLink func(mail.RoomName, mail.ID) (string, error)
+	Phone      string        // where browsers of other machines find the pages; "": nowhere
 	idle       time.Duration // an open room that nobody borrows for so long is closed
-	most       int           // rooms that are open at a time
+	Most       int           // rooms that are open at a time
 
 	moving sync.Mutex // held by one move at a time; taken before mu
 
 	mu     sync.Mutex
 	closed bool
-	rooms  map[mail.RoomName]*entry
+	rooms  map[mail.RoomName]*Entry
 	known  map[mail.RoomName]mail.RoomStatus // what closed rooms last said of themselves
 	lives  map[mail.RoomName]*mailroom.Lives // of rooms that were open
 }
 
-// entry is a room that is open, being opened or being closed.
-type entry struct {
+// Entry is a room that is open, being opened or being closed.
+type Entry struct {
 	ready chan struct{} // closed when room or err is set
-	room  *mailroom.Room
+	Room  *mailroom.Room
 	files roomJournal
 	err   error
 
-	// changing is held for reading by calls, as a rule, and for writing by who closes the room while it is used.
-	changing sync.RWMutex
+	// Changing is held for reading by calls, as a rule, and for writing by who closes the room while it is used.
+	Changing sync.RWMutex
 
 	made      bool         // its directory was made to open it
 	clustered bool         // its journal is on NATS servers
 	machine   mail.Machine // where it is open: here
-	bridges   *bridge.Set
+	Bridges   *bridge.Set
 	doors     *wake.Doors
-	ringer    *wake.Ringer
+	Ringer    *wake.Ringer
 
 	stop context.CancelFunc // ends what looks after the room
 	done chan struct{}      // closed when that has ended
 
-	// Guarded by office.mu.
+	// Guarded by Set.mu.
 	users   int // who borrows it
 	since   time.Time
 	gone    chan struct{} // not nil once it is being closed; closed when its files are free
 	removed bool          // it is being removed, or was
 }
 
-func newRoomSet(cfg *config.Config, log *slog.Logger, m *metrics, dialects []dialect.Dialect) *roomSet {
+func New(cfg *config.Config, log *slog.Logger, m *Metrics, dialects []dialect.Dialect) *Set {
 	idle := cfg.RoomIdle
 	if idle == 0 {
 		idle = config.DefaultRoomIdle
 	}
-	o := &roomSet{
-		cfg: cfg, log: log, metrics: m, dialects: dialects, idle: time.Duration(idle), most: maxOpen,
-		rooms: make(map[mail.RoomName]*entry), known: make(map[mail.RoomName]mail.RoomStatus),
+	o := &Set{
+		Config: cfg, Log: log, Metrics: m, Dialects: dialects, idle: time.Duration(idle), Most: maxOpen,
+		rooms: make(map[mail.RoomName]*Entry), known: make(map[mail.RoomName]mail.RoomStatus),
 		lives: make(map[mail.RoomName]*mailroom.Lives),
 	}
 	o.Known = reach.New(cfg, log, o.lookAgain)
-	o.notify = o.newNotifier()
+	o.Notify = o.newNotifier()
 	return o
 }
 
-// inUse reports whether a room is open, or being opened.
-func (o *roomSet) inUse(name mail.RoomName) bool {
+// InUse reports whether a room is open, or being opened.
+func (o *Set) InUse(name mail.RoomName) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e := o.rooms[name]
 	return e != nil && e.gone == nil
 }
 
-// borrow returns the room, open until giveBack.
-func (o *roomSet) borrow(ctx context.Context, name mail.RoomName) (*entry, error) {
+// Borrow returns the room, open until giveBack.
+func (o *Set) Borrow(ctx context.Context, name mail.RoomName) (*Entry, error) {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err
 	}
@@ -119,13 +119,13 @@ func (o *roomSet) borrow(ctx context.Context, name mail.RoomName) (*entry, error
 		err = notInTime(ctx, name)
 	}
 	if err != nil {
-		o.giveBack(e, name)
+		o.GiveBack(e, name)
 		return nil, err
 	}
 	return e, nil
 }
 
-func errStopping() error {
+func ErrStopping() error {
 	return mail.Errorf(mail.Unavailable, "the post office is stopping; try again in a moment")
 }
 
@@ -135,18 +135,18 @@ func notInTime(ctx context.Context, name mail.RoomName) error {
 }
 
 // enter counts the caller as a user of the room's entry. mine says that there was none and the caller has to open it.
-func (o *roomSet) enter(ctx context.Context, name mail.RoomName) (e *entry, mine bool, err error) {
+func (o *Set) enter(ctx context.Context, name mail.RoomName) (e *Entry, mine bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for until := time.Now().Add(roomPatience); ; {
 		switch e = o.rooms[name]; {
 		case o.closed:
-			return nil, false, errStopping()
+			return nil, false, ErrStopping()
 		case e != nil && e.gone == nil:
 			e.users++
 			return e, false, nil
-		case e == nil && len(o.rooms) < o.most:
-			e = &entry{ready: make(chan struct{}), users: 1}
+		case e == nil && len(o.rooms) < o.Most:
+			e = &Entry{ready: make(chan struct{}), users: 1}
 			o.rooms[name] = e
 			return e, true, nil
 		case e == nil:
@@ -165,12 +165,12 @@ func (o *roomSet) enter(ctx context.Context, name mail.RoomName) (e *entry, mine
 		case ctx.Err() != nil:
 			return nil, false, notInTime(ctx, name)
 		case e.removed:
-			return nil, false, errRemoved(name)
+			return nil, false, ErrRemoved(name)
 		}
 	}
 }
 
-func (o *roomSet) giveBack(e *entry, name mail.RoomName) {
+func (o *Set) GiveBack(e *Entry, name mail.RoomName) {
 	o.mu.Lock()
 	e.users--
 	e.since = time.Now()
@@ -186,12 +186,12 @@ func (o *roomSet) giveBack(e *entry, name mail.RoomName) {
 
 // open opens the room of a fresh entry. One that cannot be opened leaves the table, so that the next caller tries
 // again.
-func (o *roomSet) open(e *entry, name mail.RoomName) {
+func (o *Set) open(e *Entry, name mail.RoomName) {
 	defer close(e.ready)
 	if e.err = o.openFiles(e, name); e.err == nil {
 		return
 	}
-	o.log.Error("room not opened", "room", name, "err", e.err)
+	o.Log.Error("room not opened", "room", name, "err", e.err)
 	if code := mail.CodeOf(e.err); code == mail.Internal || code == mail.Conflict {
 		e.err = &mail.Error{Code: mail.Unavailable, Msg: "room " + string(name) + " cannot be opened: " +
 			e.err.Error(), Err: e.err}
@@ -201,10 +201,10 @@ func (o *roomSet) open(e *entry, name mail.RoomName) {
 	delete(o.rooms, name)
 }
 
-func (o *roomSet) openFiles(e *entry, name mail.RoomName) error {
-	log := o.log.With("room", name)
+func (o *Set) openFiles(e *Entry, name mail.RoomName) error {
+	log := o.Log.With("room", name)
 	began := time.Now()
-	e.made = !o.exists(name)
+	e.made = !o.Exists(name)
 	files, err := o.openJournal(e, name, log)
 	if err != nil {
 		return err
@@ -215,21 +215,21 @@ func (o *roomSet) openFiles(e *entry, name mail.RoomName) error {
 	})
 	opts := o.options(name)
 	opts.Door, opts.PutOff = doors.Name, doors.PutOff
-	opts.Tells = o.notify.Wake
+	opts.Tells = o.Notify.Wake
 	if e.clustered {
-		opts.Machine, opts.Away, opts.Now = o.cluster.name, o.cluster.machines.Away, o.cluster.Now
-		opts.Trouble = o.cluster.trouble
+		opts.Machine, opts.Away, opts.Now = o.Cluster.name, o.Cluster.machines.Away, o.Cluster.Now
+		opts.Trouble = o.Cluster.trouble
 	}
-	opts.Written = func() mail.Seq { return e.bridges.Written() } // not called before they are started
+	opts.Written = func() mail.Seq { return e.Bridges.Written() } // not called before they are started
 	// Not the caller's context: others wait for the same room.
 	room, err := mailroom.Open(context.Background(), name, files, opts)
 	if err != nil {
 		return err
 	}
-	e.machine = o.cfg.MachineName()
-	e.room, e.files, e.done = room, files, make(chan struct{})
+	e.machine = o.Config.MachineName()
+	e.Room, e.files, e.done = room, files, make(chan struct{})
 	e.doors = doors
-	e.ringer = o.newRinger(e, doors)
+	e.Ringer = o.newRinger(e, doors)
 	if err := o.startBridges(e, name, log); err != nil {
 		return errors.Join(err, room.Close())
 	}
@@ -237,44 +237,44 @@ func (o *roomSet) openFiles(e *entry, name mail.RoomName) error {
 	e.stop = stop
 	go func() {
 		defer close(e.done)
-		e.run(ctx, log, o.notify)
+		e.run(ctx, log, o.Notify)
 	}()
 	go o.reopen(ctx, e, name, room.Reopen())
 	if r, ok := files.(journal.Reopener); ok {
 		go o.reopen(ctx, e, name, r.Reopen())
 	}
-	o.bell.ring(name)
+	o.Bell.ring(name)
 	log.Info("room opened", "seq", files.Last(), "took", time.Since(began))
 	return nil
 }
 
 // reopen closes a room, and opens it again, when what was read of it no longer holds.
-func (o *roomSet) reopen(ctx context.Context, e *entry, name mail.RoomName, changed <-chan struct{}) {
+func (o *Set) reopen(ctx context.Context, e *Entry, name mail.RoomName, changed <-chan struct{}) {
 	select {
 	case <-ctx.Done(): // it is closed anyway
 	case <-changed:
-		o.log.Warn("room is opened again, since what was read of its journal no longer holds", "room", name)
-		_ = o.sweep(func(open *entry) bool { return open == e }) // which logs
+		o.Log.Warn("room is opened again, since what was read of its journal no longer holds", "room", name)
+		_ = o.Sweep(func(open *Entry) bool { return open == e }) // which logs
 		o.stir(name)
 	}
 }
 
 // options turns what the configuration says of a room into what the room takes.
-func (o *roomSet) options(name mail.RoomName) mailroom.Options {
-	r := o.cfg.For(name)
+func (o *Set) options(name mail.RoomName) mailroom.Options {
+	r := o.Config.For(name)
 	retention, ttl := r.Policy()
 	return mailroom.Options{
-		Log: o.log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention,
+		Log: o.Log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention,
 		Limits: r.Breakers(), Observe: o.observer(name), Preview: previewOf,
-		Alive: o.alive, Exists: o.exists, Orchestrators: r.Orchestrators,
-		Protocols: dialect.Protocols(o.dialects),
+		Alive: o.Alive, Exists: o.Exists, Orchestrators: r.Orchestrators,
+		Protocols: dialect.Protocols(o.Dialects),
 		Lives:     o.livesOf(name),
-		Elsewhere: o.elsewhere, Index: filepath.Join(o.dir(name), "index", "words"),
+		Elsewhere: o.elsewhere, Index: filepath.Join(o.Dir(name), "index", "words"),
 	}
 }
 
 // livesOf returns what stands on the room's agents and their tokens.
-func (o *roomSet) livesOf(name mail.RoomName) *mailroom.Lives {
+func (o *Set) livesOf(name mail.RoomName) *mailroom.Lives {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l := o.lives[name]
@@ -285,26 +285,26 @@ func (o *roomSet) livesOf(name mail.RoomName) *mailroom.Lives {
 	return l
 }
 
-// alive reports whether a program runs in which a session is, here or on a machine that uses this post office.
-func (o *roomSet) alive(program string) bool {
+// Alive reports whether a program runs in which a session is, here or on a machine that uses this post office.
+func (o *Set) Alive(program string) bool {
 	return process.Alive(program) || o.Machines.Alive(program)
 }
 
 // elsewhere lends one room to another. A room that does not exist is not made: its name is a misspelling.
-func (o *roomSet) elsewhere(ctx context.Context, name mail.RoomName, use func(*mailroom.Room) error) error {
-	if !o.exists(name) {
-		return o.noRoom(ctx, name)
+func (o *Set) elsewhere(ctx context.Context, name mail.RoomName, use func(*mailroom.Room) error) error {
+	if !o.Exists(name) {
+		return o.NoRoom(ctx, name)
 	}
-	e, err := o.borrow(ctx, name)
+	e, err := o.Borrow(ctx, name)
 	if err != nil {
 		return err
 	}
-	defer o.giveBack(e, name)
-	return use(e.room)
+	defer o.GiveBack(e, name)
+	return use(e.Room)
 }
 
-// isOpen reports whether calls can be made to the room. The caller holds office.mu.
-func (e *entry) isOpen() bool {
+// isOpen reports whether calls can be made to the room. The caller holds Set.mu.
+func (e *Entry) isOpen() bool {
 	select {
 	case <-e.ready:
 		return e.err == nil && e.gone == nil
@@ -313,8 +313,8 @@ func (e *entry) isOpen() bool {
 	}
 }
 
-// each calls f, which must not block, for every open room, and returns how many there are.
-func (o *roomSet) each(f func(*entry)) int {
+// Each calls f, which must not block, for every open room, and returns how many there are.
+func (o *Set) Each(f func(*Entry)) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n := 0
@@ -327,8 +327,8 @@ func (o *roomSet) each(f func(*entry)) int {
 	return n
 }
 
-// run closes idle rooms until ctx ends.
-func (o *roomSet) run(ctx context.Context) {
+// Run closes idle rooms until ctx ends.
+func (o *Set) Run(ctx context.Context) {
 	if o.idle < 0 {
 		<-ctx.Done()
 		return
@@ -340,15 +340,15 @@ func (o *roomSet) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			o.sweep(func(e *entry) bool { return e.idle() && time.Since(e.since) >= o.idle })
+			o.Sweep(func(e *Entry) bool { return e.idle() && time.Since(e.since) >= o.idle })
 		}
 	}
 }
 
-// sweep closes the open rooms for which which, asked under mu, is true.
-func (o *roomSet) sweep(which func(*entry) bool) error {
+// Sweep closes the open rooms for which which, asked under mu, is true.
+func (o *Set) Sweep(which func(*Entry) bool) error {
 	o.mu.Lock()
-	going := make(map[mail.RoomName]*entry)
+	going := make(map[mail.RoomName]*Entry)
 	for name, e := range o.rooms {
 		select {
 		case <-e.ready:
@@ -368,7 +368,7 @@ func (o *roomSet) sweep(which func(*entry) bool) error {
 }
 
 // closeRoom closes a room whose entry is marked as going.
-func (o *roomSet) closeRoom(e *entry, name mail.RoomName) error {
+func (o *Set) closeRoom(e *Entry, name mail.RoomName) error {
 	defer o.forget(e, name)
 	if e.clustered {
 		o.doze(name) // before it is closed, so that nothing is missed
@@ -377,7 +377,7 @@ func (o *roomSet) closeRoom(e *entry, name mail.RoomName) error {
 	if e.unused() {
 		o.dropUnused(name)
 	}
-	if o.exists(name) {
+	if o.Exists(name) {
 		o.mu.Lock()
 		o.known[name] = st
 		o.mu.Unlock()
@@ -386,32 +386,32 @@ func (o *roomSet) closeRoom(e *entry, name mail.RoomName) error {
 }
 
 // shut closes the room of an entry that is marked as going. Its files are free then.
-func (o *roomSet) shut(e *entry, name mail.RoomName) (mail.RoomStatus, error) {
-	e.bridges.Close()
+func (o *Set) shut(e *Entry, name mail.RoomName) (mail.RoomStatus, error) {
+	e.Bridges.Close()
 	e.stop()
 	<-e.done
-	st := e.room.Status()
+	st := e.Room.Status()
 	st.Open = false
-	err := e.room.Close()
+	err := e.Room.Close()
 	if err != nil {
-		o.log.Error("room not closed cleanly", "room", name, "err", err)
+		o.Log.Error("room not closed cleanly", "room", name, "err", err)
 	} else {
-		o.log.Info("room closed", "room", name, "seq", st.Seq)
+		o.Log.Info("room closed", "room", name, "seq", st.Seq)
 	}
 	return st, err
 }
 
 // forget takes an entry that is marked as going out of the table.
-func (o *roomSet) forget(e *entry, name mail.RoomName) {
+func (o *Set) forget(e *Entry, name mail.RoomName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.rooms, name)
 	close(e.gone)
 }
 
-// close refuses new calls and closes every room. Calls that still run are cut off by their journals closing, which
+// Close refuses new calls and closes every room. Calls that still run are cut off by their journals closing, which
 // finishes the appends under way.
-func (o *roomSet) close() error {
+func (o *Set) Close() error {
 	o.mu.Lock()
 	o.closed = true
 	var opening []chan struct{}
@@ -422,5 +422,5 @@ func (o *roomSet) close() error {
 	for _, ready := range opening {
 		<-ready
 	}
-	return errors.Join(o.sweep(func(*entry) bool { return true }), o.Sessions.Close(), o.cluster.Close())
+	return errors.Join(o.Sweep(func(*Entry) bool { return true }), o.Sessions.Close(), o.Cluster.Close())
 }

@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"sync"
@@ -14,9 +14,9 @@ const maxPreview = 160
 func previewOf(body string) string { return markdown.Preview(body, maxPreview) }
 
 // observer is what a room tells.
-func (o *roomSet) observer(name mail.RoomName) mailroom.Observer {
-	out := o.metrics.observer()
-	out.Changed = func() { o.bell.ring(name) }
+func (o *Set) observer(name mail.RoomName) mailroom.Observer {
+	out := o.Metrics.observer()
+	out.Changed = func() { o.Bell.ring(name) }
 	return out
 }
 
@@ -43,9 +43,9 @@ func (b *deskBell) ring(name mail.RoomName) {
 	}
 }
 
-// since returns the rooms that rang after a number of rings, and how many there are by now. next is closed by the
+// Since returns the rooms that rang after a number of rings, and how many there are by now. next is closed by the
 // next, if there are none.
-func (b *deskBell) since(count uint64) (rang []mail.RoomName, now uint64, next <-chan struct{}) {
+func (b *deskBell) Since(count uint64) (rang []mail.RoomName, now uint64, next <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.count == count {

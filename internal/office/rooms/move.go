@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"context"
@@ -16,21 +16,21 @@ import (
 // callsPatience is how long a move waits for the calls that change something in the room.
 const callsPatience = 5 * time.Second
 
-// move moves a room to the NATS servers, or to a file of this machine.
-func (o *roomSet) move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (wire.MovedRoom, error) {
+// Move moves a room to the NATS servers, or to a file of this machine.
+func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (wire.MovedRoom, error) {
 	done := wire.MovedRoom{Room: name, To: ask.To}
 	if ask.To != config.KindFile && ask.To != config.KindJetStream {
 		return done, mail.Errorf(mail.Invalid, "a room is moved to %q or %q, and not to %q", config.KindJetStream,
 			config.KindFile, ask.To)
 	}
-	if !o.exists(name) {
-		return done, o.noRoom(ctx, name)
+	if !o.Exists(name) {
+		return done, o.NoRoom(ctx, name)
 	}
-	k, err := o.kindOf(name)
+	k, err := o.KindOf(name)
 	if err != nil {
 		return done, err
 	}
-	if err := o.cluster.Trouble(); err != nil {
+	if err := o.Cluster.Trouble(); err != nil {
 		return done, err
 	}
 	o.moving.Lock()
@@ -43,58 +43,58 @@ func (o *roomSet) move(ctx context.Context, name mail.RoomName, ask wire.MoveRoo
 		done.Seq, err = o.moveToFile(ctx, name)
 		done.Moved = err == nil
 	case ask.To == config.KindJetStream: // a move that was cut off at its end
-		err = o.cluster.Settle(ctx, string(name))
+		err = o.Cluster.Settle(ctx, string(name))
 	default:
-		err = o.cluster.Leave(ctx, string(name))
+		err = o.Cluster.Leave(ctx, string(name))
 	}
-	o.cluster.look()
+	o.Cluster.look()
 	if done.Moved {
-		o.log.Info("room moved", "room", name, "to", ask.To, "seq", done.Seq)
+		o.Log.Info("room moved", "room", name, "to", ask.To, "seq", done.Seq)
 	}
 	return done, err
 }
 
 // moveToServers copies a room while it is used, then closes it, copies the rest, and notes that it is there. Whoever
 // calls meanwhile waits, and finds it there.
-func (o *roomSet) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
-	e, err := o.borrow(ctx, name)
+func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
+	e, err := o.Borrow(ctx, name)
 	if err != nil {
 		return 0, err
 	}
 	files, ok := e.files.(*jsonl.Journal)
 	if !ok {
-		o.giveBack(e, name)
+		o.GiveBack(e, name)
 		return 0, mail.Errorf(mail.Conflict, "room %s is on its way already", name)
 	}
-	brought, err := o.cluster.Bring(ctx, string(name), files)
-	o.giveBack(e, name)
+	brought, err := o.Cluster.Bring(ctx, string(name), files)
+	o.GiveBack(e, name)
 	if err != nil {
 		return 0, err
 	}
 	var last mail.Seq
 	err = o.hold(ctx, name, func() error {
-		files, err := jsonl.Open(o.dir(name), jsonl.Options{Log: o.log.With("room", name)})
+		files, err := jsonl.Open(o.Dir(name), jsonl.Options{Log: o.Log.With("room", name)})
 		if err != nil {
 			return err
 		}
 		defer files.Close()
 		last = files.Last()
-		if err := o.cluster.Arrive(ctx, string(name), files, brought); err != nil {
+		if err := o.Cluster.Arrive(ctx, string(name), files, brought); err != nil {
 			return err
 		}
-		return writeKind(o.dir(name), kind{Kind: config.KindJetStream})
+		return writeKind(o.Dir(name), kind{Kind: config.KindJetStream})
 	})
 	return last, err
 }
 
 // moveToFile has nobody append to the stream any more, fetches the rest, and notes that the room is here.
-func (o *roomSet) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
+func (o *Set) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
 	var last mail.Seq
 	err := o.hold(ctx, name, func() (err error) {
-		if err := o.cluster.CloseOff(ctx, string(name)); err != nil {
+		if err := o.Cluster.CloseOff(ctx, string(name)); err != nil {
 			return err
 		}
-		copied, err := o.cluster.Open(ctx, string(name), o.dir(name), jsonl.Options{Log: o.log.With("room", name)})
+		copied, err := o.Cluster.Open(ctx, string(name), o.Dir(name), jsonl.Options{Log: o.Log.With("room", name)})
 		if err != nil {
 			return err
 		}
@@ -105,16 +105,16 @@ func (o *roomSet) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq,
 		if !copied.Moved() {
 			return mail.Errorf(mail.Unavailable, "the copy of room %s is not whole yet; type the same again", name)
 		}
-		return writeKind(o.dir(name), kind{Kind: config.KindFile})
+		return writeKind(o.Dir(name), kind{Kind: config.KindFile})
 	})
 	if err != nil {
 		return 0, err
 	}
-	return last, o.cluster.Leave(ctx, string(name))
+	return last, o.Cluster.Leave(ctx, string(name))
 }
 
 // hold closes a room, if it is open, and has f work on its files. Whoever calls meanwhile waits.
-func (o *roomSet) hold(ctx context.Context, name mail.RoomName, f func() error) error {
+func (o *Set) hold(ctx context.Context, name mail.RoomName, f func() error) error {
 	e, err := o.claim(ctx, name)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (o *roomSet) hold(ctx context.Context, name mail.RoomName, f func() error) 
 	o.mu.Lock()
 	delete(o.known, name) // its figures are taken anew
 	o.mu.Unlock()
-	if e.room != nil {
+	if e.Room != nil {
 		e.quiet(callsPatience)
 		if _, err := o.shut(e, name); err != nil {
 			return fmt.Errorf("close room %s to move it: %w", name, err)
@@ -134,12 +134,12 @@ func (o *roomSet) hold(ctx context.Context, name mail.RoomName, f func() error) 
 }
 
 // quiet waits until no call changes the room any more, which closing would cut off, but not for long.
-func (e *entry) quiet(most time.Duration) {
+func (e *Entry) quiet(most time.Duration) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		e.changing.Lock()
-		defer e.changing.Unlock()
+		e.Changing.Lock()
+		defer e.Changing.Unlock()
 	}()
 	select {
 	case <-ended:
@@ -148,7 +148,7 @@ func (e *entry) quiet(most time.Duration) {
 }
 
 // RemoveMachine implements httpapi.Machines.
-func (c *cluster) RemoveMachine(ctx context.Context, name mail.Machine) error {
+func (c *Cluster) RemoveMachine(ctx context.Context, name mail.Machine) error {
 	if err := c.machines.Remove(ctx, name); err != nil {
 		return err
 	}
@@ -156,11 +156,11 @@ func (c *cluster) RemoveMachine(ctx context.Context, name mail.Machine) error {
 }
 
 // List implements httpapi.Machines.
-func (c *cluster) List() []mail.MachineStatus { return c.machines.List() }
+func (c *Cluster) List() []mail.MachineStatus { return c.machines.List() }
 
 // machineLeft tells every room on the servers that a machine will not come back.
-func (o *roomSet) machineLeft(ctx context.Context, machine mail.Machine) error {
-	for _, name := range o.cluster.names() {
+func (o *Set) machineLeft(ctx context.Context, machine mail.Machine) error {
+	for _, name := range o.Cluster.names() {
 		err := o.elsewhere(ctx, name, func(r *mailroom.Room) error { return r.RemoveMachine(ctx, machine) })
 		if err != nil && mail.CodeOf(err) != mail.NotFound { // it need not have followed each
 			return fmt.Errorf("tell room %s that %s will not come back: %w", name, machine, err)
@@ -171,29 +171,29 @@ func (o *roomSet) machineLeft(ctx context.Context, machine mail.Machine) error {
 
 // leftServers looks what became of a room of which this machine has a copy, and that is not among those on the
 // servers: it was moved to a file of another machine, or removed there.
-func (o *roomSet) leftServers(name mail.RoomName, l jetstream.Listed) {
+func (o *Set) leftServers(name mail.RoomName, l jetstream.Listed) {
 	ctx, cancel := context.WithTimeout(context.Background(), callsPatience)
 	defer cancel()
 	to := l.Moved
 	if to == "" {
-		g, gone, err := o.cluster.Gone(ctx, string(name))
+		g, gone, err := o.Cluster.Gone(ctx, string(name))
 		switch {
 		case err != nil:
-			o.log.Warn("it is not known what became of a room", "room", name, "err", err)
+			o.Log.Warn("it is not known what became of a room", "room", name, "err", err)
 			return
 		case gone && g.To == "":
 			if _, err := o.moveAway(ctx, name); err != nil {
-				o.log.Warn("a room that was removed elsewhere stays here", "room", name, "err", err)
+				o.Log.Warn("a room that was removed elsewhere stays here", "room", name, "err", err)
 			}
 			return
 		}
 		to = g.To
 	}
-	if to == "" || to == o.cluster.name {
+	if to == "" || to == o.Cluster.name {
 		return
 	}
 	err := o.hold(ctx, name, func() error {
-		return writeKind(o.dir(name), kind{Kind: config.KindJetStream, Moved: to})
+		return writeKind(o.Dir(name), kind{Kind: config.KindJetStream, Moved: to})
 	})
-	o.log.Info("room moved to a file elsewhere", "room", name, "machine", to, "err", err)
+	o.Log.Info("room moved to a file elsewhere", "room", name, "machine", to, "err", err)
 }

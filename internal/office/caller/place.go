@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"cmp"
@@ -13,15 +13,15 @@ import (
 // Place implements httpapi.Places: it says in which room a client's session is, and as whom, if what the file of its
 // project proposes counts only as far as the repository's own room and a free name, and what its command line says of
 // an orchestrator only as far as the person has granted it. All else waits for the person's word.
-func (o *office) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
+func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 	if p.Session != "" {
 		if at, known, err := o.placeOfSession(ctx, p); known || err != nil {
 			return at, err
 		}
 		p.Session, p.SessionHome = "", "" // of this machine
 	}
-	if o.far != nil {
-		return o.far.Place(ctx, p)
+	if o.Far != nil {
+		return o.Far.Place(ctx, p)
 	}
 	c := mailroom.Claim{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
 	if c.Agent == "" && p.FileAgent != "" {
@@ -42,23 +42,23 @@ func (o *office) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) 
 	if c.Agent == "" && c.Room == "" && !c.Home {
 		return wire.Placed{Room: room, Agent: p.Free}, nil
 	}
-	if !p.Starts && !o.exists(room) { // a look makes no room
+	if !p.Starts && !o.Exists(room) { // a look makes no room
 		return wire.Placed{Room: room, Agent: cmp.Or(c.Agent, c.Free)}, nil
 	}
 	c.Held = c.File && o.workedIn(room, c.Agent, p.Home)
-	e, err := o.borrow(ctx, room)
+	e, err := o.Borrow(ctx, room)
 	if err != nil {
 		return wire.Placed{}, err
 	}
-	defer o.giveBack(e, room)
-	name, err := e.room.Place(ctx, c)
+	defer o.GiveBack(e, room)
+	name, err := e.Room.Place(ctx, c)
 	return wire.Placed{Room: room, Agent: name}, err
 }
 
 // toFileRoom notes in c whether a project may go to the room that its file names: one that is not there yet, one that
 // it is at home in, or one that the person let it in to.
-func (o *office) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Claim) error {
-	if !o.exists(p.FileRoom) {
+func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Claim) error {
+	if !o.Exists(p.FileRoom) {
 		c.Home = true
 		return nil
 	}
@@ -74,7 +74,7 @@ func (o *office) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Clai
 	if p.Agent != "" {
 		wanted.Agent = ""
 	}
-	if o.exists(p.Own) {
+	if o.Exists(p.Own) {
 		if c.Meant, err = o.allows(ctx, p.Own, wanted); err != nil {
 			return err
 		}
@@ -85,18 +85,18 @@ func (o *office) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Clai
 	return nil
 }
 
-func (o *office) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (bool, error) {
-	e, err := o.borrow(ctx, room)
+func (o *Rooms) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (bool, error) {
+	e, err := o.Borrow(ctx, room)
 	if err != nil {
 		return false, err
 	}
-	defer o.giveBack(e, room)
-	return e.room.Allows(g), nil
+	defer o.GiveBack(e, room)
+	return e.Room.Allows(g), nil
 }
 
 // workedIn reports whether a session of an agent of a room, or of any of its agents, is known to have worked in a
 // directory: whoever did before the person was asked goes on.
-func (o *office) workedIn(room mail.RoomName, agent mail.Name, home string) bool {
+func (o *Rooms) workedIn(room mail.RoomName, agent mail.Name, home string) bool {
 	for _, dir := range o.Sessions.Dirs(room, agent) {
 		if dir != "" && config.HomeDir(dir) == home {
 			return true

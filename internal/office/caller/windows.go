@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const windowTime = 500 * time.Millisecond
 // window returns where the person of a session sits whose hook is run by a program that serves several windows; nil:
 // it does not. A person may go on with a session in another window, which is looked for when they have written a
 // prompt, and when the one that is known was closed.
-func (o *office) window(ctx context.Context, program string, e *hook.Event) (*hook.Window, error) {
+func (o *Rooms) window(ctx context.Context, program string, e *hook.Event) (*hook.Window, error) {
 	if e.Client != "codex" || !config.SharedServer(process.Args(program)) {
 		return nil, nil
 	}
@@ -51,7 +51,7 @@ func begins(e *hook.Event) bool {
 
 // windowNow asks Codex in which window a session is; "": it does not say. If Codex is too busy to answer, that is an
 // error: the next who asks gets the right name, and a session that has begun under another would keep that.
-func (o *office) windowNow(ctx context.Context, home, session string) (string, error) {
+func (o *Rooms) windowNow(ctx context.Context, home, session string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, windowTime)
 	defer cancel()
 	program, err := o.Codex.Window(ctx, home, session)
@@ -60,7 +60,7 @@ func (o *office) windowNow(ctx context.Context, home, session string) (string, e
 			"this session is, so it cannot be told which agent it is: nothing was done. Try again", Err: err}
 	}
 	if err != nil {
-		o.log.Debug("the window of a session is not known", "session", session, "err", err)
+		o.Log.Debug("the window of a session is not known", "session", session, "err", err)
 	}
 	return program, nil
 }
@@ -79,7 +79,7 @@ func windowOf(program string) *hook.Window {
 
 // moveOn ends the session of an agent whose window was closed just now, or has gone on to another session: nobody sees
 // what it does any more, and its name is free. A session that is at work in the background of its window goes on.
-func (o *office) moveOn(ctx context.Context, room mail.RoomName, agent mail.Name, e *hook.Event) {
+func (o *Rooms) moveOn(ctx context.Context, room mail.RoomName, agent mail.Name, e *hook.Event) {
 	if e.Session.Window == "" || !begins(e) {
 		return
 	}
@@ -92,14 +92,14 @@ func (o *office) moveOn(ctx context.Context, room mail.RoomName, agent mail.Name
 }
 
 // end ends a session.
-func (o *office) end(ctx context.Context, s sessions.Session) {
+func (o *Rooms) end(ctx context.Context, s sessions.Session) {
 	o.Listeners.End(s.Room, s.Agent, s.ID)
 	o.ended(ctx, s, mail.SessionEnd)
 }
 
 // placeOfSession returns where a client's session is that the post office knows, and adds to p what its window says if
 // it does not.
-func (o *office) placeOfSession(ctx context.Context, p *wire.Place) (at wire.Placed, known bool, err error) {
+func (o *Rooms) placeOfSession(ctx context.Context, p *wire.Place) (at wire.Placed, known bool, err error) {
 	if s, lives := o.Sessions.Find(p.Client, p.Session); lives {
 		return wire.Placed{Room: s.Room, Agent: s.Agent}, true, nil
 	}

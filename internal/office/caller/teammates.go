@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"cmp"
@@ -74,8 +74,8 @@ type toolUse struct {
 	worker, kind string // of the subagent; "": the session itself
 }
 
-// note notes what a hook tells. It is hook.Call.Use.
-func (u *toolUses) note(room mail.RoomName, agent mail.Name, e *hook.Event) {
+// Note notes what a hook tells. It is hook.Call.Use.
+func (u *toolUses) Note(room mail.RoomName, agent mail.Name, e *hook.Event) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.by == nil {
@@ -106,9 +106,9 @@ func teamsDir(transcript string) string {
 	return filepath.Join(reach.ClaudeDir(), "teams")
 }
 
-// teammate returns the agent whose session a hook of Claude Code is of, if that is a teammate with a session of its
+// Teammate returns the agent whose session a hook of Claude Code is of, if that is a teammate with a session of its
 // own; "" if not.
-func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, e *hook.Event) (mail.Name, error) {
+func (o *Rooms) Teammate(ctx context.Context, room mail.RoomName, pane string, e *hook.Event) (mail.Name, error) {
 	if e.Client != "claude" || e.Sub || pane == "" || e.Kind == "" {
 		return "", nil
 	}
@@ -117,7 +117,7 @@ func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, 
 		if member == "" {
 			continue
 		}
-		roster, err := mail.Roster(ctx, o.own(ctx, room, mail.User))
+		roster, err := mail.Roster(ctx, o.Own(ctx, room, mail.User))
 		if err != nil {
 			return "", err
 		}
@@ -126,7 +126,7 @@ func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, 
 			name = roster[i].Name
 		}
 		if err == nil && e.Session.Process != "" {
-			o.toolUses.settle(room, e.Session.Process, name, o.alive)
+			o.ToolUses.settle(room, e.Session.Process, name, o.Alive)
 		}
 		return name, err
 	}
@@ -135,19 +135,19 @@ func (o *office) teammate(ctx context.Context, room mail.RoomName, pane string, 
 
 // member returns who speaks in a call of a client: the caller, or the teammate that shares its process. An error says
 // that it cannot be told.
-func (v *callerRoom) member(ctx context.Context, user mail.Registrar, caller mail.Name) (mail.Name, error) {
-	if p := v.id.Peer(); p != nil {
-		if name := v.office.toolUses.in(v.name, p.Programs()...); name != "" {
+func (v *Room) member(ctx context.Context, user mail.Registrar, caller mail.Name) (mail.Name, error) {
+	if p := v.ID.Peer(); p != nil {
+		if name := v.office.ToolUses.in(v.name, p.Programs()...); name != "" {
 			return name, nil
 		}
 	}
-	use, known := v.office.toolUses.find(v.id.ToolUse())
+	use, known := v.office.ToolUses.find(v.ID.ToolUse())
 	if known && (use.room != v.name || use.agent != caller) {
 		known = false // it is another's
 	}
 	session, dir := use.session, use.teams
 	if !known {
-		session, _ = v.id.Session()
+		session, _ = v.ID.Session()
 		dir = teamsDir("")
 	}
 	for _, t := range claudeteams.Teams(dir) {
@@ -168,7 +168,7 @@ func (v *callerRoom) member(ctx context.Context, user mail.Registrar, caller mai
 }
 
 // seat returns the agent that a teammate without a session is.
-func (v *callerRoom) seat(ctx context.Context, user mail.Registrar, t *claudeteams.Team, member string) (mail.Name,
+func (v *Room) seat(ctx context.Context, user mail.Registrar, t *claudeteams.Team, member string) (mail.Name,
 	error) {
 	roster, err := mail.Roster(ctx, user)
 	if err != nil {
@@ -187,10 +187,10 @@ func (v *callerRoom) seat(ctx context.Context, user mail.Registrar, t *claudetea
 }
 
 // unattributed says why it cannot be told who speaks.
-func (v *callerRoom) unattributed(caller mail.Name, t *claudeteams.Team, inside []string) error {
+func (v *Room) unattributed(caller mail.Name, t *claudeteams.Team, inside []string) error {
 	why := "no hook has told the post office who uses the tool, or a subagent uses it. Use the tool again; if that " +
 		"does not help, tell your user: pennypost install claude"
-	if v.id.ToolUse() == wire.ShellUse {
+	if v.ID.ToolUse() == wire.ShellUse {
 		why = "a shell command does not say which. Use Pennypost's tools, such as send_message; the lead may also " +
 			"add --as '" + string(caller) + "'"
 	}

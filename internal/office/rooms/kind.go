@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"bytes"
@@ -72,46 +72,46 @@ func writeKind(dir string, k kind) error {
 			"pennypost rooms move.\n"), text...), 0o600)
 }
 
-// kindOf returns of which kind a room is, or would be if it were made.
-func (o *roomSet) kindOf(name mail.RoomName) (k kind, err error) {
-	switch k, err = readKind(o.dir(name)); {
+// KindOf returns of which kind a room is, or would be if it were made.
+func (o *Set) KindOf(name mail.RoomName) (k kind, err error) {
+	switch k, err = readKind(o.Dir(name)); {
 	case err != nil:
 		return k, err
-	case o.cluster.has(name) && (k.Kind == "" || k.Moved != ""):
+	case o.Cluster.has(name) && (k.Kind == "" || k.Moved != ""):
 		return kind{Kind: config.KindJetStream}, nil
 	case k.Kind == "":
-		k.Kind = o.cfg.Journal.Kind
+		k.Kind = o.Config.Journal.Kind
 	}
 	return k, nil
 }
 
 // openJournal opens the journal of a room, and makes it if there is none.
-func (o *roomSet) openJournal(e *entry, name mail.RoomName, log *slog.Logger) (roomJournal, error) {
-	k, err := o.kindOf(name)
+func (o *Set) openJournal(e *Entry, name mail.RoomName, log *slog.Logger) (roomJournal, error) {
+	k, err := o.KindOf(name)
 	if err != nil {
 		return nil, err
 	}
-	opts := jsonl.Options{Log: log, OnSync: o.metrics.synced}
+	opts := jsonl.Options{Log: log, OnSync: o.Metrics.synced}
 	switch {
 	case k.Moved != "":
 		return nil, mail.Errorf(mail.Unavailable, "%w. What was known of it here is in %s",
-			jetstream.MovedTo(string(name), k.Moved), o.dir(name))
+			jetstream.MovedTo(string(name), k.Moved), o.Dir(name))
 	case k.Kind != config.KindJetStream:
-		return jsonl.Open(o.dir(name), opts)
-	case o.cluster == nil:
+		return jsonl.Open(o.Dir(name), opts)
+	case o.Cluster == nil:
 		return nil, mail.Errorf(mail.Unavailable,
 			"room %s is on NATS servers, and config.toml names none: write urls "+
 				"below [journal]", name)
 	}
 	e.clustered = true
-	if err := writeKind(o.dir(name), kind{Kind: config.KindJetStream}); err != nil {
+	if err := writeKind(o.Dir(name), kind{Kind: config.KindJetStream}); err != nil {
 		return nil, err
 	}
 	ctx := context.Background() // not the caller's: others wait for the same room
 	if e.made {
 		revive, cancel := context.WithTimeout(ctx, revivePatience)
 		defer cancel()
-		if err := o.cluster.Revive(revive, string(name)); err != nil {
+		if err := o.Cluster.Revive(revive, string(name)); err != nil {
 			o.dropUnused(name)
 			return nil, &mail.Error{Code: mail.Unavailable, Msg: "room " + string(name) +
 				" would be a new one, and the NATS " +
@@ -120,8 +120,8 @@ func (o *roomSet) openJournal(e *entry, name mail.RoomName, log *slog.Logger) (r
 				Err: err}
 		}
 	}
-	o.cluster.awake(name)
-	j, err := o.cluster.Open(ctx, string(name), o.dir(name), opts)
+	o.Cluster.awake(name)
+	j, err := o.Cluster.Open(ctx, string(name), o.Dir(name), opts)
 	if err != nil {
 		o.dropUnused(name)
 		return nil, err

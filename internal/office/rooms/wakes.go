@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"context"
@@ -13,29 +13,29 @@ import (
 
 // lookAgain has the ringer of a room look at everybody, because the doors of some have changed. The room is opened for
 // that: mail may wait in it.
-func (o *roomSet) lookAgain(name mail.RoomName) {
-	if !o.exists(name) {
+func (o *Set) lookAgain(name mail.RoomName) {
+	if !o.Exists(name) {
 		return
 	}
 	go func() {
-		if e, err := o.borrow(context.Background(), name); err == nil { // it logs what went wrong
-			e.ringer.Look()
-			o.giveBack(e, name)
+		if e, err := o.Borrow(context.Background(), name); err == nil { // it logs what went wrong
+			e.Ringer.Look()
+			o.GiveBack(e, name)
 		}
 	}()
 }
 
 // newRinger returns what rings the doors of a room.
-func (o *roomSet) newRinger(e *entry, doors *wake.Doors) *wake.Ringer {
-	opts := wake.Options{Room: e.room, Doors: doors, Log: o.log, Observe: wake.Observer{
+func (o *Set) newRinger(e *Entry, doors *wake.Doors) *wake.Ringer {
+	opts := wake.Options{Room: e.Room, Doors: doors, Log: o.Log, Observe: wake.Observer{
 		Rang: func(ok bool) {
-			o.metrics.rings.Inc()
+			o.Metrics.rings.Inc()
 			if !ok {
-				o.metrics.failedRings.Inc()
+				o.Metrics.failedRings.Inc()
 			}
 		},
-		Outstanding: func(delta int) { o.metrics.outstanding.Add(float64(delta)) },
-	}, Typed: func(agent mail.Name) mail.Time { return o.Sessions.Typed(e.room.Name(), agent) }}
+		Outstanding: func(delta int) { o.Metrics.outstanding.Add(float64(delta)) },
+	}, Typed: func(agent mail.Name) mail.Time { return o.Sessions.Typed(e.Room.Name(), agent) }}
 	if e.clustered {
 		opts.Machine, opts.Cut = e.machine, o.peers.Cut
 	}
@@ -43,16 +43,16 @@ func (o *roomSet) newRinger(e *entry, doors *wake.Doors) *wake.Ringer {
 }
 
 // run looks after an open room until ctx ends.
-func (e *entry) run(ctx context.Context, log *slog.Logger, n *notify.Notifier) {
+func (e *Entry) run(ctx context.Context, log *slog.Logger, n *notify.Notifier) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() {
-		if err := e.ringer.Run(ctx); err != nil {
+		if err := e.Ringer.Run(ctx); err != nil {
 			log.Error("nobody is woken", "err", err)
 		}
 	})
 	running.Go(func() {
-		if err := n.Follow(ctx, e.room); err != nil && ctx.Err() == nil {
+		if err := n.Follow(ctx, e.Room); err != nil && ctx.Err() == nil {
 			log.Error("the person is not told of mail", "err", err)
 		}
 	})
@@ -60,17 +60,17 @@ func (e *entry) run(ctx context.Context, log *slog.Logger, n *notify.Notifier) {
 		running.Go(func() { e.followBridges(ctx, log) })
 		running.Go(func() { e.announce(ctx, n) })
 	}
-	_ = e.room.Run(ctx) // it logs what goes wrong and ends only with ctx
+	_ = e.Room.Run(ctx) // it logs what goes wrong and ends only with ctx
 }
 
 // announce has the other machines know for whom this one has doors, and that it can tell the person, until it has or
 // ctx ends.
-func (e *entry) announce(ctx context.Context, n *notify.Notifier) {
+func (e *Entry) announce(ctx context.Context, n *notify.Notifier) {
 	doors := e.doors.For()
 	if n.Able() {
 		doors = append(doors, mail.ToUser)
 	}
-	for e.room.Announce(ctx, doors) != nil {
+	for e.Room.Announce(ctx, doors) != nil {
 		select {
 		case <-ctx.Done():
 			return
@@ -83,4 +83,4 @@ func (e *entry) announce(ctx context.Context, n *notify.Notifier) {
 const announcePause = 5 * time.Second
 
 // wakes reports whether the configuration has doors for a room: somebody may have to be woken there.
-func (o *roomSet) wakes(name mail.RoomName) bool { return o.Configured(name).Len() > 0 }
+func (o *Set) wakes(name mail.RoomName) bool { return o.Configured(name).Len() > 0 }

@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"context"
@@ -11,76 +11,77 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
 )
 
-// callerRoom is a room as one caller sees it. It opens the room for each call, so it stays usable for as long as
+// Room is a room as one caller sees it. It opens the room for each call, so it stays usable for as long as
 // somebody keeps it (an MCP session keeps it for days), while the room itself is closed whenever nobody needs it.
-type callerRoom struct {
+type Room struct {
 	wire.Stub
-	office *office
+	office *Rooms
 	name   mail.RoomName
-	id     gate.Identity
+	ID     gate.Identity
 }
 
-// roomOf returns the room as a caller sees it whom the gate has identified.
-func (o *office) roomOf(name mail.RoomName, id gate.Identity) *callerRoom {
-	v := &callerRoom{office: o, name: name, id: id}
+// RoomOf returns the room as a caller sees it whom the gate has identified.
+func (o *Rooms) RoomOf(name mail.RoomName, id gate.Identity) *Room {
+	v := &Room{office: o, name: name, ID: id}
 	v.Carrier = v
 	return v
 }
 
 // roomAs returns the room as the caller of ctx sees it, who says to be that.
-func (o *office) roomAs(ctx context.Context, name mail.RoomName, caller mail.Name) (*callerRoom, error) {
+func (o *Rooms) roomAs(ctx context.Context, name mail.RoomName, caller mail.Name) (*Room, error) {
 	id, err := gate.Identify(ctx, name, caller)
-	return o.roomOf(name, id), err
+	return o.RoomOf(name, id), err
 }
 
-// own returns the room for what the post office itself does there as somebody.
-func (o *office) own(ctx context.Context, name mail.RoomName, caller mail.Name) *callerRoom {
+// Own returns the room for what the post office itself does there as somebody.
+func (o *Rooms) Own(ctx context.Context, name mail.RoomName, caller mail.Name) *Room {
 	id, err := gate.Identify(gate.Own(ctx), name, caller)
 	if err != nil {
-		o.log.Error("room", "room", name, "err", err) // which cannot be: it is anybody
+		o.Log.Error("room", "room", name, "err", err) // which cannot be: it is anybody
 	}
-	return o.roomOf(name, id)
+	return o.RoomOf(name, id)
 }
 
 // as returns the room for one call, if the caller may speak there as who it says to be.
-func (v *callerRoom) as(ctx context.Context, e *entry) (mail.Service, error) {
-	id := v.id
-	if programs := id.Outer(); len(programs) > 0 && !e.room.Binds(id.Programs()) {
-		id = id.Elsewhere(v.office.sessionIn(programs, v.name))
+func (v *Room) as(ctx context.Context, e *rooms.Entry) (mail.Service, error) {
+	id := v.ID
+	if programs := id.Outer(); len(programs) > 0 && !e.Room.Binds(id.Programs()) {
+		id = id.Elsewhere(v.office.SessionIn(programs, v.name))
 	}
-	svc, caller, err := id.Enter(e.room)
-	if err != nil || v.id.ToolUse() == "" {
+	svc, caller, err := id.Enter(e.Room)
+	if err != nil || v.ID.ToolUse() == "" {
 		return svc, err
 	}
-	name, err := v.member(ctx, e.room.As(mail.User), caller)
+	name, err := v.member(ctx, e.Room.As(mail.User), caller)
 	if err == nil && name != caller {
-		svc = v.id.As(e.room, name)
+		svc = v.ID.As(e.Room, name)
 	}
 	return svc, err
 }
 
 // opening returns v for a call about a session of a program.
-func (v *callerRoom) opening(program *string, session, client string) *callerRoom {
+func (v *Room) opening(program *string, session, client string) *Room {
 	c, _ := hook.FindClient(client)
-	id, taken := v.id.Opening(*program, session, c.Editor || c.Many)
+	id, taken := v.ID.Opening(*program, session, c.Editor || c.Many)
 	*program = taken
-	return v.office.roomOf(v.name, id)
+	return v.office.RoomOf(v.name, id)
 }
 
 // calling returns v for another agent of the same process, for which there is proof.
-func (v *callerRoom) calling(name mail.Name) *callerRoom {
-	return v.office.roomOf(v.name, v.id.Calling(name))
+func (v *Room) calling(name mail.Name) *Room {
+	return v.office.RoomOf(v.name, v.ID.Calling(name))
 }
 
-// admit returns as whom somebody speaks who came by the connection of ctx, and puts it on the roster.
-func (o *office) admit(ctx context.Context, name mail.RoomName, caller mail.Name) (mail.Name, error) {
+// Admit returns as whom somebody speaks who came by the connection of ctx, and puts it on the roster.
+func (o *Rooms) Admit(ctx context.Context, name mail.RoomName, caller mail.Name) (mail.Name, error) {
 	v, err := o.roomAs(ctx, name, caller)
-	if err != nil || v.id.Peer() == nil || caller == mail.User {
+	if err != nil || v.ID.Peer() == nil || caller == mail.User {
 		return caller, err
 	}
 	a, err := v.Register(ctx, mail.Presence{Update: true})
@@ -90,19 +91,19 @@ func (o *office) admit(ctx context.Context, name mail.RoomName, caller mail.Name
 	return a.Name, err
 }
 
-var _ mail.Service = (*callerRoom)(nil)
+var _ mail.Service = (*Room)(nil)
 
 // enter borrows the room for a call, which changes something or not, and returns it as the caller sees it. In a relay
 // there is no entry.
-func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, mail.Service, error) {
-	if v.office.far != nil {
+func (v *Room) enter(ctx context.Context, changes bool) (*rooms.Entry, mail.Service, error) {
+	if v.office.Far != nil {
 		s, err := v.farAway(ctx)
 		return nil, s, err
 	}
-	if err := v.office.checkRemoved(v.name, v.id.Name(), changes); err != nil {
+	if err := v.office.CheckRemoved(v.name, v.ID.Name(), changes); err != nil {
 		return nil, nil, err
 	}
-	e, err := v.office.borrow(ctx, v.name)
+	e, err := v.office.Borrow(ctx, v.name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -114,19 +115,19 @@ func (v *callerRoom) enter(ctx context.Context, changes bool) (*entry, mail.Serv
 }
 
 // farAway returns the room in the post office of another machine, as the caller sees it.
-func (v *callerRoom) farAway(ctx context.Context) (mail.Service, error) {
-	f := v.office.far
+func (v *Room) farAway(ctx context.Context) (mail.Service, error) {
+	f := v.office.Far
 	if err := f.Away(ctx); err != nil {
 		return nil, err
 	}
-	caller := v.id.Name()
+	caller := v.ID.Name()
 	var from client.Whence
-	from.Session, from.Guessed = v.id.Session()
-	if v.id.Peer() != nil {
-		from.Programs, from.Inside = v.id.Programs(), v.id.Doubtful()
-		from.Threads = v.id.Threads()
+	from.Session, from.Guessed = v.ID.Session()
+	if v.ID.Peer() != nil {
+		from.Programs, from.Inside = v.ID.Programs(), v.ID.Doubtful()
+		from.Threads = v.ID.Threads()
 	}
-	if v.id.ToolUse() != "" {
+	if v.ID.ToolUse() != "" {
 		user := f.There.RoomFrom(v.name, mail.User, client.Whence{})
 		if name, err := v.member(ctx, user, caller); err != nil || name != caller {
 			return f.There.RoomFrom(v.name, name, client.Whence{}), err
@@ -135,32 +136,32 @@ func (v *callerRoom) farAway(ctx context.Context) (mail.Service, error) {
 	return f.There.RoomFrom(v.name, caller, from), nil
 }
 
-func (v *callerRoom) leave(e *entry) {
+func (v *Room) leave(e *rooms.Entry) {
 	if e != nil {
-		v.office.giveBack(e, v.name)
+		v.office.GiveBack(e, v.name)
 	}
 }
 
 // why returns err, of a call to the room of e, in the words of the room's removal if that is what ended it.
-func (v *callerRoom) why(e *entry, err error) error {
-	if e != nil && mail.CodeOf(err) == mail.Unavailable && v.office.isRemoved(e) {
-		return errRemoved(v.name)
+func (v *Room) why(e *rooms.Entry, err error) error {
+	if e != nil && mail.CodeOf(err) == mail.Unavailable && v.office.IsRemoved(e) {
+		return rooms.ErrRemoved(v.name)
 	}
 	return err
 }
 
 // Carry implements wire.Carrier. What a call changed is in the files of the room's bridges when it returns, unless
 // they fail.
-func (v *callerRoom) Carry(ctx context.Context, r *wire.Route, _, _ any, on func(mail.Service) error) error {
+func (v *Room) Carry(ctx context.Context, r *wire.Route, _, _ any, on func(mail.Service) error) error {
 	for {
 		e, s, err := v.enter(ctx, r.Changes)
 		if err != nil {
 			return err
 		}
 		if e != nil && r.ID != wire.WaitCall.ID {
-			e.changing.RLock()
-			if v.office.isGoing(e) { // to be moved, perhaps: enter waits, and says if it was removed
-				e.changing.RUnlock()
+			e.Changing.RLock()
+			if v.office.IsGoing(e) { // to be moved, perhaps: enter waits, and says if it was removed
+				e.Changing.RUnlock()
 				v.leave(e)
 				continue
 			}
@@ -171,10 +172,10 @@ func (v *callerRoom) Carry(ctx context.Context, r *wire.Route, _, _ any, on func
 			err = on(s)
 		}
 		if e != nil && r.ID != wire.WaitCall.ID {
-			e.changing.RUnlock()
+			e.Changing.RUnlock()
 		}
-		if err == nil && r.Changes && e != nil && e.bridges.Len() > 0 {
-			e.bridges.Await(ctx, e.room.Shown())
+		if err == nil && r.Changes && e != nil && e.Bridges.Len() > 0 {
+			e.Bridges.Await(ctx, e.Room.Shown())
 		}
 		err = v.why(e, err)
 		v.leave(e)
@@ -211,7 +212,7 @@ func (s standing) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error)
 }
 
 // Watch keeps the room borrowed until the watch is closed.
-func (v *callerRoom) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
+func (v *Room) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	e, s, err := v.enter(ctx, false)
 	if err != nil {
 		return nil, err
@@ -257,7 +258,7 @@ func (w *borrowedWatch) Close() error {
 }
 
 // Turn implements mail.Turner.
-func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
+func (v *Room) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	access := t.Access
 	t.Access = nil
 	as := v.opening(&t.Process, t.Session, t.Client)
@@ -273,7 +274,7 @@ func (v *callerRoom) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, erro
 }
 
 // Register implements mail.Registrar.
-func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
+func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
 	access := p.Access
 	p.Access = nil
 	if err := access.Check(); err != nil {
@@ -286,12 +287,12 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 	}
 	as := v.opening(&p.Process, p.Session, p.Client)
 	if p.Join {
-		as.id = as.id.Joining()
+		as.ID = as.ID.Joining()
 	}
 	if p.Session == "" || p.TakeOver {
 		as = v
 	}
-	if name := v.office.toolUses.in(v.name, p.Process); p.Join && name != "" && name != as.id.Name() {
+	if name := v.office.ToolUses.in(v.name, p.Process); p.Join && name != "" && name != as.ID.Name() {
 		as = as.calling(name)
 	}
 	a, err := as.Stub.Register(ctx, p)
@@ -303,15 +304,15 @@ func (v *callerRoom) Register(ctx context.Context, p mail.Presence) (mail.Agent,
 
 // confirmed refuses the user who has to confirm an act of weight first. Those that are such acts whatever they are
 // about, the API knows.
-func (v *callerRoom) confirmed(ctx context.Context) error {
-	if v.id.Name() != mail.User {
+func (v *Room) confirmed(ctx context.Context) error {
+	if v.ID.Name() != mail.User {
 		return nil
 	}
-	return v.office.confirm.Check(ctx)
+	return v.office.Confirm.Check(ctx)
 }
 
 // Send implements mail.Sender. To give somebody a role by answering the card that asks for it is an act of weight.
-func (v *callerRoom) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
+func (v *Room) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	answer := mail.Message{Metadata: d.Metadata}
 	if d.ReplyTo != "" && !answer.Declines() {
 		if err := v.confirmed(ctx); err != nil {
@@ -324,7 +325,7 @@ func (v *callerRoom) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) 
 }
 
 // Rename implements mail.Registrar.
-func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
+func (v *Room) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error) {
 	if to == mail.Orchestrator {
 		if err := v.confirmed(ctx); err != nil {
 			return mail.Agent{}, err
@@ -340,7 +341,7 @@ func (v *callerRoom) Rename(ctx context.Context, from, to mail.Name) (mail.Agent
 }
 
 // Repair closes and opens the room again if lines were put back, because they belong before what it has read.
-func (v *callerRoom) Repair(ctx context.Context) (mail.Verification, error) {
+func (v *Room) Repair(ctx context.Context) (mail.Verification, error) {
 	e, s, err := v.enter(ctx, true)
 	if err != nil {
 		return mail.Verification{}, err
@@ -350,7 +351,7 @@ func (v *callerRoom) Repair(ctx context.Context) (mail.Verification, error) {
 	if found.Repaired == 0 || e == nil {
 		return found, v.why(e, err)
 	}
-	err = errors.Join(err, v.office.sweep(func(open *entry) bool { return open == e }))
+	err = errors.Join(err, v.office.Sweep(func(open *rooms.Entry) bool { return open == e }))
 	again, _, opening := v.enter(ctx, true)
 	if opening == nil {
 		v.leave(again)
@@ -359,7 +360,7 @@ func (v *callerRoom) Repair(ctx context.Context) (mail.Verification, error) {
 }
 
 // Export borrows the room for as long as the loop over it runs.
-func (v *callerRoom) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
+func (v *Room) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
 		e, s, err := v.enter(ctx, false)
 		if err != nil {

@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"context"
@@ -20,66 +20,66 @@ import (
 // system.
 const removedForm = "20060102T150405.000Z"
 
-// remove takes a room out of the post office. Calls that still run there, watches among them, end with an error; then
+// Remove takes a room out of the post office. Calls that still run there, watches among them, end with an error; then
 // all files of the room are moved, as they are, to where the answer says. Its tokens open nothing any more, because
 // they name the room.
-func (o *roomSet) remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
-	if !o.exists(name) {
-		return wire.RemovedRoom{}, o.noRoom(ctx, name)
+func (o *Set) Remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
+	if !o.Exists(name) {
+		return wire.RemovedRoom{}, o.NoRoom(ctx, name)
 	}
-	if k, err := o.kindOf(name); err == nil && k.Kind == config.KindJetStream && k.Moved == "" && o.cluster != nil {
-		if err := o.cluster.Trouble(); err != nil {
+	if k, err := o.KindOf(name); err == nil && k.Kind == config.KindJetStream && k.Moved == "" && o.Cluster != nil {
+		if err := o.Cluster.Trouble(); err != nil {
 			return wire.RemovedRoom{}, err
 		}
-		e, err := o.borrow(ctx, name) // so that all of it is among the files that are kept
+		e, err := o.Borrow(ctx, name) // so that all of it is among the files that are kept
 		if err != nil {
 			return wire.RemovedRoom{}, err
 		}
-		o.giveBack(e, name)
-		err = o.cluster.Forget(ctx, string(name), jetstream.Gone{By: o.cluster.name, At: mail.TimeOf(time.Now())})
+		o.GiveBack(e, name)
+		err = o.Cluster.Forget(ctx, string(name), jetstream.Gone{By: o.Cluster.name, At: mail.TimeOf(time.Now())})
 		if err != nil {
 			return wire.RemovedRoom{}, err
 		}
-		o.cluster.look()
+		o.Cluster.look()
 	}
 	return o.moveAway(ctx, name)
 }
 
 // moveAway closes a room and moves its files to where removed rooms are.
-func (o *roomSet) moveAway(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
+func (o *Set) moveAway(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	e, err := o.claim(ctx, name)
 	if err != nil {
 		return wire.RemovedRoom{}, err
 	}
 	defer o.forget(e, name)
-	o.livesOf(name).End(errRemoved(name))
-	if e.room != nil {
+	o.livesOf(name).End(ErrRemoved(name))
+	if e.Room != nil {
 		if _, err := o.shut(e, name); err != nil {
 			o.setRemoved(e, false)
 			return wire.RemovedRoom{}, fmt.Errorf("close room %s to remove it: %w", name, err)
 		}
 	}
-	to := filepath.Join(o.cfg.Home.Removed(), string(name)+"-"+time.Now().UTC().Format(removedForm))
-	if err := moveDir(o.dir(name), to); err != nil {
+	to := filepath.Join(o.Config.Home.Removed(), string(name)+"-"+time.Now().UTC().Format(removedForm))
+	if err := moveDir(o.Dir(name), to); err != nil {
 		o.setRemoved(e, false)
 		return wire.RemovedRoom{}, &mail.Error{
 			Code: mail.Unavailable, Msg: "room " + string(name) + " cannot be moved away, so it stays: " + err.Error(),
 			Err: err,
 		}
 	}
-	o.bell.ring("")
-	o.log.Info("room removed", "room", name, "files", to)
+	o.Bell.ring("")
+	o.Log.Info("room removed", "room", name, "files", to)
 	return wire.RemovedRoom{Room: name, Files: to}, nil
 }
 
 // claim marks the entry of a room as going, so that nobody else opens the room until forget. The entry's room is nil
 // if the room was not open.
-func (o *roomSet) claim(ctx context.Context, name mail.RoomName) (*entry, error) {
+func (o *Set) claim(ctx context.Context, name mail.RoomName) (*Entry, error) {
 	for {
 		o.mu.Lock()
 		e := o.rooms[name]
 		if e == nil {
-			e = &entry{ready: make(chan struct{})}
+			e = &Entry{ready: make(chan struct{})}
 			close(e.ready)
 			o.rooms[name] = e
 		}
@@ -100,7 +100,7 @@ func (o *roomSet) claim(ctx context.Context, name mail.RoomName) (*entry, error)
 		closed := o.closed
 		o.mu.Unlock()
 		if closed {
-			return nil, errStopping()
+			return nil, ErrStopping()
 		}
 		select {
 		case <-pending:
@@ -110,20 +110,20 @@ func (o *roomSet) claim(ctx context.Context, name mail.RoomName) (*entry, error)
 	}
 }
 
-func (o *roomSet) setRemoved(e *entry, removed bool) {
+func (o *Set) setRemoved(e *Entry, removed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	e.removed = removed
 }
 
-// isGoing reports whether a room is being closed.
-func (o *roomSet) isGoing(e *entry) bool {
+// IsGoing reports whether a room is being closed.
+func (o *Set) IsGoing(e *Entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return e.gone != nil
 }
 
-func (o *roomSet) isRemoved(e *entry) bool {
+func (o *Set) IsRemoved(e *Entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return e.removed
@@ -140,30 +140,30 @@ func moveDir(from, to string) error {
 	return errors.Join(durable.SyncDir(filepath.Dir(to)), durable.SyncDir(filepath.Dir(from)))
 }
 
-// checkRemoved refuses to make a room again that was removed, but at the user's word: agents that still run there
+// CheckRemoved refuses to make a room again that was removed, but at the user's word: agents that still run there
 // would raise it with their next heartbeat, and a watch would go on in another room of the same name.
-func (o *roomSet) checkRemoved(name mail.RoomName, caller mail.Name, changes bool) error {
-	if o.inUse(name) || changes && caller == mail.User || o.exists(name) {
+func (o *Set) CheckRemoved(name mail.RoomName, caller mail.Name, changes bool) error {
+	if o.InUse(name) || changes && caller == mail.User || o.Exists(name) {
 		return nil
 	}
-	dirs, _ := os.ReadDir(o.cfg.Home.Removed()) // without the directory nothing was removed
+	dirs, _ := os.ReadDir(o.Config.Home.Removed()) // without the directory nothing was removed
 	for _, d := range dirs {
 		at, ok := strings.CutPrefix(d.Name(), string(name)+"-")
 		if _, err := time.Parse(removedForm, at); ok && err == nil {
-			return errRemoved(name)
+			return ErrRemoved(name)
 		}
 	}
 	return nil
 }
 
-func errRemoved(name mail.RoomName) error {
+func ErrRemoved(name mail.RoomName) error {
 	return mail.Errorf(mail.NotFound, "room %s was removed by the user, who can make it anew by sending mail there",
 		name)
 }
 
 // unused reports whether the room was made to open it and nothing has happened there: who asked was refused, or only
 // looked. A room begins with its first event.
-func (e *entry) unused() bool {
+func (e *Entry) unused() bool {
 	select {
 	case <-e.ready:
 		return e.made && e.err == nil && e.files.Last() == 0
@@ -173,11 +173,11 @@ func (e *entry) unused() bool {
 }
 
 // dropUnused removes the files of a room that is unused, unless a stranger wrote into its journal.
-func (o *roomSet) dropUnused(name mail.RoomName) {
+func (o *Set) dropUnused(name mail.RoomName) {
 	if info, err := os.Stat(o.journal(name)); err == nil && info.Size() > 0 {
 		return
 	}
-	if err := os.RemoveAll(o.dir(name)); err != nil {
-		o.log.Warn("an unused room was not removed", "room", name, "err", err)
+	if err := os.RemoveAll(o.Dir(name)); err != nil {
+		o.Log.Warn("an unused room was not removed", "room", name, "err", err)
 	}
 }

@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 // What a client never took is not waited for, and any number of such are bounded.
 func TestHookTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hooks{}
+		h := &Hooks{}
 		if h.keep(nil) != "" {
 			t.Error("a ticket for nothing")
 		}

@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"cmp"
@@ -13,10 +13,10 @@ import (
 	"pennypost/internal/wire"
 )
 
-// attach brings the session of an agent to the front, or says what does. Only the user is to get here.
-func (o *office) attach(ctx context.Context, room mail.RoomName, agent mail.Name, from wire.Attach) (wire.Attached,
+// Attach brings the session of an agent to the front, or says what does. Only the user is to get here.
+func (o *Rooms) Attach(ctx context.Context, room mail.RoomName, agent mail.Name, from wire.Attach) (wire.Attached,
 	error) {
-	user := o.own(ctx, room, mail.User)
+	user := o.Own(ctx, room, mail.User)
 	a, ok, err := mail.OneAgent(ctx, user, agent)
 	if err != nil {
 		return wire.Attached{}, err

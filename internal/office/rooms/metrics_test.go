@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"log/slog"
@@ -18,12 +18,12 @@ import (
 // TestMetrics: what is told is documented, and of its type.
 func TestMetrics(t *testing.T) {
 	cfg := config.Config{Home: config.Home(t.TempDir())}
-	o := newRoomSet(&cfg, slog.New(slog.DiscardHandler), newMetrics(), nil)
-	o.metrics.of(o, func() int { return 7 })
-	o.metrics.synced(3, 90, 2*time.Millisecond)
-	newMetrics().synced(1, 1, 0) // another post office has figures of its own
+	o := New(&cfg, slog.New(slog.DiscardHandler), NewMetrics(), nil)
+	o.Metrics.Of(o, func() int { return 7 })
+	o.Metrics.synced(3, 90, 2*time.Millisecond)
+	NewMetrics().synced(1, 1, 0) // another post office has figures of its own
 	w := httptest.NewRecorder()
-	o.metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	o.Metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	body := w.Body.String()
 	for _, want := range []string{
 		"# TYPE pennypost_sends_total counter\npennypost_sends_total 0\n",
@@ -46,7 +46,7 @@ func TestMetrics(t *testing.T) {
 	for _, m := range documented {
 		names = append(names, m[1])
 	}
-	told := o.metrics.set.ListMetricNames()
+	told := o.Metrics.set.ListMetricNames()
 	slices.Sort(names)
 	slices.Sort(told)
 	if diff := cmp.Diff(told, names); diff != "" {

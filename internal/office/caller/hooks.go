@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
 	"pennypost/internal/office/wake/sessions"
@@ -25,9 +26,9 @@ const (
 // maxAsked is how many sessions are remembered whose person was told to start them again.
 const maxAsked = 100
 
-// hooks answers what agents' clients run at moments of a session.
-type hooks struct {
-	office *office
+// Hooks answers what agents' clients run at moments of a session.
+type Hooks struct {
+	Rooms *Rooms
 
 	mu      sync.Mutex
 	tickets map[string]ticket
@@ -41,13 +42,13 @@ type ticket struct {
 }
 
 // Answer implements httpapi.Hooks.
-func (h *hooks) Answer(ctx context.Context, in *wire.Hook) (wire.HookAnswer, error) {
+func (h *Hooks) Answer(ctx context.Context, in *wire.Hook) (wire.HookAnswer, error) {
 	a, marks, err := h.call(in, 0).Answer(ctx)
 	return wire.HookAnswer{Out: a.Out, Err: a.Err, Exit: a.Exit, Shell: a.Shell, Ticket: h.keep(marks)}, err
 }
 
 // Wait implements httpapi.Hooks.
-func (h *hooks) Wait(ctx context.Context, in *wire.Hook, silence time.Duration,
+func (h *Hooks) Wait(ctx context.Context, in *wire.Hook, silence time.Duration,
 	hand func(*wire.HookAnswer) error) error {
 	return h.call(in, silence).Wait(ctx, func(a *hook.Answer) error {
 		if a == nil {
@@ -58,7 +59,7 @@ func (h *hooks) Wait(ctx context.Context, in *wire.Hook, silence time.Duration,
 }
 
 // Taken implements httpapi.Hooks.
-func (h *hooks) Taken(ctx context.Context, id string) error {
+func (h *Hooks) Taken(ctx context.Context, id string) error {
 	h.mu.Lock()
 	t, ok := h.tickets[id]
 	delete(h.tickets, id)
@@ -71,7 +72,7 @@ func (h *hooks) Taken(ctx context.Context, id string) error {
 }
 
 // keep returns the ticket of marks, "" if there are none. Of more than can be waited for, the mail is told again.
-func (h *hooks) keep(marks *hook.Marks) string {
+func (h *Hooks) keep(marks *hook.Marks) string {
 	if marks == nil {
 		return ""
 	}
@@ -95,7 +96,7 @@ func (h *hooks) keep(marks *hook.Marks) string {
 }
 
 // first reports whether it is asked about a session for the first time, as far as the last of them are remembered.
-func (h *hooks) first(session string) bool {
+func (h *Hooks) first(session string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if slices.Contains(h.asked, session) {
@@ -107,9 +108,9 @@ func (h *hooks) first(session string) bool {
 }
 
 // call returns a hook as the package that understands clients takes it.
-func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
+func (h *Hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 	c := &hook.Call{
-		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv, Tools: dialectTools(),
+		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv, Tools: toolsOf(h.Rooms.Dialects),
 		Process: func(topmost bool) string {
 			if topmost {
 				return in.Topmost
@@ -117,13 +118,13 @@ func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 			return in.Program
 		},
 		Busy: func(s *hook.Session) bool {
-			return h.office.Claude.Busy(&sessions.Session{Process: s.Process, Socket: sessions.NewSecret(s.Socket)})
+			return h.Rooms.Claude.Busy(&sessions.Session{Process: s.Process, Socket: sessions.NewSecret(s.Socket)})
 		},
 		First: h.first,
-		Log:   func(s *hook.Session) string { return h.office.Copilot.Log(s.ID) },
-		Use:   h.office.toolUses.note,
+		Log:   func(s *hook.Session) string { return h.Rooms.Copilot.Log(s.ID) },
+		Use:   h.Rooms.ToolUses.Note,
 		Window: func(ctx context.Context, e *hook.Event) (*hook.Window, error) {
-			return h.office.window(ctx, in.Program, e)
+			return h.Rooms.window(ctx, in.Program, e)
 		},
 	}
 	c.Enter = func(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) {
@@ -133,7 +134,7 @@ func (h *hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 }
 
 // enter finds the mailbox of the agent that an event is about.
-func (h *hooks) enter(ctx context.Context, in *wire.Hook, getenv func(string) string, e *hook.Event,
+func (h *Hooks) enter(ctx context.Context, in *wire.Hook, getenv func(string) string, e *hook.Event,
 	silence time.Duration) (*hook.Mailbox, error) {
 	dir := in.Dir
 	if e.Session.Dir != "" {
@@ -150,31 +151,44 @@ func (h *hooks) enter(ctx context.Context, in *wire.Hook, getenv func(string) st
 	if box.Room, box.Agent, err = h.place(ctx, &p, e.Client); err != nil {
 		return nil, err
 	}
-	mate, err := h.office.teammate(ctx, box.Room, getenv("TMUX_PANE"), e)
+	mate, err := h.Rooms.Teammate(ctx, box.Room, getenv("TMUX_PANE"), e)
 	if err != nil {
 		return nil, err
 	}
 	box.Agent = cmp.Or(mate, box.Agent)
-	h.office.moveOn(ctx, box.Room, box.Agent, e)
+	h.Rooms.moveOn(ctx, box.Room, box.Agent, e)
 	box.As = func(n mail.Name) (hook.Service, error) {
-		return h.office.roomOf(box.Room, gate.OfHook(ctx, n)), nil
+		return h.Rooms.RoomOf(box.Room, gate.OfHook(ctx, n)), nil
 	}
 	box.Ring = func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error {
-		v := h.office.roomOf(box.Room, gate.OfHook(ctx, box.Agent))
-		return h.office.listenAs(ctx, v, at, silence, hand)
+		v := h.Rooms.RoomOf(box.Room, gate.OfHook(ctx, box.Agent))
+		return h.Rooms.listenAs(ctx, v, at, silence, hand)
 	}
 	return box, nil
 }
 
 // place returns in which room a session is, and as whom, if the person has to be asked for nothing that was not asked
 // already.
-func (h *hooks) place(ctx context.Context, p *config.Place, client string) (mail.RoomName, mail.Name, error) {
+func (h *Hooks) place(ctx context.Context, p *config.Place, client string) (mail.RoomName, mail.Name, error) {
 	if p.Plain() {
 		room, name := p.Here()
 		return room, name, nil
 	}
 	at := placeOf(p, client)
 	at.Starts = true
-	placed, err := h.office.Place(ctx, at)
+	placed, err := h.Rooms.Place(ctx, at)
 	return placed.Room, placed.Agent, err
+}
+
+// toolsOf returns the names of all tools of dialects.
+func toolsOf(dialects []dialect.Dialect) []string {
+	var names []string
+	for _, d := range dialects {
+		for _, e := range d.Endpoints {
+			for _, t := range e.Tools {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
 }

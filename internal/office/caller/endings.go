@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"context"
@@ -17,9 +17,9 @@ const (
 	killedLooks    = 3
 )
 
-// followSessions tells the rooms, until ctx ends, of ends that no hook tells of: turns that were broken off, and
+// FollowSessions tells the rooms, until ctx ends, of ends that no hook tells of: turns that were broken off, and
 // sessions whose program was killed.
-func (o *office) followSessions(ctx context.Context) {
+func (o *Rooms) FollowSessions(ctx context.Context) {
 	ticker := time.NewTicker(brokenOffPause)
 	defer ticker.Stop()
 	for look := 0; ; look++ {
@@ -44,12 +44,12 @@ func (o *office) followSessions(ctx context.Context) {
 }
 
 // ended tells a session's room that the session or its turn has ended, and reports whether the room took note.
-func (o *office) ended(ctx context.Context, s sessions.Session, m mail.Moment) bool {
+func (o *Rooms) ended(ctx context.Context, s sessions.Session, m mail.Moment) bool {
 	t := mail.Turn{Moment: m, Session: s.ID, Client: s.Client, Process: s.Process, Over: true, Quiet: true,
 		Held: func() map[mail.ID]bool { return hook.Holds(s.Client, s.Transcript, m == mail.SessionEnd) }}
-	_, err := o.own(ctx, s.Room, s.Agent).Turn(ctx, t)
+	_, err := o.Own(ctx, s.Room, s.Agent).Turn(ctx, t)
 	if err != nil {
-		o.log.Warn("the end of a session or a turn is not noted", "agent", s.Agent, "moment", m, "err", err)
+		o.Log.Warn("the end of a session or a turn is not noted", "agent", s.Agent, "moment", m, "err", err)
 	}
 	return err == nil
 }

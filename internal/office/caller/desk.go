@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"context"
@@ -15,12 +15,12 @@ import (
 const desksAtOnce = 8
 
 // Desk implements mail.Office.
-func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
-	if o.far != nil {
-		if err := o.far.Away(ctx); err != nil {
+func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	if o.Far != nil {
+		if err := o.Far.Away(ctx); err != nil {
 			return mail.Desk{}, err
 		}
-		return o.far.There.Desk(ctx, q)
+		return o.Far.There.Desk(ctx, q)
 	}
 	q, err := q.Checked()
 	if err != nil {
@@ -28,7 +28,7 @@ func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) 
 	}
 	names, pass := q.Rooms, gate.PassOf(ctx)
 	if len(names) == 0 {
-		if names, err = o.entered(pass); err != nil {
+		if names, err = o.Entered(pass); err != nil {
 			return mail.Desk{}, err
 		}
 	}
@@ -36,8 +36,8 @@ func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) 
 		if !pass.Enters(name) {
 			return mail.Desk{}, notEntered(pass, name)
 		}
-		if !o.exists(name) {
-			return mail.Desk{}, o.noRoom(ctx, name)
+		if !o.Exists(name) {
+			return mail.Desk{}, o.NoRoom(ctx, name)
 		}
 	}
 	desks, errs := make([]mail.Desk, len(names)), make([]error, len(names))
@@ -66,7 +66,7 @@ func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) 
 			nobody = err
 		default:
 			desks[i].Away = []mail.RoomName{names[i]}
-			o.log.Warn("a room is left out of the desk", "room", names[i], "err", err)
+			o.Log.Warn("a room is left out of the desk", "room", names[i], "err", err)
 		}
 	}
 	if !found && nobody != nil {
@@ -82,7 +82,7 @@ func (o *office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) 
 
 // preview completes the rows of a desk: only now those that are shown, of perhaps a thousand rooms. Rows of rooms that
 // cannot be read are left out.
-func (o *office) preview(ctx context.Context, rows []mail.Conversation) (shown []mail.Conversation,
+func (o *Rooms) preview(ctx context.Context, rows []mail.Conversation) (shown []mail.Conversation,
 	away []mail.RoomName) {
 	type spot struct {
 		room mail.RoomName
@@ -95,13 +95,13 @@ func (o *office) preview(ctx context.Context, rows []mail.Conversation) (shown [
 	complete := make(map[spot]mail.Conversation, len(rows))
 	shown = make([]mail.Conversation, 0, len(rows))
 	for name, some := range byRoom {
-		e, err := o.borrow(ctx, name)
+		e, err := o.Borrow(ctx, name)
 		if err == nil {
-			some, err = e.room.Preview(ctx, some)
-			o.giveBack(e, name)
+			some, err = e.Room.Preview(ctx, some)
+			o.GiveBack(e, name)
 		}
 		if err != nil {
-			o.log.Warn("a room is left out of the desk", "room", name, "err", err)
+			o.Log.Warn("a room is left out of the desk", "room", name, "err", err)
 			away = append(away, name)
 			continue
 		}
@@ -122,8 +122,8 @@ func (o *office) preview(ctx context.Context, rows []mail.Conversation) (shown [
 var errNothingThere = errors.New("nothing for the user")
 
 // deskOf asks one room, for rows without texts.
-func (o *office) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery) (mail.Desk, error) {
-	open, st, known := o.lastKnown(name)
+func (o *Rooms) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery) (mail.Desk, error) {
+	open, st, known := o.LastKnown(name)
 	has := st.Inbox
 	switch q.Place {
 	case mail.InArchived:
@@ -135,16 +135,16 @@ func (o *office) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuer
 		return mail.Desk{}, errNothingThere
 	}
 	if !open && !known {
-		if k, err := o.kindOf(name); err == nil && k.Moved != "" {
+		if k, err := o.KindOf(name); err == nil && k.Moved != "" {
 			return mail.Desk{}, errNothingThere
 		}
 	}
-	e, err := o.borrow(ctx, name)
+	e, err := o.Borrow(ctx, name)
 	if err != nil {
 		return mail.Desk{}, err
 	}
-	defer o.giveBack(e, name)
-	return e.room.DeskRows(q)
+	defer o.GiveBack(e, name)
+	return e.Room.DeskRows(q)
 }
 
 // gatherDesk is how long a watch of the desk waits for more, once something has happened.
@@ -152,7 +152,7 @@ const gatherDesk = 100 * time.Millisecond
 
 // deskWatch implements mail.DeskWatch.
 type deskWatch struct {
-	office *office
+	office *Rooms
 	pass   *mail.Pass // of the machine that watches; nil: this one does
 	heard  uint64
 	told   bool // the first change
@@ -162,14 +162,14 @@ type deskWatch struct {
 }
 
 // WatchDesk implements mail.Office.
-func (o *office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
-	if o.far != nil {
-		if err := o.far.Away(ctx); err != nil {
+func (o *Rooms) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
+	if o.Far != nil {
+		if err := o.Far.Away(ctx); err != nil {
 			return nil, err
 		}
-		return o.far.There.WatchDesk(ctx)
+		return o.Far.There.WatchDesk(ctx)
 	}
-	_, count, _ := o.bell.since(0)
+	_, count, _ := o.Bell.Since(0)
 	w := &deskWatch{office: o, pass: gate.PassOf(ctx), heard: count, due: make(map[mail.RoomName]mail.Time),
 		closed: make(chan struct{})}
 	w.close = sync.OnceFunc(func() { close(w.closed) })
@@ -180,7 +180,7 @@ func (o *office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 	if !w.told {
 		w.told = true
-		names, err := w.office.entered(w.pass)
+		names, err := w.office.Entered(w.pass)
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +191,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 		if changes := w.changes(w.dueBy(mail.TimeOf(time.Now()))); len(changes) > 0 {
 			return changes, nil
 		}
-		rang, _, next := w.office.bell.since(w.heard)
+		rang, _, next := w.office.Bell.Since(w.heard)
 		if len(rang) == 0 {
 			if err := w.wait(ctx, next); err != nil {
 				return nil, err
@@ -201,7 +201,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 		if err := w.gather(ctx); err != nil {
 			return nil, err
 		}
-		rang, w.heard, _ = w.office.bell.since(w.heard)
+		rang, w.heard, _ = w.office.Bell.Since(w.heard)
 		if changes := w.changes(rang); len(changes) > 0 {
 			return changes, nil
 		}
@@ -265,7 +265,7 @@ func (w *deskWatch) changes(rooms []mail.RoomName) (out []mail.DeskChange) {
 		if !w.pass.Enters(name) {
 			continue
 		}
-		st := w.office.peek(name)
+		st := w.office.Peek(name)
 		delete(w.due, name)
 		if st.Due > mail.TimeOf(time.Now()) {
 			w.due[name] = st.Due

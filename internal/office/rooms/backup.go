@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// backup adds a room. One that was removed meanwhile is left out. Of one that cannot be opened the files are taken as
+// Backup adds a room. One that was removed meanwhile is left out. Of one that cannot be opened the files are taken as
 // they stand: whatever is wrong with it, that must not cost the backup of the others.
-func (o *roomSet) backup(ctx context.Context, name mail.RoomName, to *backup.Writer) error {
-	if !o.exists(name) {
+func (o *Set) Backup(ctx context.Context, name mail.RoomName, to *backup.Writer) error {
+	if !o.Exists(name) {
 		return nil
 	}
-	kept, bad := backup.OpenKept(o.dir(name))
+	kept, bad := backup.OpenKept(o.Dir(name))
 	defer func() {
 		for _, f := range kept {
 			f.Close()
@@ -29,11 +29,11 @@ func (o *roomSet) backup(ctx context.Context, name mail.RoomName, to *backup.Wri
 		switch {
 		case stopping || ctx.Err() != nil:
 			return err
-		case !o.exists(name):
+		case !o.Exists(name):
 			return nil
 		}
 		var unread error
-		files, unread = jsonl.RawSnapshot(o.dir(name))
+		files, unread = jsonl.RawSnapshot(o.Dir(name))
 		err = errors.Join(err, unread)
 	}
 	defer files.Close()
@@ -42,16 +42,16 @@ func (o *roomSet) backup(ctx context.Context, name mail.RoomName, to *backup.Wri
 
 // snapshot keeps the room open only until its files are open: a slow reader keeps it from nothing. A room that was
 // closed is closed again at once, or the backup of many rooms would soon have as many open as there may be.
-func (o *roomSet) snapshot(ctx context.Context, name mail.RoomName) (*jsonl.Snapshot, error) {
-	open, _, _ := o.lastKnown(name)
-	e, err := o.borrow(ctx, name)
+func (o *Set) snapshot(ctx context.Context, name mail.RoomName) (*jsonl.Snapshot, error) {
+	open, _, _ := o.LastKnown(name)
+	e, err := o.Borrow(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	files, err := e.files.Snapshot(ctx)
-	o.giveBack(e, name)
+	o.GiveBack(e, name)
 	if !open { // nor was anybody to be woken there
-		_ = o.sweep(func(x *entry) bool { return x == e && x.users == 0 && x.bridges.Len() == 0 }) // which logs
+		_ = o.Sweep(func(x *Entry) bool { return x == e && x.users == 0 && x.Bridges.Len() == 0 }) // which logs
 	}
 	return files, err
 }

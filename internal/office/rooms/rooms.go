@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// noRoom says that there is no room of that name, to whoever a call came from.
-func (o *roomSet) noRoom(ctx context.Context, name mail.RoomName) error {
+// NoRoom says that there is no room of that name, to whoever a call came from.
+func (o *Set) NoRoom(ctx context.Context, name mail.RoomName) error {
 	var words []string
-	names, err := o.entered(gate.PassOf(ctx))
+	names, err := o.Entered(gate.PassOf(ctx))
 	for _, n := range names {
 		words = append(words, string(n))
 	}
@@ -28,16 +28,16 @@ func (o *roomSet) noRoom(ctx context.Context, name mail.RoomName) error {
 	return mail.Errorf(mail.NotFound, "there is no room %q. The rooms are listed by: pennypost rooms", name)
 }
 
-func (o *roomSet) dir(name mail.RoomName) string {
-	return filepath.Join(o.cfg.Home.Rooms(), string(name))
+func (o *Set) Dir(name mail.RoomName) string {
+	return filepath.Join(o.Config.Home.Rooms(), string(name))
 }
 
-func (o *roomSet) journal(name mail.RoomName) string {
-	return filepath.Join(o.dir(name), "mailbox.jsonl")
+func (o *Set) journal(name mail.RoomName) string {
+	return filepath.Join(o.Dir(name), "mailbox.jsonl")
 }
 
-// exists reports whether a room has been made. Only of one that is not open the disk is asked.
-func (o *roomSet) exists(name mail.RoomName) bool {
+// Exists reports whether a room has been made. Only of one that is not open the disk is asked.
+func (o *Set) Exists(name mail.RoomName) bool {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return false
 	}
@@ -48,20 +48,20 @@ func (o *roomSet) exists(name mail.RoomName) bool {
 	if unused || open {
 		return open && !unused
 	}
-	if o.cluster.has(name) {
+	if o.Cluster.has(name) {
 		return true
 	}
-	info, err := os.Stat(o.dir(name))
+	info, err := os.Stat(o.Dir(name))
 	return err == nil && info.IsDir()
 }
 
-// names lists the rooms on disk and on the NATS servers, in order.
-func (o *roomSet) names() ([]mail.RoomName, error) {
-	dirs, err := os.ReadDir(o.cfg.Home.Rooms())
+// Names lists the rooms on disk and on the NATS servers, in order.
+func (o *Set) Names() ([]mail.RoomName, error) {
+	dirs, err := os.ReadDir(o.Config.Home.Rooms())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	names := o.cluster.names()
+	names := o.Cluster.names()
 	for _, d := range dirs {
 		if name, bad := mail.ParseRoom(d.Name()); bad == nil && d.IsDir() {
 			names = append(names, name)
@@ -71,34 +71,34 @@ func (o *roomSet) names() ([]mail.RoomName, error) {
 	return slices.Compact(names), err
 }
 
-// entered lists the rooms on disk that a machine with this pass enters.
-func (o *roomSet) entered(pass *mail.Pass) ([]mail.RoomName, error) {
-	names, err := o.names()
+// Entered lists the rooms on disk that a machine with this pass enters.
+func (o *Set) Entered(pass *mail.Pass) ([]mail.RoomName, error) {
+	names, err := o.Names()
 	return slices.DeleteFunc(names, func(n mail.RoomName) bool { return !pass.Enters(n) }), err
 }
 
 // countAtOnce is how many rooms that were never open a list opens to count what is in them.
 const countAtOnce = 32
 
-// statuses lists the rooms that the caller of ctx enters. Of a room that is closed it repeats what the room last said; rooms that were not open
-// since the post office started are opened for it, but not more than countAtOnce: of others only name and size are
-// known.
-func (o *roomSet) statuses(ctx context.Context) ([]mail.RoomStatus, error) {
-	names, err := o.entered(gate.PassOf(ctx))
+// Statuses lists the rooms that the caller of ctx enters. Of a room that is closed it repeats what the room last said;
+// rooms that were not open since the post office started are opened for it, but not more than countAtOnce: of others
+// only name and size are known.
+func (o *Set) Statuses(ctx context.Context) ([]mail.RoomStatus, error) {
+	names, err := o.Entered(gate.PassOf(ctx))
 	if err != nil {
 		return nil, err
 	}
 	out := make([]mail.RoomStatus, 0, len(names))
 	toOpen := countAtOnce
 	for _, name := range names {
-		open, st, known := o.lastKnown(name)
+		open, st, known := o.LastKnown(name)
 		if !open && !known {
 			toOpen--
 		}
 		if open || !known && toOpen >= 0 {
-			if e, err := o.borrow(ctx, name); err == nil {
-				st = e.room.Status()
-				o.giveBack(e, name)
+			if e, err := o.Borrow(ctx, name); err == nil {
+				st = e.Room.Status()
+				o.GiveBack(e, name)
 			} else {
 				st.Trouble = err.Error()
 			}
@@ -108,8 +108,8 @@ func (o *roomSet) statuses(ctx context.Context) ([]mail.RoomStatus, error) {
 	return out, ctx.Err()
 }
 
-// lastKnown says whether a room is open and what it said when it was closed, if that is known.
-func (o *roomSet) lastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, known bool) {
+// LastKnown says whether a room is open and what it said when it was closed, if that is known.
+func (o *Set) LastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, known bool) {
 	o.mu.Lock()
 	e := o.rooms[name]
 	open = e != nil && e.gone == nil
@@ -124,8 +124,8 @@ func (o *roomSet) lastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, 
 	return open, st, known
 }
 
-// peek returns the figures of a room without opening it.
-func (o *roomSet) peek(name mail.RoomName) mail.RoomStatus {
+// Peek returns the figures of a room without opening it.
+func (o *Set) Peek(name mail.RoomName) mail.RoomStatus {
 	o.mu.Lock()
 	e := o.rooms[name]
 	if e == nil || !e.isOpen() {
@@ -134,13 +134,13 @@ func (o *roomSet) peek(name mail.RoomName) mail.RoomStatus {
 	}
 	e.users++
 	o.mu.Unlock()
-	defer o.giveBack(e, name)
-	return e.room.Status()
+	defer o.GiveBack(e, name)
+	return e.Room.Status()
 }
 
-// sessionIn returns the agent of a session that one of programs runs, as far as doors were told, or rooms that are open
-// know; "" if none does. Those of one room are left out; "": of none.
-func (o *roomSet) sessionIn(programs []string, not mail.RoomName) mail.Name {
+// SessionIn returns the agent of a session that one of programs runs, as far as doors were told, or rooms that are
+// open know; "" if none does. Those of one room are left out; "": of none.
+func (o *Set) SessionIn(programs []string, not mail.RoomName) mail.Name {
 	if len(programs) == 0 {
 		return ""
 	}
@@ -148,9 +148,9 @@ func (o *roomSet) sessionIn(programs []string, not mail.RoomName) mail.Name {
 		return name
 	}
 	var open []*mailroom.Room
-	o.each(func(e *entry) {
-		if e.room.Name() != not {
-			open = append(open, e.room)
+	o.Each(func(e *Entry) {
+		if e.Room.Name() != not {
+			open = append(open, e.Room)
 		}
 	})
 	for _, room := range open {
@@ -162,9 +162,9 @@ func (o *roomSet) sessionIn(programs []string, not mail.RoomName) mail.Name {
 }
 
 // idle reports whether a room that is open can be closed: nobody uses it, it has no bridges, and nobody is to be woken
-// there. The caller holds office.mu.
-func (e *entry) idle() bool {
-	return e.isOpen() && e.users == 0 && e.bridges.Len() == 0 && e.ringer.Quiet()
+// there. The caller holds Set.mu.
+func (e *Entry) idle() bool {
+	return e.isOpen() && e.users == 0 && e.Bridges.Len() == 0 && e.Ringer.Quiet()
 }
 
 // roomPatience is how long somebody waits for one of as many rooms as may be open to become idle. A room that was just
@@ -176,8 +176,8 @@ const (
 
 // makeRoom closes the room that has been idle for longest, or waits for a moment, until then at most, if none is. The
 // caller holds mu, which is free meanwhile, and looks again.
-func (o *roomSet) makeRoom(ctx context.Context, until time.Time) error {
-	var oldest *entry
+func (o *Set) makeRoom(ctx context.Context, until time.Time) error {
+	var oldest *Entry
 	var name mail.RoomName
 	unused := false // one will be idle in a moment, or closed
 	for n, e := range o.rooms {
@@ -188,7 +188,7 @@ func (o *roomSet) makeRoom(ctx context.Context, until time.Time) error {
 	}
 	if oldest == nil && (!unused || time.Now().After(until)) {
 		return mail.Errorf(mail.Limited, "%d rooms are open and in use, which is all that a post office keeps open: "+
-			"nothing was done. Try again when one is not", o.most)
+			"nothing was done. Try again when one is not", o.Most)
 	}
 	if oldest != nil {
 		oldest.gone = make(chan struct{})

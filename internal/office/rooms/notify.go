@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"context"
@@ -9,19 +9,19 @@ import (
 )
 
 // newNotifier returns what tells the person of mail in all rooms.
-func (o *roomSet) newNotifier() *notify.Notifier {
+func (o *Set) newNotifier() *notify.Notifier {
 	return notify.New(notify.Options{
-		Config: o.cfg.Notify, Home: string(o.cfg.Home), File: o.cfg.Home.Told(), Log: o.log,
+		Config: o.Config.Notify, Home: string(o.Config.Home), File: o.Config.Home.Told(), Log: o.Log,
 		Use: func(ctx context.Context, room mail.RoomName, use func(notify.Room) error) error {
 			return o.elsewhere(ctx, room, func(r *mailroom.Room) error { return use(r) })
 		},
-		Pages: func() string { return o.phone },
+		Pages: func() string { return o.Phone },
 		Login: func(room mail.RoomName, id mail.ID) (string, error) {
-			if o.letterLink == nil {
+			if o.LetterLink == nil {
 				return "", mail.Errorf(mail.Unavailable,
 					"there are no pages, since the post office listens on no TCP address")
 			}
-			return o.letterLink(room, id)
+			return o.LetterLink(room, id)
 		},
 	})
 }

@@ -1,4 +1,4 @@
-package daemon
+package caller
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // Bridges implements mail.Connector.
-func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
+func (v *Room) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 	e, s, err := v.enter(ctx, true)
 	if err != nil {
 		return nil, err
@@ -18,15 +18,15 @@ func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 	if e == nil {
 		return s.Bridges(ctx)
 	}
-	all, err := e.room.As(mail.User).Bridges(ctx)
+	all, err := e.Room.As(mail.User).Bridges(ctx)
 	if err != nil {
 		return nil, err
 	}
-	here := e.bridges.Statuses()
-	elsewhere := v.office.bridgesElsewhere(ctx, v.name, all, e)
+	here := e.Bridges.Statuses()
+	elsewhere := v.office.BridgesElsewhere(ctx, v.name, all, e)
 	for i := range all {
 		of := here
-		if e.elsewhere(&all[i].Bridge) {
+		if e.Elsewhere(&all[i].Bridge) {
 			of = elsewhere[all[i].Machine]
 		}
 		if j := slices.IndexFunc(of, func(b mail.BridgeStatus) bool { return b.ID == all[i].ID }); j >= 0 {
@@ -37,9 +37,9 @@ func (v *callerRoom) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 }
 
 // AddBridge implements mail.Connector.
-func (v *callerRoom) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
-	if v.id.Name() == mail.User {
-		if err := bridge.Check(v.office.dialects, &b); err != nil {
+func (v *Room) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
+	if v.ID.Name() == mail.User {
+		if err := bridge.Check(v.office.Dialects, &b); err != nil {
 			return mail.BridgeStatus{}, err
 		}
 	}
@@ -50,16 +50,16 @@ func (v *callerRoom) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeS
 }
 
 // RemoveBridge implements mail.Connector.
-func (v *callerRoom) RemoveBridge(ctx context.Context, id string) error {
+func (v *Room) RemoveBridge(ctx context.Context, id string) error {
 	_, err := v.bridging(ctx, func(s mail.Service) (string, error) { return "", s.RemoveBridge(ctx, id) })
 	return err
 }
 
 // SyncBridge implements mail.Connector.
-func (v *callerRoom) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
+func (v *Room) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
 	return v.bridging(ctx, func(s mail.Service) (string, error) {
 		b, err := s.SyncBridge(ctx, id) // which refuses who may not, and what is not there
-		if err == nil && b.Machine != "" && b.Machine != v.office.cfg.MachineName() {
+		if err == nil && b.Machine != "" && b.Machine != v.office.Config.MachineName() {
 			err = mail.Errorf(mail.Invalid,
 				"the bridge %s is on the machine %s, and keeps itself in step there; what is "+
 					"typed on this one cannot hurry it", id, b.Machine)
@@ -69,7 +69,7 @@ func (v *callerRoom) SyncBridge(ctx context.Context, id string) (mail.BridgeStat
 }
 
 // RejectedLines implements mail.Connector.
-func (v *callerRoom) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
+func (v *Room) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
 	e, s, err := v.enter(ctx, true)
 	if err != nil {
 		return nil, err
@@ -80,14 +80,14 @@ func (v *callerRoom) RejectedLines(ctx context.Context, id string) ([]mail.BadLi
 	}
 	all, err := s.Bridges(ctx)
 	if i := slices.IndexFunc(all, func(b mail.BridgeStatus) bool { return b.ID == id }); err != nil ||
-		i >= 0 && e.elsewhere(&all[i].Bridge) {
+		i >= 0 && e.Elsewhere(&all[i].Bridge) {
 		return nil, err // they are named on the machine that has the files
 	}
-	return e.bridges.RejectedLines(ctx, id)
+	return e.Bridges.RejectedLines(ctx, id)
 }
 
 // bridging changes the list of bridges, if call does, and brings the one that call names in step.
-func (v *callerRoom) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus,
+func (v *Room) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus,
 	error) {
 	e, s, err := v.enter(ctx, true)
 	if err != nil {
@@ -99,10 +99,10 @@ func (v *callerRoom) bridging(ctx context.Context, call func(mail.Service) (stri
 		return mail.BridgeStatus{}, err
 	}
 	if err == nil {
-		err = e.reconcile(ctx)
+		err = e.Reconcile(ctx)
 	}
 	if err != nil || id == "" {
 		return mail.BridgeStatus{}, err
 	}
-	return e.bridges.Sync(ctx, id)
+	return e.Bridges.Sync(ctx, id)
 }

@@ -1,4 +1,4 @@
-package daemon
+package rooms
 
 import (
 	"net/http"
@@ -9,10 +9,10 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// metrics are the figures of one post office, in the text format of Prometheus; docs/http.md says what each means. No
+// Metrics are the figures of one post office, in the text format of Prometheus; docs/http.md says what each means. No
 // label names a room, an agent or a message: there may be any number of them, and their names are nobody's business
 // who watches machines.
-type metrics struct {
+type Metrics struct {
 	set *vm.Set // not the library's own: tests run several post offices in a process
 
 	sends, deliveries, wakes, bytes *vm.Counter
@@ -21,13 +21,13 @@ type metrics struct {
 	appends, fsync, inbox           *vm.PrometheusHistogram
 }
 
-func newMetrics() *metrics {
+func NewMetrics() *Metrics {
 	vm.ExposeMetadata(true) // the type of each figure
 	set := vm.NewSet()
 	set.NewGauge("pennypost_start_time_seconds", nil).Set(float64(time.Now().Unix()))
 	// from what memory answers to what a sleeping disk needs
 	seconds := []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3}
-	return &metrics{
+	return &Metrics{
 		set:         set,
 		sends:       set.NewCounter("pennypost_sends_total"),
 		deliveries:  set.NewCounter("pennypost_deliveries_total"),
@@ -45,36 +45,36 @@ func newMetrics() *metrics {
 	}
 }
 
-// of adds the figures of rooms, which are read when they are asked for.
-func (m *metrics) of(o *roomSet, connections func() int) {
+// Of adds the figures of rooms, which are read when they are asked for.
+func (m *Metrics) Of(o *Set, connections func() int) {
 	gauge := func(name string, read func() int) {
 		m.set.NewGauge(name, func() float64 { return float64(read()) })
 	}
 	gauge("pennypost_connections", connections)
-	gauge("pennypost_rooms_open", func() int { return o.each(func(*entry) {}) })
+	gauge("pennypost_rooms_open", func() int { return o.Each(func(*Entry) {}) })
 	gauge("pennypost_journal_bytes", func() (total int) {
-		o.each(func(e *entry) { total += int(e.files.Condition().Bytes) })
+		o.Each(func(e *Entry) { total += int(e.files.Condition().Bytes) })
 		return total
 	})
 	gauge("pennypost_rejected_lines", func() (total int) {
-		o.each(func(e *entry) { total += e.files.Condition().Rejected })
+		o.Each(func(e *Entry) { total += e.files.Condition().Rejected })
 		return total
 	})
-	gauge("pennypost_bridges", func() int { return o.bridgeFigures().running })
-	gauge("pennypost_bridges_failing", func() int { return o.bridgeFigures().failing })
-	gauge("pennypost_bridges_behind", func() int { return o.bridgeFigures().behind })
-	gauge("pennypost_bridges_rejected", func() int { return o.bridgeFigures().rejected })
+	gauge("pennypost_bridges", func() int { return o.Figures().Running })
+	gauge("pennypost_bridges_failing", func() int { return o.Figures().failing })
+	gauge("pennypost_bridges_behind", func() int { return o.Figures().behind })
+	gauge("pennypost_bridges_rejected", func() int { return o.Figures().rejected })
 }
 
 // synced is told of each write to a journal.
-func (m *metrics) synced(events, bytes int, took time.Duration) {
+func (m *Metrics) synced(events, bytes int, took time.Duration) {
 	m.appends.Update(float64(events))
 	m.fsync.Update(took.Seconds())
 	m.bytes.Add(bytes)
 }
 
 // observer is what a room tells.
-func (m *metrics) observer() mailroom.Observer {
+func (m *Metrics) observer() mailroom.Observer {
 	return mailroom.Observer{
 		Sent: func(recipients, wakes int) {
 			m.sends.Inc()
@@ -88,7 +88,7 @@ func (m *metrics) observer() mailroom.Observer {
 }
 
 // ServeHTTP writes all figures, and those of the process.
-func (m *metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	m.set.WritePrometheus(w)
 	vm.WriteProcessMetrics(w)

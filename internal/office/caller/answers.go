@@ -1,0 +1,27 @@
+package caller
+
+import (
+	"context"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/gate"
+	"pennypost/internal/office/rooms"
+)
+
+// Answers are what this machine answers to others, by subject.
+func (o *Rooms) Answers() map[string]func(context.Context, mail.Machine, []byte) ([]byte, error) {
+	return map[string]func(context.Context, mail.Machine, []byte) ([]byte, error){
+		openalice.DocumentSubject: func(ctx context.Context, _ mail.Machine, request []byte) ([]byte, error) {
+			return o.Documents().Answer(gate.Own(ctx), o, request)
+		},
+		rooms.BridgesSubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
+			return o.BridgesHere(ctx, mail.RoomName(room))
+		},
+	}
+}
+
+// Documents reads documents on all machines.
+func (o *Rooms) Documents() *openalice.Documents {
+	return &openalice.Documents{Here: o.Config.MachineName(), Ask: o.Ask, Heard: o.Heard}
+}

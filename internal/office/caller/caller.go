@@ -1,0 +1,134 @@
+package caller
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+	"pennypost/internal/office/gate"
+	"pennypost/internal/office/relay"
+	"pennypost/internal/office/rooms"
+	"pennypost/internal/room/mailroom"
+	"pennypost/internal/wire"
+)
+
+// Rooms are the rooms for those who call: each of them enters a room as the gate says that it may.
+type Rooms struct {
+	*rooms.Set
+	ToolUses toolUses            // by whom tools are used, as hooks told
+	Confirm  *gate.Confirmations // nil: nothing is
+	Far      *relay.Far          // of a relay, which has no rooms; nil: this is a post office
+}
+
+var _ mail.Office = (*Rooms)(nil)
+
+// New returns the rooms of a configuration for those who call.
+func New(cfg *config.Config, log *slog.Logger, m *rooms.Metrics, dialects []dialect.Dialect) *Rooms {
+	return &Rooms{Set: rooms.New(cfg, log, m, dialects)}
+}
+
+// Room implements mail.Office. The service still works when the room was closed because it was idle: each call opens
+// it again. A room that does not exist is made by the first call that changes something there.
+func (o *Rooms) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
+	if _, err := mail.ParseRoom(string(name)); err != nil {
+		return nil, err
+	}
+	if pass := gate.PassOf(ctx); !pass.Enters(name) {
+		return nil, notEntered(pass, name)
+	}
+	if o.Far != nil || o.InUse(name) {
+		return o.roomAs(ctx, name, as)
+	}
+	if _, err := os.Lstat(o.Dir(name)); !errors.Is(err, fs.ErrNotExist) {
+		e, err := o.Borrow(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		o.GiveBack(e, name)
+	}
+	return o.roomAs(ctx, name, as)
+}
+
+// Rooms implements mail.Office.
+func (o *Rooms) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
+	if o.Far != nil {
+		if err := o.Far.Away(ctx); err != nil {
+			return nil, err
+		}
+		return o.Far.There.Rooms(ctx)
+	}
+	return o.Statuses(ctx)
+}
+
+// RemoveRoom takes a room out of the post office.
+func (o *Rooms) RemoveRoom(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
+	if o.Far != nil {
+		if err := o.Far.Away(ctx); err != nil {
+			return wire.RemovedRoom{}, err
+		}
+		return o.Far.There.RemoveRoom(ctx, name)
+	}
+	return o.Remove(ctx, name)
+}
+
+// StandAs has ctx end when an agent that is on the roster of a room is taken off it.
+func (o *Rooms) StandAs(ctx context.Context, name mail.RoomName, caller mail.Name) error {
+	if o.Far != nil || !o.Exists(name) {
+		return nil
+	}
+	e, err := o.Borrow(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer o.GiveBack(e, name)
+	_ = mailroom.Stand(ctx, e.Room.As(caller)) // who is off the roster may come back to it by what it asks
+	return nil
+}
+
+// Relayed has the relay offer what doors there are on this machine.
+func (o *Rooms) Relayed(f *relay.Far) {
+	o.Far, o.Changed = f, f.Doors.Changed
+	f.Doors.Offers, f.Doors.Doors = o.Offers, o.Here
+	f.Doors.Moved = func(room mail.RoomName, from, to mail.Name) {
+		o.Listeners.Move(room, from)
+		o.Sessions.Move(room, from, to)
+	}
+}
+
+// Quiet reports whether nobody is to be woken, and the person not told.
+func (o *Rooms) Quiet() bool {
+	quiet := !o.Notify.Busy() && (o.Far == nil || len(o.Offers()) == 0)
+	o.Each(func(e *rooms.Entry) { quiet = quiet && e.Ringer.Quiet() })
+	return quiet
+}
+
+// notEntered says that a room is not there for a machine, in the same words whether there is one or not.
+func notEntered(pass *mail.Pass, name mail.RoomName) error {
+	return mail.Errorf(mail.NotFound, "there is no room %q for the machine %s. Those that it was let into are listed "+
+		"by: pennypost rooms", name, pass.Machine)
+}
+
+// AgentOf returns whose token of a room this is. The token names its room, which is opened only if it exists: a
+// made-up token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from
+// this machine.
+func (o *Rooms) AgentOf(ctx context.Context, token string) (mail.Caller, error) {
+	name, sum, ok := mailroom.ParseToken(token)
+	if ok && o.Far != nil {
+		return o.Far.Agent(ctx, token)
+	}
+	if !ok || !o.Exists(name) {
+		return mail.Caller{}, mailroom.UnknownToken()
+	}
+	e, err := o.Borrow(ctx, name)
+	if err != nil {
+		return mail.Caller{}, err
+	}
+	defer o.GiveBack(e, name)
+	agent, err := e.Room.CheckToken(ctx, sum)
+	return mail.Caller{Name: agent, Room: name}, err
+}

@@ -1,0 +1,23 @@
+package caller
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestP12_TeammatesAreForgotten holds that of the programs in which teammates ran those are remembered that run, and
+// not each one that ever did.
+func TestP12_TeammatesAreForgotten(t *testing.T) {
+	var u toolUses
+	alive := func(program string) bool { return program == "lives" }
+	u.settle("a", "lives", "mate", alive)
+	for i := range 20 * maxApart {
+		u.settle("a", fmt.Sprint("ended-", i), "mate", alive)
+	}
+	if len(u.apart) > maxApart {
+		t.Errorf("%d programs are remembered", len(u.apart))
+	}
+	if got := u.in("a", "lives"); got != "mate" {
+		t.Errorf("in the program that runs is %q", got)
+	}
+}
