@@ -188,7 +188,7 @@ func (s *sightings) allPromise() bool {
 	return true
 }
 
-// promiseTable draws the promises, those that several clients share once.
+// promiseTable draws the promises, as letters that stand for the sentences, and those that several clients share once.
 func promiseTable(all map[promiseKey]string) string {
 	var titles []string
 	for _, c := range clients() {
@@ -197,18 +197,36 @@ func promiseTable(all map[promiseKey]string) string {
 		}
 	}
 	var b strings.Builder
+	var sentences legend
 	b.WriteString("| " + strings.Join(append([]string{"type", "from"}, promiseMoments()...), " | ") + " |\n")
 	b.WriteString("|" + strings.Repeat("---|", 2+len(promiseMoments())) + "\n")
 	for _, typ := range promisedTypes() {
 		for _, from := range []string{"user", "agent"} {
 			row := []string{string(typ), from}
 			for _, moment := range promiseMoments() {
-				row = append(row, promiseCell(all, titles, moment, string(typ), from))
+				row = append(row, sentences.cell(all, titles, promiseKey{"", moment, string(typ), from}))
 			}
 			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
 		}
 	}
-	return b.String() + "\nHeld in the requests of " + strings.Join(titles, ", ") + ".\n"
+	for i, sentence := range sentences {
+		b.WriteString("\n" + letterOf(i) + ": " + sentence + "  ")
+	}
+	return b.String() + "\n\nHeld in the requests of " + strings.Join(titles, ", ") + ".\n"
+}
+
+// legend is the sentences in order of their letters.
+type legend []string
+
+func letterOf(i int) string { return string(rune('a' + i)) }
+
+func (l *legend) letter(sentence string) string {
+	i := slices.Index(*l, sentence)
+	if i < 0 {
+		i = len(*l)
+		*l = append(*l, sentence)
+	}
+	return letterOf(i)
 }
 
 func promiseMoments() []string { return []string{"no session yet", "it works", "it is idle"} }
@@ -220,22 +238,24 @@ func keysOf(all map[promiseKey]string) (keys []promiseKey) {
 	return keys
 }
 
-func promiseCell(all map[promiseKey]string, titles []string, moment, typ, from string) string {
+// cell says what the clients' senders were told at a moment.
+func (l *legend) cell(all map[promiseKey]string, titles []string, at promiseKey) string {
 	by := map[string][]string{}
 	var sentences []string
 	for _, title := range titles {
-		s := cmp.Or(all[promiseKey{title, moment, typ, from}], "○")
+		at.title = title
+		s := cmp.Or(all[at], "○")
 		if by[s] == nil {
 			sentences = append(sentences, s)
 		}
 		by[s] = append(by[s], title)
 	}
 	if len(sentences) == 1 {
-		return sentences[0]
+		return l.letter(sentences[0])
 	}
 	var parts []string
 	for _, s := range sentences {
-		parts = append(parts, s+" ("+strings.Join(by[s], ", ")+")")
+		parts = append(parts, l.letter(s)+" ("+strings.Join(by[s], ", ")+")")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -42,8 +42,8 @@ func TestQwenSubagent(t *testing.T) {
 	b.wantState(id, "ann", mail.Presented)
 }
 
-// Qwen Code notifies that it waits for a prompt at a turn's end too, at the same moment as it runs Stop: whichever hook
-// is heard first, that turn was not broken off, and mail that comes is rung for at once.
+// Qwen Code notifies that it waits for a prompt at a turn's end too, at the same moment as it runs Stop: whichever of
+// the hooks is heard first, that turn was not broken off, and mail that comes is rung for at once.
 func TestQwenEndsByItself(t *testing.T) {
 	waits := func(h *hooktest.Harness) {
 		h.Fire("Notification", map[string]any{"notification_type": "idle_prompt"})

@@ -146,8 +146,8 @@ func (p *pane) ring(ctx context.Context, text string) error {
 	return errors.New("the text was typed, but Enter did not send it; it stands in the prompt")
 }
 
-// drawn waits until what was typed stands in the prompt. A busy client takes its time to draw it; typed again, it would
-// stand there twice.
+// drawn waits until what was typed stands in the prompt. A busy client takes its time to draw it; typed again, it
+// would stand there twice.
 func (p *pane) drawn(ctx context.Context, text string) error {
 	for {
 		typed, err := p.look(ctx)
