@@ -85,8 +85,8 @@ func Place(object []byte, name string) (from, to int) {
 // MaxDepth bounds how deep Split takes values to be nested: laid out, each level is indented by the ones around it.
 const MaxDepth = 1000
 
-// Split returns the elements of a JSON array, or the names and the values of a JSON object in turn, as begin says. They
-// are parts of text. Repeated names pass, and so do any bytes in strings.
+// Split returns the elements of a JSON array, or the names and the values of a JSON object in turn, as begin says.
+// They are parts of text. Repeated names pass, and so do any bytes in strings.
 func Split(text []byte, begin byte) (values [][]byte, err error) {
 	d := newLenientDecoder(bytes.NewBuffer(text))
 	values = make([][]byte, 0, 16) // an object of some size, or the begin of a list

@@ -10,9 +10,30 @@ import (
 func Subject(s string) string {
 	s = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\x00",
 		"\uFFFD").Replace(strings.ToValidUTF8(s, "\uFFFD"))
-	if len(s) <= mail.MaxSubject {
+	return Shorten(s, mail.MaxSubject)
+}
+
+// Shorten cuts s to at most n bytes, an ellipsis among them.
+func Shorten(s string, n int) string {
+	if len(s) <= n {
 		return s
 	}
 	const ellipsis = "…"
-	return strings.ToValidUTF8(s[:mail.MaxSubject-len(ellipsis)], "") + ellipsis
+	return strings.ToValidUTF8(s[:n-len(ellipsis)], "") + ellipsis
+}
+
+// All collects the pages of a list that go on behind one another, from the one behind after.
+func All(after mail.Seq, page func(after mail.Seq) (mail.Page, error)) ([]mail.Item, error) {
+	var items []mail.Item
+	for {
+		p, err := page(after)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, p.Messages...)
+		if !p.More {
+			return items, nil
+		}
+		after = p.Next
+	}
 }

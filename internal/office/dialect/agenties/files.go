@@ -211,7 +211,7 @@ func (p *pass) line(line []byte) {
 	it, err := translate(line)
 	if err != nil {
 		if p.rejected++; p.rejected == 1 {
-			p.why = shorten(fmt.Sprintf("line %d: %v", p.count, err), 300)
+			p.why = dialect.Shorten(fmt.Sprintf("line %d: %v", p.count, err), 300)
 		}
 		return
 	}

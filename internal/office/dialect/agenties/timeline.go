@@ -141,12 +141,3 @@ func plain(s string) string {
 		return r
 	}, s)
 }
-
-// shorten cuts s to at most n bytes.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(s[:n-len(ellipsis)], "") + ellipsis
-}

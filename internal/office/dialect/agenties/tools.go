@@ -177,7 +177,7 @@ func showStatus(ctx context.Context, c *dialect.Call, p sendParams) {
 	if line == "" {
 		line, _, _ = strings.Cut(strings.TrimSpace(p.Body), "\n")
 	}
-	line = shorten(plain(line), maxStatus)
+	line = dialect.Shorten(plain(line), maxStatus)
 	if _, err := c.Service.Register(ctx, mail.Presence{Task: &line, Update: true}); err != nil {
 		c.Log.Warn("status not shown in the roster", "agent", c.Caller, "err", err)
 	}

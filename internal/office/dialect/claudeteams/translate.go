@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // maxText is the longest text, in bytes, that becomes mail: what the room takes of messages that were accepted
@@ -204,15 +205,7 @@ func oneLine(s string, n int) string {
 		}
 		return r
 	}, clean(s)))
-	if len(s) <= n {
-		return s
-	}
-	const dots = "…"
-	for end := n - len(dots); ; end-- {
-		if utf8.RuneStart(s[end]) {
-			return s[:end] + dots
-		}
-	}
+	return dialect.Shorten(s, n)
 }
 
 // clean makes of a foreign text one that the journal takes.
