@@ -3,6 +3,7 @@ package dialect
 import (
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -10,9 +11,21 @@ import (
 func Subject(s string) string {
 	s = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\x00",
 		"\uFFFD").Replace(strings.ToValidUTF8(s, "\uFFFD"))
-	if len(s) <= mail.MaxSubject {
-		return s
+	return wording.Clip(s, mail.MaxSubject)
+}
+
+// All collects the pages of a list that go on behind one another, from the one behind after.
+func All(after mail.Seq, page func(after mail.Seq) (mail.Page, error)) ([]mail.Item, error) {
+	var items []mail.Item
+	for {
+		p, err := page(after)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, p.Messages...)
+		if !p.More {
+			return items, nil
+		}
+		after = p.Next
 	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(s[:mail.MaxSubject-len(ellipsis)], "") + ellipsis
 }

@@ -89,6 +89,16 @@ func (v *Invocation) Number(name string) int {
 	return n
 }
 
+// WriteJSON prints a value on one line.
+func (v *Invocation) WriteJSON(value any) error {
+	line, err := jsonx.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = v.Stdout.Write(append(line, '\n'))
+	return err
+}
+
 // Decode reads the arguments of a tool: unknown and repeated members are errors.
 func (c *Call) Decode(into any) error {
 	if len(c.Args) == 0 {

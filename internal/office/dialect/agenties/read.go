@@ -96,25 +96,9 @@ func look(ctx context.Context, c *dialect.Call, to string, unread bool) ([]mail.
 // mailbox returns what is deliverable to the caller: direct, by role, and broadcasts, of which the orchestrator is no
 // recipient (A13): it asks for "broadcast" if it wants to see them.
 func mailbox(ctx context.Context, c *dialect.Call, unread bool) ([]mail.Item, error) {
-	return all(func(after mail.Seq) (mail.Page, error) {
+	return dialect.All(0, func(after mail.Seq) (mail.Page, error) {
 		return c.Service.Inbox(ctx, mail.InboxQuery{All: !unread, After: after, Limit: mail.MaxLimit})
 	})
-}
-
-// all collects the pages of a list.
-func all(page func(after mail.Seq) (mail.Page, error)) ([]mail.Item, error) {
-	var items []mail.Item
-	for after := mail.Seq(0); ; {
-		p, err := page(after)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, p.Messages...)
-		if !p.More {
-			return items, nil
-		}
-		after = p.Next
-	}
 }
 
 // addressed returns the messages of the room to a recipient, whoever that is.
@@ -155,7 +139,7 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 
 // history collects the pages of a history, which come newest page first.
 func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery) ([]mail.Item, error) {
-	return all(func(before mail.Seq) (mail.Page, error) {
+	return dialect.All(0, func(before mail.Seq) (mail.Page, error) {
 		q.Before = before
 		return svc.History(ctx, q)
 	})

@@ -188,19 +188,18 @@ func fresh(id string) func(*inbox) error {
 	}
 }
 
-// shutdown implements "team shutdown".
-func shutdown(ctx context.Context, v *dialect.Invocation) error {
-	t, err := openTeam(ctx, v, v.Args[0])
-	if err != nil {
-		return err
-	}
-	switch v.Args[1] {
-	case "request":
-		return t.askShutdown(ctx, v.Args[2])
-	case "approve", "reject":
-		return t.answerShutdown(ctx, v.Args[2], v.Args[1] == "approve")
-	}
-	return mail.Errorf(mail.Invalid, "%q is neither request nor approve nor reject", v.Args[1])
+// asking is a verb that asks for something, or answers that.
+func asking(ask func(*team, context.Context, string) error, answer func(*team, context.Context, string, bool) error,
+) func(context.Context, *dialect.Invocation) error {
+	return inTeam(func(ctx context.Context, t *team, v *dialect.Invocation) error {
+		switch v.Args[1] {
+		case "request":
+			return ask(t, ctx, v.Args[2])
+		case "approve", "reject":
+			return answer(t, ctx, v.Args[2], v.Args[1] == "approve")
+		}
+		return mail.Errorf(mail.Invalid, "%q is neither request nor approve nor reject", v.Args[1])
+	})
 }
 
 // verifies reports whether a member takes frames of the lead's only if they bear the lead's signature, lead_sig:
@@ -238,13 +237,7 @@ func (t *team) askShutdown(ctx context.Context, name string) error {
 	id := requestID("shutdown", to.name, mail.TimeOf(t.v.Now))
 	text := makeFrame("shutdown_request", isText("requestId", id), isText("from", from.name),
 		isText("reason", t.v.Text("reason")), isText("timestamp", isoTime(t.v.Now)))
-	if err := t.post(from, to, text, "", fresh(id)); err != nil {
-		return err
-	}
-	if err := t.sync(ctx); err != nil {
-		return err
-	}
-	return t.sent(from, to, id)
+	return t.tell(ctx, from, to, text, "", fresh(id), id)
 }
 
 func (t *team) answerShutdown(ctx context.Context, id string, yes bool) error {
@@ -317,21 +310,6 @@ func (t *team) finishLeaving(h handshake) error {
 	return t.leave(h)
 }
 
-// plan implements "team plan".
-func plan(ctx context.Context, v *dialect.Invocation) error {
-	t, err := openTeam(ctx, v, v.Args[0])
-	if err != nil {
-		return err
-	}
-	switch v.Args[1] {
-	case "request":
-		return t.askPlan(ctx, v.Args[2])
-	case "approve", "reject":
-		return t.answerPlan(ctx, v.Args[2], v.Args[1] == "approve")
-	}
-	return mail.Errorf(mail.Invalid, "%q is neither request nor approve nor reject", v.Args[1])
-}
-
 func (t *team) askPlan(ctx context.Context, text string) error {
 	from, err := t.actor(ctx, "")
 	if err != nil {
@@ -361,13 +339,7 @@ func (t *team) askPlan(ctx context.Context, text string) error {
 		frame = makeFrame("plan_approval_request", isText("from", from.name), isText("timestamp", isoTime(t.v.Now)),
 			isText("planFilePath", file), isText("planContent", text), isText("requestId", id))
 	}
-	if err := t.post(from, lead, frame, "", fresh(id)); err != nil {
-		return err
-	}
-	if err := t.sync(ctx); err != nil {
-		return err
-	}
-	return t.sent(from, lead, id)
+	return t.tell(ctx, from, lead, frame, "", fresh(id), id)
 }
 
 // planText returns the plan: the argument, or what stands in the file that it or --file names.
@@ -413,11 +385,5 @@ func (t *team) answerPlan(ctx context.Context, id string, yes bool) error {
 	}
 	text := makeFrame("plan_approval_response", isText("requestId", id), isBool("approved", yes),
 		isText("feedback", t.v.Text("feedback")), isText("timestamp", isoTime(t.v.Now)))
-	if err := t.post(from, to, text, "", unanswered(h)); err != nil {
-		return err
-	}
-	if err := t.sync(ctx); err != nil {
-		return err
-	}
-	return t.sent(from, to, id)
+	return t.tell(ctx, from, to, text, "", unanswered(h), id)
 }

@@ -31,11 +31,7 @@ type shownOne struct {
 }
 
 // show implements "team show".
-func show(ctx context.Context, v *dialect.Invocation) error {
-	t, err := openTeam(ctx, v, v.Args[0])
-	if err != nil {
-		return err
-	}
+func show(ctx context.Context, t *team, v *dialect.Invocation) error {
 	if len(v.Args) > 1 {
 		return t.showInbox(v.Args[1])
 	}
@@ -48,6 +44,7 @@ func show(ctx context.Context, v *dialect.Invocation) error {
 		}
 		s.Members = append(s.Members, one)
 	}
+	var err error
 	if s.Handshakes, err = t.handshakes(); err != nil {
 		return err
 	}

@@ -16,11 +16,7 @@ import (
 )
 
 // task implements "team task".
-func task(ctx context.Context, v *dialect.Invocation) error {
-	t, err := openTeam(ctx, v, v.Args[0])
-	if err != nil {
-		return err
-	}
+func task(ctx context.Context, t *team, v *dialect.Invocation) error {
 	by, err := t.actor(ctx, t.config.lead)
 	if err != nil {
 		return err
@@ -137,11 +133,7 @@ func (t *team) nextTask() (string, error) {
 }
 
 // turnEnd implements "team turn-end".
-func turnEnd(ctx context.Context, v *dialect.Invocation) error {
-	t, err := openTeam(ctx, v, v.Args[0])
-	if err != nil {
-		return err
-	}
+func turnEnd(ctx context.Context, t *team, v *dialect.Invocation) error {
 	from, err := t.actor(ctx, "")
 	if err != nil {
 		return err
@@ -160,11 +152,5 @@ func turnEnd(ctx context.Context, v *dialect.Invocation) error {
 	text := makeFrame("idle_notification", isText("from", from.name), isText("timestamp", isoTime(v.Now)),
 		isText("idleReason", why),
 		isText("summary", oneLine(v.Text("summary"), mail.MaxSubject)))
-	if err := t.post(from, lead, text, "", nil); err != nil {
-		return err
-	}
-	if err := t.sync(ctx); err != nil {
-		return err
-	}
-	return t.sent(from, lead, "")
+	return t.tell(ctx, from, lead, text, "", nil, "")
 }

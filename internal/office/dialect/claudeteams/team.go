@@ -79,6 +79,18 @@ func openTeam(ctx context.Context, v *dialect.Invocation, arg string) (*team, er
 	return t, err
 }
 
+// inTeam is a verb that works in the team of its first argument.
+func inTeam(run func(context.Context, *team, *dialect.Invocation) error) func(context.Context,
+	*dialect.Invocation) error {
+	return func(ctx context.Context, v *dialect.Invocation) error {
+		t, err := openTeam(ctx, v, v.Args[0])
+		if err != nil {
+			return err
+		}
+		return run(ctx, t, v)
+	}
+}
+
 // others lists the teams beside t.
 func (t *team) others() string {
 	var names []string
@@ -275,16 +287,12 @@ func (t *team) free(c *config, name string) error {
 }
 
 // add implements "team add".
-func add(ctx context.Context, v *dialect.Invocation) error {
-	t, err := openTeam(ctx, v, v.Args[0])
-	if err != nil {
-		return err
-	}
+func add(ctx context.Context, t *team, v *dialect.Invocation) error {
 	if err := t.mayChange(ctx); err != nil {
 		return err
 	}
 	name := v.Args[1]
-	err = editConfig(t.lock, t.files(), func(c *config) error {
+	err := editConfig(t.lock, t.files(), func(c *config) error {
 		if err := t.free(c, name); err != nil {
 			return err
 		}
@@ -323,11 +331,7 @@ func (t *team) mayChange(ctx context.Context) error {
 }
 
 // send implements "team send".
-func send(ctx context.Context, v *dialect.Invocation) error {
-	t, err := openTeam(ctx, v, v.Args[0])
-	if err != nil {
-		return err
-	}
+func send(ctx context.Context, t *team, v *dialect.Invocation) error {
 	from, err := t.actor(ctx, t.config.lead)
 	if err != nil {
 		return err
@@ -350,13 +354,19 @@ func send(ctx context.Context, v *dialect.Invocation) error {
 			len(text), mail.MaxBody)
 	}
 	line := t.config.summary(&mail.Message{Subject: v.Text("summary"), Body: text})
-	if err := t.post(from, to, disarm(clean(text)), line, nil); err != nil {
+	return t.tell(ctx, from, to, disarm(clean(text)), line, nil, "")
+}
+
+// tell puts a text into an inbox, brings it into the room, and says so. check may refuse.
+func (t *team) tell(ctx context.Context, from, to member, text, summary string, check func(*inbox) error,
+	request string) error {
+	if err := t.post(from, to, text, summary, check); err != nil {
 		return err
 	}
 	if err := t.sync(ctx); err != nil {
 		return err
 	}
-	return t.sent(from, to, "")
+	return t.sent(from, to, request)
 }
 
 // sent says that something stands in an inbox.
@@ -374,11 +384,7 @@ func (t *team) sent(from, to member, request string) error {
 }
 
 // remove implements "team delete".
-func remove(ctx context.Context, v *dialect.Invocation) error {
-	t, err := openTeam(ctx, v, v.Args[0])
-	if err != nil {
-		return err
-	}
+func remove(ctx context.Context, t *team, v *dialect.Invocation) error {
 	svc, err := v.As(ctx, mail.User)
 	if err != nil {
 		return err

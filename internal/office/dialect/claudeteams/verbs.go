@@ -55,14 +55,14 @@ func verbs() []dialect.Verb {
 				{Name: "prompt", Usage: "`TEXT` it was begun with"},
 				{Name: "plan-mode", Usage: "its plans need approval", Kind: dialect.Switch},
 			},
-			Run: add,
+			Run: inTeam(add),
 		},
 		{
 			Path: "team send", Short: "write to a member", Args: "TEAM NAME TEXT", MinArgs: 3, MaxArgs: 3,
 			Writes: true,
 			Flags: []dialect.Flag{asMember("the lead"),
 				{Name: "summary", Usage: "`LINE` that says what it is about"}},
-			Run: send,
+			Run: inTeam(send),
 		},
 		{
 			Path: "team task", Short: "add a task, or give it to a member", Args: "TEAM", MinArgs: 1, MaxArgs: 1,
@@ -75,7 +75,7 @@ func verbs() []dialect.Verb {
 				{Name: "description", Usage: "`TEXT` that says it in full"},
 				{Name: "owner", Usage: "`MEMBER` who is to do it"}, asMember("the lead"),
 			},
-			Run: task,
+			Run: inTeam(task),
 		},
 		{
 			Path: "team turn-end", Short: "tell the lead that a member's turn has ended", Args: "TEAM", MinArgs: 1,
@@ -85,7 +85,7 @@ func verbs() []dialect.Verb {
 				{Name: "interrupted", Usage: "it was broken off", Kind: dialect.Switch},
 				{Name: "summary", Usage: "`LINE` that says what was done"},
 			},
-			Run: turnEnd,
+			Run: inTeam(turnEnd),
 		},
 		{
 			Path: "team shutdown", Short: "ask a member to end, or answer that",
@@ -96,7 +96,7 @@ func verbs() []dialect.Verb {
 				"pennypost team shutdown parser approve shutdown-1770477661492@reader",
 			Flags: []dialect.Flag{{Name: "reason", Usage: "`TEXT` that says why"},
 				asMember("the lead, or who was asked")},
-			Run: shutdown,
+			Run: asking((*team).askShutdown, (*team).answerShutdown),
 		},
 		{
 			Path: "team plan", Short: "ask for approval of a plan, or answer that",
@@ -105,7 +105,7 @@ func verbs() []dialect.Verb {
 				"--plan-mode ask.",
 			Flags: []dialect.Flag{{Name: "feedback", Usage: "`TEXT` for who asked"},
 				{Name: "file", Usage: "`PATH` of the plan"}, asMember("the lead")},
-			Run: plan,
+			Run: asking((*team).askPlan, (*team).answerPlan),
 		},
 		{
 			Path: "team delete", Short: "delete a team's files; the room keeps its mail", Args: "TEAM", MinArgs: 1,
@@ -115,7 +115,7 @@ func verbs() []dialect.Verb {
 					Kind: dialect.Switch},
 				{Name: "erase", Usage: "erase the team's mail from the room too, for good", Kind: dialect.Switch},
 			},
-			Run: remove,
+			Run: inTeam(remove),
 		},
 		{
 			Path: "team import", Short: "take the mail of captured teams into the room", Args: "DIR", MinArgs: 1,
@@ -131,7 +131,7 @@ func verbs() []dialect.Verb {
 			Path: "team show", Short: "show a team, or the inbox of a member", Args: "TEAM [MEMBER]", MinArgs: 1,
 			MaxArgs: 2,
 			Long:    "In an inbox, idle notices of one member that follow each other are one line.",
-			Run:     show,
+			Run:     inTeam(show),
 		},
 	}
 }

@@ -86,7 +86,7 @@ func printEntities(v *dialect.Invocation, items []mail.Item) error {
 		all[i] = entityOf(&items[i].Message)
 	}
 	if v.JSON {
-		return printJSON(v.Stdout, all)
+		return v.WriteJSON(all)
 	}
 	for _, e := range all {
 		if err := e.print(v.Stdout); err != nil {
@@ -160,21 +160,10 @@ func place(ctx context.Context, svc mail.Service, done *lines.File) (mail.Seq, e
 
 // since returns the messages behind a place in the room's order, the oldest first; 0 is the beginning.
 func since(ctx context.Context, svc mail.Service, after mail.Seq) ([]mail.Item, error) {
-	q := mail.HistoryQuery{Archive: true, After: after}
 	if after == 0 {
-		return pages(ctx, svc, q, 0)
+		return pages(ctx, svc, mail.HistoryQuery{Archive: true}, 0)
 	}
-	var items []mail.Item
-	for {
-		q.Limit = mail.MaxLimit
-		page, err := svc.History(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, page.Messages...)
-		if !page.More {
-			return items, nil
-		}
-		q.After = page.Next
-	}
+	return dialect.All(after, func(after mail.Seq) (mail.Page, error) {
+		return svc.History(ctx, mail.HistoryQuery{Archive: true, After: after, Limit: mail.MaxLimit})
+	})
 }

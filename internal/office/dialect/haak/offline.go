@@ -43,7 +43,7 @@ func offline(v *dialect.Invocation) error {
 		return nil
 	}
 	if v.JSON {
-		err = printJSON(v.Stdout, seenAll(unread, d.known))
+		err = v.WriteJSON(seenAll(unread, d.known))
 	} else if _, err = fmt.Fprintln(v.Stdout, greeting(len(unread))); err == nil {
 		err = inject(v.Fenced, unread, d.known)
 	}

@@ -131,7 +131,7 @@ func report(v *dialect.Invocation, sent *posted) error {
 		fmt.Fprintln(v.Stderr, "note:", n)
 	}
 	if v.JSON {
-		return printJSON(v.Stdout, sent)
+		return v.WriteJSON(sent)
 	}
 	_, err := fmt.Fprintf(v.Stdout, "sent %s to %s\n", sent.ID, sent.Recipient)
 	if len(sent.Reaches) > 0 && err == nil {
@@ -146,15 +146,6 @@ func names(list []mail.Name) string {
 		text[i] = string(n)
 	}
 	return strings.Join(text, ", ")
-}
-
-func printJSON(w io.Writer, v any) error {
-	text, err := jsonx.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(text, '\n'))
-	return err
 }
 
 // drafts is where messages wait that are to be sent when their session ends. It is no file of HAAK's.

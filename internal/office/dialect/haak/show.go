@@ -228,19 +228,9 @@ func inject(w io.Writer, items []mail.Item, known sessions) error {
 
 // inbox returns what waits for a session, all of it; with all set, what it has read too.
 func inbox(ctx context.Context, svc mail.Service, all bool) ([]mail.Item, error) {
-	var items []mail.Item
-	q := mail.InboxQuery{All: all, Limit: mail.MaxLimit}
-	for {
-		page, err := svc.Inbox(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, page.Messages...)
-		if !page.More {
-			return items, nil
-		}
-		q.After = page.Next
-	}
+	return dialect.All(0, func(after mail.Seq) (mail.Page, error) {
+		return svc.Inbox(ctx, mail.InboxQuery{All: all, After: after, Limit: mail.MaxLimit})
+	})
 }
 
 // handOver prints messages and then, when they are out, marks those that were unread.
@@ -258,7 +248,7 @@ func handOver(ctx context.Context, v *dialect.Invocation, svc mail.Service, item
 			}
 			items[i].Deliveries = it.Deliveries
 		}
-		err = printJSON(v.Stdout, seenAll(items, r.known()))
+		err = v.WriteJSON(seenAll(items, r.known()))
 	case len(items) > 0:
 		err = inject(v.Fenced, items, r.known())
 	}

@@ -98,12 +98,18 @@ func runRead(ctx context.Context, v *dialect.Invocation) error {
 	return handOver(ctx, v, svc, items)
 }
 
-func runList(ctx context.Context, v *dialect.Invocation) error {
+// rosterOf returns the room as the caller sees it, and who is on its roster.
+func rosterOf(ctx context.Context, v *dialect.Invocation) (mail.Service, *roster, error) {
 	svc, _, err := speaker(ctx, v, "")
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	r, err := readRoster(ctx, svc)
+	return svc, r, err
+}
+
+func runList(ctx context.Context, v *dialect.Invocation) error {
+	svc, r, err := rosterOf(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -136,7 +142,7 @@ func runList(ctx context.Context, v *dialect.Invocation) error {
 // list prints messages; those of a thread as a tree.
 func list(v *dialect.Invocation, items []mail.Item, known sessions, thread bool) error {
 	if v.JSON {
-		return printJSON(v.Stdout, seenAll(items, known))
+		return v.WriteJSON(seenAll(items, known))
 	}
 	if !thread {
 		return printList(v.Stdout, items, known, flat)
@@ -183,11 +189,7 @@ func treeOf(items []mail.Item) (tree []mail.Item, depth map[mail.ID]int) {
 }
 
 func runQuery(ctx context.Context, v *dialect.Invocation) error {
-	svc, _, err := speaker(ctx, v, "")
-	if err != nil {
-		return err
-	}
-	r, err := readRoster(ctx, svc)
+	svc, r, err := rosterOf(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -268,11 +270,7 @@ func count(project string) (int, error) {
 }
 
 func runDeadLetters(ctx context.Context, v *dialect.Invocation) error {
-	svc, _, err := speaker(ctx, v, "")
-	if err != nil {
-		return err
-	}
-	r, err := readRoster(ctx, svc)
+	svc, r, err := rosterOf(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -301,11 +299,7 @@ func deadLetter(it *mail.Item, r *roster) bool {
 }
 
 func runChannels(ctx context.Context, v *dialect.Invocation) error {
-	svc, _, err := speaker(ctx, v, "")
-	if err != nil {
-		return err
-	}
-	r, err := readRoster(ctx, svc)
+	svc, r, err := rosterOf(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -314,7 +308,7 @@ func runChannels(ctx context.Context, v *dialect.Invocation) error {
 	}
 	all := r.channels()
 	if v.JSON {
-		return printJSON(v.Stdout, all)
+		return v.WriteJSON(all)
 	}
 	for _, c := range all {
 		if _, err := fmt.Fprintf(v.Stdout, "%s  %s  %s\n", c.Name, c.Tag, names(c.Members)); err != nil {

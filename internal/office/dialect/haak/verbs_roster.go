@@ -268,11 +268,7 @@ func waiting(n int) string {
 }
 
 func runClean(ctx context.Context, v *dialect.Invocation) error {
-	svc, _, err := speaker(ctx, v, "")
-	if err != nil {
-		return err
-	}
-	r, err := readRoster(ctx, svc)
+	svc, r, err := rosterOf(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -289,11 +285,7 @@ func runClean(ctx context.Context, v *dialect.Invocation) error {
 }
 
 func runShow(ctx context.Context, v *dialect.Invocation) error {
-	svc, _, err := speaker(ctx, v, "")
-	if err != nil {
-		return err
-	}
-	r, err := readRoster(ctx, svc)
+	_, r, err := rosterOf(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -306,7 +298,7 @@ func runShow(ctx context.Context, v *dialect.Invocation) error {
 		}
 		agents = []mail.Agent{*r.find(full)}
 		if v.JSON {
-			return printJSON(v.Stdout, entryJSON(&agents[0]))
+			return v.WriteJSON(entryJSON(&agents[0]))
 		}
 	}
 	if v.JSON {
@@ -314,7 +306,7 @@ func runShow(ctx context.Context, v *dialect.Invocation) error {
 		for i := range agents {
 			list[i] = entryJSON(&agents[i])
 		}
-		return printJSON(v.Stdout, list)
+		return v.WriteJSON(list)
 	}
 	return printEntries(v, agents)
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -78,7 +77,7 @@ func addWorkspace(ctx context.Context, v *dialect.Invocation) error {
 		url += "/mcp/" + string(w.ID)
 	}
 	if v.JSON {
-		return writeJSON(v, struct {
+		return v.WriteJSON(struct {
 			ID    mail.Name     `json:"id"`
 			Token string        `json:"token"`
 			Room  mail.RoomName `json:"room"`
@@ -109,7 +108,7 @@ func installWorkspace(v *dialect.Invocation, w *mail.Workspace, room mail.RoomNa
 		return mail.Errorf(mail.CodeOf(err), "the workspace %s is there, and its client is not set up: %w", w.ID, err)
 	}
 	if v.JSON {
-		return writeJSON(v, struct {
+		return v.WriteJSON(struct {
 			ID        mail.Name     `json:"id"`
 			Room      mail.RoomName `json:"room"`
 			Installed []string      `json:"installed"`
@@ -128,7 +127,7 @@ func listWorkspaces(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	if v.JSON {
-		return writeJSON(v, struct {
+		return v.WriteJSON(struct {
 			Workspaces []mail.Workspace `json:"workspaces"`
 		}{slices.Concat([]mail.Workspace{}, list)})
 	}
@@ -169,7 +168,7 @@ func removeWorkspace(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	if v.JSON {
-		return writeJSON(v, struct {
+		return v.WriteJSON(struct {
 			Removed mail.Name `json:"removed"`
 		}{id})
 	}
@@ -181,13 +180,4 @@ func removeWorkspace(ctx context.Context, v *dialect.Invocation) error {
 				"uninstall CLIENT --project\n", filepath.Join(dir, config.ProjectFile), id)
 	}
 	return nil
-}
-
-func writeJSON(v *dialect.Invocation, value any) error {
-	text, err := jsonx.Marshal(value)
-	if err != nil {
-		return err
-	}
-	_, err = v.Stdout.Write(append(text, '\n'))
-	return err
 }

@@ -64,7 +64,7 @@ func runSend(ctx context.Context, v *dialect.Invocation) error {
 		}
 	}
 	if v.JSON {
-		return printJSON(v.Stdout, done)
+		return v.WriteJSON(done)
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode"
 
-	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
@@ -98,7 +97,7 @@ func boot(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	if v.JSON {
-		return printJSON(v.Stdout, out)
+		return v.WriteJSON(out)
 	}
 	_, err = io.WriteString(v.Stdout, out.text())
 	return err
@@ -202,7 +201,7 @@ func listIdentities(ctx context.Context, v *dialect.Invocation) error {
 		list = append(list, standing{id, a.Task, stamp(a.Seen), statusOf(a, mail.TimeOf(v.Now))})
 	}
 	if v.JSON {
-		return printJSON(v.Stdout, list)
+		return v.WriteJSON(list)
 	}
 	var t strings.Builder
 	for _, id := range list {
@@ -237,7 +236,7 @@ func loadIdentities(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	if v.JSON {
-		return printJSON(v.Stdout, struct {
+		return v.WriteJSON(struct {
 			Loaded int `json:"loaded"`
 		}{len(list)})
 	}
@@ -256,17 +255,8 @@ func unarchive(ctx context.Context, v *dialect.Invocation) error {
 		return err
 	}
 	if v.JSON {
-		return printJSON(v.Stdout, archived{ID: id})
+		return v.WriteJSON(archived{ID: id})
 	}
 	_, err = fmt.Fprintf(v.Stdout, "%s is back in the mailbox.\n", oneLine(string(id)))
-	return err
-}
-
-func printJSON(w io.Writer, value any) error {
-	line, err := jsonx.Marshal(value)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(line, '\n'))
 	return err
 }
