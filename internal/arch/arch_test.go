@@ -45,6 +45,7 @@ var floors = []struct {
 	}},
 	{"a stream is kept as a file too", []string{"internal/room/journal/jetstream"}},
 	{"what the two ends of a wire share belongs to neither", []string{"internal/wire"}},
+	{"the pages are made of parts that know no page", []string{"internal/office/web/session"}},
 	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
 		"internal/office/wake", "internal/office/notify", "internal/office/invite", "internal/office/hook",

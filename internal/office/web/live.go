@@ -67,7 +67,7 @@ func (s *Site) events(v *view) error {
 		return err
 	}
 	defer stop()
-	defer s.sessions.watch(v.session)()
+	defer s.sessions.Watch(v.session)()
 	v.At = after
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	v.w.Header().Set("X-Accel-Buffering", "no")

@@ -12,6 +12,7 @@ import (
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/web/session"
 	"pennypost/internal/wire"
 )
 
@@ -42,8 +43,8 @@ type Site struct {
 	opts     Options
 	mux      *http.ServeMux
 	assets   map[string]*asset
-	logins   logins
-	sessions *sessions
+	links    session.Links
+	sessions *session.Store
 	undo     undo
 	stuck    tallies
 
@@ -62,7 +63,7 @@ func New(opts Options) *Site {
 	}
 	s := &Site{opts: opts, mux: http.NewServeMux(), assets: newAssets()}
 	var err error
-	if s.sessions, err = openSessions(opts.File, opts.Key, opts.Machine); err != nil {
+	if s.sessions, err = session.Open(opts.File, opts.Key, opts.Machine); err != nil {
 		opts.Log.Error("sessions", "err", err)
 	}
 	for path, a := range s.assets {
@@ -202,7 +203,7 @@ func (s *Site) page(h handler) http.Handler {
 // door serves h to anybody.
 func (s *Site) door(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce(), Plain: s.at(r).plain,
+		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce(), Plain: s.at(r).Plain,
 			session: s.loggedIn(r)}
 		v.header()
 		if err := h(v); err != nil {
