@@ -45,12 +45,14 @@ var floors = []struct {
 	}},
 	{"a stream is kept as a file too", []string{"internal/room/journal/jetstream"}},
 	{"what the two ends of a wire share belongs to neither", []string{"internal/wire"}},
-	{"the pages are made of parts that know no page", []string{"internal/office/web/session"}},
+	{"the pages are made of parts that know no page", []string{
+		"internal/office/web/asset", "internal/office/web/session", "internal/office/web/undo",
+	}},
 	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
 		"internal/office/wake", "internal/office/notify", "internal/office/invite", "internal/office/hook",
 		"internal/office/web",
-		"internal/office/web/vendorjs", "internal/office/backup", "internal/front/install", "internal/front/hookpipe",
+		"internal/office/web/asset/vendorjs", "internal/office/backup", "internal/front/install", "internal/front/hookpipe",
 	}},
 	{"the gate knows rooms, and no door; only the daemon asks it", []string{"internal/office/gate"}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},

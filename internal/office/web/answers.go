@@ -8,31 +8,10 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/undo"
 )
 
-const (
-	sendingTimeout = 30 * time.Second // for an answer, which is durable then
-	// choiceKey begins the key of an answer that was a button: a question is answered by one of those once.
-	choiceKey = "choice-"
-)
-
-// answer is what the person answered to a message. It waits for undoTime before it is sent.
-type answer struct {
-	Draft   mail.Draft
-	Settles bool   // a question that was open when it was answered
-	Problem string // why it could not be sent
-}
-
-// typed is what was written, and not chosen.
-func (a *answer) typed() string {
-	if strings.HasPrefix(a.Draft.Key, choiceKey) {
-		return ""
-	}
-	return a.Draft.Body
-}
-
-// Text is the answer in a few words.
-func (a *answer) Text() string { return previewOf(a.Draft.Body) }
+const sendingTimeout = 30 * time.Second // for an answer, which is durable then
 
 // answer takes an answer to a message, which leaves once it can no longer be taken back. A browser without script has
 // no toast to take it back by; its forms post to /send, and what they hold leaves at once.
@@ -48,19 +27,20 @@ func (s *Site) answer(v *view) error {
 	if err != nil {
 		return err
 	}
-	a := &answer{Draft: v.draft(), Settles: it.Open && toUser(&it.Message)}
+	a := &undo.Answer{Draft: v.draft(), Settles: it.Open && toUser(&it.Message)}
 	if err := v.complete(a, &it); err != nil {
 		return err
 	}
-	t := target{v.Room, id}
-	if other, _ := s.undo.answering(t); other != nil && strings.HasPrefix(a.Draft.Key, choiceKey) {
+	t := v.target(id)
+	if other, _ := s.undo.Answering(t); other != nil && strings.HasPrefix(a.Draft.Key, undo.ChoiceKey) {
 		return mail.Errorf(mail.Conflict, "“%s” is on its way as the answer. Take that back first, with z",
 			other.Text())
 	}
 	f := found{v, it}
-	act := &deed{targets: []target{t}, answers: map[target]*answer{t: a}, do: func([]target) { s.send(f, a) }}
-	d := done{view: v, Messages: messageLines([]found{f}), Undo: s.undo.add(act), Done: "replied",
-		MS: int(undoTime.Milliseconds())}
+	act := &undo.Deed{Targets: []undo.Target{t}, Answers: map[undo.Target]*undo.Answer{t: a},
+		Do: func([]undo.Target) { s.send(f, a) }}
+	d := done{view: v, Messages: messageLines([]found{f}), Undo: s.undo.Add(act), Done: "replied",
+		MS: undoMS}
 	to := strings.Join(bareNames(a.Draft.To), ", ")
 	switch {
 	case v.r.PostForm.Has("decline"):
@@ -78,7 +58,7 @@ func (s *Site) answer(v *view) error {
 
 // complete fills in what an answer is beside its text: whom it is for, and, if it is one that the question offers, or
 // a refusal, that.
-func (v *view) complete(a *answer, it *mail.Item) error {
+func (v *view) complete(a *undo.Answer, it *mail.Item) error {
 	d, form := &a.Draft, v.r.PostForm
 	to, err := v.reachable(it.AnswerTo(mail.User))
 	if err != nil {
@@ -103,7 +83,7 @@ func (v *view) complete(a *answer, it *mail.Item) error {
 		if err != nil || i < 1 || i > len(list) {
 			return mail.Errorf(mail.Invalid, "the question offers no answer %s; nothing was sent", n)
 		}
-		d.Body, d.Key = list[i-1].Answer, choiceKey+string(it.ID)
+		d.Body, d.Key = list[i-1].Answer, undo.ChoiceKey+string(it.ID)
 	case form.Has("decline"):
 		*a = declined(found{v, *it})
 	case form.Has("adopt"):
@@ -116,7 +96,7 @@ func (v *view) complete(a *answer, it *mail.Item) error {
 }
 
 // adopt makes a the answer to a question in the words of a suggestion.
-func (v *view) adopt(a *answer, q *mail.Item) error {
+func (v *view) adopt(a *undo.Answer, q *mail.Item) error {
 	id, err := mail.ParseID(v.r.PostForm.Get("adopt"))
 	if err != nil {
 		return err
@@ -130,36 +110,36 @@ func (v *view) adopt(a *answer, q *mail.Item) error {
 	case !suggestion.Suggests || suggestion.ReplyTo != q.ID:
 		return mail.Errorf(mail.Invalid, "%s suggests no answer to the question; nothing was sent", id)
 	}
-	*a = answer{Settles: true, Draft: q.Adopt(mail.User, &suggestion.Message)}
-	a.Draft.Key = choiceKey + string(q.ID)
+	*a = undo.Answer{Settles: true, Draft: q.Adopt(mail.User, &suggestion.Message)}
+	a.Draft.Key = undo.ChoiceKey + string(q.ID)
 	return nil
 }
 
 // declined is the refusal to answer a question.
-func declined(f found) answer {
+func declined(f found) undo.Answer {
 	d := f.Decline(mail.User, mail.DeclinedBody)
-	d.Key = choiceKey + string(f.ID)
-	return answer{Settles: true, Draft: d}
+	d.Key = undo.ChoiceKey + string(f.ID)
+	return undo.Answer{Settles: true, Draft: d}
 }
 
 // decline makes a deed decline questions too.
-func (s *Site) decline(act *deed, list []found) {
-	act.answers = make(map[target]*answer)
+func (s *Site) decline(act *undo.Deed, list []found) {
+	act.Answers = make(map[undo.Target]*undo.Answer)
 	for _, f := range list {
-		t := target{f.Room, f.ID}
-		act.targets = append(act.targets, t)
-		act.answers[t] = new(declined(f))
+		t := f.target(f.ID)
+		act.Targets = append(act.Targets, t)
+		act.Answers[t] = new(declined(f))
 	}
-	act.do = func([]target) {
+	act.Do = func([]undo.Target) {
 		for _, f := range list {
-			s.send(f, act.answers[target{f.Room, f.ID}])
+			s.send(f, act.Answers[f.target(f.ID)])
 		}
 	}
 }
 
 // send sends an answer that can no longer be taken back. Nobody waits to be told of an error: it is kept, and stands
 // with the text below the question.
-func (s *Site) send(f found, a *answer) {
+func (s *Site) send(f found, a *undo.Answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), sendingTimeout)
 	defer cancel()
 	it, err := f.svc.Message(ctx, f.ID)
@@ -176,7 +156,7 @@ func (s *Site) send(f found, a *answer) {
 		err)
 	failed := *a
 	failed.Problem = err.Error()
-	s.undo.fail(target{f.Room, f.ID}, &failed)
+	s.undo.Fail(f.target(f.ID), &failed)
 }
 
 // bareNames are addresses of a draft as a person reads them.

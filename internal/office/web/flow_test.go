@@ -287,7 +287,7 @@ func TestFlowHostile(t *testing.T) {
 // TestTypesAreDrawn holds that the pages can draw what the table of types asks for, and that types differ without
 // their colours.
 func TestTypesAreDrawn(t *testing.T) {
-	css, err := os.ReadFile("static/app.css")
+	css, err := os.ReadFile("asset/static/app.css")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/undo"
 )
 
 // place is an entry of the places at the side.
@@ -252,7 +253,7 @@ func (p *inboxPage) row(c *mail.Conversation) (deskRow, bool) {
 	in := p.in(c.Room, nil)
 	r := deskRow{view: in, Conversation: *c, Elsewhere: p.All && len(p.Rooms) > 1, Href: in.Base + p.path("m",
 		string(c.ID)), Open: p.Open != nil && p.Open.ID == c.ID && p.Open.Room == c.Room}
-	if a, _ := p.site.undo.answering(target{c.Room, c.ID}); a != nil && a.Settles {
+	if a, _ := in.site.undo.Answering(in.target(c.ID)); a != nil && a.Settles {
 		return r, false
 	}
 	if c.Folded > 0 {
@@ -316,8 +317,11 @@ func (r deskRow) Due() string { return moment(r.Now, r.Snoozed) }
 // Several reports whether the row stands for more messages than one.
 func (r deskRow) Several() bool { return r.Messages > 1 && r.Folded == 0 }
 
+// target is a message of this room as what can be taken back names it.
+func (v *view) target(id mail.ID) undo.Target { return undo.Target{Room: v.Room, ID: id} }
+
 // hides reports whether the message is about to be deleted.
-func (v *view) hides(id mail.ID) bool { return v.site.undo.hides(target{v.Room, id}) }
+func (v *view) hides(id mail.ID) bool { return v.site.undo.Hides(v.target(id)) }
 
 // href returns the address of this part of the inbox with more in its query: keys and values.
 func (p *inboxPage) href(more ...string) string { return p.Base + p.path(more...) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/undo"
 )
 
 // letter is a message in full, with all that belongs to it.
@@ -21,9 +22,9 @@ type letter struct {
 	After      []post          // and later
 	Messages   int             // in the conversation
 	All        string          // what of it the user has beside this message, as forms name it: see messageLines
-	Pending    *answer         // is on its way
+	Pending    *undo.Answer    // is on its way
 	TakeBack   string          // the key to take that back; "": it is too late
-	Unsent     *answer         // could not be sent
+	Unsent     *undo.Answer    // could not be sent
 	Recipients []mail.Address  // whom an answer is for; none if nobody can be answered
 }
 
@@ -78,8 +79,8 @@ func (v *view) letter(id mail.ID) (*letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &letter{view: v, Item: it, Unsent: v.site.undo.failed(target{v.Room, id})}
-	l.Pending, l.TakeBack = v.site.undo.answering(target{v.Room, id})
+	l := &letter{view: v, Item: it, Unsent: v.site.undo.Failed(v.target(id))}
+	l.Pending, l.TakeBack = v.site.undo.Answering(v.target(id))
 	if l.Recipients, err = v.reachable(it.AnswerTo(mail.User)); err != nil {
 		return nil, err
 	}

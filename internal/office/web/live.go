@@ -14,6 +14,7 @@ import (
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/asset"
 )
 
 const (
@@ -288,7 +289,7 @@ func changes(v *view) error {
 		return err
 	}
 	v.w.Header().Set("Content-Type", "application/json")
-	return send(v.w, v.r, http.StatusOK, data)
+	return asset.Send(v.w, v.r, http.StatusOK, data)
 }
 
 // arrived returns the newest unread message to the user behind a place, if there is one.

@@ -14,6 +14,3 @@ func markdown(text string, id mail.ID) template.HTML {
 
 // Rendered is Markdown as HTML that can do nothing.
 func (d document) Rendered() template.HTML { return template.HTML(render.Document(d.Text, d.Href)) }
-
-// previewOf is how a text begins, in a few words.
-func previewOf(text string) string { return render.Preview(text, 40) }

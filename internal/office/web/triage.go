@@ -9,10 +9,14 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/undo"
 )
 
 // eraseTimeout bounds a deletion, which rewrites every file that holds the message.
 const eraseTimeout = time.Minute
+
+// undoMS is how long a toast stays by which something can be taken back that has not been done yet.
+const undoMS = int(undo.Time / time.Millisecond)
 
 // done is the toast that tells what became of messages, and how to take that back.
 type done struct {
@@ -57,13 +61,13 @@ func (s *Site) mark(v *view) error {
 	}
 	d := done{view: v, Messages: v.asPosted(list), MS: 6000}
 	d.Text, d.Done = markedText(list, q.Mark, moment(v.Now, q.Until))
-	act := &deed{back: func(ctx context.Context) error { return takeMarksBack(ctx, changed, q.Mark) }}
+	act := &undo.Deed{Back: func(ctx context.Context) error { return takeMarksBack(ctx, changed, q.Mark) }}
 	if len(declines) > 0 {
 		d.Text += ", and declined " + wording.Plural(len(declines), "question")
-		d.MS = int(undoTime.Milliseconds())
+		d.MS = undoMS
 		s.decline(act, declines)
 	}
-	d.Undo = s.undo.add(act)
+	d.Undo = s.undo.Add(act)
 	return v.answerDone(d)
 }
 
@@ -189,18 +193,18 @@ func (s *Site) remove(v *view) error {
 	if err != nil {
 		return err
 	}
-	var targets []target
+	var targets []undo.Target
 	services := make(map[mail.RoomName]mail.Service)
 	for _, f := range list {
-		targets = append(targets, target{f.Room, f.ID})
+		targets = append(targets, f.target(f.ID))
 		services[f.Room] = f.svc
 	}
-	key := s.undo.add(&deed{targets: targets, do: func(targets []target) {
+	key := s.undo.Add(&undo.Deed{Targets: targets, Do: func(targets []undo.Target) {
 		ctx, cancel := context.WithTimeout(context.Background(), eraseTimeout)
 		defer cancel()
 		for _, t := range targets {
-			if err := services[t.room].Erase(ctx, t.id); err != nil && mail.CodeOf(err) != mail.NotFound {
-				s.opts.Log.Error("a message could not be deleted; it is back in its list", "room", t.room, "id", t.id,
+			if err := services[t.Room].Erase(ctx, t.ID); err != nil && mail.CodeOf(err) != mail.NotFound {
+				s.opts.Log.Error("a message could not be deleted; it is back in its list", "room", t.Room, "id", t.ID,
 					"err", err)
 			}
 		}
@@ -210,7 +214,7 @@ func (s *Site) remove(v *view) error {
 		text += " " + wording.Plural(len(list), "message")
 	}
 	return v.answerDone(done{view: v, Messages: v.asPosted(list), Text: text, Done: "gone", Undo: key,
-		MS: int(undoTime.Milliseconds())})
+		MS: undoMS})
 }
 
 // takeBack takes back what a toast tells of.
@@ -218,19 +222,19 @@ func (s *Site) takeBack(v *view) error {
 	if err := v.form(); err != nil {
 		return err
 	}
-	d, ok := s.undo.takeBack(v.r.PostForm.Get("key"))
+	d, ok := s.undo.TakeBack(v.r.PostForm.Get("key"))
 	if !ok {
 		return mail.Errorf(mail.NotFound, "it is too late to take that back: it has been done")
 	}
-	if d.back != nil {
-		if err := d.back(v.ctx()); err != nil {
+	if d.Back != nil {
+		if err := d.Back(v.ctx()); err != nil {
 			return err
 		}
 	}
 	out := done{view: v, Text: "It is back", Done: "back", MS: 2000}
-	for t, a := range d.answers {
-		out.Text, out.Typed = "Not sent", a.typed()
-		out.Messages = messageLine(t.room, t.id)
+	for t, a := range d.Answers {
+		out.Text, out.Typed = "Not sent", a.Typed()
+		out.Messages = messageLine(t.Room, t.ID)
 	}
 	return v.answerDone(out)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/undo"
 )
 
 // ids returns what a part of the user's mailbox holds.
@@ -177,14 +178,14 @@ func TestP13_ArchiveAsksOnce(t *testing.T) {
 			`href="/@shop/?m=`+string(ids[0])+`">Answer`) // without script
 		one.Set("open", "decline")
 		toast := b.post("/@shop/mark", one, asScript("div#toasts")).want(t, 200, "Archived 2 messages, and declined 1")
-		time.Sleep(undoTime / 2)
+		time.Sleep(undo.Time / 2)
 		b.undoOf(toast).want(t, 200)
-		time.Sleep(undoTime)
+		time.Sleep(undo.Time)
 		if it := b.item(ids[0]); !it.Open || archived() != 8 {
 			t.Errorf("taken back, %d are archived, and the question is %+v", archived(), it)
 		}
 		b.post("/@shop/mark", one, asScript("div#toasts")).want(t, 200)
-		time.Sleep(2 * undoTime)
+		time.Sleep(2 * undo.Time)
 		if it := b.item(ids[0]); it.Open || it.Settled == nil || it.Settled.As != mail.Declined || archived() != 10 {
 			t.Errorf("declined, %d are archived, and the question is %+v", archived(), it)
 		}

@@ -12,7 +12,9 @@ import (
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/web/asset"
 	"pennypost/internal/office/web/session"
+	"pennypost/internal/office/web/undo"
 	"pennypost/internal/wire"
 )
 
@@ -42,10 +44,10 @@ type Options struct {
 type Site struct {
 	opts     Options
 	mux      *http.ServeMux
-	assets   map[string]*asset
+	assets   asset.Set
 	links    session.Links
 	sessions *session.Store
-	undo     undo
+	undo     undo.List
 	stuck    tallies
 
 	workspaces workspaces
@@ -61,7 +63,7 @@ func New(opts Options) *Site {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{opts: opts, mux: http.NewServeMux(), assets: newAssets()}
+	s := &Site{opts: opts, mux: http.NewServeMux(), assets: asset.New()}
 	var err error
 	if s.sessions, err = session.Open(opts.File, opts.Key, opts.Machine); err != nil {
 		opts.Log.Error("sessions", "err", err)
@@ -69,7 +71,7 @@ func New(opts Options) *Site {
 	for path, a := range s.assets {
 		s.mux.Handle("GET "+path, a)
 	}
-	s.mux.HandleFunc("GET /favicon.svg", favicon)
+	s.mux.HandleFunc("GET /favicon.svg", asset.Favicon)
 	s.mux.HandleFunc("GET /manifest.webmanifest", s.manifest)
 	s.mux.Handle("GET /login", s.door(s.offer))
 	s.mux.Handle("POST /login", s.door(s.enter))
@@ -131,7 +133,7 @@ func (s *Site) routes() map[string]handler {
 }
 
 // Close carries out at once what could still have been undone.
-func (s *Site) Close() { s.undo.finish() }
+func (s *Site) Close() { s.undo.Finish() }
 
 // handler answers one request, as a rule of the user and about one room. An error becomes a page that tells of it.
 type handler func(v *view) error
