@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
 )
 
 var update = flag.Bool("update", false, "draw the icons anew")
