@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/undo"
 )
 
@@ -27,7 +28,7 @@ func (s *Site) answer(v *view) error {
 	if err != nil {
 		return err
 	}
-	a := &undo.Answer{Draft: v.draft(), Settles: it.Open && toUser(&it.Message)}
+	a := &undo.Answer{Draft: v.draft(), Settles: it.Open && triage.ToUser(&it.Message)}
 	if err := v.complete(a, &it); err != nil {
 		return err
 	}
@@ -56,10 +57,9 @@ func (s *Site) answer(v *view) error {
 	return v.answerDone(d)
 }
 
-// complete fills in what an answer is beside its text: whom it is for, and, if it is one that the question offers, or
-// a refusal, that.
+// complete makes of the form what an answer is beside its text: whom it is for, and, if it is an option of the
+// question, a refusal or the words of a suggestion, that.
 func (v *view) complete(a *undo.Answer, it *mail.Item) error {
-	d, form := &a.Draft, v.r.PostForm
 	to, err := v.reachable(it.AnswerTo(mail.User))
 	if err != nil {
 		return err
@@ -67,52 +67,39 @@ func (v *view) complete(a *undo.Answer, it *mail.Item) error {
 	if len(to) == 0 {
 		return mail.Errorf(mail.NotFound, "nobody would get an answer: %s is not on the roster", who(it.From))
 	}
-	d.To = nil
-	for _, address := range to {
-		d.To = append(d.To, string(address))
-	}
-	d.Type = string(it.AnswerType(mail.User))
-	n := form.Get("n")
-	if (n != "" || form.Has("decline")) && !a.Settles {
-		return mail.Errorf(mail.Conflict, "it does not wait for an answer any more; nothing was sent")
-	}
-	switch {
+	q, form := triage.Question{Item: it, By: mail.User, As: "it"}, v.r.PostForm
+	d := a.Draft
+	switch n := form.Get("n"); {
 	case n != "":
-		i, err := strconv.Atoi(n)
-		list := it.Metadata.Options()
-		if err != nil || i < 1 || i > len(list) {
-			return mail.Errorf(mail.Invalid, "the question offers no answer %s; nothing was sent", n)
-		}
-		d.Body, d.Key = list[i-1].Answer, undo.ChoiceKey+string(it.ID)
+		i, _ := strconv.Atoi(n) // what is no number is no option
+		d, err = q.Option(i)
 	case form.Has("decline"):
-		*a = declined(found{v, *it})
+		d, err = q.Decline(mail.DeclinedBody)
 	case form.Has("adopt"):
-		return v.adopt(a, it)
+		var suggestion mail.Item
+		if suggestion, err = v.svc.Message(v.ctx(), mail.ID(form.Get("adopt"))); err == nil {
+			d, err = q.Adopt(&suggestion)
+		}
+	default:
+		d.To, d.Type = addressed(to), string(it.AnswerType(mail.User))
+		a.Draft = d
+		if strings.TrimSpace(d.Body) == "" {
+			return mail.Errorf(mail.Invalid, "the answer has no text; nothing was sent")
+		}
+		return nil
 	}
-	if strings.TrimSpace(d.Body) == "" {
-		return mail.Errorf(mail.Invalid, "the answer has no text; nothing was sent")
-	}
-	return nil
+	d.To, d.Key = addressed(to), undo.ChoiceKey+string(it.ID)
+	*a = undo.Answer{Settles: true, Draft: d}
+	return err
 }
 
-// adopt makes a the answer to a question in the words of a suggestion.
-func (v *view) adopt(a *undo.Answer, q *mail.Item) error {
-	id, err := mail.ParseID(v.r.PostForm.Get("adopt"))
-	if err != nil {
-		return err
+// addressed are addresses as a draft has them.
+func addressed(list []mail.Address) mail.Recipients {
+	out := make(mail.Recipients, len(list))
+	for i, a := range list {
+		out[i] = string(a)
 	}
-	suggestion, err := v.svc.Message(v.ctx(), id)
-	switch {
-	case err != nil:
-		return err
-	case !q.Open:
-		return mail.Errorf(mail.Conflict, "it does not wait for an answer any more; nothing was sent")
-	case !suggestion.Suggests || suggestion.ReplyTo != q.ID:
-		return mail.Errorf(mail.Invalid, "%s suggests no answer to the question; nothing was sent", id)
-	}
-	*a = undo.Answer{Settles: true, Draft: q.Adopt(mail.User, &suggestion.Message)}
-	a.Draft.Key = undo.ChoiceKey + string(q.ID)
-	return nil
+	return out
 }
 
 // declined is the refusal to answer a question.

@@ -306,9 +306,6 @@ func (p *flowPage) Newest() []event {
 	return out
 }
 
-// When is the time of a message in that list.
-func (p *flowPage) When(t mail.Time) string { return moment(p.Now, t) }
-
 // ArrowHref is the conversation of an arrow.
 func (p *flowPage) ArrowHref(a arrow) string { return post{view: p.view, Item: a.Item}.ThreadHref() }
 

@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 	render "pennypost/internal/office/markdown"
 )
 
@@ -22,7 +23,7 @@ func functions() template.FuncMap {
 		"color": color, "initials": initials, "who": who,
 		"from": from, "unproven": func() string { return mail.Unproven },
 		"plural": wording.Plural, "markdown": markdown, "firstLine": firstLine, "badge": badge, "tagValue": tagValue,
-		"digit": digitKey,
+		"digit": digitKey, "key": triage.Act.Key,
 	}
 }
 

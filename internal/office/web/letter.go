@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/undo"
 )
 
@@ -210,7 +211,7 @@ func (l *letter) ReplyLabel() string {
 func (l *letter) Heading() string { return subject(&l.Message) }
 
 // Mine reports whether the message is in the user's mailbox, so that the user can mark it.
-func (l *letter) Mine() bool { return l.State != "" || toUser(&l.Message) }
+func (l *letter) Mine() bool { return l.State != "" || triage.ToUser(&l.Message) }
 
 // Archived reports whether the user has put it away.
 func (l *letter) Archived() bool { return l.State == mail.Archived }
@@ -228,7 +229,7 @@ func (l *letter) Fresh() bool {
 
 // Asks reports whether it is a question to the user that waits for an answer.
 func (l *letter) Asks() bool {
-	return l.Open && toUser(&l.Message)
+	return l.Open && triage.ToUser(&l.Message)
 }
 
 // Words are the text of a suggestion, which may stand on the page a second time, as a letter.

@@ -14,6 +14,7 @@ import (
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/asset"
 )
 
@@ -253,7 +254,7 @@ func (c *change) add(room mail.RoomName, events []mail.Event) {
 		c.Agents = c.Agents || e.Agent != nil
 		if m := e.Message; m != nil {
 			c.Mail = true
-			if m.From != mail.ToUser && toUser(m) {
+			if m.From != mail.ToUser && triage.ToUser(m) {
 				c.Arrived = &arrival{ID: m.ID, Room: room, From: from(*m), Subject: subject(m)}
 			}
 		}

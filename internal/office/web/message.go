@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"net/url"
-	"slices"
 
 	"pennypost/internal/mail"
 )
@@ -57,9 +56,6 @@ func told(m *mail.Message) string {
 	}
 	return m.Docs[0].Path
 }
-
-// toUser reports whether the user is among those whom m names.
-func toUser(m *mail.Message) bool { return slices.Contains(m.To, mail.ToUser) }
 
 // Heading is the subject, or what serves as one.
 func (p post) Heading() string { return subject(&p.Message) }

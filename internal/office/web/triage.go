@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/undo"
 )
 
@@ -72,7 +73,7 @@ func (s *Site) mark(v *view) error {
 }
 
 // waits reports whether it is a question to the user that is not settled.
-func (f found) waits() bool { return f.Item.Open && toUser(&f.Message) }
+func (f found) waits() bool { return f.Item.Open && triage.ToUser(&f.Message) }
 
 // markedText says what was done, and what our script is to make of it.
 func markedText(list []found, m mail.Mark, until string) (text, shows string) {
@@ -126,17 +127,8 @@ func takeMarksBack(ctx context.Context, changed []found, m mail.Mark) error {
 	for _, in := range byRoom(changed) {
 		ids := make(map[how][]mail.ID)
 		for _, f := range in {
-			back := how{mark: mail.MarkUnread}
-			switch {
-			case f.Snoozed != 0:
-				back = how{mail.MarkSnoozed, f.Snoozed}
-			case m == mail.MarkArchived:
-				back.mark = mail.MarkUnarchived
-			case f.State == mail.Archived:
-				back.mark = mail.MarkArchived
-			case f.Read:
-				back.mark = mail.MarkRead
-			}
+			mark, until := triage.Before(&f.Item, m)
+			back := how{mark, until}
 			ids[back] = append(ids[back], f.ID)
 		}
 		for back, list := range ids {
@@ -334,26 +326,16 @@ func (v *view) answerDone(d done) error {
 	return v.part("inbox", "toast-done", d)
 }
 
-// snooze is a choice of when to see a message again.
-type snooze struct {
-	Name, Label string
-	At          mail.Time
-}
-
-// When is the choice as a time.
-func (s snooze) When(now time.Time) string { return moment(now, s.At) }
+// When is the time of a choice.
+func (v *view) When(at mail.Time) string { return moment(v.Now, at) }
 
 // Snoozes lists until when a message can be put off with one press, as of now.
-func (v *view) Snoozes() []snooze {
-	day := func(n, hour int) time.Time {
-		return time.Date(v.Now.Year(), v.Now.Month(), v.Now.Day()+n, hour, 0, 0, 0, v.Now.Location())
-	}
-	out := []snooze{
-		{"later", "Later today", mail.TimeOf(v.Now.Add(3 * time.Hour).Round(30 * time.Minute))},
-		{"tomorrow", "Tomorrow morning", mail.TimeOf(day(1, 9))},
-		{"week", "Next week", mail.TimeOf(day(8-(int(v.Now.Weekday())+6)%7-1, 9))},
-	}
-	return slices.DeleteFunc(out, func(s snooze) bool { return s.Name == "later" && !s.At.Std().Before(day(1, 0)) })
+func (v *view) Snoozes() []triage.Later {
+	y, m, d := v.Now.Date()
+	midnight := time.Date(y, m, d+1, 0, 0, 0, 0, v.Now.Location())
+	return slices.DeleteFunc(triage.Laters(v.Now), func(l triage.Later) bool {
+		return l.Name == "later" && !l.At.Std().Before(midnight)
+	})
 }
 
 // snoozeUntil reads when the person wants to see a message again: one of Snoozes, or a time as browsers write it,

@@ -4,11 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/undo"
 )
 
@@ -238,6 +241,25 @@ func TestDelete(t *testing.T) {
 	}
 	b.post("/@shop/delete", form("nothing")).want(t, 404)
 	b.part("/@shop/letter?m="+string(gone), "letter").want(t, 200, "has been deleted")
+}
+
+// TestKeysOfActs: what the list's script and the list of keys say is what package triage says.
+func TestKeysOfActs(t *testing.T) {
+	script, err := os.ReadFile("asset/static/triage.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newFixture(t)
+	page := b.get("/@shop/").want(t, 200)
+	for _, act := range []triage.Act{triage.Archive, triage.Read, triage.Snooze, triage.Delete} {
+		if !strings.Contains(string(script), act.Key()+`: "`+string(act)+`"`) {
+			t.Errorf("triage.js does not %s with %s", act, act.Key())
+		}
+		page.want(t, 200, "<kbd>"+act.Key()+"</kbd>")
+	}
+	for _, act := range []triage.Act{triage.Option, triage.Adopt, triage.Reply, triage.Undo, triage.Compose} {
+		page.want(t, 200, "<kbd>"+act.Key()+"</kbd>")
+	}
 }
 
 func TestSnoozes(t *testing.T) {
