@@ -48,7 +48,9 @@ var floors = []struct {
 	{"what the two ends of a wire share belongs to neither", []string{"internal/wire"}},
 	{"the pages are made of parts that know no page", []string{
 		"internal/office/web/asset", "internal/office/web/session", "internal/office/web/undo",
+		"internal/office/web/words",
 	}},
+	{"a picture has words in it", []string{"internal/office/web/picture"}},
 	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
 		"internal/office/wake", "internal/office/notify", "internal/office/invite", "internal/office/hook",

@@ -30,7 +30,8 @@ const (
 // keys are what presses an act, on the pages as in the terminal. Pages have x for choosing rows, and a button for
 // declining; the terminal deletes nothing.
 var keys = map[string]Act{
-	"1": Option, "2": Option, "3": Option, "4": Option, "5": Option, "6": Option, "7": Option, "8": Option, "9": Option,
+	"1": Option, "2": Option, "3": Option, "4": Option, "5": Option, "6": Option, "7": Option, "8": Option,
+	"9": Option,
 	"a": Adopt, "x": Decline, "r": Reply, "e": Archive, "u": Read, "s": Snooze, "Delete": Delete, "z": Undo,
 	"c": Compose,
 }

@@ -10,6 +10,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/undo"
+	"pennypost/internal/office/web/words"
 )
 
 const sendingTimeout = 30 * time.Second // for an answer, which is durable then
@@ -65,7 +66,7 @@ func (v *view) complete(a *undo.Answer, it *mail.Item) error {
 		return err
 	}
 	if len(to) == 0 {
-		return mail.Errorf(mail.NotFound, "nobody would get an answer: %s is not on the roster", who(it.From))
+		return mail.Errorf(mail.NotFound, "nobody would get an answer: %s is not on the roster", words.Who(it.From))
 	}
 	q, form := triage.Question{Item: it, By: mail.User, As: "it"}, v.r.PostForm
 	d := a.Draft
@@ -150,7 +151,7 @@ func (s *Site) send(f found, a *undo.Answer) {
 func bareNames(list mail.Recipients) []string {
 	out := make([]string, len(list))
 	for i, a := range list {
-		out[i] = who(a)
+		out[i] = words.Who(a)
 	}
 	return slices.Clip(out)
 }

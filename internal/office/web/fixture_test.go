@@ -15,6 +15,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/mailtest"
 	"pennypost/internal/office/web/session"
+	"pennypost/internal/office/web/words"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/journal/journaltest"
 	"pennypost/internal/room/mailroom"
@@ -66,7 +67,7 @@ func (b *fixture) openRoom(name mail.RoomName, store *journaltest.Store) *mailro
 	r, err := mailroom.Open(context.Background(), name, store.Open(), mailroom.Options{
 		Limits:    policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1},
 		Retention: policy.Retention{Age: -1, Count: -1},
-		Preview:   firstLine,
+		Preview:   words.FirstLine,
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/undo"
+	"pennypost/internal/office/web/words"
 )
 
 // place is an entry of the places at the side.
@@ -224,7 +225,7 @@ func (p *inboxPage) updates(list []mail.Conversation, begun string) {
 		if !ok {
 			continue
 		}
-		if name := day(p.Now, c.Sent); p.Groups[len(p.Groups)-1].Name != name {
+		if name := words.Day(p.Now, c.Sent); p.Groups[len(p.Groups)-1].Name != name {
 			p.Groups = append(p.Groups, group{Name: name})
 		}
 		last := &p.Groups[len(p.Groups)-1]
@@ -273,7 +274,7 @@ func (r deskRow) Heading() string {
 	case r.Conversation.Preview != "":
 		return r.Conversation.Preview
 	}
-	return subject(&r.Message)
+	return words.Subject(&r.Message)
 }
 
 // Below is what stands beside the heading: how the text begins, or the first document if nothing was written.
@@ -284,7 +285,7 @@ func (r deskRow) Below() string {
 	case r.Conversation.Preview != "":
 		return r.Conversation.Preview
 	}
-	return told(&r.Message)
+	return words.Told(&r.Message)
 }
 
 // Options are the answers that can be pressed, if it is a question that offers any.
@@ -312,7 +313,7 @@ func (r deskRow) Lines() string {
 }
 
 // Due says when a message that was put off comes back.
-func (r deskRow) Due() string { return moment(r.Now, r.Snoozed) }
+func (r deskRow) Due() string { return words.Moment(r.Now, r.Snoozed) }
 
 // Several reports whether the row stands for more messages than one.
 func (r deskRow) Several() bool { return r.Messages > 1 && r.Folded == 0 }

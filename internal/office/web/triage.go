@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/undo"
+	"pennypost/internal/office/web/words"
 )
 
 // eraseTimeout bounds a deletion, which rewrites every file that holds the message.
@@ -61,7 +62,7 @@ func (s *Site) mark(v *view) error {
 		return err
 	}
 	d := done{view: v, Messages: v.asPosted(list), MS: 6000}
-	d.Text, d.Done = markedText(list, q.Mark, moment(v.Now, q.Until))
+	d.Text, d.Done = markedText(list, q.Mark, words.Moment(v.Now, q.Until))
 	act := &undo.Deed{Back: func(ctx context.Context) error { return takeMarksBack(ctx, changed, q.Mark) }}
 	if len(declines) > 0 {
 		d.Text += ", and declined " + wording.Plural(len(declines), "question")
@@ -151,7 +152,7 @@ type asksArchive struct {
 }
 
 // Heading is the subject of what still waits, or what serves as one.
-func (f found) Heading() string { return subject(&f.Message) }
+func (f found) Heading() string { return words.Subject(&f.Message) }
 
 // One reports whether one question waits.
 func (p asksArchive) One() bool { return len(p.Waiting) == 1 }
@@ -327,7 +328,7 @@ func (v *view) answerDone(d done) error {
 }
 
 // When is the time of a choice.
-func (v *view) When(at mail.Time) string { return moment(v.Now, at) }
+func (v *view) When(at mail.Time) string { return words.Moment(v.Now, at) }
 
 // Snoozes lists until when a message can be put off with one press, as of now.
 func (v *view) Snoozes() []triage.Later {
@@ -348,7 +349,7 @@ func snoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time
 		}
 	}
 	at := form.Get("at")
-	t, ok := localTime(at, now)
+	t, ok := words.LocalTime(at, now)
 	if !ok {
 		return 0, mail.Errorf(mail.Invalid, "%q is not a time to come back at; choose one, or write it like "+
 			"2026-05-10T09:00. The message is where it was", at)

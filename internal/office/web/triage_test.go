@@ -13,6 +13,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/undo"
+	"pennypost/internal/office/web/words"
 )
 
 // ids returns what a part of the user's mailbox holds.
@@ -299,7 +300,7 @@ func TestMoment(t *testing.T) {
 		"12:00": 2 * time.Hour, "08:00": -2 * time.Hour, "Friday 10:00": 48 * time.Hour,
 		"11 May 10:00": -48 * time.Hour, "13 May 2025 10:00": -365 * 24 * time.Hour,
 	} {
-		if got := moment(now, mail.TimeOf(now.Add(d))); got != text {
+		if got := words.Moment(now, mail.TimeOf(now.Add(d))); got != text {
 			t.Errorf("moment(%v) = %q, want %q", d, got, text)
 		}
 	}
