@@ -319,7 +319,7 @@ func (p *flowPage) ArrowTitle(a picture.Arrow) string {
 	if a.Item.Settled != nil {
 		state = words.Settled(p.Now, a.Item.Settled)
 	}
-	return words.Moment(p.Now, a.Item.Sent) + " " + words.From(a.Item.Message) + " to " + words.Names(a.Item.To) +
+	return words.Moment(p.Now, a.Item.Sent) + " " + words.Sender(a.Item.Message) + " to " + words.Names(a.Item.To) +
 		": " +
 		words.Subject(&a.Item.Message) + " (" + string(a.Item.Type) + ", " + state + ")"
 }

@@ -242,7 +242,7 @@ func (v *view) elsewhere(ctx context.Context, c *change) error {
 	newest := slices.MaxFunc(desk.Needs, func(a, b mail.Conversation) int {
 		return spotOf(&a.Item).compare(spotOf(&b.Item))
 	})
-	c.Arrived = &arrival{ID: newest.ID, Room: c.asked, From: words.From(newest.Message),
+	c.Arrived = &arrival{ID: newest.ID, Room: c.asked, From: words.Sender(newest.Message),
 		Subject: cmp.Or(newest.Subject, newest.Preview)}
 	return nil
 }
@@ -256,7 +256,7 @@ func (c *change) add(room mail.RoomName, events []mail.Event) {
 		if m := e.Message; m != nil {
 			c.Mail = true
 			if m.From != mail.ToUser && triage.ToUser(m) {
-				c.Arrived = &arrival{ID: m.ID, Room: room, From: words.From(*m), Subject: words.Subject(m)}
+				c.Arrived = &arrival{ID: m.ID, Room: room, From: words.Sender(*m), Subject: words.Subject(m)}
 			}
 		}
 	}
@@ -301,5 +301,5 @@ func (v *view) arrived(after mail.Seq) (*arrival, error) {
 		return nil, err
 	}
 	m := &page.Messages[0].Message
-	return &arrival{ID: m.ID, Room: v.Room, From: words.From(*m), Subject: words.Subject(m)}, nil
+	return &arrival{ID: m.ID, Room: v.Room, From: words.Sender(*m), Subject: words.Subject(m)}, nil
 }

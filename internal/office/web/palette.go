@@ -208,7 +208,7 @@ func (p *palettePage) threads() error {
 	for _, it := range slices.Backward(page.Messages) {
 		g.Choices = append(g.Choices, paletteChoice{
 			ID: "mail-" + url.PathEscape(string(it.ID)), Label: words.Subject(&it.Message),
-			Note: words.From(it.Message) + " · " + words.Ago(p.Now, it.Sent),
+			Note: words.Sender(it.Message) + " · " + words.Ago(p.Now, it.Sent),
 			Href: post{view: p.view, Item: it}.ThreadHref(),
 		})
 	}

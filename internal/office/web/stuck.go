@@ -236,7 +236,7 @@ func sendOn(v *view) error {
 func again(it mail.Item, to string) mail.Draft {
 	note := "*Sent on by the user: it was for " + words.Names(it.To) + ", and was not read.*"
 	if it.From != mail.ToUser {
-		note = "*Sent on by the user: " + words.From(it.Message) + " wrote it to " + words.Names(it.To) +
+		note = "*Sent on by the user: " + words.Sender(it.Message) + " wrote it to " + words.Names(it.To) +
 			", and it was not read.*"
 	}
 	sum := sha256.Sum256([]byte(string(it.ID) + "\x00" + to))

@@ -159,7 +159,7 @@ func (v *view) writing(to mail.Address, path, next string) (box, error) {
 	if err != nil {
 		return b, err
 	}
-	b.ReplyTo, b.Answers = it.ID, words.From(it.Message)+": "+words.Subject(&it.Message)
+	b.ReplyTo, b.Answers = it.ID, words.Sender(it.Message)+": "+words.Subject(&it.Message)
 	b.Kind = string(it.AnswerType(mail.User))
 	if it.From != to && it.From != mail.ToUser && it.From != mail.FromSystem {
 		also, err := v.reachable([]mail.Address{it.From})

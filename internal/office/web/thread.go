@@ -153,7 +153,7 @@ func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) 
 			b := branch{post: post{view: p.view, Item: it, Reply: query(p.Here(), "reply", string(it.ID))}}
 			b.Notes = p.deliveryNotes(&it, receipts[it.ID])
 			if j := parents[i]; j >= 0 {
-				b.Answers, b.Apart = words.From(items[j].Message), j != last
+				b.Answers, b.Apart = words.Sender(items[j].Message), j != last
 			}
 			last = i
 			if depth < deepest {
@@ -205,7 +205,7 @@ func (p *threadPage) writeTo(items []mail.Item) (*box, error) {
 		if i < 0 {
 			return nil, mail.Errorf(mail.NotFound, "there is no message %s in this conversation", id)
 		}
-		b.Answers = words.From(items[i].Message) + ": " + words.Subject(&items[i].Message)
+		b.Answers = words.Sender(items[i].Message) + ": " + words.Subject(&items[i].Message)
 		return b.answering(&items[i])
 	}
 	for i := range slices.Backward(items) {

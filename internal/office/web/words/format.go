@@ -21,7 +21,7 @@ func Functions() template.FuncMap {
 			return mail.DeliveryState(s).Word()
 		}, "clock": Clock, "day": Day, "iso": iso, "full": full,
 		"color": Color, "initials": Initials, "who": Who,
-		"from": From, "unproven": func() string { return mail.Unproven },
+		"from": Sender, "unproven": func() string { return mail.Unproven },
 		"plural": wording.Plural, "markdown": Markdown, "firstLine": FirstLine, "badge": Badge, "tagValue": TagValue,
 		"digit": digitKey, "key": triage.Act.Key,
 	}
@@ -115,8 +115,8 @@ func LocalTime(text string, now time.Time) (mail.Time, bool) {
 // Who is an address as a person reads it: an agent's bare name, anything else as it is written.
 func Who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
 
-// From says who sent a message, and whether anybody has proven that.
-func From(m mail.Message) string {
+// Sender says who sent a message, and whether anybody has proven that.
+func Sender(m mail.Message) string {
 	if m.Via != "" {
 		return Who(m.From) + " (" + mail.Unproven + ")"
 	}
