@@ -31,7 +31,8 @@ var floors = []struct {
 	{"the words mean the same everywhere, so they depend on nothing that could change them",
 		[]string{"internal/mail"}},
 	{"contracts, pure decisions and files for people are made of words only", []string{
-		"internal/policy", "internal/fence", "internal/mail/export", "internal/mail/find", "internal/room/journal",
+		"internal/policy", "internal/fence", "internal/mail/export", "internal/mail/find", "internal/mail/triage",
+		"internal/room/journal",
 		"internal/office/dialect",
 	}},
 	{"the configuration is that of the rules, and an index is one of words", []string{
@@ -45,6 +46,11 @@ var floors = []struct {
 	}},
 	{"a stream is kept as a file too", []string{"internal/room/journal/jetstream"}},
 	{"what the two ends of a wire share belongs to neither", []string{"internal/wire"}},
+	{"the pages are made of parts that know no page", []string{
+		"internal/office/web/asset", "internal/office/web/session", "internal/office/web/undo",
+		"internal/office/web/words",
+	}},
+	{"a picture has words in it", []string{"internal/office/web/picture"}},
 	{"who decides to ring knows no door, and what is known of sessions leads to none", []string{
 		"internal/office/wake", "internal/office/wake/sessions",
 	}},
@@ -52,7 +58,8 @@ var floors = []struct {
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
 		"internal/office/wake/door", "internal/office/wake/remote", "internal/office/notify",
 		"internal/office/invite", "internal/office/hook", "internal/office/web",
-		"internal/office/web/vendorjs", "internal/office/backup", "internal/front/install", "internal/front/hookpipe",
+		"internal/office/web/asset/vendorjs", "internal/office/backup", "internal/front/install",
+		"internal/front/hookpipe",
 	}},
 	{"the gate knows rooms, and no door; only the daemon asks it", []string{"internal/office/gate"}},
 	{"what listens knows where a connection came from, as the gate has it, and not what it is for", []string{

@@ -42,7 +42,7 @@ var opensItself = map[string]string{
 	"internal/office/dialect/openalice/document.go":    "the workspace that the person names, as confined does",
 	"internal/office/command/demo.go":                  "a home that it made itself a moment ago",
 	"internal/office/demoday/":                         "a home that it made itself a moment ago",
-	"internal/office/web/vendorjs/main.go":             "no part of the program",
+	"internal/office/web/asset/vendorjs/main.go":       "no part of the program",
 	"internal/base/confusable/generate.go":             "no part of the program",
 }
 

@@ -1,6 +1,9 @@
 package tui
 
-import "pennypost/internal/mail"
+import (
+	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
+)
 
 // named are the names of keys that are no characters.
 var named = []string{"enter", "esc", "tab", "backspace", "delete", "up", "down", "left", "right", "home", "end",
@@ -38,31 +41,32 @@ func (m *model) anywhere(k string) ([]effect, bool) {
 	switch k {
 	case "?":
 		m.help = true
-	case "z":
-		return m.takeBack(), true
-	case "c":
-		return m.composeHere(), true
-	case "r":
-		return m.reply(), true
+		return nil, true
 	case "R", "ctrl+e":
 		return m.replyInEditor(), true
-	case "e":
-		return m.archive(), true
-	case "u":
-		return m.toggleRead(), true
-	case "s":
-		m.askSnooze()
-	case "x":
-		return m.askDecline(), true
-	case "a":
-		return m.adopt(), true
-	default:
-		if len(k) == 1 && k >= "1" && k <= "9" {
-			return m.press(int(k[0] - '0')), true
-		}
-		return nil, false
 	}
-	return nil, true
+	switch triage.Of(k) {
+	case triage.Undo:
+		return m.takeBack(), true
+	case triage.Compose:
+		return m.composeHere(), true
+	case triage.Reply:
+		return m.reply(), true
+	case triage.Archive:
+		return m.archive(), true
+	case triage.Read:
+		return m.toggleRead(), true
+	case triage.Snooze:
+		m.askSnooze()
+		return nil, true
+	case triage.Decline:
+		return m.askDecline(), true
+	case triage.Adopt:
+		return m.adopt(), true
+	case triage.Option:
+		return m.press(int(k[0] - '0')), true
+	}
+	return nil, false
 }
 
 func (m *model) keyInTalk(k string) []effect {

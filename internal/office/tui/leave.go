@@ -8,6 +8,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 )
 
 // undoTime is how long an answer can be taken back. Until it is over nothing has been sent.
@@ -174,30 +175,43 @@ func (m *model) quit() []effect {
 	return out
 }
 
-// answer sends an answer: one of the choices or, if choice is "", a text.
-func (m *model) answer(q *subject, choice, text string) []effect {
-	d := q.Reply(mail.User)
-	if d.Body = text; choice != "" {
-		d = q.Choose(mail.User, choice)
-	}
-	if len(d.To) == 0 {
-		m.notice = "Nobody can be answered: this is from the post office itself."
+// triage is the message as something that the person answers.
+func (s *subject) triage() triage.Question {
+	return triage.Question{Item: &s.Item, By: mail.User, As: "it"}
+}
+
+// make sends what triage made of an item, or says why it made nothing.
+func (m *model) make(q *subject, d mail.Draft, err error, notice string) []effect {
+	if err != nil {
+		m.wrong(err)
 		return nil
 	}
-	to := signer(mail.Address(d.To[0]))
-	notice := "Replied to " + to
-	switch {
-	case choice != "":
-		notice = "Answered “" + shorten(cleanLine(choice), 40) + "” to " + to
-	case d.Type != string(mail.Custom):
-		notice = "Answered " + to
+	return m.send(q.room, q.key(), triage.AsksUser(&q.Item), d, notice)
+}
+
+// chooses answers with the n-th option.
+func (m *model) chooses(q *subject, n int) []effect {
+	d, err := q.triage().Option(n)
+	return m.make(q, d, err, "Answered “"+shorten(cleanLine(d.Body), 40)+"” to "+signer(q.From))
+}
+
+// answer answers, or replies, with what was written.
+func (m *model) answer(q *subject, text string) []effect {
+	d, err := q.triage().Write(text)
+	notice := "Replied to "
+	if d.Type != string(mail.Custom) {
+		notice = "Answered "
 	}
-	return m.send(q.room, q.key(), asksUser(&q.Item), d, notice)
+	for _, to := range d.To[:min(1, len(d.To))] {
+		notice += signer(mail.Address(to))
+	}
+	return m.make(q, d, err, notice)
 }
 
 // decline refuses to answer.
 func (m *model) decline(q *subject) []effect {
-	return m.send(q.room, q.key(), true, q.Decline(mail.User, mail.DeclinedBody), "Declined to answer "+signer(q.From))
+	d, err := q.triage().Decline(mail.DeclinedBody)
+	return m.make(q, d, err, "Declined to answer "+signer(q.From))
 }
 
 // adopt answers the open question of the conversation in the words of the newest suggestion, which is shown there.
@@ -212,8 +226,8 @@ func (m *model) adopt() []effect {
 		return nil
 	}
 	about := &subject{m.talk.room, *q}
-	return append(m.send(about.room, about.key(), true, q.Adopt(mail.User, &s.Message),
-		"Answered "+signer(q.From)+" as "+signer(s.From)+" suggests"), m.openNext()...)
+	d, err := about.triage().Adopt(s)
+	return append(m.make(about, d, err, "Answered "+signer(q.From)+" as "+signer(s.From)+" suggests"), m.openNext()...)
 }
 
 // signer is who signs, as a person would say it.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 )
 
 // talk is the conversation that is open.
@@ -30,7 +31,7 @@ func (t *talk) key() string { return talkKey(t.room, t.root) }
 // question returns what waits for the person's answer, the oldest first, or nil.
 func (t *talk) question() *mail.Item {
 	for i := range t.items {
-		if asksUser(&t.items[i]) {
+		if triage.AsksUser(&t.items[i]) {
 			return &t.items[i]
 		}
 	}
@@ -48,11 +49,6 @@ func (t *talk) suggestion() *mail.Item {
 	return nil
 }
 
-// asksUser reports whether it waits for the person's answer.
-func asksUser(it *mail.Item) bool {
-	return it.Open && it.From != mail.ToUser && (it.State != "" || slices.Contains(it.To, mail.ToUser))
-}
-
 // target returns what an answer is to: the question, or else what somebody else wrote last, or the last message.
 func (t *talk) target() *mail.Item {
 	if q := t.question(); q != nil || len(t.items) == 0 {
@@ -68,7 +64,7 @@ func (t *talk) target() *mail.Item {
 
 // choices are the answers that a question offers.
 func choices(it *mail.Item) []mail.Option {
-	if it == nil || !asksUser(it) {
+	if it == nil || !triage.AsksUser(it) {
 		return nil
 	}
 	return it.Choices()
@@ -129,7 +125,7 @@ func (m *model) opening() int {
 	if i := slices.IndexFunc(t.items, func(it mail.Item) bool { return !it.Read && it.State != "" }); i >= 0 {
 		at = i
 	}
-	if i := slices.IndexFunc(t.items, func(it mail.Item) bool { return asksUser(&it) }); i >= 0 {
+	if i := slices.IndexFunc(t.items, func(it mail.Item) bool { return triage.AsksUser(&it) }); i >= 0 {
 		at = i
 	}
 	if i := slices.IndexFunc(t.items, func(it mail.Item) bool { return it.ID == t.hit }); i >= 0 {

@@ -2,10 +2,10 @@ package tui
 
 import (
 	"context"
-	"time"
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 )
 
 // choice is a question of the view itself.
@@ -124,29 +124,24 @@ func (m *model) askSnooze() {
 	if c == nil || c.Folded > 0 {
 		return
 	}
-	day := func(n int) time.Time {
-		return time.Date(m.now.Year(), m.now.Month(), m.now.Day()+n, 9, 0, 0, 0, m.now.Location())
-	}
-	until := func(at time.Time) func() []effect {
-		batches, key := batches(c), keyOf(c)
-		return func() []effect {
+	ask := &choice{text: "Put it off until"}
+	batches, key := batches(c), keyOf(c)
+	for i, later := range triage.Laters(m.now) {
+		ask.keys = append(ask.keys, option{itoa(i + 1), later.Short, func() []effect {
 			m.remove(key)
-			return []effect{mark(batches, mail.MarkSnoozed, mail.TimeOf(at), "Back "+at.Format("Mon 2 Jan 15:04")+
-				" · z takes it back", &undo{batches, mail.MarkUnread})}
-		}
+			back := later.At.Std().In(m.now.Location()).Format("Mon 2 Jan 15:04")
+			return []effect{mark(batches, mail.MarkSnoozed, later.At, "Back "+back+" · z takes it back",
+				&undo{batches, mail.MarkUnread})}
+		}})
 	}
-	m.choice = &choice{text: "Put it off until", keys: []option{
-		{"1", "in 3 hours", until(m.now.Add(3 * time.Hour))},
-		{"2", "tomorrow 9:00", until(day(1))},
-		{"3", "Monday 9:00", until(day(7 - (int(m.now.Weekday())+6)%7))},
-	}}
+	m.choice = ask
 }
 
 // askDecline asks whether to refuse an answer.
 func (m *model) askDecline() []effect { return m.askDeclineOf(m.about()) }
 
 func (m *model) askDeclineOf(q *subject) []effect {
-	if q == nil || !asksUser(&q.Item) {
+	if q == nil || !triage.AsksUser(&q.Item) {
 		m.notice = "Nothing here waits for your answer."
 		return nil
 	}

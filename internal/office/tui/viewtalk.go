@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 )
 
 // viewTalk draws the conversation, with the options of its question below.
@@ -98,7 +99,7 @@ func (m *model) messageHead(it *mail.Item, width int) line {
 		from += " (" + mail.Unproven + ")"
 	}
 	sign := span{" ", 0}
-	if asksUser(it) {
+	if triage.AsksUser(it) {
 		sign = span{"?", bold}
 	} else if !it.Read && it.State != "" {
 		sign = span{"●", 0}

@@ -6,6 +6,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 )
 
 // press answers with an option of the question.
@@ -16,7 +17,7 @@ func (m *model) press(n int) []effect {
 	}
 	options := choices(&q.Item)
 	switch {
-	case len(options) == 0 && asksUser(&q.Item):
+	case len(options) == 0 && triage.AsksUser(&q.Item):
 		m.notice = "This question offers no options: r writes an answer."
 		return nil
 	case len(options) == 0:
@@ -25,8 +26,7 @@ func (m *model) press(n int) []effect {
 		m.notice = "There are " + wording.Plural(len(options), "option") + "."
 		return nil
 	}
-	o := options[n-1].Answer
-	out := m.answer(q, o, "")
+	out := m.chooses(q, n)
 	if m.talk != nil {
 		return append(out, m.openNext()...)
 	}
@@ -53,7 +53,7 @@ func (m *model) replyTo(q *subject) []effect {
 		return nil
 	}
 	verb := "Reply to "
-	if asksUser(&q.Item) {
+	if triage.AsksUser(&q.Item) {
 		verb = "Answer "
 	}
 	names := make([]string, len(to))
@@ -195,8 +195,8 @@ func (m *model) submit() []effect {
 		return m.sendComposed(text)
 	}
 	m.box = nil
-	out := m.answer(b.subject, "", text)
-	if m.talk != nil && asksUser(&b.subject.Item) {
+	out := m.answer(b.subject, text)
+	if m.talk != nil && triage.AsksUser(&b.subject.Item) {
 		return append(out, m.openNext()...)
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 const (
@@ -202,7 +203,7 @@ func (v *view) lastWord(n mail.Name) (*mail.Item, error) {
 
 // AgentHref is the address of an agent's page. A name of dots alone would lead elsewhere as a piece of a path.
 func (v *view) AgentHref(name any) string {
-	n := who(name)
+	n := words.Who(name)
 	if n == "." || n == ".." {
 		return v.Base + "/agents?name=" + n
 	}
@@ -213,7 +214,7 @@ func (v *view) AgentHref(name any) string {
 func (a agentRow) AgentRef() string { return "agent-" + url.QueryEscape(string(a.Name)) }
 
 // Heading is what the last message is about.
-func (a agentRow) Heading() string { return subject(&a.Last.Message) }
+func (a agentRow) Heading() string { return words.Subject(&a.Last.Message) }
 
 // ComposeHref is the address of an empty letter to the agent.
 func (a agentRow) ComposeHref() string {

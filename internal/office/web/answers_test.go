@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/undo"
 )
 
 // answersTo are what an agent was sent.
@@ -38,16 +39,16 @@ func TestAnswerWaits(t *testing.T) {
 		choose("1").want(t, 409, "“B” is on its way")
 		letter().want(t, 200, "leaves in a few seconds", "Take it back").without(t, `name="body" value="A"`)
 		b.get("/@shop/").want(t, 200).without(t, `id="row-`+string(id)) // it is as good as done
-		time.Sleep(undoTime - time.Second)
+		time.Sleep(undo.Time - time.Second)
 		if got := b.answersTo("ann"); len(got) != 0 || !b.item(id).Open {
 			t.Fatalf("after four seconds ann has %q, and the question is open: %v", got, b.item(id).Open)
 		}
 		b.undoOf(toast).want(t, 200, "Not sent", `data-done="back"`).without(t, "data-typed")
 		letter().want(t, 200, `name="body" value="A"`).without(t, "leaves in")
 		b.get("/@shop/").want(t, 200, `id="row-`+string(id))
-		time.Sleep(2 * undoTime)
+		time.Sleep(2 * undo.Time)
 		choose("1").want(t, 200)
-		time.Sleep(undoTime + time.Second)
+		time.Sleep(undo.Time + time.Second)
 		if got := b.answersTo("ann"); len(got) != 1 || got[0] != "answer A" || b.item(id).Open {
 			t.Errorf("ann has %q, and the question is open: %v", got, b.item(id).Open)
 		}
@@ -90,20 +91,20 @@ func TestAnswerTyped(t *testing.T) {
 		if got := b.answersTo("ann"); len(got) != 1 || got[0] != "answer First" {
 			t.Errorf("before its time, ann has %q", got)
 		}
-		time.Sleep(undoTime)
+		time.Sleep(undo.Time)
 
 		id = b.send("ann", mail.Draft{Type: "question", Body: "And now?"})
 		write(url.Values{"body": {"Too late"}, "key": {"k4"}}).want(t, 200)
 		if err := b.as(mail.User).Withdraw(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(undoTime + time.Second)
+		time.Sleep(undo.Time + time.Second)
 		b.part("/@shop/letter?m="+string(id), "letter").want(t, 200, "This was not sent", "was withdrawn meanwhile",
 			"Too late")
 
 		id = b.send("ann", mail.Draft{Type: "question", Body: "Really?"})
 		write(url.Values{"decline": {"1"}}).want(t, 200, "Declined to answer ann")
-		time.Sleep(undoTime + time.Second)
+		time.Sleep(undo.Time + time.Second)
 		if s := b.item(id).Settled; s == nil || s.As != mail.Declined {
 			t.Errorf("it is settled as %+v", s)
 		}
@@ -140,7 +141,7 @@ func TestP13_SuggestionOnTheCard(t *testing.T) {
 		adopt(id).want(t, 400, "suggests no answer")
 		adopt("msg_none").want(t, 404)
 		adopt(newest).want(t, 200, "Answered “only to your branch” to dave")
-		time.Sleep(undoTime + time.Second)
+		time.Sleep(undo.Time + time.Second)
 		if b.item(id).Open {
 			t.Error("the question is open")
 		}

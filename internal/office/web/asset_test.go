@@ -16,7 +16,7 @@ func zipped(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip, br") }
 func TestAssets(t *testing.T) {
 	b := newFixture(t)
 	for path, a := range b.site.assets {
-		text, hash := a.load()
+		text, hash := a.Load()
 		kept := b.get(path+"?"+hash, stranger, zipped).want(t, http.StatusOK)
 		if kept.Body != string(text) || kept.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" ||
 			kept.Header.Get("Content-Encoding") != "gzip" || kept.Header.Get("Vary") != "Accept-Encoding" {
@@ -47,7 +47,7 @@ func TestAssets(t *testing.T) {
 	if got := b.do(http.MethodPost, "/static/app.css", nil); got.Code == http.StatusOK {
 		t.Errorf("POST of an asset: %d", got.Code)
 	}
-	if _, err := b.site.asset("none.css"); err == nil {
+	if _, err := b.site.assets.Address("none.css"); err == nil {
 		t.Error("an asset that is not there has an address")
 	}
 }
@@ -60,7 +60,7 @@ func TestModulesAreKept(t *testing.T) {
 		if strings.Contains(path, "/vendor/") || !strings.HasSuffix(path, ".js") {
 			continue
 		}
-		text, _ := a.load()
+		text, _ := a.Load()
 		for _, m := range regexp.MustCompile(`"\./([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
 			n++
 			b.get("/static/"+m[1], stranger).want(t, http.StatusOK)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 // channelsPage is the channels and beside them the threads of agents, and the one that is open.
@@ -268,15 +269,9 @@ func (c *channel) IsRole() bool { return c.Address.Kind() == mail.ToRole }
 // Name is the channel's name without its kind.
 func (c *channel) Name() string {
 	if c.Address.Kind() == mail.ToTag {
-		return tagValue(string(c.Address))
+		return words.TagValue(string(c.Address))
 	}
 	return c.Address.Value()
-}
-
-// tagValue is a tag without its namespace.
-func tagValue(tag string) string {
-	_, value, _ := strings.Cut(tag, ":")
-	return value
 }
 
 // Sort is what kind of tag it is: its namespace.
@@ -289,7 +284,7 @@ func (c *channel) Sort() string {
 }
 
 // Heading is what the last message is about.
-func (c *channel) Heading() string { return subject(&c.Last.Message) }
+func (c *channel) Heading() string { return words.Subject(&c.Last.Message) }
 
 // ToRole reports whether the message was for a role, and so for one of those who hold it.
 func (s said) ToRole() bool {

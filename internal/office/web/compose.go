@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 // composePage is a letter that is being written: a page of its own, or a dialog above another.
@@ -125,7 +126,7 @@ func (p *composePage) choices(text string) error {
 	for _, a := range list {
 		note := string(a.State)
 		if a.Task != "" {
-			note += " · " + firstLine(a.Task)
+			note += " · " + words.FirstLine(a.Task)
 		}
 		p.Addresses = append(p.Addresses, choice{mail.Address("agent:" + a.Name), note})
 		for _, r := range a.Roles {

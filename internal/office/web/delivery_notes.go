@@ -3,73 +3,12 @@ package web
 import (
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
-
-// deliveryNote is what became of a message with one recipient, in words.
-type deliveryNote struct {
-	State mail.DeliveryState
-	Who   string
-	Text  string
-	Exact string // the state and the doors, in the words of the API
-}
-
-func deliveryNotesOf(now time.Time, ds []mail.Delivery) []deliveryNote {
-	out := make([]deliveryNote, 0, len(ds))
-	for _, d := range ds {
-		out = append(out, deliveryNote{State: d.State, Who: recipient(d), Text: became(now, d), Exact: exactly(d)})
-	}
-	return out
-}
-
-// recipient names whom a delivery is for.
-func recipient(d mail.Delivery) string {
-	if d.Agent != "" {
-		return string(d.Agent)
-	}
-	return who(d.Address)
-}
-
-// became says beside the recipient's name what became of a delivery, or why nothing has.
-func became(now time.Time, d mail.Delivery) string {
-	at := ""
-	if d.At != 0 {
-		at = " " + moment(now, d.At)
-	}
-	switch d.State {
-	case mail.NotSent:
-		return "not sent: " + d.Why
-	case mail.Notified:
-		return "woken" + at + "; has not looked yet"
-	case mail.Presented:
-		return "delivered" + at
-	case mail.Read:
-		return "read" + at
-	case mail.Archived:
-		return "read and archived" + at
-	case mail.Expired:
-		return "expired before anybody looked"
-	case mail.Dead:
-		return "not delivered: the session has ended, and did not read this"
-	}
-	return d.Awaits()
-}
-
-// exactly is how a delivery stands in the words of the API.
-func exactly(d mail.Delivery) string {
-	text := string(d.State)
-	if d.Door != "" {
-		text += " by " + d.Door
-	}
-	if (d.State == mail.Queued || d.State == mail.Notified) && d.Wake != "" {
-		text += ", wake: " + d.Wake
-	}
-	return text
-}
 
 // maxReceipts is how many events are looked through for receipts: reading them takes less than half a second.
 const maxReceipts = 20_000
@@ -112,19 +51,19 @@ func (v *view) receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 }
 
 // deliveryNotes says for each recipient of a message what happened to it, one after the other.
-func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event) []deliveryNote {
-	var out []deliveryNote
+func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event) []words.Note {
+	var out []words.Note
 	for _, d := range it.Deliveries {
-		f := deliveryNote{State: d.State, Who: recipient(d), Exact: exactly(d)}
+		f := words.Note{State: d.State, Who: words.Recipient(d), Exact: words.Exactly(d)}
 		var steps []string
 		for _, e := range receipts {
 			if e.Receipt.Reader.Signer() == d.Agent {
-				steps = append(steps, step(e.Receipt, v.timeBeside(e.At, it.Sent)))
+				steps = append(steps, words.Step(e.Receipt, v.timeBeside(e.At, it.Sent)))
 			}
 		}
 		if steps = slices.Compact(steps); len(steps) == 0 || d.State != mail.Read && d.State != mail.Archived &&
 			d.State != mail.Presented {
-			steps = append(steps, became(v.Now, d)) // what waits, and what never came
+			steps = append(steps, words.Became(v.Now, d)) // what waits, and what never came
 		}
 		if n := len(steps); n > 1 && d.State == mail.Notified {
 			steps = steps[:n-1]
@@ -137,59 +76,8 @@ func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event) []deliveryNot
 
 // timeBeside is the time of what happened to a message. On the day of the message itself the hour is enough.
 func (v *view) timeBeside(t, sent mail.Time) string {
-	if date(v.Now, t) == date(v.Now, sent) {
-		return clock(t)
+	if words.Date(v.Now, t) == words.Date(v.Now, sent) {
+		return words.Clock(t)
 	}
-	return moment(v.Now, t)
-}
-
-// step is a receipt in words, beside the reader's name.
-func step(r *mail.Receipt, at string) string {
-	switch r.Mark {
-	case mail.MarkNotified:
-		return "woken " + at
-	case mail.MarkTold:
-		return "handed to its client " + at
-	case mail.MarkUntold:
-		return "dropped by its client " + at
-	case mail.MarkPresented:
-		return "delivered " + at
-	}
-	return string(r.Mark) + " " + at
-}
-
-// outcome is what became of a message, all recipients taken together.
-type outcome struct {
-	State mail.DeliveryState
-	Read  int
-	Of    int
-}
-
-// outcomeOf sums deliveries up: what went wrong is told before what waits, and what waits before what is done.
-func outcomeOf(ds []mail.Delivery) outcome {
-	f := outcome{Of: len(ds)}
-	order := []mail.DeliveryState{
-		mail.Dead, mail.Expired, mail.Held, mail.Queued, mail.Notified, mail.Presented, mail.Read, mail.Archived,
-	}
-	worst := len(order)
-	for _, d := range ds {
-		if d.State == mail.Read || d.State == mail.Archived {
-			f.Read++
-		}
-		if i := slices.Index(order, d.State); i >= 0 && i < worst {
-			worst, f.State = i, d.State
-		}
-	}
-	return f
-}
-
-func (f outcome) String() string {
-	switch {
-	case f.Of == 0:
-		return "nobody yet"
-	case f.Of > 1 && f.Read > 0 && f.Read < f.Of && f.State != mail.Dead && f.State != mail.Expired &&
-		f.State != mail.Held:
-		return strconv.Itoa(f.Read) + " of " + strconv.Itoa(f.Of) + " read"
-	}
-	return f.State.Word()
+	return words.Moment(v.Now, t)
 }

@@ -15,6 +15,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/web/words"
 )
 
 const (
@@ -61,7 +62,7 @@ func (v *view) documents(m *mail.Message, ws *mail.Workspace) []document {
 			"n": {strconv.Itoa(i)}}.Encode()}
 		switch {
 		case ws == nil:
-			d.Notice = "No workspace of " + who(m.From) +
+			d.Notice = "No workspace of " + words.Who(m.From) +
 				" is known, so its files cannot be shown. Add one: pennypost workspace add"
 		case shown >= maxInline:
 			d.Kind, d.Notice = "file", "This message names more documents than one page shows."
@@ -136,7 +137,7 @@ func lastHeard(at mail.Time) string {
 // kindOf says how a file is shown. Of images, what its bytes say counts, and only formats that are pictures and
 // nothing else are.
 func kindOf(name string, file openalice.Document) string {
-	if picture(file.Text) != "" {
+	if imageType(file.Text) != "" {
 		return "image"
 	}
 	if file.Binary {
@@ -151,8 +152,8 @@ func kindOf(name string, file openalice.Document) string {
 	return "text"
 }
 
-// picture returns the media type of an image that a browser may show, or "".
-func picture(text []byte) string {
+// imageType returns the media type of an image that a browser may show, or "".
+func imageType(text []byte) string {
 	kind := http.DetectContentType(text)
 	if slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
 		return kind
@@ -217,7 +218,7 @@ func serveDocument(v *view) error {
 		return err
 	}
 	if ws == nil {
-		return mail.Errorf(mail.NotFound, "no workspace of %s is known", who(it.From))
+		return mail.Errorf(mail.NotFound, "no workspace of %s is known", words.Who(it.From))
 	}
 	file, err := v.site.opts.Documents.Read(v.ctx(), v.Room, &it.Message, n, ws)
 	if err != nil {
@@ -234,7 +235,7 @@ func (v *view) writeDocument(name string, file openalice.Document, keep bool) {
 	kind := kindOf(name, file)
 	switch {
 	case kind == "image" && !keep:
-		h.Set("Content-Type", picture(file.Text))
+		h.Set("Content-Type", imageType(file.Text))
 	case kind == "page" && !keep:
 		h.Set("Content-Security-Policy", laidOut)
 		h.Set("Content-Type", "text/html; charset=utf-8")

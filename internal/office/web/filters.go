@@ -89,14 +89,14 @@ func (f filters) query(now time.Time) (mail.HistoryQuery, error) {
 		Search: f["q"], Agent: mail.Name(f["agent"]), From: f["from"], To: f["to"], Issue: f["issue"],
 		Thread: mail.ID(f["thread"]), Archive: f["archive"] != "",
 	}
-	for _, word := range words(f["type"]) {
+	for _, word := range commaList(f["type"]) {
 		t, err := mail.ParseType(word)
 		if err != nil {
 			return q, err
 		}
 		q.Types = append(q.Types, t)
 	}
-	for _, word := range words(f["state"]) {
+	for _, word := range commaList(f["state"]) {
 		s, err := mail.ParseDeliveryState(word)
 		if err != nil {
 			return q, err
@@ -111,6 +111,6 @@ func (f filters) query(now time.Time) (mail.HistoryQuery, error) {
 	return q, err
 }
 
-func words(list string) []string {
+func commaList(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }

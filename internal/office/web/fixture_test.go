@@ -14,6 +14,8 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/mailtest"
+	"pennypost/internal/office/web/session"
+	"pennypost/internal/office/web/words"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/journal/journaltest"
 	"pennypost/internal/room/mailroom"
@@ -40,7 +42,7 @@ func newFixtureOn(t testing.TB, store *journaltest.Store) *fixture {
 	b := &fixture{t: t, office: &bedOffice{}, stop: cancel}
 	b.site = New(Options{Office: b.office, Key: []byte("a key of the test"), Host: bedHost, Closing: ctx,
 		Log: slog.New(slog.DiscardHandler), Version: "test"})
-	b.cookie, _ = b.site.sessions.begin("a test", doorway{}, nil) // it is in memory
+	b.cookie, _ = b.site.sessions.Begin("a test", session.Doorway{}, nil) // it is in memory
 	t.Cleanup(func() {
 		cancel()
 		b.site.Close()
@@ -65,7 +67,7 @@ func (b *fixture) openRoom(name mail.RoomName, store *journaltest.Store) *mailro
 	r, err := mailroom.Open(context.Background(), name, store.Open(), mailroom.Options{
 		Limits:    policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1},
 		Retention: policy.Retention{Age: -1, Count: -1},
-		Preview:   firstLine,
+		Preview:   words.FirstLine,
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/picture"
+	"pennypost/internal/office/web/words"
 )
 
 // mostArrows is how many messages one picture has: more are not looked at, and slow a browser down.
@@ -26,8 +28,8 @@ type flowPage struct {
 	Items  int
 	Cut    mail.Time // of the messages before this none is drawn, because there are too many; 0: all are
 	Counts map[mail.Type]int
-	Chart  chart
-	Web    talkWeb
+	Chart  picture.Chart
+	Web    picture.Talk
 	Strip  []bar
 	Last   mail.Time // if there is nothing in these hours: when there was something before
 
@@ -137,9 +139,9 @@ func (p *flowPage) draw() error {
 		p.Cut = items[0].Sent
 	}
 	if p.Items = len(items); p.View == "talk" {
-		p.Web = newTalkWeb(items)
+		p.Web = picture.NewTalk(items)
 	} else {
-		p.Chart = newChart(items, p.Now)
+		p.Chart = picture.NewChart(items, p.Now)
 	}
 	return nil
 }
@@ -245,16 +247,16 @@ func (p *flowPage) Span() string {
 	if from == 0 && p.Until == 0 {
 		return "everything"
 	} else if from == 0 {
-		return "until " + moment(p.Now, p.Until)
+		return "until " + words.Moment(p.Now, p.Until)
 	}
-	text := moment(p.Now, from) + " – "
+	text := words.Moment(p.Now, from) + " – "
 	if p.Until == 0 {
 		return text + "now"
 	}
-	if date(p.Now, from) == date(p.Now, p.Until) {
-		return text + clock(p.Until)
+	if words.Date(p.Now, from) == words.Date(p.Now, p.Until) {
+		return text + words.Clock(p.Until)
 	}
-	return text + moment(p.Now, p.Until)
+	return text + words.Moment(p.Now, p.Until)
 }
 
 // kind is an entry of the legend.
@@ -266,7 +268,7 @@ type kind struct {
 }
 
 // Glyph is the type's sign.
-func (k kind) Glyph() string { return glyph(k.Type, 7, 8) }
+func (k kind) Glyph() string { return picture.Glyph(k.Type, 7, 8) }
 
 // Legend lists the types that these hours have. Choosing one shows only that; choosing it again shows all.
 func (p *flowPage) Legend() []kind {
@@ -306,24 +308,24 @@ func (p *flowPage) Newest() []event {
 	return out
 }
 
-// When is the time of a message in that list.
-func (p *flowPage) When(t mail.Time) string { return moment(p.Now, t) }
-
 // ArrowHref is the conversation of an arrow.
-func (p *flowPage) ArrowHref(a arrow) string { return post{view: p.view, Item: a.Item}.ThreadHref() }
+func (p *flowPage) ArrowHref(a picture.Arrow) string {
+	return post{view: p.view, Item: a.Item}.ThreadHref()
+}
 
 // ArrowTitle is a message in words.
-func (p *flowPage) ArrowTitle(a arrow) string {
-	state := outcomeOf(a.Item.Deliveries).String()
+func (p *flowPage) ArrowTitle(a picture.Arrow) string {
+	state := words.OutcomeOf(a.Item.Deliveries).String()
 	if a.Item.Settled != nil {
-		state = settled(p.Now, a.Item.Settled)
+		state = words.Settled(p.Now, a.Item.Settled)
 	}
-	return moment(p.Now, a.Item.Sent) + " " + from(a.Item.Message) + " to " + names(a.Item.To) + ": " +
-		subject(&a.Item.Message) + " (" + string(a.Item.Type) + ", " + state + ")"
+	return words.Moment(p.Now, a.Item.Sent) + " " + words.Sender(a.Item.Message) + " to " + words.Names(a.Item.To) +
+		": " +
+		words.Subject(&a.Item.Message) + " (" + string(a.Item.Type) + ", " + state + ")"
 }
 
 // PairHref is what one wrote to another in these hours.
-func (p *flowPage) PairHref(e pair) string {
+func (p *flowPage) PairHref(e picture.Pair) string {
 	f := filters{"from": string(mail.AgentAddress(e.From)), "agent": string(e.To)}
 	if p.Since != 0 {
 		f["since"] = p.Since.String()
@@ -338,7 +340,7 @@ func (p *flowPage) PairHref(e pair) string {
 }
 
 // PairTitle is a pair in words.
-func (p *flowPage) PairTitle(e pair) string {
+func (p *flowPage) PairTitle(e picture.Pair) string {
 	return string(e.From) + " to " + string(e.To) + ": " + wording.Plural(e.Count, "message") + ", " +
 		strconv.Itoa(e.Read) + " read"
 }
@@ -385,9 +387,9 @@ func (p *flowPage) bars(items []mail.Item, more bool) []bar {
 		}
 		b.Y = barHeight - b.Height
 		if i%8 == 0 {
-			b.Label = moment(p.Now, begin)
+			b.Label = words.Moment(p.Now, begin)
 		}
-		b.Title = moment(p.Now, begin) + " – " + clock(begin+step) + ": " + wording.Plural(n, "message")
+		b.Title = words.Moment(p.Now, begin) + " – " + words.Clock(begin+step) + ": " + wording.Plural(n, "message")
 		q := *p
 		q.Window, q.Until = near, begin+step
 		if near.Long > step.Sub(0) { // the piece stands in the middle

@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/find"
 	render "pennypost/internal/office/markdown"
+	"pennypost/internal/office/web/words"
 )
 
 // historyPage is everything in the room, or what filters leave of it.
@@ -110,7 +111,7 @@ func (p *historyPage) list(q url.Values) error {
 	}
 	last := q.Get("day") // of the part before, whose heading stands already
 	for _, it := range slices.Backward(p.shown(found.Messages)) {
-		name := date(p.Now, it.Sent)
+		name := words.Date(p.Now, it.Sent)
 		if n := len(p.Days); n == 0 || p.Days[n-1].Name != name {
 			p.Days = append(p.Days, today{Name: name})
 		}
@@ -282,12 +283,12 @@ func (p *historyPage) Chips() []chip {
 func (e event) Href() string { return post{view: e.view, Item: e.Item}.ThreadHref() }
 
 // Heading is the subject, or what serves as one, with what was searched for marked.
-func (e event) Heading() template.HTML { return marked(subject(&e.Message), e.search) }
+func (e event) Heading() template.HTML { return marked(words.Subject(&e.Message), e.search) }
 
 // Snippet is what stands behind the heading: how the text begins, or what surrounds a word in it that was searched for
 // and is not in the heading.
 func (e event) Snippet() template.HTML {
-	line := firstLine(e.Body)
+	line := words.FirstLine(e.Body)
 	wanted := find.Parse(e.search)
 	text := e.Body
 	if !wanted.Empty() {
@@ -348,4 +349,4 @@ func (e event) More() int { return max(0, e.Hits-1) }
 func (e event) At() int64 { return int64(e.Sent) }
 
 // Fate is the one word for what became of a message, and whether that is true of all its recipients.
-func (e event) Fate() outcome { return outcomeOf(e.Deliveries) }
+func (e event) Fate() words.Outcome { return words.OutcomeOf(e.Deliveries) }

@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/find"
+	"pennypost/internal/office/web/words"
 )
 
 func TestHistory(t *testing.T) {
@@ -192,7 +193,7 @@ func TestOutcome(t *testing.T) {
 		{ds(mail.Queued, mail.Queued), "queued"},
 		{ds(mail.Read, mail.Dead), "not delivered"}, {ds(mail.Held), "held"}, {ds(mail.Archived), "archived"},
 	} {
-		if got := outcomeOf(tt.ds).String(); got != tt.want {
+		if got := words.OutcomeOf(tt.ds).String(); got != tt.want {
 			t.Errorf("outcomeOf(%v) = %q, want %q", tt.ds, got, tt.want)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/undo"
+	"pennypost/internal/office/web/words"
 )
 
 // place is an entry of the places at the side.
@@ -223,7 +225,7 @@ func (p *inboxPage) updates(list []mail.Conversation, begun string) {
 		if !ok {
 			continue
 		}
-		if name := day(p.Now, c.Sent); p.Groups[len(p.Groups)-1].Name != name {
+		if name := words.Day(p.Now, c.Sent); p.Groups[len(p.Groups)-1].Name != name {
 			p.Groups = append(p.Groups, group{Name: name})
 		}
 		last := &p.Groups[len(p.Groups)-1]
@@ -252,7 +254,7 @@ func (p *inboxPage) row(c *mail.Conversation) (deskRow, bool) {
 	in := p.in(c.Room, nil)
 	r := deskRow{view: in, Conversation: *c, Elsewhere: p.All && len(p.Rooms) > 1, Href: in.Base + p.path("m",
 		string(c.ID)), Open: p.Open != nil && p.Open.ID == c.ID && p.Open.Room == c.Room}
-	if a, _ := p.site.undo.answering(target{c.Room, c.ID}); a != nil && a.Settles {
+	if a, _ := in.site.undo.Answering(in.target(c.ID)); a != nil && a.Settles {
 		return r, false
 	}
 	if c.Folded > 0 {
@@ -272,7 +274,7 @@ func (r deskRow) Heading() string {
 	case r.Conversation.Preview != "":
 		return r.Conversation.Preview
 	}
-	return subject(&r.Message)
+	return words.Subject(&r.Message)
 }
 
 // Below is what stands beside the heading: how the text begins, or the first document if nothing was written.
@@ -283,7 +285,7 @@ func (r deskRow) Below() string {
 	case r.Conversation.Preview != "":
 		return r.Conversation.Preview
 	}
-	return told(&r.Message)
+	return words.Told(&r.Message)
 }
 
 // Options are the answers that can be pressed, if it is a question that offers any.
@@ -311,13 +313,16 @@ func (r deskRow) Lines() string {
 }
 
 // Due says when a message that was put off comes back.
-func (r deskRow) Due() string { return moment(r.Now, r.Snoozed) }
+func (r deskRow) Due() string { return words.Moment(r.Now, r.Snoozed) }
 
 // Several reports whether the row stands for more messages than one.
 func (r deskRow) Several() bool { return r.Messages > 1 && r.Folded == 0 }
 
+// target is a message of this room as what can be taken back names it.
+func (v *view) target(id mail.ID) undo.Target { return undo.Target{Room: v.Room, ID: id} }
+
 // hides reports whether the message is about to be deleted.
-func (v *view) hides(id mail.ID) bool { return v.site.undo.hides(target{v.Room, id}) }
+func (v *view) hides(id mail.ID) bool { return v.site.undo.Hides(v.target(id)) }
 
 // href returns the address of this part of the inbox with more in its query: keys and values.
 func (p *inboxPage) href(more ...string) string { return p.Base + p.path(more...) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 // rowsOf returns the ids of the rows of a page, in their order.
@@ -44,7 +45,7 @@ func TestInboxRow(t *testing.T) {
 		Metadata: mail.Metadata(`{"options":["Left","Right"]}`)})
 	page := b.get("/@shop/").want(t, 200, "Shall I?", "needs an answer", ">urgent</span>", "SH-1", "Unread: ",
 		"2 documents",
-		`<h3 class="when">Today</h3>`, color("ann"), `Needs you <span class="number">2</span>`, "Updates",
+		`<h3 class="when">Today</h3>`, words.Color("ann"), `Needs you <span class="number">2</span>`, "Updates",
 		`<kbd>1</kbd> <bdi>Left</bdi>`, `data-asks="2"`, `(2) Inbox`)
 	if n := len(rowsOf(page.Body)); n != 3 {
 		t.Errorf("%d rows, want 3", n)

@@ -21,7 +21,7 @@ func (s *Site) manifest(w http.ResponseWriter, _ *http.Request) {
 		{"icon-mask-512.png", "512x512", "image/png", "maskable"},
 	}
 	for i := range icons {
-		icons[i].Src, _ = s.asset(icons[i].Src) // which is embedded
+		icons[i].Src, _ = s.assets.Address(icons[i].Src) // which is embedded
 	}
 	text, _ := jsonx.Marshal(map[string]any{
 		"id": "/", "start_url": "/", "scope": "/", "name": "Pennypost", "short_name": "Pennypost",

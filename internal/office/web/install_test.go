@@ -94,11 +94,11 @@ func apart(x, y float64, a, b [2]float64) float64 {
 // -update
 func TestIcons(t *testing.T) {
 	if *update {
-		if err := os.WriteFile("static/icon.svg", iconSVG(), 0o644); err != nil {
+		if err := os.WriteFile("asset/static/icon.svg", iconSVG(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := os.ReadFile("static/icon.svg"); err != nil || !bytes.Equal(got, iconSVG()) {
+	if got, err := os.ReadFile("asset/static/icon.svg"); err != nil || !bytes.Equal(got, iconSVG()) {
 		t.Errorf("icon.svg is %q, %v", got, err)
 	}
 	for name, want := range map[string]*image.NRGBA{
@@ -110,11 +110,11 @@ func TestIcons(t *testing.T) {
 			if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, want); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile("static/"+name, b.Bytes(), 0o644); err != nil {
+			if err := os.WriteFile("asset/static/"+name, b.Bytes(), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
-		text, err := os.ReadFile("static/" + name)
+		text, err := os.ReadFile("asset/static/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestManifest(t *testing.T) {
 			t.Errorf("%s is %s", icon.Src, got)
 		}
 	}
-	css, err := static.ReadFile("static/app.css")
+	css, err := os.ReadFile("asset/static/app.css")
 	if err != nil {
 		t.Fatal(err)
 	}

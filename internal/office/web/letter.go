@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
+	"pennypost/internal/office/web/undo"
+	"pennypost/internal/office/web/words"
 )
 
 // letter is a message in full, with all that belongs to it.
@@ -21,9 +24,9 @@ type letter struct {
 	After      []post          // and later
 	Messages   int             // in the conversation
 	All        string          // what of it the user has beside this message, as forms name it: see messageLines
-	Pending    *answer         // is on its way
+	Pending    *undo.Answer    // is on its way
 	TakeBack   string          // the key to take that back; "": it is too late
-	Unsent     *answer         // could not be sent
+	Unsent     *undo.Answer    // could not be sent
 	Recipients []mail.Address  // whom an answer is for; none if nobody can be answered
 }
 
@@ -78,8 +81,8 @@ func (v *view) letter(id mail.ID) (*letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &letter{view: v, Item: it, Unsent: v.site.undo.failed(target{v.Room, id})}
-	l.Pending, l.TakeBack = v.site.undo.answering(target{v.Room, id})
+	l := &letter{view: v, Item: it, Unsent: v.site.undo.Failed(v.target(id))}
+	l.Pending, l.TakeBack = v.site.undo.Answering(v.target(id))
 	if l.Recipients, err = v.reachable(it.AnswerTo(mail.User)); err != nil {
 		return nil, err
 	}
@@ -206,10 +209,10 @@ func (l *letter) ReplyLabel() string {
 }
 
 // Heading is the subject, or what serves as one.
-func (l *letter) Heading() string { return subject(&l.Message) }
+func (l *letter) Heading() string { return words.Subject(&l.Message) }
 
 // Mine reports whether the message is in the user's mailbox, so that the user can mark it.
-func (l *letter) Mine() bool { return l.State != "" || toUser(&l.Message) }
+func (l *letter) Mine() bool { return l.State != "" || triage.ToUser(&l.Message) }
 
 // Archived reports whether the user has put it away.
 func (l *letter) Archived() bool { return l.State == mail.Archived }
@@ -227,11 +230,13 @@ func (l *letter) Fresh() bool {
 
 // Asks reports whether it is a question to the user that waits for an answer.
 func (l *letter) Asks() bool {
-	return l.Open && toUser(&l.Message)
+	return l.Open && triage.ToUser(&l.Message)
 }
 
 // Words are the text of a suggestion, which may stand on the page a second time, as a letter.
-func (l *letter) Words(s mail.Suggestion) template.HTML { return markdown(s.Body, "suggested-"+s.ID) }
+func (l *letter) Words(s mail.Suggestion) template.HTML {
+	return words.Markdown(s.Body, "suggested-"+s.ID)
+}
 
 // Newest reports whether a suggestion is the last.
 func (l *letter) Newest(i int) bool { return i == len(l.Suggestions)-1 }
@@ -252,16 +257,16 @@ func (v *view) LetterHref(id mail.ID) string { return v.Base + letterPath(id) }
 func (l *letter) ThreadHref() string { return post{view: l.view, Item: l.Item}.ThreadHref() }
 
 // AgentHref is the address of the sender's page.
-func (l *letter) AgentHref() string { return l.Base + "/agents/" + url.PathEscape(who(l.From)) }
+func (l *letter) AgentHref() string { return l.Base + "/agents/" + url.PathEscape(words.Who(l.From)) }
 
 // Others are the deliveries to recipients other than the user, in words.
-func (l *letter) Others() []deliveryNote {
+func (l *letter) Others() []words.Note {
 	others := slices.DeleteFunc(slices.Clone(l.Deliveries), func(d mail.Delivery) bool { return d.Agent == mail.User })
-	return deliveryNotesOf(l.Now, others)
+	return words.Notes(l.Now, others)
 }
 
 // Due says when a message that was put off comes back.
-func (l *letter) Due() string { return moment(l.Now, l.Snoozed) }
+func (l *letter) Due() string { return words.Moment(l.Now, l.Snoozed) }
 
 // Live reports whether the sender's session runs.
 func (l *letter) Live() bool { return l.Sender != nil && l.Sender.State.Live() }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 func TestCard(t *testing.T) {
@@ -74,7 +75,7 @@ func TestBecame(t *testing.T) {
 		"not delivered: the session has ended, and did not read this": {Agent: "ann", State: mail.Dead},
 		"read and archived":                                           {Agent: "ann", State: mail.Archived},
 	} {
-		if got := became(view{}.Now, d); got != want {
+		if got := words.Became(view{}.Now, d); got != want {
 			t.Errorf("became(%+v) = %q, want %q", d, got, want)
 		}
 	}

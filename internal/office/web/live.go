@@ -14,6 +14,9 @@ import (
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
+	"pennypost/internal/office/web/asset"
+	"pennypost/internal/office/web/words"
 )
 
 const (
@@ -67,7 +70,7 @@ func (s *Site) events(v *view) error {
 		return err
 	}
 	defer stop()
-	defer s.sessions.watch(v.session)()
+	defer s.sessions.Watch(v.session)()
 	v.At = after
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	v.w.Header().Set("X-Accel-Buffering", "no")
@@ -239,7 +242,7 @@ func (v *view) elsewhere(ctx context.Context, c *change) error {
 	newest := slices.MaxFunc(desk.Needs, func(a, b mail.Conversation) int {
 		return spotOf(&a.Item).compare(spotOf(&b.Item))
 	})
-	c.Arrived = &arrival{ID: newest.ID, Room: c.asked, From: from(newest.Message),
+	c.Arrived = &arrival{ID: newest.ID, Room: c.asked, From: words.Sender(newest.Message),
 		Subject: cmp.Or(newest.Subject, newest.Preview)}
 	return nil
 }
@@ -252,8 +255,8 @@ func (c *change) add(room mail.RoomName, events []mail.Event) {
 		c.Agents = c.Agents || e.Agent != nil
 		if m := e.Message; m != nil {
 			c.Mail = true
-			if m.From != mail.ToUser && toUser(m) {
-				c.Arrived = &arrival{ID: m.ID, Room: room, From: from(*m), Subject: subject(m)}
+			if m.From != mail.ToUser && triage.ToUser(m) {
+				c.Arrived = &arrival{ID: m.ID, Room: room, From: words.Sender(*m), Subject: words.Subject(m)}
 			}
 		}
 	}
@@ -288,7 +291,7 @@ func changes(v *view) error {
 		return err
 	}
 	v.w.Header().Set("Content-Type", "application/json")
-	return send(v.w, v.r, http.StatusOK, data)
+	return asset.Send(v.w, v.r, http.StatusOK, data)
 }
 
 // arrived returns the newest unread message to the user behind a place, if there is one.
@@ -298,5 +301,5 @@ func (v *view) arrived(after mail.Seq) (*arrival, error) {
 		return nil, err
 	}
 	m := &page.Messages[0].Message
-	return &arrival{ID: m.ID, Room: v.Room, From: from(*m), Subject: subject(m)}, nil
+	return &arrival{ID: m.ID, Room: v.Room, From: words.Sender(*m), Subject: words.Subject(m)}, nil
 }

@@ -1,103 +1,49 @@
 package web
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
-	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/session"
 )
 
-const (
-	sessionCookie = "pennypost_session"
-	loginTime     = 10 * time.Minute // a link is used at once, and may stand in a terminal's history for long
-	maxLogins     = 100              // links that nobody used; the oldest goes
-)
-
-// logins are the one-time links that are still good. Links are kept in memory: a post office that starts again has
-// given none.
-type logins struct {
-	mu   sync.Mutex
-	list []login // in the order in which they end
-}
-
-type login struct {
-	sum  [sha256.Size]byte
-	room mail.RoomName
-	at   doorway
-	to   mail.ID    // a letter there; "": the inbox
-	pass *mail.Pass // of the machine that asked for it; nil: this one
-	ends time.Time
-}
-
-// doorway is one of the three kinds of address of the pages: their own name, which is the zero value; the plain
-// address; and any over TLS. What logs in at one of them holds at no other.
-type doorway struct{ plain, tls bool }
+const sessionCookie = "pennypost_session"
 
 // at returns at which kind of address r came.
-func (s *Site) at(r *http.Request) doorway {
-	return doorway{plain: r.TLS == nil && !s.Named(r), tls: r.TLS != nil}
+func (s *Site) at(r *http.Request) session.Doorway {
+	return session.Doorway{Plain: r.TLS == nil && !s.Named(r), TLS: r.TLS != nil}
 }
 
 // Link returns the path of a page that logs one browser in, within ten minutes, and then shows a room. It is good at
 // the pages' own name, to which the plain address leads whoever has it, or, if plain, at the plain address.
 func (s *Site) Link(room mail.RoomName, plain bool) string {
-	return s.link(login{room: room, at: doorway{plain: plain}})
+	return s.link(session.Link{Room: room, At: session.Doorway{Plain: plain}})
 }
 
 // TLSLink is Link for any address over TLS, and no other. The link, and what logs in by it, end with the pass of the
 // machine that asked for it; nil: this one did.
 func (s *Site) TLSLink(room mail.RoomName, pass *mail.Pass) string {
-	return s.link(login{room: room, at: doorway{tls: true}, pass: pass})
+	return s.link(session.Link{Room: room, At: session.Doorway{TLS: true}, Pass: pass})
 }
 
 // LetterLink is Link, not plain, to a page that shows a letter, or the inbox if id is "".
 func (s *Site) LetterLink(room mail.RoomName, id mail.ID) string {
-	return s.link(login{room: room, to: id})
+	return s.link(session.Link{Room: room, To: id})
 }
 
-func (s *Site) link(one login) string {
-	key := rand.Text()
-	one.sum, one.ends = sha256.Sum256([]byte(key)), time.Now().Add(loginTime)
-	l := &s.logins
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.list = append(l.list, one)
-	if len(l.list) > maxLogins {
-		l.list = l.list[1:]
-	}
-	return "/login?key=" + url.QueryEscape(key)
-}
-
-// find returns the link with that key, if it is good at an address. To use it is to use it up.
-func (l *logins) find(key string, at doorway, use bool) (login, bool) {
-	sum := sha256.Sum256([]byte(key))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, one := range l.list {
-		if one.at != at || subtle.ConstantTimeCompare(sum[:], one.sum[:]) == 0 {
-			continue
-		}
-		if use {
-			l.list = append(l.list[:i:i], l.list[i+1:]...)
-		}
-		return one, time.Now().Before(one.ends)
-	}
-	return login{}, false
+func (s *Site) link(one session.Link) string {
+	return "/login?" + url.Values{"key": {s.links.Add(one)}}.Encode()
 }
 
 // Sessions returns the browsers that are logged in, the last used first.
-func (s *Site) Sessions() []Session { return s.sessions.all() }
+func (s *Site) Sessions() []session.Session { return s.sessions.All() }
 
 // EndSession logs a browser out, or every one if id is "". An unknown one is an error of code NotFound; one of code
 // Unavailable says that the session has ended, and that this is not on disk.
-func (s *Site) EndSession(id string) error { return s.sessions.end(id) }
+func (s *Site) EndSession(id string) error { return s.sessions.End(id) }
 
 // Named reports whether r came to the pages' own name. At any other address every program on this machine can be too,
 // on another port, and browsers send it the same cookies. So nobody is logged in there but whoever asked for it.
@@ -118,7 +64,7 @@ func (s *Site) loggedIn(r *http.Request) string {
 	if err != nil {
 		return ""
 	}
-	id, err := s.sessions.find(r.Context(), c.Value, s.at(r), !byItself(r))
+	id, err := s.sessions.Find(r.Context(), c.Value, s.at(r), !byItself(r))
 	if err != nil {
 		s.opts.Log.Error("sessions", "err", err)
 	}
@@ -135,12 +81,12 @@ func byItself(r *http.Request) bool {
 // browsers do. Our script presses the button, but not at the plain address, where the page has something to say first.
 func (s *Site) offer(v *view) error {
 	key := v.r.URL.Query().Get("key")
-	if _, ok := s.logins.find(key, s.at(v.r), false); ok {
+	if _, ok := s.links.Find(key, s.at(v.r), false); ok {
 		v.Title = "Log in"
 		return v.door(http.StatusOK, "offer", key, !v.Plain)
 	}
 	// at the plain address, which is the one that a list of processes may show
-	if _, ok := s.logins.find(key, doorway{}, false); ok && v.r.TLS == nil {
+	if _, ok := s.links.Find(key, session.Doorway{}, false); ok && v.r.TLS == nil {
 		to := "http://" + s.ownHost(v.r) + "/login?" + url.Values{"key": {key}}.Encode()
 		http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 		return nil
@@ -165,23 +111,23 @@ func (s *Site) enter(v *view) error {
 		return err
 	}
 	key := v.r.PostForm.Get("key")
-	one, ok := s.logins.find(key, s.at(v.r), true)
-	ok = ok && (one.pass == nil || s.sessions.machine(one.pass.Machine, one.pass.ID) != nil)
+	one, ok := s.links.Find(key, s.at(v.r), true)
+	ok = ok && s.sessions.Good(one.Pass)
 	if !ok && v.session == "" {
 		return v.stranger(key)
 	}
 	if v.session == "" {
-		cookie, err := s.sessions.begin(browserOf(v.r.UserAgent()), s.at(v.r), one.pass)
+		cookie, err := s.sessions.Begin(session.Browser(v.r.UserAgent()), s.at(v.r), one.Pass)
 		if err != nil {
 			s.opts.Log.Error("a session that a restart ends", "err", err)
 		}
-		v.setCookie(cookie, int(sessionTime.Seconds()))
+		v.setCookie(cookie, int(session.Longest.Seconds()))
 	}
 	to := "/"
-	if rooms, err := s.opts.Office.Rooms(v.ctx()); err == nil && has(rooms, one.room) {
+	if rooms, err := s.opts.Office.Rooms(v.ctx()); err == nil && has(rooms, one.Room) {
 		v.Rooms = rooms
-		if to = roomBase(one.room) + v.inboxPath(); one.to != "" {
-			to = roomBase(one.room) + letterPath(one.to)
+		if to = roomBase(one.Room) + v.inboxPath(); one.To != "" {
+			to = roomBase(one.Room) + letterPath(one.To)
 		}
 	}
 	return v.redirect(to)
@@ -208,7 +154,7 @@ func (v *view) setCookie(value string, seconds int) {
 func (s *Site) logout(v *view) error {
 	v.setCookie("", -1)
 	if v.session != "" {
-		if err := s.sessions.end(v.session); err != nil && mail.CodeOf(err) != mail.NotFound {
+		if err := s.sessions.End(v.session); err != nil && mail.CodeOf(err) != mail.NotFound {
 			return err
 		}
 	}
@@ -239,14 +185,14 @@ func (v *view) door(status int, part, key string, press bool) error {
 // sessionsPage lists the browsers that are logged in.
 type sessionsPage struct {
 	*view
-	Sessions []Session
+	Sessions []session.Session
 }
 
 // Idle is after how many hours without an act of the person a session ends.
-func (p *sessionsPage) Idle() int { return int(sessionIdle.Hours()) }
+func (p *sessionsPage) Idle() int { return int(session.Idle.Hours()) }
 
 // This reports whether it is the session of this browser.
-func (p *sessionsPage) This(one Session) bool { return one.ID == p.session }
+func (p *sessionsPage) This(one session.Session) bool { return one.ID == p.session }
 
 func listSessions(v *view) error {
 	v.Title = "Sessions"
@@ -265,7 +211,7 @@ func endSession(v *view) error {
 	if id == "" || id == v.session {
 		v.setCookie("", -1)
 	}
-	if err := v.site.sessions.end(id); err != nil && mail.CodeOf(err) != mail.NotFound {
+	if err := v.site.sessions.End(id); err != nil && mail.CodeOf(err) != mail.NotFound {
 		return err
 	}
 	return v.redirect("/sessions")

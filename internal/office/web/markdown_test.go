@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pennypost/internal/office/web/words"
 )
 
 // tag is one tag of HTML, and the text up to the next.
@@ -179,7 +181,7 @@ var attacks = []string{
 
 func TestMarkdownIsHarmless(t *testing.T) {
 	for _, text := range attacks {
-		out := string(markdown(text, ""))
+		out := string(words.Markdown(text, ""))
 		if err := harmless(out); err != nil {
 			t.Errorf("%q: %v\n%s", text, err, out)
 		}
@@ -207,7 +209,7 @@ func FuzzMarkdown(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		out := string(markdown(text, ""))
+		out := string(words.Markdown(text, ""))
 		if err := harmless(out); err != nil {
 			t.Errorf("%q: %v\n%s", text, err, out)
 		}

@@ -1,11 +1,10 @@
 package web
 
 import (
-	"fmt"
 	"net/url"
-	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 // row is a message in a list.
@@ -16,15 +15,15 @@ type row struct {
 }
 
 // Heading is the subject, or what serves as one.
-func (r row) Heading() string { return subject(&r.Message) }
+func (r row) Heading() string { return words.Subject(&r.Message) }
 
 // post is a message in a conversation: an agent's page, a channel, a thread.
 type post struct {
 	*view
 	mail.Item
-	Reply       string         // where an answer to it is written; "": not here
-	ManyReaders bool           // it is for so many that they are only counted
-	Notes       []deliveryNote // what happened to it, one thing after the other; none: Deliveries say how it stands
+	Reply       string       // where an answer to it is written; "": not here
+	ManyReaders bool         // it is for so many that they are only counted
+	Notes       []words.Note // what happened to it, one thing after the other; none: Deliveries say how it stands
 }
 
 // ThreadHref is the address of the conversation, at this message.
@@ -35,34 +34,8 @@ func (p post) ThreadHref() string {
 // Mine reports whether the user wrote it.
 func (p post) Mine() bool { return p.From == mail.ToUser }
 
-// subject returns what a message is about: its subject, else its first line.
-func subject(m *mail.Message) string {
-	if m.Subject != "" {
-		return m.Subject
-	}
-	if line := told(m); line != "" {
-		return line
-	}
-	return "(" + string(m.Type) + ")"
-}
-
-// told returns the first line of a message, or else the first document that it names.
-func told(m *mail.Message) string {
-	line := firstLine(m.Body)
-	if line != "" || len(m.Docs) == 0 {
-		return line
-	}
-	if n := len(m.Docs) - 1; n > 0 {
-		return fmt.Sprintf("%s · +%d more", m.Docs[0].Path, n)
-	}
-	return m.Docs[0].Path
-}
-
-// toUser reports whether the user is among those whom m names.
-func toUser(m *mail.Message) bool { return slices.Contains(m.To, mail.ToUser) }
-
 // Heading is the subject, or what serves as one.
-func (p post) Heading() string { return subject(&p.Message) }
+func (p post) Heading() string { return words.Subject(&p.Message) }
 
 // box is a form to write in, below a message or a conversation.
 type box struct {

@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 // palettePage is the way to anywhere: a field to type in, and what fits.
@@ -137,7 +138,7 @@ func (p *palettePage) addresses() error {
 	}
 	var agents, channels, write []paletteChoice
 	for _, a := range letter.Addresses {
-		c := paletteChoice{Label: who(a.Address), Note: a.Note}
+		c := paletteChoice{Label: words.Who(a.Address), Note: a.Note}
 		if a.Address.Kind() == mail.ToAgent {
 			c.ID, c.Who, c.Href = "agent-"+url.PathEscape(c.Label), a.Address, p.AgentHref(a.Address)
 			agents = append(agents, c)
@@ -147,7 +148,7 @@ func (p *palettePage) addresses() error {
 			channels = append(channels, c)
 		}
 		write = append(write, paletteChoice{
-			ID: "write-" + url.PathEscape(string(a.Address)), Label: "Write to " + who(a.Address),
+			ID: "write-" + url.PathEscape(string(a.Address)), Label: "Write to " + words.Who(a.Address),
 			Href: p.Base + "/compose?" + url.Values{"to": {string(a.Address)}}.Encode(),
 		})
 	}
@@ -206,8 +207,9 @@ func (p *palettePage) threads() error {
 	g := paletteGroup{Name: "Mail"}
 	for _, it := range slices.Backward(page.Messages) {
 		g.Choices = append(g.Choices, paletteChoice{
-			ID: "mail-" + url.PathEscape(string(it.ID)), Label: subject(&it.Message),
-			Note: from(it.Message) + " · " + ago(p.Now, it.Sent), Href: post{view: p.view, Item: it}.ThreadHref(),
+			ID: "mail-" + url.PathEscape(string(it.ID)), Label: words.Subject(&it.Message),
+			Note: words.Sender(it.Message) + " · " + words.Ago(p.Now, it.Sent),
+			Href: post{view: p.view, Item: it}.ThreadHref(),
 		})
 	}
 	g.Choices = append(g.Choices, paletteChoice{

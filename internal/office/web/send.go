@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 // maxForm bounds what a browser may post: a message of the largest size, in the spelling of forms, and its address.
@@ -72,7 +73,7 @@ type sentPage struct {
 }
 
 // Notes says for each recipient what became of it.
-func (p sentPage) Notes() []deliveryNote { return deliveryNotesOf(p.Now, p.Sent.Recipients) }
+func (p sentPage) Notes() []words.Note { return words.Notes(p.Now, p.Sent.Recipients) }
 
 // sendMail sends what the user wrote. Every form for writing posts here; the field next says where a browser without
 // script goes on.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 // TestSettledChip: wherever a question is listed that was settled stands how, by whom and when.
@@ -41,7 +42,7 @@ func TestSettledChip(t *testing.T) {
 			t.Fatalf("%s is not settled: %+v, %v", tt.id, it, err)
 		}
 		b.get("/@shop"+tt.path).want(t, 200, `<span class="badge settled `+tt.as+`" title="`+tt.as+` by `+tt.by+` `+
-			clock(it.Settled.At)+`">`+tt.as+`<span class="by"> by <bdi>`+tt.by+`</bdi> `+clock(it.Settled.At)+
+			words.Clock(it.Settled.At)+`">`+tt.as+`<span class="by"> by <bdi>`+tt.by+`</bdi> `+words.Clock(it.Settled.At)+
 			`</span>`)
 	}
 	b.get("/@shop/flow").want(t, 200, "Which lamp? (question, withdrawn by ann ",

@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 const (
@@ -233,13 +234,15 @@ func sendOn(v *view) error {
 
 // again is a message as it goes to another reader. The answer to it settles what became of the first.
 func again(it mail.Item, to string) mail.Draft {
-	note := "*Sent on by the user: it was for " + names(it.To) + ", and was not read.*"
+	note := "*Sent on by the user: it was for " + words.Names(it.To) + ", and was not read.*"
 	if it.From != mail.ToUser {
-		note = "*Sent on by the user: " + from(it.Message) + " wrote it to " + names(it.To) + ", and it was not read.*"
+		note = "*Sent on by the user: " + words.Sender(it.Message) + " wrote it to " + words.Names(it.To) +
+			", and it was not read.*"
 	}
 	sum := sha256.Sum256([]byte(string(it.ID) + "\x00" + to))
 	return mail.Draft{
-		To: mail.Recipients{to}, Type: string(it.Type), Subject: subject(&it.Message), Body: note + "\n\n" + it.Body,
+		To: mail.Recipients{to}, Type: string(it.Type), Subject: words.Subject(&it.Message),
+		Body:     note + "\n\n" + it.Body,
 		ReplyTo:  it.ID,
 		Priority: string(it.Priority), Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata,
 		Key: "sent-on-" + hex.EncodeToString(sum[:]),
@@ -259,8 +262,8 @@ func tellSenders(v *view) error {
 		}
 		_, err := v.svc.Send(v.ctx(), mail.Draft{
 			To: mail.Recipients{string(it.From)}, Type: string(mail.Answer), ReplyTo: it.ID, Subject: "Not read: " +
-				wording.ClipRunes(subject(&it.Message), 200),
-			Body: names(it.To) + " did not read this, and will not. Do not wait for an answer.",
+				wording.ClipRunes(words.Subject(&it.Message), 200),
+			Body: words.Names(it.To) + " did not read this, and will not. Do not wait for an answer.",
 			Key:  "not-read-" + string(it.ID),
 		})
 		if err != nil {

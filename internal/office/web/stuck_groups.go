@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 const (
@@ -28,7 +29,7 @@ func stuckSections() []stuckSection {
 		{Kind: "waiting", Title: "Not looked at",
 			Why: "This should have woken its reader, and the reader has not been shown the text."},
 		{Kind: string(stuckUnanswered), Title: "Long unanswered",
-			Why: "Seen by whom it was for, and not answered for " + lasting(longWait) +
+			Why: "Seen by whom it was for, and not answered for " + words.Lasting(longWait) +
 				". What waits for you is in the inbox."},
 		{Kind: "expired", Title: "Expired unread",
 			Why: "It expired before anybody had read it. It stays in the history."},
@@ -158,13 +159,13 @@ func (c *catch) whyWaiting(a *mail.Agent, d mail.Delivery) string {
 	case d.Wake == mail.WakeNoDoor:
 		return "It is idle" + c.since(a) + " and cannot be woken. It sees this when its next turn begins."
 	case d.Wake == mail.WakeDeferred:
-		return "It was woken in vain, and is not woken again before " + clock(d.PutOff) + "."
+		return "It was woken in vain, and is not woken again before " + words.Clock(d.PutOff) + "."
 	case d.Wake == mail.WakeBroken:
-		return "Its turn was broken off, and it is not woken before " + clock(d.PutOff) + "."
+		return "Its turn was broken off, and it is not woken before " + words.Clock(d.PutOff) + "."
 	case d.State == mail.Notified && d.Door == mail.HookDoor:
-		return "Its client was handed this at " + clock(d.At) + ", and no turn of it has shown it since."
+		return "Its client was handed this at " + words.Clock(d.At) + ", and no turn of it has shown it since."
 	case d.State == mail.Notified:
-		return "It was woken by " + d.Door + " at " + clock(d.At) + ", and has not looked."
+		return "It was woken by " + d.Door + " at " + words.Clock(d.At) + ", and has not looked."
 	}
 	return "It is being woken " + by(d) + ", and that has not worked yet."
 }
@@ -203,7 +204,7 @@ func (c *catch) whyHeld(d mail.Delivery) (string, error) {
 	case mail.WakeAway:
 		why += " One of them is on " + string(d.Machine) + ", which is away."
 	case mail.WakeDeferred:
-		why += " One of them was woken in vain, and none is woken again before " + clock(d.PutOff) + "."
+		why += " One of them was woken in vain, and none is woken again before " + words.Clock(d.PutOff) + "."
 	default:
 		why += " One of them is being woken " + by(d) + "."
 	}
@@ -229,7 +230,7 @@ func (c *catch) since(a *mail.Agent) string {
 	if a.Since == 0 {
 		return ""
 	}
-	return " since " + moment(c.Now, a.Since)
+	return " since " + words.Moment(c.Now, a.Since)
 }
 
 // doorCommands are what gives an agent a door. These are the clients that pennypost install knows.
@@ -318,7 +319,8 @@ func (c *catch) notice(it *mail.Item) error {
 	}
 	s := c.found[(&stuckGroup{Kind: "waiting", Who: mail.AgentAddress(agent)}).Key()]
 	if agent == "" || s == nil {
-		s = c.add(&stuckGroup{Kind: "notice", Notice: it.ID, Title: subject(&it.Message), Why: firstLine(it.Body),
+		s = c.add(&stuckGroup{Kind: "notice", Notice: it.ID, Title: words.Subject(&it.Message),
+			Why:   words.FirstLine(it.Body),
 			Since: it.Sent})
 	}
 	if s.Notice == "" {

@@ -8,6 +8,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 // longWait is after how much time a question that was seen and not answered is stuck: most turns end before, and
@@ -128,15 +129,16 @@ func remind(v *view) error {
 	}
 	_, err = v.svc.Send(v.ctx(), mail.Draft{
 		To: mail.Recipients{to}, Type: string(mail.Custom), ReplyTo: q.ID, Issue: q.Issue,
-		Subject: "Reminder: " + wording.ClipRunes(subject(&q.Message), 200),
-		Body: who(q.From) + " has waited for an answer of yours since " + moment(v.Now, q.Sent) + ". Answer " +
+		Subject: "Reminder: " + wording.ClipRunes(words.Subject(&q.Message), 200),
+		Body: words.Who(q.From) + " has waited for an answer of yours since " + words.Moment(v.Now, q.Sent) +
+			". Answer " +
 			string(q.ID) + ", or decline it, so that the wait ends.",
 		Key: fmt.Sprintf("remind-%s-%s-%d", q.ID, to, v.Now.Unix()/int64(remindAgain.Seconds())),
 	})
 	if err != nil {
 		return err
 	}
-	return v.mended("%s was reminded", who(to))
+	return v.mended("%s was reminded", words.Who(to))
 }
 
 // withdraw takes a question back, for whoever asked it.

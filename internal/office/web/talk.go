@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 const (
@@ -127,7 +128,7 @@ func (v *view) historyHref(ask mail.HistoryQuery) string {
 // add puts items[i] below the others. there says where those stand.
 func (t *talk) add(items []mail.Item, i int, there map[mail.ID]int) {
 	it := items[i]
-	name := date(t.Now, it.Sent)
+	name := words.Date(t.Now, it.Sent)
 	if n := len(t.Days); n == 0 || t.Days[n-1].Name != name {
 		t.Days = append(t.Days, talkDay{Name: name})
 	}
@@ -148,7 +149,7 @@ func (t *talk) add(items []mail.Item, i int, there map[mail.ID]int) {
 // writing is the box below a conversation, which may be an answer to the message that the address names: then it goes
 // to that one's sender too.
 func (v *view) writing(to mail.Address, path, next string) (box, error) {
-	b := box{view: v, To: string(to), Label: "Write to " + who(to), Next: next}
+	b := box{view: v, To: string(to), Label: "Write to " + words.Who(to), Next: next}
 	id := v.r.URL.Query().Get("reply")
 	b.Plain = path
 	if id == "" {
@@ -158,7 +159,7 @@ func (v *view) writing(to mail.Address, path, next string) (box, error) {
 	if err != nil {
 		return b, err
 	}
-	b.ReplyTo, b.Answers = it.ID, from(it.Message)+": "+subject(&it.Message)
+	b.ReplyTo, b.Answers = it.ID, words.Sender(it.Message)+": "+words.Subject(&it.Message)
 	b.Kind = string(it.AnswerType(mail.User))
 	if it.From != to && it.From != mail.ToUser && it.From != mail.FromSystem {
 		also, err := v.reachable([]mail.Address{it.From})

@@ -7,6 +7,8 @@ import (
 	"path"
 	"strings"
 	"sync"
+
+	"pennypost/internal/office/web/words"
 )
 
 //go:embed templates
@@ -17,7 +19,7 @@ var shared = []string{"templates/layout.html", "templates/parts.html", "template
 
 // pageTemplates parses every page once, when the first is asked for: commands and hooks must not pay for it.
 var pageTemplates = sync.OnceValues(func() (map[string]*template.Template, error) {
-	base, err := template.New("").Funcs(functions()).ParseFS(templates, shared...)
+	base, err := template.New("").Funcs(words.Functions()).ParseFS(templates, shared...)
 	if err != nil {
 		return nil, err
 	}

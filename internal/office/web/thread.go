@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 const deepest = 4 // how far replies are indented; those below go straight down
@@ -50,7 +51,7 @@ func thread(v *view) error {
 		return err
 	}
 	p := &threadPage{view: v, ID: items[0].ThreadRoot(), Count: len(items), Earlier: more}
-	p.Subject = subject(&items[max(0, indexOf(items, p.ID))].Message)
+	p.Subject = words.Subject(&items[max(0, indexOf(items, p.ID))].Message)
 	p.Title = p.Subject
 	p.head(items)
 	if p.Box, err = p.writeTo(items); err != nil {
@@ -152,7 +153,7 @@ func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) 
 			b := branch{post: post{view: p.view, Item: it, Reply: query(p.Here(), "reply", string(it.ID))}}
 			b.Notes = p.deliveryNotes(&it, receipts[it.ID])
 			if j := parents[i]; j >= 0 {
-				b.Answers, b.Apart = from(items[j].Message), j != last
+				b.Answers, b.Apart = words.Sender(items[j].Message), j != last
 			}
 			last = i
 			if depth < deepest {
@@ -204,7 +205,7 @@ func (p *threadPage) writeTo(items []mail.Item) (*box, error) {
 		if i < 0 {
 			return nil, mail.Errorf(mail.NotFound, "there is no message %s in this conversation", id)
 		}
-		b.Answers = from(items[i].Message) + ": " + subject(&items[i].Message)
+		b.Answers = words.Sender(items[i].Message) + ": " + words.Subject(&items[i].Message)
 		return b.answering(&items[i])
 	}
 	for i := range slices.Backward(items) {
@@ -230,7 +231,7 @@ func (b *box) answering(it *mail.Item) (*box, error) {
 		return nil, err
 	}
 	b.ReplyTo, b.Kind = it.ID, string(it.AnswerType(mail.User))
-	b.To, b.Label = string(to[0]), "Reply to "+who(to[0])
+	b.To, b.Label = string(to[0]), "Reply to "+words.Who(to[0])
 	for _, a := range to[1:] {
 		b.Also = append(b.Also, string(a))
 	}

@@ -9,10 +9,16 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
+	"pennypost/internal/office/web/undo"
+	"pennypost/internal/office/web/words"
 )
 
 // eraseTimeout bounds a deletion, which rewrites every file that holds the message.
 const eraseTimeout = time.Minute
+
+// undoMS is how long a toast stays by which something can be taken back that has not been done yet.
+const undoMS = int(undo.Time / time.Millisecond)
 
 // done is the toast that tells what became of messages, and how to take that back.
 type done struct {
@@ -56,19 +62,19 @@ func (s *Site) mark(v *view) error {
 		return err
 	}
 	d := done{view: v, Messages: v.asPosted(list), MS: 6000}
-	d.Text, d.Done = markedText(list, q.Mark, moment(v.Now, q.Until))
-	act := &deed{back: func(ctx context.Context) error { return takeMarksBack(ctx, changed, q.Mark) }}
+	d.Text, d.Done = markedText(list, q.Mark, words.Moment(v.Now, q.Until))
+	act := &undo.Deed{Back: func(ctx context.Context) error { return takeMarksBack(ctx, changed, q.Mark) }}
 	if len(declines) > 0 {
 		d.Text += ", and declined " + wording.Plural(len(declines), "question")
-		d.MS = int(undoTime.Milliseconds())
+		d.MS = undoMS
 		s.decline(act, declines)
 	}
-	d.Undo = s.undo.add(act)
+	d.Undo = s.undo.Add(act)
 	return v.answerDone(d)
 }
 
 // waits reports whether it is a question to the user that is not settled.
-func (f found) waits() bool { return f.Item.Open && toUser(&f.Message) }
+func (f found) waits() bool { return f.Item.Open && triage.ToUser(&f.Message) }
 
 // markedText says what was done, and what our script is to make of it.
 func markedText(list []found, m mail.Mark, until string) (text, shows string) {
@@ -122,17 +128,8 @@ func takeMarksBack(ctx context.Context, changed []found, m mail.Mark) error {
 	for _, in := range byRoom(changed) {
 		ids := make(map[how][]mail.ID)
 		for _, f := range in {
-			back := how{mark: mail.MarkUnread}
-			switch {
-			case f.Snoozed != 0:
-				back = how{mail.MarkSnoozed, f.Snoozed}
-			case m == mail.MarkArchived:
-				back.mark = mail.MarkUnarchived
-			case f.State == mail.Archived:
-				back.mark = mail.MarkArchived
-			case f.Read:
-				back.mark = mail.MarkRead
-			}
+			mark, until := triage.Before(&f.Item, m)
+			back := how{mark, until}
 			ids[back] = append(ids[back], f.ID)
 		}
 		for back, list := range ids {
@@ -155,7 +152,7 @@ type asksArchive struct {
 }
 
 // Heading is the subject of what still waits, or what serves as one.
-func (f found) Heading() string { return subject(&f.Message) }
+func (f found) Heading() string { return words.Subject(&f.Message) }
 
 // One reports whether one question waits.
 func (p asksArchive) One() bool { return len(p.Waiting) == 1 }
@@ -189,18 +186,18 @@ func (s *Site) remove(v *view) error {
 	if err != nil {
 		return err
 	}
-	var targets []target
+	var targets []undo.Target
 	services := make(map[mail.RoomName]mail.Service)
 	for _, f := range list {
-		targets = append(targets, target{f.Room, f.ID})
+		targets = append(targets, f.target(f.ID))
 		services[f.Room] = f.svc
 	}
-	key := s.undo.add(&deed{targets: targets, do: func(targets []target) {
+	key := s.undo.Add(&undo.Deed{Targets: targets, Do: func(targets []undo.Target) {
 		ctx, cancel := context.WithTimeout(context.Background(), eraseTimeout)
 		defer cancel()
 		for _, t := range targets {
-			if err := services[t.room].Erase(ctx, t.id); err != nil && mail.CodeOf(err) != mail.NotFound {
-				s.opts.Log.Error("a message could not be deleted; it is back in its list", "room", t.room, "id", t.id,
+			if err := services[t.Room].Erase(ctx, t.ID); err != nil && mail.CodeOf(err) != mail.NotFound {
+				s.opts.Log.Error("a message could not be deleted; it is back in its list", "room", t.Room, "id", t.ID,
 					"err", err)
 			}
 		}
@@ -210,7 +207,7 @@ func (s *Site) remove(v *view) error {
 		text += " " + wording.Plural(len(list), "message")
 	}
 	return v.answerDone(done{view: v, Messages: v.asPosted(list), Text: text, Done: "gone", Undo: key,
-		MS: int(undoTime.Milliseconds())})
+		MS: undoMS})
 }
 
 // takeBack takes back what a toast tells of.
@@ -218,19 +215,19 @@ func (s *Site) takeBack(v *view) error {
 	if err := v.form(); err != nil {
 		return err
 	}
-	d, ok := s.undo.takeBack(v.r.PostForm.Get("key"))
+	d, ok := s.undo.TakeBack(v.r.PostForm.Get("key"))
 	if !ok {
 		return mail.Errorf(mail.NotFound, "it is too late to take that back: it has been done")
 	}
-	if d.back != nil {
-		if err := d.back(v.ctx()); err != nil {
+	if d.Back != nil {
+		if err := d.Back(v.ctx()); err != nil {
 			return err
 		}
 	}
 	out := done{view: v, Text: "It is back", Done: "back", MS: 2000}
-	for t, a := range d.answers {
-		out.Text, out.Typed = "Not sent", a.typed()
-		out.Messages = messageLine(t.room, t.id)
+	for t, a := range d.Answers {
+		out.Text, out.Typed = "Not sent", a.Typed()
+		out.Messages = messageLine(t.Room, t.ID)
 	}
 	return v.answerDone(out)
 }
@@ -330,26 +327,16 @@ func (v *view) answerDone(d done) error {
 	return v.part("inbox", "toast-done", d)
 }
 
-// snooze is a choice of when to see a message again.
-type snooze struct {
-	Name, Label string
-	At          mail.Time
-}
-
-// When is the choice as a time.
-func (s snooze) When(now time.Time) string { return moment(now, s.At) }
+// When is the time of a choice.
+func (v *view) When(at mail.Time) string { return words.Moment(v.Now, at) }
 
 // Snoozes lists until when a message can be put off with one press, as of now.
-func (v *view) Snoozes() []snooze {
-	day := func(n, hour int) time.Time {
-		return time.Date(v.Now.Year(), v.Now.Month(), v.Now.Day()+n, hour, 0, 0, 0, v.Now.Location())
-	}
-	out := []snooze{
-		{"later", "Later today", mail.TimeOf(v.Now.Add(3 * time.Hour).Round(30 * time.Minute))},
-		{"tomorrow", "Tomorrow morning", mail.TimeOf(day(1, 9))},
-		{"week", "Next week", mail.TimeOf(day(8-(int(v.Now.Weekday())+6)%7-1, 9))},
-	}
-	return slices.DeleteFunc(out, func(s snooze) bool { return s.Name == "later" && !s.At.Std().Before(day(1, 0)) })
+func (v *view) Snoozes() []triage.Later {
+	y, m, d := v.Now.Date()
+	midnight := time.Date(y, m, d+1, 0, 0, 0, 0, v.Now.Location())
+	return slices.DeleteFunc(triage.Laters(v.Now), func(l triage.Later) bool {
+		return l.Name == "later" && !l.At.Std().Before(midnight)
+	})
 }
 
 // snoozeUntil reads when the person wants to see a message again: one of Snoozes, or a time as browsers write it,
@@ -362,7 +349,7 @@ func snoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time
 		}
 	}
 	at := form.Get("at")
-	t, ok := localTime(at, now)
+	t, ok := words.LocalTime(at, now)
 	if !ok {
 		return 0, mail.Errorf(mail.Invalid, "%q is not a time to come back at; choose one, or write it like "+
 			"2026-05-10T09:00. The message is where it was", at)

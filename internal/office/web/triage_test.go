@@ -4,11 +4,16 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
+	"pennypost/internal/office/web/undo"
+	"pennypost/internal/office/web/words"
 )
 
 // ids returns what a part of the user's mailbox holds.
@@ -177,14 +182,14 @@ func TestP13_ArchiveAsksOnce(t *testing.T) {
 			`href="/@shop/?m=`+string(ids[0])+`">Answer`) // without script
 		one.Set("open", "decline")
 		toast := b.post("/@shop/mark", one, asScript("div#toasts")).want(t, 200, "Archived 2 messages, and declined 1")
-		time.Sleep(undoTime / 2)
+		time.Sleep(undo.Time / 2)
 		b.undoOf(toast).want(t, 200)
-		time.Sleep(undoTime)
+		time.Sleep(undo.Time)
 		if it := b.item(ids[0]); !it.Open || archived() != 8 {
 			t.Errorf("taken back, %d are archived, and the question is %+v", archived(), it)
 		}
 		b.post("/@shop/mark", one, asScript("div#toasts")).want(t, 200)
-		time.Sleep(2 * undoTime)
+		time.Sleep(2 * undo.Time)
 		if it := b.item(ids[0]); it.Open || it.Settled == nil || it.Settled.As != mail.Declined || archived() != 10 {
 			t.Errorf("declined, %d are archived, and the question is %+v", archived(), it)
 		}
@@ -239,6 +244,25 @@ func TestDelete(t *testing.T) {
 	b.part("/@shop/letter?m="+string(gone), "letter").want(t, 200, "has been deleted")
 }
 
+// TestKeysOfActs: what the list's script and the list of keys say is what package triage says.
+func TestKeysOfActs(t *testing.T) {
+	script, err := os.ReadFile("asset/static/triage.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newFixture(t)
+	page := b.get("/@shop/").want(t, 200)
+	for _, act := range []triage.Act{triage.Archive, triage.Read, triage.Snooze, triage.Delete} {
+		if !strings.Contains(string(script), act.Key()+`: "`+string(act)+`"`) {
+			t.Errorf("triage.js does not %s with %s", act, act.Key())
+		}
+		page.want(t, 200, "<kbd>"+act.Key()+"</kbd>")
+	}
+	for _, act := range []triage.Act{triage.Option, triage.Adopt, triage.Reply, triage.Undo, triage.Compose} {
+		page.want(t, 200, "<kbd>"+act.Key()+"</kbd>")
+	}
+}
+
 func TestSnoozes(t *testing.T) {
 	zone := time.FixedZone("there", 2*3600)
 	at := func(text string) time.Time {
@@ -276,7 +300,7 @@ func TestMoment(t *testing.T) {
 		"12:00": 2 * time.Hour, "08:00": -2 * time.Hour, "Friday 10:00": 48 * time.Hour,
 		"11 May 10:00": -48 * time.Hour, "13 May 2025 10:00": -365 * 24 * time.Hour,
 	} {
-		if got := moment(now, mail.TimeOf(now.Add(d))); got != text {
+		if got := words.Moment(now, mail.TimeOf(now.Add(d))); got != text {
 			t.Errorf("moment(%v) = %q, want %q", d, got, text)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/asset"
 )
 
 // view is one request: what every page struct embeds.
@@ -150,7 +151,7 @@ func (v *view) Theme() string {
 func (v *view) Version() string { return v.site.opts.Version }
 
 // Asset returns the address of one of our own files.
-func (v *view) Asset(name string) (string, error) { return v.site.asset(name) }
+func (v *view) Asset(name string) (string, error) { return v.site.assets.Address(name) }
 
 // partial reports whether htmx asks for the part of a page with that id.
 func (v *view) partial(id string) bool {
@@ -191,7 +192,7 @@ func (v *view) answer(status int, name, part string, data any) error {
 		return err
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	return send(v.w, v.r, status, b.Bytes())
+	return asset.Send(v.w, v.r, status, b.Bytes())
 }
 
 // redirect sends the browser to a path of this room after a change. Our script is told to go there by itself, if it is

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/session"
 )
 
 // TestTemplates: every page and every part of it is a template that parses, and what a page needs beyond the frame is
@@ -62,8 +63,9 @@ func TestTemplates(t *testing.T) {
 		{"door", doorPage{view: v}, []string{"stranger", "offer"}},
 		{"door", doorPage{&plain, "k", true}, []string{"stranger", "offer"}},
 		{"sessions", &sessionsPage{view: v}, []string{"layout", "main"}},
-		{"sessions", &sessionsPage{view: v, Sessions: []Session{{ID: "a", Browser: "b", Plain: true}, {ID: "b"}}},
-			[]string{"layout", "main"}},
+		{"sessions", &sessionsPage{view: v, Sessions: []session.Session{
+			{ID: "a", Browser: "b", Plain: true}, {ID: "b"},
+		}}, []string{"layout", "main"}},
 	} {
 		for _, part := range c.part {
 			var out bytes.Buffer

@@ -8,6 +8,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 // waitLink is that somebody waits for somebody: their open question that is the oldest.
@@ -20,7 +21,7 @@ type waitLink struct {
 // pairKey is who waits, and for whom: an agent, or the address of nobody in particular.
 type pairKey struct{ asker, to string }
 
-func keyOf(w *mail.Waiting) pairKey { return pairKey{string(w.Asker), who(waitsFor(w))} }
+func keyOf(w *mail.Waiting) pairKey { return pairKey{string(w.Asker), words.Who(waitsFor(w))} }
 
 // waitsFor is whom a question waits for: the agent whom it reached, or else where it went.
 func waitsFor(w *mail.Waiting) mail.Address {
@@ -67,14 +68,14 @@ func (l waitLink) Href() string {
 }
 
 // Key names the link among all, and stays the same from one look to the next.
-func (l waitLink) Key() string { return string(l.Question) + "-" + url.PathEscape(who(l.To())) }
+func (l waitLink) Key() string { return string(l.Question) + "-" + url.PathEscape(words.Who(l.To())) }
 
 // About is what was asked.
 func (l waitLink) About() string { return cmp.Or(l.Subject, string(l.Type)) }
 
 // Long says for how long it has waited.
 func (l waitLink) Long() string {
-	return lasting(max(l.Now.Sub(l.Since.Std()), 0).Truncate(time.Minute))
+	return words.Lasting(max(l.Now.Sub(l.Since.Std()), 0).Truncate(time.Minute))
 }
 
 // Late reports whether that is longer than one waits for an answer.
@@ -85,12 +86,13 @@ func (l waitLink) Whom() string {
 	if l.Asked == mail.User {
 		return "you"
 	}
-	return who(l.To())
+	return words.Who(l.To())
 }
 
 // Title is the link in words.
 func (l waitLink) Title() string {
-	text := who(l.From()) + " waits for " + who(l.To()) + " since " + moment(l.Now, l.Since) + ": " + l.About()
+	text := words.Who(l.From()) + " waits for " + words.Who(l.To()) + " since " + words.Moment(l.Now, l.Since) + ": " +
+		l.About()
 	if l.More > 0 {
 		text += ", and " + wording.Plural(l.More, "more question")
 	}

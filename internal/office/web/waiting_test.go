@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 	"pennypost/internal/policy"
 )
 
@@ -87,10 +88,10 @@ func spelled(c waitChain) string {
 		for _, l := range c.Circle {
 			text += string(l.Asker) + ">"
 		}
-		text += who(c.Back().To()) + ")"
+		text += words.Who(c.Back().To()) + ")"
 	}
 	for _, l := range c.Ends() {
-		text += who(l.To()) + more(l)
+		text += words.Who(l.To()) + more(l)
 	}
 	return fmt.Sprint(text, "@", int64(c.Since/60_000))
 }

@@ -12,6 +12,9 @@ import (
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/web/asset"
+	"pennypost/internal/office/web/session"
+	"pennypost/internal/office/web/undo"
 	"pennypost/internal/wire"
 )
 
@@ -41,10 +44,10 @@ type Options struct {
 type Site struct {
 	opts     Options
 	mux      *http.ServeMux
-	assets   map[string]*asset
-	logins   logins
-	sessions *sessions
-	undo     undo
+	assets   asset.Set
+	links    session.Links
+	sessions *session.Store
+	undo     undo.List
 	stuck    tallies
 
 	workspaces workspaces
@@ -60,15 +63,15 @@ func New(opts Options) *Site {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{opts: opts, mux: http.NewServeMux(), assets: newAssets()}
+	s := &Site{opts: opts, mux: http.NewServeMux(), assets: asset.New()}
 	var err error
-	if s.sessions, err = openSessions(opts.File, opts.Key, opts.Machine); err != nil {
+	if s.sessions, err = session.Open(opts.File, opts.Key, opts.Machine); err != nil {
 		opts.Log.Error("sessions", "err", err)
 	}
 	for path, a := range s.assets {
 		s.mux.Handle("GET "+path, a)
 	}
-	s.mux.HandleFunc("GET /favicon.svg", favicon)
+	s.mux.HandleFunc("GET /favicon.svg", asset.Favicon)
 	s.mux.HandleFunc("GET /manifest.webmanifest", s.manifest)
 	s.mux.Handle("GET /login", s.door(s.offer))
 	s.mux.Handle("POST /login", s.door(s.enter))
@@ -130,7 +133,7 @@ func (s *Site) routes() map[string]handler {
 }
 
 // Close carries out at once what could still have been undone.
-func (s *Site) Close() { s.undo.finish() }
+func (s *Site) Close() { s.undo.Finish() }
 
 // handler answers one request, as a rule of the user and about one room. An error becomes a page that tells of it.
 type handler func(v *view) error
@@ -202,7 +205,7 @@ func (s *Site) page(h handler) http.Handler {
 // door serves h to anybody.
 func (s *Site) door(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce(), Plain: s.at(r).plain,
+		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce(), Plain: s.at(r).Plain,
 			session: s.loggedIn(r)}
 		v.header()
 		if err := h(v); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 )
 
 const replyHelp = `Write below a message, to whoever wrote it. Below what asks something it is the answer, and settles
@@ -144,15 +145,15 @@ func (a *app) adopt(ctx context.Context, word string) error {
 	if err != nil {
 		return err
 	}
-	if !q.Open {
-		return mail.Errorf(mail.Conflict, "%s does not wait for an answer%s; nothing was sent", q.ID,
-			settledWords(&q))
-	}
-	who, err := a.Who()
+	question, err := a.question(&q)
 	if err != nil {
 		return err
 	}
-	return a.post(ctx, svc, q.Adopt(who, &it.Message), cli.Heading(&q))
+	d, err := question.Adopt(&it)
+	if err != nil {
+		return err
+	}
+	return a.post(ctx, svc, d, cli.Heading(&q))
 }
 
 func (a *app) answer(ctx context.Context, word string, said []string) error {
@@ -160,9 +161,12 @@ func (a *app) answer(ctx context.Context, word string, said []string) error {
 	if err != nil {
 		return err
 	}
-	if !it.Open {
-		return cli.Hinted(mail.Errorf(mail.Conflict, "%s does not wait for an answer%s; nothing was sent", it.ID,
-			settledWords(&it)), "pennypost reply "+word+" TEXT writes below it all the same")
+	question, err := a.question(&it)
+	if err != nil {
+		return err
+	}
+	if err := question.Waits(); err != nil {
+		return cli.Hinted(err, "pennypost reply "+word+" TEXT writes below it all the same")
 	}
 	d, err := a.below(&it)
 	if err != nil {
@@ -174,8 +178,7 @@ func (a *app) answer(ctx context.Context, word string, said []string) error {
 		if err != nil {
 			return cli.Hinted(err, "pennypost reply "+word+" TEXT answers in your own words")
 		}
-		who, _ := a.Who() // below has asked
-		answer := it.Choose(who, chosen.Answer)
+		answer := it.Choose(question.By, chosen.Answer)
 		d.Type, d.Body, d.Metadata = answer.Type, answer.Body, answer.Metadata
 		if more != "" {
 			d.Body += "\n\n" + more
@@ -184,12 +187,10 @@ func (a *app) answer(ctx context.Context, word string, said []string) error {
 	return a.post(ctx, svc, d, cli.Heading(&it))
 }
 
-// settledWords says how a question was settled.
-func settledWords(it *mail.Item) string {
-	if it.Settled == nil {
-		return ""
-	}
-	return ": " + cli.Signer(it.Settled.By) + " has " + string(it.Settled.As) + " it"
+// question is a message that the caller answers.
+func (a *app) question(it *mail.Item) (triage.Question, error) {
+	who, err := a.Who()
+	return triage.Question{Item: it, By: who, As: string(it.ID)}, err
 }
 
 // choose returns which of the options somebody has said, by its text or number, and what else they have said.

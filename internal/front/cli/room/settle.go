@@ -51,15 +51,15 @@ func (a *app) decline(ctx context.Context, arg, reason string) error {
 	if err != nil {
 		return err
 	}
-	if !q.Open {
-		return mail.Errorf(mail.Conflict, "%s does not wait for an answer; nothing was sent. What does is listed by: "+
-			"pennypost inbox --open", cli.OneLine(string(id)))
-	}
-	who, err := a.Who()
+	question, err := a.question(&q)
 	if err != nil {
 		return err
 	}
-	sent, err := svc.Send(ctx, q.Decline(who, reason))
+	d, err := question.Decline(reason)
+	if err != nil {
+		return cli.Hinted(err, "pennypost inbox --open lists what does")
+	}
+	sent, err := svc.Send(ctx, d)
 	if err != nil {
 		return err
 	}

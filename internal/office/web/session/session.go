@@ -1,4 +1,4 @@
-package web
+package session
 
 import (
 	"context"
@@ -21,10 +21,10 @@ import (
 
 // Bounds of sessions.
 const (
-	sessionIdle = 12 * time.Hour      // without an act of the person: a day's work has breaks, and a night ends it
-	sessionTime = 30 * 24 * time.Hour // whatever the person does
-	maxSessions = 20                  // a person's browsers; the one that was quiet for longest goes
-	seenEvery   = 5 * time.Minute     // how far the file may lag behind in when a session was last used
+	Idle      = 12 * time.Hour      // without an act of the person: a day's work has breaks, and a night ends it
+	Longest   = 30 * 24 * time.Hour // whatever the person does
+	Most      = 20                  // a person's browsers; the one that was quiet for longest goes
+	SeenEvery = 5 * time.Minute     // how far the file may lag behind in when a session was last used
 )
 
 // Session is a browser that is logged in.
@@ -40,11 +40,11 @@ type Session struct {
 }
 
 // at returns where the session holds.
-func (s *Session) at() doorway { return doorway{s.Plain, s.TLS} }
+func (s *Session) at() Doorway { return Doorway{s.Plain, s.TLS} }
 
 // over reports whether the session has ended by itself.
 func (s *Session) over(now time.Time) bool {
-	return now.Sub(s.Seen.Std()) >= sessionIdle || now.Sub(s.Opened.Std()) >= sessionTime
+	return now.Sub(s.Seen.Std()) >= Idle || now.Sub(s.Opened.Std()) >= Longest
 }
 
 // kept is a session as the file has it.
@@ -62,8 +62,8 @@ type sessionFile struct {
 	Sessions []kept `json:"sessions"`
 }
 
-// sessions are the browsers that are logged in. They are in a file, too, so that they outlive the post office.
-type sessions struct {
+// Store is the browsers that are logged in. They are in a file, too, so that they outlive the post office.
+type Store struct {
 	path string // "": they are in memory only
 	key  string // sessions of another key are void
 	// machine returns the life of a machine's token, nil if that has ended
@@ -76,11 +76,11 @@ type sessions struct {
 	writing sync.Mutex // held while the file is written: what was written last must be the latest
 }
 
-// openSessions reads the file at path. Where it cannot be understood, or is of another key, nobody is logged in. The
+// Open reads the file at path. Where it cannot be understood, or is of another key, nobody is logged in. The
 // sessions are usable whatever the error.
-func openSessions(path string, key []byte, machine func(mail.Machine, string) *life.Life) (*sessions, error) {
+func Open(path string, key []byte, machine func(mail.Machine, string) *life.Life) (*Store, error) {
 	sum := sha256.Sum256(append([]byte("pennypost web sessions\x00"), key...))
-	s := &sessions{path: path, key: hex.EncodeToString(sum[:]), machine: machine}
+	s := &Store{path: path, key: hex.EncodeToString(sum[:]), machine: machine}
 	if machine == nil {
 		s.machine = func(mail.Machine, string) *life.Life { return nil }
 	}
@@ -104,12 +104,12 @@ func openSessions(path string, key []byte, machine func(mail.Machine, string) *l
 	return s, nil
 }
 
-// begin makes a session and returns what its cookie is to say. It holds, in memory, even if it cannot be written.
-func (s *sessions) begin(browser string, at doorway, pass *mail.Pass) (cookie string, err error) {
+// Begin makes a session and returns what its cookie is to say. It holds, in memory, even if it cannot be written.
+func (s *Store) Begin(browser string, at Doorway, pass *mail.Pass) (cookie string, err error) {
 	now := time.Now()
 	cookie = rand.Text()
 	one := kept{Sum: sumOf(cookie), Session: Session{
-		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: at.plain, TLS: at.tls,
+		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: at.Plain, TLS: at.TLS,
 		Opened: mail.TimeOf(now),
 		Seen:   mail.TimeOf(now),
 	}}
@@ -118,7 +118,7 @@ func (s *sessions) begin(browser string, at doorway, pass *mail.Pass) (cookie st
 	}
 	s.mu.Lock()
 	s.tidy(now)
-	if len(s.list) == maxSessions {
+	if len(s.list) == Most {
 		quiet := 0
 		for i := range s.list {
 			if s.list[i].Seen < s.list[quiet].Seen {
@@ -132,9 +132,14 @@ func (s *sessions) begin(browser string, at doorway, pass *mail.Pass) (cookie st
 	return cookie, s.save()
 }
 
-// find returns the session of a cookie at an address; ctx ends when it does. An act of the person keeps it from
+// Good reports whether what stands on the pass of a machine may begin; nil: it stands on none.
+func (s *Store) Good(pass *mail.Pass) bool {
+	return pass == nil || s.machine(pass.Machine, pass.ID) != nil
+}
+
+// Find returns the session of a cookie at an address; ctx ends when it does. An act of the person keeps it from
 // ending; an error says that this is not written.
-func (s *sessions) find(ctx context.Context, cookie string, at doorway, act bool) (id string, err error) {
+func (s *Store) Find(ctx context.Context, cookie string, at Doorway, act bool) (id string, err error) {
 	now := time.Now()
 	sum := sumOf(cookie)
 	s.mu.Lock()
@@ -149,7 +154,7 @@ func (s *sessions) find(ctx context.Context, cookie string, at doorway, act bool
 	if act {
 		s.list[i].Seen = mail.TimeOf(now)
 	}
-	late := act && now.Sub(s.saved) >= seenEvery
+	late := act && now.Sub(s.saved) >= SeenEvery
 	s.mu.Unlock()
 	if late {
 		err = s.save()
@@ -158,7 +163,7 @@ func (s *sessions) find(ctx context.Context, cookie string, at doorway, act bool
 }
 
 // stand has ctx end when a session does. The caller holds mu.
-func (s *sessions) stand(ctx context.Context, k *kept) {
+func (s *Store) stand(ctx context.Context, k *kept) {
 	if k.life == nil {
 		k.life = life.New()
 	}
@@ -170,8 +175,8 @@ func (s *sessions) stand(ctx context.Context, k *kept) {
 	}
 }
 
-// watch ends a session when it has idled for too long, until stop is called: nobody else may look.
-func (s *sessions) watch(id string) (stop func()) {
+// Watch ends a session when it has idled for too long, until stop is called: nobody else may look.
+func (s *Store) Watch(id string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -188,7 +193,7 @@ func (s *sessions) watch(id string) (stop func()) {
 }
 
 // left returns how long a session has before it ends by itself, 0 if it has ended.
-func (s *sessions) left(id string) time.Duration {
+func (s *Store) left(id string) time.Duration {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,11 +203,11 @@ func (s *sessions) left(id string) time.Duration {
 		return 0
 	}
 	k := &s.list[i]
-	return min(k.Seen.Std().Add(sessionIdle).Sub(now), k.Opened.Std().Add(sessionTime).Sub(now))
+	return min(k.Seen.Std().Add(Idle).Sub(now), k.Opened.Std().Add(Longest).Sub(now))
 }
 
-// all returns the sessions, the last used first.
-func (s *sessions) all() []Session {
+// All returns the sessions, the last used first.
+func (s *Store) All() []Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tidy(time.Now())
@@ -214,8 +219,8 @@ func (s *sessions) all() []Session {
 	return out
 }
 
-// end ends the session, or every one if id is "".
-func (s *sessions) end(id string) error {
+// End ends the session, or every one if id is "".
+func (s *Store) End(id string) error {
 	ended, err := s.endAll(func(k *kept) bool { return id == "" || k.ID == id })
 	if ended == 0 && id != "" {
 		return mail.Errorf(mail.NotFound, "there is no session %s; it may have ended", id)
@@ -224,7 +229,7 @@ func (s *sessions) end(id string) error {
 }
 
 // endAll ends the sessions for which which is true, and returns how many those were.
-func (s *sessions) endAll(which func(*kept) bool) (ended int, err error) {
+func (s *Store) endAll(which func(*kept) bool) (ended int, err error) {
 	s.mu.Lock()
 	ended = s.endLocked(which)
 	s.mu.Unlock()
@@ -241,14 +246,14 @@ func (s *sessions) endAll(which func(*kept) bool) (ended int, err error) {
 }
 
 // tidy forgets what has ended by itself. The caller holds mu.
-func (s *sessions) tidy(now time.Time) {
+func (s *Store) tidy(now time.Time) {
 	s.endLocked(func(k *kept) bool {
 		return k.over(now) || k.Machine != "" && s.machine(k.Machine, k.Pass) == nil
 	})
 }
 
 // endLocked ends the sessions for which which is true, and what stands on them, and returns how many those were.
-func (s *sessions) endLocked(which func(*kept) bool) (ended int) {
+func (s *Store) endLocked(which func(*kept) bool) (ended int) {
 	rest := make([]kept, 0, len(s.list))
 	for i := range s.list {
 		k := &s.list[i]
@@ -266,7 +271,7 @@ func (s *sessions) endLocked(which func(*kept) bool) (ended int) {
 }
 
 // save writes the file.
-func (s *sessions) save() error {
+func (s *Store) save() error {
 	if s.path == "" {
 		return nil
 	}
@@ -291,9 +296,9 @@ func sumOf(cookie string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// browserOf says in our words which browser a header names. What the header says itself is a stranger's text, and is
+// Browser says in our words which browser a header names. What the header says itself is a stranger's text, and is
 // not shown.
-func browserOf(agent string) string {
+func Browser(agent string) string {
 	first := func(words [][2]string, other string) string {
 		for _, w := range words {
 			if strings.Contains(agent, w[0]) {

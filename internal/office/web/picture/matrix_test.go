@@ -1,4 +1,4 @@
-package web
+package picture
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 
 // From eight agents on, who talks to whom is a matrix, whose cells are what the pairs have.
 func TestMatrix(t *testing.T) {
-	w := newTalkWeb(flowMail(900, 20))
+	w := NewTalk(flowMail(900, 20))
 	if w.Matrix == nil || len(w.Nodes)+len(w.Edges) > 0 {
 		t.Fatalf("20 agents: %d nodes, %d edges, no matrix", len(w.Nodes), len(w.Edges))
 	}
@@ -27,7 +27,7 @@ func TestMatrix(t *testing.T) {
 			if c.From != m.Names[i] || c.To != m.Names[j] || (c.Heat == 0) != (c.Count == 0) || c.Heat > heats {
 				t.Errorf("the cell %d, %d is %+v", i, j, c)
 			}
-			if c.Count > 0 && !slices.Contains(w.Pairs, c.Pair()) {
+			if c.Count > 0 && !slices.Contains(w.Pairs, c.Pair) {
 				t.Errorf("%+v is none of the pairs", c)
 			}
 			sent += c.Count
@@ -48,7 +48,7 @@ func TestMatrix(t *testing.T) {
 }
 
 func TestBusiest(t *testing.T) {
-	pairs := []pair{{From: "agent-10", To: "agent-2", Count: 5}, {From: "agent-1", To: "agent-2", Count: 3},
+	pairs := []Pair{{From: "agent-10", To: "agent-2", Count: 5}, {From: "agent-1", To: "agent-2", Count: 3},
 		{From: "user", To: "agent-3", Count: 1}, {From: "agent-9", To: "agent-9", Count: 1}}
 	for most, want := range map[int]string{9: "user agent-1 agent-2 agent-3 agent-9 agent-10 +0",
 		4: "user agent-1 agent-2 agent-10 +2", 1: "user +5"} {
@@ -63,22 +63,5 @@ func TestBusiest(t *testing.T) {
 	}
 	if n := agentsIn(pairs); n != 5 {
 		t.Errorf("there are %d agents, want 5", n)
-	}
-}
-
-// A room of seven agents has arrows, one of eight a table with headers that leads to the conversations.
-func TestFlowMatrix(t *testing.T) {
-	b := newFixture(t)
-	for i := range matrixFrom {
-		if i == matrixFrom-1 {
-			b.get("/@shop/flow?view=talk").want(t, 200, `class="edge `).without(t, `class="matrix`)
-		}
-		b.send(mail.Name("agent-"+strconv.Itoa(i+1)), mail.Draft{Subject: "Hello"})
-	}
-	page := b.get("/@shop/flow?view=talk").want(t, 200, `<table class="matrix"`, `scope="col"`, `<th scope="row">`,
-		`href="/@shop/history?agent=user&amp;from=agent%3Aagent-8&amp;since=`,
-		`aria-label="agent-8 to user: 1 message, 0 read"`).without(t, `class="edge `, "NaN", "style=")
-	if n := strings.Count(page.Body, `scope="col"`); n != matrixFrom+1+1+4 { // the user, the sums, and the pairs' table
-		t.Errorf("%d columns have headers", n)
 	}
 }

@@ -1,4 +1,4 @@
-package web
+package words
 
 import (
 	"crypto/sha256"
@@ -15,14 +15,14 @@ const (
 	looks  = 2 * colors // each in two ways: letters on a tint, and on the colour itself
 )
 
-// color is the class of the look of an agent, the same on every page and at every time; the user has none. What the
+// Color is the class of the look of an agent, the same on every page and at every time; the user has none. What the
 // name is but for its number chooses where to begin, and each number is five colours on: of 24 agents that are counted
 // in a row no two are alike, and those beside each other differ much.
-func color(name any) string {
-	if who(name) == string(mail.User) {
+func Color(name any) string {
+	if Who(name) == string(mail.User) {
 		return "me"
 	}
-	words, number := parts(who(name))
+	words, number := parts(Who(name))
 	sum := sha256.Sum256([]byte(strings.Join(words, "-")))
 	n := 0
 	for _, digit := range number {
@@ -41,9 +41,9 @@ const (
 	faceDigits  = 4 // of a longer number the last: those are the ones that differ
 )
 
-// initials are what stands in an agent's picture: the first letters of its name's words, and its number in full.
-func initials(name any) string {
-	words, number := parts(who(name))
+// Initials are what stands in an agent's picture: the first letters of its name's words, and its number in full.
+func Initials(name any) string {
+	words, number := parts(Who(name))
 	var out []rune
 	for _, word := range words[:min(len(words), faceLetters)] {
 		out = append(out, []rune(strings.ToUpper(word))[0])

@@ -1,4 +1,4 @@
-package web
+package picture
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/width"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/words"
 )
 
 // Sizes of the pictures, in pixels.
@@ -30,13 +31,13 @@ const (
 // pause is the time after which the axis is broken: up to it, distance is time.
 const pause = 12 * time.Minute
 
-// chart is the sequence diagram: agents are lanes, messages are rows of arrows, and time runs downwards.
-type chart struct {
+// Chart is the sequence diagram: agents are lanes, messages are rows of arrows, and time runs downwards.
+type Chart struct {
 	Width, Height int
 	HeadHeight    int
 	TextX         int
 	Lanes         []lane
-	Arrows        []arrow
+	Arrows        []Arrow
 	Breaks        []timeBreak
 }
 
@@ -51,7 +52,7 @@ type lane struct {
 func (l lane) FaceX() int { return l.X - l.FaceWidth()/2 }
 
 // FaceWidth is how wide the letters in it need it to be.
-func (l lane) FaceWidth() int { return max(22, int(textWidth(initials(l.Name), 10))+6) }
+func (l lane) FaceWidth() int { return max(22, int(textWidth(words.Initials(l.Name), 10))+6) }
 
 // timeBreak is where time was left out.
 type timeBreak struct {
@@ -71,8 +72,8 @@ func (b timeBreak) TextX() int {
 // TextY is the line on which its words stand.
 func (b timeBreak) TextY() int { return b.Y + b.Height/2 + 4 }
 
-// arrow is a message.
-type arrow struct {
+// Arrow is a message.
+type Arrow struct {
 	Item        mail.Item
 	Y, X        int // where it begins
 	Left, Right int // how far it reaches; both are X if it reaches nobody
@@ -84,10 +85,10 @@ type arrow struct {
 }
 
 // Top is where its row begins.
-func (a arrow) Top() int { return a.Y - rowLeast/2 }
+func (a Arrow) Top() int { return a.Y - rowLeast/2 }
 
 // TextY is the line on which its words stand.
-func (a arrow) TextY() int { return a.Y + 4 }
+func (a Arrow) TextY() int { return a.Y + 4 }
 
 // tip is where an arrow ends.
 type tip struct {
@@ -98,7 +99,7 @@ type tip struct {
 }
 
 // Path is the line of the arrow.
-func (a arrow) Path() string {
+func (a Arrow) Path() string {
 	y := strconv.Itoa(a.Y)
 	var b strings.Builder
 	if a.Loop {
@@ -124,14 +125,14 @@ func (t tip) Path() string {
 
 // Glyph is the sign of a type, where the arrow begins: a message is known by it without its colour. What asks is
 // filled, what answers is hollow.
-func (a arrow) Glyph() string { return glyph(a.Item.Type, a.X, a.Y) }
+func (a Arrow) Glyph() string { return Glyph(a.Item.Type, a.X, a.Y) }
 
-func glyph(t mail.Type, x, y int) string {
-	return "M" + strconv.Itoa(x) + " " + strconv.Itoa(y) + outlines[t.Rule().Shape]
+func Glyph(t mail.Type, x, y int) string {
+	return "M" + strconv.Itoa(x) + " " + strconv.Itoa(y) + Outlines[t.Rule().Shape]
 }
 
-// outlines are the paths of the shapes, around a point.
-var outlines = map[mail.Shape]string{
+// Outlines are the paths of the shapes, around a point.
+var Outlines = map[mail.Shape]string{
 	mail.Circle:   "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z",
 	mail.Square:   "m-4 -4h8v8h-8z",
 	mail.Diamond:  "m0 -5l5 5l-5 5l-5 -5z",
@@ -140,9 +141,9 @@ var outlines = map[mail.Shape]string{
 	mail.Triangle: "m0 -5l5 8h-10z",
 }
 
-// newChart lays messages out that are in the order of the journal; now says where we are and when.
-func newChart(items []mail.Item, now time.Time) chart {
-	c := chart{HeadHeight: headHeight}
+// NewChart lays messages out that are in the order of the journal; now says where we are and when.
+func NewChart(items []mail.Item, now time.Time) Chart {
+	c := Chart{HeadHeight: headHeight}
 	lanes := c.lanes(items)
 	c.TextX = c.Lanes[len(c.Lanes)-1].X + 28
 	y := 4
@@ -154,7 +155,7 @@ func newChart(items []mail.Item, now time.Time) chart {
 			at = before // a foreign clock
 		}
 		y += c.space(y, before, at, now)
-		a := arrow{Item: *it, Y: y + rowLeast/2, X: lanes(it.From.Signer())}
+		a := Arrow{Item: *it, Y: y + rowLeast/2, X: lanes(it.From.Signer())}
 		if i == 0 || at.Format("2006-01-02 15:04") != before.Format("2006-01-02 15:04") {
 			a.Clock = at.Format("15:04")
 		}
@@ -170,7 +171,7 @@ func newChart(items []mail.Item, now time.Time) chart {
 
 // lanes gives everybody a lane in the order of their first appearance, the user before all, and returns where the lane
 // of a name is.
-func (c *chart) lanes(items []mail.Item) func(mail.Name) int {
+func (c *Chart) lanes(items []mail.Item) func(mail.Name) int {
 	names := []mail.Name{mail.User}
 	seen := map[mail.Name]bool{mail.User: true, "": true}
 	add := func(n mail.Name) {
@@ -209,7 +210,7 @@ func (c *chart) lanes(items []mail.Item) func(mail.Name) int {
 
 // space returns how much room the time between two messages takes, beyond that of the row. A long time is left out,
 // and said.
-func (c *chart) space(y int, before, at, now time.Time) int {
+func (c *Chart) space(y int, before, at, now time.Time) int {
 	between := at.Sub(before)
 	newDay := before.IsZero() || at.Format(time.DateOnly) != before.Format(time.DateOnly)
 	if !newDay && between <= pause {
@@ -217,35 +218,20 @@ func (c *chart) space(y int, before, at, now time.Time) int {
 	}
 	b := timeBreak{Y: y, Height: breakRow, Day: newDay}
 	if newDay {
-		b.Height, b.Text = dayRow, date(now, mail.TimeOf(at))
+		b.Height, b.Text = dayRow, words.Date(now, mail.TimeOf(at))
 	}
 	if !before.IsZero() {
 		if b.Text != "" {
 			b.Text += " · "
 		}
-		b.Text += lasting(between) + " later"
+		b.Text += words.Lasting(between) + " later"
 	}
 	c.Breaks = append(c.Breaks, b)
 	return b.Height
 }
 
-// lasting is a length of time in words: "25 min", "3 h 10 min", "2 days".
-func lasting(d time.Duration) string {
-	d = d.Round(time.Minute)
-	hours, minutes := int(d/time.Hour), int(d%time.Hour/time.Minute)
-	switch {
-	case hours == 0:
-		return strconv.Itoa(minutes) + " min"
-	case hours >= 48:
-		return strconv.Itoa(hours/24) + " days"
-	case minutes == 0:
-		return strconv.Itoa(hours) + " h"
-	}
-	return strconv.Itoa(hours) + " h " + strconv.Itoa(minutes) + " min"
-}
-
 // aim gives the arrow a tip for each recipient. A message that nobody holds yet is a stub.
-func (a *arrow) aim(lanes func(mail.Name) int) {
+func (a *Arrow) aim(lanes func(mail.Name) int) {
 	a.Left, a.Right = a.X, a.X
 	for _, d := range a.Item.Deliveries {
 		if d.Agent == "" {
@@ -275,20 +261,21 @@ func (a *arrow) aim(lanes func(mail.Name) int) {
 }
 
 // Held reports whether the arrow reaches nobody yet.
-func (a arrow) Held() bool { return len(a.Tips) == 0 }
+func (a Arrow) Held() bool { return len(a.Tips) == 0 }
 
 // caption writes beside the arrow what it is about, in as much room as there is.
-func (a *arrow) caption(width int) {
+func (a *Arrow) caption(width int) {
 	width = max(width, textLeast-8)
 	for _, to := range a.Item.To {
 		k, ds := to.Kind(), a.Item.Deliveries
-		if held := len(ds) == 1 && string(ds[0].Agent) == who(to); k != mail.ToAgent && k != mail.ToPerson && !held {
-			a.Prefix = fit(who(to), width/3, 12)
+		held := len(ds) == 1 && string(ds[0].Agent) == words.Who(to)
+		if k != mail.ToAgent && k != mail.ToPerson && !held {
+			a.Prefix = fit(words.Who(to), width/3, 12)
 			width -= int(textWidth(a.Prefix, 12)) + 10
 			break
 		}
 	}
-	a.Text = fit(strings.Join(strings.Fields(subject(&a.Item.Message)), " "), width, 12.5)
+	a.Text = fit(strings.Join(strings.Fields(words.Subject(&a.Item.Message)), " "), width, 12.5)
 }
 
 // fit cuts text so that it takes no more than width pixels in letters of that size.

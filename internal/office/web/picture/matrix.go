@@ -1,4 +1,4 @@
-package web
+package picture
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	matrixFrom  = 8  // agents: arrows between so many cross each other everywhere
+	MatrixFrom  = 8  // agents: arrows between so many cross each other everywhere
 	matrixNames = 40 // that a matrix has
 	heats       = 5  // shades of a cell
 )
@@ -31,18 +31,15 @@ type matrixRow struct {
 
 // cell is what the row's sender wrote to the column's reader.
 type cell struct {
-	pair
+	Pair
 	Heat int // from 1 to heats: how much that is among all; 0: nothing
 }
 
 // Self reports whether it is what somebody wrote to itself.
 func (c cell) Self() bool { return c.From == c.To }
 
-// Pair is whose cell it is.
-func (c cell) Pair() pair { return c.pair }
-
 // newMatrix has the user first and then, in natural order, those who wrote and received most.
-func newMatrix(pairs []pair) matrix {
+func newMatrix(pairs []Pair) matrix {
 	var m matrix
 	m.Names, m.Others = busiest(pairs, matrixNames)
 	at := make(map[mail.Name]int)
@@ -50,7 +47,7 @@ func newMatrix(pairs []pair) matrix {
 		at[n] = i
 		row := matrixRow{Name: n}
 		for _, to := range m.Names {
-			row.Cells = append(row.Cells, cell{pair: pair{From: n, To: to}})
+			row.Cells = append(row.Cells, cell{Pair: Pair{From: n, To: to}})
 		}
 		m.Rows = append(m.Rows, row)
 	}
@@ -74,37 +71,25 @@ func newMatrix(pairs []pair) matrix {
 }
 
 // busiest returns at most that many of those who wrote or received anything, and how many others there are.
-func busiest(pairs []pair, most int) ([]mail.Name, int) {
-	counts := make(map[mail.Name]int)
-	var all []mail.Name
-	for _, p := range pairs {
-		for _, n := range []mail.Name{p.From, p.To} {
-			if counts[n] == 0 {
-				all = append(all, n)
-			}
-			counts[n] += p.Count
-		}
-	}
-	first := func(n mail.Name) int {
-		if n == mail.User {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(all, func(a, b mail.Name) int {
-		return cmp.Or(first(a)-first(b), counts[b]-counts[a])
-	})
+func busiest(pairs []Pair, most int) ([]mail.Name, int) {
+	all := partiesOf(pairs)
 	others := max(0, len(all)-most)
 	all = all[:len(all)-others]
-	slices.SortFunc(all, func(a, b mail.Name) int { return cmp.Or(first(a)-first(b), mail.CompareNames(a, b)) })
-	return all, others
+	slices.SortFunc(all, func(a, b party) int {
+		return cmp.Or(a.after()-b.after(), mail.CompareNames(a.Name, b.Name))
+	})
+	names := make([]mail.Name, len(all))
+	for i, p := range all {
+		names[i] = p.Name
+	}
+	return names, others
 }
 
 // agentsIn counts who wrote or received anything, without the user.
-func agentsIn(pairs []pair) int {
-	names, _ := busiest(pairs, math.MaxInt)
-	if slices.Contains(names, mail.User) {
-		return len(names) - 1
+func agentsIn(pairs []Pair) int {
+	n := 0
+	for _, p := range partiesOf(pairs) {
+		n += p.after()
 	}
-	return len(names)
+	return n
 }

@@ -1,4 +1,4 @@
-package web
+package words
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ func TestAgo(t *testing.T) {
 		{time.Hour, "1h"}, {24*time.Hour - time.Second, "23h"}, {24 * time.Hour, "1d"},
 		{6 * 24 * time.Hour, "6d"}, {7 * 24 * time.Hour, "6 May"}, {200 * 24 * time.Hour, "25 Oct 2025"},
 	} {
-		if got := ago(now, mail.TimeOf(now.Add(-c.ago))); got != c.want {
+		if got := Ago(now, mail.TimeOf(now.Add(-c.ago))); got != c.want {
 			t.Errorf("%v ago is %q, want %q", c.ago, got, c.want)
 		}
 	}
@@ -38,12 +38,12 @@ func TestDay(t *testing.T) {
 		{time.Date(2026, 5, 11, 0, 0, 0, 0, zone), "This week"}, {time.Date(2026, 5, 10, 23, 0, 0, 0, zone), "Older"},
 		{now.AddDate(0, 0, 1), "Today"},
 	} {
-		if got := day(now, mail.TimeOf(c.at)); got != c.want {
+		if got := Day(now, mail.TimeOf(c.at)); got != c.want {
 			t.Errorf("%v is %q, want %q", c.at, got, c.want)
 		}
 	}
 	sunday := time.Date(2026, 5, 17, 12, 0, 0, 0, zone)
-	if got := day(sunday, mail.TimeOf(sunday.AddDate(0, 0, -6))); got != "This week" {
+	if got := Day(sunday, mail.TimeOf(sunday.AddDate(0, 0, -6))); got != "This week" {
 		t.Errorf("on Sunday, Monday was %q", got)
 	}
 }
@@ -54,7 +54,7 @@ func TestFirstLine(t *testing.T) {
 		"> quoted": "quoted", "```\ncode": "code", "***\nafter `it`": "after it",
 		strings.Repeat("é", 200): strings.Repeat("é", 159) + "…",
 	} {
-		if got := firstLine(body); got != want {
+		if got := FirstLine(body); got != want {
 			t.Errorf("firstLine(%q) = %q, want %q", body, got, want)
 		}
 	}

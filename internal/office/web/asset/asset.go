@@ -1,4 +1,4 @@
-package web
+package asset
 
 import (
 	"bytes"
@@ -19,21 +19,24 @@ import (
 )
 
 //go:embed static
-var static embed.FS
+var files embed.FS
 
 // asset is one of our own files. One whose address has its hash, as our pages and modules name it, is kept by the
 // browser for good; others are asked for again.
 type asset struct {
 	name   string
-	load   func() (text []byte, hash string)
+	Load   func() (text []byte, hash string)
 	zipped func() []byte
 }
 
-// newAssets returns all assets by their paths. Nothing is read before it is asked for.
-func newAssets() map[string]*asset {
-	all := make(map[string]*asset)
+// Set is all of our files, by their paths.
+type Set map[string]*asset
+
+// New returns our files. None is read before it is asked for.
+func New() Set {
+	all := make(Set)
 	// an embedded tree does not fail
-	_ = fs.WalkDir(static, "static", func(name string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(files, "static", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			all["/"+name] = newAsset(name, all)
 		}
@@ -45,32 +48,32 @@ func newAssets() map[string]*asset {
 // imports finds what a module imports.
 var imports = regexp.MustCompile(`"\./[a-z]+\.js"`)
 
-func newAsset(name string, all map[string]*asset) *asset {
+func newAsset(name string, all Set) *asset {
 	load := sync.OnceValues(func() ([]byte, string) {
-		text, _ := static.ReadFile(name)
+		text, _ := files.ReadFile(name)
 		if path.Dir(name) == "static" && path.Ext(name) == ".js" { // no module imports one that imports it
 			text = imports.ReplaceAllFunc(text, func(quoted []byte) []byte {
 				module := strings.Trim(string(quoted), `"`)
-				_, hash := all["/"+path.Join("static", module)].load()
+				_, hash := all["/"+path.Join("static", module)].Load()
 				return []byte(`"` + module + "?" + hash + `"`)
 			})
 		}
 		sum := sha256.Sum256(text)
 		return text, hex.EncodeToString(sum[:6])
 	})
-	return &asset{name: name, load: load, zipped: sync.OnceValue(func() []byte {
+	return &asset{name: name, Load: load, zipped: sync.OnceValue(func() []byte {
 		text, _ := load()
 		return zip(text, gzip.BestCompression)
 	})}
 }
 
-// asset returns the address of the file called name below static.
-func (s *Site) asset(name string) (string, error) {
-	a := s.assets["/static/"+name]
+// Address returns where the file called name below static is got.
+func (s Set) Address(name string) (string, error) {
+	a := s["/static/"+name]
 	if a == nil {
 		return "", fmt.Errorf("there is no file static/%s", name)
 	}
-	_, hash := a.load()
+	_, hash := a.Load()
 	return "/" + a.name + "?" + hash, nil
 }
 
@@ -80,7 +83,7 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path.Ext(a.name) == ".LICENSE" {
 		h.Set("Content-Type", "text/plain; charset=utf-8")
 	}
-	text, hash := a.load()
+	text, hash := a.Load()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")
 	if r.URL.RawQuery != hash { // of another version, or typed
@@ -102,8 +105,8 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // smallest is the length from which a page is worth compressing: what is shorter fits into one packet anyhow.
 const smallest = 1400
 
-// send answers with text, compressed if that is worth it.
-func send(w http.ResponseWriter, r *http.Request, status int, text []byte) error {
+// Send answers with text, compressed if that is worth it.
+func Send(w http.ResponseWriter, r *http.Request, status int, text []byte) error {
 	if len(text) >= smallest && acceptsGzip(r) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Add("Vary", "Accept-Encoding")
@@ -130,8 +133,8 @@ func zip(text []byte, level int) []byte {
 	return b.Bytes()
 }
 
-// favicon is a stamp, with the number of unread messages if there are any.
-func favicon(w http.ResponseWriter, r *http.Request) {
+// Favicon is a stamp, with the number of unread messages if there are any.
+func Favicon(w http.ResponseWriter, r *http.Request) {
 	n, _ := strconv.Atoi(r.URL.Query().Get("n"))
 	badge := ""
 	if n > 0 {

@@ -1,6 +1,7 @@
-package web
+package picture
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -8,27 +9,61 @@ import (
 	"pennypost/internal/mail"
 )
 
-// talkWeb is who talks to whom.
-type talkWeb struct {
+// Talk is who talks to whom.
+type Talk struct {
 	Width, Height int
 	Nodes         []node
 	Edges         []edge  // the widest first
-	Pairs         []pair  // all of them, the busiest first
+	Pairs         []Pair  // all of them, the busiest first
 	Matrix        *matrix // instead of nodes and edges, if there are many agents
 }
 
 // node is an agent.
 type node struct {
-	Name          mail.Name
+	party
 	Label, Anchor string
 	X, Y          int
 	LabelX        int
 	LabelY        int
-	Sent, Got     int
 }
 
-// pair counts what one wrote to another.
-type pair struct {
+// party is somebody who wrote or received anything, and how much.
+type party struct {
+	Name      mail.Name
+	Sent, Got int
+}
+
+// after is 0 for the user, who comes first, and 1 for agents.
+func (p party) after() int {
+	if p.Name == mail.User {
+		return 0
+	}
+	return 1
+}
+
+// partiesOf returns everybody in pairs: the user and then the busiest first.
+func partiesOf(pairs []Pair) []party {
+	at := make(map[mail.Name]int)
+	var all []party
+	of := func(n mail.Name) *party {
+		i, known := at[n]
+		if !known {
+			i, at[n], all = len(all), len(all), append(all, party{Name: n})
+		}
+		return &all[i]
+	}
+	for _, p := range pairs {
+		of(p.From).Sent += p.Count
+		of(p.To).Got += p.Count
+	}
+	slices.SortStableFunc(all, func(a, b party) int {
+		return cmp.Or(a.after()-b.after(), b.Sent+b.Got-a.Sent-a.Got)
+	})
+	return all
+}
+
+// Pair counts what one wrote to another.
+type Pair struct {
 	From, To    mail.Name
 	Count, Read int
 }
@@ -37,17 +72,17 @@ type pair struct {
 const tablePairs = 100
 
 // Busiest are the pairs of the table.
-func (w *talkWeb) Busiest() []pair { return w.Pairs[:min(len(w.Pairs), tablePairs)] }
+func (w *Talk) Busiest() []Pair { return w.Pairs[:min(len(w.Pairs), tablePairs)] }
 
 // Rest is how many pairs it does not have.
-func (w *talkWeb) Rest() int { return len(w.Pairs) - len(w.Busiest()) }
+func (w *Talk) Rest() int { return len(w.Pairs) - len(w.Busiest()) }
 
 // TextY is the line on which its letters stand.
 func (n node) TextY() int { return n.Y + 4 }
 
 // edge is a pair in the picture.
 type edge struct {
-	pair
+	Pair
 	Path, Head string
 	Width      string
 	X, Y       int  // of the number
@@ -61,9 +96,9 @@ const (
 )
 
 // pairsOf counts who wrote to whom, by who got it.
-func pairsOf(items []mail.Item) []pair {
+func pairsOf(items []mail.Item) []Pair {
 	at := make(map[[2]mail.Name]int)
-	var out []pair
+	var out []Pair
 	for i := range items {
 		for _, d := range items[i].Deliveries {
 			if d.Agent == "" {
@@ -74,7 +109,7 @@ func pairsOf(items []mail.Item) []pair {
 			if !ok {
 				n = len(out)
 				at[key] = n
-				out = append(out, pair{From: key[0], To: key[1]})
+				out = append(out, Pair{From: key[0], To: key[1]})
 			}
 			out[n].Count++
 			if d.State == mail.Read || d.State == mail.Archived {
@@ -82,15 +117,15 @@ func pairsOf(items []mail.Item) []pair {
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b pair) int { return b.Count - a.Count })
+	slices.SortStableFunc(out, func(a, b Pair) int { return b.Count - a.Count })
 	return out
 }
 
-// newTalkWeb puts agents on a ring, the user at its top, and draws what they wrote to each other; of many it makes a
+// NewTalk puts agents on a ring, the user at its top, and draws what they wrote to each other; of many it makes a
 // matrix.
-func newTalkWeb(items []mail.Item) talkWeb {
-	w := talkWeb{Width: webWidth, Height: webHeight, Pairs: pairsOf(items)}
-	if agentsIn(w.Pairs) >= matrixFrom {
+func NewTalk(items []mail.Item) Talk {
+	w := Talk{Width: webWidth, Height: webHeight, Pairs: pairsOf(items)}
+	if agentsIn(w.Pairs) >= MatrixFrom {
 		m := newMatrix(w.Pairs)
 		w.Matrix = &m
 		return w
@@ -121,27 +156,10 @@ func newTalkWeb(items []mail.Item) talkWeb {
 }
 
 // place gives everybody a place, the busiest first.
-func (w *talkWeb) place() {
-	counts := make(map[mail.Name]*node)
-	var all []*node
-	of := func(n mail.Name) *node {
-		if counts[n] == nil {
-			counts[n] = &node{Name: n}
-			all = append(all, counts[n])
-		}
-		return counts[n]
-	}
-	for _, p := range w.Pairs {
-		of(p.From).Sent += p.Count
-		of(p.To).Got += p.Count
-	}
-	slices.SortStableFunc(all, func(a, b *node) int {
-		if (a.Name == mail.User) != (b.Name == mail.User) {
-			return map[bool]int{true: -1, false: 1}[a.Name == mail.User]
-		}
-		return b.Sent + b.Got - a.Sent - a.Got
-	})
-	for i, n := range all {
+func (w *Talk) place() {
+	all := partiesOf(w.Pairs)
+	for i, p := range all {
+		n := node{party: p}
 		angle := 2*math.Pi*float64(i)/float64(len(all)) - math.Pi/2
 		x, y := math.Cos(angle), math.Sin(angle)
 		n.X, n.Y = webWidth/2+int(x*200), webHeight/2+int(y*205)
@@ -155,7 +173,7 @@ func (w *talkWeb) place() {
 			n.LabelY = n.Y - nodeSize - 8
 		}
 		n.Label = fit(string(n.Name), 108, 12.5)
-		w.Nodes = append(w.Nodes, *n)
+		w.Nodes = append(w.Nodes, n)
 	}
 }
 
@@ -169,12 +187,12 @@ func (n *node) box() box4 {
 }
 
 // newEdge draws a line that bends to its right, so that there and back lie side by side.
-func newEdge(p pair, from, to *node, most int) edge {
+func newEdge(p Pair, from, to *node, most int) edge {
 	dx, dy := float64(to.X-from.X), float64(to.Y-from.Y)
 	long := math.Hypot(dx, dy)
 	cx, cy := bend(from, to)
 	width := 1.5 + 6.5*math.Sqrt(float64(p.Count)/float64(most))
-	e := edge{pair: p, Width: strconv.FormatFloat(width, 'f', 1, 64)}
+	e := edge{Pair: p, Width: strconv.FormatFloat(width, 'f', 1, 64)}
 	x1, y1 := toward(from, cx, cy, nodeSize+2)
 	tipX, tipY := toward(to, cx, cy, nodeSize+3)
 	x2, y2 := toward(to, cx, cy, nodeSize+3+8+width/2)
@@ -222,9 +240,6 @@ func (e *edge) number(from, to *node, taken []box4) []box4 {
 	}
 	return taken
 }
-
-// Pair is whose edge it is.
-func (e edge) Pair() pair { return e.pair }
 
 // TextY is the line on which the number stands.
 func (e edge) TextY() int { return e.Y + 4 }

@@ -1,0 +1,70 @@
+package triage
+
+import (
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// Question is an item that somebody answers. What its methods return is to be sent; an error of code Conflict or
+// Invalid says that nothing can be, and why.
+type Question struct {
+	*mail.Item
+	By mail.Name // who answers
+	As string    // what the error calls it, as by is to know it again: "it", or its id
+}
+
+// AsksUser reports whether an item waits for an answer of the user.
+func AsksUser(it *mail.Item) bool {
+	return it.Open && it.From != mail.ToUser && (it.State != "" || ToUser(&it.Message))
+}
+
+// Waits refuses unless it waits for an answer.
+func (q Question) Waits() error {
+	switch {
+	case q.Open:
+		return nil
+	case q.Settled == nil:
+		return mail.Errorf(mail.Conflict, "%s does not wait for an answer; nothing was sent", q.As)
+	}
+	return mail.Errorf(mail.Conflict, "%s does not wait for an answer any more: %s has %s it; nothing was sent", q.As,
+		q.Settled.By.Signer(), q.Settled.As)
+}
+
+// Option answers by the n-th of the choices, the first of which is 1.
+func (q Question) Option(n int) (mail.Draft, error) {
+	if err := q.Waits(); err != nil {
+		return mail.Draft{}, err
+	}
+	list := q.Choices()
+	if n < 1 || n > len(list) {
+		return mail.Draft{}, mail.Errorf(mail.Invalid, "the question offers no answer %d; nothing was sent", n)
+	}
+	return q.Choose(q.By, list[n-1].Answer), nil
+}
+
+// Adopt answers in the words of a suggestion.
+func (q Question) Adopt(suggestion *mail.Item) (mail.Draft, error) {
+	if !suggestion.Suggests || suggestion.ReplyTo != q.ID {
+		return mail.Draft{}, mail.Errorf(mail.Invalid, "%s suggests no answer to the question; nothing was sent",
+			suggestion.ID)
+	}
+	return q.Item.Adopt(q.By, &suggestion.Message), q.Waits()
+}
+
+// Decline refuses to answer.
+func (q Question) Decline(reason string) (mail.Draft, error) {
+	return q.Item.Decline(q.By, reason), q.Waits()
+}
+
+// Write answers, or replies, in words of one's own. Nobody can be answered if the post office itself only told.
+func (q Question) Write(text string) (mail.Draft, error) {
+	d := q.Reply(q.By)
+	switch d.Body = text; {
+	case len(d.To) == 0:
+		return d, mail.Errorf(mail.Invalid, "the post office wrote %s: there is nobody to reply to", q.As)
+	case strings.TrimSpace(text) == "":
+		return d, mail.Errorf(mail.Invalid, "the answer has no text; nothing was sent")
+	}
+	return d, nil
+}

@@ -1,0 +1,68 @@
+package session
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"sync"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+const (
+	LinkTime = 10 * time.Minute // a link is used at once, and may stand in a terminal's history for long
+	MaxLinks = 100              // that nobody used; the oldest goes
+)
+
+// Links are the one-time links that are still good. Links are kept in memory: a post office that starts again has
+// given none.
+type Links struct {
+	mu   sync.Mutex
+	list []Link // in the order in which they end
+}
+
+// Link logs one browser in, and then leads it somewhere.
+type Link struct {
+	Room mail.RoomName
+	At   Doorway
+	To   mail.ID    // a letter there; "": the inbox
+	Pass *mail.Pass // of the machine that asked for it; nil: this one
+
+	sum  [sha256.Size]byte
+	ends time.Time
+}
+
+// Doorway is one of the three kinds of address of the pages: their own name, which is the zero value; the plain
+// address; and any over TLS. What logs in at one of them holds at no other.
+type Doorway struct{ Plain, TLS bool }
+
+// Add makes a link and returns its key.
+func (l *Links) Add(one Link) (key string) {
+	key = rand.Text()
+	one.sum, one.ends = sha256.Sum256([]byte(key)), time.Now().Add(LinkTime)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, one)
+	if len(l.list) > MaxLinks {
+		l.list = l.list[1:]
+	}
+	return key
+}
+
+// Find returns the link with that key, if it is good at an address. To use it is to use it up.
+func (l *Links) Find(key string, at Doorway, use bool) (Link, bool) {
+	sum := sha256.Sum256([]byte(key))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, one := range l.list {
+		if one.At != at || subtle.ConstantTimeCompare(sum[:], one.sum[:]) == 0 {
+			continue
+		}
+		if use {
+			l.list = append(l.list[:i:i], l.list[i+1:]...)
+		}
+		return one, time.Now().Before(one.ends)
+	}
+	return Link{}, false
+}

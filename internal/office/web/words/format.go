@@ -1,0 +1,180 @@
+package words
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
+	render "pennypost/internal/office/markdown"
+)
+
+// Functions are what templates may call, beyond the methods of their data.
+func Functions() template.FuncMap {
+	return template.FuncMap{
+		"ago": Ago, "used": used, "looked": mail.Looked, "settled": Settled, "moment": Moment,
+		"stateWord": func(s string) string {
+			return mail.DeliveryState(s).Word()
+		}, "clock": Clock, "day": Day, "iso": iso, "full": full,
+		"color": Color, "initials": Initials, "who": Who,
+		"from": Sender, "unproven": func() string { return mail.Unproven },
+		"plural": wording.Plural, "markdown": Markdown, "firstLine": FirstLine, "badge": Badge, "tagValue": TagValue,
+		"digit": digitKey, "key": triage.Act.Key,
+	}
+}
+
+// Ago says how long before now t was, in the fewest letters.
+func Ago(now time.Time, t mail.Time) string {
+	switch d := now.Sub(t.Std()); {
+	case d < 7*24*time.Hour:
+		return wording.Brief(wording.Span(d))
+	case t.Std().In(now.Location()).Year() == now.Year():
+		return t.Std().In(now.Location()).Format("2 Jan")
+	default:
+		return t.Std().In(now.Location()).Format("2 Jan 2006")
+	}
+}
+
+// used says when something was, in words.
+func used(now time.Time, t mail.Time) string {
+	switch d := now.Sub(t.Std()); {
+	case d < time.Minute:
+		return "just now"
+	case d < 24*time.Hour:
+		return wording.Span(d) + " ago"
+	}
+	return Moment(now, t)
+}
+
+// Clock is the time of the day, where the post office is.
+func Clock(t mail.Time) string { return t.Std().Local().Format("15:04") }
+
+func full(t mail.Time) string { return t.Std().Local().Format("Monday, 2 January 2006, 15:04:05") }
+
+func iso(t mail.Time) string { return t.String() }
+
+// Day names the group of a list in which t stands.
+func Day(now time.Time, t mail.Time) string {
+	at := t.Std().In(now.Location())
+	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	monday := midnight.AddDate(0, 0, -(int(now.Weekday())+6)%7)
+	switch {
+	case !at.Before(midnight):
+		return "Today"
+	case !at.Before(midnight.AddDate(0, 0, -1)):
+		return "Yesterday"
+	case !at.Before(monday):
+		return "This week"
+	default:
+		return "Older"
+	}
+}
+
+// Date names a day in a conversation.
+func Date(now time.Time, t mail.Time) string {
+	switch name := Day(now, t); name {
+	case "Today", "Yesterday":
+		return name
+	}
+	at := t.Std().In(now.Location())
+	if at.Year() != now.Year() {
+		return at.Format("2 January 2006")
+	}
+	return at.Format("Monday, 2 January")
+}
+
+// Moment says when something is, in the fewest words: the day only if it is another.
+func Moment(now time.Time, t mail.Time) string {
+	at := t.Std().In(now.Location())
+	y, d := at.Year(), at.YearDay()
+	switch {
+	case y == now.Year() && d == now.YearDay():
+		return at.Format("15:04")
+	case t.Std().After(now) && t.Std().Before(now.Add(6*24*time.Hour)):
+		return at.Format("Monday 15:04")
+	case y == now.Year():
+		return at.Format("2 Jan 15:04")
+	}
+	return at.Format("2 Jan 2006 15:04")
+}
+
+// LocalTime reads a time as browsers and people write it, in the zone of now.
+func LocalTime(text string, now time.Time) (mail.Time, bool) {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05"} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return mail.TimeOf(t), true
+		}
+	}
+	return 0, false
+}
+
+// Who is an address as a person reads it: an agent's bare name, anything else as it is written.
+func Who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
+
+// Sender says who sent a message, and whether anybody has proven that.
+func Sender(m mail.Message) string {
+	if m.Via != "" {
+		return Who(m.From) + " (" + mail.Unproven + ")"
+	}
+	return Who(m.From)
+}
+
+// Names are addresses as a person reads them.
+func Names(list []mail.Address) string {
+	out := make([]string, len(list))
+	for i, a := range list {
+		out[i] = Who(a)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Settled says how a question was settled, by whom and when.
+func Settled(now time.Time, st *mail.Settlement) string {
+	text := string(st.As) + " by " + Who(st.By)
+	if st.At != 0 {
+		text += " " + Moment(now, st.At)
+	}
+	return text
+}
+
+// Badge is how a type is drawn, as classes of the style sheet.
+func Badge(t mail.Type) string {
+	r := t.Rule()
+	return "colour-" + r.Colour + " line-" + string(r.Line)
+}
+
+// FirstLine is what a row shows of a text: how it begins, without marks of Markdown.
+func FirstLine(text string) string { return render.Preview(text, 160) }
+
+// digitKey is the key that presses the answer at a place, or "" if it is too far down.
+func digitKey(i int) string {
+	if i < 9 {
+		return strconv.Itoa(i + 1)
+	}
+	return ""
+}
+
+// Lasting is a length of time in words: "25 min", "3 h 10 min", "2 days".
+func Lasting(d time.Duration) string {
+	d = d.Round(time.Minute)
+	hours, minutes := int(d/time.Hour), int(d%time.Hour/time.Minute)
+	switch {
+	case hours == 0:
+		return strconv.Itoa(minutes) + " min"
+	case hours >= 48:
+		return strconv.Itoa(hours/24) + " days"
+	case minutes == 0:
+		return strconv.Itoa(hours) + " h"
+	}
+	return strconv.Itoa(hours) + " h " + strconv.Itoa(minutes) + " min"
+}
+
+// TagValue is a tag without its namespace.
+func TagValue(tag string) string {
+	_, value, _ := strings.Cut(tag, ":")
+	return value
+}
