@@ -10,10 +10,10 @@
 // The file that is open is the truth. Whoever leads, and a goroutine that looks now and then (watch.go), checks that
 // the path leads to it, and otherwise puts back what was acknowledged (truth.go); so does a journal that could not be
 // written (trouble.go). Whatever happened to the main file, it is made anew in one way (mend.go): good lines stay,
-// spare ones take free places, stubs the rest, and the file that this makes takes the old one's place (replace.go). That is
-// how a journal is opened (recover.go), brought back, healed, repaired (repair.go) and, as a copy, put back in step
-// (copy.go). What does not belong in it is set aside (aside.go). Lines are chained (chain.go), so that what is missing
-// is found, and named by Verify.
+// spare ones take free places, stubs the rest, and the file that this makes takes the old one's place (replace.go).
+// That is how a journal is opened (recover.go), brought back, healed, repaired (repair.go) and, as a copy, put back in
+// step (copy.go). What does not belong in it is set aside (aside.go). Lines are chained (chain.go), so that what is
+// missing is found, and named by Verify.
 //
 // Followers own their cursors. They share the latest batches in memory (tail.go) and read from the file what is older
 // (cursor.go). Whoever asks for single events has them from there too, or from where an index of the file says that
