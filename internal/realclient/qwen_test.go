@@ -27,7 +27,8 @@ func qwen() client {
 			return []string{"OPENAI_API_KEY=dummy", "OPENAI_BASE_URL=" + l.model.URL + "/v1", "OPENAI_MODEL=scripted"}
 		},
 		// A command that touches a file outside of the project counts as one that writes.
-		shell:    grants("--allowed-tools", "run_shell_command", "write_file", "edit"),
+		// Newer ones (0.24.4) begin in a mode in which a model says which commands may run.
+		shell:    grants("--approval-mode", "default", "--allowed-tools", "run_shell_command", "write_file", "edit"),
 		headless: func(prompt string) []string { return []string{"-p", prompt} },
 		ready:    regexp.MustCompile(`(?m)^\s*[>*]   Type your message`),
 		quit:     "/quit", resume: []string{"--continue"},

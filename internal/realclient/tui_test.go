@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // terminal is a window of tmux in which a client runs.
@@ -103,11 +104,14 @@ func (t *terminal) prompt(text string) {
 	}
 	looks := 0
 	t.l.until("the prompt is sent", func() bool {
-		if looks%40 == 0 {
-			t.press("Enter")
-		}
-		looks++
 		screen := t.screen()
+		if looks%40 == 0 && screen != "" {
+			t.press("Enter")
+			screen = t.screen()
+		}
+		if looks++; screen == "" {
+			return true // it has ended the session
+		}
 		prompts := t.l.client.ready.FindAllStringIndex(screen, -1)
 		if !t.l.client.pastes {
 			return len(prompts) > 0
@@ -116,6 +120,10 @@ func (t *terminal) prompt(text string) {
 	})
 }
 
+// fingers is how long a person's need from one key to another. A client takes Esc with a letter at its heels for Alt and
+// that letter.
+const fingers = 300 * time.Millisecond
+
 // breakOff presses what breaks a turn off, each key when the screen shows the one before.
 func (t *terminal) breakOff() {
 	t.l.t.Helper()
@@ -123,6 +131,7 @@ func (t *terminal) breakOff() {
 		before := t.screen()
 		t.press(key)
 		t.l.until("the screen shows "+key, func() bool { return t.screen() != before })
+		time.Sleep(fingers)
 	}
 }
 

@@ -271,6 +271,21 @@ func (a *app) changeClient(f installFlags, args []string, plan planner) error {
 // planner is install.Install or install.Uninstall.
 type planner func(install.Client, *install.Options) (*install.Plan, error)
 
+// carryOut makes a plan and, but for a dry run, carries it out. A client that runs writes its own files now and then:
+// then the plan is made anew.
+func carryOut(c install.Client, o *install.Options, plan planner, dryRun bool) (p *install.Plan, err error) {
+	const tries = 3
+	for range tries {
+		if p, err = plan(c, o); err != nil || dryRun {
+			return p, err
+		}
+		if err = p.Apply(); mail.CodeOf(err) != mail.Conflict {
+			break
+		}
+	}
+	return p, err
+}
+
 // change installs or uninstalls. again is what to type after an error.
 func (a *app) change(f installFlags, c install.Client, plan planner, again string) error {
 	o, err := a.installOptions(f)
@@ -280,17 +295,12 @@ func (a *app) change(f installFlags, c install.Client, plan planner, again strin
 	if program, err := exec.LookPath(c.Program); err == nil {
 		o.Program = program
 	}
-	p, err := plan(c, o)
+	p, err := carryOut(c, o, plan, f.dryRun)
 	if err != nil {
 		return cli.Hinted(err, again)
 	}
-	if !f.dryRun {
-		if err := p.Apply(); err != nil {
-			return cli.Hinted(err, again)
-		}
-		if o.As == mail.Orchestrator && a.Asked == "install" {
-			a.grantLead(o, c, p)
-		}
+	if o.As == mail.Orchestrator && a.Asked == "install" && !f.dryRun {
+		a.grantLead(o, c, p)
 	}
 	if a.JSON {
 		out := outcome{c.Name, o.Scope, f.dryRun, p.Changed(), o.Binary, slices.Concat([]install.Change{}, p.Changes),
