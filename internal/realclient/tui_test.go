@@ -120,8 +120,8 @@ func (t *terminal) prompt(text string) {
 	})
 }
 
-// fingers is how long a person's need from one key to another. A client takes Esc with a letter at its heels for Alt and
-// that letter.
+// fingers is how long a person's need from one key to another. A client takes Esc with a letter at its heels for Alt
+// and that letter.
 const fingers = 300 * time.Millisecond
 
 // breakOff presses what breaks a turn off, each key when the screen shows the one before.
