@@ -28,7 +28,8 @@ func qwen() client {
 		},
 		// A command that touches a file outside of the project counts as one that writes.
 		// Newer ones (0.24.4) begin in a mode in which a model says which commands may run.
-		shell:    grants("--approval-mode", "default", "--allowed-tools", "run_shell_command", "write_file", "edit"),
+		shell: grants("--approval-mode", "default", "--allowed-tools", "run_shell_command", "write_file", "edit",
+			"agent"),
 		headless: func(prompt string) []string { return []string{"-p", prompt} },
 		ready:    regexp.MustCompile(`(?m)^\s*[>*]   Type your message`),
 		quit:     "/quit", resume: []string{"--continue"},
