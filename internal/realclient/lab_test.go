@@ -402,7 +402,7 @@ func (l *lab) cell() string {
 	if l.seconds == 0 {
 		return "✓"
 	}
-	return fmt.Sprintf("✓ %.1f s", l.seconds.Seconds())
+	return fmt.Sprintf("✓ %.1f s", max(0, l.seconds.Seconds()))
 }
 
 // end ends all that runs in the lab, and looks whether something is left that should have ended by itself.
