@@ -35,18 +35,25 @@ func (l *lab) rests() {
 	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
 }
 
-// typedAhead: a prompt that the person types while the model thinks does not have mail told twice.
-func typedAhead(_ *testing.T, l *lab) {
+// toldInATool has the agent work, and told of mail behind a tool; then the model thinks, until "on" is released.
+func (l *lab) toldInATool(body string) (*terminal, mail.ID) {
+	l.t.Helper()
 	l.install()
 	l.shell()
 	w := l.tui()
 	tool, open := l.gate("gate")
 	w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
 	l.began("gate")
-	id := l.send(l.agent, "ZEBRA while it works")
+	id := l.send(l.agent, body)
 	open()
-	l.told(l.request("hello work", passed), "ZEBRA while it works")
+	l.told(l.request("hello work", passed), body)
 	time.Sleep(thinks)
+	return w, id
+}
+
+// typedAhead: a prompt that the person types while the model thinks does not have mail told twice.
+func typedAhead(_ *testing.T, l *lab) {
+	w, id := l.toldInATool("ZEBRA while it works")
 	w.prompt("and then this [[say bye]]")
 	time.Sleep(thinks)
 	l.model.Release("on")
@@ -139,16 +146,7 @@ func killedIdle(t *testing.T, l *lab) {
 
 // escPrompt: after Esc in a turn that had tools, and a prompt of the person's at once, mail told is there once.
 func escPrompt(_ *testing.T, l *lab) {
-	l.install()
-	l.shell()
-	w := l.tui()
-	tool, open := l.gate("gate")
-	w.prompt("hello work " + tool + " [[hold on]] [[say bye]]")
-	l.began("gate")
-	id := l.send(l.agent, "ZEBRA before Esc")
-	open()
-	l.told(l.request("hello work", passed), "ZEBRA before Esc")
-	time.Sleep(thinks)
+	w, id := l.toldInATool("ZEBRA before Esc")
 	w.breakOff()
 	w.prompt("and then this [[say bye]]")
 	l.told(l.request("and then this"), "ZEBRA before Esc")

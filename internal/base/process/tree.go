@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxAbove bounds Above and Tree. It is longer than any honest tree, so that nobody leaves one by growing it.
+// maxAbove bounds Tree. It is longer than any honest tree, so that nobody leaves one by growing it.
 const maxAbove = 512
 
 // Process is what the system tells of one process. Its methods ask the system again, which tells nothing of a process
@@ -79,20 +79,6 @@ func names(exe, comm string, args func() []string) []string {
 func isInterpreter(base string) bool {
 	return strings.HasPrefix(base, "python") ||
 		slices.Contains([]string{"node", "nodejs", "bun", "deno", "ruby"}, base)
-}
-
-// Above returns the names of a process and of those above it, the nearest first, as Program spells them. It ends
-// below this process, whoever started that. Nil: nobody can tell.
-func Above(pid int) []string {
-	if !Tells {
-		return nil
-	}
-	var names []string
-	start := Boot()
-	for at := look(pid); at.pid > 1 && at.pid != os.Getpid() && len(names) < maxAbove; at = look(at.parent) {
-		names = append(names, at.name(start))
-	}
-	return names
 }
 
 func parent() int { return os.Getppid() }

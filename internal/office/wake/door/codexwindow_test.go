@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"pennypost/internal/base/process"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/wake"
 	"pennypost/internal/office/wake/codextest"
@@ -59,7 +60,7 @@ func TestSessionWindow(t *testing.T) {
 	if err := l.Keep(file); err != nil {
 		t.Fatal(err)
 	}
-	me := processName(t, os.Getpid())
+	me := process.Tree(os.Getpid())[0].Key
 	s := sessions.Session{Room: "lab", Agent: "ann", Client: "codex", ID: thread, Process: me, Window: window.Program,
 		Home: codex.Home, Working: true}
 	left := func(in string) bool { _, left := l.Left("lab", "ann", in); return left }

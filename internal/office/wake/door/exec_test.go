@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/process"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/wake"
 	"pennypost/internal/office/wake/codextest"
@@ -148,7 +149,7 @@ func TestExecGone(t *testing.T) {
 	r.State = mail.Gone
 	refused("nothing is known", "no session")
 	s := testSession()
-	s.Dir, s.Process = project, processName(t, sleeper.Process.Pid)
+	s.Dir, s.Process = project, process.Tree(sleeper.Process.Pid)[0].Key
 	x.Sessions.Put(s)
 	refused("alive", "live one is not resumed")
 	x.Sessions.Drop(s.Room, s.Agent, s.ID)

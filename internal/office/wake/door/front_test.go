@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pennypost/internal/base/process"
 	"pennypost/internal/office/wake/sessions"
 )
 
@@ -127,7 +128,7 @@ func TestFrontTerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := client{session: sessions.Session{Room: "lab", Agent: "ann", Client: "claude", ID: "s1",
-			Process: processName(t, program.Process.Pid)}}
+			Process: process.Tree(program.Process.Pid)[0].Key}}
 		got := c.front().Bring(t.Context(), "lab", "ann", From{})
 		told, _ := os.ReadFile(log)
 		if got.Front != (tt.told != "") || got.Front && got.Where != tt.where || string(told) != tt.told {

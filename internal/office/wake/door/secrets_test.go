@@ -1,11 +1,9 @@
 package door
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 
@@ -76,20 +74,4 @@ func testSession() sessions.Session {
 		Socket: sessions.NewSecret("/run/" + hush + ".sock"), Token: sessions.NewSecret(hush),
 		Tmux: "/tmp/tmux,1,0", Pane: "%1",
 	}
-}
-
-// processName spells a program as package process does.
-func processName(t *testing.T, pid int) string {
-	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, _, _ := strings.Cut(string(boot), "-")
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	return fmt.Sprintf("%d.%s@%s", pid, fields[19], id)
 }

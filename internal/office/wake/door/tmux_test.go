@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pennypost/internal/base/process"
 	"pennypost/internal/office/wake"
 	"pennypost/internal/office/wake/sessions"
 )
@@ -204,7 +205,7 @@ func (m *terminal) open(name, kind, prompt string) *client {
 	if runtime.GOOS == "linux" {
 		var pid int
 		_, _ = fmt.Sscan(m.ask(pane, "#{pane_pid}"), &pid)
-		c.session.Process = processName(m.T, pid)
+		c.session.Process = process.Tree(pid)[0].Key
 	}
 	m.until("tmux has drawn it", func() bool {
 		return strings.Contains(m.tmux("capture-pane", "-p", "-t", pane), "Done")
@@ -377,7 +378,7 @@ func TestTmuxRefuses(t *testing.T) {
 	elsewhere := "" // a program that runs in another pane
 	if pid, err := strconv.Atoi(m.tmux("new-window", "-d", "-P", "-F", "#{pane_pid}", "sleep 60")); err == nil &&
 		runtime.GOOS == "linux" {
-		elsewhere = processName(t, pid)
+		elsewhere = process.Tree(pid)[0].Key
 	}
 	for what, change := range map[string]struct {
 		want string
@@ -434,7 +435,7 @@ func apart(t *testing.T) string {
 	for deadline := time.Now().Add(time.Minute); !hasNoTerminal(cmd.Process.Pid) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	name := processName(t, cmd.Process.Pid)
+	name := process.Tree(cmd.Process.Pid)[0].Key
 	l := new(sessions.List)
 	l.Put(sessions.Session{Room: "lab", Agent: "x", Pane: "%1", Process: name})
 	if leadsFor(l, &Tmux{}, "lab", "x") {

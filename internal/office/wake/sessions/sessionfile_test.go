@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"pennypost/internal/base/process"
 )
 
 // What hooks have told of sessions is known to the next process of the post office: how to get at those that live, and
@@ -19,7 +21,7 @@ func TestSessionsSurviveRestart(t *testing.T) {
 	if err := before.Keep(path); err != nil {
 		t.Fatal(err)
 	}
-	me := processName(t, os.Getpid())
+	me := process.Tree(os.Getpid())[0].Key
 	before.Put(Session{Room: "lab", Agent: "ann", Client: "claude", ID: "s1", Dir: "/srv", Process: me,
 		Socket: NewSecret("/tmp/s1.sock"), Token: NewSecret("key"), Tmux: "t", Pane: "%1", Mode: "default"})
 	before.Put(Session{Room: "lab", Agent: "bob", Client: "codex", ID: "s2", Dir: "/srv", Process: me})

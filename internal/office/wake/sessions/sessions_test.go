@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -89,7 +88,7 @@ func TestSessionsEnded(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	name := processName(t, cmd.Process.Pid)
+	name := process.Tree(cmd.Process.Pid)[0].Key
 	if !process.Alive(name) {
 		t.Fatalf("%s is no name of a program", name)
 	}
@@ -109,7 +108,7 @@ func TestSessionsEnded(t *testing.T) {
 		got.Socket.Reveal()+got.Token.Reveal()+got.Pane != "" {
 		t.Errorf("Gone = %s, %v, %v", got.reveal(), known, gone)
 	}
-	me := processName(t, os.Getpid())
+	me := process.Tree(os.Getpid())[0].Key
 	for what, program := range map[string]string{"not seen": name, "one of many sessions": "all-of-" + name,
 		"unknown": "", "alive": me} {
 		other := Session{Room: s.Room, Agent: s.Agent, Client: "claude", ID: what, Process: program}
@@ -127,20 +126,4 @@ func TestSessionsEnded(t *testing.T) {
 			t.Errorf("ended(%q) = %v, want %v", text, got, want)
 		}
 	}
-}
-
-// processName spells a program as package process does.
-func processName(t *testing.T, pid int) string {
-	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, _, _ := strings.Cut(string(boot), "-")
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	return fmt.Sprintf("%d.%s@%s", pid, fields[19], id)
 }
