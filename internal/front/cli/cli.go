@@ -229,6 +229,16 @@ func (a *App) Who() (mail.Name, error) {
 // Group makes the commands of some verbs: it returns nil for a verb that is not one of its own.
 type Group func(a *App, verb string) *cobra.Command
 
+// NewGroup returns the group of some verbs. Their commands are made from what of makes of a run of the program.
+func NewGroup[Run any](of func(*App) Run, verbs map[string]func(Run) *cobra.Command) Group {
+	return func(a *App, verb string) *cobra.Command {
+		if command := verbs[verb]; command != nil {
+			return command(of(a))
+		}
+		return nil
+	}
+}
+
 // Verb is a line in the table of verbs.
 type Verb struct {
 	Name string

@@ -11,4 +11,8 @@ import (
 )
 
 // Front returns the groups of verbs of the front.
-func Front() []cli.Group { return []cli.Group{room.New, office.New, setup.New, machines.New, data.New} }
+func Front() []cli.Group {
+	return []cli.Group{
+		room.Verbs(), office.Verbs(), setup.Verbs(), machines.Verbs(), data.Verbs(),
+	}
+}

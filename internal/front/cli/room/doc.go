@@ -13,20 +13,12 @@ import (
 // app is one run of a command.
 type app struct{ *cli.App }
 
-// New returns the command of a verb, nil if that is not of this group.
-func New(run *cli.App, verb string) *cobra.Command {
-	for _, v := range []struct {
-		name string
-		new  func(*app) *cobra.Command
-	}{
-		{"inbox", newInbox}, {"read", newRead}, {"reply", newReply}, {"answer", newAnswer}, {"adopt", newAdopt},
-		{"decline", newDecline}, {"mark", newMark}, {"send", newSend}, {"withdraw", newWithdraw}, {"wait", newWait},
-		{"watch", newWatch}, {"history", newHistory}, {"waiting", newWaiting}, {"stuck", newStuck},
-		{"agents", newAgents}, {"attach", newAttach}, {"monitor", newMonitor},
-	} {
-		if v.name == verb {
-			return v.new(&app{run})
-		}
-	}
-	return nil
+// Verbs is the group.
+func Verbs() cli.Group {
+	return cli.NewGroup(func(run *cli.App) *app { return &app{run} }, map[string]func(*app) *cobra.Command{
+		"inbox": newInbox, "read": newRead, "reply": newReply, "answer": newAnswer, "adopt": newAdopt,
+		"decline": newDecline, "mark": newMark, "send": newSend, "withdraw": newWithdraw, "wait": newWait,
+		"watch": newWatch, "history": newHistory, "waiting": newWaiting, "stuck": newStuck,
+		"agents": newAgents, "attach": newAttach, "monitor": newMonitor,
+	})
 }

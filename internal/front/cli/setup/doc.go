@@ -14,18 +14,10 @@ import (
 // app is one run of a command.
 type app struct{ *cli.App }
 
-// New returns the command of a verb, nil if that is not of this group.
-func New(run *cli.App, verb string) *cobra.Command {
-	for _, v := range []struct {
-		name string
-		new  func(*app) *cobra.Command
-	}{
-		{"install", newInstall}, {"uninstall", newUninstall}, {"doctor", newDoctor}, {"config", newConfig},
-		{"notify", newNotify}, {"service", newService},
-	} {
-		if v.name == verb {
-			return v.new(&app{run})
-		}
-	}
-	return nil
+// Verbs is the group.
+func Verbs() cli.Group {
+	return cli.NewGroup(func(run *cli.App) *app { return &app{run} }, map[string]func(*app) *cobra.Command{
+		"install": newInstall, "uninstall": newUninstall, "doctor": newDoctor, "config": newConfig,
+		"notify": newNotify, "service": newService,
+	})
 }
