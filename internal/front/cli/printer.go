@@ -104,10 +104,14 @@ func (a *App) Said(v any, format string, args ...any) error {
 	return nil
 }
 
-// The colours: Bold for what matters, dim for what surrounds it, red for what is urgent or wrong.
+// Bold is for what matters.
 func (p *Printer) Bold(s string) string { return p.paint("1", s) }
-func (p *Printer) Dim(s string) string  { return p.paint("2", s) }
-func (p *Printer) Red(s string) string  { return p.paint("31", s) }
+
+// Dim is for what surrounds that.
+func (p *Printer) Dim(s string) string { return p.paint("2", s) }
+
+// Red is for what is urgent or wrong.
+func (p *Printer) Red(s string) string { return p.paint("31", s) }
 
 func (p *Printer) paint(code, s string) string {
 	if !p.Color || s == "" {

@@ -96,7 +96,7 @@ func (b *Bridge) there(ctx context.Context) error {
 	switch {
 	case moved || refused:
 		err = fmt.Errorf("%w. When what was there is back, the bridge goes on by itself; if another directory is "+
-			"meant, name it anew: pennypost bridge remove %s", err, b.opts.Bridge.ID)
+			"meant, name it again: pennypost bridge remove %s", err, b.opts.Bridge.ID)
 		b.tellMoved(ctx, err)
 	case errors.Is(err, fs.ErrNotExist) && b.opts.Dialect.Vanishes:
 		return nil

@@ -42,6 +42,7 @@ func (c *Connections) Note(conn net.Conn, state http.ConnState) {
 	}
 }
 
+// Size returns how many connections are open.
 func (c *Connections) Size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,6 +41,7 @@ func (l Listeners) All() []net.Listener {
 	return all
 }
 
+// Close closes them all.
 func (l Listeners) Close() {
 	for _, one := range l.All() {
 		one.Close()

@@ -126,6 +126,7 @@ type Certificate struct {
 	at   time.Time // when it was loaded
 }
 
+// Current returns the certificate that new connections are shown.
 func (k *Certificate) Current() *tls.Certificate {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -141,6 +142,7 @@ func (k *Certificate) Current() *tls.Certificate {
 	return k.cert
 }
 
+// Fingerprint returns that of the certificate, as a person compares it.
 func (k *Certificate) Fingerprint() string { return selfsigned.Fingerprint(k.Current().Certificate[0]) }
 
 // Config returns how connections are secured. They speak no HTTP/2: its streams would share the deadlines of one

@@ -50,6 +50,7 @@ const (
 	lineDial = 1900 * time.Millisecond
 )
 
+// New returns the line to the post office that this machine has joined.
 func New(remote Remote, log *slog.Logger) (*Far, error) {
 	office, err := client.New(client.Options{URL: remote.URL, Token: remote.Token, TLS: remote.TLS, Relay: true})
 	if err != nil {

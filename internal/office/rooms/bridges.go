@@ -125,6 +125,7 @@ func (o *Set) Troubles() (n int, failing []string) {
 // bridgeFigures are what the metrics tell of all bridges.
 type bridgeFigures struct{ Running, failing, behind, rejected int }
 
+// Figures sums up the bridges of the open rooms.
 func (o *Set) Figures() (f bridgeFigures) {
 	o.Each(func(e *Entry) {
 		for _, b := range e.Bridges.Statuses() {

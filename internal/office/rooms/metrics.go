@@ -21,6 +21,7 @@ type Metrics struct {
 	appends, fsync, inbox           *vm.PrometheusHistogram
 }
 
+// NewMetrics returns figures that count from zero.
 func NewMetrics() *Metrics {
 	vm.ExposeMetadata(true) // the type of each figure
 	set := vm.NewSet()

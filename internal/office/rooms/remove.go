@@ -123,6 +123,7 @@ func (o *Set) IsGoing(e *Entry) bool {
 	return e.gone != nil
 }
 
+// IsRemoved reports whether the room of an entry was removed while the entry was in use.
 func (o *Set) IsRemoved(e *Entry) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -156,6 +157,7 @@ func (o *Set) CheckRemoved(name mail.RoomName, caller mail.Name, changes bool) e
 	return nil
 }
 
+// ErrRemoved says that the user has removed a room.
 func ErrRemoved(name mail.RoomName) error {
 	return mail.Errorf(mail.NotFound, "room %s was removed by the user, who can make it anew by sending mail there",
 		name)

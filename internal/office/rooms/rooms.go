@@ -28,6 +28,7 @@ func (o *Set) NoRoom(ctx context.Context, name mail.RoomName) error {
 	return mail.Errorf(mail.NotFound, "there is no room %q. The rooms are listed by: pennypost rooms", name)
 }
 
+// Dir returns the directory of a room, which need not exist.
 func (o *Set) Dir(name mail.RoomName) string {
 	return filepath.Join(o.Config.Home.Rooms(), string(name))
 }

@@ -77,6 +77,7 @@ type Entry struct {
 	removed bool          // it is being removed, or was
 }
 
+// New returns the rooms of a configuration, none of them open.
 func New(cfg *config.Config, log *slog.Logger, m *Metrics, dialects []dialect.Dialect) *Set {
 	idle := cfg.RoomIdle
 	if idle == 0 {
@@ -125,6 +126,7 @@ func (o *Set) Borrow(ctx context.Context, name mail.RoomName) (*Entry, error) {
 	return e, nil
 }
 
+// ErrStopping says that no room is opened any more.
 func ErrStopping() error {
 	return mail.Errorf(mail.Unavailable, "the post office is stopping; try again in a moment")
 }
@@ -170,6 +172,8 @@ func (o *Set) enter(ctx context.Context, name mail.RoomName) (e *Entry, mine boo
 	}
 }
 
+// GiveBack ends one use of an entry. A room that was made by opening it, and in which nothing has happened, goes with
+// its last use.
 func (o *Set) GiveBack(e *Entry, name mail.RoomName) {
 	o.mu.Lock()
 	e.users--

@@ -62,6 +62,7 @@ func apparent(name string) string {
 	return strings.TrimSpace(drop(norm.NFKC.String(drop(name)))) // compatibility forms of fillers are ignorable too
 }
 
+// IsASCII reports whether s has ASCII characters only.
 func IsASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f })
 }

@@ -55,6 +55,7 @@ func (s *State) Known(name mail.Name) *Member {
 	return &Member{AgentRecord: mail.AgentRecord{Name: name, Retired: true}}
 }
 
+// ArchivedItem shows the message as a list does.
 func (r *ArchivedRecord) ArchivedItem() mail.Item {
 	it := mail.Item{Message: *r.Text, Seq: r.Seq, Settled: r.Settled}
 	it.Key, it.Sent, it.Same, it.Checked = "", r.Msg.Sent, "", 0

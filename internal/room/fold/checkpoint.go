@@ -216,7 +216,7 @@ func (s *State) forgetNames(c *mail.Checkpoint) {
 	}
 }
 
-// spentOf is keyOf for a key that is kept: its sender is known as long as it is.
+// spentOf is KeyOf for a key that is kept: its sender is known as long as it is.
 func (s *State) spentOf(from mail.Address, key string) SentKey {
 	return SentKey{s.member(from.Signer()), key}
 }

@@ -22,6 +22,7 @@ func (s *State) Identify(b *mail.Bridge, now mail.Time) {
 	}
 }
 
+// Bridge returns the index of a bridge in Bridges; -1: there is none.
 func (s *State) Bridge(id string) int {
 	return slices.IndexFunc(s.Bridges, func(b mail.Bridge) bool { return b.ID == id })
 }
@@ -46,6 +47,7 @@ func sameBridge(a, b *mail.Bridge) bool {
 	return a.Dialect == b.Dialect && a.Dir == b.Dir && a.Machine == b.Machine
 }
 
+// Workspace returns the index of a workspace in Workspaces; -1: there is none.
 func (s *State) Workspace(id mail.Name) int {
 	return slices.IndexFunc(s.Workspaces, func(w mail.Workspace) bool { return w.ID == id })
 }

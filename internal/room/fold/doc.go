@@ -6,7 +6,7 @@
 // rebuilt from the events of a checkpoint (State.Checkpoint) and those after it. What depends on the time takes the
 // time; what depends on how a machine can wake somebody is asked of a Sight.
 //
-// There is no clock here, no lock, no context and no goroutine: internal/arch holds that. Whoever shares a State
-// between goroutines locks it; package mailroom does. Begin reading with State, Record and Member in state.go, then
-// apply.go.
+// There is no clock here, no lock, no context and no goroutine: internal/arch holds that. A State that several
+// goroutines use needs a lock, which package mailroom has. Begin reading with State, Record and Member in state.go,
+// then apply.go.
 package fold

@@ -15,8 +15,8 @@ const cardKey = "grant "
 // MaxCards bounds how many of them wait for the person at once: a disk may hold any number of repositories.
 const MaxCards = 20
 
-// Bearer returns the agent that bears a name, or bore it before it was renamed or retired: whoever comes under that
-// name has its mail and its roles.
+// Bearer returns the agent that bears a name, or bore it before it was renamed or retired: an agent that comes under
+// that name gets its mail and its roles.
 func (s *State) Bearer(n mail.Name) *Member {
 	if m := s.Members[n]; m != nil && (m.Listed() || m.Registered != 0) {
 		return m
@@ -24,7 +24,7 @@ func (s *State) Bearer(n mail.Name) *Member {
 	return nil
 }
 
-// Leads reports whether whoever has a name is an orchestrator.
+// Leads reports whether the bearer of a name is an orchestrator, or would be.
 func (s *State) Leads(n mail.Name) bool {
 	m := s.Bearer(n)
 	return n == mail.Orchestrator || m != nil && m.HasRole(string(mail.Orchestrator)) || s.LeadGranted(n)
@@ -64,6 +64,7 @@ func (s *State) MayAsk(g *mail.Grant) bool {
 	return cards < MaxCards
 }
 
+// IsCard reports whether r asks the person for a grant.
 func (r *Record) IsCard() bool {
 	return r.Msg.From == mail.FromSystem && r.Msg.Type == mail.Question && strings.HasPrefix(r.Msg.Key, cardKey)
 }

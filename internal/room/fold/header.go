@@ -27,7 +27,7 @@ type envelope struct {
 	TTLSeconds int64
 	Audience   string
 
-	key  string // in state.envelopes
+	key  string // in State.envelopes
 	uses int    // hot messages
 	// whom they reach, if that follows from the addresses alone; else nil, and each has an audience of its own
 	shared *audience

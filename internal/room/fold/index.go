@@ -14,7 +14,7 @@ type index struct {
 	to      map[mail.Address]List // by the address of a role, a tag or all, as it stands in the message
 	threads map[mail.ID]List      // the replies of a thread, by the message that began it
 	many    List                  // what is open and has an audience that is found out when somebody looks
-	zones   []zone                // of state.order
+	zones   []zone                // of State.Order
 	bits    map[mail.Type]uint32
 }
 
@@ -155,7 +155,7 @@ func (f *Filter) behind(l List, from mail.Seq) List {
 	return l.After(from).Before(f.Before)
 }
 
-// plain reports whether sameAddress holds between an address and itself only.
+// plain reports whether SameAddress holds between an address and itself only.
 func plain(a mail.Address) bool {
 	_, _, far := a.Far()
 	return a != "" && !far && a.Value() != string(mail.Orchestrator)

@@ -122,6 +122,7 @@ func (s *State) AsksOther(id mail.ID, m *Member) bool {
 	return q != nil && q.Open() && q.Sender != m
 }
 
+// SettledAs is the refusal to withdraw what is settled already.
 func SettledAs(q *Record) error {
 	return mail.Errorf(mail.Conflict, "%s was %s by %s before; nothing was withdrawn", q.Msg.ID, q.Settled.As,
 		q.Settled.By.Signer())

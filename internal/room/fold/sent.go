@@ -93,6 +93,7 @@ func (h *latest) Pop() any {
 	return r
 }
 
+// BySentTime compares items by time of sending, those of one time by their places.
 func BySentTime(a, b mail.Item) int {
 	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 }

@@ -76,6 +76,7 @@ func (s *spentKeys) forgetOf(id mail.ID) (known bool) {
 	return false
 }
 
+// ForgetFirst forgets the first of some keys, and takes it off the list.
 func (s *spentKeys) ForgetFirst(keys *[]SentKey) {
 	delete(s.ByKey, (*keys)[0])
 	(*keys)[0] = SentKey{}

@@ -152,6 +152,7 @@ func (b *bound) Holder() *Member {
 	return b.members[len(b.members)-1]
 }
 
+// IsRole reports whether the audience is the holder of a role.
 func (b *bound) IsRole() bool { return b.address.Kind() == mail.ToRole }
 
 // NewState returns the state of an empty journal. ttl is how long mail lasts that says nothing of it.
@@ -209,6 +210,7 @@ func (s *State) Agent(n mail.Name) *Member {
 // Agents yields the roster by name.
 func (s *State) Agents() iter.Seq[*Member] { return slices.Values(s.Listed) }
 
+// ByName compares members by name, in the order of the roster.
 func ByName(a, b *Member) int { return mail.CompareNames(a.Name, b.Name) }
 
 // childrenOf returns the agents whose parent bears a name, in order.
@@ -223,10 +225,13 @@ func (s *State) childrenOf(n mail.Name) []mail.Name {
 	return out
 }
 
+// Listed reports whether m is on the roster.
 func (m *Member) Listed() bool { return !m.Retired }
 
+// IsUser reports whether m is the person.
 func (m *Member) IsUser() bool { return m.Name == mail.User }
 
+// HasRole reports whether m has a role.
 func (m *Member) HasRole(role string) bool { return slices.Contains(m.Roles, role) }
 
 // holders returns the names of the live agents with a role, in order, without the sender.
@@ -328,6 +333,7 @@ func (s *State) signal(m *Member, r *Record) {
 // List is a list of records in journal order, without repetition.
 type List []*Record
 
+// Search returns where the record of a place stands in l, or would stand, and whether it is there.
 func (l List) Search(seq mail.Seq) (int, bool) {
 	return slices.BinarySearchFunc(l, seq, func(r *Record, seq mail.Seq) int { return cmp.Compare(r.Seq, seq) })
 }

@@ -53,6 +53,7 @@ func (s Sight) Stuck(kind mail.StuckKind, now mail.Time) []Pile {
 	return piles
 }
 
+// Group shows a pile: how many messages it has, and the first ones, at most so many as most says.
 func (p *Pile) Group(s Sight, kind mail.StuckKind, most int, now mail.Time) mail.StuckGroup {
 	out := mail.StuckGroup{Kind: kind, For: p.To, Since: p.since, Mail: []mail.Item{}}
 	for r, d := range p.all {

@@ -126,7 +126,7 @@ func (m *Member) IsIntroduced() bool { return m.Introduced > max(m.Began, m.Summ
 // nobody knows when its model forgets.
 func (m *Member) has(r *Record) bool { return m.Session != "" && !m.Joined && r.keptBy(m) }
 
-// keptBy is handedIn for what was handed over since m's session was summed up.
+// keptBy is HandedIn for what was handed over since m's session was summed up.
 func (r *Record) keptBy(m *Member) bool {
 	k := r.MarksOf(m)
 	return k != nil && k.Shown().handedOver > max(m.Began, m.Summed)

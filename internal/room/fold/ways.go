@@ -7,7 +7,7 @@ import "pennypost/internal/mail"
 type Ways struct {
 	// Here is the machine; "": the room is in a file, and no other writes to it.
 	Here mail.Machine
-	// Door names the door of an agent, or of whoever has the roles; "": none is known.
+	// Door names the door of an agent, or of the holder of roles; "": none is known.
 	Door func(agent mail.Name, roles []string) string
 	// PutOff returns until when an agent is not rung for mail that comes now; zero: it is.
 	PutOff func(agent mail.Name, roles []string, urgent bool, now mail.Time) mail.Time

@@ -175,7 +175,7 @@ type Room struct {
 	naming   sync.Mutex // held from the check of a new name until it is on the roster; see newcomer
 
 	mu      sync.RWMutex
-	state   *fold.State           // written by the follower, and by who has compacted the journal (state.archived)
+	state   *fold.State           // written by the follower, and by a compaction (fold.State.Archived)
 	applied chan struct{}         // closed, and replaced, whenever state has moved on
 	crowd   int                   // of so many hot messages crowded tells; 0: of none
 	crowded chan struct{}         // holds one

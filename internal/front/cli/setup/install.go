@@ -271,8 +271,8 @@ func (a *app) changeClient(f installFlags, args []string, plan planner) error {
 // planner is install.Install or install.Uninstall.
 type planner func(install.Client, *install.Options) (*install.Plan, error)
 
-// carryOut makes a plan and, but for a dry run, carries it out. A client that runs writes its own files now and then:
-// then the plan is made anew.
+// carryOut makes a plan and, but for a dry run, carries it out. If the client writes one of the files in the meantime,
+// it makes the plan again.
 func carryOut(c install.Client, o *install.Options, plan planner, dryRun bool) (p *install.Plan, err error) {
 	const tries = 3
 	for range tries {

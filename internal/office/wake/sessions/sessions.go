@@ -116,11 +116,13 @@ type List struct {
 	saving *time.Timer      // nil: all is written
 }
 
+// Seat is an agent of a room, which has one session at a time.
 type Seat struct {
 	Room  mail.RoomName
 	Agent mail.Name
 }
 
+// SeatOf returns the seat of an agent, whose name may be spelled with combining characters.
 func SeatOf(room mail.RoomName, agent mail.Name) Seat {
 	return Seat{room, mail.Name(norm.NFC.String(string(agent)))}
 }

@@ -127,6 +127,7 @@ func (t tip) Path() string {
 // filled, what answers is hollow.
 func (a Arrow) Glyph() string { return Glyph(a.Item.Type, a.X, a.Y) }
 
+// Glyph returns the outline of a type's shape at a place, as the path of an SVG.
 func Glyph(t mail.Type, x, y int) string {
 	return "M" + strconv.Itoa(x) + " " + strconv.Itoa(y) + Outlines[t.Rule().Shape]
 }

@@ -16,6 +16,7 @@ type Note struct {
 	Exact string // the state and the doors, in the words of the API
 }
 
+// Notes says of each recipient how its delivery stands.
 func Notes(now time.Time, ds []mail.Delivery) []Note {
 	out := make([]Note, 0, len(ds))
 	for _, d := range ds {
