@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"pennypost/internal/base/process"
 )
 
 // tcpKey is under what the context of a connection over TCP holds its *tcpPeer.
@@ -93,23 +95,35 @@ func procAddr(s string) netip.AddrPort {
 	return netip.AddrPortFrom(ip.Unmap(), uint16(n))
 }
 
-// holderOf returns a process that has a socket open, 0 if none is found. Those of other users are not shown.
+// holderOf returns the process that has opened a socket, 0 if none is found. Those of other users are not shown.
 func holderOf(inode string) int {
-	want := "socket:[" + inode + "]"
 	for _, pid := range processes() {
-		if pid == os.Getpid() {
-			continue
-		}
-		dir := "/proc/" + strconv.Itoa(pid) + "/fd"
-		fds, err := os.ReadDir(dir)
-		if err != nil {
-			continue
-		}
-		for _, fd := range fds {
-			if link, _ := os.Readlink(dir + "/" + fd.Name()); link == want {
-				return pid
-			}
+		if pid != os.Getpid() && holds(pid, inode) {
+			return openerOf(pid, inode)
 		}
 	}
 	return 0
+}
+
+// openerOf returns, given a process that has a socket, the topmost above it that has it too. Whatever a process starts
+// has its files until it runs a program of its own, whose environment then says nothing of who opened them.
+func openerOf(pid int, inode string) int {
+	for _, above := range process.Tree(pid) {
+		if above.PID == os.Getpid() || above.PID != pid && !holds(above.PID, inode) {
+			break
+		}
+		pid = above.PID
+	}
+	return pid
+}
+
+// holds reports whether a process has a socket open, as far as the system tells.
+func holds(pid int, inode string) bool {
+	want := "socket:[" + inode + "]"
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	fds, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(fds, func(fd os.DirEntry) bool {
+		link, _ := os.Readlink(dir + "/" + fd.Name())
+		return link == want
+	})
 }
