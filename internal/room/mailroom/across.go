@@ -15,7 +15,7 @@ import (
 
 // tracked reports whether the caller's room keeps a message though it goes to other rooms: what asks, so that the
 // caller sees that it is open. The user, who is in every room, is asked and answered there.
-func (v *view) tracked(t mail.Type) bool { return t.Asks() && !v.isUser() && !v.foreign }
+func (v *Caller) tracked(t mail.Type) bool { return t.Asks() && !v.isUser() && !v.Foreign }
 
 // farAddresses returns what leads to other rooms as it stands in a message.
 func (rt *route) farAddresses() (out []mail.Address) {
@@ -182,16 +182,16 @@ type abroad struct {
 }
 
 func (v *view) abroad(p *plan, id mail.ID) abroad {
-	return abroad{p.message.From.Signer(), v.name, id, v.means, p.right}
+	return abroad{p.message.From.Signer(), v.name, id, v.Means, p.right}
 }
 
 // deliver sends a draft that somebody in another room addressed to this one or, if dry, only finds out whether it
 // could be sent. The user is the same person in every room, known by the same means. What is copied from there has the
 // id that it has there.
 func (r *Room) deliver(ctx context.Context, by abroad, d mail.Draft, dry bool) (mail.Sent, error) {
-	v := &view{Room: r, caller: by.from, across: true, copies: by.id, means: by.means, right: by.right}
+	v := r.asked(Caller{Who: by.from, Across: true, Copies: by.id, Means: by.means, Right: by.right})
 	if by.from != mail.User {
-		v.caller, v.foreign = mail.Name(mail.FarAddress(mail.AgentAddress(by.from), by.home)), true
+		v.Who, v.Foreign = mail.Name(mail.FarAddress(mail.AgentAddress(by.from), by.home)), true
 	}
 	if !dry {
 		return v.Send(ctx, d)

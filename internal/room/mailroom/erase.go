@@ -25,7 +25,7 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 		if _, err := v.Message(ctx, id); err != nil {
 			return err
 		}
-		erased := mail.Event{At: v.now(), Erased: &mail.Erasure{Message: id, By: v.caller}}
+		erased := mail.Event{At: v.now(), Erased: &mail.Erasure{Message: id, By: v.Who}}
 		if _, err := v.commit(ctx, append(v.settlementsOf(id), erased)...); err != nil {
 			return err
 		}

@@ -34,12 +34,12 @@ type Claim struct {
 
 // Place returns what a session that starts is called. The person is asked, once, for what it may not have.
 func (r *Room) Place(ctx context.Context, c Claim) (mail.Name, error) {
-	v := &view{Room: r, caller: mail.System}
+	v := r.asked(Caller{Who: mail.System})
 	var name mail.Name
 	var record []mail.Grant
 	var asked *mail.Grant
-	v.read(func(s *fold.State, _ mail.Time) {
-		name, record, asked = v.placing(s, c)
+	v.read(func(s *fold.State, now mail.Time) {
+		name, record, asked = v.on(s, now).placing(c)
 		if asked != nil && (!c.Ask || s.RuledOn(asked) || !s.MayAsk(asked)) {
 			asked = nil
 		}
@@ -60,9 +60,9 @@ func (r *Room) Place(ctx context.Context, c Claim) (mail.Name, error) {
 }
 
 // placing decides what a session is called, what is recorded by that, and what it has to be granted to be more.
-func (v *view) placing(s *fold.State, c Claim) (name mail.Name, record []mail.Grant, asked *mail.Grant) {
+func (v *View) placing(c Claim) (name mail.Name, record []mail.Grant, asked *mail.Grant) {
 	home := mail.Grant{Dir: c.Dir, By: mail.System}
-	if c.Home && !s.Granted(&home) {
+	if c.Home && !v.Granted(&home) {
 		record = append(record, home)
 	}
 	name = c.Agent
@@ -70,7 +70,7 @@ func (v *view) placing(s *fold.State, c Claim) (name mail.Name, record []mail.Gr
 		name = c.Free
 	}
 	own := mail.Grant{Agent: name, Dir: c.Dir, By: mail.System}
-	switch bearer := s.Bearer(name); {
+	switch bearer := v.Bearer(name); {
 	case c.Room != "":
 		asked = &mail.Grant{Agent: c.Agent, Dir: c.Dir, Room: c.Room}
 		if !c.File {
@@ -80,33 +80,33 @@ func (v *view) placing(s *fold.State, c Claim) (name mail.Name, record []mail.Gr
 	case c.Agent == "":
 		return name, record, nil
 	case !c.File:
-		if !s.Leads(name) || v.mayLead(s, name, &c) {
+		if !v.Leads(name) || v.mayLead(name, &c) {
 			return name, record, nil
 		}
 		asked = &mail.Grant{Agent: name, Role: string(mail.Orchestrator), Dir: c.Dir, Client: c.Client}
-	case s.Granted(&own):
+	case v.Granted(&own):
 		return name, record, nil
-	case bearer != nil && c.Held, !s.Leads(name) && (bearer != nil && c.Meant ||
-		bearer == nil && s.CheckNew(name, nil) == nil):
+	case bearer != nil && c.Held, !v.Leads(name) && (bearer != nil && c.Meant ||
+		bearer == nil && v.CheckNew(name, nil) == nil):
 		return name, append(record, own), nil
-	case !s.Leads(name) && bearer != nil:
+	case !v.Leads(name) && bearer != nil:
 		asked = &mail.Grant{Agent: name, Dir: c.Dir}
 	}
-	if name = c.Free; s.Leads(name) {
-		name = s.FreeName(name)
+	if name = c.Free; v.Leads(name) {
+		name = v.FreeName(name)
 	}
 	return name, record, asked
 }
 
 // mayLead reports whether the orchestrator of a name may work in a directory, in a client. Where the person did not
 // say which may, an agent that has the role keeps it wherever it works.
-func (v *view) mayLead(s *fold.State, n mail.Name, c *Claim) bool {
-	if slices.Contains(v.opts.Orchestrators, n) {
+func (v *View) mayLead(n mail.Name, c *Claim) bool {
+	if slices.Contains(v.Orchestrators, n) {
 		return true
 	}
 	refused := false
-	for i := range s.Grants {
-		g := &s.Grants[i]
+	for i := range v.Grants {
+		g := &v.Grants[i]
 		if g.Agent != n || g.Role != string(mail.Orchestrator) || !g.Covers(c.Dir, c.Client) {
 			continue
 		}
@@ -115,16 +115,16 @@ func (v *view) mayLead(s *fold.State, n mail.Name, c *Claim) bool {
 		}
 		refused = true
 	}
-	m := s.Agent(n)
-	return !refused && !s.LeadGranted(n) && m != nil && m.HasRole(string(mail.Orchestrator))
+	m := v.Agent(n)
+	return !refused && !v.LeadGranted(n) && m != nil && m.HasRole(string(mail.Orchestrator))
 }
 
 // mayOpen reports whether a client's hook or server may begin a session of an orchestrator: the role is there, or
 // somewhere granted. Where, was asked when the session was placed.
-func (v *view) mayOpen(s *fold.State, n mail.Name) bool {
-	m := s.Agent(n)
-	return m != nil && m.HasRole(string(mail.Orchestrator)) || s.LeadGranted(n) ||
-		slices.Contains(v.opts.Orchestrators, n)
+func (v *View) mayOpen(n mail.Name) bool {
+	m := v.Agent(n)
+	return m != nil && m.HasRole(string(mail.Orchestrator)) || v.LeadGranted(n) ||
+		slices.Contains(v.Orchestrators, n)
 }
 
 // IsCard reports whether a message asks the person for a grant.
@@ -194,13 +194,13 @@ func (r *Room) askFor(ctx context.Context, g *mail.Grant) {
 const maxCardSubject = 200
 
 // mayGrant says why the caller cannot grant anything: only the person can, and by their own act.
-func (v *view) mayGrant() error {
+func (v *Asker) mayGrant() error {
 	if err := v.needUser("grant who may be whom"); err != nil {
 		return err
 	}
 	switch {
-	case v.files:
-	case v.means == "", v.means == mail.BySystem, v.means == mail.ByOperator, v.means.IsAct():
+	case v.Files:
+	case v.Means == "", v.Means == mail.BySystem, v.Means == mail.ByOperator, v.Means.IsAct():
 		return nil
 	}
 	return mail.Errorf(mail.Denied, "only you yourself can say who may be whom, on the pages, with your phone or in "+

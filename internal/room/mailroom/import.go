@@ -50,7 +50,7 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 			out.Skipped++
 			continue
 		}
-		if v.files && pending[it.ReplyTo] { // whether it may settle that is asked of the state
+		if v.Files && pending[it.ReplyTo] { // whether it may settle that is asked of the state
 			if err := add(); err != nil {
 				return out, err
 			}
@@ -107,7 +107,7 @@ func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]boo
 
 // checkImport checks what a sent message is checked for, and that id, time, sender and addresses are in canonical
 // form.
-func (v *view) checkImport(it *mail.Item) error {
+func (v *Asker) checkImport(it *mail.Item) error {
 	if _, err := mail.ParseID(string(it.ID)); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (v *view) checkImport(it *mail.Item) error {
 	d := mail.Draft{Subject: it.Subject, Body: it.Body, Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata,
 		TTLSeconds: it.TTLSeconds, Audience: it.Audience, Key: it.Key, Priority: string(it.Priority)}
 	for _, a := range append([]mail.Address{it.From}, it.To...) {
-		canonical, bare, err := mail.ParseAddress(string(a), v.opts.Namespaces)
+		canonical, bare, err := mail.ParseAddress(string(a), v.Namespaces)
 		switch {
 		case err != nil:
 			return err
@@ -142,7 +142,7 @@ func (v *view) checkImport(it *mail.Item) error {
 	if strings.TrimSpace(d.Body) == "" {
 		d.Body = "-" // what was sent empty elsewhere is mail all the same; as is a review without a verdict
 	}
-	return d.CheckAccepted(v.opts.MaxBody)
+	return d.CheckAccepted(v.MaxBody)
 }
 
 // weighImported finds out whether a message that is imported may settle a question that is open in the room. What the
@@ -150,8 +150,8 @@ func (v *view) checkImport(it *mail.Item) error {
 func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
 	var asked fold.Spot
 	var root mail.ID
-	v.read(func(s *fold.State, _ mail.Time) {
-		if !v.opts.rightCounts(s) {
+	v.read(func(s *fold.State, now mail.Time) {
+		if !v.on(s, now).rightCounts() {
 			m.Suggests = false
 			return
 		}
@@ -165,7 +165,7 @@ func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
 		case m.From != mail.ToUser:
 			m.Suggests = !s.MaySettle(q, m.From)
 		case m.Via == "":
-			m.Suggests = !v.means.Settles()
+			m.Suggests = !v.Means.Settles()
 		default:
 			asked = q.Spot()
 		}

@@ -12,7 +12,7 @@ import (
 // newcomer keeps others from naming an agent until done, if nobody of that name is on the roster: what was checked of
 // a new name holds when it is written. This is a lock over a write; there is one for each agent that a room ever has.
 func (v *view) newcomer(n mail.Name) (done func()) {
-	known := v.isUser() && n == v.caller || n == mail.System || v.foreign
+	known := v.isUser() && n == v.Who || n == mail.System || v.Foreign
 	v.read(func(s *fold.State, _ mail.Time) { known = known || s.Agent(n) != nil })
 	if known {
 		return func() {}
@@ -34,14 +34,14 @@ func (v *view) claiming(c *mail.AgentChange) (done func()) {
 // ended returns the events by which sessions of c's name end whose program has ended, so that the name is free before
 // they have been silent for long enough, and whether c's own name is among them. Whether a program runs can be told
 // only where the newcomer's can be seen.
-func (v *view) ended(s *fold.State, c *mail.AgentChange, now mail.Time) (events []mail.Event, frees bool) {
-	if c.Session == "" || c.End || c.TakeOver || s.InSession(c.Name, c.Session) != nil || !v.opts.Alive(c.Process) {
+func (v *View) ended(c *mail.AgentChange) (events []mail.Event, frees bool) {
+	if c.Session == "" || c.End || c.TakeOver || v.InSession(c.Name, c.Session) != nil || !v.Alive(c.Process) {
 		return nil, false
 	}
-	for m := range s.Agents() {
+	for m := range v.Agents() {
 		if (m.Name == c.Name || m.Base == c.Name) && m.Process != "" &&
-			s.HeldByOther(m, c.Session, now) && !v.runs(m, now) {
-			events = append(events, mail.Event{At: now, Agent: &mail.AgentChange{Name: m.Name, Session: m.Session,
+			v.HeldByOther(m, c.Session, v.Now) && !v.runs(m) {
+			events = append(events, mail.Event{At: v.Now, Agent: &mail.AgentChange{Name: m.Name, Session: m.Session,
 				End: true}})
 			frees = frees || m.Name == c.Name
 		}
@@ -51,11 +51,11 @@ func (v *view) ended(s *fold.State, c *mail.AgentChange, now mail.Time) (events 
 
 // onlyOne refuses a second session of the orchestrator, where others would become NAME-2: no one would know which of
 // the two leads. A connection of which no program is known may be the holder's own, and becomes NAME-2.
-func (v *view) onlyOne(s *fold.State, c *mail.AgentChange, now mail.Time) error {
-	m := s.Agent(c.Name)
+func (v *View) onlyOne(c *mail.AgentChange) error {
+	m := v.Agent(c.Name)
 	if c.Name != mail.Orchestrator || m == nil || c.Session == "" || c.End || c.TakeOver || c.Join &&
 		c.Process == "" ||
-		s.SameProcess(c, now) != nil || s.InSession(c.Name, c.Session) != nil || !s.HeldByOther(m, c.Session, now) {
+		v.SameProcess(c, v.Now) != nil || v.InSession(c.Name, c.Session) != nil || !v.HeldByOther(m, c.Session, v.Now) {
 		return nil
 	}
 	holder := m.Session
@@ -68,23 +68,23 @@ func (v *view) onlyOne(s *fold.State, c *mail.AgentChange, now mail.Time) error 
 	return mail.Errorf(mail.Conflict,
 		"the orchestrator of room %s is the session %s, last heard of %v ago: nothing was "+
 			"registered. End that session and start again, or take its place: pennypost mcp --as orchestrator "+
-			"--take-over", v.name, holder,
-		now.Sub(max(m.Seen, m.SessionAt)).Round(time.Second))
+			"--take-over", v.Room, holder,
+		v.Now.Sub(max(m.Seen, m.SessionAt)).Round(time.Second))
 }
 
 // mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
 // it is asked no more.
-func (v *view) mayJoin(s *fold.State, n, parent mail.Name) (full *trip, err error) {
-	if s.Agent(n) != nil || v.isUser() && v.files || v.caller == mail.System || v.foreign || n == mail.User {
+func (v *View) mayJoin(n, parent mail.Name) (full *trip, err error) {
+	if v.Agent(n) != nil || v.isUser() && v.Files || v.Who == mail.System || v.Foreign || n == mail.User {
 		return nil, nil
 	}
-	if n == mail.Orchestrator && n != v.caller && !v.isUser() {
+	if n == mail.Orchestrator && n != v.Who && !v.isUser() {
 		return nil, notGranted(n)
 	}
-	if err := s.CheckNew(n, nil); err != nil {
+	if err := v.CheckNew(n, nil); err != nil {
 		return nil, err
 	}
-	return v.crowded(s, parent), nil
+	return v.crowded(parent), nil
 }
 
 func notGranted(n mail.Name) error {
@@ -94,12 +94,12 @@ func notGranted(n mail.Name) error {
 
 // crowded returns the trip of one more agent below parent: below it, and below whoever is above it, live as many as
 // may. An orchestrator's children may have teams of their own: of them only itself is asked for its children.
-func (v *view) crowded(s *fold.State, parent mail.Name) *trip {
-	limit := v.breaker.limits.Children
+func (v *View) crowded(parent mail.Name) *trip {
+	limit := v.Limits.Children
 	if parent == "" || limit < 0 || v.isUser() {
 		return nil
 	}
-	top, live := s.LivingBelow(parent, v.now())
+	top, live := v.LivingBelow(parent, v.Now)
 	if live < limit {
 		return nil
 	}
@@ -114,8 +114,8 @@ func (v *view) crowded(s *fold.State, parent mail.Name) *trip {
 
 // doubled returns the trip of one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever
 // registers it from outside.
-func (v *view) doubled(s *fold.State, c *mail.AgentChange, now mail.Time) *trip {
-	m := s.Agent(c.Name)
+func (v *View) doubled(c *mail.AgentChange) *trip {
+	m := v.Agent(c.Name)
 	switch {
 	case v.isUser(), c.End, c.TakeOver:
 		return nil
@@ -123,12 +123,12 @@ func (v *view) doubled(s *fold.State, c *mail.AgentChange, now mail.Time) *trip 
 		if c.By == "" {
 			return nil
 		}
-		return v.crowded(s, c.By)
-	case c.Session == "" || s.InSession(c.Name, c.Session) != nil || !s.HeldByOther(m, c.Session, now):
+		return v.crowded(c.By)
+	case c.Session == "" || v.InSession(c.Name, c.Session) != nil || !v.HeldByOther(m, c.Session, v.Now):
 		return nil
 	}
-	live := s.LivingAs(m, now)
-	if limit := v.breaker.limits.Children; limit < 0 || live < limit {
+	live := v.LivingAs(m, v.Now)
+	if limit := v.Limits.Children; limit < 0 || live < limit {
 		return nil
 	}
 	return &trip{
@@ -142,38 +142,38 @@ func (v *view) doubled(s *fold.State, c *mail.AgentChange, now mail.Time) *trip 
 
 // pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its
 // first act, comes back by it when it was gone, and is otherwise noted once a minute.
-func (v *view) pulse(s *fold.State, now mail.Time) []mail.Event {
-	if v.isUser() || v.caller == mail.System || v.foreign {
+func (v *View) pulse() []mail.Event {
+	if v.isUser() || v.Who == mail.System || v.Foreign {
 		return nil
 	}
-	m := s.Agent(v.caller)
-	if m != nil && m.State != mail.Gone && !fold.Beats(m.Seen, now) && !m.Parted() {
+	m := v.Agent(v.Who)
+	if m != nil && m.State != mail.Gone && !fold.Beats(m.Seen, v.Now) && !m.Parted() {
 		return nil
 	}
-	c := &mail.AgentChange{Name: v.caller}
-	v.grant(s, c)
-	if m == nil && v.parent != "" {
-		c.Parent = &v.parent
+	c := &mail.AgentChange{Name: v.Who}
+	v.grant(c)
+	if m == nil && v.Parent != "" {
+		c.Parent = &v.Parent
 	}
 	if m == nil {
-		v.checked(s, c, false)
+		v.checked(c, false)
 	}
-	return []mail.Event{{At: now, Agent: c}}
+	return []mail.Event{{At: v.Now, Agent: c}}
 }
 
 // grant adds the role of the orchestrator where the configuration or a grant gives it. A line in a file neither gives
 // nor takes it, because there are rights with it.
-func (v *view) grant(s *fold.State, c *mail.AgentChange) {
+func (v *View) grant(c *mail.AgentChange) {
 	const role = string(mail.Orchestrator)
-	m := s.Agent(c.Name)
-	if v.files && c.Roles != nil {
+	m := v.Agent(c.Name)
+	if v.Files && c.Roles != nil {
 		c.Roles = slices.DeleteFunc(c.Roles, func(r string) bool { return r == role })
 		if m != nil && m.HasRole(role) {
 			c.Roles = append(c.Roles, role)
 		}
 	}
 	has := slices.Contains(c.Roles, role) || c.Roles == nil && m != nil && m.HasRole(role)
-	granted := slices.Contains(v.opts.Orchestrators, c.Name) || !v.isUser() && s.LeadGranted(c.Name)
+	granted := slices.Contains(v.Orchestrators, c.Name) || !v.isUser() && v.LeadGranted(c.Name)
 	if has || !granted {
 		return
 	}

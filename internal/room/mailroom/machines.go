@@ -55,22 +55,22 @@ func (r *Room) RemoveMachine(ctx context.Context, name mail.Machine) error {
 }
 
 // checked notes in a change what it was checked against.
-func (v *view) checked(s *fold.State, c *mail.AgentChange, update bool) {
-	if v.opts.Machine == "" || v.files || c.End {
+func (v *View) checked(c *mail.AgentChange, update bool) {
+	if v.Machine == "" || v.Files || c.End {
 		return
 	}
-	m := s.Agent(c.Name)
+	m := v.Agent(c.Name)
 	switch {
 	case update:
 		c.Expects = mail.ExpectKnown
 	case m == nil && c.By != "":
 		c.Expects = mail.ExpectNew
 	}
-	if limit := v.breaker.limits.Children; limit > 0 && !v.isUser() && (m == nil || c.Session != "") {
+	if limit := v.Limits.Children; limit > 0 && !v.isUser() && (m == nil || c.Session != "") {
 		c.Most = limit
 	}
 	if c.Session != "" || c.Expects != "" || m == nil {
-		c.Machine = v.opts.Machine
+		c.Machine = v.Machine
 	}
 }
 
@@ -112,14 +112,14 @@ func (v *view) attempt(ctx context.Context, check func() ([]mail.Event, error)) 
 }
 
 // here reports whether m's session, or its last, is on this machine.
-func (r *Room) here(m *fold.Member) bool {
-	return r.opts.Machine == "" || m.Machine == "" || m.Machine == r.opts.Machine
+func (r *Rules) here(m *fold.Member) bool {
+	return r.Machine == "" || m.Machine == "" || m.Machine == r.Machine
 }
 
 // runs reports whether m's program runs. Of one on another machine that is as long as its session lives.
-func (r *Room) runs(m *fold.Member, now mail.Time) bool {
-	if !r.here(m) {
-		return m.Live(now)
+func (v *View) runs(m *fold.Member) bool {
+	if !v.here(m) {
+		return m.Live(v.Now)
 	}
-	return r.opts.Alive(m.Process)
+	return v.Alive(m.Process)
 }

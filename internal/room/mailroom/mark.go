@@ -10,7 +10,7 @@ import (
 
 // Mark implements mail.Marker.
 func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
-	if err := v.checkMarking(q); err != nil {
+	if err := v.checkMarking(q, v.now()); err != nil {
 		return mail.Marked{}, err
 	}
 	out := mail.Marked{Marked: []mail.ID{}}
@@ -44,19 +44,19 @@ func (v *view) toMark(ctx context.Context, q mail.Marking, out *mail.Marked) (ev
 			return nil, nil, err
 		}
 		v.read(func(s *fold.State, now mail.Time) {
-			m := v.me(s)
+			m := v.on(s, now).me()
 			if missed = s.Missed(q.IDs, cold); missed {
 				return
 			}
 			if m == nil {
-				_, err = v.mailbox(s, v.caller)
+				_, err = v.on(s, now).mailbox(v.Who)
 				return
 			}
-			events = v.pulse(s, now)
+			events = v.on(s, now).pulse()
 			if q.All {
-				events = append(events, v.markAll(s, m, q, now, out)...)
+				events = append(events, v.on(s, now).markAll(m, q, out)...)
 			} else {
-				events = append(events, v.markSome(s, m, q, cold, now, out)...)
+				events = append(events, v.on(s, now).markSome(m, q, cold, out)...)
 			}
 		})
 	}
@@ -91,7 +91,7 @@ func (v *view) takenFirst(lost []*mail.Event, out *mail.Marked) (err error) {
 	return err
 }
 
-func (v *view) checkMarking(q mail.Marking) error {
+func (v *Asker) checkMarking(q mail.Marking, now mail.Time) error {
 	switch q.Mark {
 	case mail.MarkPresented, mail.MarkNotified, mail.MarkTold:
 		if q.Door == "" {
@@ -102,7 +102,7 @@ func (v *view) checkMarking(q mail.Marking) error {
 			return err
 		}
 	}
-	if err := v.checkSnooze(q); err != nil {
+	if err := v.checkSnooze(q, now); err != nil {
 		return err
 	}
 	if q.All == (len(q.IDs) > 0) {
@@ -112,8 +112,7 @@ func (v *view) checkMarking(q mail.Marking) error {
 }
 
 // checkSnooze refuses agents: the end of a snooze is no event, so that nobody would wake them then.
-func (v *view) checkSnooze(q mail.Marking) error {
-	now := v.now()
+func (v *Asker) checkSnooze(q mail.Marking, now mail.Time) error {
 	switch {
 	case q.Mark != mail.MarkSnoozed && q.Until != 0:
 		return mail.Errorf(mail.Invalid, "until belongs to the mark snoozed, not to %s", q.Mark)
@@ -128,12 +127,12 @@ func (v *view) checkSnooze(q mail.Marking) error {
 	return nil
 }
 
-func (v *view) noneMarked(q mail.Marking, out mail.Marked) error {
+func (v *Asker) noneMarked(q mail.Marking, out mail.Marked) error {
 	if len(out.NotYours) > 0 {
 		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and nobody marks another's mail", out.NotYours[0],
-			v.caller)
+			v.Who)
 	}
-	return mail.Errorf(mail.NotFound, "there is no message %q in room %s; nothing was marked", out.NotFound[0], v.name)
+	return mail.Errorf(mail.NotFound, "there is no message %q in room %s; nothing was marked", out.NotFound[0], v.Room)
 }
 
 // cold looks up those of some messages that are not in the mailboxes. It has nil for those that are not in the archive
@@ -176,8 +175,7 @@ func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*fol
 }
 
 // markSome returns the receipts for the messages that were named.
-func (v *view) markSome(s *fold.State, m *fold.Member, q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord,
-	now mail.Time, out *mail.Marked) []mail.Event {
+func (v *View) markSome(m *fold.Member, q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord, out *mail.Marked) []mail.Event {
 	var events []mail.Event
 	asked := make(map[mail.ID]bool, len(q.IDs))
 	for _, id := range q.IDs {
@@ -185,7 +183,7 @@ func (v *view) markSome(s *fold.State, m *fold.Member, q mail.Marking, cold map[
 			continue
 		}
 		asked[id] = true
-		r, old := s.Records[id], cold[id]
+		r, old := v.Records[id], cold[id]
 		yours := r != nil && (r.Reaches(m) || r.MarksOf(m) != nil)
 		if r == nil && old != nil {
 			r, yours = &old.Record, old.WasFor(m)
@@ -195,18 +193,18 @@ func (v *view) markSome(s *fold.State, m *fold.Member, q mail.Marking, cold map[
 			out.NotFound = append(out.NotFound, id)
 		case !yours:
 			out.NotYours = append(out.NotYours, id)
-		case !r.Changes(m, q.Mark, q.Until, now):
+		case !r.Changes(m, q.Mark, q.Until, v.Now):
 			out.Already = append(out.Already, id)
 		default:
 			out.Marked = append(out.Marked, id)
-			events = append(events, r.Receipts(m, q, now)...)
+			events = append(events, r.Receipts(m, q, v.Now)...)
 		}
 	}
 	return events
 }
 
 // markAll returns the receipts for everything in the mailbox that the mark would change.
-func (v *view) markAll(s *fold.State, m *fold.Member, q mail.Marking, now mail.Time, out *mail.Marked) []mail.Event {
+func (v *View) markAll(m *fold.Member, q mail.Marking, out *mail.Marked) []mail.Event {
 	from := m.All
 	if q.Mark == mail.MarkRead || q.Mark == mail.MarkSnoozed {
 		from = m.Unread.List
@@ -216,9 +214,9 @@ func (v *view) markAll(s *fold.State, m *fold.Member, q mail.Marking, now mail.T
 	}
 	var events []mail.Event
 	for _, r := range from {
-		if (s.Visible(r, m, now) || r.SettledBy(m)) && r.Changes(m, q.Mark, q.Until, now) {
+		if (v.Visible(r, m, v.Now) || r.SettledBy(m)) && r.Changes(m, q.Mark, q.Until, v.Now) {
 			out.Marked = append(out.Marked, r.Msg.ID)
-			events = append(events, r.Receipts(m, q, now)...)
+			events = append(events, r.Receipts(m, q, v.Now)...)
 		}
 	}
 	return events
@@ -241,7 +239,7 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 		}
 		r.mu.RLock()
 		if missed = r.state.Missed(ids, cold); !missed {
-			events = r.noted(receipts, cold, now)
+			events = r.on(r.state, now).noted(receipts, cold)
 		}
 		r.mu.RUnlock()
 	}
@@ -250,11 +248,10 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 }
 
 // noted returns the events of the receipts that change something. The caller holds the state.
-func (r *Room) noted(receipts []mail.Receipt, cold map[mail.ID]*fold.ArchivedRecord, now mail.Time,
-) (events []mail.Event) {
+func (v *View) noted(receipts []mail.Receipt, cold map[mail.ID]*fold.ArchivedRecord) (events []mail.Event) {
 	for i := range receipts {
 		rc := &receipts[i]
-		rec, m := r.state.Records[rc.Message], r.state.Known(rc.Reader.Signer())
+		rec, m := v.Records[rc.Message], v.Known(rc.Reader.Signer())
 		if rec == nil {
 			old := cold[rc.Message]
 			if old == nil || rc.Mark == mail.MarkSnoozed {
@@ -266,10 +263,10 @@ func (r *Room) noted(receipts []mail.Receipt, cold map[mail.ID]*fold.ArchivedRec
 			continue
 		}
 		if rc.Mark == mail.MarkNotified {
-			rc.Machine = r.opts.Machine
+			rc.Machine = v.Machine
 		}
-		if rec.Changes(m, rc.Mark, rc.Until, now) {
-			events = append(events, mail.Event{At: now, Receipt: rc})
+		if rec.Changes(m, rc.Mark, rc.Until, v.Now) {
+			events = append(events, mail.Event{At: v.Now, Receipt: rc})
 		}
 	}
 	return events

@@ -14,10 +14,10 @@ func (v *view) stillOpen(q mail.Marking, out *mail.Marked) {
 	if q.Mark != mail.MarkRead && q.Mark != mail.MarkArchived {
 		return
 	}
-	v.read(func(s *fold.State, _ mail.Time) {
+	v.read(func(s *fold.State, now mail.Time) {
 		var open fold.List
 		for _, id := range slices.Concat(out.Marked, out.Already) {
-			if r := s.Records[id]; r != nil && r.Open() && r.Reaches(v.me(s)) {
+			if r := s.Records[id]; r != nil && r.Open() && r.Reaches(v.on(s, now).me()) {
 				open.Add(r)
 			}
 		}
@@ -46,8 +46,8 @@ func (v *view) Withdraw(ctx context.Context, id mail.ID) error {
 	var events []mail.Event
 	var err error
 	v.read(func(s *fold.State, now mail.Time) {
-		if events, err = v.withdrawal(s, id, now); err == nil && len(events) > 0 && v.me(s) != nil {
-			events = append(v.pulse(s, now), events...)
+		if events, err = v.on(s, now).withdrawal(id); err == nil && len(events) > 0 && v.on(s, now).me() != nil {
+			events = append(v.on(s, now).pulse(), events...)
 		}
 	})
 	if err == nil {
@@ -66,22 +66,22 @@ func (v *view) Withdraw(ctx context.Context, id mail.ID) error {
 }
 
 // withdrawal returns the event of a withdrawal; none if it was withdrawn before.
-func (v *view) withdrawal(s *fold.State, id mail.ID, now mail.Time) ([]mail.Event, error) {
-	q := s.Records[id]
+func (v *View) withdrawal(id mail.ID) ([]mail.Event, error) {
+	q := v.Records[id]
 	switch {
 	case q == nil:
 		return nil, mail.Errorf(mail.NotFound, "there is no open question %q in room %s; nothing was withdrawn. "+
-			"What is open is listed by: pennypost history --open", id, v.name)
+			"What is open is listed by: pennypost history --open", id, v.Room)
 	case !q.Msg.Type.Asks():
 		return nil, mail.Errorf(mail.Invalid, "%s is a %s, which asks nothing; nothing was withdrawn", id, q.Msg.Type)
-	case !v.isUser() && q.Sender != v.me(s):
+	case !v.isUser() && q.Sender != v.me():
 		return nil, mail.Errorf(mail.Denied, "only whoever asked may withdraw %s, and the user; you are %s. Decline "+
-			"it instead, with an answer", id, v.caller)
-	case q.Open() && v.isUser() && !v.means.Settles() && !q.Sender.IsUser():
+			"it instead, with an answer", id, v.Who)
+	case q.Open() && v.isUser() && !v.Means.Settles() && !q.Sender.IsUser():
 		return nil, mail.Errorf(mail.Denied, "a script may withdraw what it asked, and settles no question of "+
 			"others: nothing was withdrawn. Do it yourself, in a terminal or on the pages: pennypost open")
 	case q.Open():
-		return []mail.Event{{At: now, Settled: &mail.Settlement{Message: id, By: v.signature(s),
+		return []mail.Event{{At: v.Now, Settled: &mail.Settlement{Message: id, By: v.signature(),
 			As: mail.Withdrawn}}}, nil
 	case q.Settled.As != mail.Withdrawn:
 		return nil, fold.SettledAs(q)

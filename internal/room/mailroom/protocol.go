@@ -13,32 +13,32 @@ import (
 // spelled, and how long it waits for its agents. Ids are read in all files that the room keeps, so the first bridge
 // that asks for a spelling decides, and the recipient's protocol only if none does. How long mail waits matters to its
 // recipient first.
-func (v *view) minting(s *fold.State, to []mail.Address) (ids mail.IDForm, life time.Duration) {
+func (v *View) minting(to []mail.Address) (ids mail.IDForm, life time.Duration) {
 	var of mail.Protocol
 	if len(to) == 1 && to[0].Kind() == mail.ToAgent {
-		if m := s.Agent(mail.Name(to[0].Value())); m != nil {
+		if m := v.Agent(mail.Name(to[0].Value())); m != nil {
 			of = v.protocolOf(m)
 		}
 	}
 	life = of.AgentLife
-	for _, b := range s.Bridges {
-		i := slices.IndexFunc(v.opts.Protocols, func(p mail.Protocol) bool { return p.Name == b.Dialect })
+	for _, b := range v.Bridges {
+		i := slices.IndexFunc(v.Protocols, func(p mail.Protocol) bool { return p.Name == b.Dialect })
 		if i < 0 || b.Mode == mail.BridgeFollow {
 			continue
 		}
-		ids, life = cmp.Or(ids, v.opts.Protocols[i].IDs), cmp.Or(life, v.opts.Protocols[i].AgentLife)
+		ids, life = cmp.Or(ids, v.Protocols[i].IDs), cmp.Or(life, v.Protocols[i].AgentLife)
 	}
 	if slices.ContainsFunc(to, func(a mail.Address) bool { return a.Kind() != mail.ToAgent }) {
 		life = 0 // each address has a time of its own
-	} else if life != 0 && v.opts.TTL.Agent != 0 {
-		life = max(0, v.opts.TTL.Agent) // the person has set one, which files have to say
+	} else if life != 0 && v.TTL.Agent != 0 {
+		life = max(0, v.TTL.Agent) // the person has set one, which files have to say
 	}
 	return cmp.Or(ids, of.IDs), life
 }
 
 // protocolOf returns the protocol that an agent is of.
-func (r *Room) protocolOf(m *fold.Member) mail.Protocol {
-	for _, p := range r.opts.Protocols {
+func (v *View) protocolOf(m *fold.Member) mail.Protocol {
+	for _, p := range v.Protocols {
 		if p.NamesItself != nil && p.NamesItself(m.Client, m.Tags) {
 			return p
 		}

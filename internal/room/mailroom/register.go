@@ -38,17 +38,17 @@ func (v *view) registering(ctx context.Context, p mail.Presence, c *mail.AgentCh
 	var err error
 	var events []mail.Event
 	v.read(func(s *fold.State, now mail.Time) {
-		if full, err = v.mayRegister(s, p, c); full == nil && err == nil {
+		if full, err = v.on(s, now).mayRegister(p, c); full == nil && err == nil {
 			s.Adopt(p, c, now)
-			v.grant(s, c)
+			v.on(s, now).grant(c)
 			var frees bool
-			if events, frees = v.ended(s, c, now); !frees {
-				full, err = v.doubled(s, c, now), v.onlyOne(s, c, now)
+			if events, frees = v.on(s, now).ended(c); !frees {
+				full, err = v.on(s, now).doubled(c), v.on(s, now).onlyOne(c)
 			}
 			if s.Changes(c, now) {
-				v.checked(s, c, p.Update)
+				v.on(s, now).checked(c, p.Update)
 				events = append(events, mail.Event{At: now, Agent: c})
-				events = append(events, v.takesBack(s, c)...)
+				events = append(events, v.on(s, now).takesBack(c)...)
 			}
 		}
 	})
@@ -60,12 +60,12 @@ func (v *view) registering(ctx context.Context, p mail.Presence, c *mail.AgentCh
 
 // takesBack returns the events by which the grants end that would give an agent the role of the orchestrator again,
 // which the user takes from it.
-func (v *view) takesBack(s *fold.State, c *mail.AgentChange) (events []mail.Event) {
+func (v *View) takesBack(c *mail.AgentChange) (events []mail.Event) {
 	const role = string(mail.Orchestrator)
-	if !v.isUser() || v.files || c.Roles == nil || slices.Contains(c.Roles, role) {
+	if !v.isUser() || v.Files || c.Roles == nil || slices.Contains(c.Roles, role) {
 		return nil
 	}
-	for _, g := range s.Grants {
+	for _, g := range v.Grants {
 		if g.Agent == c.Name && g.Role == role && !g.Refused {
 			g.Refused, g.By, g.At, g.Question, g.Answer = true, mail.User, 0, "", ""
 			events = append(events, mail.Event{Grant: &g})
@@ -75,9 +75,9 @@ func (v *view) takesBack(s *fold.State, c *mail.AgentChange) (events []mail.Even
 }
 
 // change checks p and turns it into what the journal would say.
-func (v *view) change(p mail.Presence) (*mail.AgentChange, error) {
+func (v *Asker) change(p mail.Presence) (*mail.AgentChange, error) {
 	if p.Name == "" {
-		p.Name = v.caller
+		p.Name = v.Who
 	}
 	name, err := mail.ParseName(norm.NFC.String(string(p.Name)))
 	if err != nil {
@@ -98,14 +98,14 @@ func (v *view) change(p mail.Presence) (*mail.AgentChange, error) {
 		Name: name, Roles: normalAll(p.Roles), Tags: normalAll(p.Tags), State: p.State, Task: p.Task, Parent: p.Parent,
 		Client: p.Client, Session: p.Session, TakeOver: p.TakeOver, End: p.End, Process: p.Process, Join: p.Join,
 	}
-	if c.Session != "" && !c.End && !v.files {
-		c.Machine = v.opts.Machine
+	if c.Session != "" && !c.End && !v.Files {
+		c.Machine = v.Machine
 	}
-	if v.files {
+	if v.Files {
 		c.Inbox = p.Inbox
 	}
-	if name != v.caller {
-		c.By = v.caller
+	if name != v.Who {
+		c.By = v.Who
 	}
 	return c, nil
 }
@@ -113,18 +113,18 @@ func (v *view) change(p mail.Presence) (*mail.AgentChange, error) {
 // maxTask is the longest task, client or session text, in bytes: one line of a roster.
 const maxTask = 512
 
-func (v *view) checkWords(p mail.Presence) error {
+func (v *Asker) checkWords(p mail.Presence) error {
 	for _, role := range p.Roles {
 		if _, err := mail.ParseRole(role); err != nil {
 			return err
 		}
-		if word := fold.ReservedLike(role); word == string(mail.Orchestrator) && role != word && !v.files {
+		if word := fold.ReservedLike(role); word == string(mail.Orchestrator) && role != word && !v.Files {
 			return mail.Errorf(mail.Denied,
 				"a role cannot be called %q: that reads as %q, which has rights of its own", role, word)
 		}
 	}
 	for _, tag := range p.Tags {
-		if _, err := mail.ParseTag(tag, v.opts.Namespaces); err != nil {
+		if _, err := mail.ParseTag(tag, v.Namespaces); err != nil {
 			return err
 		}
 	}
@@ -163,62 +163,62 @@ func normalAll(words []string) []string {
 
 // mayRegister checks that the caller may say this of this agent: of itself, of its children, and of everybody for the
 // user and the orchestrator. full is the limit that a newcomer would exceed.
-func (v *view) mayRegister(s *fold.State, p mail.Presence, c *mail.AgentChange) (full *trip, err error) {
-	m := s.Agent(c.Name)
+func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) (full *trip, err error) {
+	m := v.Agent(c.Name)
 	if m == nil && (p.Update || p.End) {
-		_, err := v.mailbox(s, c.Name)
+		_, err := v.mailbox(c.Name)
 		return nil, err
 	}
 	if m != nil {
 		c.Name = m.Name // an earlier name stands for the present one
 	}
-	if c.Parent != nil && *c.Parent != "" && s.Agent(*c.Parent) == nil && *c.Parent != v.caller {
+	if c.Parent != nil && *c.Parent != "" && v.Agent(*c.Parent) == nil && *c.Parent != v.Who {
 		return nil, mail.Errorf(mail.NotFound,
-			"there is no agent %q to be the parent%s", *c.Parent, s.Suggest(string(*c.Parent)))
+			"there is no agent %q to be the parent%s", *c.Parent, v.Suggest(string(*c.Parent)))
 	}
-	if !v.mayRule(s, m) && c.Name != v.caller && !(m == nil && c.Parent != nil && *c.Parent == v.caller) {
+	if !v.mayRule(m) && c.Name != v.Who && !(m == nil && c.Parent != nil && *c.Parent == v.Who) {
 		return nil, mail.Errorf(mail.Denied,
 			"%s may not speak for %s: only the agent itself, its parent, the orchestrator and the user "+
-				"may", v.caller, c.Name)
+				"may", v.Who, c.Name)
 	}
-	if err := v.mayChange(s, m, c); err != nil || m != nil {
+	if err := v.mayChange(m, c); err != nil || m != nil {
 		return nil, err
 	}
-	if c.Parent == nil && v.parent != "" && c.Name == v.caller {
-		c.Parent = &v.parent
+	if c.Parent == nil && v.Parent != "" && c.Name == v.Who {
+		c.Parent = &v.Parent
 	}
 	parent := mail.Name("")
 	if c.Parent != nil {
 		parent = *c.Parent
 	}
-	return v.mayJoin(s, c.Name, parent)
+	return v.mayJoin(c.Name, parent)
 }
 
 // mayRule reports whether the caller may freeze, rename and retire m: it is m, m's parent, the orchestrator or the
 // user.
-func (v *view) mayRule(s *fold.State, m *fold.Member) bool {
-	if v.mayCommand(s) {
+func (v *View) mayRule(m *fold.Member) bool {
+	if v.mayCommand() {
 		return true
 	}
-	me := v.me(s)
+	me := v.me()
 	return m != nil && me != nil && (me == m || m.Parent == me.Name)
 }
 
 // mayCommand reports whether the caller is the user or holds the role of the orchestrator.
-func (v *view) mayCommand(s *fold.State) bool {
-	me := v.me(s)
-	return v.isUser() || v.caller == mail.System || me != nil && me.HasRole(string(mail.Orchestrator))
+func (v *View) mayCommand() bool {
+	me := v.me()
+	return v.isUser() || v.Who == mail.System || me != nil && me.HasRole(string(mail.Orchestrator))
 }
 
 // mayChange refuses what no agent says of itself, nor of another: that it is the orchestrator, which only the person
 // decides, and that it is another's child from now on, which would take it out of its parent's hands.
-func (v *view) mayChange(s *fold.State, m *fold.Member, c *mail.AgentChange) error {
+func (v *View) mayChange(m *fold.Member, c *mail.AgentChange) error {
 	const role = string(mail.Orchestrator)
-	person := v.isUser() || v.caller == mail.System
+	person := v.isUser() || v.Who == mail.System
 	switch {
 	case !person && c.Name != mail.Orchestrator && slices.Contains(c.Roles, role) && (m == nil || !m.HasRole(role)):
 		return notGranted(c.Name)
-	case m != nil && m.Parent != "" && c.Parent != nil && *c.Parent != m.Parent && !v.mayCommand(s):
+	case m != nil && m.Parent != "" && c.Parent != nil && *c.Parent != m.Parent && !v.mayCommand():
 		return mail.Errorf(mail.Denied,
 			"%s is a child of %s, and only the orchestrator and the user may change that: nothing was "+
 				"changed", m.Name, m.Parent)
@@ -243,7 +243,7 @@ func (v *view) registered(c *mail.AgentChange) (mail.Agent, error) {
 			}
 		}
 		if m == nil {
-			_, err = v.mailbox(s, c.Name)
+			_, err = v.on(s, now).mailbox(c.Name)
 			return
 		}
 		a = v.sight(s).Show(m, now)
@@ -278,14 +278,14 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 // renaming checks whether an agent can be renamed, and returns it and the event; none if it has the name.
 func (v *view) renaming(from, to mail.Name) (m *fold.Member, events []mail.Event, err error) {
 	v.read(func(s *fold.State, now mail.Time) {
-		if m, err = v.mailbox(s, from); err != nil {
+		if m, err = v.on(s, now).mailbox(from); err != nil {
 			return
 		}
 		old := m.Name
 		switch {
 		case m.IsUser() || old == mail.Orchestrator:
 			err = mail.Errorf(mail.Denied, "%s cannot be renamed", old)
-		case !v.mayRule(s, m):
+		case !v.on(s, now).mayRule(m):
 			err = mail.Errorf(mail.Denied,
 				"only %s itself, its parent, the orchestrator and the user may rename it", old)
 		case s.Taken(to, m):
@@ -304,26 +304,26 @@ func (v *view) renaming(from, to mail.Name) (m *fold.Member, events []mail.Event
 }
 
 // by returns the caller, or nothing if it is the agent in question.
-func (v *view) by(n mail.Name) mail.Name {
-	if n == v.caller {
+func (v *Caller) by(n mail.Name) mail.Name {
+	if n == v.Who {
 		return ""
 	}
-	return v.caller
+	return v.Who
 }
 
 // Retire implements mail.Registrar.
 func (v *view) Retire(ctx context.Context, n mail.Name) error {
 	var err error
-	v.read(func(s *fold.State, _ mail.Time) {
+	v.read(func(s *fold.State, now mail.Time) {
 		var m *fold.Member
-		if m, err = v.mailbox(s, n); err != nil {
+		if m, err = v.on(s, now).mailbox(n); err != nil {
 			return
 		}
 		if n = m.Name; m.IsUser() {
 			err = mail.Errorf(mail.Denied, "the user cannot be retired")
 			return
 		}
-		if !v.mayRule(s, m) {
+		if !v.on(s, now).mayRule(m) {
 			err = mail.Errorf(mail.Denied,
 				"only %s itself, its parent, the orchestrator and the user may retire it", n)
 		}
@@ -344,15 +344,15 @@ func (v *view) Token(ctx context.Context, n mail.Name) (string, error) {
 	err := v.attempt(ctx, func() (events []mail.Event, err error) {
 		v.read(func(s *fold.State, now mail.Time) {
 			var m *fold.Member
-			if m, err = v.mailbox(s, n); err != nil {
+			if m, err = v.on(s, now).mailbox(n); err != nil {
 				return
 			}
 			if m.IsUser() {
 				err = mail.Errorf(mail.Denied, "the user has no token of a room; the operator's token is in the file "+
 					"token of the data directory")
 			}
-			c := &mail.AgentChange{Name: m.Name, TokenSum: tokenSum(token), By: v.caller}
-			v.checked(s, c, true)
+			c := &mail.AgentChange{Name: m.Name, TokenSum: tokenSum(token), By: v.Who}
+			v.on(s, now).checked(c, true)
 			events = []mail.Event{{At: now, Agent: c}}
 		})
 		return events, err

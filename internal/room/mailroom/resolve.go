@@ -17,11 +17,11 @@ type route struct {
 }
 
 // resolve turns addresses as somebody typed them into canonical ones. All must resolve.
-func (v *view) resolve(s *fold.State, typed []string) (route, error) {
+func (v *View) resolve(typed []string) (route, error) {
 	var rt route
 	for _, t := range typed {
 		t = norm.NFC.String(strings.TrimSpace(t))
-		one, err := v.resolveOne(s, t)
+		one, err := v.resolveOne(t)
 		if err == nil {
 			rt.add(one)
 			continue
@@ -31,7 +31,7 @@ func (v *view) resolve(s *fold.State, typed []string) (route, error) {
 			return route{}, err
 		}
 		for _, part := range parts {
-			if one, err = v.resolveOne(s, strings.TrimSpace(part)); err != nil {
+			if one, err = v.resolveOne(strings.TrimSpace(part)); err != nil {
 				return route{}, err
 			}
 			rt.add(one)
@@ -42,12 +42,12 @@ func (v *view) resolve(s *fold.State, typed []string) (route, error) {
 
 // routeOf returns where a draft goes. The user's answer to a card goes to the post office, which is nobody's address
 // otherwise.
-func (v *view) routeOf(s *fold.State, d *mail.Draft) (route, error) {
-	if q := s.Records[d.ReplyTo]; q != nil && q.IsCard() && v.isUser() && len(d.To) == 1 &&
+func (v *View) routeOf(d *mail.Draft) (route, error) {
+	if q := v.Records[d.ReplyTo]; q != nil && q.IsCard() && v.isUser() && len(d.To) == 1 &&
 		d.To[0] == string(mail.System) {
 		return route{local: []mail.Address{mail.FromSystem}}, nil
 	}
-	return v.resolve(s, d.To)
+	return v.resolve(d.To)
 }
 
 func (rt *route) add(to resolved) {
@@ -69,16 +69,16 @@ type resolved struct {
 	rest  string
 }
 
-func (v *view) resolveOne(s *fold.State, t string) (resolved, error) {
+func (v *View) resolveOne(t string) (resolved, error) {
 	name, byName := strings.CutPrefix(t, "agent:")
-	a, _, err := mail.ParseAddress(t, v.opts.Namespaces)
+	a, _, err := mail.ParseAddress(t, v.Namespaces)
 	if agent, room, far := a.Far(); far {
-		return v.elsewhere(s, string(agent), room)
+		return v.elsewhere(string(agent), room)
 	}
 	if err == nil && a != "" && a.Kind() != mail.ToAgent {
 		return resolved{local: a}, nil
 	}
-	if m := s.Agent(mail.Name(name)); m != nil {
+	if m := v.Agent(mail.Name(name)); m != nil {
 		if err := v.ambiguous(m, name); err != nil {
 			return resolved{}, err
 		}
@@ -88,21 +88,21 @@ func (v *view) resolveOne(s *fold.State, t string) (resolved, error) {
 		return resolved{local: mail.AgentAddress(m.Name)}, nil
 	}
 	if i := strings.LastIndex(t, "@"); i > 0 {
-		if room, err := mail.ParseRoom(t[i+1:]); err == nil && (room == v.name || v.opts.Elsewhere != nil) {
-			return v.elsewhere(s, t[:i], room)
+		if room, err := mail.ParseRoom(t[i+1:]); err == nil && (room == v.Room || !v.Alone) {
+			return v.elsewhere(t[:i], room)
 		}
 	}
 	if err != nil {
 		return resolved{}, err
 	}
-	return resolved{}, mail.Errorf(mail.NotFound, "unknown recipient %q: nothing was sent%s", t, s.Suggest(name))
+	return resolved{}, mail.Errorf(mail.NotFound, "unknown recipient %q: nothing was sent%s", t, v.Suggest(name))
 }
 
 // elsewhere resolves an address of a room, which may be this one. Mail that came from another room goes no further.
-func (v *view) elsewhere(s *fold.State, t string, room mail.RoomName) (resolved, error) {
+func (v *View) elsewhere(t string, room mail.RoomName) (resolved, error) {
 	switch {
-	case room == v.name:
-		return v.resolveOne(s, t)
+	case room == v.Room:
+		return v.resolveOne(t)
 	case !v.reaches(room):
 		return resolved{}, mail.Errorf(mail.NotFound, "room %s cannot be reached from here: nothing was sent", room)
 	}
@@ -111,13 +111,13 @@ func (v *view) elsewhere(s *fold.State, t string, room mail.RoomName) (resolved,
 
 // ambiguous refuses a name of an older journal that reads as another room's agent, if there is such a room: mail must
 // not go to whoever took that name to get it.
-func (v *view) ambiguous(m *fold.Member, typed string) error {
+func (v *View) ambiguous(m *fold.Member, typed string) error {
 	i := strings.LastIndex(typed, "@")
 	if i < 0 {
 		return nil
 	}
 	room, err := mail.ParseRoom(typed[i+1:])
-	if err != nil || room != v.name && !v.opts.Exists(room) {
+	if err != nil || room != v.Room && !v.Exists(room) {
 		return nil
 	}
 	return mail.Errorf(mail.Conflict,

@@ -14,22 +14,22 @@ import (
 
 // weigh finds out whether a message, which may answer the question q by its type, has the right to settle it. If not,
 // and q is open, it becomes a suggestion. From the user it is refused, if the user could settle q by other means.
-func (v *view) weigh(s *fold.State, q *fold.Record, m *mail.Message) (right bool, err error) {
+func (v *View) weigh(q *fold.Record, m *mail.Message) (right bool, err error) {
 	_, answers := policy.Settles(q.Msg.Type, q.Msg.ID, m)
 	switch {
 	case !answers:
 		return false, nil
-	case v.isUser() && !v.means.Settles() && q.Open():
+	case v.isUser() && !v.Means.Settles() && q.Open():
 		return false, mail.Errorf(mail.Denied, "%s waits for an answer, and what a script sends settles no question: "+
 			"nothing was sent. Answer it yourself, in a terminal or on the pages: pennypost open. What is no answer "+
 			"can be sent with the type %s", q.Msg.ID, mail.Status)
-	case !v.opts.rightCounts(s):
+	case !v.rightCounts():
 		return true, nil
-	case v.foreign:
+	case v.Foreign:
 		_, home, _ := m.From.Far()
-		right = v.right && slices.Contains(q.OtherRooms(), home)
+		right = v.Right && slices.Contains(q.OtherRooms(), home)
 	default:
-		right = s.MaySettle(q, m.From)
+		right = v.MaySettle(q, m.From)
 	}
 	m.Suggests = !right && q.Open()
 	return right, nil
@@ -59,8 +59,8 @@ func (v *view) quote(ctx context.Context, list []mail.Suggestion) error {
 }
 
 // rightCounts reports whether it counts who may settle a question: all machines have to know what a suggestion is.
-func (o *Options) rightCounts(s *fold.State) bool {
-	return o.Machine == "" || !slices.ContainsFunc(s.Machines, func(m mail.Machine) bool {
-		return s.Rules[m] < mail.RulesOfRight
+func (v *View) rightCounts() bool {
+	return v.Machine == "" || !slices.ContainsFunc(v.Machines, func(m mail.Machine) bool {
+		return v.State.Rules[m] < mail.RulesOfRight
 	})
 }

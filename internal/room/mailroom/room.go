@@ -150,12 +150,19 @@ func (o *Options) ways() *fold.Ways {
 	return &fold.Ways{Here: o.Machine, Door: o.Door, PutOff: o.PutOff, Tells: o.Tells, Away: o.Away}
 }
 
+func (o *Options) rules(name mail.RoomName) Rules {
+	return Rules{Room: name, MaxBody: o.MaxBody, Namespaces: o.Namespaces, TTL: o.TTL, Limits: o.Limits.WithDefaults(),
+		Orchestrators: o.Orchestrators, Protocols: o.Protocols, Machine: o.Machine, Alive: o.Alive, Exists: o.Exists,
+		Alone: o.Elsewhere == nil}
+}
+
 // Room is the one owner of a room's live state.
 type Room struct {
 	name    mail.RoomName
 	journal journal.Journal
 	opts    Options
 	ways    *fold.Ways // of opts
+	rules   Rules      // of opts
 
 	index    *search.Index
 	indexing sync.WaitGroup // keepIndex
@@ -200,7 +207,8 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		index:   new(search.Index),
 		reindex: make(chan struct{}, 1),
 	}
-	r.ways = r.opts.ways()
+	r.ways, r.rules = r.opts.ways(), r.opts.rules(name)
+	r.rules.NewID = r.newID
 	r.use()
 	cursor, err := r.replay(ctx, nil)
 	if err != nil {
@@ -268,17 +276,24 @@ func (r *Room) Close() error {
 func (r *Room) Name() mail.RoomName { return r.name }
 
 // As returns the room as caller sees it. The caller must have proven that it is who it says.
-func (r *Room) As(caller mail.Name) mail.Service { return &view{Room: r, caller: caller} }
+func (r *Room) As(caller mail.Name) mail.Service { return r.asked(Caller{Who: caller}) }
 
 // ForFiles returns the room as the user sees it, for what foreign files say: their names are taken as they are, but
 // they cannot make an orchestrator.
 func (r *Room) ForFiles() mail.Service {
-	return &view{Room: r, caller: mail.User, files: true, means: mail.ByBridge}
+	return r.asked(Caller{Who: mail.User, Files: true, Means: mail.ByBridge})
 }
 
 // AsUser returns the room as the user sees it, who is known by these means.
 func (r *Room) AsUser(by mail.Means) mail.Service {
-	return &view{Room: r, caller: mail.User, means: by}
+	return r.asked(Caller{Who: mail.User, Means: by})
+}
+
+func (r *Room) asked(by Caller) *view { return &view{r, Asker{&r.rules, &by}} }
+
+// on returns the state, which the caller holds, before nobody in particular.
+func (r *Room) on(s *fold.State, now mail.Time) *View {
+	return &View{Asker{&r.rules, new(Caller)}, r.sight(s), now}
 }
 
 // Idle returns how long nobody has used the room; it is 0 while somebody watches or waits.

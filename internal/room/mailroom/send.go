@@ -25,7 +25,7 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 		return mail.Sent{}, err
 	}
 	defer release()
-	defer v.newcomer(v.caller)()
+	defer v.newcomer(v.Who)()
 	p, err := v.plan(ctx, d)
 	if err == nil && p.earlier == nil && len(p.route.remote) > 0 {
 		err = v.resolveElsewhere(ctx, &p, d)
@@ -78,7 +78,7 @@ func (v *view) claim(ctx context.Context, key string) (release func(), err error
 		return func() {}, nil
 	}
 	var k fold.SentKey
-	v.read(func(s *fold.State, _ mail.Time) { k = s.KeyOf(v.signature(s), key) })
+	v.read(func(s *fold.State, now mail.Time) { k = s.KeyOf(v.on(s, now).signature(), key) })
 	s := &v.sending
 	for {
 		s.mu.Lock()
@@ -138,29 +138,29 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 	var err error
 	var earlier fold.Spot
 	v.read(func(s *fold.State, now mail.Time) {
-		p.message.From = v.signature(s)
+		p.message.From = v.on(s, now).signature()
 		k := s.KeyOf(p.message.From, d.Key)
 		if d.Key != "" && s.SentBefore(k) {
 			p.earlier, earlier = v.known(s, k, now)
-			p.route, _ = v.routeOf(s, &d) // what other rooms did not take at first is sent there now
+			p.route, _ = v.on(s, now).routeOf(&d) // what other rooms did not take at first is sent there now
 			return
 		}
-		if full, err = v.mayJoin(s, v.caller, v.parent); full != nil || err != nil {
+		if full, err = v.on(s, now).mayJoin(v.Who, v.Parent); full != nil || err != nil {
 			return
 		}
-		p.pulse = v.pulse(s, now)
-		if p.route, err = v.routeOf(s, &d); err == nil {
-			err = v.mayCancel(s, d, p.route)
+		p.pulse = v.on(s, now).pulse()
+		if p.route, err = v.on(s, now).routeOf(&d); err == nil {
+			err = v.on(s, now).mayCancel(d, p.route)
 		}
 		if err != nil {
 			return
 		}
-		p.message = v.compose(s, d, p.message.From, &p.route)
+		p.message = v.on(s, now).compose(d, p.message.From, &p.route)
 		p.peers = s.Peers(&p.message, p.route.local)
 		if parent := s.Records[d.ReplyTo]; parent != nil {
 			p.message.Thread = parent.Msg.ThreadRoot()
 			p.depth = s.DepthOf(d.ReplyTo, v.breaker.limits.Depth)
-			p.right, err = v.weigh(s, parent, &p.message)
+			p.right, err = v.on(s, now).weigh(parent, &p.message)
 			if p.answers = p.right && parent.Open(); p.message.Suggests {
 				p.asked = parent.Msg.To
 			}
@@ -180,14 +180,14 @@ func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
 }
 
 // signature is how the caller signs: by its present name, should it be connected under an earlier one.
-func (v *view) signature(s *fold.State) mail.Address {
-	if v.foreign {
-		return mail.Address(v.caller)
+func (v *View) signature() mail.Address {
+	if v.Foreign {
+		return mail.Address(v.Who)
 	}
-	if m := v.me(s); m != nil {
+	if m := v.me(); m != nil {
 		return mail.AgentAddress(m.Name)
 	}
-	return mail.AgentAddress(v.caller)
+	return mail.AgentAddress(v.Who)
 }
 
 // known answers a draft whose key was used before, and says where the message is. Of one that is no longer hot nothing
@@ -222,39 +222,39 @@ func (v *view) spent(k mail.SpentKey) mail.Sent {
 }
 
 // mayCancel checks that the caller may send a cancel to these addresses.
-func (v *view) mayCancel(s *fold.State, d mail.Draft, to route) error {
+func (v *View) mayCancel(d mail.Draft, to route) error {
 	if !mail.Type(d.Type).Rule().Stops {
 		return nil
 	}
-	me := v.me(s)
-	orchestrator := me != nil && me.HasRole(string(mail.Orchestrator)) || v.caller == mail.Orchestrator
+	me := v.me()
+	orchestrator := me != nil && me.HasRole(string(mail.Orchestrator)) || v.Who == mail.Orchestrator
 	for _, a := range to.local {
 		var parent mail.Name
-		if m := s.Agent(mail.Name(a.Value())); a.Kind() == mail.ToAgent && m != nil {
+		if m := v.Agent(mail.Name(a.Value())); a.Kind() == mail.ToAgent && m != nil {
 			parent = m.Parent
 		}
-		if !policy.MayCancel(v.caller, orchestrator, parent) {
+		if !policy.MayCancel(v.Who, orchestrator, parent) {
 			return mail.Errorf(mail.Denied, "%s may not cancel %s: only the user, the orchestrator and the agent's "+
-				"parent may. Ask the orchestrator with a question", v.caller, a)
+				"parent may. Ask the orchestrator with a question", v.Who, a)
 		}
 	}
 	return nil
 }
 
 // compose makes the message of a draft.
-func (v *view) compose(s *fold.State, d mail.Draft, from mail.Address, rt *route) mail.Message {
+func (v *View) compose(d mail.Draft, from mail.Address, rt *route) mail.Message {
 	t, _ := mail.ParseType(d.Type) // Check has done it once
-	if d.Type == "" && s.AsksOther(d.ReplyTo, v.me(s)) {
+	if d.Type == "" && v.AsksOther(d.ReplyTo, v.me()) {
 		t = mail.Answer
 	}
 	to := rt.local
 	if v.tracked(t) {
 		to = slices.Concat(to, rt.farAddresses())
 	}
-	ids, life := v.minting(s, rt.local)
-	id := v.copies
-	if id == "" || s.Records[id] != nil {
-		id = v.newID(s, cmp.Or(d.IDForm, ids))
+	ids, life := v.minting(rt.local)
+	id := v.Copies
+	if id == "" || v.Records[id] != nil {
+		id = v.NewID(v.State, cmp.Or(d.IDForm, ids))
 	}
 	m := mail.Message{
 		ID: id, Type: t, From: from, To: to,
@@ -266,7 +266,7 @@ func (v *view) compose(s *fold.State, d mail.Draft, from mail.Address, rt *route
 		m.Priority = mail.Urgent
 	}
 	if v.isUser() {
-		m.By = v.means
+		m.By = v.Means
 	}
 	return m
 }
@@ -279,7 +279,7 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 		m.Thread = parent.ThreadRoot()
 	case mail.CodeOf(err) != mail.NotFound:
 		return err
-	case v.across:
+	case v.Across:
 		m.Thread = m.ReplyTo // the conversation began in the other room
 	default:
 		return mail.Errorf(mail.NotFound,
@@ -445,8 +445,8 @@ func (v *view) arrive(ctx context.Context, p *plan) error {
 	return v.attempt(ctx, func() (events []mail.Event, err error) {
 		var full *trip
 		v.read(func(s *fold.State, now mail.Time) {
-			if full, err = v.mayJoin(s, v.caller, v.parent); full == nil && err == nil {
-				events = v.pulse(s, now)
+			if full, err = v.on(s, now).mayJoin(v.Who, v.Parent); full == nil && err == nil {
+				events = v.on(s, now).pulse()
 			}
 		})
 		if full != nil {

@@ -19,7 +19,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	if err := t.Check(); err != nil {
 		return mail.Briefing{}, err
 	}
-	if v.isUser() || v.caller == mail.System {
+	if v.isUser() || v.Who == mail.System {
 		return mail.Briefing{}, mail.Errorf(mail.Denied,
 			"only agents have sessions; say which with --as NAME or PENNYPOST_AGENT")
 	}
@@ -50,7 +50,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 		brief = v.briefing(s, c, t, now)
 		events = events[:0]
 		if brief.GaveUp {
-			events = v.gaveUp(s, s.Agent(brief.Agent), t, now)
+			events = v.on(s, now).gaveUp(s.Agent(brief.Agent), t)
 		}
 	})
 	// nothing, unless mail came between the look and the turn's end
@@ -65,21 +65,21 @@ func (v *view) turning(ctx context.Context, c *mail.AgentChange, t mail.Turn, he
 	events []mail.Event, err error) {
 	var full *trip
 	v.read(func(s *fold.State, now mail.Time) {
-		if full, err = v.mayJoin(s, c.Name, v.parent); full != nil || err != nil {
+		if full, err = v.on(s, now).mayJoin(c.Name, v.Parent); full != nil || err != nil {
 			return
 		}
-		if v.parent != "" && s.Agent(c.Name) == nil && s.InSession(c.Name, t.Session) == nil {
-			c.Parent = &v.parent
+		if v.Parent != "" && s.Agent(c.Name) == nil && s.InSession(c.Name, t.Session) == nil {
+			c.Parent = &v.Parent
 		}
-		v.grant(s, c)
+		v.on(s, now).grant(c)
 		var frees bool
-		if events, frees = v.ended(s, c, now); !frees {
-			if full, err = v.doubled(s, c, now), v.onlyOne(s, c, now); full != nil || err != nil {
+		if events, frees = v.on(s, now).ended(c); !frees {
+			if full, err = v.on(s, now).doubled(c), v.on(s, now).onlyOne(c); full != nil || err != nil {
 				return
 			}
 		}
-		v.checked(s, c, false)
-		events = append(events, v.turnEvents(s, c, t, held, now)...)
+		v.on(s, now).checked(c, false)
+		events = append(events, v.on(s, now).turnEvents(c, t, held)...)
 	})
 	if full != nil {
 		return nil, v.tripped(ctx, full)
@@ -101,7 +101,7 @@ func (v *view) subagentTurn(c *mail.AgentChange, t mail.Turn) (brief mail.Briefi
 		brief = mail.Briefing{Agent: c.Name, State: mail.Gone}
 		m := s.InSession(c.Name, t.Session)
 		if m == nil { // a client may name the subagent above, and not the session above all
-			m = v.inProgram(s, c.Name, t.Process)
+			m = v.on(s, now).inProgram(c.Name, t.Process)
 		}
 		if m != nil {
 			brief.Agent, brief.State = m.Name, m.State
@@ -155,19 +155,18 @@ func (v *view) held(c *mail.AgentChange, t mail.Turn) map[mail.ID]bool {
 }
 
 // turnEvents returns what a moment changes.
-func (v *view) turnEvents(s *fold.State, c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool,
-	now mail.Time) []mail.Event {
-	m := s.InSession(c.Name, t.Session)
+func (v *View) turnEvents(c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) []mail.Event {
+	m := v.InSession(c.Name, t.Session)
 	if m == nil {
-		return v.momentEvents(s, nil, c, t, now)
+		return v.momentEvents(nil, c, t)
 	}
 	c.Name = m.Name
 	if t.Moment == mail.SessionEnd && goesOnElsewhere(m, t) {
 		return nil
 	}
-	events := append(s.AfterTelling(m, t, held, now), v.momentEvents(s, m, c, t, now)...)
+	events := append(v.AfterTelling(m, t, held, v.Now), v.momentEvents(m, c, t)...)
 	if t.Moment == mail.SessionStart {
-		events = append(events, s.GoingOn(m, held, now)...)
+		events = append(events, v.GoingOn(m, held, v.Now)...)
 	}
 	return events
 }
@@ -178,8 +177,7 @@ func goesOnElsewhere(m *fold.Member, t mail.Turn) bool {
 }
 
 // momentEvents returns what a moment changes about the agent.
-func (v *view) momentEvents(s *fold.State, m *fold.Member, c *mail.AgentChange, t mail.Turn,
-	now mail.Time) []mail.Event {
+func (v *View) momentEvents(m *fold.Member, c *mail.AgentChange, t mail.Turn) []mail.Event {
 	switch t.Moment {
 	case mail.SessionEnd:
 		if m == nil {
@@ -194,20 +192,20 @@ func (v *view) momentEvents(s *fold.State, m *fold.Member, c *mail.AgentChange, 
 		c.Summed = t.Summed
 	case mail.TurnEnd:
 		c.Turn, c.Over = mail.TurnEnd, t.Over
-		events := append([]mail.Event{{Agent: c}}, v.obeyed(s, m)...)
+		events := append([]mail.Event{{Agent: c}}, v.obeyed(m)...)
 		if m != nil && (t.Over || m.Continues >= mail.MaxContinues) {
-			events = append(events, v.gaveUp(s, m, t, now)...)
+			events = append(events, v.gaveUp(m, t)...)
 		}
 		return events
 	case mail.TurnStart:
 		c.Turn = mail.TurnStart
-		if m != nil && m.State == mail.Working && m.Continues == 0 && !s.Changes(c, now) {
+		if m != nil && m.State == mail.Working && m.Continues == 0 && !v.Changes(c, v.Now) {
 			return nil
 		}
 	default: // a tool runs: the agent is at work, whatever was said before
 		if m == nil || m.State != mail.Working {
 			c.State = mail.Working
-		} else if !s.Changes(c, now) {
+		} else if !v.Changes(c, v.Now) {
 			return nil
 		}
 	}
@@ -215,7 +213,7 @@ func (v *view) momentEvents(s *fold.State, m *fold.Member, c *mail.AgentChange, 
 }
 
 // obeyed returns the receipts of the cancels that were told in a turn that ends: whoever stops has obeyed.
-func (v *view) obeyed(s *fold.State, m *fold.Member) (events []mail.Event) {
+func (v *View) obeyed(m *fold.Member) (events []mail.Event) {
 	if m == nil {
 		return nil
 	}
@@ -230,9 +228,9 @@ func (v *view) obeyed(s *fold.State, m *fold.Member) (events []mail.Event) {
 
 // inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is
 // none, or several.
-func (r *Room) inProgram(s *fold.State, name mail.Name, program string) (found *fold.Member) {
-	for _, m := range s.Programs[program] {
-		if !m.Listed() || !r.here(m) || m.Session == "" || m.Name != name && m.Base != name {
+func (v *View) inProgram(name mail.Name, program string) (found *fold.Member) {
+	for _, m := range v.Programs[program] {
+		if !m.Listed() || !v.here(m) || m.Session == "" || m.Name != name && m.Base != name {
 			continue
 		}
 		if found != nil {
@@ -258,22 +256,22 @@ func (r *Room) Seat(name mail.Name, session string) mail.Name {
 
 // gaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail,
 // however often m stops over it. If m has a door, that is rung now, and whoever rings tells the user if it is in vain.
-func (v *view) gaveUp(s *fold.State, m *fold.Member, t mail.Turn, now mail.Time) []mail.Event {
-	waiting := s.Unseen(m, now)
-	if len(waiting) == 0 || v.sight(s).HasDoor(m) {
+func (v *View) gaveUp(m *fold.Member, t mail.Turn) []mail.Event {
+	waiting := v.Unseen(m, v.Now)
+	if len(waiting) == 0 || v.HasDoor(m) {
 		return nil
 	}
 	key := policy.VainKey(string(m.Name), waiting)
-	if s.SentBefore(s.KeyOf(mail.FromSystem, key)) {
+	if v.SentBefore(v.KeyOf(mail.FromSystem, key)) {
 		return nil
 	}
 	why := fmt.Sprintf("They did so %d times in a row, and it has not looked at them", mail.MaxContinues)
 	if t.Over {
 		why = "It was broken off"
 	}
-	ids, _ := v.minting(s, nil)
+	ids, _ := v.minting(nil)
 	return []mail.Event{{Message: &mail.Message{
-		ID: v.newID(s, ids), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{mail.ToUser},
+		ID: v.NewID(v.State, ids), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{mail.ToUser},
 		Priority: mail.Urgent, Key: key,
 		Subject: string(m.Name) + " has stopped over unread mail", Metadata: stoppedOver(m.Name, waiting),
 		Body: fmt.Sprintf("%d unread of %s should have kept its turn going. %s; now its turn has ended.\n\nThey are "+

@@ -12,40 +12,32 @@ import (
 // view is a room as one caller sees it.
 type view struct {
 	*Room
-	caller  mail.Name
-	foreign bool       // caller is the address of an agent of another room
-	across  bool       // what the caller sends came from another room
-	copies  mail.ID    // the id that this has there
-	files   bool       // caller is the user, who repeats what foreign files say
-	means   mail.Means // how the user is known, who is the caller
-	right   bool       // caller, of another room, may settle there the question that it answers
-	// enters reports whether another room is there for the caller. Nil: all are.
-	enters func(mail.RoomName) bool
-	parent mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
+	Asker
 }
 
 var _ mail.Service = (*view)(nil)
 
 // Within returns a service of a room for a caller that writes to no other rooms than those that it may enter.
 func Within(s mail.Service, enters func(mail.RoomName) bool) mail.Service {
-	v := *s.(*view)
-	v.enters = enters
-	return &v
+	v := s.(*view)
+	by := *v.Caller
+	by.Enters = enters
+	return v.asked(by)
 }
 
 // reaches reports whether the caller may write to another room.
-func (v *view) reaches(room mail.RoomName) bool {
-	return v.opts.Elsewhere != nil && !v.foreign && (v.enters == nil || v.enters(room))
+func (v *Asker) reaches(room mail.RoomName) bool {
+	return !v.Alone && !v.Foreign && (v.Enters == nil || v.Enters(room))
 }
 
-func (v *view) isUser() bool { return v.caller == mail.User }
+func (v *Caller) isUser() bool { return v.Who == mail.User }
 
 // needUser refuses everybody but the person.
-func (v *view) needUser(to string) error {
+func (v *Caller) needUser(to string) error {
 	if v.isUser() {
 		return nil
 	}
-	return mail.Errorf(mail.Denied, "only the user may %s; you are %s", to, v.caller)
+	return mail.Errorf(mail.Denied, "only the user may %s; you are %s", to, v.Who)
 }
 
 // read runs f on the state.
@@ -56,45 +48,53 @@ func (v *view) read(f func(s *fold.State, now mail.Time)) {
 	f(v.state, now)
 }
 
+// check has f check something against the state.
+func (v *view) check(f func(*View)) {
+	v.read(func(s *fold.State, now mail.Time) { f(v.on(s, now)) })
+}
+
+// on returns the state, which the caller holds, before whoever asks.
+func (v *view) on(s *fold.State, now mail.Time) *View { return &View{v.Asker, v.sight(s), now} }
+
 // me returns the caller as a member, nil for an agent that is not on the roster.
-func (v *view) me(s *fold.State) *fold.Member {
+func (v *View) me() *fold.Member {
 	switch {
 	case v.isUser():
-		return s.Members[mail.User]
-	case v.foreign:
+		return v.Members[mail.User]
+	case v.Foreign:
 		return nil
 	}
-	return s.Agent(v.caller)
+	return v.Agent(v.Who)
 }
 
 // touch journals a sign of life of an agent that looks. That it could not be written is no reason not to let it look.
 func (v *view) touch(ctx context.Context) {
 	var due []mail.Event
 	v.read(func(s *fold.State, now mail.Time) {
-		if v.me(s) != nil {
-			due = v.pulse(s, now)
+		if v.on(s, now).me() != nil {
+			due = v.on(s, now).pulse()
 		}
 	})
 	if _, err := v.commit(ctx, due...); err != nil {
-		v.opts.Log.Warn("sign of life not recorded", "room", v.name, "agent", v.caller, "err", err)
+		v.opts.Log.Warn("sign of life not recorded", "room", v.name, "agent", v.Who, "err", err)
 	}
 }
 
 // mailbox returns the member whose mailbox is meant: the caller's, or that of a named agent, which anybody may read.
-func (v *view) mailbox(s *fold.State, n mail.Name) (*fold.Member, error) {
+func (v *View) mailbox(n mail.Name) (*fold.Member, error) {
 	if n == "" {
-		n = v.caller
+		n = v.Who
 	}
 	if n == mail.User {
-		return s.Members[mail.User], nil
+		return v.Members[mail.User], nil
 	}
 	n = mail.Name(norm.NFC.String(string(n)))
-	if m := s.Agent(n); m != nil {
+	if m := v.Agent(n); m != nil {
 		return m, nil
 	}
-	return nil, v.noAgent(s, n)
+	return nil, v.noAgent(n)
 }
 
-func (r *Room) noAgent(s *fold.State, n mail.Name) error {
-	return mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, r.name, s.Suggest(string(n)))
+func (v *View) noAgent(n mail.Name) error {
+	return mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, v.Room, v.Suggest(string(n)))
 }

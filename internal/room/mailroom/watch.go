@@ -44,9 +44,9 @@ func (v *view) enlist(q mail.WaitQuery) (*fold.Member, chan struct{}, error) {
 	arrived := make(chan struct{}, 1)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	m := v.me(v.state)
+	m := v.on(v.state, v.now()).me()
 	if m == nil {
-		_, err := v.mailbox(v.state, v.caller)
+		_, err := v.on(v.state, v.now()).mailbox(v.Who)
 		return nil, nil, err
 	}
 	if err := v.state.Reached(q.After); err != nil {
@@ -96,7 +96,7 @@ func (v *view) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 		return nil, err
 	}
 	done := func() {}
-	if v.caller != mail.System { // what the post office itself watches is nobody's use of the room
+	if v.Who != mail.System { // what the post office itself watches is nobody's use of the room
 		done = v.watch()
 	}
 	return &watch{cursor: v.journal.Follow(after), room: v.Room, done: done}, nil

@@ -42,56 +42,60 @@ type Whence struct {
 // From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
-	v := &view{Room: r, caller: caller, means: w.Means}
+	v := r.asked(Caller{Who: caller, Means: w.Means})
 	if len(w.Programs) == 0 && !w.Guessed && w.Doubtful == nil {
 		return v, nil
 	}
 	var err error
-	v.read(func(s *fold.State, now mail.Time) { err = v.settleIn(s, w, now) })
+	v.check(func(v *View) { err = v.settleIn(w) })
+	if v.Claimed != "" && v.breaker.news(&trip{what: "claims " + w.Opens + " " + string(v.Claimed)}, v.opts.Now()) {
+		v.opts.Log.Warn("a session says that it is another agent now, and stays who it is", "room", r.name,
+			"agent", v.Who, "says", v.Claimed)
+	}
 	return v, err
 }
 
 // settleIn finds out whether a process may speak as the caller.
-func (v *view) settleIn(s *fold.State, w Whence, now mail.Time) error {
-	seats, program := v.seats(s, w.Programs)
+func (v *View) settleIn(w Whence) error {
+	seats, program := v.seats(w.Programs)
 	if v.isUser() {
 		if len(seats) > 0 {
 			return v.notThere(seats)
 		}
 		return nil
 	}
-	m := s.Agent(v.caller)
-	leads := s.Leads(v.caller)
+	m := v.Agent(v.Who)
+	leads := v.Leads(v.Who)
 	switch {
 	case w.Opens != "":
-		return v.open(s, w, seats, program)
+		return v.open(w, seats, program)
 	case m != nil && slices.Contains(seats, m):
-		return v.inThread(m, seats, program, w, now)
+		return v.inThread(m, seats, program, w)
 	case len(seats) == 0 && w.Guessed:
 		return mail.Errorf(mail.Denied,
 			"this runs in the shell of a session that room %s does not know, so it cannot be "+
 				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
-				"used a tool of Pennypost; else say --as NAME", v.name)
-	case len(seats) == 0 && w.Elsewhere != "" && !v.mayFrom(s, w.Elsewhere):
+				"used a tool of Pennypost; else say --as NAME", v.Room)
+	case len(seats) == 0 && w.Elsewhere != "" && !v.mayFrom(w.Elsewhere):
 		return v.notFrom(w.Elsewhere)
 	case len(seats) == 0:
-		leads, elsewhere := v.apart(m, leads, w, now)
+		leads, elsewhere := v.apart(m, leads, w)
 		if (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
 			return mail.Errorf(mail.Denied,
 				"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
 					"another agent: nothing was done. A client's own hooks and MCP server say who it is: pennypost "+
 					"install CLIENT --as NAME. A program that runs by itself shows a token: "+
 					"pennypost agents token '%s'",
-				v.caller, v.caller)
+				v.Who, v.Who)
 		}
 		return nil
-	case len(seats) == 1 && seats[0].Base == v.caller:
-		v.caller = seats[0].Name // NAME stands for NAME-2 where that runs
+	case len(seats) == 1 && seats[0].Base == v.Who:
+		v.Who = seats[0].Name // NAME stands for NAME-2 where that runs
 		return nil
 	case m == nil && !leads:
-		v.parent = seats[0].Name
+		v.Parent = seats[0].Name
 		return nil
-	case m != nil && (v.descends(s, m, seats) || !leads && v.free(s, m)):
+	case m != nil && (v.descends(m, seats) || !leads && v.free(m)):
 		return nil
 	}
 	return v.notThere(seats)
@@ -100,45 +104,45 @@ func (v *view) settleIn(s *fold.State, w Whence, now mail.Time) error {
 // mayFrom reports whether the caller is one as whom a session of another room, which is that of an agent, may speak
 // here: a newcomer, the agent of that name if no session of this room ever was it, or whom the person lets any session
 // be, wherever it runs.
-func (v *view) mayFrom(s *fold.State, agent mail.Name) bool {
-	bearer := s.Bearer(v.caller)
+func (v *View) mayFrom(agent mail.Name) bool {
+	bearer := v.Bearer(v.Who)
 	switch {
-	case s.Leads(v.caller):
+	case v.Leads(v.Who):
 		return false
-	case bearer == nil || v.free(s, bearer):
+	case bearer == nil || v.free(bearer):
 		return true
 	case bearer.Name == agent && bearer.Session == "" && bearer.Left == "":
 		return true
 	}
-	return slices.ContainsFunc(s.Grants, func(g mail.Grant) bool {
-		return g.Agent == v.caller && g.Room == "" && g.Dir == "" && g.Client == "" && g.By == mail.User && !g.Refused
+	return slices.ContainsFunc(v.Grants, func(g mail.Grant) bool {
+		return g.Agent == v.Who && g.Room == "" && g.Dir == "" && g.Client == "" && g.By == mail.User && !g.Refused
 	})
 }
 
-func (v *view) notFrom(agent mail.Name) error {
+func (v *Asker) notFrom(agent mail.Name) error {
 	return mail.Errorf(mail.Denied,
 		"this process runs inside the session of %s in another room, and %s is another agent of room %s: nothing was "+
 			"done. Say --as '%s', or write to '%s@%s'. The person may allow it, but for an orchestrator: pennypost "+
-			"agents grant '%s' --room %s", agent, v.caller, v.name, agent, v.caller, v.name, v.caller, v.name)
+			"agents grant '%s' --room %s", agent, v.Who, v.Room, agent, v.Who, v.Room, v.Who, v.Room)
 }
 
 // apart reports whether a caller that no session is known of is an orchestrator, and whether it runs in another
 // program. Where the caller is out of sight, as from another container, so is the program of an agent that runs there.
-func (v *view) apart(m *fold.Member, leads bool, w Whence, now mail.Time) (lead, elsewhere bool) {
-	if m == nil || m.Process == "" || !m.Live(now) {
+func (v *View) apart(m *fold.Member, leads bool, w Whence) (lead, elsewhere bool) {
+	if m == nil || m.Process == "" || !m.Live(v.Now) {
 		return leads, false
 	}
 	if len(w.Programs) == 0 {
-		return leads && v.runs(m, now), v.runs(m, now)
+		return leads && v.runs(m), v.runs(m)
 	}
 	return leads, !slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
 }
 
 // inThread refuses a process of a program that runs several agents, unless it says that it is in m's thread: the other
 // threads' commands run below the same program.
-func (v *view) inThread(m *fold.Member, seats []*fold.Member, program string, w Whence, now mail.Time) error {
+func (v *View) inThread(m *fold.Member, seats []*fold.Member, program string, w Whence) error {
 	threads := slices.DeleteFunc(slices.Clone(seats), func(o *fold.Member) bool {
-		return !hasThreads(o.Client) || o.Session == "" || !o.Live(now)
+		return !hasThreads(o.Client) || o.Session == "" || !o.Live(v.Now)
 	})
 	if w.Opens != "" || len(threads) < 2 || !slices.Contains(threads, m) {
 		return nil
@@ -156,7 +160,7 @@ func (v *view) inThread(m *fold.Member, seats []*fold.Member, program string, w 
 	}
 	return mail.Errorf(mail.Denied,
 		"%d agents share this program, and this process does not run in the thread of %s: nothing was done. Use "+
-			"Pennypost's tools, or a command that the thread itself runs, without --as", len(threads), v.caller)
+			"Pennypost's tools, or a command that the thread itself runs, without --as", len(threads), v.Who)
 }
 
 // hasThreads reports whether a client runs several agents in one program, and tells each command and each call of a
@@ -167,10 +171,10 @@ func hasThreads(client string) bool { return client == "codex" }
 // program. What bound one is a session, also after it has ended, for its program may go on; or a connection, as long
 // as it lasts: an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such
 // program: a person's terminals run in it too, and clients in them.
-func (r *Room) seats(s *fold.State, programs []string) (seats []*fold.Member, program string) {
+func (v *View) seats(programs []string) (seats []*fold.Member, program string) {
 	for _, program := range programs {
-		for _, m := range s.Programs[program] {
-			if m.Listed() && r.here(m) && (m.Session != "" || m.Left != "") {
+		for _, m := range v.Programs[program] {
+			if m.Listed() && v.here(m) && (m.Session != "" || m.Left != "") {
 				seats = append(seats, m)
 			}
 		}
@@ -186,7 +190,7 @@ func (r *Room) seats(s *fold.State, programs []string) (seats []*fold.Member, pr
 func (r *Room) SessionIn(programs []string) mail.Name {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	seats, _ := r.seats(r.state, programs)
+	seats, _ := r.on(r.state, r.now()).seats(programs)
 	if len(seats) == 0 {
 		return ""
 	}
@@ -195,16 +199,16 @@ func (r *Room) SessionIn(programs []string) mail.Name {
 
 // free reports whether m is for any session to speak as that no other program runs: of a workspace, which is a
 // directory, or of a protocol whose sessions name themselves.
-func (v *view) free(s *fold.State, m *fold.Member) bool {
-	return (s.Workspace(m.Name) >= 0 || v.protocolOf(m).Name != "") && !v.runs(m, v.now())
+func (v *View) free(m *fold.Member) bool {
+	return (v.Workspace(m.Name) >= 0 || v.protocolOf(m).Name != "") && !v.runs(m)
 }
 
-func (v *view) descends(s *fold.State, m *fold.Member, seats []*fold.Member) bool {
-	return slices.ContainsFunc(seats, func(seat *fold.Member) bool { return s.Below(m, seat.Name) })
+func (v *View) descends(m *fold.Member, seats []*fold.Member) bool {
+	return slices.ContainsFunc(seats, func(seat *fold.Member) bool { return v.Below(m, seat.Name) })
 }
 
 // notThere says in whose session the process runs.
-func (v *view) notThere(seats []*fold.Member) error {
+func (v *View) notThere(seats []*fold.Member) error {
 	names := make([]string, len(seats))
 	for i, m := range seats {
 		names[i] = string(m.Name)
@@ -212,32 +216,32 @@ func (v *view) notThere(seats []*fold.Member) error {
 	return mail.Errorf(mail.Denied,
 		"this process runs inside the session of %s; it cannot speak as %s: nothing was done. Say --as '%s', "+
 			"or let %s be told with: pennypost send --to '%s'",
-		strings.Join(names, " or "), v.caller, names[0], v.caller, v.caller)
+		strings.Join(names, " or "), v.Who, names[0], v.Who, v.Who)
 }
 
 // open finds out whose session a client's hook or MCP server speaks for, which says that it is the caller's. Once a
 // program has a session, what it says of its name changes nothing: the session stays who it is. One that is new may
 // take up a name that nobody has a session in, and one that was started from within another's session only a name that
 // is free: whoever bears another did not start it.
-func (v *view) open(s *fold.State, w Whence, seats []*fold.Member, program string) error {
-	bearer := s.Bearer(v.caller)
+func (v *View) open(w Whence, seats []*fold.Member, program string) error {
+	bearer := v.Bearer(v.Who)
 	switch {
 	case len(seats) > 0 && w.Opens == program:
-		seat := seatOf(seats, w, s.Agent(v.caller))
+		seat := seatOf(seats, w, v.Agent(v.Who))
 		switch {
-		case seat == nil && s.Leads(v.caller), seat != nil && w.Joins && seat.Base != v.caller && bearer != nil &&
+		case seat == nil && v.Leads(v.Who), seat != nil && w.Joins && seat.Base != v.Who && bearer != nil &&
 			bearer != seat:
 			return v.notThere(seats)
 		case seat != nil:
-			v.stay(seat, w)
+			v.stay(seat)
 		}
 		return nil
 	case len(seats) > 0:
-		return v.nest(s, seats)
-	case bearer != nil && w.Elsewhere != "" && !s.AgentGranted(v.caller):
+		return v.nest(seats)
+	case bearer != nil && w.Elsewhere != "" && !v.AgentGranted(v.Who):
 		return v.notFrom(w.Elsewhere)
-	case s.Leads(v.caller) && !v.mayOpen(s, v.caller):
-		return notGranted(v.caller)
+	case v.Leads(v.Who) && !v.mayOpen(v.Who):
+		return notGranted(v.Who)
 	}
 	return nil
 }
@@ -258,34 +262,32 @@ func seatOf(seats []*fold.Member, w Whence, caller *fold.Member) *fold.Member {
 	return seats[0]
 }
 
-// stay has a session stay who it is, whatever it says now. That is logged once.
-func (v *view) stay(seat *fold.Member, w Whence) {
-	if seat.Name != v.caller && seat.Base != v.caller &&
-		v.breaker.news(&trip{what: "claims " + w.Opens + " " + string(v.caller)}, v.opts.Now()) {
-		v.opts.Log.Warn("a session says that it is another agent now, and stays who it is", "room", v.name,
-			"agent", seat.Name, "says", v.caller)
+// stay has a session stay who it is, whatever it says now.
+func (v *View) stay(seat *fold.Member) {
+	if seat.Name != v.Who && seat.Base != v.Who {
+		v.Claimed = v.Who
 	}
-	v.caller = seat.Name
+	v.Who = seat.Name
 }
 
 // nest gives a client that was started from within another's session a name of its own: the one that it says, if
 // nobody bore it before or it is the outer session's child, or that with a number.
-func (v *view) nest(s *fold.State, outer []*fold.Member) error {
-	base := v.caller
+func (v *View) nest(outer []*fold.Member) error {
+	base := v.Who
 	for n := 2; base != mail.Orchestrator && n <= maxNested; n++ {
-		m := s.Bearer(v.caller)
+		m := v.Bearer(v.Who)
 		switch {
-		case m == nil && s.CheckNew(v.caller, nil) == nil && !s.LeadGranted(v.caller):
-			v.parent = outer[0].Name
+		case m == nil && v.CheckNew(v.Who, nil) == nil && !v.LeadGranted(v.Who):
+			v.Parent = outer[0].Name
 			return nil
-		case m != nil && m.Listed() && (v.descends(s, m, outer) && !v.runs(m, v.now()) || s.AgentGranted(m.Name)):
+		case m != nil && m.Listed() && (v.descends(m, outer) && !v.runs(m) || v.AgentGranted(m.Name)):
 			return nil
-		case s.Leads(base):
+		case v.Leads(base):
 			return v.notThere(outer)
 		}
-		v.caller = fold.Numbered(base, n)
+		v.Who = fold.Numbered(base, n)
 	}
-	v.caller = base
+	v.Who = base
 	return v.notThere(outer)
 }
 
@@ -296,6 +298,6 @@ const maxNested = 1000
 func (r *Room) Binds(programs []string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	seats, _ := r.seats(r.state, programs)
+	seats, _ := r.on(r.state, r.now()).seats(programs)
 	return len(seats) > 0
 }

@@ -146,7 +146,7 @@ func TestP5_InsideASession(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || v.(*view).caller != tt.want || v.(*view).parent != tt.parent {
+		if err != nil || v.(*view).Who != tt.want || v.(*view).Parent != tt.parent {
 			t.Errorf("%s: %+v, %v, want %s, child of %q", tt.what, v, err, tt.want, tt.parent)
 		}
 	}
