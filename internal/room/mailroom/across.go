@@ -199,6 +199,6 @@ func (r *Room) deliver(ctx context.Context, by abroad, d mail.Draft, dry bool) (
 	if err := d.Check(v.opts.MaxBody); err != nil {
 		return mail.Sent{}, err
 	}
-	_, err := v.plan(ctx, d)
+	_, err := v.plan(ctx, &d)
 	return mail.Sent{}, err
 }

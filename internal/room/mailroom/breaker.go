@@ -2,6 +2,7 @@ package mailroom
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -85,19 +86,21 @@ func (b *breaker) originOf(a mail.Address) mail.Address {
 	return a
 }
 
-// trip is a limit that a message ran into.
-type trip struct {
-	what  string // identifies it, so that the person is told once
-	limit string // as the configuration calls it
-	err   error  // for the sender; nil: the message that it repeats is its answer
-	note  string // for the person
+// Trip is the error of a limit that was run into.
+type Trip struct {
+	What  string // identifies it, so that the person is told once
+	Limit string // as the configuration calls it
+	Err   error  // for the sender; nil: the message that it repeats is its answer
+	Note  string // for the person
 }
+
+func (t *Trip) Error() string { return t.Note }
 
 // admit decides whether m, which is for these peers among others, may be sent; r is what repeatOf says of m. same is
 // the message that it repeats, if it does, which is a trip too. The person's messages always may, and bring exchanges
 // back to their beginning, as do messages about tasks.
 func (b *breaker) admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again bool, depth int, now time.Time,
-) (same mail.ID, tripped *trip) {
+) (same mail.ID, tripped *Trip) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.sweep(now)
@@ -113,11 +116,11 @@ func (b *breaker) admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again
 		return id, b.tripOfRepeat(m)
 	}
 	if b.limits.Depth >= 0 && depth > b.limits.Depth {
-		return "", &trip{
-			what: "depth " + string(m.ThreadRoot()), limit: "depth",
-			err: mail.Errorf(mail.Limited, "this conversation is %d replies deep without a word from the user: "+
+		return "", &Trip{
+			What: "depth " + string(m.ThreadRoot()), Limit: "depth",
+			Err: mail.Errorf(mail.Limited, "this conversation is %d replies deep without a word from the user: "+
 				"nothing was sent. It can go on when the user has written into it", depth),
-			note: fmt.Sprintf("The conversation %s is %d replies deep. The last one, by %s, was refused. Write "+
+			Note: fmt.Sprintf("The conversation %s is %d replies deep. The last one, by %s, was refused. Write "+
 				"into it if it should go on.", m.ThreadRoot(), depth, from),
 		}
 	}
@@ -130,11 +133,11 @@ func (b *breaker) admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again
 		b.senders[b.origin(from)] = a
 	}
 	if ok, wait := a.Take(b.limits, now); !ok {
-		return "", &trip{
-			what: "rate " + string(b.origin(from)), limit: "per_minute",
-			err: mail.Errorf(mail.Limited, "%s has sent more than %d messages in a minute: nothing was sent. Wait %v",
+		return "", &Trip{
+			What: "rate " + string(b.origin(from)), Limit: "per_minute",
+			Err: mail.Errorf(mail.Limited, "%s has sent more than %d messages in a minute: nothing was sent. Wait %v",
 				from, b.limits.PerMinute, wait.Round(time.Second)+time.Second),
-			note: fmt.Sprintf("%s sent more than %d messages a minute; some were refused.", from, b.limits.PerMinute),
+			Note: fmt.Sprintf("%s sent more than %d messages a minute; some were refused.", from, b.limits.PerMinute),
 		}
 	}
 	return "", nil
@@ -142,7 +145,7 @@ func (b *breaker) admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again
 
 // exchange counts m among what its sender and its recipients say to each other. What is about a task brings those
 // exchanges back to their beginning, and no others.
-func (b *breaker) exchange(m *mail.Message, peers []fold.Peer, from mail.Name, now time.Time) *trip {
+func (b *breaker) exchange(m *mail.Message, peers []fold.Peer, from mail.Name, now time.Time) *Trip {
 	for _, to := range peers {
 		p := pairOf(b.origin(from), b.origin(to.Name))
 		if p[0] == p[1] {
@@ -167,13 +170,13 @@ func (b *breaker) exchange(m *mail.Message, peers []fold.Peer, from mail.Name, n
 			if x.Turn(l, string(from), now) {
 				continue
 			}
-			return &trip{
-				what: fmt.Sprint("exchange ", p), limit: "exchanges",
-				err: mail.Errorf(mail.Limited, "you and %s have answered each other %d times in %v without a word "+
+			return &Trip{
+				What: fmt.Sprint("exchange ", p), Limit: "exchanges",
+				Err: mail.Errorf(mail.Limited, "you and %s have answered each other %d times in %v without a word "+
 					"from the user or about a task: nothing was sent. Stop thanking; a word from the user to either "+
 					"lets you go on",
 					to.Name, l.Exchanges, l.ExchangeWindow),
-				note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. "+
+				Note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. "+
 					"A word from you to either lets them go on.", to.Name, from, l.Exchanges, l.ExchangeWindow, from),
 			}
 		}
@@ -197,14 +200,14 @@ func (b *breaker) reset(m *mail.Message, peers []fold.Peer) {
 }
 
 // news reports whether the person has not been told of a trip within the window.
-func (b *breaker) news(t *trip, now time.Time) bool {
+func (b *breaker) news(t *Trip, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if at, ok := b.reported[t.what]; ok &&
+	if at, ok := b.reported[t.What]; ok &&
 		now.Sub(at) < max(b.limits.ExchangeWindow, policy.DefaultExchangeWindow) {
 		return false
 	}
-	b.reported[t.what] = now
+	b.reported[t.What] = now
 	return true
 }
 
@@ -253,25 +256,33 @@ func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, erro
 		return nil, nil
 	}
 	var sent *mail.Sent
-	v.read(func(s *fold.State, now mail.Time) {
-		if r := s.Records[same]; r != nil && r.Settled == nil {
-			sent = new(v.sent(s, r, now))
+	v.check(func(v *View) {
+		if r := v.Records[same]; r != nil && r.Settled == nil {
+			sent = new(v.sent(r))
 			sent.Duplicate = true
 		}
 	})
-	if tripped.err == nil && sent == nil { // what it repeats was erased since, or is settled and asked anew
+	if tripped.Err == nil && sent == nil { // what it repeats was erased since, or is settled and asked anew
 		return v.admit(ctx, p, true)
 	}
 	return sent, v.tripped(ctx, tripped)
 }
 
+// refused returns what the cause of an error is told. Of a limit the person is told too.
+func (v *view) refused(ctx context.Context, err error) error {
+	if t, ok := errors.AsType[*Trip](err); ok {
+		return v.tripped(ctx, t)
+	}
+	return err
+}
+
 // tripped tells the person of a trip, once, and returns what its cause is told.
-func (v *view) tripped(ctx context.Context, t *trip) error {
+func (v *view) tripped(ctx context.Context, t *Trip) error {
 	v.opts.Observe.Tripped()
 	if v.breaker.news(t, v.opts.Now()) {
-		v.tellUser(ctx, "A limit was reached", t.note+" The limit is "+t.limit+" in [room.limits] of config.toml.")
+		v.tellUser(ctx, "A limit was reached", t.Note+" The limit is "+t.Limit+" in [room.limits] of config.toml.")
 	}
-	return t.err
+	return t.Err
 }
 
 // tellUser puts a notice of the post office into the person's mailbox. That it could not be written is logged: whoever

@@ -27,12 +27,9 @@ func (v *view) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus,
 		return mail.BridgeStatus{}, err
 	}
 	b.Machine = v.opts.Machine
-	if err := v.attempt(ctx, func() (events []mail.Event, _ error) {
-		v.read(func(s *fold.State, now mail.Time) {
-			s.Identify(&b, now)
-			events = []mail.Event{{At: now, Bridge: &mail.BridgeChange{Bridge: b}}}
-		})
-		return events, nil
+	if err := v.attempt(ctx, func(v *View) ([]mail.Event, error) {
+		v.Identify(&b, v.Now)
+		return []mail.Event{{At: v.Now, Bridge: &mail.BridgeChange{Bridge: b}}}, nil
 	}); err != nil {
 		return mail.BridgeStatus{}, err
 	}

@@ -36,27 +36,32 @@ type Claim struct {
 func (r *Room) Place(ctx context.Context, c Claim) (mail.Name, error) {
 	v := r.asked(Caller{Who: mail.System})
 	var name mail.Name
-	var record []mail.Grant
 	var asked *mail.Grant
-	v.read(func(s *fold.State, now mail.Time) {
-		name, record, asked = v.on(s, now).placing(c)
-		if asked != nil && (!c.Ask || s.RuledOn(asked) || !s.MayAsk(asked)) {
-			asked = nil
-		}
-	})
-	var events []mail.Event
-	for _, g := range record {
-		events = append(events, mail.Event{Grant: &g})
-	}
-	if c.Ask {
-		if _, err := v.commit(ctx, events...); err != nil {
-			return name, err
-		}
+	if _, _, err := v.decide(ctx, func(v *View) (events []mail.Event, _ error) {
+		name, events, asked = v.place(c)
+		return events, nil
+	}); err != nil {
+		return name, err
 	}
 	if asked != nil {
 		r.askFor(ctx, asked)
 	}
 	return name, nil
+}
+
+// place decides what a session is called, what is recorded by that, and what the person is to be asked for.
+func (v *View) place(c Claim) (name mail.Name, events []mail.Event, asked *mail.Grant) {
+	name, record, asked := v.placing(c)
+	if !c.Ask {
+		return name, nil, nil
+	}
+	for _, g := range record {
+		events = append(events, mail.Event{Grant: &g})
+	}
+	if asked != nil && (v.RuledOn(asked) || !v.MayAsk(asked)) {
+		asked = nil
+	}
+	return name, events, asked
 }
 
 // placing decides what a session is called, what is recorded by that, and what it has to be granted to be more.

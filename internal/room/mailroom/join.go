@@ -74,17 +74,17 @@ func (v *View) onlyOne(c *mail.AgentChange) error {
 
 // mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
 // it is asked no more.
-func (v *View) mayJoin(n, parent mail.Name) (full *trip, err error) {
+func (v *View) mayJoin(n, parent mail.Name) error {
 	if v.Agent(n) != nil || v.isUser() && v.Files || v.Who == mail.System || v.Foreign || n == mail.User {
-		return nil, nil
+		return nil
 	}
 	if n == mail.Orchestrator && n != v.Who && !v.isUser() {
-		return nil, notGranted(n)
+		return notGranted(n)
 	}
 	if err := v.CheckNew(n, nil); err != nil {
-		return nil, err
+		return err
 	}
-	return v.crowded(parent), nil
+	return v.crowded(parent)
 }
 
 func notGranted(n mail.Name) error {
@@ -92,9 +92,9 @@ func notGranted(n mail.Name) error {
 		"In a terminal of their own: pennypost agents update '%s' --role orchestrator", n)
 }
 
-// crowded returns the trip of one more agent below parent: below it, and below whoever is above it, live as many as
+// crowded refuses one more agent below parent: below it, and below whoever is above it, live as many as
 // may. An orchestrator's children may have teams of their own: of them only itself is asked for its children.
-func (v *View) crowded(parent mail.Name) *trip {
+func (v *View) crowded(parent mail.Name) error {
 	limit := v.Limits.Children
 	if parent == "" || limit < 0 || v.isUser() {
 		return nil
@@ -103,18 +103,18 @@ func (v *View) crowded(parent mail.Name) *trip {
 	if live < limit {
 		return nil
 	}
-	return &trip{
-		what: fmt.Sprint("children ", top), limit: "children",
-		err: mail.Errorf(mail.Limited, "%s has %d live agents below it, and may have no more: nobody was registered. "+
+	return &Trip{
+		What: fmt.Sprint("children ", top), Limit: "children",
+		Err: mail.Errorf(mail.Limited, "%s has %d live agents below it, and may have no more: nobody was registered. "+
 			"Retire those that are done, with: pennypost agents retire NAME. "+
 			"The person may raise the limit, children in [room.limits]", top, live),
-		note: fmt.Sprintf("%s has %d live agents below it, and one more was refused.", top, live),
+		Note: fmt.Sprintf("%s has %d live agents below it, and one more was refused.", top, live),
 	}
 }
 
-// doubled returns the trip of one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever
+// doubled refuses one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever
 // registers it from outside.
-func (v *View) doubled(c *mail.AgentChange) *trip {
+func (v *View) doubled(c *mail.AgentChange) error {
 	m := v.Agent(c.Name)
 	switch {
 	case v.isUser(), c.End, c.TakeOver:
@@ -131,12 +131,12 @@ func (v *View) doubled(c *mail.AgentChange) *trip {
 	if limit := v.Limits.Children; limit < 0 || live < limit {
 		return nil
 	}
-	return &trip{
-		what: fmt.Sprint("sessions ", m.Name), limit: "children",
-		err: mail.Errorf(mail.Limited,
+	return &Trip{
+		What: fmt.Sprint("sessions ", m.Name), Limit: "children",
+		Err: mail.Errorf(mail.Limited,
 			"%d live sessions share the name %s with yours, and no more may: nobody was registered. "+
 				"End those that are done, or take another name", live, m.Name),
-		note: fmt.Sprintf("%d live sessions share the name %s, and one more was refused.", live, m.Name),
+		Note: fmt.Sprintf("%d live sessions share the name %s, and one more was refused.", live, m.Name),
 	}
 }
 

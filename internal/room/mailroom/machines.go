@@ -90,15 +90,10 @@ func (r *Room) lost(last mail.Seq, events []mail.Event) (out []*mail.Event) {
 	return out
 }
 
-// attempt checks, with what is on the roster, a change of it and commits what comes of that, until it counts. check
-// returns nothing if there is nothing to do.
-func (v *view) attempt(ctx context.Context, check func() ([]mail.Event, error)) error {
+// attempt decides a change of the roster, with what is on it, until it counts.
+func (v *view) attempt(ctx context.Context, check func(*View) ([]mail.Event, error)) error {
 	for range raceTries {
-		events, err := check()
-		if err != nil {
-			return err
-		}
-		last, err := v.commit(ctx, events...)
+		events, last, err := v.decide(ctx, check)
 		if err != nil {
 			return err
 		}

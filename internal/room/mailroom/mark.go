@@ -14,16 +14,17 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 		return mail.Marked{}, err
 	}
 	out := mail.Marked{Marked: []mail.ID{}}
-	events, cold, err := v.toMark(ctx, q, &out)
-	if err != nil {
-		return mail.Marked{}, err
+	var events []mail.Event
+	var cold map[mail.ID]*fold.ArchivedRecord
+	var refused error
+	if err := v.withCold(ctx, q.IDs, func(s *fold.State, found map[mail.ID]*fold.ArchivedRecord) {
+		cold = found
+		events, refused = v.on(s, v.use()).marking(q, cold, &out)
+	}); err != nil {
+		return out, err
 	}
-	v.stillOpen(q, &out)
-	if n := len(out.NotFound) + len(out.NotYours); !q.All && n == len(q.IDs) {
-		return out, v.noneMarked(q, out)
-	}
-	if len(out.Marked) == 0 {
-		return out, nil
+	if refused != nil || len(out.Marked) == 0 {
+		return out, refused
 	}
 	last, err := v.commit(ctx, events...)
 	if err != nil {
@@ -36,31 +37,45 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 	return out, v.takenFirst(append(v.lost(last, events), late...), &out)
 }
 
-// toMark returns the receipts for what is to be marked, and those of the messages that are in the archive.
-func (v *view) toMark(ctx context.Context, q mail.Marking, out *mail.Marked) (events []mail.Event,
-	cold map[mail.ID]*fold.ArchivedRecord, err error) {
-	for missed := true; missed && err == nil; {
-		if cold, err = v.coldToMark(ctx, q); err != nil {
-			return nil, nil, err
+// withCold has f look at the state, given those of some messages that are in the archive.
+func (r *Room) withCold(ctx context.Context, ids []mail.ID,
+	f func(*fold.State, map[mail.ID]*fold.ArchivedRecord)) error {
+	for missed := true; missed; {
+		cold, err := r.cold(ctx, ids)
+		if err != nil {
+			return err
 		}
-		v.read(func(s *fold.State, now mail.Time) {
-			m := v.on(s, now).me()
-			if missed = s.Missed(q.IDs, cold); missed {
-				return
-			}
-			if m == nil {
-				_, err = v.on(s, now).mailbox(v.Who)
-				return
-			}
-			events = v.on(s, now).pulse()
-			if q.All {
-				events = append(events, v.on(s, now).markAll(m, q, out)...)
-			} else {
-				events = append(events, v.on(s, now).markSome(m, q, cold, out)...)
-			}
-		})
+		r.mu.RLock()
+		if missed = r.state.Missed(ids, cold); !missed {
+			f(r.state, cold)
+		}
+		r.mu.RUnlock()
 	}
-	return events, cold, err
+	return nil
+}
+
+// marking returns the events by which what a caller wants to mark is marked. out says which that is, and which it is
+// not; without a message that could be marked it is refused.
+func (v *View) marking(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord, out *mail.Marked) ([]mail.Event, error) {
+	if err := v.comesBack(q, cold); err != nil {
+		return nil, err
+	}
+	m := v.me()
+	if m == nil {
+		_, err := v.mailbox(v.Who)
+		return nil, err
+	}
+	events := v.pulse()
+	if q.All {
+		events = append(events, v.markAll(m, q, out)...)
+	} else {
+		events = append(events, v.markSome(m, q, cold, out)...)
+	}
+	v.stillOpen(m, q, out)
+	if n := len(out.NotFound) + len(out.NotYours); !q.All && n == len(q.IDs) {
+		return nil, v.noneMarked(q, *out)
+	}
+	return events, nil
 }
 
 // takenFirst takes out of the answer the role mail that another took while this was marked, and says who did, if
@@ -156,22 +171,20 @@ func (r *Room) cold(ctx context.Context, ids []mail.ID) (map[mail.ID]*fold.Archi
 	return cold, nil
 }
 
-// coldToMark returns those messages to be marked that are in the archive. There they stay: a mark tells how they
-// stand, and brings none back to a mailbox.
-func (v *view) coldToMark(ctx context.Context, q mail.Marking) (map[mail.ID]*fold.ArchivedRecord, error) {
-	cold, err := v.cold(ctx, q.IDs)
-	back := q.Mark == mail.MarkUnread && !q.InArchive || q.Mark == mail.MarkSnoozed
-	if err != nil || !back {
-		return cold, err
+// comesBack refuses a mark that would bring a message from the archive back to a mailbox. There they stay: a mark tells
+// how they stand.
+func (v *View) comesBack(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord) error {
+	if q.Mark != mail.MarkSnoozed && (q.Mark != mail.MarkUnread || q.InArchive) {
+		return nil
 	}
 	for _, id := range q.IDs {
 		if cold[id] != nil {
-			return nil, mail.Errorf(mail.Conflict,
+			return mail.Errorf(mail.Conflict,
 				"%s has left the mailboxes for the archive and cannot come back as %s: nothing was marked. It can be "+
 					"read there (pennypost history --archive), answered, and marked read or archived", id, q.Mark)
 		}
 	}
-	return cold, nil
+	return nil
 }
 
 // markSome returns the receipts for the messages that were named.
@@ -232,16 +245,10 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 	for i := range receipts {
 		ids[i] = receipts[i].Message
 	}
-	for missed := true; missed; {
-		cold, err := r.cold(ctx, ids)
-		if err != nil {
-			return 0, err
-		}
-		r.mu.RLock()
-		if missed = r.state.Missed(ids, cold); !missed {
-			events = r.on(r.state, now).noted(receipts, cold)
-		}
-		r.mu.RUnlock()
+	if err := r.withCold(ctx, ids, func(s *fold.State, cold map[mail.ID]*fold.ArchivedRecord) {
+		events = r.on(s, now).noted(receipts, cold)
+	}); err != nil {
+		return 0, err
 	}
 	last, err := r.commit(ctx, events...)
 	return len(events) - len(r.lost(last, events)), err

@@ -10,21 +10,19 @@ import (
 
 // stillOpen says which of the messages that the caller wants to be done with, by marking them read or archived, it was
 // asked and has not answered.
-func (v *view) stillOpen(q mail.Marking, out *mail.Marked) {
+func (v *View) stillOpen(m *fold.Member, q mail.Marking, out *mail.Marked) {
 	if q.Mark != mail.MarkRead && q.Mark != mail.MarkArchived {
 		return
 	}
-	v.read(func(s *fold.State, now mail.Time) {
-		var open fold.List
-		for _, id := range slices.Concat(out.Marked, out.Already) {
-			if r := s.Records[id]; r != nil && r.Open() && r.Reaches(v.on(s, now).me()) {
-				open.Add(r)
-			}
+	var open fold.List
+	for _, id := range slices.Concat(out.Marked, out.Already) {
+		if r := v.Records[id]; r != nil && r.Open() && r.Reaches(m) {
+			open.Add(r)
 		}
-		for _, r := range open {
-			out.Open = append(out.Open, r.Msg.ID)
-		}
-	})
+	}
+	for _, r := range open {
+		out.Open = append(out.Open, r.Msg.ID)
+	}
 }
 
 // settlementsOf returns the event without which a question would be open again when its answer has been erased.
@@ -43,16 +41,7 @@ func (v *view) settlementsOf(answer mail.ID) (events []mail.Event) {
 
 // Withdraw implements mail.Tracker.
 func (v *view) Withdraw(ctx context.Context, id mail.ID) error {
-	var events []mail.Event
-	var err error
-	v.read(func(s *fold.State, now mail.Time) {
-		if events, err = v.on(s, now).withdrawal(id); err == nil && len(events) > 0 && v.on(s, now).me() != nil {
-			events = append(v.on(s, now).pulse(), events...)
-		}
-	})
-	if err == nil {
-		_, err = v.commit(ctx, events...)
-	}
+	_, _, err := v.decide(ctx, func(v *View) ([]mail.Event, error) { return v.withdrawing(id) })
 	if err != nil {
 		return err
 	}
@@ -65,8 +54,8 @@ func (v *view) Withdraw(ctx context.Context, id mail.ID) error {
 	return err
 }
 
-// withdrawal returns the event of a withdrawal; none if it was withdrawn before.
-func (v *View) withdrawal(id mail.ID) ([]mail.Event, error) {
+// withdrawing returns the events of a withdrawal; none if the question was withdrawn before.
+func (v *View) withdrawing(id mail.ID) ([]mail.Event, error) {
 	q := v.Records[id]
 	switch {
 	case q == nil:
@@ -81,8 +70,11 @@ func (v *View) withdrawal(id mail.ID) ([]mail.Event, error) {
 		return nil, mail.Errorf(mail.Denied, "a script may withdraw what it asked, and settles no question of "+
 			"others: nothing was withdrawn. Do it yourself, in a terminal or on the pages: pennypost open")
 	case q.Open():
-		return []mail.Event{{At: v.Now, Settled: &mail.Settlement{Message: id, By: v.signature(),
-			As: mail.Withdrawn}}}, nil
+		settled := mail.Event{At: v.Now, Settled: &mail.Settlement{Message: id, By: v.signature(), As: mail.Withdrawn}}
+		if v.me() == nil {
+			return []mail.Event{settled}, nil
+		}
+		return append(v.pulse(), settled), nil
 	case q.Settled.As != mail.Withdrawn:
 		return nil, fold.SettledAs(q)
 	}

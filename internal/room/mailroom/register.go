@@ -23,9 +23,9 @@ func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 	}
 	defer v.claiming(c)()
 	asked := *c
-	if err := v.attempt(ctx, func() ([]mail.Event, error) {
+	if err := v.attempt(ctx, func(v *View) ([]mail.Event, error) {
 		c = new(asked)
-		return v.registering(ctx, p, c)
+		return v.registering(p, c)
 	}); err != nil {
 		return mail.Agent{}, err
 	}
@@ -33,29 +33,31 @@ func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 }
 
 // registering checks a change, completes it, and returns its event; none if it would change nothing.
-func (v *view) registering(ctx context.Context, p mail.Presence, c *mail.AgentChange) ([]mail.Event, error) {
-	var full *trip
-	var err error
-	var events []mail.Event
-	v.read(func(s *fold.State, now mail.Time) {
-		if full, err = v.on(s, now).mayRegister(p, c); full == nil && err == nil {
-			s.Adopt(p, c, now)
-			v.on(s, now).grant(c)
-			var frees bool
-			if events, frees = v.on(s, now).ended(c); !frees {
-				full, err = v.on(s, now).doubled(c), v.on(s, now).onlyOne(c)
-			}
-			if s.Changes(c, now) {
-				v.on(s, now).checked(c, p.Update)
-				events = append(events, mail.Event{At: now, Agent: c})
-				events = append(events, v.on(s, now).takesBack(c)...)
-			}
-		}
-	})
-	if full != nil {
-		return nil, v.tripped(ctx, full)
+func (v *View) registering(p mail.Presence, c *mail.AgentChange) ([]mail.Event, error) {
+	if err := v.mayRegister(p, c); err != nil {
+		return nil, err
 	}
-	return events, err
+	v.Adopt(p, c, v.Now)
+	events, err := v.enter(c)
+	if err != nil || !v.Changes(c, v.Now) {
+		return events, err
+	}
+	v.checked(c, p.Update)
+	events = append(events, mail.Event{At: v.Now, Agent: c})
+	return append(events, v.takesBack(c)...), nil
+}
+
+// enter completes a change that may be of a new session, and returns the events by which others end before it.
+func (v *View) enter(c *mail.AgentChange) ([]mail.Event, error) {
+	v.grant(c)
+	events, frees := v.ended(c)
+	if frees {
+		return events, nil
+	}
+	if err := v.doubled(c); err != nil {
+		return nil, err
+	}
+	return events, v.onlyOne(c)
 }
 
 // takesBack returns the events by which the grants end that would give an agent the role of the orchestrator again,
@@ -162,27 +164,27 @@ func normalAll(words []string) []string {
 }
 
 // mayRegister checks that the caller may say this of this agent: of itself, of its children, and of everybody for the
-// user and the orchestrator. full is the limit that a newcomer would exceed.
-func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) (full *trip, err error) {
+// user and the orchestrator.
+func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) error {
 	m := v.Agent(c.Name)
 	if m == nil && (p.Update || p.End) {
 		_, err := v.mailbox(c.Name)
-		return nil, err
+		return err
 	}
 	if m != nil {
 		c.Name = m.Name // an earlier name stands for the present one
 	}
 	if c.Parent != nil && *c.Parent != "" && v.Agent(*c.Parent) == nil && *c.Parent != v.Who {
-		return nil, mail.Errorf(mail.NotFound,
+		return mail.Errorf(mail.NotFound,
 			"there is no agent %q to be the parent%s", *c.Parent, v.Suggest(string(*c.Parent)))
 	}
 	if !v.mayRule(m) && c.Name != v.Who && !(m == nil && c.Parent != nil && *c.Parent == v.Who) {
-		return nil, mail.Errorf(mail.Denied,
+		return mail.Errorf(mail.Denied,
 			"%s may not speak for %s: only the agent itself, its parent, the orchestrator and the user "+
 				"may", v.Who, c.Name)
 	}
 	if err := v.mayChange(m, c); err != nil || m != nil {
-		return nil, err
+		return err
 	}
 	if c.Parent == nil && v.Parent != "" && c.Name == v.Who {
 		c.Parent = &v.Parent
@@ -259,7 +261,7 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 	}
 	defer v.newcomer(to)()
 	var renamed *fold.Member
-	if err := v.attempt(ctx, func() (events []mail.Event, err error) {
+	if err := v.attempt(ctx, func(v *View) (events []mail.Event, err error) {
 		renamed, events, err = v.renaming(from, to)
 		return events, err
 	}); err != nil {
@@ -276,31 +278,28 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 }
 
 // renaming checks whether an agent can be renamed, and returns it and the event; none if it has the name.
-func (v *view) renaming(from, to mail.Name) (m *fold.Member, events []mail.Event, err error) {
-	v.read(func(s *fold.State, now mail.Time) {
-		if m, err = v.on(s, now).mailbox(from); err != nil {
-			return
-		}
-		old := m.Name
-		switch {
-		case m.IsUser() || old == mail.Orchestrator:
-			err = mail.Errorf(mail.Denied, "%s cannot be renamed", old)
-		case !v.on(s, now).mayRule(m):
-			err = mail.Errorf(mail.Denied,
-				"only %s itself, its parent, the orchestrator and the user may rename it", old)
-		case s.Taken(to, m):
-			err = mail.Errorf(mail.Conflict, "the name %q is taken in room %s; nothing was renamed", to, v.name)
-		case to == mail.Orchestrator && !v.isUser():
-			err = notGranted(old)
-		case s.Members[to] != m: // or it had that name before
-			err = s.CheckNew(to, m)
-		}
-		if err == nil && old != to {
-			events = []mail.Event{{At: now, Agent: &mail.AgentChange{Name: old, Renamed: to, By: v.by(old),
-				Machine: v.opts.Machine}}}
-		}
-	})
-	return m, events, err
+func (v *View) renaming(from, to mail.Name) (m *fold.Member, events []mail.Event, err error) {
+	if m, err = v.mailbox(from); err != nil {
+		return nil, nil, err
+	}
+	old := m.Name
+	switch {
+	case m.IsUser() || old == mail.Orchestrator:
+		err = mail.Errorf(mail.Denied, "%s cannot be renamed", old)
+	case !v.mayRule(m):
+		err = mail.Errorf(mail.Denied, "only %s itself, its parent, the orchestrator and the user may rename it", old)
+	case v.Taken(to, m):
+		err = mail.Errorf(mail.Conflict, "the name %q is taken in room %s; nothing was renamed", to, v.Room)
+	case to == mail.Orchestrator && !v.isUser():
+		err = notGranted(old)
+	case v.Members[to] != m: // or it had that name before
+		err = v.CheckNew(to, m)
+	}
+	if err != nil || old == to {
+		return m, nil, err
+	}
+	return m, []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: old, Renamed: to, By: v.by(old),
+		Machine: v.Machine}}}, nil
 }
 
 // by returns the caller, or nothing if it is the agent in question.
@@ -313,26 +312,23 @@ func (v *Caller) by(n mail.Name) mail.Name {
 
 // Retire implements mail.Registrar.
 func (v *view) Retire(ctx context.Context, n mail.Name) error {
-	var err error
-	v.read(func(s *fold.State, now mail.Time) {
-		var m *fold.Member
-		if m, err = v.on(s, now).mailbox(n); err != nil {
-			return
-		}
-		if n = m.Name; m.IsUser() {
-			err = mail.Errorf(mail.Denied, "the user cannot be retired")
-			return
-		}
-		if !v.on(s, now).mayRule(m) {
-			err = mail.Errorf(mail.Denied,
-				"only %s itself, its parent, the orchestrator and the user may retire it", n)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	_, err = v.commit(ctx, mail.Event{At: v.now(), Agent: &mail.AgentChange{Name: n, Retired: true, By: v.by(n)}})
+	_, _, err := v.decide(ctx, func(v *View) ([]mail.Event, error) { return v.retiring(n) })
 	return err
+}
+
+// retiring checks whether an agent can be retired, and returns the event.
+func (v *View) retiring(n mail.Name) ([]mail.Event, error) {
+	m, err := v.mailbox(n)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.IsUser():
+		return nil, mail.Errorf(mail.Denied, "the user cannot be retired")
+	case !v.mayRule(m):
+		return nil, mail.Errorf(mail.Denied,
+			"only %s itself, its parent, the orchestrator and the user may retire it", m.Name)
+	}
+	return []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: m.Name, Retired: true, By: v.by(m.Name)}}}, nil
 }
 
 // Token implements mail.Registrar.
@@ -341,26 +337,26 @@ func (v *view) Token(ctx context.Context, n mail.Name) (string, error) {
 		return "", err
 	}
 	token := tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + rand.Text()
-	err := v.attempt(ctx, func() (events []mail.Event, err error) {
-		v.read(func(s *fold.State, now mail.Time) {
-			var m *fold.Member
-			if m, err = v.on(s, now).mailbox(n); err != nil {
-				return
-			}
-			if m.IsUser() {
-				err = mail.Errorf(mail.Denied, "the user has no token of a room; the operator's token is in the file "+
-					"token of the data directory")
-			}
-			c := &mail.AgentChange{Name: m.Name, TokenSum: tokenSum(token), By: v.Who}
-			v.on(s, now).checked(c, true)
-			events = []mail.Event{{At: now, Agent: c}}
-		})
-		return events, err
-	})
+	err := v.attempt(ctx, func(v *View) ([]mail.Event, error) { return v.entrusting(n, tokenSum(token)) })
 	if err != nil {
 		return "", err
 	}
 	return token, nil
+}
+
+// entrusting checks whether an agent can have a token, of which it is given the hash, and returns the event.
+func (v *View) entrusting(n mail.Name, sum string) ([]mail.Event, error) {
+	m, err := v.mailbox(n)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.IsUser():
+		return nil, mail.Errorf(mail.Denied, "the user has no token of a room; the operator's token is in the file "+
+			"token of the data directory")
+	}
+	c := &mail.AgentChange{Name: m.Name, TokenSum: sum, By: v.Who}
+	v.checked(c, true)
+	return []mail.Event{{At: v.Now, Agent: c}}, nil
 }
 
 // tokenPrefix begins every token, so that scanners for leaked secrets can know one.

@@ -19,16 +19,16 @@ type sentAt struct {
 func (s sentAt) ago(now time.Time) time.Duration { return time.Duration(now.UnixNano() - s.at) }
 
 // tripOfRepeat is the trip of a message that repeats another. The caller holds mu.
-func (b *breaker) tripOfRepeat(m *mail.Message) *trip {
-	return &trip{
-		what: fmt.Sprint("repeat ", b.originOf(m.From), " ", b.originOf(m.To[0])), limit: "repeat_window",
-		note: fmt.Sprintf("%s sent the same text to %s again within %v. It was not delivered twice.", m.From.Signer(),
+func (b *breaker) tripOfRepeat(m *mail.Message) *Trip {
+	return &Trip{
+		What: fmt.Sprint("repeat ", b.originOf(m.From), " ", b.originOf(m.To[0])), Limit: "repeat_window",
+		Note: fmt.Sprintf("%s sent the same text to %s again within %v. It was not delivered twice.", m.From.Signer(),
 			m.To[0], b.limits.RepeatWindow),
 	}
 }
 
 // repetition is tripOfRepeat for who has not asked admit, but apply.
-func (b *breaker) repetition(m *mail.Message) *trip {
+func (b *breaker) repetition(m *mail.Message) *Trip {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.tripOfRepeat(m)

@@ -6,18 +6,16 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/policy"
 	"pennypost/internal/room/fold"
 )
 
-// Send implements mail.Sender. This file and delivery.go, for the answer, have what a send does in its order; who
-// comes onto the roster by it is in join.go, where its addresses lead in resolve.go, and what is too much in
-// breaker.go.
+// Send implements mail.Sender. This file has in its order what a send does beside the state: whom it waits for, what
+// it asks of other rooms and of the breaker, and what it appends. What a draft comes to is in Plan, and what became of
+// it in Plan.Became.
 func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
-	if err := d.Check(v.opts.MaxBody); err != nil {
+	if err := d.Check(v.MaxBody); err != nil {
 		return mail.Sent{}, err
 	}
 	release, err := v.claim(ctx, d.Key)
@@ -26,15 +24,9 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	}
 	defer release()
 	defer v.newcomer(v.Who)()
-	p, err := v.plan(ctx, d)
-	if err == nil && p.earlier == nil && len(p.route.remote) > 0 {
-		err = v.resolveElsewhere(ctx, &p, d)
-	}
+	p, err := v.plan(ctx, &d)
 	if err == nil && p.earlier == nil {
-		p.earlier, err = v.admit(ctx, &p, d.Again)
-	}
-	if err == nil && p.earlier == nil && (p.answers || p.message.Suggests) {
-		p.grant, err = v.decides(ctx, &p.message)
+		err = v.clear(ctx, p, d)
 	}
 	var sent mail.Sent
 	switch {
@@ -42,20 +34,16 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	case p.earlier != nil:
 		sent = *p.earlier
 	case len(p.route.local) > 0:
-		sent, err = v.post(ctx, &p)
+		sent, err = v.post(ctx, p)
+	}
+	if err == nil && len(p.route.remote) > 0 {
+		sent, err = v.forward(ctx, p, d, sent)
+	}
+	if err == nil && len(p.route.local) == 0 && len(p.message.To) > 0 {
+		err = v.keepAsked(ctx, p, sent.ID)
 	}
 	if err != nil {
 		return mail.Sent{}, err
-	}
-	if len(p.route.remote) > 0 {
-		if sent, err = v.forward(ctx, &p, d, sent); err != nil {
-			return mail.Sent{}, err
-		}
-	}
-	if len(p.route.local) == 0 && len(p.message.To) > 0 {
-		if err := v.keepAsked(ctx, &p, sent.ID); err != nil {
-			return mail.Sent{}, err
-		}
 	}
 	v.settleAcross(ctx, &p.message, sent.ID)
 	if !sent.Duplicate && p.asked != nil {
@@ -109,97 +97,19 @@ func (v *view) claim(ctx context.Context, key string) (release func(), err error
 	}, nil
 }
 
-// plan is a draft that was found to be in order.
-type plan struct {
-	route   route
-	message mail.Message
-	pulse   []mail.Event
-	depth   int            // replies above the message
-	peers   []fold.Peer    // whom the breaker counts it for
-	repeat  fold.Repeat    // what would be the same
-	earlier *mail.Sent     // the answer, if the draft was sent before
-	right   bool           // by it the caller may settle what it replies to
-	answers bool           // a question that is open, by right
-	asked   []mail.Address // if it does not: of whom that was asked
-	typed   bool           // the draft says of which type it is
-	grant   *mail.Grant    // that the message decides; nil: none
-}
-
-// here returns the message as far as it is for this room.
-func (p *plan) here() *mail.Message {
-	m := p.message
-	m.To = p.route.local
-	return &m
-}
-
-func (v *view) plan(ctx context.Context, d mail.Draft) (plan, error) {
-	p := plan{typed: d.Type != ""}
-	var full *trip
-	var err error
-	var earlier fold.Spot
-	v.read(func(s *fold.State, now mail.Time) {
-		p.message.From = v.on(s, now).signature()
-		k := s.KeyOf(p.message.From, d.Key)
-		if d.Key != "" && s.SentBefore(k) {
-			p.earlier, earlier = v.known(s, k, now)
-			p.route, _ = v.on(s, now).routeOf(&d) // what other rooms did not take at first is sent there now
-			return
-		}
-		if full, err = v.on(s, now).mayJoin(v.Who, v.Parent); full != nil || err != nil {
-			return
-		}
-		p.pulse = v.on(s, now).pulse()
-		if p.route, err = v.on(s, now).routeOf(&d); err == nil {
-			err = v.on(s, now).mayCancel(d, p.route)
-		}
-		if err != nil {
-			return
-		}
-		p.message = v.on(s, now).compose(d, p.message.From, &p.route)
-		p.peers = s.Peers(&p.message, p.route.local)
-		if parent := s.Records[d.ReplyTo]; parent != nil {
-			p.message.Thread = parent.Msg.ThreadRoot()
-			p.depth = s.DepthOf(d.ReplyTo, v.breaker.limits.Depth)
-			p.right, err = v.on(s, now).weigh(parent, &p.message)
-			if p.answers = p.right && parent.Open(); p.message.Suggests {
-				p.asked = parent.Msg.To
-			}
-		}
-	})
+// plan finds out what a draft comes to, with what the state has no texts for.
+func (v *view) plan(ctx context.Context, d *mail.Draft) (p *plan, err error) {
+	v.check(func(v *View) { p, err = v.plan(d) })
 	switch {
 	case err != nil:
-	case full != nil:
-		err = v.tripped(ctx, full)
-	case earlier.ID != "":
-		err = v.checkSame(ctx, earlier, &mail.Message{Type: mail.Type(d.Type), Subject: d.Subject, Body: d.Body,
+		return nil, v.refused(ctx, err)
+	case p.at.ID != "":
+		return p, v.checkSame(ctx, p.at, &mail.Message{Type: mail.Type(d.Type), Subject: d.Subject, Body: d.Body,
 			Key: d.Key})
 	case d.ReplyTo != "" && p.earlier == nil && p.message.Thread == "":
-		err = v.findThread(ctx, &p.message)
+		return p, v.findThread(ctx, &p.message)
 	}
-	return p, err
-}
-
-// signature is how the caller signs: by its present name, should it be connected under an earlier one.
-func (v *View) signature() mail.Address {
-	if v.Foreign {
-		return mail.Address(v.Who)
-	}
-	if m := v.me(); m != nil {
-		return mail.AgentAddress(m.Name)
-	}
-	return mail.AgentAddress(v.Who)
-}
-
-// known answers a draft whose key was used before, and says where the message is. Of one that is no longer hot nothing
-// but its place is known.
-func (v *view) known(s *fold.State, k fold.SentKey, now mail.Time) (*mail.Sent, fold.Spot) {
-	r := k.Record()
-	if r == nil {
-		return new(v.spent(s.Spent.ByKey[k].SpentKey)), fold.Spot{}
-	}
-	sent := v.sent(s, r, now)
-	sent.Duplicate = true
-	return &sent, r.Spot()
+	return p, nil
 }
 
 // checkSame refuses a message whose key was used for another.
@@ -215,60 +125,6 @@ func (v *view) checkSame(ctx context.Context, earlier fold.Spot, d *mail.Message
 			"was sent. Use a new key for a new message", d.Key, m.ID)
 	}
 	return nil
-}
-
-func (v *view) spent(k mail.SpentKey) mail.Sent {
-	return mail.Sent{ID: k.Message, Seq: k.Seq, Room: v.name, Duplicate: true, Recipients: []mail.Delivery{}}
-}
-
-// mayCancel checks that the caller may send a cancel to these addresses.
-func (v *View) mayCancel(d mail.Draft, to route) error {
-	if !mail.Type(d.Type).Rule().Stops {
-		return nil
-	}
-	me := v.me()
-	orchestrator := me != nil && me.HasRole(string(mail.Orchestrator)) || v.Who == mail.Orchestrator
-	for _, a := range to.local {
-		var parent mail.Name
-		if m := v.Agent(mail.Name(a.Value())); a.Kind() == mail.ToAgent && m != nil {
-			parent = m.Parent
-		}
-		if !policy.MayCancel(v.Who, orchestrator, parent) {
-			return mail.Errorf(mail.Denied, "%s may not cancel %s: only the user, the orchestrator and the agent's "+
-				"parent may. Ask the orchestrator with a question", v.Who, a)
-		}
-	}
-	return nil
-}
-
-// compose makes the message of a draft.
-func (v *View) compose(d mail.Draft, from mail.Address, rt *route) mail.Message {
-	t, _ := mail.ParseType(d.Type) // Check has done it once
-	if d.Type == "" && v.AsksOther(d.ReplyTo, v.me()) {
-		t = mail.Answer
-	}
-	to := rt.local
-	if v.tracked(t) {
-		to = slices.Concat(to, rt.farAddresses())
-	}
-	ids, life := v.minting(rt.local)
-	id := v.Copies
-	if id == "" || v.Records[id] != nil {
-		id = v.NewID(v.State, cmp.Or(d.IDForm, ids))
-	}
-	m := mail.Message{
-		ID: id, Type: t, From: from, To: to,
-		Subject: d.Subject, Body: d.Body, ReplyTo: d.ReplyTo, Issue: d.Issue, Docs: d.Docs,
-		Metadata: d.Metadata, TTLSeconds: cmp.Or(d.TTLSeconds, int64(life/time.Second)), Audience: d.Audience,
-		Key: d.Key,
-	}
-	if d.Priority == string(mail.Urgent) {
-		m.Priority = mail.Urgent
-	}
-	if v.isUser() {
-		m.By = v.Means
-	}
-	return m
 }
 
 // findThread looks for the parent of a reply where the hot messages end.
@@ -288,6 +144,21 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 	return nil
 }
 
+// clear asks the others that have a say in a planned message: the rooms that it goes to, and the breaker. A card is
+// found to be answered well.
+func (v *view) clear(ctx context.Context, p *plan, d mail.Draft) (err error) {
+	if err = v.resolveElsewhere(ctx, p, d); err != nil {
+		return err
+	}
+	if p.earlier, err = v.admit(ctx, p, d.Again); err != nil || p.earlier != nil {
+		return err
+	}
+	if p.answers || p.message.Suggests {
+		p.grant, err = v.decides(ctx, &p.message)
+	}
+	return err
+}
+
 // resolveElsewhere asks the other rooms whether they would take the draft, before anything is stored anywhere.
 func (v *view) resolveElsewhere(ctx context.Context, p *plan, d mail.Draft) error {
 	for _, room := range slices.Sorted(maps.Keys(p.route.remote)) {
@@ -301,6 +172,62 @@ func (v *view) resolveElsewhere(ctx context.Context, p *plan, d mail.Draft) erro
 		}
 	}
 	return nil
+}
+
+// post appends the message and tells what became of it.
+func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
+	if v.Machine != "" {
+		defer v.breaker.begin(p.message.ID)()
+		if err := v.arrive(ctx, p); err != nil {
+			return mail.Sent{}, err
+		}
+	}
+	seq, err := v.commit(ctx, p.events(v.now())...)
+	if err != nil {
+		return mail.Sent{}, err
+	}
+	if p.grant != nil {
+		seq-- // of the message
+	}
+	var sent mail.Sent
+	var same fold.SameText
+	v.check(func(v *View) { sent, same = v.became(p, seq) })
+	if sent.Duplicate && p.message.Key != "" {
+		if err := v.checkSame(ctx, fold.Spot{ID: sent.ID, Seq: sent.Seq}, p.asTyped()); err != nil {
+			return mail.Sent{}, err
+		}
+	}
+	if sent.ID == "" {
+		return sent, mail.Errorf(mail.NotFound, "the message %s was erased as soon as it was sent", p.message.ID)
+	}
+	v.opts.Observe.Sent(len(sent.Recipients), wakes(&sent))
+	if p.message.Same == "" { // it was sent again on purpose
+		v.breaker.sent(p.repeat, p.message.ID, v.opts.Now())
+	}
+	if same.ID != "" {
+		return sent, v.tripped(ctx, v.breaker.repetition(p.here()))
+	}
+	return sent, nil
+}
+
+// wakes returns how many are woken by a message.
+func wakes(sent *mail.Sent) (n int) {
+	for _, d := range sent.Recipients {
+		if d.Wake != mail.WakeNone {
+			n++
+		}
+	}
+	return n
+}
+
+// arrive has a sender that is new come onto the roster before its message: as one event with it, that would stand
+// though another machine has let nobody of such a name in.
+func (v *view) arrive(ctx context.Context, p *plan) error {
+	if len(p.pulse) == 0 || p.pulse[0].Agent.Machine == "" {
+		return nil
+	}
+	p.pulse = nil
+	return v.attempt(ctx, (*View).joining)
 }
 
 // forward sends a draft to those of its addresses that are in other rooms, and adds what became of it there to sent. A
@@ -350,119 +277,6 @@ func notSent(to []string, err error) []mail.Delivery {
 	out := make([]mail.Delivery, len(to))
 	for i, a := range to {
 		out[i] = mail.Delivery{Address: mail.Address(a), State: mail.NotSent, Wake: mail.WakeNone, Why: why}
-	}
-	return out
-}
-
-// post appends the message and tells what became of it.
-func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
-	now := v.now()
-	if v.opts.Machine != "" {
-		defer v.breaker.begin(p.message.ID)()
-		if err := v.arrive(ctx, p); err != nil {
-			return mail.Sent{}, err
-		}
-	}
-	events := append(p.pulse, mail.Event{Message: &p.message})
-	if p.grant != nil {
-		events = append(events, mail.Event{Grant: p.grant})
-	}
-	for i := range events {
-		events[i].At = now
-	}
-	seq, err := v.commit(ctx, events...)
-	if err != nil {
-		return mail.Sent{}, err
-	}
-	if p.grant != nil {
-		seq-- // of the message
-	}
-	sent, same := v.became(p, seq)
-	if sent.Duplicate && p.message.Key != "" {
-		m := p.message
-		if !p.typed {
-			m.Type = ""
-		}
-		if err := v.checkSame(ctx, fold.Spot{ID: sent.ID, Seq: sent.Seq}, &m); err != nil {
-			return mail.Sent{}, err
-		}
-	}
-	if sent.ID == "" {
-		return sent, mail.Errorf(mail.NotFound, "the message %s was erased as soon as it was sent", p.message.ID)
-	}
-	wakes := 0
-	for _, d := range sent.Recipients {
-		if d.Wake != mail.WakeNone {
-			wakes++
-		}
-	}
-	v.opts.Observe.Sent(len(sent.Recipients), wakes)
-	if p.message.Same == "" { // it was sent again on purpose
-		v.breaker.sent(p.repeat, p.message.ID, v.opts.Now())
-	}
-	if same.ID != "" {
-		return sent, v.tripped(ctx, v.breaker.repetition(p.here()))
-	}
-	return sent, nil
-}
-
-// became returns what became of a message that was appended at seq, and what it repeats if it does not count for that.
-func (v *view) became(p *plan, seq mail.Seq) (sent mail.Sent, same fold.SameText) {
-	v.read(func(s *fold.State, now mail.Time) {
-		k := s.KeyOf(p.message.From, p.message.Key)
-		switch r := cmp.Or(s.Records[p.message.ID], s.Leaving[p.message.ID]); {
-		case r != nil:
-			sent = v.sent(s, r, now)
-		case k.Key != "" && k.Record() != nil: // somebody else sent with the same key at the same time, and was first
-			sent = v.sent(s, k.Record(), now)
-		case k.Key != "" && s.SentBefore(k): // and retention took that one already
-			sent = v.spent(s.Spent.ByKey[k].SpentKey)
-		case s.IsVoid(seq): // it repeats what was sent at the same moment, perhaps through another machine
-			same = s.Repeated(&p.message)
-			sent = v.spent(mail.SpentKey{Message: same.ID, Seq: same.Seq})
-			if r := s.Records[same.ID]; r != nil {
-				sent = v.sent(s, r, now)
-			}
-		case s.Erased[p.message.ID] == 0: // it is in the archive, because all else is unsettled
-			sent = v.spent(mail.SpentKey{Message: p.message.ID, Seq: seq})
-		}
-		sent.Duplicate = sent.ID != p.message.ID
-		if q := s.Records[p.message.ReplyTo]; p.answers && q != nil && q.Settled != nil &&
-			q.Settled.Answer != sent.ID {
-			sent.Settled = q.Settled
-		}
-	})
-	return sent, same
-}
-
-// arrive has a sender that is new come onto the roster before its message: as one event with it, that would stand
-// though another machine has let nobody of such a name in.
-func (v *view) arrive(ctx context.Context, p *plan) error {
-	if len(p.pulse) == 0 || p.pulse[0].Agent.Machine == "" {
-		return nil
-	}
-	p.pulse = nil
-	return v.attempt(ctx, func() (events []mail.Event, err error) {
-		var full *trip
-		v.read(func(s *fold.State, now mail.Time) {
-			if full, err = v.on(s, now).mayJoin(v.Who, v.Parent); full == nil && err == nil {
-				events = v.on(s, now).pulse()
-			}
-		})
-		if full != nil {
-			err = v.tripped(ctx, full)
-		}
-		return events, err
-	})
-}
-
-func (v *view) sent(s *fold.State, r *fold.Record, now mail.Time) mail.Sent {
-	out := mail.Sent{ID: r.Msg.ID, Seq: r.Seq, Room: v.name, Recipients: v.sight(s).Deliveries(r, now)}
-	for i := range out.Recipients {
-		d := &out.Recipients[i]
-		if _, waited := s.Waited[fold.Arrival{Mail: r, To: s.Members[d.Agent]}]; waited {
-			d.Wake, d.PutOff = mail.WakeWaiting, 0
-		}
 	}
 	return out
 }

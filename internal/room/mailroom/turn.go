@@ -38,9 +38,9 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	}
 	defer v.claiming(c)()
 	asked, held := *c, v.held(c, t)
-	if err := v.attempt(ctx, func() ([]mail.Event, error) {
+	if err := v.attempt(ctx, func(v *View) ([]mail.Event, error) {
 		c = new(asked)
-		return v.turning(ctx, c, t, held)
+		return v.turning(c, t, held)
 	}); err != nil {
 		return mail.Briefing{}, err
 	}
@@ -61,30 +61,19 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 }
 
 // turning checks whether a session may have a turn, and returns what that changes.
-func (v *view) turning(ctx context.Context, c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) (
-	events []mail.Event, err error) {
-	var full *trip
-	v.read(func(s *fold.State, now mail.Time) {
-		if full, err = v.on(s, now).mayJoin(c.Name, v.Parent); full != nil || err != nil {
-			return
-		}
-		if v.Parent != "" && s.Agent(c.Name) == nil && s.InSession(c.Name, t.Session) == nil {
-			c.Parent = &v.Parent
-		}
-		v.on(s, now).grant(c)
-		var frees bool
-		if events, frees = v.on(s, now).ended(c); !frees {
-			if full, err = v.on(s, now).doubled(c), v.on(s, now).onlyOne(c); full != nil || err != nil {
-				return
-			}
-		}
-		v.on(s, now).checked(c, false)
-		events = append(events, v.on(s, now).turnEvents(c, t, held)...)
-	})
-	if full != nil {
-		return nil, v.tripped(ctx, full)
+func (v *View) turning(c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) ([]mail.Event, error) {
+	if err := v.mayJoin(c.Name, v.Parent); err != nil {
+		return nil, err
 	}
-	return events, err
+	if v.Parent != "" && v.Agent(c.Name) == nil && v.InSession(c.Name, t.Session) == nil {
+		c.Parent = &v.Parent
+	}
+	events, err := v.enter(c)
+	if err != nil {
+		return nil, err
+	}
+	v.checked(c, false)
+	return append(events, v.turnEvents(c, t, held)...), nil
 }
 
 // withTexts completes what a session is to be told.

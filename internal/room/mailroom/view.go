@@ -53,6 +53,18 @@ func (v *view) check(f func(*View)) {
 	v.read(func(s *fold.State, now mail.Time) { f(v.on(s, now)) })
 }
 
+// decide has a command checked against the state, and commits what that comes to: nothing, if there is nothing to do.
+// last is the place of the last event.
+func (v *view) decide(ctx context.Context, check func(*View) ([]mail.Event, error),
+) (events []mail.Event, last mail.Seq, err error) {
+	v.check(func(v *View) { events, err = check(v) })
+	if err != nil {
+		return nil, 0, v.refused(ctx, err)
+	}
+	last, err = v.commit(ctx, events...)
+	return events, last, err
+}
+
 // on returns the state, which the caller holds, before whoever asks.
 func (v *view) on(s *fold.State, now mail.Time) *View { return &View{v.Asker, v.sight(s), now} }
 

@@ -48,7 +48,7 @@ func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 	}
 	var err error
 	v.check(func(v *View) { err = v.settleIn(w) })
-	if v.Claimed != "" && v.breaker.news(&trip{what: "claims " + w.Opens + " " + string(v.Claimed)}, v.opts.Now()) {
+	if v.Claimed != "" && v.breaker.news(&Trip{What: "claims " + w.Opens + " " + string(v.Claimed)}, v.opts.Now()) {
 		v.opts.Log.Warn("a session says that it is another agent now, and stays who it is", "room", r.name,
 			"agent", v.Who, "says", v.Claimed)
 	}
