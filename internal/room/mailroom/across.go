@@ -13,21 +13,6 @@ import (
 // in sight of the asker, and where it went. The room that settles it tells the others. One that could not be told asks
 // by itself, when it is opened and once an hour.
 
-// tracked reports whether the caller's room keeps a message though it goes to other rooms: what asks, so that the
-// caller sees that it is open. The user, who is in every room, is asked and answered there.
-func (v *Caller) tracked(t mail.Type) bool { return t.Asks() && !v.isUser() && !v.Foreign }
-
-// farAddresses returns what leads to other rooms as it stands in a message.
-func (rt *route) farAddresses() (out []mail.Address) {
-	for room, names := range rt.remote {
-		for _, n := range names {
-			out = append(out, mail.FarAddress(mail.Address(n), room))
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // keepAsked keeps a question that went to other rooms only, in which it has the id.
 func (v *view) keepAsked(ctx context.Context, p *plan, id mail.ID) error {
 	known := false

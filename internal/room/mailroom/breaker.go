@@ -3,241 +3,28 @@ package mailroom
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"sync"
-	"time"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/policy"
 	"pennypost/internal/room/fold"
 )
 
-// breaker keeps agents from writing too much. It remembers what this process saw sent, in memory: after a restart all
-// counters begin at zero.
+// breaker is the one of a room. Whoever asks it holds mu.
 type breaker struct {
-	limits policy.Limits
-
-	mu        sync.Mutex
-	own       map[mail.ID]bool        // messages that this process sends, in a room that others write to
-	origins   map[mail.Name]mail.Name // by a name that an agent was given: under which it is counted
-	senders   map[mail.Name]*policy.Allowance
-	exchanges map[exchange]*policy.Exchange
-	repeats   map[fold.Repeat]sentAt
-	reported  map[string]time.Time // trips of which the person was told, and when
-	swept     time.Time
+	mu  sync.Mutex
+	own map[mail.ID]bool // messages that this process sends, in a room that others write to
+	*Breaker
 }
 
-// pair is two agents in alphabetical order.
-type pair [2]mail.Name
-
-func pairOf(a, b mail.Name) pair {
-	if a > b {
-		a, b = b, a
-	}
-	return pair{a, b}
-}
-
-// exchange is what two agents say to each other: all of it, or what wakes the other.
-type exchange struct {
-	pair
-	wakes bool
-}
-
-// limits returns the limits of an exchange.
-func (x exchange) limits(l policy.Limits) policy.Limits {
-	if x.wakes {
-		return l.Waking()
-	}
-	return l
-}
-
-func newBreaker(l policy.Limits) *breaker {
-	return &breaker{
-		limits: l.WithDefaults(), own: make(map[mail.ID]bool), origins: make(map[mail.Name]mail.Name),
-		senders: make(map[mail.Name]*policy.Allowance), exchanges: make(map[exchange]*policy.Exchange),
-		repeats: make(map[fold.Repeat]sentAt), reported: make(map[string]time.Time),
-	}
-}
-
-// renamed notes that an agent has another name. It is counted as before: otherwise a new name would be a way around
-// each limit. The roster remembers each name too.
-func (b *breaker) renamed(from, to mail.Name) {
+// begin notes, until done, that this process sends a message.
+func (b *breaker) begin(id mail.ID) (done func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.origins[to] = b.origin(from)
-}
-
-// origin returns the name under which an agent is counted: the first that it had since the room was opened. The caller
-// holds mu.
-func (b *breaker) origin(n mail.Name) mail.Name {
-	if first, renamed := b.origins[n]; renamed {
-		return first
-	}
-	return n
-}
-
-// originOf is origin for an address, which stays as it is if its agent was not renamed. The caller holds mu.
-func (b *breaker) originOf(a mail.Address) mail.Address {
-	if first, renamed := b.origins[a.Signer()]; renamed {
-		return mail.AgentAddress(first)
-	}
-	return a
-}
-
-// Trip is the error of a limit that was run into.
-type Trip struct {
-	What  string // identifies it, so that the person is told once
-	Limit string // as the configuration calls it
-	Err   error  // for the sender; nil: the message that it repeats is its answer
-	Note  string // for the person
-}
-
-func (t *Trip) Error() string { return t.Note }
-
-// admit decides whether m, which is for these peers among others, may be sent; r is what repeatOf says of m. same is
-// the message that it repeats, if it does, which is a trip too. The person's messages always may, and bring exchanges
-// back to their beginning, as do messages about tasks.
-func (b *breaker) admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again bool, depth int, now time.Time,
-) (same mail.ID, tripped *Trip) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.sweep(now)
-	from := m.From.Signer()
-	switch from {
-	case mail.System:
-		return "", nil
-	case mail.User:
-		b.reset(m, peers)
-		return "", nil
-	}
-	if id := b.repeated(r, now); id != "" && !again {
-		return id, b.tripOfRepeat(m)
-	}
-	if b.limits.Depth >= 0 && depth > b.limits.Depth {
-		return "", &Trip{
-			What: "depth " + string(m.ThreadRoot()), Limit: "depth",
-			Err: mail.Errorf(mail.Limited, "this conversation is %d replies deep without a word from the user: "+
-				"nothing was sent. It can go on when the user has written into it", depth),
-			Note: fmt.Sprintf("The conversation %s is %d replies deep. The last one, by %s, was refused. Write "+
-				"into it if it should go on.", m.ThreadRoot(), depth, from),
-		}
-	}
-	if t := b.exchange(m, peers, from, now); t != nil {
-		return "", t
-	}
-	a := b.senders[b.origin(from)]
-	if a == nil {
-		a = new(policy.Allowance)
-		b.senders[b.origin(from)] = a
-	}
-	if ok, wait := a.Take(b.limits, now); !ok {
-		return "", &Trip{
-			What: "rate " + string(b.origin(from)), Limit: "per_minute",
-			Err: mail.Errorf(mail.Limited, "%s has sent more than %d messages in a minute: nothing was sent. Wait %v",
-				from, b.limits.PerMinute, wait.Round(time.Second)+time.Second),
-			Note: fmt.Sprintf("%s sent more than %d messages a minute; some were refused.", from, b.limits.PerMinute),
-		}
-	}
-	return "", nil
-}
-
-// exchange counts m among what its sender and its recipients say to each other. What is about a task brings those
-// exchanges back to their beginning, and no others.
-func (b *breaker) exchange(m *mail.Message, peers []fold.Peer, from mail.Name, now time.Time) *Trip {
-	for _, to := range peers {
-		p := pairOf(b.origin(from), b.origin(to.Name))
-		if p[0] == p[1] {
-			continue
-		}
-		if m.Type.Rule().AboutTask {
-			delete(b.exchanges, exchange{p, false})
-			delete(b.exchanges, exchange{p, true})
-			continue
-		}
-		kinds := []exchange{{p, false}}
-		if to.Woken {
-			kinds = append(kinds, exchange{p, true})
-		}
-		for _, k := range kinds {
-			x := b.exchanges[k]
-			if x == nil {
-				x = new(policy.Exchange)
-				b.exchanges[k] = x
-			}
-			l := k.limits(b.limits)
-			if x.Turn(l, string(from), now) {
-				continue
-			}
-			return &Trip{
-				What: fmt.Sprint("exchange ", p), Limit: "exchanges",
-				Err: mail.Errorf(mail.Limited, "you and %s have answered each other %d times in %v without a word "+
-					"from the user or about a task: nothing was sent. Stop thanking; a word from the user to either "+
-					"lets you go on",
-					to.Name, l.Exchanges, l.ExchangeWindow),
-				Note: fmt.Sprintf("%s and %s answered each other %d times in %v, and %s's last message was refused. "+
-					"A word from you to either lets them go on.", to.Name, from, l.Exchanges, l.ExchangeWindow, from),
-			}
-		}
-	}
-	return nil
-}
-
-// reset lets exchanges begin anew of those for whom the person's message is, and all if it is not for agents by name,
-// or by roles that somebody has.
-func (b *breaker) reset(m *mail.Message, peers []fold.Peer) {
-	everybody := slices.ContainsFunc(m.To, func(a mail.Address) bool {
-		return a.Kind() != mail.ToAgent && a.Kind() != mail.ToRole && a.Kind() != mail.ToPerson
-	})
-	to := make(map[mail.Name]bool, len(peers))
-	for _, p := range peers {
-		to[b.origin(p.Name)] = true
-	}
-	maps.DeleteFunc(b.exchanges, func(x exchange, _ *policy.Exchange) bool {
-		return everybody || to[x.pair[0]] || to[x.pair[1]]
-	})
-}
-
-// news reports whether the person has not been told of a trip within the window.
-func (b *breaker) news(t *Trip, now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if at, ok := b.reported[t.What]; ok &&
-		now.Sub(at) < max(b.limits.ExchangeWindow, policy.DefaultExchangeWindow) {
-		return false
-	}
-	b.reported[t.What] = now
-	return true
-}
-
-// sweepEvery bounds what is remembered without asking at each message.
-const sweepEvery = time.Minute
-
-func (b *breaker) sweep(now time.Time) {
-	if now.Sub(b.swept) < sweepEvery {
-		return
-	}
-	b.swept = now
-	for r, s := range b.repeats {
-		if s.ago(now) > b.limits.RepeatWindow {
-			delete(b.repeats, r)
-		}
-	}
-	for from, a := range b.senders {
-		if a.Full(b.limits, now) {
-			delete(b.senders, from)
-		}
-	}
-	for p, x := range b.exchanges {
-		if x.Old(p.limits(b.limits), now) {
-			delete(b.exchanges, p)
-		}
-	}
-	for what, at := range b.reported {
-		if now.Sub(at) > time.Hour {
-			delete(b.reported, what)
-		}
+	b.own[id] = true
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.own, id)
 	}
 }
 
@@ -245,10 +32,12 @@ func (b *breaker) sweep(now time.Time) {
 func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, error) {
 	now := v.opts.Now()
 	m := p.here()
-	p.repeat = v.breaker.repeatOf(m)
 	var known mail.Seq
-	v.read(func(s *fold.State, _ mail.Time) { known = s.Seq })
+	v.read(func(s *fold.State, _ mail.Time) { known = s.Seq }) // before: apply compares with what is sent from then on
+	v.breaker.mu.Lock()
+	p.repeat = v.breaker.repeatOf(m)
 	same, tripped := v.breaker.admit(m, p.peers, p.repeat, again, p.depth, now)
+	v.breaker.mu.Unlock()
 	if tripped == nil {
 		if !again && p.repeat != (fold.Repeat{}) {
 			p.message.Same, p.message.Checked = p.repeat.String(), known
@@ -268,6 +57,13 @@ func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, erro
 	return sent, v.tripped(ctx, tripped)
 }
 
+// repetition is the trip of a message of which apply has found that it repeats another.
+func (r *Room) repetition(m *mail.Message) *Trip {
+	r.breaker.mu.Lock()
+	defer r.breaker.mu.Unlock()
+	return r.breaker.tripOfRepeat(m)
+}
+
 // refused returns what the cause of an error is told. Of a limit the person is told too.
 func (v *view) refused(ctx context.Context, err error) error {
 	if t, ok := errors.AsType[*Trip](err); ok {
@@ -279,10 +75,17 @@ func (v *view) refused(ctx context.Context, err error) error {
 // tripped tells the person of a trip, once, and returns what its cause is told.
 func (v *view) tripped(ctx context.Context, t *Trip) error {
 	v.opts.Observe.Tripped()
-	if v.breaker.news(t, v.opts.Now()) {
+	if v.news(t) {
 		v.tellUser(ctx, "A limit was reached", t.Note+" The limit is "+t.Limit+" in [room.limits] of config.toml.")
 	}
 	return t.Err
+}
+
+// news reports whether the person has not been told of a trip lately.
+func (r *Room) news(t *Trip) bool {
+	r.breaker.mu.Lock()
+	defer r.breaker.mu.Unlock()
+	return r.breaker.news(t, r.opts.Now())
 }
 
 // tellUser puts a notice of the post office into the person's mailbox. That it could not be written is logged: whoever
@@ -292,29 +95,4 @@ func (r *Room) tellUser(ctx context.Context, subject, body string) {
 		Type: string(mail.Status), Subject: subject, Body: body}); err != nil {
 		r.opts.Log.Warn("notice to the user not written", "room", r.name, "err", err)
 	}
-}
-
-// begin notes, until done, that this process sends a message.
-func (b *breaker) begin(id mail.ID) (done func()) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.own[id] = true
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.own, id)
-	}
-}
-
-// mine reports whether this process sends a message.
-func (b *breaker) mine(id mail.ID) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.own[id]
-}
-
-// heard counts a message that was sent through the post office of another machine, as far as limits are on what
-// agents send each other. Nothing is refused by it.
-func (b *breaker) heard(m *mail.Message, peers []fold.Peer, now time.Time) {
-	_, _ = b.admit(m, peers, fold.Repeat{}, true, 0, now) // by which it is counted
 }

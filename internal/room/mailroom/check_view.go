@@ -4,6 +4,8 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/fold"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Rules are what a room goes by, which no event changes.
@@ -56,3 +58,52 @@ type View struct {
 	fold.Sight
 	Now mail.Time
 }
+
+// reaches reports whether the caller may write to another room.
+func (v *Asker) reaches(room mail.RoomName) bool {
+	return !v.Alone && !v.Foreign && (v.Enters == nil || v.Enters(room))
+}
+
+func (v *Caller) isUser() bool { return v.Who == mail.User }
+
+// needUser refuses everybody but the person.
+func (v *Caller) needUser(to string) error {
+	if v.isUser() {
+		return nil
+	}
+	return mail.Errorf(mail.Denied, "only the user may %s; you are %s", to, v.Who)
+}
+
+// me returns the caller as a member, nil for an agent that is not on the roster.
+func (v *View) me() *fold.Member {
+	switch {
+	case v.isUser():
+		return v.Members[mail.User]
+	case v.Foreign:
+		return nil
+	}
+	return v.Agent(v.Who)
+}
+
+// mailbox returns the member whose mailbox is meant: the caller's, or that of a named agent, which anybody may read.
+func (v *View) mailbox(n mail.Name) (*fold.Member, error) {
+	if n == "" {
+		n = v.Who
+	}
+	if n == mail.User {
+		return v.Members[mail.User], nil
+	}
+	n = mail.Name(norm.NFC.String(string(n)))
+	if m := v.Agent(n); m != nil {
+		return m, nil
+	}
+	return nil, v.noAgent(n)
+}
+
+func (v *View) noAgent(n mail.Name) error {
+	return mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, v.Room, v.Suggest(string(n)))
+}
+
+// tracked reports whether the caller's room keeps a message though it goes to other rooms: what asks, so that the
+// caller sees that it is open. The user, who is in every room, is asked and answered there.
+func (v *Caller) tracked(t mail.Type) bool { return t.Asks() && !v.isUser() && !v.Foreign }

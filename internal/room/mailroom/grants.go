@@ -3,7 +3,6 @@ package mailroom
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"pennypost/internal/base/jsonx"
@@ -17,20 +16,6 @@ const (
 	allow = "Allow"
 	deny  = "Not"
 )
-
-// Claim is what a session that starts in this room wants to be.
-type Claim struct {
-	Agent  mail.Name     // the name that it wants; "": none but Free
-	Free   mail.Name     // made of client and directory: what it is called if it may not have that
-	Dir    string        // where its client works, as grants spell it
-	Client string        // as hooks call it
-	File   bool          // the file of Dir wants it, and not a command line
-	Room   mail.RoomName // another room that the file names, and which Dir may not enter so far
-	Home   bool          // the file of Dir has named this room, which is new, or is at home here from before
-	Held   bool          // a session in Dir had the name already, before grants were recorded
-	Meant  bool          // the person let Dir in here under that name
-	Ask    bool          // the person is asked for what the session may not have
-}
 
 // Place returns what a session that starts is called. The person is asked, once, for what it may not have.
 func (r *Room) Place(ctx context.Context, c Claim) (mail.Name, error) {
@@ -47,89 +32,6 @@ func (r *Room) Place(ctx context.Context, c Claim) (mail.Name, error) {
 		r.askFor(ctx, asked)
 	}
 	return name, nil
-}
-
-// place decides what a session is called, what is recorded by that, and what the person is to be asked for.
-func (v *View) place(c Claim) (name mail.Name, events []mail.Event, asked *mail.Grant) {
-	name, record, asked := v.placing(c)
-	if !c.Ask {
-		return name, nil, nil
-	}
-	for _, g := range record {
-		events = append(events, mail.Event{Grant: &g})
-	}
-	if asked != nil && (v.RuledOn(asked) || !v.MayAsk(asked)) {
-		asked = nil
-	}
-	return name, events, asked
-}
-
-// placing decides what a session is called, what is recorded by that, and what it has to be granted to be more.
-func (v *View) placing(c Claim) (name mail.Name, record []mail.Grant, asked *mail.Grant) {
-	home := mail.Grant{Dir: c.Dir, By: mail.System}
-	if c.Home && !v.Granted(&home) {
-		record = append(record, home)
-	}
-	name = c.Agent
-	if name == "" {
-		name = c.Free
-	}
-	own := mail.Grant{Agent: name, Dir: c.Dir, By: mail.System}
-	switch bearer := v.Bearer(name); {
-	case c.Room != "":
-		asked = &mail.Grant{Agent: c.Agent, Dir: c.Dir, Room: c.Room}
-		if !c.File {
-			asked.Agent = ""
-			return name, record, asked // that name the command line gave
-		}
-	case c.Agent == "":
-		return name, record, nil
-	case !c.File:
-		if !v.Leads(name) || v.mayLead(name, &c) {
-			return name, record, nil
-		}
-		asked = &mail.Grant{Agent: name, Role: string(mail.Orchestrator), Dir: c.Dir, Client: c.Client}
-	case v.Granted(&own):
-		return name, record, nil
-	case bearer != nil && c.Held, !v.Leads(name) && (bearer != nil && c.Meant ||
-		bearer == nil && v.CheckNew(name, nil) == nil):
-		return name, append(record, own), nil
-	case !v.Leads(name) && bearer != nil:
-		asked = &mail.Grant{Agent: name, Dir: c.Dir}
-	}
-	if name = c.Free; v.Leads(name) {
-		name = v.FreeName(name)
-	}
-	return name, record, asked
-}
-
-// mayLead reports whether the orchestrator of a name may work in a directory, in a client. Where the person did not
-// say which may, an agent that has the role keeps it wherever it works.
-func (v *View) mayLead(n mail.Name, c *Claim) bool {
-	if slices.Contains(v.Orchestrators, n) {
-		return true
-	}
-	refused := false
-	for i := range v.Grants {
-		g := &v.Grants[i]
-		if g.Agent != n || g.Role != string(mail.Orchestrator) || !g.Covers(c.Dir, c.Client) {
-			continue
-		}
-		if !g.Refused {
-			return true
-		}
-		refused = true
-	}
-	m := v.Agent(n)
-	return !refused && !v.LeadGranted(n) && m != nil && m.HasRole(string(mail.Orchestrator))
-}
-
-// mayOpen reports whether a client's hook or server may begin a session of an orchestrator: the role is there, or
-// somewhere granted. Where, was asked when the session was placed.
-func (v *View) mayOpen(n mail.Name) bool {
-	m := v.Agent(n)
-	return m != nil && m.HasRole(string(mail.Orchestrator)) || v.LeadGranted(n) ||
-		slices.Contains(v.Orchestrators, n)
 }
 
 // IsCard reports whether a message asks the person for a grant.
@@ -197,20 +99,6 @@ func (r *Room) askFor(ctx context.Context, g *mail.Grant) {
 
 // maxCardSubject is the longest subject of a card, in bytes.
 const maxCardSubject = 200
-
-// mayGrant says why the caller cannot grant anything: only the person can, and by their own act.
-func (v *Asker) mayGrant() error {
-	if err := v.needUser("grant who may be whom"); err != nil {
-		return err
-	}
-	switch {
-	case v.Files:
-	case v.Means == "", v.Means == mail.BySystem, v.Means == mail.ByOperator, v.Means.IsAct():
-		return nil
-	}
-	return mail.Errorf(mail.Denied, "only you yourself can say who may be whom, on the pages, with your phone or in "+
-		"your own terminal: nothing was changed")
-}
 
 // decides returns the grant that an answer decides, nil if it answers no card that asks for one.
 func (v *view) decides(ctx context.Context, m *mail.Message) (*mail.Grant, error) {

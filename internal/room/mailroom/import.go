@@ -3,10 +3,8 @@ package mailroom
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/policy"
 	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 )
@@ -105,71 +103,12 @@ func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]boo
 	return known, nil
 }
 
-// checkImport checks what a sent message is checked for, and that id, time, sender and addresses are in canonical
-// form.
-func (v *Asker) checkImport(it *mail.Item) error {
-	if _, err := mail.ParseID(string(it.ID)); err != nil {
-		return err
-	}
-	if it.Sent <= 0 {
-		return mail.Errorf(mail.Invalid, "%s has no time of sending", it.ID)
-	}
-	t, err := mail.ParseType(string(it.Type))
-	if err != nil {
-		return err
-	}
-	it.Type = t
-	d := mail.Draft{Subject: it.Subject, Body: it.Body, Issue: it.Issue, Docs: it.Docs, Metadata: it.Metadata,
-		TTLSeconds: it.TTLSeconds, Audience: it.Audience, Key: it.Key, Priority: string(it.Priority)}
-	for _, a := range append([]mail.Address{it.From}, it.To...) {
-		canonical, bare, err := mail.ParseAddress(string(a), v.Namespaces)
-		switch {
-		case err != nil:
-			return err
-		case a == mail.FromSystem:
-		case bare || canonical != a:
-			return mail.Errorf(mail.Invalid,
-				"%s has the address %q; write agent:NAME, role:ROLE, a tag, orchestrator, all or user", it.ID, a)
-		}
-	}
-	for _, a := range it.To {
-		if a.Kind() == mail.FromFar && !t.Asks() {
-			return mail.Errorf(mail.Invalid,
-				"%s is addressed to %q, which is how an agent of another room signs", it.ID, a)
-		}
-		d.To = append(d.To, string(a))
-	}
-	if strings.TrimSpace(d.Body) == "" {
-		d.Body = "-" // what was sent empty elsewhere is mail all the same; as is a review without a verdict
-	}
-	return d.CheckAccepted(v.MaxBody)
-}
-
 // weighImported finds out whether a message that is imported may settle a question that is open in the room. What the
 // user says in a foreign file settles what was asked there, and nothing else.
 func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
 	var asked fold.Spot
 	var root mail.ID
-	v.read(func(s *fold.State, now mail.Time) {
-		if !v.on(s, now).rightCounts() {
-			m.Suggests = false
-			return
-		}
-		q := s.Records[m.ReplyTo]
-		if q == nil || !q.Open() {
-			return
-		}
-		root = q.Msg.ThreadRoot()
-		switch _, answers := policy.Settles(q.Msg.Type, q.Msg.ID, m); {
-		case !answers:
-		case m.From != mail.ToUser:
-			m.Suggests = !s.MaySettle(q, m.From)
-		case m.Via == "":
-			m.Suggests = !v.Means.Settles()
-		default:
-			asked = q.Spot()
-		}
-	})
+	v.check(func(v *View) { asked, root = v.weighImported(m) })
 	var err error
 	if asked.ID != "" {
 		var texts []*mail.Message
@@ -181,40 +120,4 @@ func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
 		m.Thread = root // by which it is found beside the question
 	}
 	return err
-}
-
-// importEvents returns the events that make an item again: the message, and what its readers did.
-func importEvents(it *mail.Item, now mail.Time) []mail.Event {
-	m := it.Message
-	m.Same, m.Checked, m.By = "", 0, "" // whoever wrote the file may say anything of the person
-	events := []mail.Event{{At: now, Message: &m}}
-	add := func(reader mail.Name, mark mail.Mark, at mail.Time, door string) {
-		if at == 0 {
-			at = now
-		}
-		events = append(events, mail.Event{At: at,
-			Receipt: &mail.Receipt{Message: m.ID, Reader: mail.AgentAddress(reader), Mark: mark, Door: door}})
-	}
-	for _, d := range it.Deliveries {
-		switch {
-		case d.Agent == "":
-		case d.State == mail.Notified && d.Door == mail.InboxDoor:
-			add(d.Agent, mail.MarkNotified, d.At, d.Door)
-		case d.State == mail.Presented:
-			add(d.Agent, mail.MarkPresented, d.At, d.Door)
-		case d.State == mail.Read:
-			add(d.Agent, mail.MarkRead, d.At, "")
-		case d.State == mail.Archived:
-			add(d.Agent, mail.MarkRead, d.At, "")
-			add(d.Agent, mail.MarkArchived, d.At, "")
-		}
-	}
-	if st := it.Settled; st != nil { // its answer may be an item before it, or none
-		events = append(events, mail.Event{At: now, Settled: &mail.Settlement{Message: m.ID, By: st.By, As: st.As,
-			Answer: st.Answer, At: st.At}})
-	}
-	if len(it.Deliveries) == 0 && it.Read && len(m.To) == 1 && m.To[0].Kind() == mail.ToAgent {
-		add(mail.Name(m.To[0].Value()), mail.MarkRead, 0, "")
-	}
-	return events
 }

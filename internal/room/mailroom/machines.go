@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/room/fold"
 )
 
 // A room may be open in the post offices of several machines. Each checks what it is asked against the state that it
@@ -33,45 +32,10 @@ func (r *Room) Keeps() bool {
 // is erased, its sessions have ended, and another machine looks after the room. Should it come back, it follows the
 // room again.
 func (r *Room) RemoveMachine(ctx context.Context, name mail.Machine) error {
-	events := []mail.Event{{Machine: &mail.MachineChange{Name: name, Left: true, By: mail.User}}}
-	r.mu.RLock()
-	_, known := slices.BinarySearch(r.state.Machines, name)
-	for _, m := range r.state.Listed {
-		if m.Machine == name && m.Session != "" {
-			events = append(events, mail.Event{Agent: &mail.AgentChange{Name: m.Name, Session: m.Session,
-				End: true, By: mail.User}})
-		}
-	}
-	r.mu.RUnlock()
-	switch {
-	case !known:
-		return mail.Errorf(mail.NotFound, "no machine called %q follows room %s; nothing was changed", name, r.name)
-	case name == r.opts.Machine:
-		return mail.Errorf(mail.Invalid, "%s is this machine, which has room %s open; nothing was changed", name,
-			r.name)
-	}
-	_, err := r.commit(ctx, events...)
+	_, _, err := r.asked(Caller{Who: mail.User}).decide(ctx, func(v *View) ([]mail.Event, error) {
+		return v.removingMachine(name)
+	})
 	return err
-}
-
-// checked notes in a change what it was checked against.
-func (v *View) checked(c *mail.AgentChange, update bool) {
-	if v.Machine == "" || v.Files || c.End {
-		return
-	}
-	m := v.Agent(c.Name)
-	switch {
-	case update:
-		c.Expects = mail.ExpectKnown
-	case m == nil && c.By != "":
-		c.Expects = mail.ExpectNew
-	}
-	if limit := v.Limits.Children; limit > 0 && !v.isUser() && (m == nil || c.Session != "") {
-		c.Most = limit
-	}
-	if c.Session != "" || c.Expects != "" || m == nil {
-		c.Machine = v.Machine
-	}
 }
 
 // raceTries is how often a change is checked once more because another machine's came between.
@@ -104,17 +68,4 @@ func (v *view) attempt(ctx context.Context, check func(*View) ([]mail.Event, err
 	}
 	return mail.Errorf(mail.Unavailable, "others changed room %s each time at the same moment; nothing was changed. "+
 		"Try again", v.name)
-}
-
-// here reports whether m's session, or its last, is on this machine.
-func (r *Rules) here(m *fold.Member) bool {
-	return r.Machine == "" || m.Machine == "" || m.Machine == r.Machine
-}
-
-// runs reports whether m's program runs. Of one on another machine that is as long as its session lives.
-func (v *View) runs(m *fold.Member) bool {
-	if !v.here(m) {
-		return m.Live(v.Now)
-	}
-	return v.Alive(m.Process)
 }

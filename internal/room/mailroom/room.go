@@ -198,7 +198,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		name:    name,
 		journal: j,
 		opts:    opts.withDefaults(),
-		breaker: newBreaker(opts.Limits),
+		breaker: &breaker{own: make(map[mail.ID]bool), Breaker: NewBreaker(opts.Limits)},
 		applied: make(chan struct{}),
 		crowded: make(chan struct{}, 1),
 		due:     make(chan struct{}, 1),
@@ -239,10 +239,12 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 // hear notes, for the limits and for Run, what has just become part of the state. The caller holds the state.
 func (r *Room) hear(e *mail.Event) {
 	s := r.state
+	r.breaker.mu.Lock()
+	defer r.breaker.mu.Unlock()
 	switch {
 	case e.Message != nil:
 		rec, at := s.Records[e.Message.ID], e.At.Std()
-		if r.opts.Machine != "" && !r.breaker.mine(rec.Msg.ID) {
+		if r.opts.Machine != "" && !r.breaker.own[rec.Msg.ID] {
 			at = r.opts.Now() // by no clock of another machine
 			r.breaker.heard(e.Message, s.PeersOf(rec), at)
 		}

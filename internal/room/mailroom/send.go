@@ -202,10 +202,12 @@ func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
 	}
 	v.opts.Observe.Sent(len(sent.Recipients), wakes(&sent))
 	if p.message.Same == "" { // it was sent again on purpose
+		v.breaker.mu.Lock()
 		v.breaker.sent(p.repeat, p.message.ID, v.opts.Now())
+		v.breaker.mu.Unlock()
 	}
 	if same.ID != "" {
-		return sent, v.tripped(ctx, v.breaker.repetition(p.here()))
+		return sent, v.tripped(ctx, v.repetition(p.here()))
 	}
 	return sent, nil
 }

@@ -2,12 +2,9 @@ package mailroom
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
-	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
-	"pennypost/internal/policy"
 	"pennypost/internal/room/fold"
 )
 
@@ -58,22 +55,6 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 		return brief, err
 	}
 	return v.withTexts(ctx, brief)
-}
-
-// turning checks whether a session may have a turn, and returns what that changes.
-func (v *View) turning(c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) ([]mail.Event, error) {
-	if err := v.mayJoin(c.Name, v.Parent); err != nil {
-		return nil, err
-	}
-	if v.Parent != "" && v.Agent(c.Name) == nil && v.InSession(c.Name, t.Session) == nil {
-		c.Parent = &v.Parent
-	}
-	events, err := v.enter(c)
-	if err != nil {
-		return nil, err
-	}
-	v.checked(c, false)
-	return append(events, v.turnEvents(c, t, held)...), nil
 }
 
 // withTexts completes what a session is to be told.
@@ -143,93 +124,6 @@ func (v *view) held(c *mail.AgentChange, t mail.Turn) map[mail.ID]bool {
 	return t.Held()
 }
 
-// turnEvents returns what a moment changes.
-func (v *View) turnEvents(c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) []mail.Event {
-	m := v.InSession(c.Name, t.Session)
-	if m == nil {
-		return v.momentEvents(nil, c, t)
-	}
-	c.Name = m.Name
-	if t.Moment == mail.SessionEnd && goesOnElsewhere(m, t) {
-		return nil
-	}
-	events := append(v.AfterTelling(m, t, held, v.Now), v.momentEvents(m, c, t)...)
-	if t.Moment == mail.SessionStart {
-		events = append(events, v.GoingOn(m, held, v.Now)...)
-	}
-	return events
-}
-
-// goesOnElsewhere reports whether m's session was resumed by another program than the one in which it ended.
-func goesOnElsewhere(m *fold.Member, t mail.Turn) bool {
-	return t.Process != "" && m.Process != "" && m.Process != t.Process
-}
-
-// momentEvents returns what a moment changes about the agent.
-func (v *View) momentEvents(m *fold.Member, c *mail.AgentChange, t mail.Turn) []mail.Event {
-	switch t.Moment {
-	case mail.SessionEnd:
-		if m == nil {
-			return nil
-		}
-		end := &mail.AgentChange{Name: m.Name, Session: t.Session, End: true}
-		if t.Frozen {
-			return []mail.Event{{Agent: &mail.AgentChange{Name: m.Name, State: mail.Frozen}}, {Agent: end}}
-		}
-		return []mail.Event{{Agent: end}}
-	case mail.SessionStart:
-		c.Summed = t.Summed
-	case mail.TurnEnd:
-		c.Turn, c.Over = mail.TurnEnd, t.Over
-		events := append([]mail.Event{{Agent: c}}, v.obeyed(m)...)
-		if m != nil && (t.Over || m.Continues >= mail.MaxContinues) {
-			events = append(events, v.gaveUp(m, t)...)
-		}
-		return events
-	case mail.TurnStart:
-		c.Turn = mail.TurnStart
-		if m != nil && m.State == mail.Working && m.Continues == 0 && !v.Changes(c, v.Now) {
-			return nil
-		}
-	default: // a tool runs: the agent is at work, whatever was said before
-		if m == nil || m.State != mail.Working {
-			c.State = mail.Working
-		} else if !v.Changes(c, v.Now) {
-			return nil
-		}
-	}
-	return []mail.Event{{Agent: c}}
-}
-
-// obeyed returns the receipts of the cancels that were told in a turn that ends: whoever stops has obeyed.
-func (v *View) obeyed(m *fold.Member) (events []mail.Event) {
-	if m == nil {
-		return nil
-	}
-	for _, r := range m.Cancels {
-		if k := r.MarksOf(m); k != nil && (k.Shown().Presented != 0 || k.Shown().Told != 0) {
-			events = append(events, mail.Event{Receipt: &mail.Receipt{Message: r.Msg.ID,
-				Reader: mail.AgentAddress(m.Name), Mark: mail.MarkRead}})
-		}
-	}
-	return events
-}
-
-// inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is
-// none, or several.
-func (v *View) inProgram(name mail.Name, program string) (found *fold.Member) {
-	for _, m := range v.Programs[program] {
-		if !m.Listed() || !v.here(m) || m.Session == "" || m.Name != name && m.Base != name {
-			continue
-		}
-		if found != nil {
-			return nil
-		}
-		found = m
-	}
-	return found
-}
-
 // Seat returns the agent in which a live session of an agent's name runs, which may be NAME-2 for NAME; "" if it runs
 // in none.
 func (r *Room) Seat(name mail.Name, session string) mail.Name {
@@ -242,51 +136,6 @@ func (r *Room) Seat(name mail.Name, session string) mail.Name {
 	}
 	return m.Name
 }
-
-// gaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail,
-// however often m stops over it. If m has a door, that is rung now, and whoever rings tells the user if it is in vain.
-func (v *View) gaveUp(m *fold.Member, t mail.Turn) []mail.Event {
-	waiting := v.Unseen(m, v.Now)
-	if len(waiting) == 0 || v.HasDoor(m) {
-		return nil
-	}
-	key := policy.VainKey(string(m.Name), waiting)
-	if v.SentBefore(v.KeyOf(mail.FromSystem, key)) {
-		return nil
-	}
-	why := fmt.Sprintf("They did so %d times in a row, and it has not looked at them", mail.MaxContinues)
-	if t.Over {
-		why = "It was broken off"
-	}
-	ids, _ := v.minting(nil)
-	return []mail.Event{{Message: &mail.Message{
-		ID: v.NewID(v.State, ids), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{mail.ToUser},
-		Priority: mail.Urgent, Key: key,
-		Subject: string(m.Name) + " has stopped over unread mail", Metadata: stoppedOver(m.Name, waiting),
-		Body: fmt.Sprintf("%d unread of %s should have kept its turn going. %s; now its turn has ended.\n\nThey are "+
-			"listed by: pennypost inbox --agent '%s'\n",
-			len(waiting), m.Name, why, m.Name),
-	}}}
-}
-
-// stoppedOver says in JSON which agent stopped over what.
-func stoppedOver(n mail.Name, waiting []mail.ID) mail.Metadata {
-	var out struct {
-		Turn struct {
-			Agent    mail.Name `json:"agent"`
-			Messages []mail.ID `json:"messages"`
-		} `json:"turn"`
-	}
-	out.Turn.Agent, out.Turn.Messages = n, waiting[max(0, len(waiting)-maxGaveUp):]
-	raw, err := jsonx.Marshal(&out)
-	if err != nil {
-		return nil // the body tells it as well as it goes
-	}
-	return raw
-}
-
-// maxGaveUp is how many ids such a message names.
-const maxGaveUp = 20
 
 // briefing says what the session is to be told.
 func (v *view) briefing(s *fold.State, c *mail.AgentChange, t mail.Turn, now mail.Time) mail.Briefing {

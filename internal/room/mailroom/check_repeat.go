@@ -18,8 +18,8 @@ type sentAt struct {
 
 func (s sentAt) ago(now time.Time) time.Duration { return time.Duration(now.UnixNano() - s.at) }
 
-// tripOfRepeat is the trip of a message that repeats another. The caller holds mu.
-func (b *breaker) tripOfRepeat(m *mail.Message) *Trip {
+// tripOfRepeat is the trip of a message that repeats another.
+func (b *Breaker) tripOfRepeat(m *mail.Message) *Trip {
 	return &Trip{
 		What: fmt.Sprint("repeat ", b.originOf(m.From), " ", b.originOf(m.To[0])), Limit: "repeat_window",
 		Note: fmt.Sprintf("%s sent the same text to %s again within %v. It was not delivered twice.", m.From.Signer(),
@@ -27,15 +27,8 @@ func (b *breaker) tripOfRepeat(m *mail.Message) *Trip {
 	}
 }
 
-// repetition is tripOfRepeat for who has not asked admit, but apply.
-func (b *breaker) repetition(m *mail.Message) *Trip {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.tripOfRepeat(m)
-}
-
 // repeated returns the id of the message that was last sent with the same r, "" if none was within the window.
-func (b *breaker) repeated(r fold.Repeat, now time.Time) mail.ID {
+func (b *Breaker) repeated(r fold.Repeat, now time.Time) mail.ID {
 	if s, known := b.repeats[r]; known && s.ago(now) <= b.limits.RepeatWindow {
 		return s.id
 	}
@@ -45,25 +38,21 @@ func (b *breaker) repeated(r fold.Repeat, now time.Time) mail.ID {
 // sent remembers a message that was sent. Of one that says in the journal what would be the same, it is called before
 // anybody sees the message in the state: what is sent from then on is compared with it here, and what was checked
 // before by apply.
-func (b *breaker) sent(r fold.Repeat, id mail.ID, at time.Time) {
+func (b *Breaker) sent(r fold.Repeat, id mail.ID, at time.Time) {
 	if r == (fold.Repeat{}) {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.repeats[r] = sentAt{id, at.UnixNano()}
 }
 
 // repeatOf returns what identifies a repetition of m: only mail to one agent by name can be one.
-func (b *breaker) repeatOf(m *mail.Message) fold.Repeat {
+func (b *Breaker) repeatOf(m *mail.Message) fold.Repeat {
 	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender says by the key what is the same
 	if b.limits.RepeatWindow < 0 || len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey ||
 		m.From == mail.ToUser || m.From == mail.FromSystem {
 		return fold.Repeat{}
 	}
-	b.mu.Lock()
 	from, to := b.originOf(m.From), b.originOf(m.To[0])
-	b.mu.Unlock()
 	var room [2 << 10]byte // for most messages, without an allocation
 	text := room[:0]
 	for _, part := range []string{string(from), string(to), string(m.Type), string(m.ReplyTo), m.Subject, m.Body} {

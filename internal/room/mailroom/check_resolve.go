@@ -1,19 +1,25 @@
 package mailroom
 
 import (
+	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
-
-	"pennypost/internal/mail"
-	"pennypost/internal/room/fold"
 )
 
 // route is where the addresses of a draft lead.
 type route struct {
 	local  []mail.Address
 	remote map[mail.RoomName][]string
+}
+
+// resolved is one address of this room, or a room and what is an address there.
+type resolved struct {
+	local mail.Address
+	room  mail.RoomName
+	rest  string
 }
 
 // resolve turns addresses as somebody typed them into canonical ones. All must resolve.
@@ -60,13 +66,6 @@ func (rt *route) add(to resolved) {
 	case !slices.Contains(rt.local, to.local):
 		rt.local = append(rt.local, to.local)
 	}
-}
-
-// resolved is one address of this room, or a room and what is an address there.
-type resolved struct {
-	local mail.Address
-	room  mail.RoomName
-	rest  string
 }
 
 func (v *View) resolveOne(t string) (resolved, error) {
@@ -124,4 +123,15 @@ func (v *View) ambiguous(m *fold.Member, typed string) error {
 		"%q is an agent here and reads as %s of room %s: nothing was sent. To write to that one, use far:%s; "+
 			"to write to the one here, first type: pennypost agents rename '%s' NEW-NAME",
 		typed, typed[:i], room, typed, m.Name)
+}
+
+// farAddresses returns what leads to other rooms as it stands in a message.
+func (rt *route) farAddresses() (out []mail.Address) {
+	for room, names := range rt.remote {
+		for _, n := range names {
+			out = append(out, mail.FarAddress(mail.Address(n), room))
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -1,0 +1,194 @@
+package mailroom
+
+import (
+	"fmt"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
+	"slices"
+	"time"
+)
+
+// ended returns the events by which sessions of c's name end whose program has ended, so that the name is free before
+// they have been silent for long enough, and whether c's own name is among them. Whether a program runs can be told
+// only where the newcomer's can be seen.
+func (v *View) ended(c *mail.AgentChange) (events []mail.Event, frees bool) {
+	if c.Session == "" || c.End || c.TakeOver || v.InSession(c.Name, c.Session) != nil || !v.Alive(c.Process) {
+		return nil, false
+	}
+	for m := range v.Agents() {
+		if (m.Name == c.Name || m.Base == c.Name) && m.Process != "" &&
+			v.HeldByOther(m, c.Session, v.Now) && !v.runs(m) {
+			events = append(events, mail.Event{At: v.Now, Agent: &mail.AgentChange{Name: m.Name, Session: m.Session,
+				End: true}})
+			frees = frees || m.Name == c.Name
+		}
+	}
+	return events, frees
+}
+
+// onlyOne refuses a second session of the orchestrator, where others would become NAME-2: no one would know which of
+// the two leads. A connection of which no program is known may be the holder's own, and becomes NAME-2.
+func (v *View) onlyOne(c *mail.AgentChange) error {
+	m := v.Agent(c.Name)
+	if c.Name != mail.Orchestrator || m == nil || c.Session == "" || c.End || c.TakeOver || c.Join &&
+		c.Process == "" ||
+		v.SameProcess(c, v.Now) != nil || v.InSession(c.Name, c.Session) != nil || !v.HeldByOther(m, c.Session, v.Now) {
+		return nil
+	}
+	holder := m.Session
+	if m.Client != "" {
+		holder += " of " + m.Client
+	}
+	if !v.here(m) {
+		holder += " on " + string(m.Machine)
+	}
+	return mail.Errorf(mail.Conflict,
+		"the orchestrator of room %s is the session %s, last heard of %v ago: nothing was "+
+			"registered. End that session and start again, or take its place: pennypost mcp --as orchestrator "+
+			"--take-over", v.Room, holder,
+		v.Now.Sub(max(m.Seen, m.SessionAt)).Round(time.Second))
+}
+
+// mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
+// it is asked no more.
+func (v *View) mayJoin(n, parent mail.Name) error {
+	if v.Agent(n) != nil || v.isUser() && v.Files || v.Who == mail.System || v.Foreign || n == mail.User {
+		return nil
+	}
+	if n == mail.Orchestrator && n != v.Who && !v.isUser() {
+		return notGranted(n)
+	}
+	if err := v.CheckNew(n, nil); err != nil {
+		return err
+	}
+	return v.crowded(parent)
+}
+
+func notGranted(n mail.Name) error {
+	return mail.Errorf(mail.Denied, "only the person can make an agent the orchestrator: nothing was changed. "+
+		"In a terminal of their own: pennypost agents update '%s' --role orchestrator", n)
+}
+
+// crowded refuses one more agent below parent: below it, and below whoever is above it, live as many as
+// may. An orchestrator's children may have teams of their own: of them only itself is asked for its children.
+func (v *View) crowded(parent mail.Name) error {
+	limit := v.Limits.Children
+	if parent == "" || limit < 0 || v.isUser() {
+		return nil
+	}
+	top, live := v.LivingBelow(parent, v.Now)
+	if live < limit {
+		return nil
+	}
+	return &Trip{
+		What: fmt.Sprint("children ", top), Limit: "children",
+		Err: mail.Errorf(mail.Limited, "%s has %d live agents below it, and may have no more: nobody was registered. "+
+			"Retire those that are done, with: pennypost agents retire NAME. "+
+			"The person may raise the limit, children in [room.limits]", top, live),
+		Note: fmt.Sprintf("%s has %d live agents below it, and one more was refused.", top, live),
+	}
+}
+
+// doubled refuses one more agent of a name: NAME-2 for a session that finds NAME held, or for whoever
+// registers it from outside.
+func (v *View) doubled(c *mail.AgentChange) error {
+	m := v.Agent(c.Name)
+	switch {
+	case v.isUser(), c.End, c.TakeOver:
+		return nil
+	case m == nil: // adopt gave it another name, or it is new and was counted
+		if c.By == "" {
+			return nil
+		}
+		return v.crowded(c.By)
+	case c.Session == "" || v.InSession(c.Name, c.Session) != nil || !v.HeldByOther(m, c.Session, v.Now):
+		return nil
+	}
+	live := v.LivingAs(m, v.Now)
+	if limit := v.Limits.Children; limit < 0 || live < limit {
+		return nil
+	}
+	return &Trip{
+		What: fmt.Sprint("sessions ", m.Name), Limit: "children",
+		Err: mail.Errorf(mail.Limited,
+			"%d live sessions share the name %s with yours, and no more may: nobody was registered. "+
+				"End those that are done, or take another name", live, m.Name),
+		Note: fmt.Sprintf("%d live sessions share the name %s, and one more was refused.", live, m.Name),
+	}
+}
+
+// pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its
+// first act, comes back by it when it was gone, and is otherwise noted once a minute.
+func (v *View) pulse() []mail.Event {
+	if v.isUser() || v.Who == mail.System || v.Foreign {
+		return nil
+	}
+	m := v.Agent(v.Who)
+	if m != nil && m.State != mail.Gone && !fold.Beats(m.Seen, v.Now) && !m.Parted() {
+		return nil
+	}
+	c := &mail.AgentChange{Name: v.Who}
+	v.grant(c)
+	if m == nil && v.Parent != "" {
+		c.Parent = &v.Parent
+	}
+	if m == nil {
+		v.checked(c, false)
+	}
+	return []mail.Event{{At: v.Now, Agent: c}}
+}
+
+// grant adds the role of the orchestrator where the configuration or a grant gives it. A line in a file neither gives
+// nor takes it, because there are rights with it.
+func (v *View) grant(c *mail.AgentChange) {
+	const role = string(mail.Orchestrator)
+	m := v.Agent(c.Name)
+	if v.Files && c.Roles != nil {
+		c.Roles = slices.DeleteFunc(c.Roles, func(r string) bool { return r == role })
+		if m != nil && m.HasRole(role) {
+			c.Roles = append(c.Roles, role)
+		}
+	}
+	has := slices.Contains(c.Roles, role) || c.Roles == nil && m != nil && m.HasRole(role)
+	granted := slices.Contains(v.Orchestrators, c.Name) || !v.isUser() && v.LeadGranted(c.Name)
+	if has || !granted {
+		return
+	}
+	if c.Roles == nil && m != nil {
+		c.Roles = slices.Clone(m.Roles)
+	}
+	c.Roles = append(c.Roles, role)
+}
+
+// enter completes a change that may be of a new session, and returns the events by which others end before it.
+func (v *View) enter(c *mail.AgentChange) ([]mail.Event, error) {
+	v.grant(c)
+	events, frees := v.ended(c)
+	if frees {
+		return events, nil
+	}
+	if err := v.doubled(c); err != nil {
+		return nil, err
+	}
+	return events, v.onlyOne(c)
+}
+
+// checked notes in a change what it was checked against.
+func (v *View) checked(c *mail.AgentChange, update bool) {
+	if v.Machine == "" || v.Files || c.End {
+		return
+	}
+	m := v.Agent(c.Name)
+	switch {
+	case update:
+		c.Expects = mail.ExpectKnown
+	case m == nil && c.By != "":
+		c.Expects = mail.ExpectNew
+	}
+	if limit := v.Limits.Children; limit > 0 && !v.isUser() && (m == nil || c.Session != "") {
+		c.Most = limit
+	}
+	if c.Session != "" || c.Expects != "" || m == nil {
+		c.Machine = v.Machine
+	}
+}

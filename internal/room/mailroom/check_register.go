@@ -1,0 +1,256 @@
+package mailroom
+
+import (
+	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// registering checks a change, completes it, and returns its event; none if it would change nothing.
+func (v *View) registering(p mail.Presence, c *mail.AgentChange) ([]mail.Event, error) {
+	if err := v.mayRegister(p, c); err != nil {
+		return nil, err
+	}
+	v.Adopt(p, c, v.Now)
+	events, err := v.enter(c)
+	if err != nil || !v.Changes(c, v.Now) {
+		return events, err
+	}
+	v.checked(c, p.Update)
+	events = append(events, mail.Event{At: v.Now, Agent: c})
+	return append(events, v.takesBack(c)...), nil
+}
+
+// takesBack returns the events by which the grants end that would give an agent the role of the orchestrator again,
+// which the user takes from it.
+func (v *View) takesBack(c *mail.AgentChange) (events []mail.Event) {
+	const role = string(mail.Orchestrator)
+	if !v.isUser() || v.Files || c.Roles == nil || slices.Contains(c.Roles, role) {
+		return nil
+	}
+	for _, g := range v.Grants {
+		if g.Agent == c.Name && g.Role == role && !g.Refused {
+			g.Refused, g.By, g.At, g.Question, g.Answer = true, mail.User, 0, "", ""
+			events = append(events, mail.Event{Grant: &g})
+		}
+	}
+	return events
+}
+
+// change checks p and turns it into what the journal would say.
+func (v *Asker) change(p mail.Presence) (*mail.AgentChange, error) {
+	if p.Name == "" {
+		p.Name = v.Who
+	}
+	name, err := mail.ParseName(norm.NFC.String(string(p.Name)))
+	if err != nil {
+		return nil, err
+	}
+	if err := v.checkWords(p); err != nil {
+		return nil, err
+	}
+	if p.State != "" {
+		if _, err := mail.ParseState(string(p.State)); err != nil {
+			return nil, err
+		}
+	}
+	if p.End && p.Session == "" {
+		return nil, mail.Errorf(mail.Invalid, "to end a session, say which")
+	}
+	c := &mail.AgentChange{
+		Name: name, Roles: normalAll(p.Roles), Tags: normalAll(p.Tags), State: p.State, Task: p.Task, Parent: p.Parent,
+		Client: p.Client, Session: p.Session, TakeOver: p.TakeOver, End: p.End, Process: p.Process, Join: p.Join,
+	}
+	if c.Session != "" && !c.End && !v.Files {
+		c.Machine = v.Machine
+	}
+	if v.Files {
+		c.Inbox = p.Inbox
+	}
+	if name != v.Who {
+		c.By = v.Who
+	}
+	return c, nil
+}
+
+// maxTask is the longest task, client or session text, in bytes: one line of a roster.
+const maxTask = 512
+
+func (v *Asker) checkWords(p mail.Presence) error {
+	for _, role := range p.Roles {
+		if _, err := mail.ParseRole(role); err != nil {
+			return err
+		}
+		if word := fold.ReservedLike(role); word == string(mail.Orchestrator) && role != word && !v.Files {
+			return mail.Errorf(mail.Denied,
+				"a role cannot be called %q: that reads as %q, which has rights of its own", role, word)
+		}
+	}
+	for _, tag := range p.Tags {
+		if _, err := mail.ParseTag(tag, v.Namespaces); err != nil {
+			return err
+		}
+	}
+	texts := []string{p.Client, p.Session, p.Process}
+	if p.Task != nil {
+		texts = append(texts, *p.Task)
+	}
+	for _, t := range texts {
+		if len(t) > maxTask || strings.ToValidUTF8(t, "") != t || strings.ContainsFunc(t, func(r rune) bool {
+			return r < ' ' || r == 0x7f
+		}) {
+			return mail.Errorf(mail.Invalid, "task, client, session and process are one line of at most %d bytes",
+				maxTask)
+		}
+	}
+	if len(p.Roles) > 50 || len(p.Tags) > 50 {
+		return mail.Errorf(mail.TooLarge, "an agent has at most 50 roles and 50 tags")
+	}
+	return nil
+}
+
+func normalAll(words []string) []string {
+	if words == nil {
+		return nil
+	}
+	out := make([]string, 0, len(words))
+	seen := make(map[string]bool)
+	for _, w := range words {
+		if w = norm.NFC.String(w); !seen[w] {
+			seen[w] = true
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// mayRegister checks that the caller may say this of this agent: of itself, of its children, and of everybody for the
+// user and the orchestrator.
+func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) error {
+	m := v.Agent(c.Name)
+	if m == nil && (p.Update || p.End) {
+		_, err := v.mailbox(c.Name)
+		return err
+	}
+	if m != nil {
+		c.Name = m.Name // an earlier name stands for the present one
+	}
+	if c.Parent != nil && *c.Parent != "" && v.Agent(*c.Parent) == nil && *c.Parent != v.Who {
+		return mail.Errorf(mail.NotFound,
+			"there is no agent %q to be the parent%s", *c.Parent, v.Suggest(string(*c.Parent)))
+	}
+	if !v.mayRule(m) && c.Name != v.Who && !(m == nil && c.Parent != nil && *c.Parent == v.Who) {
+		return mail.Errorf(mail.Denied,
+			"%s may not speak for %s: only the agent itself, its parent, the orchestrator and the user "+
+				"may", v.Who, c.Name)
+	}
+	if err := v.mayChange(m, c); err != nil || m != nil {
+		return err
+	}
+	if c.Parent == nil && v.Parent != "" && c.Name == v.Who {
+		c.Parent = &v.Parent
+	}
+	parent := mail.Name("")
+	if c.Parent != nil {
+		parent = *c.Parent
+	}
+	return v.mayJoin(c.Name, parent)
+}
+
+// mayRule reports whether the caller may freeze, rename and retire m: it is m, m's parent, the orchestrator or the
+// user.
+func (v *View) mayRule(m *fold.Member) bool {
+	if v.mayCommand() {
+		return true
+	}
+	me := v.me()
+	return m != nil && me != nil && (me == m || m.Parent == me.Name)
+}
+
+// mayCommand reports whether the caller is the user or holds the role of the orchestrator.
+func (v *View) mayCommand() bool {
+	me := v.me()
+	return v.isUser() || v.Who == mail.System || me != nil && me.HasRole(string(mail.Orchestrator))
+}
+
+// mayChange refuses what no agent says of itself, nor of another: that it is the orchestrator, which only the person
+// decides, and that it is another's child from now on, which would take it out of its parent's hands.
+func (v *View) mayChange(m *fold.Member, c *mail.AgentChange) error {
+	const role = string(mail.Orchestrator)
+	person := v.isUser() || v.Who == mail.System
+	switch {
+	case !person && c.Name != mail.Orchestrator && slices.Contains(c.Roles, role) && (m == nil || !m.HasRole(role)):
+		return notGranted(c.Name)
+	case m != nil && m.Parent != "" && c.Parent != nil && *c.Parent != m.Parent && !v.mayCommand():
+		return mail.Errorf(mail.Denied,
+			"%s is a child of %s, and only the orchestrator and the user may change that: nothing was "+
+				"changed", m.Name, m.Parent)
+	}
+	return nil
+}
+
+// renaming checks whether an agent can be renamed, and returns it and the event; none if it has the name.
+func (v *View) renaming(from, to mail.Name) (m *fold.Member, events []mail.Event, err error) {
+	if m, err = v.mailbox(from); err != nil {
+		return nil, nil, err
+	}
+	old := m.Name
+	switch {
+	case m.IsUser() || old == mail.Orchestrator:
+		err = mail.Errorf(mail.Denied, "%s cannot be renamed", old)
+	case !v.mayRule(m):
+		err = mail.Errorf(mail.Denied, "only %s itself, its parent, the orchestrator and the user may rename it", old)
+	case v.Taken(to, m):
+		err = mail.Errorf(mail.Conflict, "the name %q is taken in room %s; nothing was renamed", to, v.Room)
+	case to == mail.Orchestrator && !v.isUser():
+		err = notGranted(old)
+	case v.Members[to] != m: // or it had that name before
+		err = v.CheckNew(to, m)
+	}
+	if err != nil || old == to {
+		return m, nil, err
+	}
+	return m, []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: old, Renamed: to, By: v.by(old),
+		Machine: v.Machine}}}, nil
+}
+
+// by returns the caller, or nothing if it is the agent in question.
+func (v *Caller) by(n mail.Name) mail.Name {
+	if n == v.Who {
+		return ""
+	}
+	return v.Who
+}
+
+// retiring checks whether an agent can be retired, and returns the event.
+func (v *View) retiring(n mail.Name) ([]mail.Event, error) {
+	m, err := v.mailbox(n)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.IsUser():
+		return nil, mail.Errorf(mail.Denied, "the user cannot be retired")
+	case !v.mayRule(m):
+		return nil, mail.Errorf(mail.Denied,
+			"only %s itself, its parent, the orchestrator and the user may retire it", m.Name)
+	}
+	return []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: m.Name, Retired: true, By: v.by(m.Name)}}}, nil
+}
+
+// entrusting checks whether an agent can have a token, of which it is given the hash, and returns the event.
+func (v *View) entrusting(n mail.Name, sum string) ([]mail.Event, error) {
+	m, err := v.mailbox(n)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.IsUser():
+		return nil, mail.Errorf(mail.Denied, "the user has no token of a room; the operator's token is in the file "+
+			"token of the data directory")
+	}
+	c := &mail.AgentChange{Name: m.Name, TokenSum: sum, By: v.Who}
+	v.checked(c, true)
+	return []mail.Event{{At: v.Now, Agent: c}}, nil
+}

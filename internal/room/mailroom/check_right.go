@@ -1,0 +1,65 @@
+package mailroom
+
+import (
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
+	"slices"
+)
+
+// weigh finds out whether a message, which may answer the question q by its type, has the right to settle it. If not,
+// and q is open, it becomes a suggestion. From the user it is refused, if the user could settle q by other means.
+func (v *View) weigh(q *fold.Record, m *mail.Message) (right bool, err error) {
+	_, answers := policy.Settles(q.Msg.Type, q.Msg.ID, m)
+	switch {
+	case !answers:
+		return false, nil
+	case v.isUser() && !v.Means.Settles() && q.Open():
+		return false, mail.Errorf(mail.Denied, "%s waits for an answer, and what a script sends settles no question: "+
+			"nothing was sent. Answer it yourself, in a terminal or on the pages: pennypost open. What is no answer "+
+			"can be sent with the type %s", q.Msg.ID, mail.Status)
+	case !v.rightCounts():
+		return true, nil
+	case v.Foreign:
+		_, home, _ := m.From.Far()
+		right = v.Right && slices.Contains(q.OtherRooms(), home)
+	default:
+		right = v.MaySettle(q, m.From)
+	}
+	m.Suggests = !right && q.Open()
+	return right, nil
+}
+
+// rightCounts reports whether it counts who may settle a question: all machines have to know what a suggestion is.
+func (v *View) rightCounts() bool {
+	return v.Machine == "" || !slices.ContainsFunc(v.Machines, func(m mail.Machine) bool {
+		return v.State.Rules[m] < mail.RulesOfRight
+	})
+}
+
+// withdrawing returns the events of a withdrawal; none if the question was withdrawn before.
+func (v *View) withdrawing(id mail.ID) ([]mail.Event, error) {
+	q := v.Records[id]
+	switch {
+	case q == nil:
+		return nil, mail.Errorf(mail.NotFound, "there is no open question %q in room %s; nothing was withdrawn. "+
+			"What is open is listed by: pennypost history --open", id, v.Room)
+	case !q.Msg.Type.Asks():
+		return nil, mail.Errorf(mail.Invalid, "%s is a %s, which asks nothing; nothing was withdrawn", id, q.Msg.Type)
+	case !v.isUser() && q.Sender != v.me():
+		return nil, mail.Errorf(mail.Denied, "only whoever asked may withdraw %s, and the user; you are %s. Decline "+
+			"it instead, with an answer", id, v.Who)
+	case q.Open() && v.isUser() && !v.Means.Settles() && !q.Sender.IsUser():
+		return nil, mail.Errorf(mail.Denied, "a script may withdraw what it asked, and settles no question of "+
+			"others: nothing was withdrawn. Do it yourself, in a terminal or on the pages: pennypost open")
+	case q.Open():
+		settled := mail.Event{At: v.Now, Settled: &mail.Settlement{Message: id, By: v.signature(), As: mail.Withdrawn}}
+		if v.me() == nil {
+			return []mail.Event{settled}, nil
+		}
+		return append(v.pulse(), settled), nil
+	case q.Settled.As != mail.Withdrawn:
+		return nil, fold.SettledAs(q)
+	}
+	return nil, nil
+}

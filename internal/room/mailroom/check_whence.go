@@ -1,0 +1,267 @@
+package mailroom
+
+import (
+	"cmp"
+	"pennypost/internal/base/process"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
+	"slices"
+	"strings"
+)
+
+// Whence is where a process runs that says for whom it speaks, as far as the system tells.
+type Whence struct {
+	// Programs are the process and those above it, the nearest first, spelled as sessions spell theirs. Nil: nobody
+	// can tell, and whom it names is believed, unless Guessed, or Doubtful where a process is out of sight.
+	Programs []string
+	// Opens is that of Programs for whose session the process speaks: a client's hook, or its MCP server. "": it only
+	// speaks.
+	Opens string
+	// Means is how the user is known, who is the caller.
+	Means mail.Means
+	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an
+	// agent has left behind. It is asked if no session is known there. Nil: the system tells nothing.
+	Doubtful func() bool
+	// Session is the client's session that the process opens, or in which it says to run; "": it does not say. Of
+	// programs that run several agents (threads) it decides whose process it is.
+	Session string
+	// Thread returns the session in whose shell one of Programs started the process, "" if nobody can tell. What it
+	// says goes before what the process says, of threads too.
+	Thread func(program string) string
+	// Many says that the client runs several sessions in one program, which its hooks tell apart by Session.
+	Many bool
+	// Joins says that it is an MCP server, which is told what is refused; a hook must not fail its client.
+	Joins bool
+	// Elsewhere is the agent of the session that one of Programs has in another room, if none has one in this room.
+	Elsewhere mail.Name
+	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
+	Guessed bool
+}
+
+// settleIn finds out whether a process may speak as the caller.
+func (v *View) settleIn(w Whence) error {
+	seats, program := v.seats(w.Programs)
+	if v.isUser() {
+		if len(seats) > 0 {
+			return v.notThere(seats)
+		}
+		return nil
+	}
+	m := v.Agent(v.Who)
+	leads := v.Leads(v.Who)
+	switch {
+	case w.Opens != "":
+		return v.open(w, seats, program)
+	case m != nil && slices.Contains(seats, m):
+		return v.inThread(m, seats, program, w)
+	case len(seats) == 0 && w.Guessed:
+		return mail.Errorf(mail.Denied,
+			"this runs in the shell of a session that room %s does not know, so it cannot be "+
+				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
+				"used a tool of Pennypost; else say --as NAME", v.Room)
+	case len(seats) == 0 && w.Elsewhere != "" && !v.mayFrom(w.Elsewhere):
+		return v.notFrom(w.Elsewhere)
+	case len(seats) == 0:
+		leads, elsewhere := v.apart(m, leads, w)
+		if (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
+			return mail.Errorf(mail.Denied,
+				"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
+					"another agent: nothing was done. A client's own hooks and MCP server say who it is: pennypost "+
+					"install CLIENT --as NAME. A program that runs by itself shows a token: "+
+					"pennypost agents token '%s'",
+				v.Who, v.Who)
+		}
+		return nil
+	case len(seats) == 1 && seats[0].Base == v.Who:
+		v.Who = seats[0].Name // NAME stands for NAME-2 where that runs
+		return nil
+	case m == nil && !leads:
+		v.Parent = seats[0].Name
+		return nil
+	case m != nil && (v.descends(m, seats) || !leads && v.free(m)):
+		return nil
+	}
+	return v.notThere(seats)
+}
+
+// mayFrom reports whether the caller is one as whom a session of another room, which is that of an agent, may speak
+// here: a newcomer, the agent of that name if no session of this room ever was it, or whom the person lets any session
+// be, wherever it runs.
+func (v *View) mayFrom(agent mail.Name) bool {
+	bearer := v.Bearer(v.Who)
+	switch {
+	case v.Leads(v.Who):
+		return false
+	case bearer == nil || v.free(bearer):
+		return true
+	case bearer.Name == agent && bearer.Session == "" && bearer.Left == "":
+		return true
+	}
+	return slices.ContainsFunc(v.Grants, func(g mail.Grant) bool {
+		return g.Agent == v.Who && g.Room == "" && g.Dir == "" && g.Client == "" && g.By == mail.User && !g.Refused
+	})
+}
+
+func (v *Asker) notFrom(agent mail.Name) error {
+	return mail.Errorf(mail.Denied,
+		"this process runs inside the session of %s in another room, and %s is another agent of room %s: nothing was "+
+			"done. Say --as '%s', or write to '%s@%s'. The person may allow it, but for an orchestrator: pennypost "+
+			"agents grant '%s' --room %s", agent, v.Who, v.Room, agent, v.Who, v.Room, v.Who, v.Room)
+}
+
+// apart reports whether a caller that no session is known of is an orchestrator, and whether it runs in another
+// program. Where the caller is out of sight, as from another container, so is the program of an agent that runs there.
+func (v *View) apart(m *fold.Member, leads bool, w Whence) (lead, elsewhere bool) {
+	if m == nil || m.Process == "" || !m.Live(v.Now) {
+		return leads, false
+	}
+	if len(w.Programs) == 0 {
+		return leads && v.runs(m), v.runs(m)
+	}
+	return leads, !slices.ContainsFunc(w.Programs, func(p string) bool { return process.Is(m.Process, p) })
+}
+
+// inThread refuses a process of a program that runs several agents, unless it says that it is in m's thread: the other
+// threads' commands run below the same program.
+func (v *View) inThread(m *fold.Member, seats []*fold.Member, program string, w Whence) error {
+	threads := slices.DeleteFunc(slices.Clone(seats), func(o *fold.Member) bool {
+		return !hasThreads(o.Client) || o.Session == "" || !o.Live(v.Now)
+	})
+	if w.Opens != "" || len(threads) < 2 || !slices.Contains(threads, m) {
+		return nil
+	}
+	session := w.Session
+	if w.Thread != nil {
+		session = cmp.Or(w.Thread(program), session)
+	}
+	if m.Session == session {
+		return nil
+	}
+	// a subagent has a session of its own, which no agent has
+	if session != "" && !slices.ContainsFunc(threads, func(o *fold.Member) bool { return o.Session == session }) {
+		return nil
+	}
+	return mail.Errorf(mail.Denied,
+		"%d agents share this program, and this process does not run in the thread of %s: nothing was done. Use "+
+			"Pennypost's tools, or a command that the thread itself runs, without --as", len(threads), v.Who)
+}
+
+// hasThreads reports whether a client runs several agents in one program, and tells each command and each call of a
+// tool which of them it is for (Codex 0.169.0).
+func hasThreads(client string) bool { return client == "codex" }
+
+// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the
+// program. What bound one is a session, also after it has ended, for its program may go on; or a connection, as long
+// as it lasts: an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such
+// program: a person's terminals run in it too, and clients in them.
+func (v *View) seats(programs []string) (seats []*fold.Member, program string) {
+	for _, program := range programs {
+		for _, m := range v.Programs[program] {
+			if m.Listed() && v.here(m) && (m.Session != "" || m.Left != "") {
+				seats = append(seats, m)
+			}
+		}
+		if len(seats) > 0 {
+			slices.SortFunc(seats, fold.ByName)
+			return seats, program
+		}
+	}
+	return nil, ""
+}
+
+// free reports whether m is for any session to speak as that no other program runs: of a workspace, which is a
+// directory, or of a protocol whose sessions name themselves.
+func (v *View) free(m *fold.Member) bool {
+	return (v.Workspace(m.Name) >= 0 || v.protocolOf(m).Name != "") && !v.runs(m)
+}
+
+func (v *View) descends(m *fold.Member, seats []*fold.Member) bool {
+	return slices.ContainsFunc(seats, func(seat *fold.Member) bool { return v.Below(m, seat.Name) })
+}
+
+// notThere says in whose session the process runs.
+func (v *View) notThere(seats []*fold.Member) error {
+	names := make([]string, len(seats))
+	for i, m := range seats {
+		names[i] = string(m.Name)
+	}
+	return mail.Errorf(mail.Denied,
+		"this process runs inside the session of %s; it cannot speak as %s: nothing was done. Say --as '%s', "+
+			"or let %s be told with: pennypost send --to '%s'",
+		strings.Join(names, " or "), v.Who, names[0], v.Who, v.Who)
+}
+
+// open finds out whose session a client's hook or MCP server speaks for, which says that it is the caller's. Once a
+// program has a session, what it says of its name changes nothing: the session stays who it is. One that is new may
+// take up a name that nobody has a session in, and one that was started from within another's session only a name that
+// is free: whoever bears another did not start it.
+func (v *View) open(w Whence, seats []*fold.Member, program string) error {
+	bearer := v.Bearer(v.Who)
+	switch {
+	case len(seats) > 0 && w.Opens == program:
+		seat := seatOf(seats, w, v.Agent(v.Who))
+		switch {
+		case seat == nil && v.Leads(v.Who), seat != nil && w.Joins && seat.Base != v.Who && bearer != nil &&
+			bearer != seat:
+			return v.notThere(seats)
+		case seat != nil:
+			v.stay(seat)
+		}
+		return nil
+	case len(seats) > 0:
+		return v.nest(seats)
+	case bearer != nil && w.Elsewhere != "" && !v.AgentGranted(v.Who):
+		return v.notFrom(w.Elsewhere)
+	case v.Leads(v.Who) && !v.mayOpen(v.Who):
+		return notGranted(v.Who)
+	}
+	return nil
+}
+
+// seatOf returns the agent whose session of a program it is; nil if it is a new one, of a program that runs several.
+func seatOf(seats []*fold.Member, w Whence, caller *fold.Member) *fold.Member {
+	for _, m := range seats {
+		if w.Session != "" && (m.Session == w.Session || m.Left == w.Session) {
+			return m
+		}
+	}
+	switch {
+	case slices.Contains(seats, caller):
+		return caller
+	case w.Many:
+		return nil
+	}
+	return seats[0]
+}
+
+// stay has a session stay who it is, whatever it says now.
+func (v *View) stay(seat *fold.Member) {
+	if seat.Name != v.Who && seat.Base != v.Who {
+		v.Claimed = v.Who
+	}
+	v.Who = seat.Name
+}
+
+// nest gives a client that was started from within another's session a name of its own: the one that it says, if
+// nobody bore it before or it is the outer session's child, or that with a number.
+func (v *View) nest(outer []*fold.Member) error {
+	base := v.Who
+	for n := 2; base != mail.Orchestrator && n <= maxNested; n++ {
+		m := v.Bearer(v.Who)
+		switch {
+		case m == nil && v.CheckNew(v.Who, nil) == nil && !v.LeadGranted(v.Who):
+			v.Parent = outer[0].Name
+			return nil
+		case m != nil && m.Listed() && (v.descends(m, outer) && !v.runs(m) || v.AgentGranted(m.Name)):
+			return nil
+		case v.Leads(base):
+			return v.notThere(outer)
+		}
+		v.Who = fold.Numbered(base, n)
+	}
+	v.Who = base
+	return v.notThere(outer)
+}
+
+// maxNested is how many numbers are tried for such a name: more sessions than anybody starts from within one.
+const maxNested = 1000
