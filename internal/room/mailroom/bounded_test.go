@@ -82,9 +82,8 @@ func TestP12_Bounded(t *testing.T) {
 	d.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Body: "before", TTLSeconds: 3600})
 	register(mail.Presence{Name: "eve"})
 	d.send("bob", to("eve", "a word"))
-	if b := d.room.breaker; len(b.repeats) != 2 || len(b.exchanges) != 2 || len(b.reported) != 1 {
-		t.Errorf("the breaker remembers %d texts, %d exchanges and %d notices", len(b.repeats), len(b.exchanges),
-			len(b.reported))
+	if m := d.room.breaker.Memory(); m.Texts != 2 || m.Exchanges != 2 || m.Trips != 1 {
+		t.Errorf("the breaker remembers %+v, want 2 texts, 2 exchanges and 1 trip", m)
 	}
 	const n = 300
 	for i := range n {
@@ -110,12 +109,8 @@ func TestP12_Bounded(t *testing.T) {
 	d.now = d.now.Add(time.Hour)
 	d.send("bob", mail.Draft{To: mail.Recipients{"user"}, Body: "later"})
 	b := d.room.breaker
-	if got := len(b.senders); got != 1 {
-		t.Errorf("the breaker remembers %d senders of whom it knows nothing any more", got)
-	}
-	if len(b.repeats)+len(b.exchanges)+len(b.reported)+len(b.own) != 0 {
-		t.Errorf("the breaker remembers %d texts, %d exchanges, %d notices and %d sends under way that are long over",
-			len(b.repeats), len(b.exchanges), len(b.reported), len(b.own))
+	if m := b.Memory(); m != (Memory{Senders: 1}) || len(b.own) != 0 {
+		t.Errorf("the breaker remembers %+v and %d sends under way, want the one sender that sent last", m, len(b.own))
 	}
 	if _, err := d.room.As(mail.User).Archive(t.Context()); err != nil {
 		t.Fatal(err)

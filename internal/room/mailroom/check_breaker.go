@@ -199,6 +199,14 @@ func (b *Breaker) news(t *Trip, now time.Time) bool {
 	return true
 }
 
+// Memory is how much a Breaker remembers.
+type Memory struct{ Senders, Exchanges, Texts, Trips int }
+
+// Memory returns how many senders, exchanges, texts and trips are remembered.
+func (b *Breaker) Memory() Memory {
+	return Memory{len(b.senders), len(b.exchanges), len(b.repeats), len(b.reported)}
+}
+
 // sweepEvery bounds what is remembered without asking at each message.
 const sweepEvery = time.Minute
 
