@@ -39,6 +39,7 @@ var floors = []struct {
 		"internal/config", "internal/room/search",
 	}},
 	{"what follows from a journal is the same for every room, machine and clock", []string{"internal/room/fold"}},
+	{"what may be done follows from the state and the command", []string{"internal/room/check"}},
 	{"mechanisms implement contracts; a room does not know what keeps its journal", []string{
 		"internal/room/mailroom", "internal/room/journal/jsonl", "internal/office/dialect/agenties",
 		"internal/office/dialect/haak", "internal/office/dialect/superportia", "internal/office/dialect/openalice",

@@ -11,13 +11,17 @@ import (
 	"testing"
 )
 
-// TestFoldIsPure holds that what follows from a journal follows from nothing else: package fold reads no clock, waits
-// for nothing and starts nothing.
+// TestFoldIsPure holds that what follows from a journal follows from nothing else, and so does what may be done: the
+// packages fold and check read no clock, wait for nothing and start nothing.
 func TestFoldIsPure(t *testing.T) {
 	files := token.NewFileSet()
-	names, err := filepath.Glob("../room/fold/*.go")
-	if err != nil || len(names) == 0 {
-		t.Fatal(names, err)
+	var names []string
+	for _, pure := range []string{"fold", "check"} {
+		some, err := filepath.Glob("../room/" + pure + "/*.go")
+		if err != nil || len(some) == 0 {
+			t.Fatal(pure, some, err)
+		}
+		names = append(names, some...)
 	}
 	impure := []string{"context", "sync", "sync/atomic", "os", "io", "net", "log/slog", "math/rand", "math/rand/v2",
 		"crypto/rand", "runtime"}
@@ -35,17 +39,17 @@ func TestFoldIsPure(t *testing.T) {
 			switch n := n.(type) {
 			case *ast.ImportSpec:
 				if path, _ := strconv.Unquote(n.Path.Value); slices.Contains(impure, path) {
-					t.Errorf("%v: fold must not import %s", at(), path)
+					t.Errorf("%v: a pure package must not import %s", at(), path)
 				}
 			case *ast.GoStmt, *ast.SelectStmt, *ast.SendStmt:
-				t.Errorf("%v: fold starts nothing, and waits for nothing", at())
+				t.Errorf("%v: a pure package starts nothing, and waits for nothing", at())
 			case *ast.UnaryExpr:
 				if n.Op == token.ARROW {
-					t.Errorf("%v: fold waits for nothing", at())
+					t.Errorf("%v: a pure package waits for nothing", at())
 				}
 			case *ast.SelectorExpr:
 				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clocks, n.Sel.Name) {
-					t.Errorf("%v: fold reads no clock", at())
+					t.Errorf("%v: a pure package reads no clock", at())
 				}
 			}
 			return true

@@ -6,7 +6,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
-	"pennypost/internal/room/mailroom"
+	"pennypost/internal/room/check"
 	"pennypost/internal/wire"
 )
 
@@ -23,7 +23,7 @@ func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 	if o.Far != nil {
 		return o.Far.Place(ctx, p)
 	}
-	c := mailroom.Claim{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
+	c := check.Claim{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
 	if c.Agent == "" && p.FileAgent != "" {
 		c.Agent, c.File = p.FileAgent, true
 	}
@@ -57,7 +57,7 @@ func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 
 // toFileRoom notes in c whether a project may go to the room that its file names: one that is not there yet, one that
 // it is at home in, or one that the person let it in to.
-func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Claim) error {
+func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *check.Claim) error {
 	if !o.Exists(p.FileRoom) {
 		c.Home = true
 		return nil

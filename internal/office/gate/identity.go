@@ -6,6 +6,7 @@ import (
 
 	"pennypost/internal/base/process"
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/mailroom"
 )
 
@@ -181,7 +182,7 @@ func (id Identity) Calling(name mail.Name) Identity {
 // Enter returns the room for one call, if the caller may speak there as who it says to be, and who that is.
 func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	caller := id.name
-	whence := mailroom.Whence{Means: id.means, Session: id.shell.session, Guessed: id.shell.guessed}
+	whence := check.Whence{Means: id.means, Session: id.shell.session, Guessed: id.shell.guessed}
 	if seat := room.Seat(caller, id.shell.session); id.shell.session != "" && seat != "" {
 		caller, whence.Guessed = seat, false
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
@@ -14,13 +15,13 @@ import (
 // by itself, when it is opened and once an hour.
 
 // keepAsked keeps a question that went to other rooms only, in which it has the id.
-func (v *view) keepAsked(ctx context.Context, p *plan, id mail.ID) error {
+func (v *view) keepAsked(ctx context.Context, p *check.Plan, id mail.ID) error {
 	known := false
 	v.read(func(s *fold.State, _ mail.Time) { known = s.Records[id] != nil })
 	if known {
 		return nil
 	}
-	p.message.ID = id
+	p.Message.ID = id
 	_, err := v.post(ctx, p)
 	if err == nil {
 		v.ask(context.WithoutCancel(ctx), id) // who was asked may have been faster
@@ -166,15 +167,15 @@ type abroad struct {
 	right bool       // from may settle at home what it answers
 }
 
-func (v *view) abroad(p *plan, id mail.ID) abroad {
-	return abroad{p.message.From.Signer(), v.name, id, v.Means, p.right}
+func (v *view) abroad(p *check.Plan, id mail.ID) abroad {
+	return abroad{p.Message.From.Signer(), v.name, id, v.Means, p.Right}
 }
 
 // deliver sends a draft that somebody in another room addressed to this one or, if dry, only finds out whether it
 // could be sent. The user is the same person in every room, known by the same means. What is copied from there has the
 // id that it has there.
 func (r *Room) deliver(ctx context.Context, by abroad, d mail.Draft, dry bool) (mail.Sent, error) {
-	v := r.asked(Caller{Who: by.from, Across: true, Copies: by.id, Means: by.means, Right: by.right})
+	v := r.asked(check.Caller{Who: by.from, Across: true, Copies: by.id, Means: by.means, Right: by.right})
 	if by.from != mail.User {
 		v.Who, v.Foreign = mail.Name(mail.FarAddress(mail.AgentAddress(by.from), by.home)), true
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
@@ -109,7 +110,7 @@ func TestP12_Bounded(t *testing.T) {
 	d.now = d.now.Add(time.Hour)
 	d.send("bob", mail.Draft{To: mail.Recipients{"user"}, Body: "later"})
 	b := d.room.breaker
-	if m := b.Memory(); m != (Memory{Senders: 1}) || len(b.own) != 0 {
+	if m := b.Memory(); m != (check.Memory{Senders: 1}) || len(b.own) != 0 {
 		t.Errorf("the breaker remembers %+v and %d sends under way, want the one sender that sent last", m, len(b.own))
 	}
 	if _, err := d.room.As(mail.User).Archive(t.Context()); err != nil {

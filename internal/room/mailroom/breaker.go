@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
@@ -13,7 +14,7 @@ import (
 type breaker struct {
 	mu  sync.Mutex
 	own map[mail.ID]bool // messages that this process sends, in a room that others write to
-	*Breaker
+	*check.Breaker
 }
 
 // begin notes, until done, that this process sends a message.
@@ -29,25 +30,25 @@ func (b *breaker) begin(id mail.ID) (done func()) {
 }
 
 // admit asks the breaker about a planned message. A repetition is answered with the message that it repeats.
-func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, error) {
+func (v *view) admit(ctx context.Context, p *check.Plan, again bool) (*mail.Sent, error) {
 	now := v.opts.Now()
-	m := p.here()
+	m := p.Here()
 	var known mail.Seq
 	v.read(func(s *fold.State, _ mail.Time) { known = s.Seq }) // before: apply compares with what is sent from then on
 	v.breaker.mu.Lock()
-	p.repeat = v.breaker.repeatOf(m)
-	same, tripped := v.breaker.admit(m, p.peers, p.repeat, again, p.depth, now)
+	p.Repeat = v.breaker.RepeatOf(m)
+	same, tripped := v.breaker.Admit(m, p.Peers, p.Repeat, again, p.Depth, now)
 	v.breaker.mu.Unlock()
 	if tripped == nil {
-		if !again && p.repeat != (fold.Repeat{}) {
-			p.message.Same, p.message.Checked = p.repeat.String(), known
+		if !again && p.Repeat != (fold.Repeat{}) {
+			p.Message.Same, p.Message.Checked = p.Repeat.String(), known
 		}
 		return nil, nil
 	}
 	var sent *mail.Sent
-	v.check(func(v *View) {
+	v.check(func(v *check.View) {
 		if r := v.Records[same]; r != nil && r.Settled == nil {
-			sent = new(v.sent(r))
+			sent = new(v.Sent(r))
 			sent.Duplicate = true
 		}
 	})
@@ -58,22 +59,22 @@ func (v *view) admit(ctx context.Context, p *plan, again bool) (*mail.Sent, erro
 }
 
 // repetition is the trip of a message of which apply has found that it repeats another.
-func (r *Room) repetition(m *mail.Message) *Trip {
+func (r *Room) repetition(m *mail.Message) *check.Trip {
 	r.breaker.mu.Lock()
 	defer r.breaker.mu.Unlock()
-	return r.breaker.tripOfRepeat(m)
+	return r.breaker.TripOfRepeat(m)
 }
 
 // refused returns what the cause of an error is told. Of a limit the person is told too.
 func (v *view) refused(ctx context.Context, err error) error {
-	if t, ok := errors.AsType[*Trip](err); ok {
+	if t, ok := errors.AsType[*check.Trip](err); ok {
 		return v.tripped(ctx, t)
 	}
 	return err
 }
 
 // tripped tells the person of a trip, once, and returns what its cause is told.
-func (v *view) tripped(ctx context.Context, t *Trip) error {
+func (v *view) tripped(ctx context.Context, t *check.Trip) error {
 	v.opts.Observe.Tripped()
 	if v.news(t) {
 		v.tellUser(ctx, "A limit was reached", t.Note+" The limit is "+t.Limit+" in [room.limits] of config.toml.")
@@ -82,10 +83,10 @@ func (v *view) tripped(ctx context.Context, t *Trip) error {
 }
 
 // news reports whether the person has not been told of a trip lately.
-func (r *Room) news(t *Trip) bool {
+func (r *Room) news(t *check.Trip) bool {
 	r.breaker.mu.Lock()
 	defer r.breaker.mu.Unlock()
-	return r.breaker.news(t, r.opts.Now())
+	return r.breaker.News(t, r.opts.Now())
 }
 
 // tellUser puts a notice of the post office into the person's mailbox. That it could not be written is logged: whoever

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
@@ -20,14 +21,14 @@ func (v *view) Bridges(context.Context) ([]mail.BridgeStatus, error) {
 
 // AddBridge implements mail.Connector.
 func (v *view) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
-	if err := v.needUser("add a bridge"); err != nil {
+	if err := v.NeedUser("add a bridge"); err != nil {
 		return mail.BridgeStatus{}, err
 	}
 	if err := b.Check(); err != nil {
 		return mail.BridgeStatus{}, err
 	}
 	b.Machine = v.opts.Machine
-	if err := v.attempt(ctx, func(v *View) ([]mail.Event, error) {
+	if err := v.attempt(ctx, func(v *check.View) ([]mail.Event, error) {
 		v.Identify(&b, v.Now)
 		return []mail.Event{{At: v.Now, Bridge: &mail.BridgeChange{Bridge: b}}}, nil
 	}); err != nil {
@@ -38,7 +39,7 @@ func (v *view) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus,
 
 // RemoveBridge implements mail.Connector.
 func (v *view) RemoveBridge(ctx context.Context, id string) error {
-	if err := v.needUser("remove a bridge"); err != nil {
+	if err := v.NeedUser("remove a bridge"); err != nil {
 		return err
 	}
 	b, err := v.oneBridge(id)
@@ -51,7 +52,7 @@ func (v *view) RemoveBridge(ctx context.Context, id string) error {
 
 // SyncBridge implements mail.Connector. A room alone has nothing to bring in step.
 func (v *view) SyncBridge(_ context.Context, id string) (mail.BridgeStatus, error) {
-	if err := v.needUser("sync a bridge"); err != nil {
+	if err := v.NeedUser("sync a bridge"); err != nil {
 		return mail.BridgeStatus{}, err
 	}
 	b, err := v.oneBridge(id)
@@ -85,7 +86,7 @@ func (v *view) Workspaces(context.Context) ([]mail.Workspace, error) {
 
 // AddWorkspace implements mail.Connector.
 func (v *view) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspace, error) {
-	if err := v.needUser("add a workspace"); err != nil {
+	if err := v.NeedUser("add a workspace"); err != nil {
 		return w, err
 	}
 	v.read(func(s *fold.State, _ mail.Time) {
@@ -111,7 +112,7 @@ func (v *view) AddWorkspace(ctx context.Context, w mail.Workspace) (mail.Workspa
 
 // RemoveWorkspace implements mail.Connector.
 func (v *view) RemoveWorkspace(ctx context.Context, id mail.Name) error {
-	if err := v.needUser("remove a workspace"); err != nil {
+	if err := v.NeedUser("remove a workspace"); err != nil {
 		return err
 	}
 	var w mail.Workspace

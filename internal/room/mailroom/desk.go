@@ -5,12 +5,13 @@ import (
 	"sync"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
 // Desk implements mail.Reader.
 func (v *view) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
-	if err := v.needUser("see what waits for the user"); err != nil {
+	if err := v.NeedUser("see what waits for the user"); err != nil {
 		return mail.Desk{}, err
 	}
 	out, err := v.DeskRows(q)
@@ -30,7 +31,7 @@ func (r *Room) DeskRows(q mail.DeskQuery) (mail.Desk, error) {
 	if err != nil {
 		return mail.Desk{}, err
 	}
-	v := r.asked(Caller{Who: mail.User})
+	v := r.asked(check.Caller{Who: mail.User})
 	out := mail.Desk{Needs: []mail.Conversation{}, Updates: []mail.Conversation{}, Trouble: v.opts.Trouble()}
 	v.read(func(s *fold.State, now mail.Time) {
 		f := fold.DeskFilter{Q: q}

@@ -16,7 +16,7 @@ const erasedWithin = 3 * time.Second
 
 // Erase implements mail.Keeper.
 func (v *view) Erase(ctx context.Context, id mail.ID) error {
-	if err := v.needUser("erase"); err != nil {
+	if err := v.NeedUser("erase"); err != nil {
 		return err
 	}
 	var asked *fold.Erasure

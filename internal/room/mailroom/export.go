@@ -52,7 +52,7 @@ func (v *view) exported(ctx context.Context, ids []mail.ID) (items []mail.Item, 
 	v.read(func(s *fold.State, now mail.Time) {
 		for _, id := range ids {
 			if r := s.Records[id]; r != nil {
-				it := v.sight(s).Item(r, v.on(s, now).me(), now)
+				it := v.sight(s).Item(r, v.on(s, now).Me(), now)
 				it.Deliveries = v.sight(s).Deliveries(r, now)
 				items = append(items, it)
 			} else {

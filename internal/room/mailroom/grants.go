@@ -8,6 +8,7 @@ import (
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
@@ -18,12 +19,12 @@ const (
 )
 
 // Place returns what a session that starts is called. The person is asked, once, for what it may not have.
-func (r *Room) Place(ctx context.Context, c Claim) (mail.Name, error) {
-	v := r.asked(Caller{Who: mail.System})
+func (r *Room) Place(ctx context.Context, c check.Claim) (mail.Name, error) {
+	v := r.asked(check.Caller{Who: mail.System})
 	var name mail.Name
 	var asked *mail.Grant
-	if _, _, err := v.decide(ctx, func(v *View) (events []mail.Event, _ error) {
-		name, events, asked = v.place(c)
+	if _, _, err := v.decide(ctx, func(v *check.View) (events []mail.Event, _ error) {
+		name, events, asked = v.Claim(c)
 		return events, nil
 	}); err != nil {
 		return name, err
@@ -111,7 +112,7 @@ func (v *view) decides(ctx context.Context, m *mail.Message) (*mail.Grant, error
 	if at.ID == "" {
 		return nil, nil
 	}
-	if err := v.mayGrant(); err != nil {
+	if err := v.MayGrant(); err != nil {
 		return nil, err
 	}
 	texts, err := v.texts(ctx, []fold.Spot{at})
@@ -145,7 +146,7 @@ func (v *view) Grants(context.Context) ([]mail.Grant, error) {
 
 // Grant implements mail.Registrar.
 func (v *view) Grant(ctx context.Context, g mail.Grant) (mail.Grant, error) {
-	if err := v.mayGrant(); err != nil {
+	if err := v.MayGrant(); err != nil {
 		return g, err
 	}
 	if err := g.Check(); err != nil {

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
 // placed is what a session with a claim is called.
-func placed(t *testing.T, room *Room, c Claim) mail.Name {
+func placed(t *testing.T, room *Room, c check.Claim) mail.Name {
 	t.Helper()
 	if c.Free == "" {
 		c.Free = "claude-x"
@@ -35,7 +36,7 @@ func cards(t *testing.T, room *Room) []mail.Item {
 
 func answer(t *testing.T, room *Room, means mail.Means, q mail.Item, says string) error {
 	t.Helper()
-	user, err := room.From(mail.User, Whence{Means: means})
+	user, err := room.From(mail.User, check.Whence{Means: means})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,28 +61,29 @@ func TestGrants(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		what  string
-		claim Claim
+		claim check.Claim
 		want  mail.Name
 		cards int
 	}{
-		{"no name", Claim{}, "claude-x", 0},
-		{"a file, a free name", Claim{Agent: "painter", File: true}, "painter", 0},
-		{"and again", Claim{Agent: "painter", File: true}, "painter", 0},
-		{"a file, the orchestrator by the name", Claim{Agent: "orchestrator", File: true}, "claude-x", 0},
-		{"a file, the orchestrator", Claim{Agent: "lead", File: true}, "claude-x", 0},
-		{"a file, the orchestrator, which somebody allowed to enter", Claim{Agent: "lead", File: true, Meant: true},
+		{"no name", check.Claim{}, "claude-x", 0},
+		{"a file, a free name", check.Claim{Agent: "painter", File: true}, "painter", 0},
+		{"and again", check.Claim{Agent: "painter", File: true}, "painter", 0},
+		{"a file, the orchestrator by the name", check.Claim{Agent: "orchestrator", File: true}, "claude-x", 0},
+		{"a file, the orchestrator", check.Claim{Agent: "lead", File: true}, "claude-x", 0},
+		{"a file, the orchestrator, which somebody allowed to enter",
+			check.Claim{Agent: "lead", File: true, Meant: true},
 			"claude-x", 0},
-		{"a file, an orchestrator that is retired", Claim{Agent: "old", File: true}, "claude-x", 0},
-		{"a file, a name that looks like one", Claim{Agent: "usеr", File: true}, "claude-x", 0},
-		{"a command line, somebody there", Claim{Agent: "bob"}, "bob", 0},
-		{"a command line, the orchestrator of before", Claim{Agent: "lead"}, "lead", 0},
-		{"a file, the orchestrator that this directory had before", Claim{Agent: "lead", File: true, Held: true},
+		{"a file, an orchestrator that is retired", check.Claim{Agent: "old", File: true}, "claude-x", 0},
+		{"a file, a name that looks like one", check.Claim{Agent: "usеr", File: true}, "claude-x", 0},
+		{"a command line, somebody there", check.Claim{Agent: "bob"}, "bob", 0},
+		{"a command line, the orchestrator of before", check.Claim{Agent: "lead"}, "lead", 0},
+		{"a file, the orchestrator that this directory had before", check.Claim{Agent: "lead", File: true, Held: true},
 			"lead", 0},
-		{"a command line, a retired orchestrator", Claim{Agent: "old"}, "claude-x", 1},
-		{"a command line, the orchestrator by the name", Claim{Agent: "orchestrator"}, "claude-x", 2},
-		{"and again", Claim{Agent: "orchestrator"}, "claude-x", 2},
-		{"a file, somebody there", Claim{Agent: "bob", File: true}, "claude-x", 3},
-		{"a file, another room", Claim{Agent: "bob", File: true, Room: "work"}, "claude-x", 4},
+		{"a command line, a retired orchestrator", check.Claim{Agent: "old"}, "claude-x", 1},
+		{"a command line, the orchestrator by the name", check.Claim{Agent: "orchestrator"}, "claude-x", 2},
+		{"and again", check.Claim{Agent: "orchestrator"}, "claude-x", 2},
+		{"a file, somebody there", check.Claim{Agent: "bob", File: true}, "claude-x", 3},
+		{"a file, another room", check.Claim{Agent: "bob", File: true, Room: "work"}, "claude-x", 4},
 	} {
 		if got := placed(t, room, tt.claim); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.what, got, tt.want)
@@ -99,12 +101,12 @@ func TestGrants(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		for _, tt := range []struct {
-			claim Claim
+			claim check.Claim
 			want  mail.Name
 		}{
-			{Claim{Agent: "old"}, "claude-x"}, {Claim{Agent: "orchestrator"}, "orchestrator"},
-			{Claim{Agent: "bob", File: true}, "bob"},
-			{Claim{Agent: "bob", File: true, Room: "work"}, "claude-x"},
+			{check.Claim{Agent: "old"}, "claude-x"}, {check.Claim{Agent: "orchestrator"}, "orchestrator"},
+			{check.Claim{Agent: "bob", File: true}, "bob"},
+			{check.Claim{Agent: "bob", File: true, Room: "work"}, "claude-x"},
 		} {
 			if got := placed(t, room, tt.claim); got != tt.want {
 				t.Errorf("%s, %+v: %s, want %s", when, tt.claim, got, tt.want)
@@ -113,7 +115,7 @@ func TestGrants(t *testing.T) {
 		if got := cards(t, room); len(got) != 0 {
 			t.Errorf("%s somebody asks again: %+v", when, got)
 		}
-		elsewhere := Claim{Agent: "orchestrator", Free: "codex-y", Dir: "/y", Client: "codex"}
+		elsewhere := check.Claim{Agent: "orchestrator", Free: "codex-y", Dir: "/y", Client: "codex"}
 		if got, err := room.Place(t.Context(), elsewhere); got != "codex-y" || err != nil {
 			t.Errorf("%s, in another directory the orchestrator is %s, %v", when, got, err)
 		}
@@ -160,7 +162,7 @@ func TestGrants(t *testing.T) {
 // A card is answered by the person's own act, by one of its two answers, and by nobody else.
 func TestGrantsNeedAnAct(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
-	placed(t, room, Claim{Agent: "orchestrator"})
+	placed(t, room, check.Claim{Agent: "orchestrator"})
 	q := cards(t, room)[0]
 	if !strings.Contains(q.Subject, "claude in /x asks to be the orchestrator") || len(q.Choices()) != 2 {
 		t.Errorf("the card: %+v", q)
@@ -169,7 +171,7 @@ func TestGrantsNeedAnAct(t *testing.T) {
 		if err := answer(t, room, m, q, allow); mail.CodeOf(err) != mail.Denied {
 			t.Errorf("answered by %s: %v", m, err)
 		}
-		user, err := room.From(mail.User, Whence{Means: m})
+		user, err := room.From(mail.User, check.Whence{Means: m})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +203,7 @@ func TestGrantsNeedAnAct(t *testing.T) {
 	}
 	// A disk may hold any number of repositories: the person is not asked without end.
 	for i := range 2 * fold.MaxCards {
-		room.Place(t.Context(), Claim{Agent: "bob", Free: "f", File: true, Room: "work", Ask: true,
+		room.Place(t.Context(), check.Claim{Agent: "bob", Free: "f", File: true, Room: "work", Ask: true,
 			Dir: "/d" + string(rune('a'+i))})
 	}
 	if got := cards(t, room); len(got) != fold.MaxCards {

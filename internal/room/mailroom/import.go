@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 )
@@ -16,11 +17,11 @@ const importBatch = 500
 // Import implements mail.Keeper.
 func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, error) {
 	var out mail.Imported
-	if err := v.needUser("import"); err != nil {
+	if err := v.NeedUser("import"); err != nil {
 		return out, err
 	}
 	for i := range items {
-		if err := v.checkImport(&items[i]); err != nil {
+		if err := v.CheckImport(&items[i]); err != nil {
 			return out, mail.Errorf(mail.CodeOf(err), "message %d of the import: %w; nothing was imported", i+1, err)
 		}
 	}
@@ -58,7 +59,7 @@ func (v *view) Import(ctx context.Context, items []mail.Item) (mail.Imported, er
 		}
 		known[it.ID], pending[it.ID] = true, true
 		out.Added++
-		events = append(events, importEvents(it, now)...)
+		events = append(events, check.ImportEvents(it, now)...)
 		if len(events) >= importBatch {
 			if err := add(); err != nil {
 				return out, err
@@ -108,7 +109,7 @@ func (v *view) knownIDs(ctx context.Context, items []mail.Item) (map[mail.ID]boo
 func (v *view) weighImported(ctx context.Context, m *mail.Message) error {
 	var asked fold.Spot
 	var root mail.ID
-	v.check(func(v *View) { asked, root = v.weighImported(m) })
+	v.check(func(v *check.View) { asked, root = v.WeighImported(m) })
 	var err error
 	if asked.ID != "" {
 		var texts []*mail.Message

@@ -180,7 +180,7 @@ func (r *Room) endLapsed(ctx context.Context) error {
 
 // Archive implements mail.Keeper.
 func (v *view) Archive(ctx context.Context) (mail.Trimmed, error) {
-	if err := v.needUser("run retention"); err != nil {
+	if err := v.NeedUser("run retention"); err != nil {
 		return mail.Trimmed{}, err
 	}
 	return v.trim(ctx, true)
@@ -421,7 +421,7 @@ func (r *Room) nameMissing(problems []mail.Problem) {
 // Repair implements mail.Keeper. Whoever opened the room has to open it anew if lines were put back: they belong
 // before what the room has read.
 func (v *view) Repair(ctx context.Context) (mail.Verification, error) {
-	if err := v.needUser("repair the room's files"); err != nil {
+	if err := v.NeedUser("repair the room's files"); err != nil {
 		return mail.Verification{}, err
 	}
 	disk, ok := v.journal.(journal.Verifier)

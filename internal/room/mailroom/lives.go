@@ -76,7 +76,7 @@ func (r *Room) review() {
 	for name, one := range l.agents {
 		if s.Agent(name) == nil {
 			delete(l.agents, name)
-			agents, gone = append(agents, one), append(gone, r.on(s, r.now()).noAgent(name))
+			agents, gone = append(agents, one), append(gone, r.on(s, r.now()).NoAgent(name))
 		}
 	}
 	l.mu.Unlock()
@@ -110,7 +110,7 @@ func UnknownToken() error {
 // Stand has ctx end when the agent as which somebody sees the room is taken off its roster, or the room is removed.
 func Stand(ctx context.Context, as mail.Service) error {
 	v := as.(*view)
-	if v.isUser() || v.Who == mail.System || v.Foreign {
+	if v.IsUser() || v.Who == mail.System || v.Foreign {
 		return nil
 	}
 	v.mu.RLock()
@@ -120,7 +120,7 @@ func Stand(ctx context.Context, as mail.Service) error {
 	case m == nil: // who is on no roster is taken off none
 		return nil
 	case !m.Listed():
-		return v.on(v.state, v.now()).noAgent(v.Who)
+		return v.on(v.state, v.now()).NoAgent(v.Who)
 	}
 	l := v.opts.Lives
 	return stand(ctx, &l.mu, &l.agents, m.Name)

@@ -39,7 +39,7 @@ func (v *view) Inbox(ctx context.Context, q mail.InboxQuery) (mail.Page, error) 
 	v.read(func(s *fold.State, now mail.Time) {
 		var m *fold.Member
 		var from mail.Address
-		if m, err = v.on(s, now).mailbox(q.Agent); err == nil {
+		if m, err = v.on(s, now).Mailbox(q.Agent); err == nil {
 			err = s.Reached(q.After, q.Before)
 		}
 		if err == nil && q.From != "" {
@@ -211,8 +211,8 @@ func (v *view) filter(ctx context.Context, q mail.HistoryQuery) (*fold.Filter, e
 				return
 			}
 		}
-		if f.Reader = v.on(s, now).me(); q.Agent != "" {
-			f.Agent, err = v.on(s, now).mailbox(q.Agent)
+		if f.Reader = v.on(s, now).Me(); q.Agent != "" {
+			f.Agent, err = v.on(s, now).Mailbox(q.Agent)
 			f.Reader = f.Agent
 		}
 	})
@@ -228,16 +228,16 @@ func (v *view) address(s *fold.State, typed string) (mail.Address, error) {
 	if mail.Address(t).Kind() == mail.FromFar {
 		return mail.Address(t), nil
 	}
-	found, err := v.on(s, v.now()).resolveOne(t)
-	if err == nil && found.room == "" {
-		return found.local, nil
+	found, err := v.on(s, v.now()).ResolveOne(t)
+	if err == nil && found.Room == "" {
+		return found.Local, nil
 	}
 	name := mail.Name(strings.TrimPrefix(t, "agent:"))
 	if s.Members[name] != nil {
 		return mail.AgentAddress(name), nil
 	}
-	if found.room != "" {
-		return mail.FarAddress(mail.AgentAddress(mail.Name(strings.TrimPrefix(found.rest, "agent:"))), found.room), nil
+	if found.Room != "" {
+		return mail.FarAddress(mail.AgentAddress(mail.Name(strings.TrimPrefix(found.Rest, "agent:"))), found.Room), nil
 	}
 	return "", err
 }
@@ -248,7 +248,7 @@ func (v *view) Message(ctx context.Context, id mail.ID) (mail.Item, error) {
 	var hot *mail.Item
 	v.read(func(s *fold.State, now mail.Time) {
 		if r := s.Records[id]; r != nil {
-			hot = new(v.sight(s).Item(r, v.on(s, now).me(), now))
+			hot = new(v.sight(s).Item(r, v.on(s, now).Me(), now))
 			hot.Deliveries = v.sight(s).Deliveries(r, now)
 		}
 	})

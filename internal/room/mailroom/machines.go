@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 )
 
 // A room may be open in the post offices of several machines. Each checks what it is asked against the state that it
@@ -32,8 +33,8 @@ func (r *Room) Keeps() bool {
 // is erased, its sessions have ended, and another machine looks after the room. Should it come back, it follows the
 // room again.
 func (r *Room) RemoveMachine(ctx context.Context, name mail.Machine) error {
-	_, _, err := r.asked(Caller{Who: mail.User}).decide(ctx, func(v *View) ([]mail.Event, error) {
-		return v.removingMachine(name)
+	_, _, err := r.asked(check.Caller{Who: mail.User}).decide(ctx, func(v *check.View) ([]mail.Event, error) {
+		return v.RemoveMachine(name)
 	})
 	return err
 }
@@ -55,9 +56,9 @@ func (r *Room) lost(last mail.Seq, events []mail.Event) (out []*mail.Event) {
 }
 
 // attempt decides a change of the roster, with what is on it, until it counts.
-func (v *view) attempt(ctx context.Context, check func(*View) ([]mail.Event, error)) error {
+func (v *view) attempt(ctx context.Context, command func(*check.View) ([]mail.Event, error)) error {
 	for range raceTries {
-		events, last, err := v.decide(ctx, check)
+		events, last, err := v.decide(ctx, command)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 
 // Mark implements mail.Marker.
 func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
-	if err := v.checkMarking(q, v.now()); err != nil {
+	if err := v.CheckMarking(q, v.now()); err != nil {
 		return mail.Marked{}, err
 	}
 	out := mail.Marked{Marked: []mail.ID{}}
@@ -19,7 +19,7 @@ func (v *view) Mark(ctx context.Context, q mail.Marking) (mail.Marked, error) {
 	var refused error
 	if err := v.withCold(ctx, q.IDs, func(s *fold.State, found map[mail.ID]*fold.ArchivedRecord) {
 		cold = found
-		events, refused = v.on(s, v.use()).marking(q, cold, &out)
+		events, refused = v.on(s, v.use()).Mark(q, cold, &out)
 	}); err != nil {
 		return out, err
 	}
@@ -114,7 +114,7 @@ func (r *Room) Note(ctx context.Context, receipts []mail.Receipt) (int, error) {
 		ids[i] = receipts[i].Message
 	}
 	if err := r.withCold(ctx, ids, func(s *fold.State, cold map[mail.ID]*fold.ArchivedRecord) {
-		events = r.on(s, now).noted(receipts, cold)
+		events = r.on(s, now).Note(receipts, cold)
 	}); err != nil {
 		return 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
@@ -23,7 +24,7 @@ func (v *view) settlementsOf(answer mail.ID) (events []mail.Event) {
 
 // Withdraw implements mail.Tracker.
 func (v *view) Withdraw(ctx context.Context, id mail.ID) error {
-	_, _, err := v.decide(ctx, func(v *View) ([]mail.Event, error) { return v.withdrawing(id) })
+	_, _, err := v.decide(ctx, func(v *check.View) ([]mail.Event, error) { return v.Withdraw(id) })
 	if err != nil {
 		return err
 	}

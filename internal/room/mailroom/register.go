@@ -11,20 +11,21 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
 // Register implements mail.Registrar.
 func (v *view) Register(ctx context.Context, p mail.Presence) (mail.Agent, error) {
-	c, err := v.change(p)
+	c, err := v.Change(p)
 	if err != nil {
 		return mail.Agent{}, err
 	}
 	defer v.claiming(c)()
 	asked := *c
-	if err := v.attempt(ctx, func(v *View) ([]mail.Event, error) {
+	if err := v.attempt(ctx, func(v *check.View) ([]mail.Event, error) {
 		c = new(asked)
-		return v.registering(p, c)
+		return v.Register(p, c)
 	}); err != nil {
 		return mail.Agent{}, err
 	}
@@ -48,7 +49,7 @@ func (v *view) registered(c *mail.AgentChange) (mail.Agent, error) {
 			}
 		}
 		if m == nil {
-			_, err = v.on(s, now).mailbox(c.Name)
+			_, err = v.on(s, now).Mailbox(c.Name)
 			return
 		}
 		a = v.sight(s).Show(m, now)
@@ -64,8 +65,8 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 	}
 	defer v.newcomer(to)()
 	var renamed *fold.Member
-	if err := v.attempt(ctx, func(v *View) (events []mail.Event, err error) {
-		renamed, events, err = v.renaming(from, to)
+	if err := v.attempt(ctx, func(v *check.View) (events []mail.Event, err error) {
+		renamed, events, err = v.Rename(from, to)
 		return events, err
 	}); err != nil {
 		return mail.Agent{}, err
@@ -82,17 +83,17 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 
 // Retire implements mail.Registrar.
 func (v *view) Retire(ctx context.Context, n mail.Name) error {
-	_, _, err := v.decide(ctx, func(v *View) ([]mail.Event, error) { return v.retiring(n) })
+	_, _, err := v.decide(ctx, func(v *check.View) ([]mail.Event, error) { return v.Retire(n) })
 	return err
 }
 
 // Token implements mail.Registrar.
 func (v *view) Token(ctx context.Context, n mail.Name) (string, error) {
-	if err := v.needUser("make tokens"); err != nil {
+	if err := v.NeedUser("make tokens"); err != nil {
 		return "", err
 	}
 	token := tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + rand.Text()
-	err := v.attempt(ctx, func(v *View) ([]mail.Event, error) { return v.entrusting(n, tokenSum(token)) })
+	err := v.attempt(ctx, func(v *check.View) ([]mail.Event, error) { return v.Token(n, tokenSum(token)) })
 	if err != nil {
 		return "", err
 	}

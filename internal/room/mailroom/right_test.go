@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/check"
 )
 
 // TestP13_RightIsTheRoomsRule holds that anybody settles a question as long as a machine of an earlier version follows
@@ -126,7 +127,7 @@ func TestP13_NoScriptSettles(t *testing.T) {
 		sent, err := v.Send(t.Context(), d)
 		return sent.ID, err
 	}
-	script, err := room.From(mail.User, Whence{Means: mail.ByScript})
+	script, err := room.From(mail.User, check.Whence{Means: mail.ByScript})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func TestP13_NoScriptSettles(t *testing.T) {
 			t.Errorf("%s is by %q, %v; want %q", id, it.By, err, by)
 		}
 	}
-	page, err := room.From(mail.User, Whence{Means: mail.ByPages})
+	page, err := room.From(mail.User, check.Whence{Means: mail.ByPages})
 	if err != nil {
 		t.Fatal(err)
 	}

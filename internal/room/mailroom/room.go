@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/search"
@@ -150,10 +151,10 @@ func (o *Options) ways() *fold.Ways {
 	return &fold.Ways{Here: o.Machine, Door: o.Door, PutOff: o.PutOff, Tells: o.Tells, Away: o.Away}
 }
 
-func (o *Options) rules(name mail.RoomName) Rules {
-	return Rules{Room: name, MaxBody: o.MaxBody, Namespaces: o.Namespaces, TTL: o.TTL, Limits: o.Limits.WithDefaults(),
-		Orchestrators: o.Orchestrators, Protocols: o.Protocols, Machine: o.Machine, Alive: o.Alive, Exists: o.Exists,
-		Alone: o.Elsewhere == nil}
+func (o *Options) rules(name mail.RoomName) check.Rules {
+	return check.Rules{Room: name, MaxBody: o.MaxBody, Namespaces: o.Namespaces, TTL: o.TTL,
+		Limits: o.Limits.WithDefaults(), Orchestrators: o.Orchestrators, Protocols: o.Protocols, Machine: o.Machine,
+		Alive: o.Alive, Exists: o.Exists, Alone: o.Elsewhere == nil}
 }
 
 // Room is the one owner of a room's live state.
@@ -161,8 +162,8 @@ type Room struct {
 	name    mail.RoomName
 	journal journal.Journal
 	opts    Options
-	ways    *fold.Ways // of opts
-	rules   Rules      // of opts
+	ways    *fold.Ways  // of opts
+	rules   check.Rules // of opts
 
 	index    *search.Index
 	indexing sync.WaitGroup // keepIndex
@@ -198,7 +199,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		name:    name,
 		journal: j,
 		opts:    opts.withDefaults(),
-		breaker: &breaker{own: make(map[mail.ID]bool), Breaker: NewBreaker(opts.Limits)},
+		breaker: &breaker{own: make(map[mail.ID]bool), Breaker: check.NewBreaker(opts.Limits)},
 		applied: make(chan struct{}),
 		crowded: make(chan struct{}, 1),
 		due:     make(chan struct{}, 1),
@@ -246,12 +247,12 @@ func (r *Room) hear(e *mail.Event) {
 		rec, at := s.Records[e.Message.ID], e.At.Std()
 		if r.opts.Machine != "" && !r.breaker.own[rec.Msg.ID] {
 			at = r.opts.Now() // by no clock of another machine
-			r.breaker.heard(e.Message, s.PeersOf(rec), at)
+			r.breaker.Heard(e.Message, s.PeersOf(rec), at)
 		}
-		r.breaker.sent(fold.RepeatIn(e.Message.Same), rec.Msg.ID, at)
+		r.breaker.Sent(fold.RepeatIn(e.Message.Same), rec.Msg.ID, at)
 	case e.Agent != nil && e.Agent.Renamed != "":
 		if m := s.Agent(e.Agent.Renamed); m != nil && m == s.Members[e.Agent.Name] {
-			r.breaker.renamed(mail.Name(strings.Clone(string(e.Agent.Name))), m.Name)
+			r.breaker.Renamed(mail.Name(strings.Clone(string(e.Agent.Name))), m.Name)
 		}
 	case e.Erased != nil && r.opts.Machine != "" && s.Owes(e.Erased.Message, r.opts.Machine):
 		r.isDue()
@@ -278,24 +279,26 @@ func (r *Room) Close() error {
 func (r *Room) Name() mail.RoomName { return r.name }
 
 // As returns the room as caller sees it. The caller must have proven that it is who it says.
-func (r *Room) As(caller mail.Name) mail.Service { return r.asked(Caller{Who: caller}) }
+func (r *Room) As(caller mail.Name) mail.Service { return r.asked(check.Caller{Who: caller}) }
 
 // ForFiles returns the room as the user sees it, for what foreign files say: their names are taken as they are, but
 // they cannot make an orchestrator.
 func (r *Room) ForFiles() mail.Service {
-	return r.asked(Caller{Who: mail.User, Files: true, Means: mail.ByBridge})
+	return r.asked(check.Caller{Who: mail.User, Files: true, Means: mail.ByBridge})
 }
 
 // AsUser returns the room as the user sees it, who is known by these means.
 func (r *Room) AsUser(by mail.Means) mail.Service {
-	return r.asked(Caller{Who: mail.User, Means: by})
+	return r.asked(check.Caller{Who: mail.User, Means: by})
 }
 
-func (r *Room) asked(by Caller) *view { return &view{r, Asker{&r.rules, &by}} }
+func (r *Room) asked(by check.Caller) *view {
+	return &view{r, check.Asker{Rules: &r.rules, Caller: &by}}
+}
 
 // on returns the state, which the caller holds, before nobody in particular.
-func (r *Room) on(s *fold.State, now mail.Time) *View {
-	return &View{Asker{&r.rules, new(Caller)}, r.sight(s), now}
+func (r *Room) on(s *fold.State, now mail.Time) *check.View {
+	return r.asked(check.Caller{}).on(s, now)
 }
 
 // Idle returns how long nobody has used the room; it is 0 while somebody watches or waits.

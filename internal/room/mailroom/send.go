@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
@@ -25,29 +26,29 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	defer release()
 	defer v.newcomer(v.Who)()
 	p, err := v.plan(ctx, &d)
-	if err == nil && p.earlier == nil {
+	if err == nil && p.Earlier == nil {
 		err = v.clear(ctx, p, d)
 	}
 	var sent mail.Sent
 	switch {
 	case err != nil:
-	case p.earlier != nil:
-		sent = *p.earlier
-	case len(p.route.local) > 0:
+	case p.Earlier != nil:
+		sent = *p.Earlier
+	case len(p.Route.Local) > 0:
 		sent, err = v.post(ctx, p)
 	}
-	if err == nil && len(p.route.remote) > 0 {
+	if err == nil && len(p.Route.Remote) > 0 {
 		sent, err = v.forward(ctx, p, d, sent)
 	}
-	if err == nil && len(p.route.local) == 0 && len(p.message.To) > 0 {
+	if err == nil && len(p.Route.Local) == 0 && len(p.Message.To) > 0 {
 		err = v.keepAsked(ctx, p, sent.ID)
 	}
 	if err != nil {
 		return mail.Sent{}, err
 	}
-	v.settleAcross(ctx, &p.message, sent.ID)
-	if !sent.Duplicate && p.asked != nil {
-		sent.AskedOf = p.asked
+	v.settleAcross(ctx, &p.Message, sent.ID)
+	if !sent.Duplicate && p.Asked != nil {
+		sent.AskedOf = p.Asked
 	}
 	return sent, nil
 }
@@ -66,7 +67,7 @@ func (v *view) claim(ctx context.Context, key string) (release func(), err error
 		return func() {}, nil
 	}
 	var k fold.SentKey
-	v.read(func(s *fold.State, now mail.Time) { k = s.KeyOf(v.on(s, now).signature(), key) })
+	v.read(func(s *fold.State, now mail.Time) { k = s.KeyOf(v.on(s, now).Signature(), key) })
 	s := &v.sending
 	for {
 		s.mu.Lock()
@@ -98,16 +99,16 @@ func (v *view) claim(ctx context.Context, key string) (release func(), err error
 }
 
 // plan finds out what a draft comes to, with what the state has no texts for.
-func (v *view) plan(ctx context.Context, d *mail.Draft) (p *plan, err error) {
-	v.check(func(v *View) { p, err = v.plan(d) })
+func (v *view) plan(ctx context.Context, d *mail.Draft) (p *check.Plan, err error) {
+	v.check(func(v *check.View) { p, err = v.Send(d) })
 	switch {
 	case err != nil:
 		return nil, v.refused(ctx, err)
-	case p.at.ID != "":
-		return p, v.checkSame(ctx, p.at, &mail.Message{Type: mail.Type(d.Type), Subject: d.Subject, Body: d.Body,
+	case p.At.ID != "":
+		return p, v.checkSame(ctx, p.At, &mail.Message{Type: mail.Type(d.Type), Subject: d.Subject, Body: d.Body,
 			Key: d.Key})
-	case d.ReplyTo != "" && p.earlier == nil && p.message.Thread == "":
-		return p, v.findThread(ctx, &p.message)
+	case d.ReplyTo != "" && p.Earlier == nil && p.Message.Thread == "":
+		return p, v.findThread(ctx, &p.Message)
 	}
 	return p, nil
 }
@@ -146,23 +147,23 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 
 // clear asks the others that have a say in a planned message: the rooms that it goes to, and the breaker. A card is
 // found to be answered well.
-func (v *view) clear(ctx context.Context, p *plan, d mail.Draft) (err error) {
+func (v *view) clear(ctx context.Context, p *check.Plan, d mail.Draft) (err error) {
 	if err = v.resolveElsewhere(ctx, p, d); err != nil {
 		return err
 	}
-	if p.earlier, err = v.admit(ctx, p, d.Again); err != nil || p.earlier != nil {
+	if p.Earlier, err = v.admit(ctx, p, d.Again); err != nil || p.Earlier != nil {
 		return err
 	}
-	if p.answers || p.message.Suggests {
-		p.grant, err = v.decides(ctx, &p.message)
+	if p.Answers || p.Message.Suggests {
+		p.Grant, err = v.decides(ctx, &p.Message)
 	}
 	return err
 }
 
 // resolveElsewhere asks the other rooms whether they would take the draft, before anything is stored anywhere.
-func (v *view) resolveElsewhere(ctx context.Context, p *plan, d mail.Draft) error {
-	for _, room := range slices.Sorted(maps.Keys(p.route.remote)) {
-		d.To = p.route.remote[room]
+func (v *view) resolveElsewhere(ctx context.Context, p *check.Plan, d mail.Draft) error {
+	for _, room := range slices.Sorted(maps.Keys(p.Route.Remote)) {
+		d.To = p.Route.Remote[room]
 		err := v.opts.Elsewhere(ctx, room, func(o *Room) error {
 			_, err := o.deliver(ctx, v.abroad(p, ""), d, true)
 			return err
@@ -175,39 +176,39 @@ func (v *view) resolveElsewhere(ctx context.Context, p *plan, d mail.Draft) erro
 }
 
 // post appends the message and tells what became of it.
-func (v *view) post(ctx context.Context, p *plan) (mail.Sent, error) {
+func (v *view) post(ctx context.Context, p *check.Plan) (mail.Sent, error) {
 	if v.Machine != "" {
-		defer v.breaker.begin(p.message.ID)()
+		defer v.breaker.begin(p.Message.ID)()
 		if err := v.arrive(ctx, p); err != nil {
 			return mail.Sent{}, err
 		}
 	}
-	seq, err := v.commit(ctx, p.events(v.now())...)
+	seq, err := v.commit(ctx, p.Events(v.now())...)
 	if err != nil {
 		return mail.Sent{}, err
 	}
-	if p.grant != nil {
+	if p.Grant != nil {
 		seq-- // of the message
 	}
 	var sent mail.Sent
 	var same fold.SameText
-	v.check(func(v *View) { sent, same = v.became(p, seq) })
-	if sent.Duplicate && p.message.Key != "" {
-		if err := v.checkSame(ctx, fold.Spot{ID: sent.ID, Seq: sent.Seq}, p.asTyped()); err != nil {
+	v.check(func(v *check.View) { sent, same = v.Became(p, seq) })
+	if sent.Duplicate && p.Message.Key != "" {
+		if err := v.checkSame(ctx, fold.Spot{ID: sent.ID, Seq: sent.Seq}, p.AsTyped()); err != nil {
 			return mail.Sent{}, err
 		}
 	}
 	if sent.ID == "" {
-		return sent, mail.Errorf(mail.NotFound, "the message %s was erased as soon as it was sent", p.message.ID)
+		return sent, mail.Errorf(mail.NotFound, "the message %s was erased as soon as it was sent", p.Message.ID)
 	}
 	v.opts.Observe.Sent(len(sent.Recipients), wakes(&sent))
-	if p.message.Same == "" { // it was sent again on purpose
+	if p.Message.Same == "" { // it was sent again on purpose
 		v.breaker.mu.Lock()
-		v.breaker.sent(p.repeat, p.message.ID, v.opts.Now())
+		v.breaker.Sent(p.Repeat, p.Message.ID, v.opts.Now())
 		v.breaker.mu.Unlock()
 	}
 	if same.ID != "" {
-		return sent, v.tripped(ctx, v.repetition(p.here()))
+		return sent, v.tripped(ctx, v.repetition(p.Here()))
 	}
 	return sent, nil
 }
@@ -224,32 +225,32 @@ func wakes(sent *mail.Sent) (n int) {
 
 // arrive has a sender that is new come onto the roster before its message: as one event with it, that would stand
 // though another machine has let nobody of such a name in.
-func (v *view) arrive(ctx context.Context, p *plan) error {
-	if len(p.pulse) == 0 || p.pulse[0].Agent.Machine == "" {
+func (v *view) arrive(ctx context.Context, p *check.Plan) error {
+	if len(p.Pulse) == 0 || p.Pulse[0].Agent.Machine == "" {
 		return nil
 	}
-	p.pulse = nil
-	return v.attempt(ctx, (*View).joining)
+	p.Pulse = nil
+	return v.attempt(ctx, (*check.View).Join)
 }
 
 // forward sends a draft to those of its addresses that are in other rooms, and adds what became of it there to sent. A
 // room that fails now is told of beside the others. The copies have the draft's key, so that sending again with it
 // reaches those who did not get it, and nobody twice.
-func (v *view) forward(ctx context.Context, p *plan, d mail.Draft, sent mail.Sent) (mail.Sent, error) {
+func (v *view) forward(ctx context.Context, p *check.Plan, d mail.Draft, sent mail.Sent) (mail.Sent, error) {
 	if d.Key == "" {
-		d.Key = mail.MadeKey + string(p.message.ID)
+		d.Key = mail.MadeKey + string(p.Message.ID)
 	}
 	var failed error
-	for _, room := range slices.Sorted(maps.Keys(p.route.remote)) {
-		d.To = p.route.remote[room]
+	for _, room := range slices.Sorted(maps.Keys(p.Route.Remote)) {
+		d.To = p.Route.Remote[room]
 		var far mail.Sent
 		err := v.opts.Elsewhere(ctx, room, func(o *Room) (err error) {
-			if p.earlier != nil { // under whichever name it was sent then
+			if p.Earlier != nil { // under whichever name it was sent then
 				if far, err = o.copied(ctx, sent.ID, v.name); mail.CodeOf(err) != mail.NotFound {
 					return err
 				}
 			}
-			far, err = o.deliver(ctx, v.abroad(p, cmp.Or(sent.ID, p.message.ID)), d, false)
+			far, err = o.deliver(ctx, v.abroad(p, cmp.Or(sent.ID, p.Message.ID)), d, false)
 			return err
 		})
 		if failed = cmp.Or(failed, err); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
@@ -16,11 +17,11 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	if err := t.Check(); err != nil {
 		return mail.Briefing{}, err
 	}
-	if v.isUser() || v.Who == mail.System {
+	if v.IsUser() || v.Who == mail.System {
 		return mail.Briefing{}, mail.Errorf(mail.Denied,
 			"only agents have sessions; say which with --as NAME or PENNYPOST_AGENT")
 	}
-	c, err := v.change(mail.Presence{Session: t.Session, Client: t.Client, Process: t.Process})
+	c, err := v.Change(mail.Presence{Session: t.Session, Client: t.Client, Process: t.Process})
 	if err != nil {
 		return mail.Briefing{}, err
 	}
@@ -35,9 +36,9 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	}
 	defer v.claiming(c)()
 	asked, held := *c, v.held(c, t)
-	if err := v.attempt(ctx, func(v *View) ([]mail.Event, error) {
+	if err := v.attempt(ctx, func(v *check.View) ([]mail.Event, error) {
 		c = new(asked)
-		return v.turning(c, t, held)
+		return v.Turn(c, t, held)
 	}); err != nil {
 		return mail.Briefing{}, err
 	}
@@ -47,7 +48,7 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 		brief = v.briefing(s, c, t, now)
 		events = events[:0]
 		if brief.GaveUp {
-			events = v.on(s, now).gaveUp(s.Agent(brief.Agent), t)
+			events = v.on(s, now).GaveUp(s.Agent(brief.Agent), t)
 		}
 	})
 	// nothing, unless mail came between the look and the turn's end
@@ -71,7 +72,7 @@ func (v *view) subagentTurn(c *mail.AgentChange, t mail.Turn) (brief mail.Briefi
 		brief = mail.Briefing{Agent: c.Name, State: mail.Gone}
 		m := s.InSession(c.Name, t.Session)
 		if m == nil { // a client may name the subagent above, and not the session above all
-			m = v.on(s, now).inProgram(c.Name, t.Process)
+			m = v.on(s, now).InProgram(c.Name, t.Process)
 		}
 		if m != nil {
 			brief.Agent, brief.State = m.Name, m.State

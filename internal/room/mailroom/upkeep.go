@@ -162,7 +162,7 @@ const lapseElsewhere = 5 * policy.SessionLapse
 // judge says what is to be journalled of a session of which nothing was heard for a time; nil if nothing is.
 func (r *Room) judge(m *fold.Member, silent time.Duration) *mail.AgentChange {
 	c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System, Silent: m.Heard}
-	if !r.rules.here(m) {
+	if !r.rules.Here(m) {
 		limit := policy.SessionLapse
 		if !r.opts.Away(m.Machine) {
 			limit = lapseElsewhere

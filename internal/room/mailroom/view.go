@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
 // view is a room as one caller sees it.
 type view struct {
 	*Room
-	Asker
+	check.Asker
 }
 
 var _ mail.Service = (*view)(nil)
@@ -32,15 +33,15 @@ func (v *view) read(f func(s *fold.State, now mail.Time)) {
 }
 
 // check has f check something against the state.
-func (v *view) check(f func(*View)) {
+func (v *view) check(f func(*check.View)) {
 	v.read(func(s *fold.State, now mail.Time) { f(v.on(s, now)) })
 }
 
 // decide has a command checked against the state, and commits what that comes to: nothing, if there is nothing to do.
 // last is the place of the last event.
-func (v *view) decide(ctx context.Context, check func(*View) ([]mail.Event, error),
+func (v *view) decide(ctx context.Context, command func(*check.View) ([]mail.Event, error),
 ) (events []mail.Event, last mail.Seq, err error) {
-	v.check(func(v *View) { events, err = check(v) })
+	v.check(func(v *check.View) { events, err = command(v) })
 	if err != nil {
 		return nil, 0, v.refused(ctx, err)
 	}
@@ -49,14 +50,16 @@ func (v *view) decide(ctx context.Context, check func(*View) ([]mail.Event, erro
 }
 
 // on returns the state, which the caller holds, before whoever asks.
-func (v *view) on(s *fold.State, now mail.Time) *View { return &View{v.Asker, v.sight(s), now} }
+func (v *view) on(s *fold.State, now mail.Time) *check.View {
+	return &check.View{Asker: v.Asker, Sight: v.sight(s), Now: now}
+}
 
 // touch journals a sign of life of an agent that looks. That it could not be written is no reason not to let it look.
 func (v *view) touch(ctx context.Context) {
 	var due []mail.Event
 	v.read(func(s *fold.State, now mail.Time) {
-		if v.on(s, now).me() != nil {
-			due = v.on(s, now).pulse()
+		if v.on(s, now).Me() != nil {
+			due = v.on(s, now).Pulse()
 		}
 	})
 	if _, err := v.commit(ctx, due...); err != nil {

@@ -44,9 +44,9 @@ func (v *view) enlist(q mail.WaitQuery) (*fold.Member, chan struct{}, error) {
 	arrived := make(chan struct{}, 1)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	m := v.on(v.state, v.now()).me()
+	m := v.on(v.state, v.now()).Me()
 	if m == nil {
-		_, err := v.on(v.state, v.now()).mailbox(v.Who)
+		_, err := v.on(v.state, v.now()).Mailbox(v.Who)
 		return nil, nil, err
 	}
 	if err := v.state.Reached(q.After); err != nil {

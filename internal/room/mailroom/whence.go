@@ -2,18 +2,19 @@ package mailroom
 
 import (
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 )
 
 // From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
-func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
-	v := r.asked(Caller{Who: caller, Means: w.Means})
+func (r *Room) From(caller mail.Name, w check.Whence) (mail.Service, error) {
+	v := r.asked(check.Caller{Who: caller, Means: w.Means})
 	if len(w.Programs) == 0 && !w.Guessed && w.Doubtful == nil {
 		return v, nil
 	}
 	var err error
-	v.check(func(v *View) { err = v.settleIn(w) })
-	if v.Claimed != "" && v.news(&Trip{What: "claims " + w.Opens + " " + string(v.Claimed)}) {
+	v.check(func(v *check.View) { err = v.MaySpeak(w) })
+	if v.Claimed != "" && v.news(&check.Trip{What: "claims " + w.Opens + " " + string(v.Claimed)}) {
 		v.opts.Log.Warn("a session says that it is another agent now, and stays who it is", "room", r.name,
 			"agent", v.Who, "says", v.Claimed)
 	}
@@ -24,7 +25,7 @@ func (r *Room) From(caller mail.Name, w Whence) (mail.Service, error) {
 func (r *Room) SessionIn(programs []string) mail.Name {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	seats, _ := r.on(r.state, r.now()).seats(programs)
+	seats, _ := r.on(r.state, r.now()).Seats(programs)
 	if len(seats) == 0 {
 		return ""
 	}
@@ -35,6 +36,6 @@ func (r *Room) SessionIn(programs []string) mail.Name {
 func (r *Room) Binds(programs []string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	seats, _ := r.on(r.state, r.now()).seats(programs)
+	seats, _ := r.on(r.state, r.now()).Seats(programs)
 	return len(seats) > 0
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 )
 
 // A process inside a session speaks as its agent, or as one that the session registered. The names are those of
@@ -56,14 +57,16 @@ func TestP5_InsideASession(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	inside := func(programs ...string) Whence { return Whence{Programs: append([]string{"99.1@b"}, programs...)} }
-	opening := func(w Whence, program string) Whence { w.Opens = program; return w }
-	many := func(w Whence) Whence { w.Many = true; return w }
-	elsewhere := func(w Whence) Whence { w.Elsewhere = "far"; return w }
-	client := func(w Whence) Whence { w.Doubtful = func() bool { return true }; return w }
+	inside := func(programs ...string) check.Whence {
+		return check.Whence{Programs: append([]string{"99.1@b"}, programs...)}
+	}
+	opening := func(w check.Whence, program string) check.Whence { w.Opens = program; return w }
+	many := func(w check.Whence) check.Whence { w.Many = true; return w }
+	elsewhere := func(w check.Whence) check.Whence { w.Elsewhere = "far"; return w }
+	client := func(w check.Whence) check.Whence { w.Doubtful = func() bool { return true }; return w }
 	for _, tt := range []struct {
 		what   string
-		whence Whence
+		whence check.Whence
 		says   mail.Name
 		want   mail.Name // as whom it speaks; "": refused
 		parent mail.Name // if it is a newcomer
@@ -132,12 +135,12 @@ func TestP5_InsideASession(t *testing.T) {
 		{"a client of no session", client(inside()), "other", "other", ""},
 		{"a client of no session, as the orchestrator", client(inside()), "lead", "", ""},
 		{"a client of no session, as one that runs elsewhere", client(inside()), "builder", "", ""},
-		{"nobody can tell", Whence{}, "lead", "lead", ""},
-		{"out of sight", client(Whence{}), "other", "other", ""},
-		{"out of sight, as the orchestrator", client(Whence{}), "lead", "", ""},
-		{"out of sight, as one that runs in sight", client(Whence{}), "builder-2", "", ""},
-		{"out of sight, as one that runs there", client(Whence{}), "builder", "builder", ""},
-		{"out of sight, as an orchestrator that runs there", client(Whence{}), "chief", "chief", ""},
+		{"nobody can tell", check.Whence{}, "lead", "lead", ""},
+		{"out of sight", client(check.Whence{}), "other", "other", ""},
+		{"out of sight, as the orchestrator", client(check.Whence{}), "lead", "", ""},
+		{"out of sight, as one that runs in sight", client(check.Whence{}), "builder-2", "", ""},
+		{"out of sight, as one that runs there", client(check.Whence{}), "builder", "builder", ""},
+		{"out of sight, as an orchestrator that runs there", client(check.Whence{}), "chief", "chief", ""},
 	} {
 		v, err := room.From(tt.says, tt.whence)
 		if tt.want == "" {
@@ -178,7 +181,7 @@ func TestP5_Threads(t *testing.T) {
 	} {
 		_, err := room.From(
 			tt.says,
-			Whence{Programs: []string{"99.1@b", codex}, Session: tt.session, Opens: tt.opens},
+			check.Whence{Programs: []string{"99.1@b", codex}, Session: tt.session, Opens: tt.opens},
 		)
 		if mail.CodeOf(err) != tt.code {
 			t.Errorf("%+v: %v", tt, err)
@@ -200,7 +203,7 @@ func TestP5_InsideANumberedSession(t *testing.T) {
 		Process: "20.1@b"}); err != nil || brief.Agent != "builder-2" {
 		t.Fatalf("the second is %+v, %v", brief, err)
 	}
-	w := Whence{Programs: []string{"21.1@b", "20.1@b"}}
+	w := check.Whence{Programs: []string{"21.1@b", "20.1@b"}}
 	for says, want := range map[mail.Name]mail.Address{"builder": "agent:builder-2", "builder-2": "agent:builder-2",
 		"a": "agent:a"} {
 		v, err := room.From(says, w)
@@ -241,7 +244,7 @@ func TestP5_InsideASessionAfterCompaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	speak := func(program string) mail.Code {
-		_, err := room.From("other", Whence{Programs: []string{"99.1@b", program}})
+		_, err := room.From("other", check.Whence{Programs: []string{"99.1@b", program}})
 		return mail.CodeOf(err)
 	}
 	for _, when := range []string{"before", "after"} {
@@ -277,7 +280,7 @@ func TestP5_InsideAnEndedSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	speak := func(program string) error {
-		_, err := room.From("other", Whence{Programs: []string{"99.1@b", program}})
+		_, err := room.From("other", check.Whence{Programs: []string{"99.1@b", program}})
 		return err
 	}
 	if err := speak("10.1@b"); mail.CodeOf(err) != mail.Denied {

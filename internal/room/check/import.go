@@ -1,15 +1,16 @@
-package mailroom
+package check
 
 import (
+	"strings"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/fold"
-	"strings"
 )
 
-// checkImport checks what a sent message is checked for, and that id, time, sender and addresses are in canonical
+// CheckImport checks what a sent message is checked for, and that id, time, sender and addresses are in canonical
 // form.
-func (v *Asker) checkImport(it *mail.Item) error {
+func (v *Asker) CheckImport(it *mail.Item) error {
 	if _, err := mail.ParseID(string(it.ID)); err != nil {
 		return err
 	}
@@ -47,9 +48,9 @@ func (v *Asker) checkImport(it *mail.Item) error {
 	return d.CheckAccepted(v.MaxBody)
 }
 
-// weighImported finds out whether a message that is imported may settle the question that it answers, which is in the
+// WeighImported finds out whether a message that is imported may settle the question that it answers, which is in the
 // thread of root. If that depends on where the question was asked, asked is where that stands.
-func (v *View) weighImported(m *mail.Message) (asked fold.Spot, root mail.ID) {
+func (v *View) WeighImported(m *mail.Message) (asked fold.Spot, root mail.ID) {
 	if !v.rightCounts() {
 		m.Suggests = false
 		return asked, ""
@@ -70,8 +71,8 @@ func (v *View) weighImported(m *mail.Message) (asked fold.Spot, root mail.ID) {
 	return asked, q.Msg.ThreadRoot()
 }
 
-// importEvents returns the events that make an item again: the message, and what its readers did.
-func importEvents(it *mail.Item, now mail.Time) []mail.Event {
+// ImportEvents returns the events that make an item again: the message, and what its readers did.
+func ImportEvents(it *mail.Item, now mail.Time) []mail.Event {
 	m := it.Message
 	m.Same, m.Checked, m.By = "", 0, "" // whoever wrote the file may say anything of the person
 	events := []mail.Event{{At: now, Message: &m}}

@@ -1,8 +1,9 @@
-package mailroom
+package check
 
 import (
-	"pennypost/internal/mail"
 	"slices"
+
+	"pennypost/internal/mail"
 )
 
 // Claim is what a session that starts in this room wants to be.
@@ -19,8 +20,8 @@ type Claim struct {
 	Ask    bool          // the person is asked for what the session may not have
 }
 
-// place decides what a session is called, what is recorded by that, and what the person is to be asked for.
-func (v *View) place(c Claim) (name mail.Name, events []mail.Event, asked *mail.Grant) {
+// Claim decides what a session is called, what is recorded by that, and what the person is to be asked for.
+func (v *View) Claim(c Claim) (name mail.Name, events []mail.Event, asked *mail.Grant) {
 	name, record, asked := v.placing(c)
 	if !c.Ask {
 		return name, nil, nil
@@ -102,9 +103,9 @@ func (v *View) mayOpen(n mail.Name) bool {
 		slices.Contains(v.Orchestrators, n)
 }
 
-// mayGrant says why the caller cannot grant anything: only the person can, and by their own act.
-func (v *Asker) mayGrant() error {
-	if err := v.needUser("grant who may be whom"); err != nil {
+// MayGrant says why the caller cannot grant anything: only the person can, and by their own act.
+func (v *Asker) MayGrant() error {
+	if err := v.NeedUser("grant who may be whom"); err != nil {
 		return err
 	}
 	switch {

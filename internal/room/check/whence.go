@@ -1,12 +1,13 @@
-package mailroom
+package check
 
 import (
 	"cmp"
+	"slices"
+	"strings"
+
 	"pennypost/internal/base/process"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
-	"slices"
-	"strings"
 )
 
 // Whence is where a process runs that says for whom it speaks, as far as the system tells.
@@ -38,10 +39,10 @@ type Whence struct {
 	Guessed bool
 }
 
-// settleIn finds out whether a process may speak as the caller.
-func (v *View) settleIn(w Whence) error {
-	seats, program := v.seats(w.Programs)
-	if v.isUser() {
+// MaySpeak finds out whether a process may speak as the caller.
+func (v *View) MaySpeak(w Whence) error {
+	seats, program := v.Seats(w.Programs)
+	if v.IsUser() {
 		if len(seats) > 0 {
 			return v.notThere(seats)
 		}
@@ -150,14 +151,14 @@ func (v *View) inThread(m *fold.Member, seats []*fold.Member, program string, w 
 // tool which of them it is for (Codex 0.169.0).
 func hasThreads(client string) bool { return client == "codex" }
 
-// seats returns the agents of the innermost program that any is bound to, in the order of their names, and the
+// Seats returns the agents of the innermost program that any is bound to, in the order of their names, and the
 // program. What bound one is a session, also after it has ended, for its program may go on; or a connection, as long
 // as it lasts: an MCP server that a person tries out in a terminal belongs to the terminal. An editor is no such
 // program: a person's terminals run in it too, and clients in them.
-func (v *View) seats(programs []string) (seats []*fold.Member, program string) {
+func (v *View) Seats(programs []string) (seats []*fold.Member, program string) {
 	for _, program := range programs {
 		for _, m := range v.Programs[program] {
-			if m.Listed() && v.here(m) && (m.Session != "" || m.Left != "") {
+			if m.Listed() && v.Here(m) && (m.Session != "" || m.Left != "") {
 				seats = append(seats, m)
 			}
 		}

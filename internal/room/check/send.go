@@ -1,4 +1,4 @@
-package mailroom
+package check
 
 import (
 	"cmp"
@@ -10,71 +10,71 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// plan is a draft that was found to be in order.
-type plan struct {
-	route   route
-	message mail.Message
-	pulse   []mail.Event
-	depth   int            // replies above the message
-	peers   []fold.Peer    // whom the breaker counts it for
-	repeat  fold.Repeat    // what would be the same
-	earlier *mail.Sent     // the answer, if the draft was sent before
-	at      fold.Spot      // where the message of earlier is, if that is known
-	right   bool           // by it the caller may settle what it replies to
-	answers bool           // a question that is open, by right
-	asked   []mail.Address // if it does not: of whom that was asked
+// Plan is a draft that was found to be in order.
+type Plan struct {
+	Route   route
+	Message mail.Message
+	Pulse   []mail.Event
+	Depth   int            // replies above the message
+	Peers   []fold.Peer    // whom the breaker counts it for
+	Repeat  fold.Repeat    // what would be the same
+	Earlier *mail.Sent     // the answer, if the draft was sent before
+	At      fold.Spot      // where the message of earlier is, if that is known
+	Right   bool           // by it the caller may settle what it replies to
+	Answers bool           // a question that is open, by right
+	Asked   []mail.Address // if it does not: of whom that was asked
 	typed   bool           // the draft says of which type it is
-	grant   *mail.Grant    // that the message decides; nil: none
+	Grant   *mail.Grant    // that the message decides; nil: none
 }
 
-// plan finds out what a draft comes to, that the caller wants to send.
-func (v *View) plan(d *mail.Draft) (p *plan, err error) {
-	p = &plan{typed: d.Type != ""}
-	from := v.signature()
-	p.message.From = from
+// Send finds out what a draft comes to, that the caller wants to send.
+func (v *View) Send(d *mail.Draft) (p *Plan, err error) {
+	p = &Plan{typed: d.Type != ""}
+	from := v.Signature()
+	p.Message.From = from
 	if k := v.KeyOf(from, d.Key); d.Key != "" && v.SentBefore(k) {
-		p.earlier, p.at = v.known(k)
-		p.route, _ = v.routeOf(d) // what other rooms did not take at first is sent there now
+		p.Earlier, p.At = v.known(k)
+		p.Route, _ = v.routeOf(d) // what other rooms did not take at first is sent there now
 		return p, nil
 	}
-	if p.pulse, err = v.joining(); err != nil {
+	if p.Pulse, err = v.Join(); err != nil {
 		return nil, err
 	}
-	if p.route, err = v.routeOf(d); err != nil {
+	if p.Route, err = v.routeOf(d); err != nil {
 		return nil, err
 	}
-	if err = v.mayCancel(d, p.route); err != nil {
+	if err = v.mayCancel(d, p.Route); err != nil {
 		return nil, err
 	}
-	p.message = v.compose(d, from, &p.route)
-	p.peers = v.Peers(&p.message, p.route.local)
+	p.Message = v.compose(d, from, &p.Route)
+	p.Peers = v.Peers(&p.Message, p.Route.Local)
 	parent := v.Records[d.ReplyTo]
 	if parent == nil {
 		return p, nil
 	}
-	p.message.Thread = parent.Msg.ThreadRoot()
-	p.depth = v.DepthOf(d.ReplyTo, v.Limits.Depth)
-	p.right, err = v.weigh(parent, &p.message)
-	if p.answers = p.right && parent.Open(); p.message.Suggests {
-		p.asked = parent.Msg.To
+	p.Message.Thread = parent.Msg.ThreadRoot()
+	p.Depth = v.DepthOf(d.ReplyTo, v.Limits.Depth)
+	p.Right, err = v.weigh(parent, &p.Message)
+	if p.Answers = p.Right && parent.Open(); p.Message.Suggests {
+		p.Asked = parent.Msg.To
 	}
 	return p, err
 }
 
-// joining returns the event by which a caller that is new comes onto the roster, or another sign of its life.
-func (v *View) joining() ([]mail.Event, error) {
+// Join returns the event by which a caller that is new comes onto the roster, or another sign of its life.
+func (v *View) Join() ([]mail.Event, error) {
 	if err := v.mayJoin(v.Who, v.Parent); err != nil {
 		return nil, err
 	}
-	return v.pulse(), nil
+	return v.Pulse(), nil
 }
 
-// signature is how the caller signs: by its present name, should it be connected under an earlier one.
-func (v *View) signature() mail.Address {
+// Signature is how the caller signs: by its present name, should it be connected under an earlier one.
+func (v *View) Signature() mail.Address {
 	if v.Foreign {
 		return mail.Address(v.Who)
 	}
-	if m := v.me(); m != nil {
+	if m := v.Me(); m != nil {
 		return mail.AgentAddress(m.Name)
 	}
 	return mail.AgentAddress(v.Who)
@@ -87,7 +87,7 @@ func (v *View) known(k fold.SentKey) (*mail.Sent, fold.Spot) {
 	if r == nil {
 		return new(v.spent(v.Spent.ByKey[k].SpentKey)), fold.Spot{}
 	}
-	sent := v.sent(r)
+	sent := v.Sent(r)
 	sent.Duplicate = true
 	return &sent, r.Spot()
 }
@@ -96,7 +96,8 @@ func (v *View) spent(k mail.SpentKey) mail.Sent {
 	return mail.Sent{ID: k.Message, Seq: k.Seq, Room: v.Room, Duplicate: true, Recipients: []mail.Delivery{}}
 }
 
-func (v *View) sent(r *fold.Record) mail.Sent {
+// Sent is the answer to a send by which a message stands in the room.
+func (v *View) Sent(r *fold.Record) mail.Sent {
 	out := mail.Sent{ID: r.Msg.ID, Seq: r.Seq, Room: v.Room, Recipients: v.Deliveries(r, v.Now)}
 	for i := range out.Recipients {
 		d := &out.Recipients[i]
@@ -112,9 +113,9 @@ func (v *View) mayCancel(d *mail.Draft, to route) error {
 	if !mail.Type(d.Type).Rule().Stops {
 		return nil
 	}
-	me := v.me()
+	me := v.Me()
 	orchestrator := me != nil && me.HasRole(string(mail.Orchestrator)) || v.Who == mail.Orchestrator
-	for _, a := range to.local {
+	for _, a := range to.Local {
 		var parent mail.Name
 		if m := v.Agent(mail.Name(a.Value())); a.Kind() == mail.ToAgent && m != nil {
 			parent = m.Parent
@@ -130,14 +131,14 @@ func (v *View) mayCancel(d *mail.Draft, to route) error {
 // compose makes the message of a draft.
 func (v *View) compose(d *mail.Draft, from mail.Address, rt *route) mail.Message {
 	t, _ := mail.ParseType(d.Type) // Check has done it once
-	if d.Type == "" && v.AsksOther(d.ReplyTo, v.me()) {
+	if d.Type == "" && v.AsksOther(d.ReplyTo, v.Me()) {
 		t = mail.Answer
 	}
-	to := rt.local
+	to := rt.Local
 	if v.tracked(t) {
 		to = slices.Concat(to, rt.farAddresses())
 	}
-	ids, life := v.minting(rt.local)
+	ids, life := v.minting(rt.Local)
 	id := v.Copies
 	if id == "" || v.Records[id] != nil {
 		id = v.NewID(v.State, cmp.Or(d.IDForm, ids))
@@ -151,33 +152,33 @@ func (v *View) compose(d *mail.Draft, from mail.Address, rt *route) mail.Message
 	if d.Priority == string(mail.Urgent) {
 		m.Priority = mail.Urgent
 	}
-	if v.isUser() {
+	if v.IsUser() {
 		m.By = v.Means
 	}
 	return m
 }
 
-// here returns the message as far as it is for this room.
-func (p *plan) here() *mail.Message {
-	m := p.message
-	m.To = p.route.local
+// Here returns the message as far as it is for this room.
+func (p *Plan) Here() *mail.Message {
+	m := p.Message
+	m.To = p.Route.Local
 	return &m
 }
 
-// asTyped returns the message of the type that its draft says.
-func (p *plan) asTyped() *mail.Message {
-	m := p.message
+// AsTyped returns the message of the type that its draft says.
+func (p *Plan) AsTyped() *mail.Message {
+	m := p.Message
 	if !p.typed {
 		m.Type = ""
 	}
 	return &m
 }
 
-// events returns what a planned message adds to the journal.
-func (p *plan) events(now mail.Time) []mail.Event {
-	events := append(p.pulse, mail.Event{Message: &p.message})
-	if p.grant != nil {
-		events = append(events, mail.Event{Grant: p.grant})
+// Events returns what a planned message adds to the journal.
+func (p *Plan) Events(now mail.Time) []mail.Event {
+	events := append(p.Pulse, mail.Event{Message: &p.Message})
+	if p.Grant != nil {
+		events = append(events, mail.Event{Grant: p.Grant})
 	}
 	for i := range events {
 		events[i].At = now
@@ -185,27 +186,27 @@ func (p *plan) events(now mail.Time) []mail.Event {
 	return events
 }
 
-// became returns what became of a message that was appended at seq, and what it repeats if it does not count for that.
-func (v *View) became(p *plan, seq mail.Seq) (sent mail.Sent, same fold.SameText) {
-	k := v.KeyOf(p.message.From, p.message.Key)
-	switch r := cmp.Or(v.Records[p.message.ID], v.Leaving[p.message.ID]); {
+// Became returns what became of a message that was appended at seq, and what it repeats if it does not count for that.
+func (v *View) Became(p *Plan, seq mail.Seq) (sent mail.Sent, same fold.SameText) {
+	k := v.KeyOf(p.Message.From, p.Message.Key)
+	switch r := cmp.Or(v.Records[p.Message.ID], v.Leaving[p.Message.ID]); {
 	case r != nil:
-		sent = v.sent(r)
+		sent = v.Sent(r)
 	case k.Key != "" && k.Record() != nil: // somebody else sent with the same key at the same time, and was first
-		sent = v.sent(k.Record())
+		sent = v.Sent(k.Record())
 	case k.Key != "" && v.SentBefore(k): // and retention took that one already
 		sent = v.spent(v.Spent.ByKey[k].SpentKey)
 	case v.IsVoid(seq): // it repeats what was sent at the same moment, perhaps through another machine
-		same = v.Repeated(&p.message)
+		same = v.Repeated(&p.Message)
 		sent = v.spent(mail.SpentKey{Message: same.ID, Seq: same.Seq})
 		if r := v.Records[same.ID]; r != nil {
-			sent = v.sent(r)
+			sent = v.Sent(r)
 		}
-	case v.Erased[p.message.ID] == 0: // it is in the archive, because all else is unsettled
-		sent = v.spent(mail.SpentKey{Message: p.message.ID, Seq: seq})
+	case v.Erased[p.Message.ID] == 0: // it is in the archive, because all else is unsettled
+		sent = v.spent(mail.SpentKey{Message: p.Message.ID, Seq: seq})
 	}
-	sent.Duplicate = sent.ID != p.message.ID
-	if q := v.Records[p.message.ReplyTo]; p.answers && q != nil && q.Settled != nil &&
+	sent.Duplicate = sent.ID != p.Message.ID
+	if q := v.Records[p.Message.ReplyTo]; p.Answers && q != nil && q.Settled != nil &&
 		q.Settled.Answer != sent.ID {
 		sent.Settled = q.Settled
 	}

@@ -1,18 +1,20 @@
-package mailroom
+package check
 
 import (
 	"cmp"
-	"pennypost/internal/mail"
-	"pennypost/internal/room/fold"
 	"slices"
 	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
-// removingMachine checks whether a machine can be removed, and returns the events.
-func (v *View) removingMachine(name mail.Machine) ([]mail.Event, error) {
+// RemoveMachine checks whether a machine can be removed, and returns the events.
+func (v *View) RemoveMachine(name mail.Machine) ([]mail.Event, error) {
 	switch _, known := slices.BinarySearch(v.Machines, name); {
 	case !known:
-		return nil, mail.Errorf(mail.NotFound, "no machine called %q follows room %s; nothing was changed", name, v.Room)
+		return nil, mail.Errorf(mail.NotFound, "no machine called %q follows room %s; nothing was changed", name,
+			v.Room)
 	case name == v.Machine:
 		return nil, mail.Errorf(mail.Invalid, "%s is this machine, which has room %s open; nothing was changed", name,
 			v.Room)
@@ -27,14 +29,14 @@ func (v *View) removingMachine(name mail.Machine) ([]mail.Event, error) {
 	return events, nil
 }
 
-// here reports whether m's session, or its last, is on this machine.
-func (r *Rules) here(m *fold.Member) bool {
+// Here reports whether m's session, or its last, is on this machine.
+func (r *Rules) Here(m *fold.Member) bool {
 	return r.Machine == "" || m.Machine == "" || m.Machine == r.Machine
 }
 
 // runs reports whether m's program runs. Of one on another machine that is as long as its session lives.
 func (v *View) runs(m *fold.Member) bool {
-	if !v.here(m) {
+	if !v.Here(m) {
 		return m.Live(v.Now)
 	}
 	return v.Alive(m.Process)

@@ -1,25 +1,26 @@
-package mailroom
+package check
 
 import (
-	"pennypost/internal/mail"
-	"pennypost/internal/room/fold"
 	"slices"
 	"strings"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 
 	"golang.org/x/text/unicode/norm"
 )
 
 // route is where the addresses of a draft lead.
 type route struct {
-	local  []mail.Address
-	remote map[mail.RoomName][]string
+	Local  []mail.Address
+	Remote map[mail.RoomName][]string
 }
 
 // resolved is one address of this room, or a room and what is an address there.
 type resolved struct {
-	local mail.Address
-	room  mail.RoomName
-	rest  string
+	Local mail.Address
+	Room  mail.RoomName
+	Rest  string
 }
 
 // resolve turns addresses as somebody typed them into canonical ones. All must resolve.
@@ -27,7 +28,7 @@ func (v *View) resolve(typed []string) (route, error) {
 	var rt route
 	for _, t := range typed {
 		t = norm.NFC.String(strings.TrimSpace(t))
-		one, err := v.resolveOne(t)
+		one, err := v.ResolveOne(t)
 		if err == nil {
 			rt.add(one)
 			continue
@@ -37,7 +38,7 @@ func (v *View) resolve(typed []string) (route, error) {
 			return route{}, err
 		}
 		for _, part := range parts {
-			if one, err = v.resolveOne(strings.TrimSpace(part)); err != nil {
+			if one, err = v.ResolveOne(strings.TrimSpace(part)); err != nil {
 				return route{}, err
 			}
 			rt.add(one)
@@ -49,42 +50,43 @@ func (v *View) resolve(typed []string) (route, error) {
 // routeOf returns where a draft goes. The user's answer to a card goes to the post office, which is nobody's address
 // otherwise.
 func (v *View) routeOf(d *mail.Draft) (route, error) {
-	if q := v.Records[d.ReplyTo]; q != nil && q.IsCard() && v.isUser() && len(d.To) == 1 &&
+	if q := v.Records[d.ReplyTo]; q != nil && q.IsCard() && v.IsUser() && len(d.To) == 1 &&
 		d.To[0] == string(mail.System) {
-		return route{local: []mail.Address{mail.FromSystem}}, nil
+		return route{Local: []mail.Address{mail.FromSystem}}, nil
 	}
 	return v.resolve(d.To)
 }
 
 func (rt *route) add(to resolved) {
 	switch {
-	case to.room != "":
-		if rt.remote == nil {
-			rt.remote = make(map[mail.RoomName][]string)
+	case to.Room != "":
+		if rt.Remote == nil {
+			rt.Remote = make(map[mail.RoomName][]string)
 		}
-		rt.remote[to.room] = append(rt.remote[to.room], to.rest)
-	case !slices.Contains(rt.local, to.local):
-		rt.local = append(rt.local, to.local)
+		rt.Remote[to.Room] = append(rt.Remote[to.Room], to.Rest)
+	case !slices.Contains(rt.Local, to.Local):
+		rt.Local = append(rt.Local, to.Local)
 	}
 }
 
-func (v *View) resolveOne(t string) (resolved, error) {
+// ResolveOne finds out where an address leads.
+func (v *View) ResolveOne(t string) (resolved, error) {
 	name, byName := strings.CutPrefix(t, "agent:")
 	a, _, err := mail.ParseAddress(t, v.Namespaces)
 	if agent, room, far := a.Far(); far {
 		return v.elsewhere(string(agent), room)
 	}
 	if err == nil && a != "" && a.Kind() != mail.ToAgent {
-		return resolved{local: a}, nil
+		return resolved{Local: a}, nil
 	}
 	if m := v.Agent(mail.Name(name)); m != nil {
 		if err := v.ambiguous(m, name); err != nil {
 			return resolved{}, err
 		}
 		if a := mail.Address("agent:" + m.Name); byName {
-			return resolved{local: a}, nil
+			return resolved{Local: a}, nil
 		}
-		return resolved{local: mail.AgentAddress(m.Name)}, nil
+		return resolved{Local: mail.AgentAddress(m.Name)}, nil
 	}
 	if i := strings.LastIndex(t, "@"); i > 0 {
 		if room, err := mail.ParseRoom(t[i+1:]); err == nil && (room == v.Room || !v.Alone) {
@@ -101,11 +103,11 @@ func (v *View) resolveOne(t string) (resolved, error) {
 func (v *View) elsewhere(t string, room mail.RoomName) (resolved, error) {
 	switch {
 	case room == v.Room:
-		return v.resolveOne(t)
+		return v.ResolveOne(t)
 	case !v.reaches(room):
 		return resolved{}, mail.Errorf(mail.NotFound, "room %s cannot be reached from here: nothing was sent", room)
 	}
-	return resolved{room: room, rest: t}, nil
+	return resolved{Room: room, Rest: t}, nil
 }
 
 // ambiguous refuses a name of an older journal that reads as another room's agent, if there is such a room: mail must
@@ -127,7 +129,7 @@ func (v *View) ambiguous(m *fold.Member, typed string) error {
 
 // farAddresses returns what leads to other rooms as it stands in a message.
 func (rt *route) farAddresses() (out []mail.Address) {
-	for room, names := range rt.remote {
+	for room, names := range rt.Remote {
 		for _, n := range names {
 			out = append(out, mail.FarAddress(mail.Address(n), room))
 		}

@@ -1,23 +1,24 @@
-package mailroom
+package check
 
 import (
+	"slices"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
-	"slices"
 )
 
-// marking returns the events by which what a caller wants to mark is marked. out says which that is, and which it is
+// Mark returns the events by which what a caller wants to mark is marked. out says which that is, and which it is
 // not; without a message that could be marked it is refused.
-func (v *View) marking(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord, out *mail.Marked) ([]mail.Event, error) {
+func (v *View) Mark(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord, out *mail.Marked) ([]mail.Event, error) {
 	if err := v.comesBack(q, cold); err != nil {
 		return nil, err
 	}
-	m := v.me()
+	m := v.Me()
 	if m == nil {
-		_, err := v.mailbox(v.Who)
+		_, err := v.Mailbox(v.Who)
 		return nil, err
 	}
-	events := v.pulse()
+	events := v.Pulse()
 	if q.All {
 		events = append(events, v.markAll(m, q, out)...)
 	} else {
@@ -30,7 +31,8 @@ func (v *View) marking(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord, ou
 	return events, nil
 }
 
-func (v *Asker) checkMarking(q mail.Marking, now mail.Time) error {
+// CheckMarking refuses what marks nothing, whatever there is.
+func (v *Asker) CheckMarking(q mail.Marking, now mail.Time) error {
 	switch q.Mark {
 	case mail.MarkPresented, mail.MarkNotified, mail.MarkTold:
 		if q.Door == "" {
@@ -57,8 +59,8 @@ func (v *Asker) checkSnooze(q mail.Marking, now mail.Time) error {
 		return mail.Errorf(mail.Invalid, "until belongs to the mark snoozed, not to %s", q.Mark)
 	case q.Mark != mail.MarkSnoozed:
 		return nil
-	case !v.isUser():
-		return v.needUser("snooze mail")
+	case !v.IsUser():
+		return v.NeedUser("snooze mail")
 	case q.Until <= now || q.Until.Sub(now) > mail.MaxSnooze:
 		return mail.Errorf(mail.Invalid,
 			"the mark snoozed needs until: a time in the future, within a year. Nothing was marked")
@@ -74,8 +76,8 @@ func (v *Asker) noneMarked(q mail.Marking, out mail.Marked) error {
 	return mail.Errorf(mail.NotFound, "there is no message %q in room %s; nothing was marked", out.NotFound[0], v.Room)
 }
 
-// comesBack refuses a mark that would bring a message from the archive back to a mailbox. There they stay: a mark tells
-// how they stand.
+// comesBack refuses a mark that would bring a message from the archive back to a mailbox. What is there stays: a mark
+// tells how it stands.
 func (v *View) comesBack(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord) error {
 	if q.Mark != mail.MarkSnoozed && (q.Mark != mail.MarkUnread || q.InArchive) {
 		return nil
@@ -91,7 +93,8 @@ func (v *View) comesBack(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord) 
 }
 
 // markSome returns the receipts for the messages that were named.
-func (v *View) markSome(m *fold.Member, q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord, out *mail.Marked) []mail.Event {
+func (v *View) markSome(m *fold.Member, q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord,
+	out *mail.Marked) []mail.Event {
 	var events []mail.Event
 	asked := make(map[mail.ID]bool, len(q.IDs))
 	for _, id := range q.IDs {
@@ -155,8 +158,8 @@ func (v *View) stillOpen(m *fold.Member, q mail.Marking, out *mail.Marked) {
 	}
 }
 
-// noted returns the events of the receipts that change something. The caller holds the state.
-func (v *View) noted(receipts []mail.Receipt, cold map[mail.ID]*fold.ArchivedRecord) (events []mail.Event) {
+// Note returns the events of the receipts that change something. The caller holds the state.
+func (v *View) Note(receipts []mail.Receipt, cold map[mail.ID]*fold.ArchivedRecord) (events []mail.Event) {
 	for i := range receipts {
 		rc := &receipts[i]
 		rec, m := v.Records[rc.Message], v.Known(rc.Reader.Signer())

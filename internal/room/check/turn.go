@@ -1,15 +1,16 @@
-package mailroom
+package check
 
 import (
 	"fmt"
+
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/fold"
 )
 
-// turning checks whether a session may have a turn, and returns what that changes.
-func (v *View) turning(c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) ([]mail.Event, error) {
+// Turn checks whether a session may have a turn, and returns what that changes.
+func (v *View) Turn(c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) ([]mail.Event, error) {
 	if err := v.mayJoin(c.Name, v.Parent); err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (v *View) momentEvents(m *fold.Member, c *mail.AgentChange, t mail.Turn) []
 		c.Turn, c.Over = mail.TurnEnd, t.Over
 		events := append([]mail.Event{{Agent: c}}, v.obeyed(m)...)
 		if m != nil && (t.Over || m.Continues >= mail.MaxContinues) {
-			events = append(events, v.gaveUp(m, t)...)
+			events = append(events, v.GaveUp(m, t)...)
 		}
 		return events
 	case mail.TurnStart:
@@ -96,11 +97,11 @@ func (v *View) obeyed(m *fold.Member) (events []mail.Event) {
 	return events
 }
 
-// inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is
+// InProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is
 // none, or several.
-func (v *View) inProgram(name mail.Name, program string) (found *fold.Member) {
+func (v *View) InProgram(name mail.Name, program string) (found *fold.Member) {
 	for _, m := range v.Programs[program] {
-		if !m.Listed() || !v.here(m) || m.Session == "" || m.Name != name && m.Base != name {
+		if !m.Listed() || !v.Here(m) || m.Session == "" || m.Name != name && m.Base != name {
 			continue
 		}
 		if found != nil {
@@ -111,9 +112,9 @@ func (v *View) inProgram(name mail.Name, program string) (found *fold.Member) {
 	return found
 }
 
-// gaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail,
+// GaveUp returns the message that tells the user of mail over which m stopped. It is sent once for the same mail,
 // however often m stops over it. If m has a door, that is rung now, and whoever rings tells the user if it is in vain.
-func (v *View) gaveUp(m *fold.Member, t mail.Turn) []mail.Event {
+func (v *View) GaveUp(m *fold.Member, t mail.Turn) []mail.Event {
 	waiting := v.Unseen(m, v.Now)
 	if len(waiting) == 0 || v.HasDoor(m) {
 		return nil

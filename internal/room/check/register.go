@@ -1,16 +1,17 @@
-package mailroom
+package check
 
 import (
-	"pennypost/internal/mail"
-	"pennypost/internal/room/fold"
 	"slices"
 	"strings"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// registering checks a change, completes it, and returns its event; none if it would change nothing.
-func (v *View) registering(p mail.Presence, c *mail.AgentChange) ([]mail.Event, error) {
+// Register checks a change, completes it, and returns its event; none if it would change nothing.
+func (v *View) Register(p mail.Presence, c *mail.AgentChange) ([]mail.Event, error) {
 	if err := v.mayRegister(p, c); err != nil {
 		return nil, err
 	}
@@ -28,7 +29,7 @@ func (v *View) registering(p mail.Presence, c *mail.AgentChange) ([]mail.Event, 
 // which the user takes from it.
 func (v *View) takesBack(c *mail.AgentChange) (events []mail.Event) {
 	const role = string(mail.Orchestrator)
-	if !v.isUser() || v.Files || c.Roles == nil || slices.Contains(c.Roles, role) {
+	if !v.IsUser() || v.Files || c.Roles == nil || slices.Contains(c.Roles, role) {
 		return nil
 	}
 	for _, g := range v.Grants {
@@ -40,8 +41,8 @@ func (v *View) takesBack(c *mail.AgentChange) (events []mail.Event) {
 	return events
 }
 
-// change checks p and turns it into what the journal would say.
-func (v *Asker) change(p mail.Presence) (*mail.AgentChange, error) {
+// Change checks p and turns it into what the journal would say.
+func (v *Asker) Change(p mail.Presence) (*mail.AgentChange, error) {
 	if p.Name == "" {
 		p.Name = v.Who
 	}
@@ -132,7 +133,7 @@ func normalAll(words []string) []string {
 func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) error {
 	m := v.Agent(c.Name)
 	if m == nil && (p.Update || p.End) {
-		_, err := v.mailbox(c.Name)
+		_, err := v.Mailbox(c.Name)
 		return err
 	}
 	if m != nil {
@@ -166,21 +167,21 @@ func (v *View) mayRule(m *fold.Member) bool {
 	if v.mayCommand() {
 		return true
 	}
-	me := v.me()
+	me := v.Me()
 	return m != nil && me != nil && (me == m || m.Parent == me.Name)
 }
 
 // mayCommand reports whether the caller is the user or holds the role of the orchestrator.
 func (v *View) mayCommand() bool {
-	me := v.me()
-	return v.isUser() || v.Who == mail.System || me != nil && me.HasRole(string(mail.Orchestrator))
+	me := v.Me()
+	return v.IsUser() || v.Who == mail.System || me != nil && me.HasRole(string(mail.Orchestrator))
 }
 
 // mayChange refuses what no agent says of itself, nor of another: that it is the orchestrator, which only the person
 // decides, and that it is another's child from now on, which would take it out of its parent's hands.
 func (v *View) mayChange(m *fold.Member, c *mail.AgentChange) error {
 	const role = string(mail.Orchestrator)
-	person := v.isUser() || v.Who == mail.System
+	person := v.IsUser() || v.Who == mail.System
 	switch {
 	case !person && c.Name != mail.Orchestrator && slices.Contains(c.Roles, role) && (m == nil || !m.HasRole(role)):
 		return notGranted(c.Name)
@@ -192,9 +193,9 @@ func (v *View) mayChange(m *fold.Member, c *mail.AgentChange) error {
 	return nil
 }
 
-// renaming checks whether an agent can be renamed, and returns it and the event; none if it has the name.
-func (v *View) renaming(from, to mail.Name) (m *fold.Member, events []mail.Event, err error) {
-	if m, err = v.mailbox(from); err != nil {
+// Rename checks whether an agent can be renamed, and returns it and the event; none if it has the name.
+func (v *View) Rename(from, to mail.Name) (m *fold.Member, events []mail.Event, err error) {
+	if m, err = v.Mailbox(from); err != nil {
 		return nil, nil, err
 	}
 	old := m.Name
@@ -205,7 +206,7 @@ func (v *View) renaming(from, to mail.Name) (m *fold.Member, events []mail.Event
 		err = mail.Errorf(mail.Denied, "only %s itself, its parent, the orchestrator and the user may rename it", old)
 	case v.Taken(to, m):
 		err = mail.Errorf(mail.Conflict, "the name %q is taken in room %s; nothing was renamed", to, v.Room)
-	case to == mail.Orchestrator && !v.isUser():
+	case to == mail.Orchestrator && !v.IsUser():
 		err = notGranted(old)
 	case v.Members[to] != m: // or it had that name before
 		err = v.CheckNew(to, m)
@@ -225,9 +226,9 @@ func (v *Caller) by(n mail.Name) mail.Name {
 	return v.Who
 }
 
-// retiring checks whether an agent can be retired, and returns the event.
-func (v *View) retiring(n mail.Name) ([]mail.Event, error) {
-	m, err := v.mailbox(n)
+// Retire checks whether an agent can be retired, and returns the event.
+func (v *View) Retire(n mail.Name) ([]mail.Event, error) {
+	m, err := v.Mailbox(n)
 	switch {
 	case err != nil:
 		return nil, err
@@ -240,9 +241,9 @@ func (v *View) retiring(n mail.Name) ([]mail.Event, error) {
 	return []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: m.Name, Retired: true, By: v.by(m.Name)}}}, nil
 }
 
-// entrusting checks whether an agent can have a token, of which it is given the hash, and returns the event.
-func (v *View) entrusting(n mail.Name, sum string) ([]mail.Event, error) {
-	m, err := v.mailbox(n)
+// Token checks whether an agent can have a token, of which it is given the hash, and returns the event.
+func (v *View) Token(n mail.Name, sum string) ([]mail.Event, error) {
+	m, err := v.Mailbox(n)
 	switch {
 	case err != nil:
 		return nil, err

@@ -1,4 +1,4 @@
-package mailroom
+package check
 
 import (
 	"crypto/sha256"
@@ -18,8 +18,8 @@ type sentAt struct {
 
 func (s sentAt) ago(now time.Time) time.Duration { return time.Duration(now.UnixNano() - s.at) }
 
-// tripOfRepeat is the trip of a message that repeats another.
-func (b *Breaker) tripOfRepeat(m *mail.Message) *Trip {
+// TripOfRepeat is the trip of a message that repeats another.
+func (b *Breaker) TripOfRepeat(m *mail.Message) *Trip {
 	return &Trip{
 		What: fmt.Sprint("repeat ", b.originOf(m.From), " ", b.originOf(m.To[0])), Limit: "repeat_window",
 		Note: fmt.Sprintf("%s sent the same text to %s again within %v. It was not delivered twice.", m.From.Signer(),
@@ -35,18 +35,18 @@ func (b *Breaker) repeated(r fold.Repeat, now time.Time) mail.ID {
 	return ""
 }
 
-// sent remembers a message that was sent. Of one that says in the journal what would be the same, it is called before
+// Sent remembers a message that was sent. Of one that says in the journal what would be the same, it is called before
 // anybody sees the message in the state: what is sent from then on is compared with it here, and what was checked
 // before by apply.
-func (b *Breaker) sent(r fold.Repeat, id mail.ID, at time.Time) {
+func (b *Breaker) Sent(r fold.Repeat, id mail.ID, at time.Time) {
 	if r == (fold.Repeat{}) {
 		return
 	}
 	b.repeats[r] = sentAt{id, at.UnixNano()}
 }
 
-// repeatOf returns what identifies a repetition of m: only mail to one agent by name can be one.
-func (b *Breaker) repeatOf(m *mail.Message) fold.Repeat {
+// RepeatOf returns what identifies a repetition of m: only mail to one agent by name can be one.
+func (b *Breaker) RepeatOf(m *mail.Message) fold.Repeat {
 	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender says by the key what is the same
 	if b.limits.RepeatWindow < 0 || len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey ||
 		m.From == mail.ToUser || m.From == mail.FromSystem {

@@ -1,11 +1,12 @@
-package mailroom
+package check
 
 import (
 	"fmt"
-	"pennypost/internal/mail"
-	"pennypost/internal/room/fold"
 	"slices"
 	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // ended returns the events by which sessions of c's name end whose program has ended, so that the name is free before
@@ -32,14 +33,15 @@ func (v *View) onlyOne(c *mail.AgentChange) error {
 	m := v.Agent(c.Name)
 	if c.Name != mail.Orchestrator || m == nil || c.Session == "" || c.End || c.TakeOver || c.Join &&
 		c.Process == "" ||
-		v.SameProcess(c, v.Now) != nil || v.InSession(c.Name, c.Session) != nil || !v.HeldByOther(m, c.Session, v.Now) {
+		v.SameProcess(c, v.Now) != nil || v.InSession(c.Name, c.Session) != nil ||
+		!v.HeldByOther(m, c.Session, v.Now) {
 		return nil
 	}
 	holder := m.Session
 	if m.Client != "" {
 		holder += " of " + m.Client
 	}
-	if !v.here(m) {
+	if !v.Here(m) {
 		holder += " on " + string(m.Machine)
 	}
 	return mail.Errorf(mail.Conflict,
@@ -52,10 +54,10 @@ func (v *View) onlyOne(c *mail.AgentChange) error {
 // mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
 // it is asked no more.
 func (v *View) mayJoin(n, parent mail.Name) error {
-	if v.Agent(n) != nil || v.isUser() && v.Files || v.Who == mail.System || v.Foreign || n == mail.User {
+	if v.Agent(n) != nil || v.IsUser() && v.Files || v.Who == mail.System || v.Foreign || n == mail.User {
 		return nil
 	}
-	if n == mail.Orchestrator && n != v.Who && !v.isUser() {
+	if n == mail.Orchestrator && n != v.Who && !v.IsUser() {
 		return notGranted(n)
 	}
 	if err := v.CheckNew(n, nil); err != nil {
@@ -73,7 +75,7 @@ func notGranted(n mail.Name) error {
 // may. An orchestrator's children may have teams of their own: of them only itself is asked for its children.
 func (v *View) crowded(parent mail.Name) error {
 	limit := v.Limits.Children
-	if parent == "" || limit < 0 || v.isUser() {
+	if parent == "" || limit < 0 || v.IsUser() {
 		return nil
 	}
 	top, live := v.LivingBelow(parent, v.Now)
@@ -94,7 +96,7 @@ func (v *View) crowded(parent mail.Name) error {
 func (v *View) doubled(c *mail.AgentChange) error {
 	m := v.Agent(c.Name)
 	switch {
-	case v.isUser(), c.End, c.TakeOver:
+	case v.IsUser(), c.End, c.TakeOver:
 		return nil
 	case m == nil: // adopt gave it another name, or it is new and was counted
 		if c.By == "" {
@@ -117,10 +119,10 @@ func (v *View) doubled(c *mail.AgentChange) error {
 	}
 }
 
-// pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its
+// Pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its
 // first act, comes back by it when it was gone, and is otherwise noted once a minute.
-func (v *View) pulse() []mail.Event {
-	if v.isUser() || v.Who == mail.System || v.Foreign {
+func (v *View) Pulse() []mail.Event {
+	if v.IsUser() || v.Who == mail.System || v.Foreign {
 		return nil
 	}
 	m := v.Agent(v.Who)
@@ -150,7 +152,7 @@ func (v *View) grant(c *mail.AgentChange) {
 		}
 	}
 	has := slices.Contains(c.Roles, role) || c.Roles == nil && m != nil && m.HasRole(role)
-	granted := slices.Contains(v.Orchestrators, c.Name) || !v.isUser() && v.LeadGranted(c.Name)
+	granted := slices.Contains(v.Orchestrators, c.Name) || !v.IsUser() && v.LeadGranted(c.Name)
 	if has || !granted {
 		return
 	}
@@ -185,7 +187,7 @@ func (v *View) checked(c *mail.AgentChange, update bool) {
 	case m == nil && c.By != "":
 		c.Expects = mail.ExpectNew
 	}
-	if limit := v.Limits.Children; limit > 0 && !v.isUser() && (m == nil || c.Session != "") {
+	if limit := v.Limits.Children; limit > 0 && !v.IsUser() && (m == nil || c.Session != "") {
 		c.Most = limit
 	}
 	if c.Session != "" || c.Expects != "" || m == nil {

@@ -1,4 +1,4 @@
-package mailroom
+package check
 
 import (
 	"fmt"
@@ -56,9 +56,9 @@ func NewBreaker(l policy.Limits) *Breaker {
 	}
 }
 
-// renamed notes that an agent has another name. It is counted as before: otherwise a new name would be a way around
+// Renamed notes that an agent has another name. It is counted as before: otherwise a new name would be a way around
 // each limit. The roster remembers each name too.
-func (b *Breaker) renamed(from, to mail.Name) {
+func (b *Breaker) Renamed(from, to mail.Name) {
 	b.origins[to] = b.origin(from)
 }
 
@@ -86,12 +86,13 @@ type Trip struct {
 	Note  string // for the person
 }
 
+// Error returns what the person is told.
 func (t *Trip) Error() string { return t.Note }
 
-// admit decides whether m, which is for these peers among others, may be sent; r is what repeatOf says of m. same is
+// Admit decides whether m, which is for these peers among others, may be sent; r is what repeatOf says of m. same is
 // the message that it repeats, if it does, which is a trip too. The person's messages always may, and bring exchanges
 // back to their beginning, as do messages about tasks.
-func (b *Breaker) admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again bool, depth int, now time.Time,
+func (b *Breaker) Admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again bool, depth int, now time.Time,
 ) (same mail.ID, tripped *Trip) {
 	b.sweep(now)
 	from := m.From.Signer()
@@ -103,7 +104,7 @@ func (b *Breaker) admit(m *mail.Message, peers []fold.Peer, r fold.Repeat, again
 		return "", nil
 	}
 	if id := b.repeated(r, now); id != "" && !again {
-		return id, b.tripOfRepeat(m)
+		return id, b.TripOfRepeat(m)
 	}
 	if b.limits.Depth >= 0 && depth > b.limits.Depth {
 		return "", &Trip{
@@ -189,8 +190,8 @@ func (b *Breaker) reset(m *mail.Message, peers []fold.Peer) {
 	})
 }
 
-// news reports whether the person has not been told of a trip within the window.
-func (b *Breaker) news(t *Trip, now time.Time) bool {
+// News reports whether the person has not been told of a trip within the window.
+func (b *Breaker) News(t *Trip, now time.Time) bool {
 	if at, ok := b.reported[t.What]; ok &&
 		now.Sub(at) < max(b.limits.ExchangeWindow, policy.DefaultExchangeWindow) {
 		return false
@@ -237,8 +238,8 @@ func (b *Breaker) sweep(now time.Time) {
 	}
 }
 
-// heard counts a message that was sent through the post office of another machine, as far as limits are on what
+// Heard counts a message that was sent through the post office of another machine, as far as limits are on what
 // agents send each other. Nothing is refused by it.
-func (b *Breaker) heard(m *mail.Message, peers []fold.Peer, now time.Time) {
-	_, _ = b.admit(m, peers, fold.Repeat{}, true, 0, now) // by which it is counted
+func (b *Breaker) Heard(m *mail.Message, peers []fold.Peer, now time.Time) {
+	_, _ = b.Admit(m, peers, fold.Repeat{}, true, 0, now) // by which it is counted
 }

@@ -1,10 +1,11 @@
-package mailroom
+package check
 
 import (
+	"slices"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/fold"
-	"slices"
 )
 
 // weigh finds out whether a message, which may answer the question q by its type, has the right to settle it. If not,
@@ -14,7 +15,7 @@ func (v *View) weigh(q *fold.Record, m *mail.Message) (right bool, err error) {
 	switch {
 	case !answers:
 		return false, nil
-	case v.isUser() && !v.Means.Settles() && q.Open():
+	case v.IsUser() && !v.Means.Settles() && q.Open():
 		return false, mail.Errorf(mail.Denied, "%s waits for an answer, and what a script sends settles no question: "+
 			"nothing was sent. Answer it yourself, in a terminal or on the pages: pennypost open. What is no answer "+
 			"can be sent with the type %s", q.Msg.ID, mail.Status)
@@ -37,8 +38,8 @@ func (v *View) rightCounts() bool {
 	})
 }
 
-// withdrawing returns the events of a withdrawal; none if the question was withdrawn before.
-func (v *View) withdrawing(id mail.ID) ([]mail.Event, error) {
+// Withdraw returns the events of a withdrawal; none if the question was withdrawn before.
+func (v *View) Withdraw(id mail.ID) ([]mail.Event, error) {
 	q := v.Records[id]
 	switch {
 	case q == nil:
@@ -46,18 +47,18 @@ func (v *View) withdrawing(id mail.ID) ([]mail.Event, error) {
 			"What is open is listed by: pennypost history --open", id, v.Room)
 	case !q.Msg.Type.Asks():
 		return nil, mail.Errorf(mail.Invalid, "%s is a %s, which asks nothing; nothing was withdrawn", id, q.Msg.Type)
-	case !v.isUser() && q.Sender != v.me():
+	case !v.IsUser() && q.Sender != v.Me():
 		return nil, mail.Errorf(mail.Denied, "only whoever asked may withdraw %s, and the user; you are %s. Decline "+
 			"it instead, with an answer", id, v.Who)
-	case q.Open() && v.isUser() && !v.Means.Settles() && !q.Sender.IsUser():
+	case q.Open() && v.IsUser() && !v.Means.Settles() && !q.Sender.IsUser():
 		return nil, mail.Errorf(mail.Denied, "a script may withdraw what it asked, and settles no question of "+
 			"others: nothing was withdrawn. Do it yourself, in a terminal or on the pages: pennypost open")
 	case q.Open():
-		settled := mail.Event{At: v.Now, Settled: &mail.Settlement{Message: id, By: v.signature(), As: mail.Withdrawn}}
-		if v.me() == nil {
+		settled := mail.Event{At: v.Now, Settled: &mail.Settlement{Message: id, By: v.Signature(), As: mail.Withdrawn}}
+		if v.Me() == nil {
 			return []mail.Event{settled}, nil
 		}
-		return append(v.pulse(), settled), nil
+		return append(v.Pulse(), settled), nil
 	case q.Settled.As != mail.Withdrawn:
 		return nil, fold.SettledAs(q)
 	}

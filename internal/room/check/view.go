@@ -1,4 +1,4 @@
-package mailroom
+package check
 
 import (
 	"pennypost/internal/mail"
@@ -64,20 +64,21 @@ func (v *Asker) reaches(room mail.RoomName) bool {
 	return !v.Alone && !v.Foreign && (v.Enters == nil || v.Enters(room))
 }
 
-func (v *Caller) isUser() bool { return v.Who == mail.User }
+// IsUser reports whether the user asks.
+func (v *Caller) IsUser() bool { return v.Who == mail.User }
 
-// needUser refuses everybody but the person.
-func (v *Caller) needUser(to string) error {
-	if v.isUser() {
+// NeedUser refuses everybody but the person.
+func (v *Caller) NeedUser(to string) error {
+	if v.IsUser() {
 		return nil
 	}
 	return mail.Errorf(mail.Denied, "only the user may %s; you are %s", to, v.Who)
 }
 
-// me returns the caller as a member, nil for an agent that is not on the roster.
-func (v *View) me() *fold.Member {
+// Me returns the caller as a member, nil for an agent that is not on the roster.
+func (v *View) Me() *fold.Member {
 	switch {
-	case v.isUser():
+	case v.IsUser():
 		return v.Members[mail.User]
 	case v.Foreign:
 		return nil
@@ -85,8 +86,8 @@ func (v *View) me() *fold.Member {
 	return v.Agent(v.Who)
 }
 
-// mailbox returns the member whose mailbox is meant: the caller's, or that of a named agent, which anybody may read.
-func (v *View) mailbox(n mail.Name) (*fold.Member, error) {
+// Mailbox returns the member whose mailbox is meant: the caller's, or that of a named agent, which anybody may read.
+func (v *View) Mailbox(n mail.Name) (*fold.Member, error) {
 	if n == "" {
 		n = v.Who
 	}
@@ -97,13 +98,14 @@ func (v *View) mailbox(n mail.Name) (*fold.Member, error) {
 	if m := v.Agent(n); m != nil {
 		return m, nil
 	}
-	return nil, v.noAgent(n)
+	return nil, v.NoAgent(n)
 }
 
-func (v *View) noAgent(n mail.Name) error {
+// NoAgent is what whoever looks for an agent that is not on the roster is told.
+func (v *View) NoAgent(n mail.Name) error {
 	return mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, v.Room, v.Suggest(string(n)))
 }
 
 // tracked reports whether the caller's room keeps a message though it goes to other rooms: what asks, so that the
 // caller sees that it is open. The user, who is in every room, is asked and answered there.
-func (v *Caller) tracked(t mail.Type) bool { return t.Asks() && !v.isUser() && !v.Foreign }
+func (v *Caller) tracked(t mail.Type) bool { return t.Asks() && !v.IsUser() && !v.Foreign }
