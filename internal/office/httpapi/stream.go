@@ -85,9 +85,8 @@ func gone(err error) error {
 const lastEventID = "Last-Event-ID"
 
 func eventsRoute() route {
-	rt := at(&wire.EventsRoute)
+	rt := handled(&wire.EventsRoute, wire.Events, mail.Event{}, events)
 	rt.query, rt.headers = wire.Params(reflect.TypeFor[wire.EventsQuery]()), []string{lastEventID}
-	rt.out, rt.stream, rt.status, rt.handle = mail.Event{}, wire.Events, http.StatusOK, events
 	return rt
 }
 
@@ -231,19 +230,15 @@ func wait(c *call) (any, error) {
 		case ctx.Err() != nil || mail.CodeOf(err) != mail.Timeout:
 			return nil, err
 		}
-		if err := s.add([]byte("\n")); err != nil {
-			return nil, err
-		}
-		if err := s.flush(); err != nil {
+		if err := s.alive(); err != nil {
 			return nil, err
 		}
 	}
 }
 
 func ringRoute() route {
-	rt := at(&wire.RingRoute)
+	rt := handled(&wire.RingRoute, wire.JSON, optional[mail.Rung]{}, ring)
 	rt.query = wire.Params(reflect.TypeFor[wire.RingQuery]())
-	rt.out, rt.stream, rt.status, rt.handle = optional[mail.Rung]{}, wire.JSON, http.StatusOK, ring
 	return rt
 }
 

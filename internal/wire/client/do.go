@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,9 +27,54 @@ import (
 // caller sends requests as somebody.
 type caller struct {
 	office *Office
+	room   mail.RoomName // whose calls are made; "": only those of the post office are
 	name   mail.Name
 	use    string // wire.ToolUseHeader
 	from   Whence
+}
+
+// Carry implements wire.Carrier.
+func (c *caller) Carry(ctx context.Context, r *wire.Route, in, out any, _ func(mail.Service) error) error {
+	if _, none := out.(*wire.None); none {
+		out = nil
+	}
+	return c.do(ctx, c.request(r, in), out)
+}
+
+// request is the call of a route.
+func (c *caller) request(r *wire.Route, in any) request {
+	req := request{method: r.Method, repeat: r.Repeat || r.Method == http.MethodGet}
+	for part := range strings.FieldsFuncSeq(r.Path, func(c rune) bool { return c == '/' }) {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			name = strings.TrimSuffix(name, "}")
+			if part = c.segment(name, in); part == "" { // it would be another route
+				req.err = mail.Errorf(mail.Invalid, "the %s is empty", name)
+			}
+		}
+		req.path = append(req.path, part)
+	}
+	switch {
+	case in == wire.None{}, reflect.TypeOf(in).Kind() == reflect.String:
+		return req
+	case r.Method == http.MethodGet:
+		req.query = wire.Query(in)
+		return req
+	}
+	return req.with(in)
+}
+
+// segment returns what of an argument stands in the path, or the room.
+func (c *caller) segment(name string, in any) string {
+	if name == "room" {
+		return string(c.room)
+	}
+	switch of := in.(type) {
+	case wire.Rename:
+		in = of.From
+	case wire.Attach:
+		in = of.Agent
+	}
+	return reflect.ValueOf(in).String()
 }
 
 // request is one call of a route.
@@ -50,12 +96,6 @@ type request struct {
 // attempts is how often a request that may be repeated is sent: the second time finds a post office that was restarted
 // meanwhile, or a connection that the far end had closed while it was idle.
 const attempts = 3
-
-// get reads a value from a route.
-func get[T any](ctx context.Context, c *caller, path ...string) (v T, err error) {
-	err = c.do(ctx, request{method: http.MethodGet, path: path, repeat: true}, &v)
-	return v, err
-}
 
 // with returns r with v as its body.
 func (r request) with(v any) request {

@@ -51,7 +51,7 @@ func (c *Client) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) 
 func (o *Office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 	w := &watch[mail.DeskChange]{caller: o.user(), place: func(*mail.DeskChange) mail.Seq { return 0 },
 		ask: func(mail.Seq) request {
-			return request{method: http.MethodGet, path: []string{"desk", "events"}}
+			return o.user().request(&wire.DeskEventsRoute, wire.None{})
 		}}
 	if err := w.follow(ctx, 0); err != nil {
 		return nil, err
