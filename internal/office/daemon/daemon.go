@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/durable"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/caller"
@@ -96,9 +98,7 @@ type daemon struct {
 // If another post office runs on the same data directory and does not end within 5 s, the error is of code Conflict
 // and has a durable.LockedError in its chain. It is of that code too if another has this machine's name.
 func Run(ctx context.Context, opts Options) (err error) {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	home := opts.Config.Home
 	if err := home.Create(); err != nil {
 		return err
@@ -169,10 +169,8 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 			return nil, &mail.Error{Code: mail.Conflict, Msg: "a post office runs at " + string(home) + " already: " +
 				locked.Error(), Err: err}
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, 20*time.Millisecond) {
 			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

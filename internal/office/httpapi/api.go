@@ -134,9 +134,7 @@ func (o Options) withDefaults() Options {
 	if o.Closing == nil {
 		o.Closing = context.Background()
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxRequest = cmp.Or(o.MaxRequest, defaultMaxRequest)
 	o.MaxImport = cmp.Or(o.MaxImport, defaultMaxImport)
 	o.KeepAlive = cmp.Or(o.KeepAlive, defaultKeepAlive)

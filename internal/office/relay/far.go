@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/wake/remote"
 	"pennypost/internal/wire"
@@ -28,7 +29,7 @@ type Far struct {
 	There  *client.Office
 	Doors  remote.Relay // its line to the post office
 	log    *slog.Logger
-	again  chan struct{} // has room for one: somebody waits for the next attempt
+	again  pause.Nudge // somebody waits for the next attempt
 
 	mu      sync.Mutex
 	tried   bool          // an attempt has come to an end
@@ -56,37 +57,32 @@ func New(remote Remote, log *slog.Logger) (*Far, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Far{Remote: remote, There: office, log: log, again: make(chan struct{}, 1),
+	return &Far{Remote: remote, There: office, log: log, again: pause.NewNudge(),
 			outcome: make(chan struct{})},
 		nil
 }
 
 // Run keeps the line to the post office until ctx ends.
 func (f *Far) Run(ctx context.Context) {
-	pause := minRetry
+	wait := minRetry
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := f.connect(ctx)
 		if time.Since(began) > maxRetry {
-			pause = minRetry // it was connected for a while
+			wait = minRetry // it was connected for a while
 		}
-		f.log.Debug("no line to the post office", "err", err, "again", pause)
+		f.log.Debug("no line to the post office", "err", err, "again", wait)
 		select {
 		case <-f.again: // asked for while the line was there
 		default:
 		}
+		pause.For(ctx, minRetry)
 		select {
 		case <-ctx.Done():
-			return
-		case <-time.After(minRetry):
-		}
-		select {
-		case <-ctx.Done():
-			return
 		case <-f.again:
-		case <-time.After(pause - minRetry):
+		case <-time.After(wait - minRetry):
 		}
-		pause = min(2*pause, maxRetry)
+		wait = min(2*wait, maxRetry)
 	}
 }
 
@@ -141,10 +137,7 @@ func (f *Far) Away(ctx context.Context) error {
 	wait := firstTry
 	if tried {
 		wait = nextTry
-		select {
-		case f.again <- struct{}{}:
-		default:
-		}
+		f.again.Give()
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -14,7 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"pennypost/internal/base/durable"
+	"pennypost/internal/base/kept"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jetstream"
@@ -40,8 +40,8 @@ type Cluster struct {
 	machines *jetstream.Machines
 	name     mail.Machine
 	log      *slog.Logger
-	set      *Set          // set before run
-	changed  chan struct{} // one slot: the rooms may not be those that are listed
+	set      *Set        // set before run
+	changed  pause.Nudge // the rooms may not be those that are listed
 
 	mu       sync.Mutex
 	rooms    map[mail.RoomName]jetstream.Listed
@@ -62,7 +62,7 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{name: cfg.MachineName(), log: log, changed: make(chan struct{}, 1), asOf: time.Now(),
+	c := &Cluster{name: cfg.MachineName(), log: log, changed: pause.NewNudge(), asOf: time.Now(),
 		eager: time.Now().Add(eagerFor),
 		rooms: make(map[mail.RoomName]jetstream.Listed), asleep: make(map[mail.RoomName]func())}
 	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{URLs: j.URLs, Replicas: j.Replicas,
@@ -95,12 +95,8 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 
 // loadMachine returns by what this data directory is told from others on machines of the same name.
 func loadMachine(home config.Home) (string, error) {
-	text, err := durable.ReadFile(home.Machine())
-	if errors.Is(err, fs.ErrNotExist) {
-		id := strings.ToLower(rand.Text())
-		return id, durable.WriteFile(home.Machine(), []byte(id+"\n"), 0o600)
-	}
-	return strings.TrimSpace(string(text)), err
+	return kept.Word(home.Machine(), "what tells this machine from others",
+		func() string { return strings.ToLower(rand.Text()) }, func(string) bool { return true })
 }
 
 // Use gives the rooms their cluster, and has it answer other machines; nil: they have none.
@@ -122,20 +118,12 @@ func (c *Cluster) Close() error {
 	return c.Cluster.Close()
 }
 
-// look has the rooms listed soon.
-func (c *Cluster) look() {
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
-}
-
 // heard has the rooms listed at once, and for a while each second.
 func (c *Cluster) heard() {
 	c.mu.Lock()
 	c.eager = time.Now().Add(eagerFor)
 	c.mu.Unlock()
-	c.look()
+	c.changed.Give()
 }
 
 // list asks the servers for their rooms.
@@ -192,7 +180,7 @@ func (c *Cluster) Run(ctx context.Context) error {
 				go c.readSettings(ctx)
 			}
 			if back || eager && time.Since(at) > time.Second/2 || time.Since(at) > listEvery {
-				c.look()
+				c.changed.Give()
 			}
 		}
 		select {

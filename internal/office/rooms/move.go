@@ -47,7 +47,7 @@ func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (
 	default:
 		err = o.Cluster.Leave(ctx, string(name))
 	}
-	o.Cluster.look()
+	o.Cluster.changed.Give()
 	if done.Moved {
 		o.Log.Info("room moved", "room", name, "to", ask.To, "seq", done.Seq)
 	}

@@ -40,7 +40,7 @@ func (o *Set) Remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom,
 		if err != nil {
 			return wire.RemovedRoom{}, err
 		}
-		o.Cluster.look()
+		o.Cluster.changed.Give()
 	}
 	return o.moveAway(ctx, name)
 }

@@ -1,6 +1,7 @@
 package rooms
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -79,12 +80,9 @@ type Entry struct {
 
 // New returns the rooms of a configuration, none of them open.
 func New(cfg *config.Config, log *slog.Logger, m *Metrics, dialects []dialect.Dialect) *Set {
-	idle := cfg.RoomIdle
-	if idle == 0 {
-		idle = config.DefaultRoomIdle
-	}
 	o := &Set{
-		Config: cfg, Log: log, Metrics: m, Dialects: dialects, idle: time.Duration(idle), Most: maxOpen,
+		Config: cfg, Log: log, Metrics: m, Dialects: dialects,
+		idle: time.Duration(cmp.Or(cfg.RoomIdle, config.DefaultRoomIdle)), Most: maxOpen,
 		rooms: make(map[mail.RoomName]*Entry), known: make(map[mail.RoomName]mail.RoomStatus),
 		lives: make(map[mail.RoomName]*mailroom.Lives),
 	}

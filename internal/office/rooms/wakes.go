@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/notify"
 	"pennypost/internal/office/wake"
@@ -71,10 +72,8 @@ func (e *Entry) announce(ctx context.Context, n *notify.Notifier) {
 		doors = append(doors, mail.ToUser)
 	}
 	for e.Room.Announce(ctx, doors) != nil {
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, announcePause) {
 			return
-		case <-time.After(announcePause):
 		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
@@ -120,7 +121,7 @@ func (c *caller) do(ctx context.Context, r request, v any) error {
 		if !r.repeat || try == attempts || !errors.Is(err, errBroken) || ctx.Err() != nil {
 			return err
 		}
-		if !sleep(ctx, time.Duration(try)*50*time.Millisecond) {
+		if !pause.For(ctx, time.Duration(try)*50*time.Millisecond) {
 			return ended(ctx.Err())
 		}
 	}
@@ -351,16 +352,4 @@ func codeOf(status int) mail.Code {
 		return mail.Limited
 	}
 	return mail.Unavailable
-}
-
-// sleep reports whether d went by before ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -226,5 +227,5 @@ func (b *backoff) reset() { b.connected, b.delay = true, 0 }
 // reports false when ctx ended.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.delay = min(max(minPause, 2*b.delay), maxPause)
-	return sleep(ctx, b.delay/2+rand.N(b.delay/2))
+	return pause.For(ctx, b.delay/2+rand.N(b.delay/2))
 }

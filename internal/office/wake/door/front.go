@@ -59,11 +59,7 @@ func (f *Front) Bring(ctx context.Context, room mail.RoomName, agent mail.Name, 
 		s = f.Sessions.Look(room, agent)
 		return Shown{Client: s.Client, ID: s.ID, Dir: s.Dir, Why: errors.New("no live session of it is known")}
 	}
-	limit := f.Timeout
-	if limit <= 0 {
-		limit = frontTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.Timeout, frontTimeout))
 	defer cancel()
 	out := Shown{Client: s.Client, ID: s.ID, Dir: s.Dir, Live: true}
 	if s.Pane != "" && runtime.GOOS != "windows" {

@@ -2,6 +2,7 @@ package door
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/child"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/base/process"
 	"pennypost/internal/office/wake"
 	"pennypost/internal/office/wake/sessions"
@@ -66,10 +68,7 @@ func (t *Tmux) Ring(ctx context.Context, r wake.Ring) error {
 	if err != nil {
 		return err
 	}
-	limit := t.Timeout
-	if limit <= 0 {
-		limit = tmuxTimeout
-	}
+	limit := cmp.Or(t.Timeout, tmuxTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	p, err := t.pane(&s)
@@ -178,12 +177,8 @@ func (p *pane) paste(ctx context.Context, text string) error {
 }
 
 func settle(ctx context.Context) error {
-	select {
-	case <-time.After(tmuxSettle):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	pause.For(ctx, tmuxSettle)
+	return ctx.Err()
 }
 
 // sameWords compares texts without their white space: a prompt breaks lines where it likes.
@@ -220,10 +215,7 @@ func (p *pane) look(ctx context.Context) (typed string, err error) {
 // check refuses panes that are not what the session told, or that do not pass on what is typed.
 func (p *pane) check(f []string) error {
 	activity, err := strconv.ParseInt(f[2], 10, 64)
-	quiet := p.tmux.Quiet
-	if quiet == 0 {
-		quiet = tmuxQuiet
-	}
+	quiet := cmp.Or(p.tmux.Quiet, tmuxQuiet)
 	command := f[8]
 	switch {
 	case f[1] != p.number:
@@ -276,12 +268,8 @@ func (p *pane) capture(ctx context.Context) ([]line, error) {
 
 // run runs a command of tmux. With -u it does not replace what is not ASCII.
 func (p *pane) run(ctx context.Context, input string, args ...string) (string, error) {
-	binary := p.tmux.Binary
-	if binary == "" {
-		binary = "tmux"
-	}
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, append([]string{"-u", "-S", p.server}, args...)...)
+	cmd := exec.CommandContext(ctx, cmp.Or(p.tmux.Binary, "tmux"), append([]string{"-u", "-S", p.server}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
 	cmd.WaitDelay = child.DrainTime
 	err := cmd.Run()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jsonl"
 )
@@ -127,9 +128,7 @@ func (j *Journal) everywhere(ctx context.Context, stream jetstream.Stream, asked
 				Msg: fmt.Sprintf("the text is erased from the servers that answer; "+
 					"pending: %s, where it stays until they are back", strings.Join(behind, ", "))}
 		}
-		select {
-		case <-time.After(pauseOfAttempts):
-		case <-ctx.Done():
+		if !pause.For(ctx, pauseOfAttempts) {
 			return ctx.Err()
 		}
 	}

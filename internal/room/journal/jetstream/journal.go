@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -70,12 +71,10 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 	if err != nil {
 		return nil, err
 	}
-	log := opts.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	j := &Journal{
-		cluster: c, room: room, subject: c.subject(room), dir: dir, log: log.With("room", room), local: local,
+		cluster: c, room: room, subject: c.subject(room), dir: dir,
+		log:    cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).With("room", room),
+		local:  local,
 		writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}),
 		waiting: make(map[mail.Seq]acknowledged), pending: make(map[string]*flight), advanced: make(chan struct{}),
 	}

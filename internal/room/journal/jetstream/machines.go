@@ -78,9 +78,7 @@ type machine struct {
 // NewMachines makes this machine known to the others, by its name. If another post office has that, the error is of
 // code Conflict; servers that cannot be reached are no error, and Run tries again. Close ends what it has begun.
 func NewMachines(ctx context.Context, nc *nats.Conn, opts MachineOptions) (*Machines, error) {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	opts.Replicas = max(opts.Replicas, 1)
 	js, err := jetstream.New(nc)
 	if err != nil {
