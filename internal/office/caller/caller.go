@@ -45,11 +45,9 @@ func (o *Rooms) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mai
 		return o.roomAs(ctx, name, as)
 	}
 	if _, err := os.Lstat(o.Dir(name)); !errors.Is(err, fs.ErrNotExist) {
-		e, err := o.Borrow(ctx, name)
-		if err != nil {
+		if err := o.Touch(ctx, name); err != nil {
 			return nil, err
 		}
-		o.GiveBack(e, name)
 	}
 	return o.roomAs(ctx, name, as)
 }
@@ -57,9 +55,6 @@ func (o *Rooms) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mai
 // Rooms implements mail.Office.
 func (o *Rooms) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 	if o.Far != nil {
-		if err := o.Far.Away(ctx); err != nil {
-			return nil, err
-		}
 		return o.Far.There.Rooms(ctx)
 	}
 	return o.Statuses(ctx)
@@ -68,9 +63,6 @@ func (o *Rooms) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 // RemoveRoom takes a room out of the post office.
 func (o *Rooms) RemoveRoom(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	if o.Far != nil {
-		if err := o.Far.Away(ctx); err != nil {
-			return wire.RemovedRoom{}, err
-		}
 		return o.Far.There.RemoveRoom(ctx, name)
 	}
 	return o.Remove(ctx, name)
@@ -81,13 +73,10 @@ func (o *Rooms) StandAs(ctx context.Context, name mail.RoomName, caller mail.Nam
 	if o.Far != nil || !o.Exists(name) {
 		return nil
 	}
-	e, err := o.Borrow(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer o.GiveBack(e, name)
-	_ = mailroom.Stand(ctx, e.Room.As(caller)) // who is off the roster may come back to it by what it asks
-	return nil
+	return o.With(ctx, name, func(e *rooms.Entry) error {
+		_ = mailroom.Stand(ctx, e.Room.As(caller)) // who is off the roster may come back to it by what it asks
+		return nil
+	})
 }
 
 // Relayed has the relay offer what doors there are on this machine.

@@ -17,28 +17,15 @@ const desksAtOnce = 8
 // Desk implements mail.Office.
 func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	if o.Far != nil {
-		if err := o.Far.Away(ctx); err != nil {
-			return mail.Desk{}, err
-		}
 		return o.Far.There.Desk(ctx, q)
 	}
 	q, err := q.Checked()
 	if err != nil {
 		return mail.Desk{}, err
 	}
-	names, pass := q.Rooms, gate.PassOf(ctx)
-	if len(names) == 0 {
-		if names, err = o.Entered(pass); err != nil {
-			return mail.Desk{}, err
-		}
-	}
-	for _, name := range q.Rooms {
-		if !pass.Enters(name) {
-			return mail.Desk{}, notEntered(pass, name)
-		}
-		if !o.Exists(name) {
-			return mail.Desk{}, o.NoRoom(ctx, name)
-		}
+	names, err := o.asked(ctx, q.Rooms)
+	if err != nil {
+		return mail.Desk{}, err
 	}
 	desks, errs := make([]mail.Desk, len(names)), make([]error, len(names))
 	var asking sync.WaitGroup
@@ -55,7 +42,37 @@ func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 		return mail.Desk{}, &mail.Error{Code: mail.Timeout, Msg: "the request ended before all rooms had answered",
 			Err: ctx.Err()}
 	}
-	var nobody error // of that name, which the query asks for
+	if err := o.away(names, desks, errs); err != nil {
+		return mail.Desk{}, err
+	}
+	out := mail.JoinDesks(desks, q.Limit)
+	var away [2][]mail.RoomName
+	out.Needs, away[0] = o.preview(ctx, out.Needs)
+	out.Updates, away[1] = o.preview(ctx, out.Updates)
+	out.Away = slices.Compact(slices.Sorted(slices.Values(slices.Concat(out.Away, away[0], away[1]))))
+	return out, nil
+}
+
+// asked returns the rooms that are asked for: those that the caller of ctx enters, if none are named.
+func (o *Rooms) asked(ctx context.Context, names []mail.RoomName) ([]mail.RoomName, error) {
+	pass := gate.PassOf(ctx)
+	if len(names) == 0 {
+		return o.Entered(pass)
+	}
+	for _, name := range names {
+		if !pass.Enters(name) {
+			return nil, notEntered(pass, name)
+		}
+		if !o.Exists(name) {
+			return nil, o.NoRoom(ctx, name)
+		}
+	}
+	return names, nil
+}
+
+// away notes in the desks of rooms which of them do not answer. The error is that of a query about somebody whom no
+// room knows.
+func (o *Rooms) away(names []mail.RoomName, desks []mail.Desk, errs []error) (nobody error) {
 	found := false
 	for i, err := range errs {
 		switch {
@@ -69,15 +86,10 @@ func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 			o.Log.Warn("a room is left out of the desk", "room", names[i], "err", err)
 		}
 	}
-	if !found && nobody != nil {
-		return mail.Desk{}, nobody
+	if found {
+		return nil
 	}
-	out := mail.JoinDesks(desks, q.Limit)
-	var away [2][]mail.RoomName
-	out.Needs, away[0] = o.preview(ctx, out.Needs)
-	out.Updates, away[1] = o.preview(ctx, out.Updates)
-	out.Away = slices.Compact(slices.Sorted(slices.Values(slices.Concat(out.Away, away[0], away[1]))))
-	return out, nil
+	return nobody
 }
 
 // preview completes the rows of a desk: only now those that are shown, of perhaps a thousand rooms. Rows of rooms that
@@ -164,9 +176,6 @@ type deskWatch struct {
 // WatchDesk implements mail.Office.
 func (o *Rooms) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 	if o.Far != nil {
-		if err := o.Far.Away(ctx); err != nil {
-			return nil, err
-		}
 		return o.Far.There.WatchDesk(ctx)
 	}
 	_, count, _ := o.Bell.Since(0)

@@ -6,6 +6,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
 )
@@ -21,23 +22,11 @@ func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 		p.Session, p.SessionHome = "", "" // of this machine
 	}
 	if o.Far != nil {
-		return o.Far.Place(ctx, p)
+		return o.Far.There.Place(ctx, p)
 	}
-	c := mailroom.Claim{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
-	if c.Agent == "" && p.FileAgent != "" {
-		c.Agent, c.File = p.FileAgent, true
-	}
-	room := p.Room
-	if room == "" {
-		room = p.Own
-		if p.FileRoom != "" && p.FileRoom != p.Own {
-			if err := o.toFileRoom(ctx, p, &c); err != nil {
-				return wire.Placed{}, err
-			}
-			if c.Room == "" {
-				room = p.FileRoom
-			}
-		}
+	room, c, err := o.claim(ctx, p)
+	if err != nil {
+		return wire.Placed{}, err
 	}
 	if c.Agent == "" && c.Room == "" && !c.Home {
 		return wire.Placed{Room: room, Agent: p.Free}, nil
@@ -53,6 +42,22 @@ func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 	defer o.GiveBack(e, room)
 	name, err := e.Room.Place(ctx, c)
 	return wire.Placed{Room: room, Agent: name}, err
+}
+
+// claim returns to which room a session may go without being asked for, and what it claims there.
+func (o *Rooms) claim(ctx context.Context, p *wire.Place) (mail.RoomName, mailroom.Claim, error) {
+	c := mailroom.Claim{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
+	if c.Agent == "" && p.FileAgent != "" {
+		c.Agent, c.File = p.FileAgent, true
+	}
+	if p.Room != "" || p.FileRoom == "" || p.FileRoom == p.Own {
+		return cmp.Or(p.Room, p.Own), c, nil
+	}
+	err := o.toFileRoom(ctx, p, &c)
+	if c.Room == "" {
+		return p.FileRoom, c, err
+	}
+	return p.Own, c, err
 }
 
 // toFileRoom notes in c whether a project may go to the room that its file names: one that is not there yet, one that
@@ -85,13 +90,12 @@ func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Claim
 	return nil
 }
 
-func (o *Rooms) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (bool, error) {
-	e, err := o.Borrow(ctx, room)
-	if err != nil {
-		return false, err
-	}
-	defer o.GiveBack(e, room)
-	return e.Room.Allows(g), nil
+func (o *Rooms) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (allowed bool, err error) {
+	err = o.With(ctx, room, func(e *rooms.Entry) error {
+		allowed = e.Room.Allows(g)
+		return nil
+	})
+	return allowed, err
 }
 
 // workedIn reports whether a session of an agent of a room, or of any of its agents, is known to have worked in a

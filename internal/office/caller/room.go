@@ -116,11 +116,7 @@ func (v *Room) enter(ctx context.Context, changes bool) (*rooms.Entry, mail.Serv
 
 // farAway returns the room in the post office of another machine, as the caller sees it.
 func (v *Room) farAway(ctx context.Context) (mail.Service, error) {
-	f := v.office.Far
-	if err := f.Away(ctx); err != nil {
-		return nil, err
-	}
-	caller := v.ID.Name()
+	f, caller := v.office.Far, v.ID.Name()
 	var from client.Whence
 	from.Session, from.Guessed = v.ID.Session()
 	if v.ID.Peer() != nil {

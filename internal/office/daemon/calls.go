@@ -49,7 +49,7 @@ func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
 	box, err := c.mailbox(r)
 	switch {
 	case err != nil:
-		http.Error(w, err.Error(), statusOf(err))
+		http.Error(w, err.Error(), httpapi.Status(err))
 		return
 	case !local(r) || r.Header.Get("Upgrade") != wire.CallsProtocol:
 		http.Error(w, "only Unix sockets, and an upgrade to "+wire.CallsProtocol+", are served here",

@@ -152,7 +152,7 @@ func TestCallsAreRefused(t *testing.T) {
 		path, token string
 		want        int
 	}{
-		{"/calls/lab", "", http.StatusServiceUnavailable},
+		{"/calls/lab", "", http.StatusUnauthorized},
 		{"/calls/lab", token, http.StatusUpgradeRequired},
 		{"/calls/other", token, http.StatusForbidden},
 		{"/calls/..%2fx", r.token, http.StatusBadRequest},

@@ -108,11 +108,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	token, err := loadToken(home)
-	if err != nil {
-		return err
-	}
-	host, err := loadHost(home)
+	token, host, err := loadSecrets(home)
 	if err != nil {
 		return err
 	}

@@ -14,10 +14,17 @@ import (
 // an agent's.
 const operatorPrefix = "pp-operator."
 
-// loadToken returns the operator's token, which is made at the first start.
-func loadToken(home config.Home) (string, error) {
-	return kept.Word(home.Token(), "the operator's token", func() string { return operatorPrefix + rand.Text() },
+// loadSecrets returns the operator's token and the name of the pages, which are made at the first start.
+func loadSecrets(home config.Home) (token, host string, err error) {
+	token, err = kept.Word(home.Token(), "the operator's token", func() string { return operatorPrefix + rand.Text() },
 		func(token string) bool { return len(token) >= len(operatorPrefix)+16 })
+	if err == nil {
+		host, err = kept.Word(home.Host(), "the name of the pages, to which bookmarks lead", newHost, isHost)
+	}
+	if err != nil {
+		err = mail.Errorf(mail.Invalid, "%w", err)
+	}
+	return token, host, err
 }
 
 // newGate returns the gate before an office.

@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"pennypost/internal/base/kept"
-	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/web"
@@ -30,13 +28,9 @@ type pages struct {
 
 var _ httpapi.Pages = (*pages)(nil)
 
-// loadHost returns the name under which browsers know the pages, which is made at the first start. Browsers give a
-// cookie to whatever answers under the name that set it, on every port; nobody else on this machine can be visited
-// under a name that nobody else knows.
-func loadHost(home config.Home) (string, error) {
-	return kept.Word(home.Host(), "the name of the pages, to which bookmarks lead",
-		func() string { return "pp-" + strings.ToLower(rand.Text()) + ".localhost" }, isHost)
-}
+// newHost returns a name under which browsers know the pages. Browsers give a cookie to whatever answers under the
+// name that set it, on every port; nobody else on this machine can be visited under a name that nobody else knows.
+func newHost() string { return "pp-" + strings.ToLower(rand.Text()) + ".localhost" }
 
 // isHost reports whether text is a name as we make them. Browsers take every name below localhost for this machine,
 // and ask no network for it.

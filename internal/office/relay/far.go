@@ -53,13 +53,11 @@ const (
 
 // New returns the line to the post office that this machine has joined.
 func New(remote Remote, log *slog.Logger) (*Far, error) {
-	office, err := client.New(client.Options{URL: remote.URL, Token: remote.Token, TLS: remote.TLS, Relay: true})
-	if err != nil {
-		return nil, err
-	}
-	return &Far{Remote: remote, There: office, log: log, again: pause.NewNudge(),
-			outcome: make(chan struct{})},
-		nil
+	f := &Far{Remote: remote, log: log, again: pause.NewNudge(), outcome: make(chan struct{})}
+	var err error
+	f.There, err = client.New(client.Options{URL: remote.URL, Token: remote.Token, TLS: remote.TLS, Relay: true,
+		Ready: f.away})
+	return f, err
 }
 
 // Run keeps the line to the post office until ctx ends.
@@ -126,8 +124,8 @@ func (f *Far) note(err error) {
 	}
 }
 
-// Away says why the post office cannot be reached, as far as is known; nil: it can.
-func (f *Far) Away(ctx context.Context) error {
+// away says why the post office cannot be reached, as far as is known; nil: it can.
+func (f *Far) away(ctx context.Context) error {
 	f.mu.Lock()
 	err, tried, outcome := f.trouble, f.tried, f.outcome
 	f.mu.Unlock()
@@ -172,20 +170,10 @@ func (f *Far) Status() *wire.RelayStatus {
 	return st
 }
 
-// Place asks the post office where a session of this machine is, and as whom.
-func (f *Far) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
-	if err := f.Away(ctx); err != nil {
-		return wire.Placed{}, err
-	}
-	return f.There.Place(ctx, p)
-}
-
 // Agent returns whose token this is, of a room far away.
 func (f *Far) Agent(ctx context.Context, token string) (mail.Caller, error) {
-	if err := f.Away(ctx); err != nil {
-		return mail.Caller{}, err
-	}
-	other, err := client.New(client.Options{URL: f.Remote.URL, Token: token, TLS: f.Remote.TLS, Relay: true})
+	other, err := client.New(client.Options{URL: f.Remote.URL, Token: token, TLS: f.Remote.TLS, Relay: true,
+		Ready: f.away})
 	if err != nil {
 		return mail.Caller{}, err
 	}

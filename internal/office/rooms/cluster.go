@@ -170,18 +170,7 @@ func (c *Cluster) Run(ctx context.Context) error {
 	for {
 		reached := c.Trouble() == nil
 		if reached {
-			c.mu.Lock()
-			back := time.Since(c.asOf) > 2*time.Second
-			c.asOf = time.Now()
-			eager := c.asOf.Before(c.eager)
-			c.mu.Unlock()
-			if back || asked.IsZero() || time.Since(asked) > settingsEvery {
-				asked = time.Now()
-				go c.readSettings(ctx)
-			}
-			if back || eager && time.Since(at) > time.Second/2 || time.Since(at) > listEvery {
-				c.changed.Give()
-			}
+			c.answers(ctx, at, &asked)
 		}
 		select {
 		case err := <-failed:
@@ -196,6 +185,23 @@ func (c *Cluster) Run(ctx context.Context) error {
 			}
 			c.set.listed()
 		}
+	}
+}
+
+// answers notes that the servers answer, and has them asked what is due: for their settings, asked then, and for their
+// rooms, listed then.
+func (c *Cluster) answers(ctx context.Context, listed time.Time, asked *time.Time) {
+	c.mu.Lock()
+	back := time.Since(c.asOf) > 2*time.Second
+	c.asOf = time.Now()
+	eager := c.asOf.Before(c.eager)
+	c.mu.Unlock()
+	if back || asked.IsZero() || time.Since(*asked) > settingsEvery {
+		*asked = time.Now()
+		go c.readSettings(ctx)
+	}
+	if back || eager && time.Since(listed) > time.Second/2 || time.Since(listed) > listEvery {
+		c.changed.Give()
 	}
 }
 
@@ -312,14 +318,7 @@ func (c *Cluster) known() map[mail.RoomName]jetstream.Listed {
 // doze has a room that is closed, or is being closed, opened again when something happens in it: its agents here are
 // to be woken, and this machine may be the one that looks after it.
 func (o *Set) doze(name mail.RoomName) {
-	o.Cluster.sleep(name, func() { go o.stir(name) })
-}
-
-// stir opens a room.
-func (o *Set) stir(name mail.RoomName) {
-	if e, err := o.Borrow(context.Background(), name); err == nil { // else it has been logged
-		o.GiveBack(e, name)
-	}
+	o.Cluster.sleep(name, func() { go o.Touch(context.Background(), name) })
 }
 
 // onServers returns the rooms on the servers of which this machine has a copy.
@@ -350,7 +349,7 @@ func (o *Set) listed() {
 			go o.leftServers(name, l)
 		case o.InUse(name):
 		case known && st.Seq < l.Last: // something happened while nobody could hear of it
-			go o.stir(name)
+			go o.Touch(context.Background(), name)
 		case !known && !o.Cluster.isAsleep(name):
 			o.doze(name)
 		}

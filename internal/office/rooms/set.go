@@ -124,6 +124,21 @@ func (o *Set) Borrow(ctx context.Context, name mail.RoomName) (*Entry, error) {
 	return e, nil
 }
 
+// With has use work with a room, which is open until it returns.
+func (o *Set) With(ctx context.Context, name mail.RoomName, use func(*Entry) error) error {
+	e, err := o.Borrow(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer o.GiveBack(e, name)
+	return use(e)
+}
+
+// Touch opens a room that is not open. What goes wrong is in the log as well.
+func (o *Set) Touch(ctx context.Context, name mail.RoomName) error {
+	return o.With(ctx, name, func(*Entry) error { return nil })
+}
+
 // ErrStopping says that no room is opened any more.
 func ErrStopping() error {
 	return mail.Errorf(mail.Unavailable, "the post office is stopping; try again in a moment")
@@ -257,7 +272,7 @@ func (o *Set) reopen(ctx context.Context, e *Entry, name mail.RoomName, changed 
 	case <-changed:
 		o.Log.Warn("room is opened again, since what was read of its journal no longer holds", "room", name)
 		_ = o.Sweep(func(open *Entry) bool { return open == e }) // which logs
-		o.stir(name)
+		_ = o.Touch(context.Background(), name)
 	}
 }
 
@@ -297,12 +312,7 @@ func (o *Set) elsewhere(ctx context.Context, name mail.RoomName, use func(*mailr
 	if !o.Exists(name) {
 		return o.NoRoom(ctx, name)
 	}
-	e, err := o.Borrow(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer o.GiveBack(e, name)
-	return use(e.Room)
+	return o.With(ctx, name, func(e *Entry) error { return use(e.Room) })
 }
 
 // isOpen reports whether calls can be made to the room. The caller holds Set.mu.

@@ -18,12 +18,10 @@ func (o *Set) lookAgain(name mail.RoomName) {
 	if !o.Exists(name) {
 		return
 	}
-	go func() {
-		if e, err := o.Borrow(context.Background(), name); err == nil { // it logs what went wrong
-			e.Ringer.Look()
-			o.GiveBack(e, name)
-		}
-	}()
+	go o.With(context.Background(), name, func(e *Entry) error { // which logs what goes wrong
+		e.Ringer.Look()
+		return nil
+	})
 }
 
 // newRinger returns what rings the doors of a room.

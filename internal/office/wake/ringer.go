@@ -222,13 +222,8 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 			outstanding++
 		}
 	}
-	for k, s := range r.sleepers {
-		if !waits[k] {
-			r.let(k, s, now)
-		}
-		if in := s.due.Sub(now); in > 0 && !s.ringing && (!ok || in < next) {
-			next, ok = in, true
-		}
+	if in, some := r.rest(waits, now); some && (!ok || in < next) {
+		next, ok = in, true
 	}
 	r.observe(outstanding)
 	if r.quiet.Store(0); outstanding == 0 {
@@ -236,6 +231,19 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 	}
 	if r.looked != nil {
 		r.looked(r.sleepers)
+	}
+	return next, ok
+}
+
+// rest forgets those for whom nothing waits, and returns how soon something is due for somebody, if it is.
+func (r *Ringer) rest(waits map[mail.Address]bool, now mail.Time) (next time.Duration, ok bool) {
+	for k, s := range r.sleepers {
+		if !waits[k] {
+			r.let(k, s, now)
+		}
+		if in := s.due.Sub(now); in > 0 && !s.ringing && (!ok || in < next) {
+			next, ok = in, true
+		}
 	}
 	return next, ok
 }

@@ -89,6 +89,7 @@ type request struct {
 	// repeat allows to send the request again when the connection broke before an answer came: it says, or makes sure,
 	// that twice is the same as once.
 	repeat bool
+	again  bool // it was sent before
 	// background is a request that a wait or a watch makes by itself, which starts no post office.
 	background bool
 	err        error // why it cannot be sent
@@ -113,6 +114,7 @@ func (c *caller) do(ctx context.Context, r request, v any) error {
 	asked := false
 	for try := 1; ; try++ {
 		err := c.once(ctx, r, v)
+		r.again = true
 		if mail.CodeOf(err) == mail.Unconfirmed && c.office.confirm != nil && !asked {
 			if asked, err = true, c.office.confirm(ctx, c.office); err == nil {
 				continue
@@ -154,6 +156,9 @@ func notUnderstood(err error) error {
 
 // open sends r and returns a successful response, whose body the caller closes.
 func (c *caller) open(ctx context.Context, r request) (*http.Response, error) {
+	if r.err == nil && c.office.ready != nil && !r.background && !r.again {
+		r.err = c.office.ready(ctx)
+	}
 	if r.err != nil {
 		return nil, r.err
 	}

@@ -43,6 +43,9 @@ type Options struct {
 	// watches that lost their connection do not call it: they would raise a post office that was just stopped.
 	Start func(context.Context) error
 
+	// Ready, if set, is called before a request that somebody waits for, which is not sent if it returns an error.
+	Ready func(context.Context) error
+
 	// Confirm, if set, is called when an act has to be confirmed by the person, and the act is tried again when it
 	// returns nil.
 	Confirm func(context.Context, *Office) error
@@ -62,6 +65,7 @@ type Office struct {
 	guessed   bool
 	use       string
 	start     func(context.Context) error
+	ready     func(context.Context) error
 	confirm   func(context.Context, *Office) error
 	link      func(up bool)
 	quiet     time.Duration
@@ -87,7 +91,7 @@ const (
 // New returns a post office. It does not connect: that happens with the first call.
 func New(opts Options) (*Office, error) {
 	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start,
-		confirm: opts.Confirm, link: opts.Link, quiet: quiet, patience: patience}
+		ready: opts.Ready, confirm: opts.Confirm, link: opts.Link, quiet: quiet, patience: patience}
 	if o.link == nil {
 		o.link = func(bool) {}
 	}

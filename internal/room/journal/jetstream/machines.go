@@ -198,20 +198,14 @@ func (m *Machines) Run(ctx context.Context) error {
 	var noted, last time.Time
 	for {
 		now := time.Now()
-		if !m.nc.IsConnected() || m.opts.Trouble != nil && m.opts.Trouble() != nil || now.Sub(last) > 2*beatEvery {
+		if m.unreliable() || now.Sub(last) > 2*beatEvery {
 			m.deaf(now)
 		}
 		last = now
 		if m.nc.IsConnected() {
-			if now.Sub(noted) >= noteEvery || !m.isClaimed() {
-				switch err := m.note(ctx); {
-				case mail.CodeOf(err) == mail.Conflict:
-					return err
-				case err == nil:
-					noted = now
-				}
+			if err := m.present(ctx, now, &noted); err != nil {
+				return err
 			}
-			m.say()
 		}
 		select {
 		case <-ctx.Done():
@@ -224,6 +218,25 @@ func (m *Machines) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// unreliable reports whether the servers cannot be reached, or relied on.
+func (m *Machines) unreliable() bool {
+	return !m.nc.IsConnected() || m.opts.Trouble != nil && m.opts.Trouble() != nil
+}
+
+// present says that this machine is there, and notes it now and then. The error is of code Conflict.
+func (m *Machines) present(ctx context.Context, now time.Time, noted *time.Time) error {
+	if now.Sub(*noted) >= noteEvery || !m.isClaimed() {
+		switch err := m.note(ctx); {
+		case mail.CodeOf(err) == mail.Conflict:
+			return err
+		case err == nil:
+			*noted = now
+		}
+	}
+	m.say()
+	return nil
 }
 
 // note writes this machine down, and reads who else is.
@@ -329,7 +342,7 @@ func (m *Machines) Away(name mail.Machine) bool {
 // it, or the servers cannot be relied on. It finds that out some seconds before the others do, so that they do not
 // begin what this machine has not stopped.
 func (m *Machines) Cut() bool {
-	if !m.nc.IsConnected() || m.opts.Trouble != nil && m.opts.Trouble() != nil {
+	if m.unreliable() {
 		return true
 	}
 	m.mu.Lock()

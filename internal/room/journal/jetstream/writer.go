@@ -273,10 +273,7 @@ func (j *Journal) deliverPart(f *flight) (last mail.Seq, err error) {
 
 // storeBy sends a batch until its outcome is known, or time is up, and returns where its last message is.
 func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (last mail.Seq, err error) {
-	for i, text := range f.texts { // before the first attempt, whose time is short
-		data, packed := pack(text)
-		f.data, f.packed = append(f.data[:i], data), append(f.packed[:i], packed)
-	}
+	f.pack() // before the first attempt, whose time is short
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	sure := true // that nothing is stored
@@ -285,13 +282,12 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 		switch {
 		case err == nil && ack.Error == nil:
 			return ack.Sequence, nil
-		case err == nil && ack.Error.Code == codeWrongLast, err == nil && ack.Error.Code == codeHasIDs && f.unchecked:
-			return 0, errNotBehind
-		case err == nil && ack.Error.Code == codeHasIDs: // an attempt before it came through
+		case err == nil && ack.Error.Code == codeHasIDs && !f.unchecked: // an attempt before it came through
 			return j.await(ctx, f)
-		case err == nil && !ack.Error.passing() && sure:
-			return 0, j.refused(ack.Error)
 		case err == nil:
+			if final := j.final(ack.Error, sure); final != nil {
+				return 0, final
+			}
 			err = ack.Error
 		case !notSent(err):
 			sure = false
@@ -300,21 +296,50 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 		if sure && notConnected(err) {
 			return 0, j.notSent(err)
 		}
-		select {
-		case last := <-f.seen:
-			f.placed = true
-			return last, nil
-		case <-j.ended:
-			return j.beforeEnd(f)
-		case <-time.After(pauseOfAttempts):
-			continue
-		case <-ctx.Done():
-		}
-		if sure {
+		switch last, known, failed := j.rest(ctx, f); {
+		case known:
+			return last, failed
+		case ctx.Err() == nil:
+		case sure:
 			return 0, j.notSent(err)
+		default:
+			return 0, j.unknown(err)
 		}
-		return 0, j.unknown(err)
 	}
+}
+
+// pack makes what is sent for each text.
+func (f *flight) pack() {
+	for i, text := range f.texts {
+		data, packed := pack(text)
+		f.data, f.packed = append(f.data[:i], data), append(f.packed[:i], packed)
+	}
+}
+
+// final returns what senders are told of a failure that no other attempt mends, nil if one may.
+func (j *Journal) final(of *failure, sure bool) error {
+	switch {
+	case of.Code == codeWrongLast, of.Code == codeHasIDs:
+		return errNotBehind
+	case !of.passing() && sure:
+		return j.refused(of)
+	}
+	return nil
+}
+
+// rest waits before the next attempt. known says that the outcome of the one before is known by now.
+func (j *Journal) rest(ctx context.Context, f *flight) (last mail.Seq, known bool, err error) {
+	select {
+	case last := <-f.seen:
+		f.placed = true
+		return last, true, nil
+	case <-j.ended:
+		last, err := j.beforeEnd(f)
+		return last, true, err
+	case <-time.After(pauseOfAttempts):
+	case <-ctx.Done():
+	}
+	return 0, false, nil
 }
 
 // errUnchecked means that nobody knows yet whether the servers still have what they had.
