@@ -49,21 +49,14 @@ func hook(c *call) (any, error) {
 		}
 		return nil, s.last(a)
 	}
-	ctx, cancel := c.api.streaming(c.r)
-	defer cancel()
-	ctx, cancel = context.WithTimeout(ctx, hookWait)
-	defer cancel()
-	err = c.api.opts.Hooks.Wait(ctx, h, c.api.opts.KeepAlive, func(a *wire.HookAnswer) error {
-		if a != nil {
-			return s.last(a)
-		}
-		return s.alive()
+	over, err := await(c, s, hookWait, func(ctx context.Context, hand func(*wire.HookAnswer) error) error {
+		return c.api.opts.Hooks.Wait(ctx, h, c.api.opts.KeepAlive, hand)
 	})
 	switch {
+	case over:
+		return nil, s.last(wire.HookAnswer{Wait: true})
 	case err == nil, c.r.Context().Err() != nil:
 		return nil, err
-	case ctx.Err() != nil: // the time is over, or the post office stops
-		return nil, s.last(wire.HookAnswer{Wait: true})
 	}
 	return nil, s.last(wire.HookAnswer{Wait: mail.CodeOf(err) == mail.Unavailable, Why: err.Error()})
 }

@@ -102,13 +102,8 @@ func word(name mail.Machine) string { return strings.ReplaceAll(string(name), ".
 
 // list returns the list of machines on the servers, which is made if it is not there.
 func (m *Machines) list(ctx context.Context) (jetstream.KeyValue, error) {
-	bucket := m.opts.Prefix + "-machines"
-	kv, err := m.js.KeyValue(ctx, bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = m.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucket, Replicas: m.opts.Replicas,
-			Description: "the machines that run a post office of Pennypost"})
-	}
-	return kv, err
+	return bucket(ctx, m.js, true, jetstream.KeyValueConfig{Bucket: m.opts.Prefix + "-machines",
+		Replicas: m.opts.Replicas, Description: "the machines that run a post office of Pennypost"})
 }
 
 // claim writes down that the name is this machine's, and what there is to say of it. Of two that begin at once, the

@@ -216,9 +216,7 @@ func (j *Journal) take() (f *flight, late []*request) {
 // send sends a batch, sees that it is in the copy, and tells its senders.
 func (j *Journal) send(f *flight) {
 	last, err := j.deliver(f)
-	j.mu.Lock()
-	delete(j.pending, f.ids[len(f.ids)-1])
-	j.mu.Unlock()
+	j.forget(f)
 	next := last - mail.Seq(len(f.texts))
 	for _, r := range f.requests {
 		if r.err = err; err == nil {
@@ -227,6 +225,13 @@ func (j *Journal) send(f *flight) {
 		}
 		r.done <- struct{}{}
 	}
+}
+
+// forget has nobody wait for a batch in the stream any more.
+func (j *Journal) forget(f *flight) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.pending, f.ids[len(f.ids)-1])
 }
 
 // deliver stores a batch and sees that it is in the copy. What is larger than the servers take at once goes in parts,
@@ -240,9 +245,7 @@ func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
 		j.pending[part.ids[maxBatch-1]] = part
 		j.mu.Unlock()
 		last, err = j.deliver(part)
-		j.mu.Lock()
-		delete(j.pending, part.ids[maxBatch-1])
-		j.mu.Unlock()
+		j.forget(part)
 		if err == nil {
 			f.texts, f.ids, f.behind = f.texts[maxBatch:], f.ids[maxBatch:], &last
 		}
@@ -296,7 +299,7 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 		if sure && notConnected(err) {
 			return 0, j.notSent(err)
 		}
-		switch last, known, failed := j.rest(ctx, f); {
+		switch last, known, failed := j.outcome(ctx, f, time.After(pauseOfAttempts)); {
 		case known:
 			return last, failed
 		case ctx.Err() == nil:
@@ -327,8 +330,9 @@ func (j *Journal) final(of *failure, sure bool) error {
 	return nil
 }
 
-// rest waits before the next attempt. known says that the outcome of the one before is known by now.
-func (j *Journal) rest(ctx context.Context, f *flight) (last mail.Seq, known bool, err error) {
+// outcome waits until the follower has seen the last message of a batch, or the room has ended. known is false if time
+// was up before.
+func (j *Journal) outcome(ctx context.Context, f *flight, up <-chan time.Time) (last mail.Seq, known bool, err error) {
 	select {
 	case last := <-f.seen:
 		f.placed = true
@@ -336,7 +340,7 @@ func (j *Journal) rest(ctx context.Context, f *flight) (last mail.Seq, known boo
 	case <-j.ended:
 		last, err := j.beforeEnd(f)
 		return last, true, err
-	case <-time.After(pauseOfAttempts):
+	case <-up:
 	case <-ctx.Done():
 	}
 	return 0, false, nil
@@ -445,15 +449,11 @@ func (j *Journal) messages(f *flight) []*nats.Msg {
 
 // await waits until the follower has seen the last message of a batch.
 func (j *Journal) await(ctx context.Context, f *flight) (mail.Seq, error) {
-	select {
-	case last := <-f.seen:
-		f.placed = true
-		return last, nil
-	case <-j.ended:
-		return j.beforeEnd(f)
-	case <-ctx.Done():
-		return 0, j.unknown(errors.New("they say that they have it, but it does not come back"))
+	last, known, err := j.outcome(ctx, f, nil)
+	if !known {
+		err = j.unknown(errors.New("they say that they have it, but it does not come back"))
 	}
+	return last, err
 }
 
 // beforeEnd returns where a batch is in a room that has ended, or that it is not in it.
