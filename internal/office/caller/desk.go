@@ -57,14 +57,14 @@ func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 func (o *Rooms) asked(ctx context.Context, names []mail.RoomName) ([]mail.RoomName, error) {
 	pass := gate.PassOf(ctx)
 	if len(names) == 0 {
-		return o.Entered(pass)
+		return o.Set.Entered(pass)
 	}
 	for _, name := range names {
 		if !pass.Enters(name) {
 			return nil, notEntered(pass, name)
 		}
-		if !o.Exists(name) {
-			return nil, o.NoRoom(ctx, name)
+		if !o.Set.Exists(name) {
+			return nil, o.Set.NoRoom(ctx, name)
 		}
 	}
 	return names, nil
@@ -83,7 +83,7 @@ func (o *Rooms) away(names []mail.RoomName, desks []mail.Desk, errs []error) (no
 			nobody = err
 		default:
 			desks[i].Away = []mail.RoomName{names[i]}
-			o.Log.Warn("a room is left out of the desk", "room", names[i], "err", err)
+			o.Set.Log.Warn("a room is left out of the desk", "room", names[i], "err", err)
 		}
 	}
 	if found {
@@ -107,13 +107,13 @@ func (o *Rooms) preview(ctx context.Context, rows []mail.Conversation) (shown []
 	complete := make(map[spot]mail.Conversation, len(rows))
 	shown = make([]mail.Conversation, 0, len(rows))
 	for name, some := range byRoom {
-		e, err := o.Borrow(ctx, name)
+		e, err := o.Set.Borrow(ctx, name)
 		if err == nil {
 			some, err = e.Room.Preview(ctx, some)
-			o.GiveBack(e, name)
+			o.Set.GiveBack(e, name)
 		}
 		if err != nil {
-			o.Log.Warn("a room is left out of the desk", "room", name, "err", err)
+			o.Set.Log.Warn("a room is left out of the desk", "room", name, "err", err)
 			away = append(away, name)
 			continue
 		}
@@ -135,7 +135,7 @@ var errNothingThere = errors.New("nothing for the user")
 
 // deskOf asks one room, for rows without texts.
 func (o *Rooms) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery) (mail.Desk, error) {
-	open, st, known := o.LastKnown(name)
+	open, st, known := o.Set.LastKnown(name)
 	has := st.Inbox
 	switch q.Place {
 	case mail.InArchived:
@@ -147,15 +147,15 @@ func (o *Rooms) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery
 		return mail.Desk{}, errNothingThere
 	}
 	if !open && !known {
-		if k, err := o.KindOf(name); err == nil && k.Moved != "" {
+		if k, err := o.Set.KindOf(name); err == nil && k.Moved != "" {
 			return mail.Desk{}, errNothingThere
 		}
 	}
-	e, err := o.Borrow(ctx, name)
+	e, err := o.Set.Borrow(ctx, name)
 	if err != nil {
 		return mail.Desk{}, err
 	}
-	defer o.GiveBack(e, name)
+	defer o.Set.GiveBack(e, name)
 	return e.Room.DeskRows(q)
 }
 
@@ -178,7 +178,7 @@ func (o *Rooms) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 	if o.Far != nil {
 		return o.Far.There.WatchDesk(ctx)
 	}
-	_, count, _ := o.Bell.Since(0)
+	_, count, _ := o.Set.Bell.Since(0)
 	w := &deskWatch{office: o, pass: gate.PassOf(ctx), heard: count, due: make(map[mail.RoomName]mail.Time),
 		closed: make(chan struct{})}
 	w.close = sync.OnceFunc(func() { close(w.closed) })
@@ -189,7 +189,7 @@ func (o *Rooms) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 	if !w.told {
 		w.told = true
-		names, err := w.office.Entered(w.pass)
+		names, err := w.office.Set.Entered(w.pass)
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +200,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 		if changes := w.changes(w.dueBy(mail.TimeOf(time.Now()))); len(changes) > 0 {
 			return changes, nil
 		}
-		rang, _, next := w.office.Bell.Since(w.heard)
+		rang, _, next := w.office.Set.Bell.Since(w.heard)
 		if len(rang) == 0 {
 			if err := w.wait(ctx, next); err != nil {
 				return nil, err
@@ -210,7 +210,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 		if err := w.gather(ctx); err != nil {
 			return nil, err
 		}
-		rang, w.heard, _ = w.office.Bell.Since(w.heard)
+		rang, w.heard, _ = w.office.Set.Bell.Since(w.heard)
 		if changes := w.changes(rang); len(changes) > 0 {
 			return changes, nil
 		}
@@ -274,7 +274,7 @@ func (w *deskWatch) changes(rooms []mail.RoomName) (out []mail.DeskChange) {
 		if !w.pass.Enters(name) {
 			continue
 		}
-		st := w.office.Peek(name)
+		st := w.office.Set.Peek(name)
 		delete(w.due, name)
 		if st.Due > mail.TimeOf(time.Now()) {
 			w.due[name] = st.Due

@@ -31,15 +31,15 @@ func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 	if c.Agent == "" && c.Room == "" && !c.Home {
 		return wire.Placed{Room: room, Agent: p.Free}, nil
 	}
-	if !p.Starts && !o.Exists(room) { // a look makes no room
+	if !p.Starts && !o.Set.Exists(room) { // a look makes no room
 		return wire.Placed{Room: room, Agent: cmp.Or(c.Agent, c.Free)}, nil
 	}
 	c.Held = c.File && o.workedIn(room, c.Agent, p.Home)
-	e, err := o.Borrow(ctx, room)
+	e, err := o.Set.Borrow(ctx, room)
 	if err != nil {
 		return wire.Placed{}, err
 	}
-	defer o.GiveBack(e, room)
+	defer o.Set.GiveBack(e, room)
 	name, err := e.Room.Place(ctx, c)
 	return wire.Placed{Room: room, Agent: name}, err
 }
@@ -63,7 +63,7 @@ func (o *Rooms) claim(ctx context.Context, p *wire.Place) (mail.RoomName, mailro
 // toFileRoom notes in c whether a project may go to the room that its file names: one that is not there yet, one that
 // it is at home in, or one that the person let it in to.
 func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Claim) error {
-	if !o.Exists(p.FileRoom) {
+	if !o.Set.Exists(p.FileRoom) {
 		c.Home = true
 		return nil
 	}
@@ -79,7 +79,7 @@ func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Claim
 	if p.Agent != "" {
 		wanted.Agent = ""
 	}
-	if o.Exists(p.Own) {
+	if o.Set.Exists(p.Own) {
 		if c.Meant, err = o.allows(ctx, p.Own, wanted); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *mailroom.Claim
 }
 
 func (o *Rooms) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (allowed bool, err error) {
-	err = o.With(ctx, room, func(e *rooms.Entry) error {
+	err = o.Set.With(ctx, room, func(e *rooms.Entry) error {
 		allowed = e.Room.Allows(g)
 		return nil
 	})
@@ -101,7 +101,7 @@ func (o *Rooms) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (a
 // workedIn reports whether a session of an agent of a room, or of any of its agents, is known to have worked in a
 // directory: whoever did before the person was asked goes on.
 func (o *Rooms) workedIn(room mail.RoomName, agent mail.Name, home string) bool {
-	for _, dir := range o.Sessions.Dirs(room, agent) {
+	for _, dir := range o.Set.Reach.Sessions.Dirs(room, agent) {
 		if dir != "" && config.HomeDir(dir) == home {
 			return true
 		}

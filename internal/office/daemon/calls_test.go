@@ -169,7 +169,7 @@ func TestCallsOfTeammates(t *testing.T) {
 	cfg := testConfig(t)
 	d := &daemon{opts: Options{Config: cfg}, log: slog.New(slog.DiscardHandler)}
 	d.office = newOffice(&cfg, d.log, rooms.NewMetrics())
-	defer d.office.Close()
+	defer d.office.Set.Close()
 	d.gate = testGate(t, "operator", &cfg, d.office)
 	d.calls.daemon = d
 	if _, err := d.office.Own(t.Context(), "a", "lead").Turn(t.Context(),

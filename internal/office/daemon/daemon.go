@@ -143,7 +143,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	d := newDaemon(ctx, opts, token, host, at, invited, scripts)
 	d.office.Confirm = confirm
-	d.office.Use(cluster, d.office.Answers())
+	d.office.Set.Use(cluster, d.office.Answers())
 	if far != nil {
 		d.office.Relayed(far)
 	}
@@ -202,9 +202,9 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 	}
 	d.closing, d.stop = context.WithCancel(ctx)
 	d.office = newOffice(&d.opts.Config, d.log, d.metrics)
-	d.office.Phone = d.pages.phone
+	d.office.Set.Phone = d.pages.phone
 	if at.TCP != nil {
-		d.office.LetterLink = d.pages.LetterLink
+		d.office.Set.LetterLink = d.pages.LetterLink
 	}
 	d.scripts = scripts
 	d.gate = newGate(token, &d.opts.Config, d.office, scripts, d.guests)
@@ -237,12 +237,12 @@ func (d *daemon) run(at listen.Listeners) error {
 			}
 		})
 	}
-	d.running.Go(func() { d.office.Run(d.closing) })
+	d.running.Go(func() { d.office.Set.Run(d.closing) })
 	if d.office.Far != nil {
 		d.running.Go(func() { d.office.Far.Run(d.closing) })
 	}
 	d.running.Go(func() { d.office.FollowSessions(d.closing) })
-	if c := d.office.Cluster; c != nil {
+	if c := d.office.Set.Cluster; c != nil {
 		d.running.Go(func() {
 			if err := c.Run(d.closing); err != nil {
 				d.log.Error("post office ends", "err", err)
@@ -251,8 +251,8 @@ func (d *daemon) run(at listen.Listeners) error {
 			}
 		})
 	}
-	d.running.Go(func() { d.office.Notify.Run(d.closing) })
-	d.running.Go(func() { d.office.Resume(d.closing) })
+	d.running.Go(func() { d.office.Set.Notify.Run(d.closing) })
+	d.running.Go(func() { d.office.Set.Resume(d.closing) })
 	if d.opts.Auto {
 		d.running.Go(d.leaveWhenAlone)
 	}
@@ -269,7 +269,7 @@ func (d *daemon) run(at listen.Listeners) error {
 	d.log.Info("post office closing")
 	d.shutDown(server, closeHandler)
 	d.running.Wait()
-	err = d.office.Close()
+	err = d.office.Set.Close()
 	d.log.Info("post office closed", "up", time.Since(d.started).Round(time.Second))
 	select {
 	case serveErr := <-failed:
@@ -298,23 +298,23 @@ func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 	st := wire.Status{
 		Version: d.opts.Version, PID: os.Getpid(), Started: mail.TimeOf(d.started), Home: string(d.opts.Config.Home),
-		Listen: []string{d.place.Socket}, Rooms: d.office.Each(func(*rooms.Entry) {}),
+		Listen: []string{d.place.Socket}, Rooms: d.office.Set.Each(func(*rooms.Entry) {}),
 	}
 	if pass := gate.PassOf(ctx); pass != nil && len(pass.Rooms) > 0 {
 		st.Rooms = 0
 		for _, name := range pass.Rooms {
-			if d.office.InUse(name) {
+			if d.office.Set.InUse(name) {
 				st.Rooms++
 			}
 		}
 		return st, nil
 	}
-	st.Bridges, st.Failing = d.office.Troubles()
-	st.Joined = d.office.Machines.Names()
+	st.Bridges, st.Failing = d.office.Set.Troubles()
+	st.Joined = d.office.Set.Reach.Machines.Names()
 	if d.office.Far != nil {
 		st.Relay = d.office.Far.Status()
 	}
-	st.Cluster = d.office.Cluster.Status()
+	st.Cluster = d.office.Set.Cluster.Status()
 	if d.place.HTTP != "" {
 		st.Listen = append(st.Listen, d.place.HTTP)
 	}

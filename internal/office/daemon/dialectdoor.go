@@ -108,7 +108,7 @@ func (d *daemon) dialectRoute(route dialect.Route) http.Handler {
 		// a delete that has begun is finished though the browser left
 		r = r.WithContext(context.WithoutCancel(r.Context()))
 		call := &dialect.Call{Service: door.callerRoom(c), Caller: c.Name, Room: c.Room, Now: time.Now(), Log: d.log,
-			Machine: d.opts.Config.MachineName(), Ask: d.office.Ask}
+			Machine: d.opts.Config.MachineName(), Ask: d.office.Set.Ask}
 		if askedRoom(r) == "" {
 			call.Office = d.office
 		}

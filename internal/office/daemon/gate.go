@@ -31,7 +31,7 @@ func loadSecrets(home config.Home) (token, host string, err error) {
 func newGate(operatorToken string, cfg *config.Config, o *caller.Rooms, scripts *gate.Scripts, g *guests) *gate.Gate {
 	return gate.New(gate.Options{
 		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.AgentOf,
-		Session: func(programs []string) mail.Name { return o.SessionIn(programs, "") },
+		Session: func(programs []string) mail.Name { return o.Set.SessionIn(programs, "") },
 		Machine: g.machine,
 	})
 }

@@ -146,7 +146,7 @@ func (o *Set) SessionIn(programs []string, not mail.RoomName) mail.Name {
 	if len(programs) == 0 {
 		return ""
 	}
-	if name := o.Sessions.In(programs, not); name != "" {
+	if name := o.Reach.Sessions.In(programs, not); name != "" {
 		return name
 	}
 	var open []*mailroom.Room

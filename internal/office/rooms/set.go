@@ -31,11 +31,11 @@ type Set struct {
 	Log      *slog.Logger
 	Metrics  *Metrics
 	Dialects []dialect.Dialect
-	Cluster  *Cluster // nil: there is none
-	peers    peers    // the post offices of other machines; nil: there are none
-	*reach.Known
-	Bell   deskBell
-	Notify *notify.Notifier
+	Cluster  *Cluster     // nil: there is none
+	peers    peers        // the post offices of other machines; nil: there are none
+	Reach    *reach.Known // by which doors agents are reached
+	Bell     deskBell
+	Notify   *notify.Notifier
 	// LetterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.
 	LetterLink func(mail.RoomName, mail.ID) (string, error)
 	Phone      string        // where browsers of other machines find the pages; "": nowhere
@@ -86,7 +86,7 @@ func New(cfg *config.Config, log *slog.Logger, m *Metrics, dialects []dialect.Di
 		rooms: make(map[mail.RoomName]*Entry), known: make(map[mail.RoomName]mail.RoomStatus),
 		lives: make(map[mail.RoomName]*mailroom.Lives),
 	}
-	o.Known = reach.New(cfg, log, o.lookAgain)
+	o.Reach = reach.New(cfg, log, o.lookAgain)
 	o.Notify = o.newNotifier()
 	return o
 }
@@ -226,9 +226,9 @@ func (o *Set) openFiles(e *Entry, name mail.RoomName) error {
 	if err != nil {
 		return err
 	}
-	doors := o.Configured(name)
+	doors := o.Reach.Configured(name)
 	doors.Arrange(func(agent mail.Name, configured []wake.Waker) []wake.Waker {
-		return o.Ladder(name, agent, configured)
+		return o.Reach.Ladder(name, agent, configured)
 	})
 	opts := o.options(name)
 	opts.Door, opts.PutOff = doors.Name, doors.PutOff
@@ -304,7 +304,7 @@ func (o *Set) livesOf(name mail.RoomName) *mailroom.Lives {
 
 // Alive reports whether a program runs in which a session is, here or on a machine that uses this post office.
 func (o *Set) Alive(program string) bool {
-	return process.Alive(program) || o.Machines.Alive(program)
+	return process.Alive(program) || o.Reach.Machines.Alive(program)
 }
 
 // elsewhere lends one room to another. A room that does not exist is not made: its name is a misspelling.
@@ -434,5 +434,5 @@ func (o *Set) Close() error {
 	for _, ready := range opening {
 		<-ready
 	}
-	return errors.Join(o.Sweep(func(*Entry) bool { return true }), o.Sessions.Close(), o.Cluster.Close())
+	return errors.Join(o.Sweep(func(*Entry) bool { return true }), o.Reach.Sessions.Close(), o.Cluster.Close())
 }

@@ -34,7 +34,7 @@ func (o *Set) newRinger(e *Entry, doors *wake.Doors) *wake.Ringer {
 			}
 		},
 		Outstanding: func(delta int) { o.Metrics.outstanding.Add(float64(delta)) },
-	}, Typed: func(agent mail.Name) mail.Time { return o.Sessions.Typed(e.Room.Name(), agent) }}
+	}, Typed: func(agent mail.Name) mail.Time { return o.Reach.Sessions.Typed(e.Room.Name(), agent) }}
 	if e.clustered {
 		opts.Machine, opts.Cut = e.machine, o.peers.Cut
 	}
@@ -80,4 +80,4 @@ func (e *Entry) announce(ctx context.Context, n *notify.Notifier) {
 const announcePause = 5 * time.Second
 
 // wakes reports whether the configuration has doors for a room: somebody may have to be woken there.
-func (o *Set) wakes(name mail.RoomName) bool { return o.Configured(name).Len() > 0 }
+func (o *Set) wakes(name mail.RoomName) bool { return o.Reach.Configured(name).Len() > 0 }
