@@ -8,23 +8,25 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Room is the path of a room, below which the routes of its calls lie.
+// Room begins the path of each call of a room.
 const Room = "/rooms/{room}"
 
 // Route is where a call goes.
 type Route struct {
 	ID       string // operationId in the OpenAPI document, and the name in logs
 	Method   string
-	Path     string // below Room
+	Path     string // below Base
 	About    string
-	UserOnly bool // refused to agents before anything is read; the room checks it as well
-	Here     bool // refused to other machines: it is about this one's files, or makes credentials
+	UserOnly bool // refused to agents before anything is read; a room checks it as well
+	Here     bool // refused to other machines: it is about this one, or its files, or makes credentials
 	Changes  bool // it changes what the room's journal says
+	Open     bool // for everybody: what is handed over says who may
+	Success  int  // status of success; 0: 200 with an answer, 204 without
 	Repeat   bool // besides GET: twice is the same as once, so a client may ask again when the connection broke
 }
 
-// Call is a method of mail.Service as a request and its answer. A string is part of the path; a struct is the query of
-// a GET, and else the body, as JSON.
+// Call is a method of mail.Service as a request and its answer or, without On, what is asked of a post office as a
+// whole. A string is the last variable of the path; a struct is the query of a GET, and else the body, as JSON.
 type Call[In, Out any] struct {
 	Route
 	On func(mail.Service, context.Context, In) (Out, error)
@@ -33,138 +35,142 @@ type Call[In, Out any] struct {
 // None is an argument or an answer that is not there.
 type None = struct{}
 
-// The calls. A new method of mail.Service is a row here, a method of Stub, and what the room does. The routes of
-// httpapi and its OpenAPI document are made from the rows; clients and the daemon call by them. TestEveryMethodIsACall
-// finds a method that has none. What streams has a Route alone.
+// The calls of a room. A new method of mail.Service is a row here, a method of Stub, and what the room does. The
+// routes of httpapi and its OpenAPI document are made from the rows; clients and the daemon call by them.
+// TestEveryMethodIsACall finds a method that has none. What streams has a Route alone.
 var (
-	SendCall = Call[mail.Draft, mail.Sent]{Route{ID: "send", Method: http.MethodPost, Path: "/messages",
+	SendCall = Call[mail.Draft, mail.Sent]{Route{ID: "send", Method: http.MethodPost, Path: Room + "/messages",
 		About: "Send a message as the caller. 200 instead of 201: the idempotency key was known, and this is " +
 			"the earlier message.",
-		Changes: true, Repeat: true}, mail.Service.Send}
-	HistoryCall = Call[mail.HistoryQuery, mail.Page]{Route{ID: "history", Method: http.MethodGet, Path: "/messages",
+		Repeat: true, Changes: true, Success: http.StatusCreated}, mail.Service.Send}
+	HistoryCall = Call[mail.HistoryQuery, mail.Page]{Route{ID: "history", Method: http.MethodGet,
+		Path:  Room + "/messages",
 		About: "Messages of the whole room, newest last."}, mail.Service.History}
-	MessageCall = Call[mail.ID, mail.Item]{Route{ID: "message", Method: http.MethodGet, Path: "/messages/{id}",
+	MessageCall = Call[mail.ID, mail.Item]{Route{ID: "message", Method: http.MethodGet, Path: Room + "/messages/{id}",
 		About: "One message, archived ones included, with its deliveries."}, mail.Service.Message}
-	EraseCall = Call[mail.ID, None]{Route{ID: "erase", Method: http.MethodDelete, Path: "/messages/{id}",
+	EraseCall = Call[mail.ID, None]{Route{ID: "erase", Method: http.MethodDelete, Path: Room + "/messages/{id}",
 		About: "Erase a message and its text from every file. Only the user may.", Changes: true},
 		func(s mail.Service, ctx context.Context, id mail.ID) (None, error) {
 			return None{}, s.Erase(ctx, id)
 		}}
-	InboxCall = Call[mail.InboxQuery, mail.Page]{Route{ID: "inbox", Method: http.MethodGet, Path: "/inbox",
+	InboxCall = Call[mail.InboxQuery, mail.Page]{Route{ID: "inbox", Method: http.MethodGet, Path: Room + "/inbox",
 		About: "What waits in a mailbox, oldest first unless newest is asked for. Looking marks nothing."},
 		mail.Service.Inbox}
-	DeskCall = Call[mail.DeskQuery, mail.Desk]{Route{ID: "desk", Method: http.MethodGet, Path: "/desk",
+	DeskCall = Call[mail.DeskQuery, mail.Desk]{Route{ID: "desk", Method: http.MethodGet, Path: Room + "/desk",
 		About:    "What of this room waits for the user, by conversation. Only the user may ask.",
 		UserOnly: true}, mail.Service.Desk}
-	MarkCall = Call[mail.Marking, mail.Marked]{Route{ID: "mark", Method: http.MethodPost, Path: "/marks",
+	MarkCall = Call[mail.Marking, mail.Marked]{Route{ID: "mark", Method: http.MethodPost, Path: Room + "/marks",
 		About: "Mark messages as the caller's: read, unread, archived or unarchived; with until snoozed; with door " +
-			"notified or presented.", Changes: true, Repeat: true}, mail.Service.Mark}
-	TurnCall = Call[mail.Turn, mail.Briefing]{Route{ID: "turn", Method: http.MethodPost, Path: "/turns",
+			"notified or presented.", Repeat: true, Changes: true}, mail.Service.Mark}
+	TurnCall = Call[mail.Turn, mail.Briefing]{Route{ID: "turn", Method: http.MethodPost, Path: Room + "/turns",
 		About: "Note a moment in the life of the caller's session, and answer what is to be told then. What hooks " +
 			"of agents' clients call."}, mail.Service.Turn}
-	WaitCall = Call[WaitQuery, mail.Item]{Route{ID: "wait", Method: http.MethodGet, Path: "/wait",
+	WaitCall = Call[WaitQuery, mail.Item]{Route{ID: "wait", Method: http.MethodGet, Path: Room + "/wait",
 		About: "Wait for an unread message and answer it, unmarked; null when the time is over. White space may " +
 			"come first."},
 		func(s mail.Service, ctx context.Context, q WaitQuery) (mail.Item, error) {
 			return s.Wait(ctx, q.WaitQuery)
 		}}
 	WithdrawCall = Call[mail.ID, None]{Route{ID: "withdraw", Method: http.MethodPost,
-		Path:  "/messages/{id}/withdrawal",
-		About: "Withdraw an open question. Whoever asked may, and the user.", Changes: true, Repeat: true},
+		Path:  Room + "/messages/{id}/withdrawal",
+		About: "Withdraw an open question. Whoever asked may, and the user.", Repeat: true, Changes: true},
 		func(s mail.Service, ctx context.Context, id mail.ID) (None, error) {
 			return None{}, s.Withdraw(ctx, id)
 		}}
 	WaitingCall = Call[mail.WaitingQuery, mail.WaitingList]{Route{ID: "waiting", Method: http.MethodGet,
-		Path:  "/waiting",
+		Path:  Room + "/waiting",
 		About: "Who waits for whom, by open question, the longest wait first; with chains and circles."},
 		mail.Service.Waiting}
-	StuckCall = Call[mail.StuckQuery, mail.StuckList]{Route{ID: "stuck", Method: http.MethodGet, Path: "/stuck",
+	StuckCall = Call[mail.StuckQuery, mail.StuckList]{Route{ID: "stuck", Method: http.MethodGet, Path: Room + "/stuck",
 		About: "The mail that does not move, by kind and reader, the longest wait first."}, mail.Service.Stuck}
-	EventsRoute = Route{ID: "events", Method: http.MethodGet, Path: "/events",
+	EventsRoute = Route{ID: "events", Method: http.MethodGet, Path: Room + "/events",
 		About: "The room's journal from a place on, then live, as server-sent events: id is the seq, event the " +
 			"kind, data the event."}
-	RingRoute = Route{ID: "ring", Method: http.MethodPost, Path: "/ring",
+	RingRoute = Route{ID: "ring", Method: http.MethodPost, Path: Room + "/ring",
 		About: "Wait beside the caller until a door of it is rung, and answer that it was; null when the time is " +
 			"over. White space may come first."}
 )
 
 // The calls of the roster.
 var (
-	AgentsCall = Call[mail.RosterQuery, mail.AgentList]{Route{ID: "agents", Method: http.MethodGet, Path: "/agents",
+	AgentsCall = Call[mail.RosterQuery, mail.AgentList]{Route{ID: "agents", Method: http.MethodGet,
+		Path:  Room + "/agents",
 		About: "The roster by name."}, mail.Service.Agents}
-	RegisterCall = Call[mail.Presence, mail.Agent]{Route{ID: "register", Method: http.MethodPost, Path: "/agents",
+	RegisterCall = Call[mail.Presence, mail.Agent]{Route{ID: "register", Method: http.MethodPost,
+		Path:  Room + "/agents",
 		About: "Register or update an agent; without name, the caller.", Changes: true}, mail.Service.Register}
-	RetireCall = Call[mail.Name, None]{Route{ID: "retire", Method: http.MethodDelete, Path: "/agents/{name}",
+	RetireCall = Call[mail.Name, None]{Route{ID: "retire", Method: http.MethodDelete, Path: Room + "/agents/{name}",
 		About: "Take an agent off the roster.", Changes: true},
 		func(s mail.Service, ctx context.Context, n mail.Name) (None, error) {
 			return None{}, s.Retire(ctx, n)
 		}}
-	RenameCall = Call[Rename, mail.Agent]{Route{ID: "rename", Method: http.MethodPost, Path: "/agents/{name}/rename",
+	RenameCall = Call[Rename, mail.Agent]{Route{ID: "rename", Method: http.MethodPost,
+		Path:  Room + "/agents/{name}/rename",
 		About: "Give an agent a new name; its mail goes with it.", Changes: true},
 		func(s mail.Service, ctx context.Context, r Rename) (mail.Agent, error) {
 			return s.Rename(ctx, r.From, r.To)
 		}}
-	TokenCall = Call[mail.Name, Token]{Route{ID: "token", Method: http.MethodPost, Path: "/agents/{name}/token",
+	TokenCall = Call[mail.Name, Token]{Route{ID: "token", Method: http.MethodPost, Path: Room + "/agents/{name}/token",
 		About: "Make an agent's bearer token, shown once; the one before is void. Only the user may.",
 		Here:  true, Changes: true},
 		func(s mail.Service, ctx context.Context, n mail.Name) (Token, error) {
 			t, err := s.Token(ctx, n)
 			return Token{t}, err
 		}}
-	GrantsCall = Call[None, Grants]{Route{ID: "grants", Method: http.MethodGet, Path: "/grants",
+	GrantsCall = Call[None, Grants]{Route{ID: "grants", Method: http.MethodGet, Path: Room + "/grants",
 		About: "What the user has granted to sessions of agents, or refused: who may be whom, and where."},
 		func(s mail.Service, ctx context.Context, _ None) (Grants, error) {
 			list, err := s.Grants(ctx)
 			return Grants{list}, err
 		}}
-	GrantCall = Call[mail.Grant, mail.Grant]{Route{ID: "grant", Method: http.MethodPost, Path: "/grants",
+	GrantCall = Call[mail.Grant, mail.Grant]{Route{ID: "grant", Method: http.MethodPost, Path: Room + "/grants",
 		About: "Let the sessions of a client, of a directory or all, be an agent, with the role of the " +
 			"orchestrator or without; with refused, take that back. Only the user may.",
-		UserOnly: true, Changes: true, Repeat: true}, mail.Service.Grant}
+		UserOnly: true, Repeat: true, Changes: true}, mail.Service.Grant}
 )
 
 // The calls that tie the room to directories.
 var (
-	BridgesCall = Call[None, Bridges]{Route{ID: "bridges", Method: http.MethodGet, Path: "/bridges",
+	BridgesCall = Call[None, Bridges]{Route{ID: "bridges", Method: http.MethodGet, Path: Room + "/bridges",
 		About: "The room's bridges to foreign mailboxes, and how they fare."},
 		func(s mail.Service, ctx context.Context, _ None) (Bridges, error) {
 			list, err := s.Bridges(ctx)
 			return Bridges{list}, err
 		}}
 	AddBridgeCall = Call[mail.Bridge, mail.BridgeStatus]{Route{ID: "addBridge", Method: http.MethodPost,
-		Path:     "/bridges",
+		Path:     Room + "/bridges",
 		About:    "Add a bridge, or change the mode of one, and bring room and files in step. Only the user may.",
-		UserOnly: true, Here: true, Changes: true, Repeat: true}, mail.Service.AddBridge}
+		UserOnly: true, Here: true, Repeat: true, Changes: true}, mail.Service.AddBridge}
 	RemoveBridgeCall = Call[string, None]{Route{ID: "removeBridge", Method: http.MethodDelete,
-		Path:     "/bridges/{bridge}",
+		Path:     Room + "/bridges/{bridge}",
 		About:    "Remove a bridge; its files stay. Only the user may.",
 		UserOnly: true, Here: true, Changes: true},
 		func(s mail.Service, ctx context.Context, id string) (None, error) {
 			return None{}, s.RemoveBridge(ctx, id)
 		}}
 	SyncBridgeCall = Call[string, mail.BridgeStatus]{Route{ID: "syncBridge", Method: http.MethodPost,
-		Path:     "/bridges/{bridge}/sync",
+		Path:     Room + "/bridges/{bridge}/sync",
 		About:    "Bring room and files in step now. Only the user may.",
-		UserOnly: true, Here: true, Changes: true, Repeat: true}, mail.Service.SyncBridge}
+		UserOnly: true, Here: true, Repeat: true, Changes: true}, mail.Service.SyncBridge}
 	RejectedLinesCall = Call[string, BadLines]{Route{ID: "rejectedLines", Method: http.MethodGet,
-		Path:  "/bridges/{bridge}/rejected",
+		Path:  Room + "/bridges/{bridge}/rejected",
 		About: "What the files of a bridge hold that cannot be understood: file, line, why and an excerpt."},
 		func(s mail.Service, ctx context.Context, id string) (BadLines, error) {
 			list, err := s.RejectedLines(ctx, id)
 			return BadLines{list}, err
 		}}
-	WorkspacesCall = Call[None, Workspaces]{Route{ID: "workspaces", Method: http.MethodGet, Path: "/workspaces",
+	WorkspacesCall = Call[None, Workspaces]{Route{ID: "workspaces", Method: http.MethodGet, Path: Room + "/workspaces",
 		About: "The directories whose documents the room may show."},
 		func(s mail.Service, ctx context.Context, _ None) (Workspaces, error) {
 			list, err := s.Workspaces(ctx)
 			return Workspaces{list}, err
 		}}
 	AddWorkspaceCall = Call[mail.Workspace, mail.Workspace]{Route{ID: "addWorkspace", Method: http.MethodPost,
-		Path:     "/workspaces",
+		Path:     Room + "/workspaces",
 		About:    "Add a workspace, or change one, and register its agent. Only the user may.",
-		UserOnly: true, Here: true, Changes: true, Repeat: true}, mail.Service.AddWorkspace}
+		UserOnly: true, Here: true, Repeat: true, Changes: true}, mail.Service.AddWorkspace}
 	RemoveWorkspaceCall = Call[mail.Name, None]{Route{ID: "removeWorkspace", Method: http.MethodDelete,
-		Path:     "/workspaces/{name}",
+		Path:     Room + "/workspaces/{name}",
 		About:    "Forget a workspace and retire its agent. Only the user may.",
 		UserOnly: true, Here: true, Changes: true},
 		func(s mail.Service, ctx context.Context, id mail.Name) (None, error) {
@@ -174,32 +180,32 @@ var (
 
 // The calls that look after the room's files.
 var (
-	StatusCall = Call[None, mail.RoomStatus]{Route{ID: "room", Method: http.MethodGet,
+	StatusCall = Call[None, mail.RoomStatus]{Route{ID: "room", Method: http.MethodGet, Path: Room,
 		About: "Figures about one room."},
 		func(s mail.Service, ctx context.Context, _ None) (mail.RoomStatus, error) {
 			return s.Status(ctx)
 		}}
-	ArchiveCall = Call[None, mail.Trimmed]{Route{ID: "archive", Method: http.MethodPost, Path: "/archive",
+	ArchiveCall = Call[None, mail.Trimmed]{Route{ID: "archive", Method: http.MethodPost, Path: Room + "/archive",
 		About: "Run retention now."},
 		func(s mail.Service, ctx context.Context, _ None) (mail.Trimmed, error) {
 			return s.Archive(ctx)
 		}}
-	VerifyCall = Call[None, mail.Verification]{Route{ID: "verify", Method: http.MethodPost, Path: "/verify",
+	VerifyCall = Call[None, mail.Verification]{Route{ID: "verify", Method: http.MethodPost, Path: Room + "/verify",
 		About:  "Read the room's files again, check every line and name what is missing.",
 		Repeat: true},
 		func(s mail.Service, ctx context.Context, _ None) (mail.Verification, error) {
 			return s.Verify(ctx)
 		}}
-	RepairCall = Call[None, mail.Verification]{Route{ID: "repair", Method: http.MethodPost, Path: "/repair",
+	RepairCall = Call[None, mail.Verification]{Route{ID: "repair", Method: http.MethodPost, Path: Room + "/repair",
 		About: "Set bad lines aside, put set-aside lines back where their places are free, and verify. Only the " +
 			"user may.",
 		UserOnly: true, Changes: true},
 		func(s mail.Service, ctx context.Context, _ None) (mail.Verification, error) {
 			return s.Repair(ctx)
 		}}
-	ExportRoute = Route{ID: "export", Method: http.MethodGet, Path: "/export",
+	ExportRoute = Route{ID: "export", Method: http.MethodGet, Path: Room + "/export",
 		About: "Every message with its deliveries, one JSON object a line."}
-	ImportCall = Call[[]mail.Item, mail.Imported]{Route{ID: "import", Method: http.MethodPost, Path: "/import",
+	ImportCall = Call[[]mail.Item, mail.Imported]{Route{ID: "import", Method: http.MethodPost, Path: Room + "/import",
 		About: "Add messages with their own ids and times, one JSON object a line: all or none. Known ids are " +
 			"skipped. Only the user may.",
 		UserOnly: true, Changes: true}, mail.Service.Import}

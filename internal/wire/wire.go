@@ -245,8 +245,9 @@ type Workspaces struct {
 
 // Attach asks to see the session of an agent. What is known of where the person asks decides how that can be.
 type Attach struct {
-	Terminal bool   `json:"terminal,omitzero"` // in a terminal, where something can be shown
-	Tmux     string `json:"tmux,omitempty"`    // the variable TMUX there
+	Agent    mail.Name `json:"-"`                 // in the path
+	Terminal bool      `json:"terminal,omitzero"` // in a terminal, where something can be shown
+	Tmux     string    `json:"tmux,omitempty"`    // the variable TMUX there
 }
 
 // Attached says how the session stands then.

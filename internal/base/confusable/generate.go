@@ -37,14 +37,25 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	table := make(map[rune]byte)
+	table, version := read(string(data))
+	text, err := format.Source(write(table, version))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile("table.go", text, 0o644); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// read makes the table of Unicode's list, whose version it returns, and of ours.
+func read(data string) (table map[rune]byte, version string) {
+	table = make(map[rune]byte)
 	for set := range strings.FieldsSeq(ours) {
 		for _, r := range set[1:] {
 			table[r] = set[0]
 		}
 	}
-	version := ""
-	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
+	for line := range strings.Lines(strings.TrimPrefix(data, "\ufeff")) {
 		if v, ok := strings.CutPrefix(line, "# Version: "); ok {
 			version = strings.TrimSpace(v)
 		}
@@ -60,6 +71,11 @@ func main() {
 			table[r] = like | mark
 		}
 	}
+	return table, version
+}
+
+// write returns the source of the table.
+func write(table map[rune]byte, version string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, head, version)
 	var all []rune
@@ -73,13 +89,7 @@ func main() {
 		}
 	}
 	b.WriteString("}\n")
-	text, err := format.Source(b.Bytes())
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := os.WriteFile("table.go", text, 0o644); err != nil {
-		log.Fatal(err)
-	}
+	return b.Bytes()
 }
 
 const head = `// Code generated from Unicode's confusables.txt by generate.go. DO NOT EDIT.

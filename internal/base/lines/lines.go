@@ -141,15 +141,7 @@ func (f *File) append(text []byte, ours bool) error {
 	if torn {
 		written = append([]byte("\n"), text...)
 	}
-	if n, err := file.Write(written); err != nil {
-		// What was written of it would be a line that nobody understands. If somebody else has written behind it, it
-		// stays.
-		if info, statErr := file.Stat(); statErr == nil && info.Size() == size+int64(n) {
-			_ = file.Truncate(size)
-		}
-		return fmt.Errorf("append to %s: %w", f.Path(), err)
-	}
-	if err := file.Sync(); err != nil {
+	if err := f.write(file, size, written); err != nil {
 		return fmt.Errorf("append to %s: %w", f.Path(), err)
 	}
 	if created {
@@ -165,6 +157,20 @@ func (f *File) append(text []byte, ours bool) error {
 		f.took(file, text)
 	}
 	return nil
+}
+
+// write adds text to a file of some size, durably.
+func (f *File) write(file *os.File, size int64, text []byte) error {
+	n, err := file.Write(text)
+	if err == nil {
+		return file.Sync()
+	}
+	// What was written of it would be a line that nobody understands. If somebody else has written behind it, it
+	// stays.
+	if info, statErr := file.Stat(); statErr == nil && info.Size() == size+int64(n) {
+		_ = file.Truncate(size)
+	}
+	return err
 }
 
 // placeOf returns where the last n bytes that were written to file begin.

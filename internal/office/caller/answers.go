@@ -16,12 +16,12 @@ func (o *Rooms) Answers() map[string]func(context.Context, mail.Machine, []byte)
 			return o.Documents().Answer(gate.Own(ctx), o, request)
 		},
 		rooms.BridgesSubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
-			return o.BridgesHere(ctx, mail.RoomName(room))
+			return o.Set.BridgesHere(ctx, mail.RoomName(room))
 		},
 	}
 }
 
 // Documents reads documents on all machines.
 func (o *Rooms) Documents() *openalice.Documents {
-	return &openalice.Documents{Here: o.Config.MachineName(), Ask: o.Ask, Heard: o.Heard}
+	return &openalice.Documents{Here: o.Set.Config.MachineName(), Ask: o.Set.Ask, Heard: o.Set.Heard}
 }

@@ -25,7 +25,7 @@ func (o *Rooms) Attach(ctx context.Context, room mail.RoomName, agent mail.Name,
 		return wire.Attached{}, mail.Errorf(mail.NotFound,
 			"room %s has no agent %q. Its agents are listed by: pennypost agents", room, agent)
 	}
-	front := door.Front{Sessions: &o.Sessions}
+	front := door.Front{Sessions: &o.Set.Reach.Sessions}
 	s := front.Bring(ctx, room, a.Name, door.From{Terminal: from.Terminal, Tmux: from.Tmux})
 	out := wire.Attached{Live: s.Live, Front: s.Front, Where: s.Where, Shows: s.Attach}
 	switch {

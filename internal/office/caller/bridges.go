@@ -23,7 +23,7 @@ func (v *Room) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 		return nil, err
 	}
 	here := e.Bridges.Statuses()
-	elsewhere := v.office.BridgesElsewhere(ctx, v.name, all, e)
+	elsewhere := v.office.Set.BridgesElsewhere(ctx, v.name, all, e)
 	for i := range all {
 		of := here
 		if e.Elsewhere(&all[i].Bridge) {
@@ -39,7 +39,7 @@ func (v *Room) Bridges(ctx context.Context) ([]mail.BridgeStatus, error) {
 // AddBridge implements mail.Connector.
 func (v *Room) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
 	if v.ID.Name() == mail.User {
-		if err := bridge.Check(v.office.Dialects, &b); err != nil {
+		if err := bridge.Check(v.office.Set.Dialects, &b); err != nil {
 			return mail.BridgeStatus{}, err
 		}
 	}
@@ -59,7 +59,7 @@ func (v *Room) RemoveBridge(ctx context.Context, id string) error {
 func (v *Room) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
 	return v.bridging(ctx, func(s mail.Service) (string, error) {
 		b, err := s.SyncBridge(ctx, id) // which refuses who may not, and what is not there
-		if err == nil && b.Machine != "" && b.Machine != v.office.Config.MachineName() {
+		if err == nil && b.Machine != "" && b.Machine != v.office.Set.Config.MachineName() {
 			err = mail.Errorf(mail.Invalid,
 				"the bridge %s is on the machine %s, and keeps itself in step there; what is "+
 					"typed on this one cannot hurry it", id, b.Machine)

@@ -19,7 +19,7 @@ import (
 
 // Rooms are the rooms for those who call: each of them enters a room as the gate says that it may.
 type Rooms struct {
-	*rooms.Set
+	Set      *rooms.Set          // the rooms of this machine
 	ToolUses toolUses            // by whom tools are used, as hooks told
 	Confirm  *gate.Confirmations // nil: nothing is
 	Far      *relay.Far          // of a relay, which has no rooms; nil: this is a post office
@@ -41,15 +41,13 @@ func (o *Rooms) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mai
 	if pass := gate.PassOf(ctx); !pass.Enters(name) {
 		return nil, notEntered(pass, name)
 	}
-	if o.Far != nil || o.InUse(name) {
+	if o.Far != nil || o.Set.InUse(name) {
 		return o.roomAs(ctx, name, as)
 	}
-	if _, err := os.Lstat(o.Dir(name)); !errors.Is(err, fs.ErrNotExist) {
-		e, err := o.Borrow(ctx, name)
-		if err != nil {
+	if _, err := os.Lstat(o.Set.Dir(name)); !errors.Is(err, fs.ErrNotExist) {
+		if err := o.Set.Touch(ctx, name); err != nil {
 			return nil, err
 		}
-		o.GiveBack(e, name)
 	}
 	return o.roomAs(ctx, name, as)
 }
@@ -57,53 +55,44 @@ func (o *Rooms) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mai
 // Rooms implements mail.Office.
 func (o *Rooms) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 	if o.Far != nil {
-		if err := o.Far.Away(ctx); err != nil {
-			return nil, err
-		}
 		return o.Far.There.Rooms(ctx)
 	}
-	return o.Statuses(ctx)
+	return o.Set.Statuses(ctx)
 }
 
 // RemoveRoom takes a room out of the post office.
 func (o *Rooms) RemoveRoom(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	if o.Far != nil {
-		if err := o.Far.Away(ctx); err != nil {
-			return wire.RemovedRoom{}, err
-		}
 		return o.Far.There.RemoveRoom(ctx, name)
 	}
-	return o.Remove(ctx, name)
+	return o.Set.Remove(ctx, name)
 }
 
 // StandAs has ctx end when an agent that is on the roster of a room is taken off it.
 func (o *Rooms) StandAs(ctx context.Context, name mail.RoomName, caller mail.Name) error {
-	if o.Far != nil || !o.Exists(name) {
+	if o.Far != nil || !o.Set.Exists(name) {
 		return nil
 	}
-	e, err := o.Borrow(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer o.GiveBack(e, name)
-	_ = mailroom.Stand(ctx, e.Room.As(caller)) // who is off the roster may come back to it by what it asks
-	return nil
+	return o.Set.With(ctx, name, func(e *rooms.Entry) error {
+		_ = mailroom.Stand(ctx, e.Room.As(caller)) // who is off the roster may come back to it by what it asks
+		return nil
+	})
 }
 
 // Relayed has the relay offer what doors there are on this machine.
 func (o *Rooms) Relayed(f *relay.Far) {
-	o.Far, o.Changed = f, f.Doors.Changed
-	f.Doors.Offers, f.Doors.Doors = o.Offers, o.Here
+	o.Far, o.Set.Reach.Changed = f, f.Doors.Changed
+	f.Doors.Offers, f.Doors.Doors = o.Set.Reach.Offers, o.Set.Reach.Here
 	f.Doors.Moved = func(room mail.RoomName, from, to mail.Name) {
-		o.Listeners.Move(room, from)
-		o.Sessions.Move(room, from, to)
+		o.Set.Reach.Listeners.Move(room, from)
+		o.Set.Reach.Sessions.Move(room, from, to)
 	}
 }
 
 // Quiet reports whether nobody is to be woken, and the person not told.
 func (o *Rooms) Quiet() bool {
-	quiet := !o.Notify.Busy() && (o.Far == nil || len(o.Offers()) == 0)
-	o.Each(func(e *rooms.Entry) { quiet = quiet && e.Ringer.Quiet() })
+	quiet := !o.Set.Notify.Busy() && (o.Far == nil || len(o.Set.Reach.Offers()) == 0)
+	o.Set.Each(func(e *rooms.Entry) { quiet = quiet && e.Ringer.Quiet() })
 	return quiet
 }
 
@@ -121,14 +110,14 @@ func (o *Rooms) AgentOf(ctx context.Context, token string) (mail.Caller, error) 
 	if ok && o.Far != nil {
 		return o.Far.Agent(ctx, token)
 	}
-	if !ok || !o.Exists(name) {
+	if !ok || !o.Set.Exists(name) {
 		return mail.Caller{}, mailroom.UnknownToken()
 	}
-	e, err := o.Borrow(ctx, name)
+	e, err := o.Set.Borrow(ctx, name)
 	if err != nil {
 		return mail.Caller{}, err
 	}
-	defer o.GiveBack(e, name)
+	defer o.Set.GiveBack(e, name)
 	agent, err := e.Room.CheckToken(ctx, sum)
 	return mail.Caller{Name: agent, Room: name}, err
 }

@@ -17,28 +17,15 @@ const desksAtOnce = 8
 // Desk implements mail.Office.
 func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	if o.Far != nil {
-		if err := o.Far.Away(ctx); err != nil {
-			return mail.Desk{}, err
-		}
 		return o.Far.There.Desk(ctx, q)
 	}
 	q, err := q.Checked()
 	if err != nil {
 		return mail.Desk{}, err
 	}
-	names, pass := q.Rooms, gate.PassOf(ctx)
-	if len(names) == 0 {
-		if names, err = o.Entered(pass); err != nil {
-			return mail.Desk{}, err
-		}
-	}
-	for _, name := range q.Rooms {
-		if !pass.Enters(name) {
-			return mail.Desk{}, notEntered(pass, name)
-		}
-		if !o.Exists(name) {
-			return mail.Desk{}, o.NoRoom(ctx, name)
-		}
+	names, err := o.asked(ctx, q.Rooms)
+	if err != nil {
+		return mail.Desk{}, err
 	}
 	desks, errs := make([]mail.Desk, len(names)), make([]error, len(names))
 	var asking sync.WaitGroup
@@ -55,7 +42,37 @@ func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 		return mail.Desk{}, &mail.Error{Code: mail.Timeout, Msg: "the request ended before all rooms had answered",
 			Err: ctx.Err()}
 	}
-	var nobody error // of that name, which the query asks for
+	if err := o.away(names, desks, errs); err != nil {
+		return mail.Desk{}, err
+	}
+	out := mail.JoinDesks(desks, q.Limit)
+	var away [2][]mail.RoomName
+	out.Needs, away[0] = o.preview(ctx, out.Needs)
+	out.Updates, away[1] = o.preview(ctx, out.Updates)
+	out.Away = slices.Compact(slices.Sorted(slices.Values(slices.Concat(out.Away, away[0], away[1]))))
+	return out, nil
+}
+
+// asked returns the rooms that are asked for: those that the caller of ctx enters, if none are named.
+func (o *Rooms) asked(ctx context.Context, names []mail.RoomName) ([]mail.RoomName, error) {
+	pass := gate.PassOf(ctx)
+	if len(names) == 0 {
+		return o.Set.Entered(pass)
+	}
+	for _, name := range names {
+		if !pass.Enters(name) {
+			return nil, notEntered(pass, name)
+		}
+		if !o.Set.Exists(name) {
+			return nil, o.Set.NoRoom(ctx, name)
+		}
+	}
+	return names, nil
+}
+
+// away notes in the desks of rooms which of them do not answer. The error is that of a query about somebody whom no
+// room knows.
+func (o *Rooms) away(names []mail.RoomName, desks []mail.Desk, errs []error) (nobody error) {
 	found := false
 	for i, err := range errs {
 		switch {
@@ -66,18 +83,13 @@ func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 			nobody = err
 		default:
 			desks[i].Away = []mail.RoomName{names[i]}
-			o.Log.Warn("a room is left out of the desk", "room", names[i], "err", err)
+			o.Set.Log.Warn("a room is left out of the desk", "room", names[i], "err", err)
 		}
 	}
-	if !found && nobody != nil {
-		return mail.Desk{}, nobody
+	if found {
+		return nil
 	}
-	out := mail.JoinDesks(desks, q.Limit)
-	var away [2][]mail.RoomName
-	out.Needs, away[0] = o.preview(ctx, out.Needs)
-	out.Updates, away[1] = o.preview(ctx, out.Updates)
-	out.Away = slices.Compact(slices.Sorted(slices.Values(slices.Concat(out.Away, away[0], away[1]))))
-	return out, nil
+	return nobody
 }
 
 // preview completes the rows of a desk: only now those that are shown, of perhaps a thousand rooms. Rows of rooms that
@@ -95,13 +107,13 @@ func (o *Rooms) preview(ctx context.Context, rows []mail.Conversation) (shown []
 	complete := make(map[spot]mail.Conversation, len(rows))
 	shown = make([]mail.Conversation, 0, len(rows))
 	for name, some := range byRoom {
-		e, err := o.Borrow(ctx, name)
+		e, err := o.Set.Borrow(ctx, name)
 		if err == nil {
 			some, err = e.Room.Preview(ctx, some)
-			o.GiveBack(e, name)
+			o.Set.GiveBack(e, name)
 		}
 		if err != nil {
-			o.Log.Warn("a room is left out of the desk", "room", name, "err", err)
+			o.Set.Log.Warn("a room is left out of the desk", "room", name, "err", err)
 			away = append(away, name)
 			continue
 		}
@@ -123,7 +135,7 @@ var errNothingThere = errors.New("nothing for the user")
 
 // deskOf asks one room, for rows without texts.
 func (o *Rooms) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery) (mail.Desk, error) {
-	open, st, known := o.LastKnown(name)
+	open, st, known := o.Set.LastKnown(name)
 	has := st.Inbox
 	switch q.Place {
 	case mail.InArchived:
@@ -135,15 +147,15 @@ func (o *Rooms) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery
 		return mail.Desk{}, errNothingThere
 	}
 	if !open && !known {
-		if k, err := o.KindOf(name); err == nil && k.Moved != "" {
+		if k, err := o.Set.KindOf(name); err == nil && k.Moved != "" {
 			return mail.Desk{}, errNothingThere
 		}
 	}
-	e, err := o.Borrow(ctx, name)
+	e, err := o.Set.Borrow(ctx, name)
 	if err != nil {
 		return mail.Desk{}, err
 	}
-	defer o.GiveBack(e, name)
+	defer o.Set.GiveBack(e, name)
 	return e.Room.DeskRows(q)
 }
 
@@ -164,12 +176,9 @@ type deskWatch struct {
 // WatchDesk implements mail.Office.
 func (o *Rooms) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 	if o.Far != nil {
-		if err := o.Far.Away(ctx); err != nil {
-			return nil, err
-		}
 		return o.Far.There.WatchDesk(ctx)
 	}
-	_, count, _ := o.Bell.Since(0)
+	_, count, _ := o.Set.Bell.Since(0)
 	w := &deskWatch{office: o, pass: gate.PassOf(ctx), heard: count, due: make(map[mail.RoomName]mail.Time),
 		closed: make(chan struct{})}
 	w.close = sync.OnceFunc(func() { close(w.closed) })
@@ -180,7 +189,7 @@ func (o *Rooms) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 	if !w.told {
 		w.told = true
-		names, err := w.office.Entered(w.pass)
+		names, err := w.office.Set.Entered(w.pass)
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +200,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 		if changes := w.changes(w.dueBy(mail.TimeOf(time.Now()))); len(changes) > 0 {
 			return changes, nil
 		}
-		rang, _, next := w.office.Bell.Since(w.heard)
+		rang, _, next := w.office.Set.Bell.Since(w.heard)
 		if len(rang) == 0 {
 			if err := w.wait(ctx, next); err != nil {
 				return nil, err
@@ -201,7 +210,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 		if err := w.gather(ctx); err != nil {
 			return nil, err
 		}
-		rang, w.heard, _ = w.office.Bell.Since(w.heard)
+		rang, w.heard, _ = w.office.Set.Bell.Since(w.heard)
 		if changes := w.changes(rang); len(changes) > 0 {
 			return changes, nil
 		}
@@ -265,7 +274,7 @@ func (w *deskWatch) changes(rooms []mail.RoomName) (out []mail.DeskChange) {
 		if !w.pass.Enters(name) {
 			continue
 		}
-		st := w.office.Peek(name)
+		st := w.office.Set.Peek(name)
 		delete(w.due, name)
 		if st.Due > mail.TimeOf(time.Now()) {
 			w.due[name] = st.Due

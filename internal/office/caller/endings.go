@@ -29,15 +29,15 @@ func (o *Rooms) FollowSessions(ctx context.Context) {
 		case <-ticker.C:
 		}
 		now := time.Now()
-		for _, s := range slices.Concat(o.Claude.BrokenOff(now), o.Copilot.BrokenOff(now)) {
+		for _, s := range slices.Concat(o.Set.Reach.Claude.BrokenOff(now), o.Set.Reach.Copilot.BrokenOff(now)) {
 			if o.ended(ctx, s, mail.TurnEnd) {
-				o.Sessions.Rested(s)
+				o.Set.Reach.Sessions.Rested(s)
 			}
 		}
 		if look%killedLooks != 0 {
 			continue
 		}
-		for _, s := range o.Sessions.Killed() {
+		for _, s := range o.Set.Reach.Sessions.Killed() {
 			o.end(ctx, s)
 		}
 	}
@@ -49,7 +49,7 @@ func (o *Rooms) ended(ctx context.Context, s sessions.Session, m mail.Moment) bo
 		Held: func() map[mail.ID]bool { return hook.Holds(s.Client, s.Transcript, m == mail.SessionEnd) }}
 	_, err := o.Own(ctx, s.Room, s.Agent).Turn(ctx, t)
 	if err != nil {
-		o.Log.Warn("the end of a session or a turn is not noted", "agent", s.Agent, "moment", m, "err", err)
+		o.Set.Log.Warn("the end of a session or a turn is not noted", "agent", s.Agent, "moment", m, "err", err)
 	}
 	return err == nil
 }

@@ -110,7 +110,7 @@ func (h *Hooks) first(session string) bool {
 // call returns a hook as the package that understands clients takes it.
 func (h *Hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 	c := &hook.Call{
-		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv, Tools: toolsOf(h.Rooms.Dialects),
+		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv, Tools: toolsOf(h.Rooms.Set.Dialects),
 		Process: func(topmost bool) string {
 			if topmost {
 				return in.Topmost
@@ -118,10 +118,11 @@ func (h *Hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 			return in.Program
 		},
 		Busy: func(s *hook.Session) bool {
-			return h.Rooms.Claude.Busy(&sessions.Session{Process: s.Process, Socket: sessions.NewSecret(s.Socket)})
+			return h.Rooms.Set.Reach.Claude.Busy(&sessions.Session{Process: s.Process,
+				Socket: sessions.NewSecret(s.Socket)})
 		},
 		First: h.first,
-		Log:   func(s *hook.Session) string { return h.Rooms.Copilot.Log(s.ID) },
+		Log:   func(s *hook.Session) string { return h.Rooms.Set.Reach.Copilot.Log(s.ID) },
 		Use:   h.Rooms.ToolUses.Note,
 		Window: func(ctx context.Context, e *hook.Event) (*hook.Window, error) {
 			return h.Rooms.window(ctx, in.Program, e)

@@ -29,7 +29,7 @@ func (o *Rooms) listenAs(ctx context.Context, v *Room, at mail.Listener, silence
 		return mail.Errorf(mail.Denied, "only agents are rung; say which with --as NAME or PENNYPOST_AGENT")
 	}
 	if o.Far == nil {
-		if err := o.CheckRemoved(name, caller, true); err != nil {
+		if err := o.Set.CheckRemoved(name, caller, true); err != nil {
 			return err
 		}
 	}
@@ -43,7 +43,7 @@ func (o *Rooms) listenAs(ctx context.Context, v *Room, at mail.Listener, silence
 	if here.agent == "" {
 		return hand(&mail.Rung{Over: true})
 	}
-	w := o.Listeners.Enter(name, here.agent, at)
+	w := o.Set.Reach.Listeners.Enter(name, here.agent, at)
 	here.look()
 	err = w.Wait(ctx, silence, hand)
 	if why := life.Err(ctx); why != nil {
@@ -63,9 +63,9 @@ type post struct {
 func (o *Rooms) post(ctx context.Context, v *Room, session string) (post, error) {
 	if o.Far != nil {
 		agent, err := o.seatedFar(ctx, v, session)
-		return post{agent, o.Changed, o.Changed}, err
+		return post{agent, o.Set.Reach.Changed, o.Set.Reach.Changed}, err
 	}
-	e, err := o.Borrow(ctx, v.name)
+	e, err := o.Set.Borrow(ctx, v.name)
 	if err != nil {
 		return post{}, err
 	}
@@ -101,7 +101,7 @@ func (o *Rooms) seated(ctx context.Context, e *rooms.Entry, v *Room, session str
 // seatedFar is seated in a relay: that a session is over is known here, in which agent it runs is known far away.
 func (o *Rooms) seatedFar(ctx context.Context, v *Room, session string) (mail.Name, error) {
 	if session != "" {
-		if _, over := o.Sessions.Of(v.name, session); over {
+		if _, over := o.Set.Reach.Sessions.Of(v.name, session); over {
 			return "", nil
 		}
 		v = o.RoomOf(v.name, v.ID.InSession(session))

@@ -6,6 +6,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/room/check"
 	"pennypost/internal/wire"
 )
@@ -21,44 +22,48 @@ func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 		p.Session, p.SessionHome = "", "" // of this machine
 	}
 	if o.Far != nil {
-		return o.Far.Place(ctx, p)
+		return o.Far.There.Place(ctx, p)
 	}
-	c := check.Claim{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
-	if c.Agent == "" && p.FileAgent != "" {
-		c.Agent, c.File = p.FileAgent, true
-	}
-	room := p.Room
-	if room == "" {
-		room = p.Own
-		if p.FileRoom != "" && p.FileRoom != p.Own {
-			if err := o.toFileRoom(ctx, p, &c); err != nil {
-				return wire.Placed{}, err
-			}
-			if c.Room == "" {
-				room = p.FileRoom
-			}
-		}
+	room, c, err := o.claim(ctx, p)
+	if err != nil {
+		return wire.Placed{}, err
 	}
 	if c.Agent == "" && c.Room == "" && !c.Home {
 		return wire.Placed{Room: room, Agent: p.Free}, nil
 	}
-	if !p.Starts && !o.Exists(room) { // a look makes no room
+	if !p.Starts && !o.Set.Exists(room) { // a look makes no room
 		return wire.Placed{Room: room, Agent: cmp.Or(c.Agent, c.Free)}, nil
 	}
 	c.Held = c.File && o.workedIn(room, c.Agent, p.Home)
-	e, err := o.Borrow(ctx, room)
+	e, err := o.Set.Borrow(ctx, room)
 	if err != nil {
 		return wire.Placed{}, err
 	}
-	defer o.GiveBack(e, room)
+	defer o.Set.GiveBack(e, room)
 	name, err := e.Room.Place(ctx, c)
 	return wire.Placed{Room: room, Agent: name}, err
+}
+
+// claim returns to which room a session may go without being asked for, and what it claims there.
+func (o *Rooms) claim(ctx context.Context, p *wire.Place) (mail.RoomName, check.Claim, error) {
+	c := check.Claim{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
+	if c.Agent == "" && p.FileAgent != "" {
+		c.Agent, c.File = p.FileAgent, true
+	}
+	if p.Room != "" || p.FileRoom == "" || p.FileRoom == p.Own {
+		return cmp.Or(p.Room, p.Own), c, nil
+	}
+	err := o.toFileRoom(ctx, p, &c)
+	if c.Room == "" {
+		return p.FileRoom, c, err
+	}
+	return p.Own, c, err
 }
 
 // toFileRoom notes in c whether a project may go to the room that its file names: one that is not there yet, one that
 // it is at home in, or one that the person let it in to.
 func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *check.Claim) error {
-	if !o.Exists(p.FileRoom) {
+	if !o.Set.Exists(p.FileRoom) {
 		c.Home = true
 		return nil
 	}
@@ -74,7 +79,7 @@ func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *check.Claim) e
 	if p.Agent != "" {
 		wanted.Agent = ""
 	}
-	if o.Exists(p.Own) {
+	if o.Set.Exists(p.Own) {
 		if c.Meant, err = o.allows(ctx, p.Own, wanted); err != nil {
 			return err
 		}
@@ -85,19 +90,18 @@ func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *check.Claim) e
 	return nil
 }
 
-func (o *Rooms) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (bool, error) {
-	e, err := o.Borrow(ctx, room)
-	if err != nil {
-		return false, err
-	}
-	defer o.GiveBack(e, room)
-	return e.Room.Allows(g), nil
+func (o *Rooms) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (allowed bool, err error) {
+	err = o.Set.With(ctx, room, func(e *rooms.Entry) error {
+		allowed = e.Room.Allows(g)
+		return nil
+	})
+	return allowed, err
 }
 
 // workedIn reports whether a session of an agent of a room, or of any of its agents, is known to have worked in a
 // directory: whoever did before the person was asked goes on.
 func (o *Rooms) workedIn(room mail.RoomName, agent mail.Name, home string) bool {
-	for _, dir := range o.Sessions.Dirs(room, agent) {
+	for _, dir := range o.Set.Reach.Sessions.Dirs(room, agent) {
 		if dir != "" && config.HomeDir(dir) == home {
 			return true
 		}

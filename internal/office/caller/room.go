@@ -43,7 +43,7 @@ func (o *Rooms) roomAs(ctx context.Context, name mail.RoomName, caller mail.Name
 func (o *Rooms) Own(ctx context.Context, name mail.RoomName, caller mail.Name) *Room {
 	id, err := gate.Identify(gate.Own(ctx), name, caller)
 	if err != nil {
-		o.Log.Error("room", "room", name, "err", err) // which cannot be: it is anybody
+		o.Set.Log.Error("room", "room", name, "err", err) // which cannot be: it is anybody
 	}
 	return o.RoomOf(name, id)
 }
@@ -52,7 +52,7 @@ func (o *Rooms) Own(ctx context.Context, name mail.RoomName, caller mail.Name) *
 func (v *Room) as(ctx context.Context, e *rooms.Entry) (mail.Service, error) {
 	id := v.ID
 	if programs := id.Outer(); len(programs) > 0 && !e.Room.Binds(id.Programs()) {
-		id = id.Elsewhere(v.office.SessionIn(programs, v.name))
+		id = id.Elsewhere(v.office.Set.SessionIn(programs, v.name))
 	}
 	svc, caller, err := id.Enter(e.Room)
 	if err != nil || v.ID.ToolUse() == "" {
@@ -100,10 +100,10 @@ func (v *Room) enter(ctx context.Context, changes bool) (*rooms.Entry, mail.Serv
 		s, err := v.farAway(ctx)
 		return nil, s, err
 	}
-	if err := v.office.CheckRemoved(v.name, v.ID.Name(), changes); err != nil {
+	if err := v.office.Set.CheckRemoved(v.name, v.ID.Name(), changes); err != nil {
 		return nil, nil, err
 	}
-	e, err := v.office.Borrow(ctx, v.name)
+	e, err := v.office.Set.Borrow(ctx, v.name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,11 +116,7 @@ func (v *Room) enter(ctx context.Context, changes bool) (*rooms.Entry, mail.Serv
 
 // farAway returns the room in the post office of another machine, as the caller sees it.
 func (v *Room) farAway(ctx context.Context) (mail.Service, error) {
-	f := v.office.Far
-	if err := f.Away(ctx); err != nil {
-		return nil, err
-	}
-	caller := v.ID.Name()
+	f, caller := v.office.Far, v.ID.Name()
 	var from client.Whence
 	from.Session, from.Guessed = v.ID.Session()
 	if v.ID.Peer() != nil {
@@ -138,13 +134,13 @@ func (v *Room) farAway(ctx context.Context) (mail.Service, error) {
 
 func (v *Room) leave(e *rooms.Entry) {
 	if e != nil {
-		v.office.GiveBack(e, v.name)
+		v.office.Set.GiveBack(e, v.name)
 	}
 }
 
 // why returns err, of a call to the room of e, in the words of the room's removal if that is what ended it.
 func (v *Room) why(e *rooms.Entry, err error) error {
-	if e != nil && mail.CodeOf(err) == mail.Unavailable && v.office.IsRemoved(e) {
+	if e != nil && mail.CodeOf(err) == mail.Unavailable && v.office.Set.IsRemoved(e) {
 		return rooms.ErrRemoved(v.name)
 	}
 	return err
@@ -160,7 +156,7 @@ func (v *Room) Carry(ctx context.Context, r *wire.Route, _, _ any, on func(mail.
 		}
 		if e != nil && r.ID != wire.WaitCall.ID {
 			e.Changing.RLock()
-			if v.office.IsGoing(e) { // to be moved, perhaps: enter waits, and says if it was removed
+			if v.office.Set.IsGoing(e) { // to be moved, perhaps: enter waits, and says if it was removed
 				e.Changing.RUnlock()
 				v.leave(e)
 				continue
@@ -263,12 +259,12 @@ func (v *Room) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	t.Access = nil
 	as := v.opening(&t.Process, t.Session, t.Client)
 	if t.Moment == mail.TurnEnd && !t.Over {
-		agent, _ := v.office.Sessions.Of(v.name, t.Session)
-		v.office.Listeners.Expect(v.name, agent, mail.Listener{Door: mail.RewakeDoor, Session: t.Session})
+		agent, _ := v.office.Set.Reach.Sessions.Of(v.name, t.Session)
+		v.office.Set.Reach.Listeners.Expect(v.name, agent, mail.Listener{Door: mail.RewakeDoor, Session: t.Session})
 	}
 	brief, err := as.Stub.Turn(ctx, t)
 	if err == nil {
-		v.office.Meet(v.name, &brief, &t, access)
+		v.office.Set.Reach.Meet(v.name, &brief, &t, access)
 	}
 	return brief, err
 }
@@ -297,7 +293,7 @@ func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 	}
 	a, err := as.Stub.Register(ctx, p)
 	if err == nil && access != nil && p.Join {
-		v.office.Join(v.name, a.Name, &p, access)
+		v.office.Set.Reach.Join(v.name, a.Name, &p, access)
 	}
 	return a, err
 }
@@ -333,9 +329,9 @@ func (v *Room) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 	}
 	a, err := v.Stub.Rename(ctx, from, to)
 	if err == nil {
-		v.office.Listeners.Move(v.name, from)
-		v.office.Sessions.Move(v.name, from, a.Name)
-		v.office.Machines.Move(v.name, from, a.Name)
+		v.office.Set.Reach.Listeners.Move(v.name, from)
+		v.office.Set.Reach.Sessions.Move(v.name, from, a.Name)
+		v.office.Set.Reach.Machines.Move(v.name, from, a.Name)
 	}
 	return a, err
 }
@@ -351,7 +347,7 @@ func (v *Room) Repair(ctx context.Context) (mail.Verification, error) {
 	if found.Repaired == 0 || e == nil {
 		return found, v.why(e, err)
 	}
-	err = errors.Join(err, v.office.Sweep(func(open *rooms.Entry) bool { return open == e }))
+	err = errors.Join(err, v.office.Set.Sweep(func(open *rooms.Entry) bool { return open == e }))
 	again, _, opening := v.enter(ctx, true)
 	if opening == nil {
 		v.leave(again)

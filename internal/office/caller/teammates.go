@@ -126,7 +126,7 @@ func (o *Rooms) Teammate(ctx context.Context, room mail.RoomName, pane string, e
 			name = roster[i].Name
 		}
 		if err == nil && e.Session.Process != "" {
-			o.ToolUses.settle(room, e.Session.Process, name, o.Alive)
+			o.ToolUses.settle(room, e.Session.Process, name, o.Set.Alive)
 		}
 		return name, err
 	}

@@ -27,7 +27,7 @@ func (o *Rooms) window(ctx context.Context, program string, e *hook.Event) (*hoo
 	if e.Client != "codex" || !config.SharedServer(process.Args(program)) {
 		return nil, nil
 	}
-	session, _ := o.Sessions.Find(e.Client, e.Session.ID)
+	session, _ := o.Set.Reach.Sessions.Find(e.Client, e.Session.ID)
 	known := windowOf(session.Window)
 	if session.ID != "" && !begins(e) && !known.Closed {
 		return known, nil
@@ -54,13 +54,13 @@ func begins(e *hook.Event) bool {
 func (o *Rooms) windowNow(ctx context.Context, home, session string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, windowTime)
 	defer cancel()
-	program, err := o.Codex.Window(ctx, home, session)
+	program, err := o.Set.Reach.Codex.Window(ctx, home, session)
 	if err != nil && ctx.Err() != nil {
 		return "", &mail.Error{Code: mail.Unavailable, Msg: "Codex has not said in time in which of its windows " +
 			"this session is, so it cannot be told which agent it is: nothing was done. Try again", Err: err}
 	}
 	if err != nil {
-		o.Log.Debug("the window of a session is not known", "session", session, "err", err)
+		o.Set.Log.Debug("the window of a session is not known", "session", session, "err", err)
 	}
 	return program, nil
 }
@@ -83,24 +83,24 @@ func (o *Rooms) moveOn(ctx context.Context, room mail.RoomName, agent mail.Name,
 	if e.Session.Window == "" || !begins(e) {
 		return
 	}
-	if _, lives := o.Sessions.Find(e.Client, e.Session.ID); lives {
+	if _, lives := o.Set.Reach.Sessions.Find(e.Client, e.Session.ID); lives {
 		return
 	}
-	if s, left := o.Sessions.Left(room, agent, e.Session.Window); left {
+	if s, left := o.Set.Reach.Sessions.Left(room, agent, e.Session.Window); left {
 		o.end(ctx, s)
 	}
 }
 
 // end ends a session.
 func (o *Rooms) end(ctx context.Context, s sessions.Session) {
-	o.Listeners.End(s.Room, s.Agent, s.ID)
+	o.Set.Reach.Listeners.End(s.Room, s.Agent, s.ID)
 	o.ended(ctx, s, mail.SessionEnd)
 }
 
 // placeOfSession returns where a client's session is that the post office knows, and adds to p what its window says if
 // it does not.
 func (o *Rooms) placeOfSession(ctx context.Context, p *wire.Place) (at wire.Placed, known bool, err error) {
-	if s, lives := o.Sessions.Find(p.Client, p.Session); lives {
+	if s, lives := o.Set.Reach.Sessions.Find(p.Client, p.Session); lives {
 		return wire.Placed{Room: s.Room, Agent: s.Agent}, true, nil
 	}
 	window, err := o.windowNow(ctx, p.SessionHome, p.Session)

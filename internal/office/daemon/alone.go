@@ -1,23 +1,22 @@
 package daemon
 
 import (
+	"cmp"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/config"
 )
 
 // leaveWhenAlone stops the post office when nobody has been connected for as long as the configuration says.
 func (d *daemon) leaveWhenAlone() {
-	limit := d.opts.Config.IdleExit
-	if limit == 0 {
-		limit = config.DefaultIdleExit
-	}
+	limit := cmp.Or(d.opts.Config.IdleExit, config.DefaultIdleExit)
 	if limit < 0 {
 		return
 	}
 	for {
 		left := time.Duration(limit) - d.connections.Alone()
-		if left <= 0 && (d.office.Figures().Running > 0 || !d.office.Quiet()) {
+		if left <= 0 && (d.office.Set.Figures().Running > 0 || !d.office.Quiet()) {
 			// somebody has to notice what others write there, and who is to be woken
 			left = min(time.Minute, max(time.Duration(limit), 100*time.Millisecond))
 		}
@@ -26,10 +25,8 @@ func (d *daemon) leaveWhenAlone() {
 			d.stop()
 			return
 		}
-		select {
-		case <-d.closing.Done():
+		if !pause.For(d.closing, left) {
 			return
-		case <-time.After(left):
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 func TestAuthenticate(t *testing.T) {
 	cfg := testConfig(t)
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
-	defer o.Close()
+	defer o.Set.Close()
 	const operator = "pp-operator.ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	g := testGate(t, operator, &cfg, o)
 	token := func(room mail.RoomName, name mail.Name) string {
@@ -119,7 +119,7 @@ func TestAuthenticate(t *testing.T) {
 			}
 		})
 	}
-	if o.Exists("noroom") {
+	if o.Set.Exists("noroom") {
 		t.Error("a made-up token made a room")
 	}
 }
@@ -151,7 +151,7 @@ func TestOpenRoomsAskNoDisk(t *testing.T) {
 	}
 	cfg := testConfig(t)
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
-	defer o.Close()
+	defer o.Set.Close()
 	room := func() mail.Service {
 		svc, err := o.Room(gate.Own(t.Context()), "lab", mail.User)
 		if err != nil {
@@ -166,7 +166,7 @@ func TestOpenRoomsAskNoDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := o.Dir("lab")
+	dir := o.Set.Dir("lab")
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func TestBrokenOff(t *testing.T) {
 		}
 	}
 	o := testOffice(t, time.Hour)
-	o.Claude.Config = config
+	o.Set.Reach.Claude.Config = config
 	var running sync.WaitGroup
 	running.Go(func() { o.FollowSessions(t.Context()) })
 	t.Cleanup(running.Wait)
@@ -97,10 +97,10 @@ func TestBrokenOff(t *testing.T) {
 		{"busy", began, false}, {"idle", began.Add(-time.Minute), false}, {"idle", began.Add(time.Second), true},
 	} {
 		note(c.status, c.since)
-		if got := o.Claude.BrokenOff(began.Add(time.Minute)); len(got) > 0 != c.broken {
+		if got := o.Set.Reach.Claude.BrokenOff(began.Add(time.Minute)); len(got) > 0 != c.broken {
 			t.Errorf("%s since %v: broken off are %v", c.status, c.since.Sub(began), got)
 		}
-		if got := o.Claude.BrokenOff(began); len(got) > 0 {
+		if got := o.Set.Reach.Claude.BrokenOff(began); len(got) > 0 {
 			t.Errorf("%s: broken off while hooks may still run: %v", c.status, got)
 		}
 	}
@@ -109,6 +109,6 @@ func TestBrokenOff(t *testing.T) {
 		return err == nil && len(all) == 1 && all[0].State == mail.Idle
 	})
 	eventually(t, "the session is not taken for broken off again", func() bool { // it is noted just after that
-		return len(o.Claude.BrokenOff(began.Add(time.Minute))) == 0
+		return len(o.Set.Reach.Claude.BrokenOff(began.Add(time.Minute))) == 0
 	})
 }

@@ -49,7 +49,7 @@ func (c *calls) serve(w http.ResponseWriter, r *http.Request) {
 	box, err := c.mailbox(r)
 	switch {
 	case err != nil:
-		http.Error(w, err.Error(), statusOf(err))
+		http.Error(w, err.Error(), httpapi.Status(err))
 		return
 	case !local(r) || r.Header.Get("Upgrade") != wire.CallsProtocol:
 		http.Error(w, "only Unix sockets, and an upgrade to "+wire.CallsProtocol+", are served here",
@@ -117,7 +117,7 @@ func (c *calls) relay(w http.ResponseWriter, r *http.Request) {
 	c.upgrade(w, r, wire.RelayProtocol, func(ctx context.Context, conn line) {
 		log := c.daemon.log.With("machine", caller.Pass.Machine)
 		log.Info("machine connected")
-		err := c.daemon.office.Machines.Serve(ctx, caller.Pass, conn)
+		err := c.daemon.office.Set.Reach.Machines.Serve(ctx, caller.Pass, conn)
 		log.Info("machine no longer connected", "err", err)
 	})
 }

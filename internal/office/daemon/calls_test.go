@@ -152,7 +152,7 @@ func TestCallsAreRefused(t *testing.T) {
 		path, token string
 		want        int
 	}{
-		{"/calls/lab", "", http.StatusServiceUnavailable},
+		{"/calls/lab", "", http.StatusUnauthorized},
 		{"/calls/lab", token, http.StatusUpgradeRequired},
 		{"/calls/other", token, http.StatusForbidden},
 		{"/calls/..%2fx", r.token, http.StatusBadRequest},
@@ -169,7 +169,7 @@ func TestCallsOfTeammates(t *testing.T) {
 	cfg := testConfig(t)
 	d := &daemon{opts: Options{Config: cfg}, log: slog.New(slog.DiscardHandler)}
 	d.office = newOffice(&cfg, d.log, rooms.NewMetrics())
-	defer d.office.Close()
+	defer d.office.Set.Close()
 	d.gate = testGate(t, "operator", &cfg, d.office)
 	d.calls.daemon = d
 	if _, err := d.office.Own(t.Context(), "a", "lead").Turn(t.Context(),

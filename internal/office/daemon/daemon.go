@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/durable"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/caller"
@@ -96,9 +98,7 @@ type daemon struct {
 // If another post office runs on the same data directory and does not end within 5 s, the error is of code Conflict
 // and has a durable.LockedError in its chain. It is of that code too if another has this machine's name.
 func Run(ctx context.Context, opts Options) (err error) {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	home := opts.Config.Home
 	if err := home.Create(); err != nil {
 		return err
@@ -108,11 +108,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	token, err := loadToken(home)
-	if err != nil {
-		return err
-	}
-	host, err := loadHost(home)
+	token, host, err := loadSecrets(home)
 	if err != nil {
 		return err
 	}
@@ -147,7 +143,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	d := newDaemon(ctx, opts, token, host, at, invited, scripts)
 	d.office.Confirm = confirm
-	d.office.Use(cluster, d.office.Answers())
+	d.office.Set.Use(cluster, d.office.Answers())
 	if far != nil {
 		d.office.Relayed(far)
 	}
@@ -169,10 +165,8 @@ func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 			return nil, &mail.Error{Code: mail.Conflict, Msg: "a post office runs at " + string(home) + " already: " +
 				locked.Error(), Err: err}
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, 20*time.Millisecond) {
 			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -208,9 +202,9 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 	}
 	d.closing, d.stop = context.WithCancel(ctx)
 	d.office = newOffice(&d.opts.Config, d.log, d.metrics)
-	d.office.Phone = d.pages.phone
+	d.office.Set.Phone = d.pages.phone
 	if at.TCP != nil {
-		d.office.LetterLink = d.pages.LetterLink
+		d.office.Set.LetterLink = d.pages.LetterLink
 	}
 	d.scripts = scripts
 	d.gate = newGate(token, &d.opts.Config, d.office, scripts, d.guests)
@@ -243,12 +237,12 @@ func (d *daemon) run(at listen.Listeners) error {
 			}
 		})
 	}
-	d.running.Go(func() { d.office.Run(d.closing) })
+	d.running.Go(func() { d.office.Set.Run(d.closing) })
 	if d.office.Far != nil {
 		d.running.Go(func() { d.office.Far.Run(d.closing) })
 	}
 	d.running.Go(func() { d.office.FollowSessions(d.closing) })
-	if c := d.office.Cluster; c != nil {
+	if c := d.office.Set.Cluster; c != nil {
 		d.running.Go(func() {
 			if err := c.Run(d.closing); err != nil {
 				d.log.Error("post office ends", "err", err)
@@ -257,8 +251,8 @@ func (d *daemon) run(at listen.Listeners) error {
 			}
 		})
 	}
-	d.running.Go(func() { d.office.Notify.Run(d.closing) })
-	d.running.Go(func() { d.office.Resume(d.closing) })
+	d.running.Go(func() { d.office.Set.Notify.Run(d.closing) })
+	d.running.Go(func() { d.office.Set.Resume(d.closing) })
 	if d.opts.Auto {
 		d.running.Go(d.leaveWhenAlone)
 	}
@@ -275,7 +269,7 @@ func (d *daemon) run(at listen.Listeners) error {
 	d.log.Info("post office closing")
 	d.shutDown(server, closeHandler)
 	d.running.Wait()
-	err = d.office.Close()
+	err = d.office.Set.Close()
 	d.log.Info("post office closed", "up", time.Since(d.started).Round(time.Second))
 	select {
 	case serveErr := <-failed:
@@ -304,23 +298,23 @@ func (d *daemon) shutDown(server *http.Server, closeMCP func()) {
 func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 	st := wire.Status{
 		Version: d.opts.Version, PID: os.Getpid(), Started: mail.TimeOf(d.started), Home: string(d.opts.Config.Home),
-		Listen: []string{d.place.Socket}, Rooms: d.office.Each(func(*rooms.Entry) {}),
+		Listen: []string{d.place.Socket}, Rooms: d.office.Set.Each(func(*rooms.Entry) {}),
 	}
 	if pass := gate.PassOf(ctx); pass != nil && len(pass.Rooms) > 0 {
 		st.Rooms = 0
 		for _, name := range pass.Rooms {
-			if d.office.InUse(name) {
+			if d.office.Set.InUse(name) {
 				st.Rooms++
 			}
 		}
 		return st, nil
 	}
-	st.Bridges, st.Failing = d.office.Troubles()
-	st.Joined = d.office.Machines.Names()
+	st.Bridges, st.Failing = d.office.Set.Troubles()
+	st.Joined = d.office.Set.Reach.Machines.Names()
 	if d.office.Far != nil {
 		st.Relay = d.office.Far.Status()
 	}
-	st.Cluster = d.office.Cluster.Status()
+	st.Cluster = d.office.Set.Cluster.Status()
 	if d.place.HTTP != "" {
 		st.Listen = append(st.Listen, d.place.HTTP)
 	}

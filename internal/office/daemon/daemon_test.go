@@ -215,7 +215,7 @@ func TestIdleRoomCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := func(room mail.RoomName) bool {
-		open, _, known := o.LastKnown(room)
+		open, _, known := o.Set.LastKnown(room)
 		return !open && known
 	}
 	for range 3 {

@@ -94,15 +94,15 @@ func TestDeskOverRooms(t *testing.T) {
 	}
 
 	// All are closed: only what has something is opened again.
-	if err := o.Sweep(func(*rooms.Entry) bool { return true }); err != nil {
+	if err := o.Set.Sweep(func(*rooms.Entry) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	rows, _ = deskOf(t, o, mail.DeskQuery{})
 	wantRows(t, "closed rooms", rows, all...)
-	if o.InUse("empty") || !o.InUse("a") {
-		t.Errorf("empty is open: %v, a: %v; want a only", o.InUse("empty"), o.InUse("a"))
+	if o.Set.InUse("empty") || !o.Set.InUse("a") {
+		t.Errorf("empty is open: %v, a: %v; want a only", o.Set.InUse("empty"), o.Set.InUse("a"))
 	}
-	if err := os.WriteFile(filepath.Join(o.Config.Home.Rooms(), "d"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(o.Set.Config.Home.Rooms(), "d"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = o.Desk(t.Context(), mail.DeskQuery{Rooms: []mail.RoomName{"nowhere"}})
@@ -119,7 +119,7 @@ func TestDeskOverRooms(t *testing.T) {
 func TestDeskNamesWhatIsAway(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	tellUser(t, o, "a", mail.Draft{Subject: "news", Body: "n"})
-	broken := filepath.Join(o.Config.Home.Rooms(), "broken", "mailbox.jsonl")
+	broken := filepath.Join(o.Set.Config.Home.Rooms(), "broken", "mailbox.jsonl")
 	if err := os.MkdirAll(broken, 0o700); err != nil { // a directory where the journal belongs
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestDeskShowsOnce(t *testing.T) {
 func TestWatchDesk(t *testing.T) {
 	o := testOffice(t, time.Hour)
 	tellUser(t, o, "a", mail.Draft{Subject: "news", Body: "n"})
-	if err := o.Sweep(func(*rooms.Entry) bool { return true }); err != nil {
+	if err := o.Set.Sweep(func(*rooms.Entry) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	w, err := o.WatchDesk(t.Context())
@@ -177,7 +177,7 @@ func TestWatchDesk(t *testing.T) {
 	if got := next(); len(got) != 1 || got[0] != (mail.DeskChange{}) {
 		t.Errorf("first = %+v, want a look at everything", got)
 	}
-	if o.InUse("a") {
+	if o.Set.InUse("a") {
 		t.Error("the watch has opened a room")
 	}
 	for range 3 {

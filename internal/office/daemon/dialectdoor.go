@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/text/unicode/norm"
@@ -13,6 +12,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/gate"
+	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/mcpserver"
 )
 
@@ -26,15 +26,15 @@ func (d *daemon) mountDialects(mux *http.ServeMux) (closeAll func(), err error) 
 	}
 	for _, dia := range Dialects() {
 		for _, e := range dia.Endpoints {
-			door := &dialectDoor{entrance: entrance{d}, name: dia.Name, endpoint: e,
-				servers: make(map[mail.Caller]*mcpserver.Server)}
-			h, err := mcpserver.NewHTTPHandler(door.server, mcpserver.HTTPOptions{Identity: identity, Logger: d.log})
+			m, h, err := d.door(func(box mcpserver.Mailbox) *mcpserver.Server {
+				return mcpserver.NewDialect(box, dia.Name, e)
+			})
 			if err != nil {
 				closeAll()
 				return nil, err
 			}
 			open = append(open, h)
-			guarded := door.known(refuseMCP, door.entitled(h))
+			guarded := m.known(refuseMCP, m.entitled(&e, h))
 			mux.Handle(e.Path, guarded)
 			mux.Handle(e.Path+"/{$}", guarded)
 		}
@@ -49,28 +49,18 @@ func (d *daemon) mountDialects(mux *http.ServeMux) (closeAll func(), err error) 
 	return closeAll, nil
 }
 
-// dialectDoor owns one MCP server of an endpoint for each caller and room.
-type dialectDoor struct {
-	entrance
-	name     string
-	endpoint dialect.Endpoint
-
-	mu      sync.Mutex
-	servers map[mail.Caller]*mcpserver.Server
-}
-
 // entitled lets through whom the endpoint is for: the agent that its path names, if it is known there. That nobody of
 // that name is known, is said to everybody who has a credential.
-func (m *dialectDoor) entitled(next http.Handler) http.Handler {
+func (m entrance) entitled(e *dialect.Endpoint, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r)
 		meant := c.Name
-		if strings.Contains(m.endpoint.Path, "{agent}") {
+		if strings.Contains(e.Path, "{agent}") {
 			meant = mail.Name(norm.NFC.String(r.PathValue("agent"))) // as credentials are read
 		}
-		if m.endpoint.Known != nil {
-			if err := m.endpoint.Known(r.Context(), m.callerRoom(c), meant); err != nil {
-				refuseMCP(w, statusOf(err), err.Error())
+		if e.Known != nil {
+			if err := e.Known(r.Context(), m.callerRoom(c), meant); err != nil {
+				refuseMCP(w, httpapi.Status(err), err.Error())
 				return
 			}
 		}
@@ -100,37 +90,9 @@ func refuseMCP(w http.ResponseWriter, status int, why string) {
 // refusedCode is JSON-RPC's for a request that is no good.
 const refusedCode = -32600
 
-// statusOf is this door's table of codes.
-func statusOf(err error) int {
-	switch mail.CodeOf(err) {
-	case mail.NotFound:
-		return http.StatusNotFound
-	case mail.Denied:
-		return http.StatusForbidden
-	case mail.Invalid:
-		return http.StatusBadRequest
-	}
-	return http.StatusServiceUnavailable
-}
-
 // callerRoom returns the room of a caller who was admitted: each of its requests is asked again who it is from.
 func (m entrance) callerRoom(c mail.Caller) mail.Service {
 	return m.daemon.office.RoomOf(c.Room, gate.Admitted(c))
-}
-
-// server returns the MCP server of a request's caller.
-func (m *dialectDoor) server(r *http.Request) (*mcpserver.Server, error) {
-	c := callerOf(r)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.servers[c]
-	if s == nil {
-		s = mcpserver.NewDialect(mcpserver.Mailbox{
-			Service: m.callerRoom(c), Room: c.Room, Agent: c.Name, Version: m.daemon.opts.Version, Log: m.daemon.log,
-		}, m.name, m.endpoint)
-		m.servers[c] = s
-	}
-	return s, nil
 }
 
 // dialectRoute serves a route of a dialect to the user.
@@ -146,7 +108,7 @@ func (d *daemon) dialectRoute(route dialect.Route) http.Handler {
 		// a delete that has begun is finished though the browser left
 		r = r.WithContext(context.WithoutCancel(r.Context()))
 		call := &dialect.Call{Service: door.callerRoom(c), Caller: c.Name, Room: c.Room, Now: time.Now(), Log: d.log,
-			Machine: d.opts.Config.MachineName(), Ask: d.office.Ask}
+			Machine: d.opts.Config.MachineName(), Ask: d.office.Set.Ask}
 		if askedRoom(r) == "" {
 			call.Office = d.office
 		}

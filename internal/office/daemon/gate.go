@@ -2,13 +2,8 @@ package daemon
 
 import (
 	"crypto/rand"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"strings"
 
-	"pennypost/internal/base/durable"
+	"pennypost/internal/base/kept"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/caller"
@@ -19,35 +14,24 @@ import (
 // an agent's.
 const operatorPrefix = "pp-operator."
 
-// loadToken returns the operator's token, which is made at the first start.
-func loadToken(home config.Home) (string, error) {
-	text, err := durable.ReadFile(home.Token())
-	if errors.Is(err, fs.ErrNotExist) {
-		token := operatorPrefix + rand.Text()
-		return token, durable.WriteFile(home.Token(), []byte(token+"\n"), 0o600)
+// loadSecrets returns the operator's token and the name of the pages, which are made at the first start.
+func loadSecrets(home config.Home) (token, host string, err error) {
+	token, err = kept.Word(home.Token(), "the operator's token", func() string { return operatorPrefix + rand.Text() },
+		func(token string) bool { return len(token) >= len(operatorPrefix)+16 })
+	if err == nil {
+		host, err = kept.Word(home.Host(), "the name of the pages, to which bookmarks lead", newHost, isHost)
 	}
 	if err != nil {
-		return "", fmt.Errorf("read the operator's token: %w", err)
+		err = mail.Errorf(mail.Invalid, "%w", err)
 	}
-	token := strings.TrimSpace(string(text))
-	if len(token) < len(operatorPrefix)+16 {
-		return "", mail.Errorf(
-			mail.Invalid,
-			"%s holds no token. Remove the file; a new one is made at the next start",
-			home.Token(),
-		)
-	}
-	if err := os.Chmod(home.Token(), 0o600); err != nil {
-		return "", fmt.Errorf("close the operator's token to others: %w", err)
-	}
-	return token, nil
+	return token, host, err
 }
 
 // newGate returns the gate before an office.
 func newGate(operatorToken string, cfg *config.Config, o *caller.Rooms, scripts *gate.Scripts, g *guests) *gate.Gate {
 	return gate.New(gate.Options{
 		Operator: operatorToken, Terminals: cfg.User.Terminals, Scripts: scripts, Agent: o.AgentOf,
-		Session: func(programs []string) mail.Name { return o.SessionIn(programs, "") },
+		Session: func(programs []string) mail.Name { return o.Set.SessionIn(programs, "") },
 		Machine: g.machine,
 	})
 }

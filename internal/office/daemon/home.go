@@ -21,12 +21,12 @@ func (d *daemon) backup(ctx context.Context, to io.Writer) (raw []mail.RoomName,
 	if err := w.Settings(d.opts.Config.Home); err != nil {
 		return nil, err
 	}
-	names, err := d.office.Names()
+	names, err := d.office.Set.Names()
 	if err != nil {
 		return nil, fmt.Errorf("list the rooms: %w", err)
 	}
 	for _, name := range names {
-		if err := d.office.Backup(ctx, name, w); err != nil {
+		if err := d.office.Set.Backup(ctx, name, w); err != nil {
 			return nil, err
 		}
 	}

@@ -18,7 +18,7 @@ func TestP5_ForgedProcess(t *testing.T) {
 		t.Run(place, func(t *testing.T) {
 			cfg := testConfig(t)
 			o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
-			defer o.Close()
+			defer o.Set.Close()
 			if relay {
 				newFleet(t).relay(t, o)
 			}
@@ -97,7 +97,7 @@ func forge(t *testing.T, o *caller.Rooms) {
 func TestP5_InsideOverMCP(t *testing.T) {
 	cfg := testConfig(t)
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
-	defer o.Close()
+	defer o.Set.Close()
 	d := &daemon{office: o}
 	d.gate = testGate(t, "pp-operator.ABCDEFGHIJKLMNOPQRSTUVWXYZ", &cfg, o)
 	caller := func(name string, programs ...string) (mail.Caller, error) {

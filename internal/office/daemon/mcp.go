@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/mcpserver"
 )
 
@@ -16,8 +17,12 @@ const roomHeader = "Pennypost-Room"
 
 // mountMCP serves MCP at /mcp: the mail tools as whoever calls.
 func (d *daemon) mountMCP(mux *http.ServeMux) (closeMCP func(), err error) {
-	m := &mcpDoor{entrance: entrance{d}, servers: make(map[mail.Caller]*mcpserver.Native)}
-	h, err := mcpserver.NewHTTPHandler(m.server, mcpserver.HTTPOptions{Identity: identity, Logger: d.log})
+	var natives []*mcpserver.Native // guarded by m.mu
+	m, h, err := d.door(func(box mcpserver.Mailbox) *mcpserver.Server {
+		n := mcpserver.NewNative(box)
+		natives = append(natives, n)
+		return n.Server
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +34,15 @@ func (d *daemon) mountMCP(mux *http.ServeMux) (closeMCP func(), err error) {
 	mux.Handle("/mcp", m.known(refuseMCP, h))
 	mux.Handle("/mcp/{$}", m.known(refuseMCP, h))
 	mux.Handle("/mcp/", m.known(refuseMCP, http.HandlerFunc(noEndpoint)))
-	return func() { closeDialects(); h.Close(); m.close() }, nil
+	return func() {
+		closeDialects()
+		h.Close()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for _, n := range natives {
+			n.Close()
+		}
+	}, nil
 }
 
 func noEndpoint(w http.ResponseWriter, r *http.Request) {
@@ -40,12 +53,33 @@ func noEndpoint(w http.ResponseWriter, r *http.Request) {
 // entrance finds out who comes over HTTP and into which room.
 type entrance struct{ daemon *daemon }
 
-// mcpDoor owns one MCP server for each caller and room.
-type mcpDoor struct {
+// door owns one MCP server for each caller and room. A server outlives its sessions; there are as many as agents that
+// came this way since the post office started.
+type door struct {
 	entrance
+	open func(mcpserver.Mailbox) *mcpserver.Server // called with mu held
 
 	mu      sync.Mutex
-	servers map[mail.Caller]*mcpserver.Native
+	servers map[mail.Caller]*mcpserver.Server
+}
+
+// door returns a door with such servers, and what serves MCP by them.
+func (d *daemon) door(open func(mcpserver.Mailbox) *mcpserver.Server) (*door, *mcpserver.HTTPHandler, error) {
+	m := &door{entrance: entrance{d}, open: open, servers: make(map[mail.Caller]*mcpserver.Server)}
+	h, err := mcpserver.NewHTTPHandler(m.server, mcpserver.HTTPOptions{Identity: identity, Logger: d.log})
+	return m, h, err
+}
+
+// server returns the MCP server of a request's caller.
+func (m *door) server(r *http.Request) (*mcpserver.Server, error) {
+	c := callerOf(r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.servers[c] == nil {
+		m.servers[c] = m.open(mcpserver.Mailbox{Service: m.callerRoom(c), Room: c.Room, Agent: c.Name,
+			Version: m.daemon.opts.Version, Log: m.daemon.log})
+	}
+	return m.servers[c], nil
 }
 
 // callerKey is under what the context of a request holds the mail.Caller who sent it, its room filled in.
@@ -66,15 +100,14 @@ func identity(r *http.Request) string {
 func (m entrance) known(refuse func(w http.ResponseWriter, status int, why string), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, err := m.caller(r)
-		switch code := mail.CodeOf(err); {
-		case err == nil:
+		if err == nil {
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
-		case code == mail.Unknown:
-			w.Header().Set("WWW-Authenticate", `Bearer realm="pennypost"`)
-			refuse(w, http.StatusUnauthorized, err.Error())
-		default:
-			refuse(w, statusOf(err), err.Error())
+			return
 		}
+		if mail.CodeOf(err) == mail.Unknown {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="pennypost"`)
+		}
+		refuse(w, httpapi.Status(err), err.Error())
 	})
 }
 
@@ -89,14 +122,7 @@ func (m entrance) caller(r *http.Request) (mail.Caller, error) {
 	if err != nil {
 		return c, err
 	}
-	asked := askedRoom(r)
-	if asked == "" {
-		asked = string(mail.DefaultRoom)
-		if c.Room != "" {
-			asked = string(c.Room)
-		}
-	}
-	room, err := mail.ParseRoom(asked)
+	room, err := mail.ParseRoom(cmp.Or(askedRoom(r), string(c.Room), string(mail.DefaultRoom)))
 	if err == nil && c.Room != "" && c.Room != room {
 		err = mail.Errorf(mail.Denied, "your credential opens room %s only, not %s", c.Room, room)
 	}
@@ -108,29 +134,4 @@ func (m entrance) caller(r *http.Request) (mail.Caller, error) {
 		err = m.daemon.office.StandAs(r.Context(), room, c.Name)
 	}
 	return c, err
-}
-
-// server returns the MCP server of a request's caller. A server outlives its sessions; there are as many as agents
-// that came this way since the post office started.
-func (m *mcpDoor) server(r *http.Request) (*mcpserver.Server, error) {
-	c := callerOf(r)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n := m.servers[c]; n != nil {
-		return n.Server, nil
-	}
-	n := mcpserver.NewNative(mcpserver.Mailbox{
-		Service: m.callerRoom(c),
-		Room:    c.Room, Agent: c.Name, Version: m.daemon.opts.Version, Log: m.daemon.log,
-	})
-	m.servers[c] = n
-	return n.Server, nil
-}
-
-func (m *mcpDoor) close() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, n := range m.servers {
-		n.Close()
-	}
 }

@@ -26,11 +26,11 @@ func testOffice(t *testing.T, idle time.Duration) *caller.Rooms {
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan struct{})
-	go func() { defer close(ran); o.Run(ctx) }()
+	go func() { defer close(ran); o.Set.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		<-ran
-		if err := o.Close(); err != nil {
+		if err := o.Set.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -71,10 +71,10 @@ func TestClosingUnderLoad(t *testing.T) {
 // A room that cannot be opened says why, and is tried again by the next call.
 func TestRoomThatDoesNotOpen(t *testing.T) {
 	o := testOffice(t, time.Minute)
-	if err := os.MkdirAll(o.Config.Home.Rooms(), 0o700); err != nil {
+	if err := os.MkdirAll(o.Set.Config.Home.Rooms(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	obstacle := filepath.Join(o.Config.Home.Rooms(), "a")
+	obstacle := filepath.Join(o.Set.Config.Home.Rooms(), "a")
 	if err := os.WriteFile(obstacle, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -106,11 +106,11 @@ func TestRoomsOfBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := o.Sweep(func(*rooms.Entry) bool { return true }); err != nil {
+	if err := o.Set.Sweep(func(*rooms.Entry) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	o = newOffice(o.Config, o.Log, rooms.NewMetrics()) // as after a restart
-	defer o.Close()
+	o = newOffice(o.Set.Config, o.Set.Log, rooms.NewMetrics()) // as after a restart
+	defer o.Set.Close()
 	rooms, err := o.Rooms(t.Context())
 	if err != nil || len(rooms) != 2 || rooms[0].Name != "a" || rooms[1].Agents != 1 {
 		t.Errorf("Rooms = %+v, %v, want a and b with an agent each", rooms, err)
@@ -130,16 +130,16 @@ func TestP8_RecentRooms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := o.Sweep(func(*rooms.Entry) bool { return true }); err != nil {
+	if err := o.Set.Sweep(func(*rooms.Entry) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	old := time.Now().Add(-25 * time.Hour)
-	if err := os.Chtimes(filepath.Join(o.Dir("long-ago"), "mailbox.jsonl"), old, old); err != nil {
+	if err := os.Chtimes(filepath.Join(o.Set.Dir("long-ago"), "mailbox.jsonl"), old, old); err != nil {
 		t.Fatal(err)
 	}
-	o.Resume(t.Context())
+	o.Set.Resume(t.Context())
 	for name, want := range map[mail.RoomName]bool{"lately": true, "long-ago": false} {
-		if open, _, _ := o.LastKnown(name); open != want {
+		if open, _, _ := o.Set.LastKnown(name); open != want {
 			t.Errorf("room %s is open: %v, want %v", name, open, want)
 		}
 	}
@@ -149,7 +149,7 @@ func TestP8_RecentRooms(t *testing.T) {
 // one that has been idle for longest, and that those that are used stay. Only if all are is the caller told to wait.
 func TestP12_IdleRoomsMakeRoom(t *testing.T) {
 	o := testOffice(t, time.Hour)
-	o.Most = 3
+	o.Set.Most = 3
 	send := func(name mail.RoomName) error {
 		svc, err := o.Room(gate.Own(t.Context()), name, "ann")
 		if err == nil {
@@ -161,14 +161,14 @@ func TestP12_IdleRoomsMakeRoom(t *testing.T) {
 	settled := func() {
 		for quiet := false; !quiet; time.Sleep(time.Millisecond) {
 			quiet = true
-			o.Each(func(e *rooms.Entry) { quiet = quiet && e.Ringer.Quiet() })
+			o.Set.Each(func(e *rooms.Entry) { quiet = quiet && e.Ringer.Quiet() })
 		}
 	}
 	wantOpen := func(when string, want ...mail.RoomName) {
 		t.Helper()
 		settled()
 		var got []mail.RoomName
-		o.Each(func(e *rooms.Entry) { got = append(got, e.Room.Name()) })
+		o.Set.Each(func(e *rooms.Entry) { got = append(got, e.Room.Name()) })
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("%s, open are %v, want %v", when, got, want)
 		}

@@ -2,18 +2,12 @@ package daemon
 
 import (
 	"crypto/rand"
-	"errors"
-	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
 
-	"pennypost/internal/base/durable"
-	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/httpapi"
 	"pennypost/internal/office/web"
@@ -34,29 +28,9 @@ type pages struct {
 
 var _ httpapi.Pages = (*pages)(nil)
 
-// loadHost returns the name under which browsers know the pages, which is made at the first start. Browsers give a
-// cookie to whatever answers under the name that set it, on every port; nobody else on this machine can be visited
-// under a name that nobody else knows.
-func loadHost(home config.Home) (string, error) {
-	text, err := durable.ReadFile(home.Host())
-	if errors.Is(err, fs.ErrNotExist) {
-		host := "pp-" + strings.ToLower(rand.Text()) + ".localhost"
-		return host, durable.WriteFile(home.Host(), []byte(host+"\n"), 0o600)
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the name of the pages: %w", err)
-	}
-	host := strings.TrimSpace(string(text))
-	if !isHost(host) {
-		return "", mail.Errorf(mail.Invalid,
-			"%s holds no name of the pages. Remove the file; a new name is made at the next start, "+
-				"and bookmarks of the old one lead nowhere then", home.Host())
-	}
-	if err := os.Chmod(home.Host(), 0o600); err != nil {
-		return "", fmt.Errorf("close the name of the pages to others: %w", err)
-	}
-	return host, nil
-}
+// newHost returns a name under which browsers know the pages. Browsers give a cookie to whatever answers under the
+// name that set it, on every port; nobody else on this machine can be visited under a name that nobody else knows.
+func newHost() string { return "pp-" + strings.ToLower(rand.Text()) + ".localhost" }
 
 // isHost reports whether text is a name as we make them. Browsers take every name below localhost for this machine,
 // and ask no network for it.

@@ -219,14 +219,14 @@ func TestRemoveUnderLoad(t *testing.T) {
 			ended <- nil
 		}()
 	}
-	_, err = o.Remove(t.Context(), "a")
+	_, err = o.Set.Remove(t.Context(), "a")
 	for range cap(ended) {
 		if err := <-ended; mail.CodeOf(err) != mail.NotFound && mail.CodeOf(err) != mail.Unavailable {
 			t.Errorf("a send beside the removal: %v", err)
 		}
 	}
 	cancel()
-	if err != nil || o.Exists("a") {
-		t.Errorf("remove = %v; the room exists: %v", err, o.Exists("a"))
+	if err != nil || o.Set.Exists("a") {
+		t.Errorf("remove = %v; the room exists: %v", err, o.Set.Exists("a"))
 	}
 }

@@ -42,7 +42,7 @@ func BenchmarkThousandRooms(b *testing.B) {
 			used := processorTime()
 			time.Sleep(rest)
 			idle := processorTime() - used
-			if err := o.Close(); err != nil {
+			if err := o.Set.Close(); err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
@@ -56,7 +56,7 @@ func BenchmarkThousandRooms(b *testing.B) {
 				}
 				b.StopTimer()
 				used = processorTime() - used
-				if err := o.Close(); err != nil {
+				if err := o.Set.Close(); err != nil {
 					b.Fatal(err)
 				}
 				b.StartTimer()

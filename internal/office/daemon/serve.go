@@ -54,15 +54,15 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	api := httpapi.Options{
 		Office: d.office, Authenticate: d.gate.AuthenticateAll, Local: local, Listen: d.office.Listen,
 		Hooks: &caller.Hooks{Rooms: d.office}, Place: d.office.Place, Attach: d.office.Attach,
-		Notify: d.office.Notify, Status: d.status, Stop: d.stop, Remove: d.office.RemoveRoom, Backup: d.backup,
+		Notify: d.office.Set.Notify, Status: d.status, Stop: d.stop, Remove: d.office.RemoveRoom, Backup: d.backup,
 		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
 	}
 	api.Confirmations = d.office.Confirm
 	if d.office.Far == nil {
 		api.Credentials = d.scripts
 	}
-	if c := d.office.Cluster; c != nil {
-		api.Machines, api.Move = c, d.office.Move
+	if c := d.office.Set.Cluster; c != nil {
+		api.Machines, api.Move = c, d.office.Set.Move
 	}
 	routes := httpapi.New(api)
 	mux.Handle("GET "+wire.CallsPath+"{room}", d.versioned(http.HandlerFunc(d.calls.serve)))

@@ -38,7 +38,7 @@ func TestTeammatesOfOneProcess(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
-	defer o.Close()
+	defer o.Set.Close()
 	if _, err := o.Own(t.Context(), "a", "lead").Turn(t.Context(),
 		mail.Turn{Moment: mail.SessionStart, Session: "s-lead"}); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestTeammateApart(t *testing.T) {
 	transcript := teamOf(t, "s-lead")
 	cfg := testConfig(t)
 	o := newOffice(&cfg, slog.New(slog.DiscardHandler), rooms.NewMetrics())
-	defer o.Close()
+	defer o.Set.Close()
 	const lead, apart = "10.1@b", "20.1@b"
 	event := func(session, kind, program string) *hook.Event {
 		e := &hook.Event{Client: "claude", Kind: kind}

@@ -91,8 +91,8 @@ func TestP8_WakesAcrossRestart(t *testing.T) {
 // A post office that a command started does not leave while somebody is to be woken.
 func TestStaysToWake(t *testing.T) {
 	o := testOffice(t, time.Hour)
-	o.Config.IdleExit = config.Duration(50 * time.Millisecond)
-	o.Config.Room.Wake = map[string]config.Wake{"bob": {Exec: []string{"/no/such/command"}}}
+	o.Set.Config.IdleExit = config.Duration(50 * time.Millisecond)
+	o.Set.Config.Room.Wake = map[string]config.Wake{"bob": {Exec: []string{"/no/such/command"}}}
 	user, err := o.Room(gate.Own(t.Context()), "a", mail.User)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestStaysToWake(t *testing.T) {
 	}
 	eventually(t, "a ring has failed", func() bool {
 		w := httptest.NewRecorder()
-		o.Metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		o.Set.Metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		return !strings.Contains(w.Body.String(), "\npennypost_failed_rings_total 0\n")
 	})
 	if o.Quiet() {

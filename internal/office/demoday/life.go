@@ -2,6 +2,7 @@ package demoday
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 )
 
@@ -62,12 +64,7 @@ func (l *Life) Run(ctx context.Context) error {
 	}
 }
 
-func (l *Life) pace() time.Duration {
-	if l.Pace == 0 {
-		return 30 * time.Second
-	}
-	return l.Pace
-}
+func (l *Life) pace() time.Duration { return cmp.Or(l.Pace, 30*time.Second) }
 
 // work lets the agents make their moves.
 func (l *Life) work(ctx context.Context, residents map[mail.Name]*resident) {
@@ -75,10 +72,8 @@ func (l *Life) work(ctx context.Context, residents map[mail.Name]*resident) {
 	said := make(map[string]mail.ID)
 	for _, m := range moves() {
 		m.draft.ReplyTo, m.done = said[m.re], make(chan mail.ID, 1)
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, pace*2/3+rand.N(pace*2/3)) {
 			return
-		case <-time.After(pace*2/3 + rand.N(pace*2/3)):
 		}
 		select {
 		case <-ctx.Done():
@@ -97,7 +92,7 @@ func (l *Life) work(ctx context.Context, residents map[mail.Name]*resident) {
 type resident struct {
 	name     mail.Name
 	listener net.Listener
-	rung     chan struct{} // holds one
+	rung     pause.Nudge
 	moves    chan move
 	think    time.Duration // what it takes to read, and to answer
 	svc      mail.Service
@@ -113,7 +108,7 @@ type promise struct {
 
 // resident finds out how the day left an agent, and goes on with its session.
 func (l *Life) resident(ctx context.Context, at seat, socket string) (*resident, error) {
-	r := &resident{name: at.name, think: min(time.Second, l.pace()/30), rung: make(chan struct{}, 1),
+	r := &resident{name: at.name, think: min(time.Second, l.pace()/30), rung: pause.NewNudge(),
 		moves: make(chan move)}
 	var err error
 	if r.svc, err = l.Office.Room(ctx, at.room, at.name); err != nil {
@@ -152,10 +147,7 @@ func (r *resident) listen() {
 		}
 		_ = c.SetReadDeadline(time.Now().Add(time.Second))
 		if _, err := bufio.NewReader(c).ReadSlice('\n'); err == nil {
-			select {
-			case r.rung <- struct{}{}:
-			default:
-			}
+			r.rung.Give()
 		}
 		c.Close()
 	}
@@ -249,8 +241,8 @@ func (r *resident) take(ctx context.Context, items []mail.Item, door string) err
 		if err := r.mark(ctx, mail.Marking{IDs: []mail.ID{it.ID}, Mark: mail.MarkPresented, Door: door}); err != nil {
 			return err
 		}
-		if err := pause(ctx, r.think); err != nil {
-			return err
+		if !pause.For(ctx, r.think) {
+			return ctx.Err()
 		}
 		if err := r.mark(ctx, mail.Marking{IDs: []mail.ID{it.ID}, Mark: mail.MarkRead}); err != nil {
 			return err
@@ -258,8 +250,8 @@ func (r *resident) take(ctx context.Context, items []mail.Item, door string) err
 		if it.From != mail.ToUser {
 			continue
 		}
-		if err := pause(ctx, r.think); err != nil {
-			return err
+		if !pause.For(ctx, r.think) {
+			return ctx.Err()
 		}
 		if err := r.reply(ctx, it); err != nil {
 			return err
@@ -355,13 +347,4 @@ func (r *resident) settle(ctx context.Context, task *string) error {
 	}
 	_, err := r.turn(ctx, mail.TurnEnd, nil)
 	return err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

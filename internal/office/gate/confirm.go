@@ -6,14 +6,11 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 	"time"
 
-	"pennypost/internal/base/durable"
-	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/kept"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -55,14 +52,7 @@ type terminal struct {
 // nothing is to be confirmed.
 func OpenConfirmations(path string, wanted bool) (*Confirmations, error) {
 	c := &Confirmations{path: path, wanted: wanted, confirmed: make(map[terminal]bool)}
-	text, err := durable.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
-	if err == nil {
-		err = jsonx.Unmarshal(text, &c.known)
-	}
-	if err != nil {
+	if err := kept.Load(path, &c.known); err != nil {
 		return nil, fmt.Errorf("read the passphrase: %w. If you move the file away, there is none: %s", err, path)
 	}
 	return c, nil
@@ -177,11 +167,7 @@ func (c *Confirmations) Set(ctx context.Context, ask wire.NewPassphrase) error {
 	if made.Sum, err = stretch(ask.New, made.Salt, rounds); err != nil {
 		return err
 	}
-	text, err := jsonx.Marshal(made)
-	if err == nil {
-		err = durable.WriteFile(c.path, append(text, '\n'), 0o600)
-	}
-	if err != nil {
+	if err := kept.Save(c.path, made); err != nil {
 		return &mail.Error{Code: mail.Unavailable, Msg: "the passphrase could not be written: nothing was changed",
 			Err: err}
 	}

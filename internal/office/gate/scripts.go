@@ -5,17 +5,13 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"pennypost/internal/base/durable"
-	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/kept"
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
@@ -63,17 +59,7 @@ type Scripts struct {
 // OpenScripts returns those in the file at path, which need not be there.
 func OpenScripts(path string) (*Scripts, error) {
 	s := &Scripts{path: path}
-	text, err := durable.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
-	if err == nil {
-		err = os.Chmod(path, 0o600)
-	}
-	if err == nil {
-		err = jsonx.Unmarshal(text, &s.list)
-	}
-	if err != nil {
+	if err := kept.Load(path, &s.list); err != nil {
 		return nil, fmt.Errorf("read the credentials for scripts: %w. If you move the file away, there are none: %s",
 			err, path)
 	}
@@ -188,11 +174,7 @@ func (s *Scripts) caller(ctx context.Context, sum [sha256.Size]byte) (mail.Calle
 }
 
 func (s *Scripts) saveLocked() error {
-	text, err := jsonx.Marshal(s.list)
-	if err == nil {
-		err = durable.WriteFile(s.path, append(text, '\n'), 0o600)
-	}
-	if err != nil {
+	if err := kept.Save(s.path, s.list); err != nil {
 		return &mail.Error{Code: mail.Unavailable, Msg: "the credentials for scripts could not be written: nothing " +
 			"was changed", Err: err}
 	}

@@ -26,25 +26,17 @@ func hidePresenceAccess(c *call, p *mail.Presence) error {
 // far reports whether the caller is not known to be on this machine.
 func (c *call) far() bool { return c.api.opts.Local == nil || !c.api.opts.Local(c.r) }
 
-// updateRoute is of no call: clients register.
-func updateRoute() route {
-	rt := at(&wire.Route{ID: "update", Method: http.MethodPatch, Path: "/agents/{name}",
-		About: "Update an agent that is on the roster."})
-	rt.in, rt.out, rt.status, rt.handle = mail.Presence{}, mail.Agent{}, http.StatusOK, update
-	return rt
-}
+// updateCall is of no method: clients register.
+var updateCall = wire.Call[mail.Presence, mail.Agent]{Route: wire.Route{ID: "update", Method: http.MethodPatch,
+	Path: wire.Room + "/agents/{name}", About: "Update an agent that is on the roster."}}
 
-func update(c *call) (any, error) {
+func update(c *call, p mail.Presence) (a mail.Agent, err error) {
 	name, err := c.name()
 	if err != nil {
-		return nil, err
-	}
-	p, err := body[mail.Presence](c)
-	if err != nil {
-		return nil, err
+		return a, err
 	}
 	if p.Name != "" && p.Name != name {
-		return nil, mail.Errorf(mail.Invalid,
+		return a, mail.Errorf(mail.Invalid,
 			"the path names the agent %q and the body %q; to give it another name, POST {\"to\": NAME} to …/rename",
 			name, p.Name)
 	}
@@ -58,27 +50,12 @@ func renamed(c *call, r *wire.Rename) (err error) {
 	return err
 }
 
-// attachRoute is of no call: what a session is shown in belongs to this machine, and not to the room.
-func attachRoute() route {
-	rt := at(&wire.Route{ID: "attach", Method: http.MethodPost, Path: "/agents/{name}/attach", UserOnly: true,
-		Here: true,
-		About: "Bring the agent's session to the front, where that can be done, and else answer with the command " +
-			"that shows or resumes it. Only the user may."})
-	rt.in, rt.out, rt.status, rt.handle = wire.Attach{}, wire.Attached{}, http.StatusOK, attach
-	return rt
-}
-
-func attach(c *call) (any, error) {
-	name, err := c.name()
-	if err != nil {
-		return nil, err
-	}
-	from, err := body[wire.Attach](c)
-	if err != nil {
-		return nil, err
-	}
-	if c.api.opts.Attach == nil {
-		return nil, mail.Errorf(mail.Unavailable, "sessions cannot be brought to the front from here")
-	}
-	return c.api.opts.Attach(c.r.Context(), c.roomName, name, from)
+func attachRoute(o *Options) route {
+	return without(o.Attach == nil, mail.Errorf(mail.Unavailable, "sessions cannot be brought to the front from here"),
+		on(&wire.AttachCall, func(c *call, from wire.Attach) (at wire.Attached, err error) {
+			if from.Agent, err = c.name(); err != nil {
+				return at, err
+			}
+			return o.Attach(c.r.Context(), c.roomName, from.Agent, from)
+		}))[0]
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,21 +134,11 @@ func (o Options) withDefaults() Options {
 	if o.Closing == nil {
 		o.Closing = context.Background()
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.MaxRequest == 0 {
-		o.MaxRequest = defaultMaxRequest
-	}
-	if o.MaxImport == 0 {
-		o.MaxImport = defaultMaxImport
-	}
-	if o.KeepAlive == 0 {
-		o.KeepAlive = defaultKeepAlive
-	}
-	if o.WriteTimeout == 0 {
-		o.WriteTimeout = defaultWriteTimeout
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.MaxRequest = cmp.Or(o.MaxRequest, defaultMaxRequest)
+	o.MaxImport = cmp.Or(o.MaxImport, defaultMaxImport)
+	o.KeepAlive = cmp.Or(o.KeepAlive, defaultKeepAlive)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, defaultWriteTimeout)
 	return o
 }
 
@@ -161,11 +152,12 @@ type api struct {
 
 // New returns the handler of every path under /api/v1. It owns no goroutine and needs no closing.
 func New(opts Options) http.Handler {
-	a := &api{opts: opts.withDefaults(), mux: http.NewServeMux(), routes: routes(),
+	opts = opts.withDefaults()
+	a := &api{opts: opts, mux: http.NewServeMux(), routes: routes(&opts),
 		header: http.Header{"X-Content-Type-Options": {"nosniff"}, "Cache-Control": {"no-store"}}}
 	for i := range a.routes {
 		rt := &a.routes[i]
-		a.mux.HandleFunc(rt.method+" "+wire.Base+rt.path, func(w http.ResponseWriter, r *http.Request) {
+		a.mux.HandleFunc(rt.Method+" "+wire.Base+rt.Path, func(w http.ResponseWriter, r *http.Request) {
 			a.serve(w.(*recorder), r, rt)
 		})
 	}
@@ -228,7 +220,7 @@ func (a *api) serve(w *recorder, r *http.Request, rt *route) {
 		a.fail(w, r, err)
 	}
 	if a.opts.Log.Enabled(r.Context(), slog.LevelDebug) {
-		a.opts.Log.Debug("http", "op", rt.id, "caller", c.caller.Name, "room", c.roomName, "status", w.status, "took",
+		a.opts.Log.Debug("http", "op", rt.ID, "caller", c.caller.Name, "room", c.roomName, "status", w.status, "took",
 			time.Since(began))
 	}
 }

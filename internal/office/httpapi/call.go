@@ -33,13 +33,13 @@ type call struct {
 // run finds out who calls, for which room and with what, and hands over to the route.
 func (c *call) run() (any, error) {
 	var err error
-	if c.caller, err = c.api.opts.Authenticate(c.r); err != nil && !c.route.open {
+	if c.caller, err = c.api.opts.Authenticate(c.r); err != nil && !c.route.Open {
 		return nil, err
 	}
 	if err := c.needRight(); err != nil {
 		return nil, err
 	}
-	if c.route.here && c.caller.Pass != nil {
+	if c.route.Here && c.caller.Pass != nil {
 		return nil, mail.Errorf(mail.Denied, "this can only be done where the post office is, and not from the "+
 			"machine %s, which was let in", c.caller.Pass.Machine)
 	}
@@ -53,7 +53,7 @@ func (c *call) run() (any, error) {
 	if c.query, err = parseQuery(c.r.URL.RawQuery, c.route.query); err != nil {
 		return nil, err
 	}
-	if c.route.userOnly {
+	if c.route.UserOnly {
 		if err := c.needUser(); err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (c *call) run() (any, error) {
 
 // enter opens the room that the path names.
 func (c *call) enter() error {
-	if !strings.HasPrefix(c.route.path, "/rooms/{room}") {
+	if !strings.HasPrefix(c.route.Path, "/rooms/{room}") {
 		return nil
 	}
 	name, err := mail.ParseRoom(c.r.PathValue("room"))
@@ -107,16 +107,13 @@ func input[In any](c *call) (in In, err error) {
 	switch v := any(&in).(type) {
 	case *wire.None:
 	case *mail.ID:
-		s, err := c.path("id")
-		if err != nil {
-			return in, err
-		}
-		*v, err = mail.ParseID(s)
-		return in, err
+		err = variable(c, v, mail.ParseID)
+	case *mail.Machine:
+		err = variable(c, v, mail.ParseMachine)
 	case *mail.Name:
 		*v, err = c.name()
 	case *string:
-		*v, err = c.path("bridge")
+		*v, err = c.path(c.route.variable)
 	default:
 		if c.route.in != nil {
 			return body[In](c)
@@ -124,6 +121,15 @@ func input[In any](c *call) (in In, err error) {
 		fill(c.query, reflect.ValueOf(v).Elem())
 	}
 	return in, err
+}
+
+// variable reads the last variable of the path.
+func variable[T any](c *call, v *T, parse func(string) (T, error)) error {
+	s, err := c.path(c.route.variable)
+	if err == nil {
+		*v, err = parse(s)
+	}
+	return err
 }
 
 // name returns the agent's name in the path. Its form is the room's business, which normalises it first.
@@ -136,7 +142,7 @@ func (c *call) name() (mail.Name, error) {
 func (c *call) write(answer any) error {
 	status := c.status
 	if status == 0 {
-		status = c.route.status
+		status = c.route.Success
 	}
 	if answer == nil {
 		c.w.WriteHeader(status)

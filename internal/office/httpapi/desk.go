@@ -1,18 +1,9 @@
 package httpapi
 
 import (
-	"reflect"
-
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 )
-
-// desk answers what waits for the user in all rooms.
-func desk(c *call) (any, error) {
-	var q mail.DeskQuery
-	fill(c.query, reflect.ValueOf(&q).Elem())
-	return c.api.opts.Office.Desk(c.r.Context(), q)
-}
 
 // deskEvents streams what changes on the desk. They have no ids: who comes back is told at once to look again.
 func deskEvents(c *call) (any, error) {

@@ -128,8 +128,8 @@ func TestDocs(t *testing.T) {
 		},
 	})
 	missing := map[string]bool{}
-	for _, rt := range routes() {
-		missing[rt.method+" "+wire.Base+rt.path] = true
+	for _, rt := range routes(&Options{}) {
+		missing[rt.Method+" "+wire.Base+rt.Path] = true
 	}
 	if _, err := (&fakeService{office.room("lab"), "ann"}).Send(t.Context(),
 		mail.Draft{To: mail.Recipients{"bob"}, Body: "hi"}); err != nil {

@@ -4,18 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"net/http"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
-
-func exportRoute() route {
-	rt := at(&wire.ExportRoute)
-	rt.out, rt.stream, rt.status, rt.handle = mail.Item{}, wire.Lines, http.StatusOK, export
-	return rt
-}
 
 // export streams the room. An error before the first message has its own status; a later one breaks the connection, so
 // that a part is not taken for the whole.

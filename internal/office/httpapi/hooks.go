@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"net/http"
 	"time"
 
 	"pennypost/internal/mail"
@@ -22,21 +21,16 @@ type Hooks interface {
 	Taken(ctx context.Context, ticket string) error
 }
 
-func hookRoutes() []route {
-	return []route{
-		{method: http.MethodPost, path: "/hooks/{client}/{event}", id: "hook",
-			about: "Hand over a hook that an agent's client runs, with what the client said as the body, and answer " +
-				"what its process is to leave behind. White space may come first. " +
-				"Over the Unix socket only.",
-			in: map[string]any{}, out: wire.HookAnswer{}, stream: wire.JSON, status: http.StatusOK, handle: hook},
-		{method: http.MethodPost, path: "/taken/{ticket}", id: "hookTaken",
-			about:  "Confirm that the client has taken what a hook said: what it was told is marked then.",
-			status: http.StatusNoContent, handle: hookTaken},
-		{method: http.MethodPost, path: "/place", id: "place",
-			about: "Answer in which room a client's session is, and as whom, as far as the user lets a repository's " +
-				"file or a command line say so. With starts, the user is asked for the rest.",
-			in: wire.Place{}, out: wire.Placed{}, status: http.StatusOK, handle: place},
-	}
+func hookRoutes(o *Options) []route {
+	rt := handled(&wire.HookRoute, wire.JSON, wire.HookAnswer{}, hook)
+	rt.in = map[string]any{}
+	return []route{rt, on(&wire.PlaceCall, place),
+		on(&wire.HookTakenCall, func(c *call, ticket string) (none wire.None, err error) {
+			if err := c.needLocal(); err != nil {
+				return none, err
+			}
+			return none, o.Hooks.Taken(c.r.Context(), ticket)
+		})}
 }
 
 // hookWait is how long a hook that waits is kept without a ring. It asks again then.
@@ -55,21 +49,14 @@ func hook(c *call) (any, error) {
 		}
 		return nil, s.last(a)
 	}
-	ctx, cancel := c.api.streaming(c.r)
-	defer cancel()
-	ctx, cancel = context.WithTimeout(ctx, hookWait)
-	defer cancel()
-	err = c.api.opts.Hooks.Wait(ctx, h, c.api.opts.KeepAlive, func(a *wire.HookAnswer) error {
-		if a != nil {
-			return s.last(a)
-		}
-		return s.alive()
+	over, err := await(c, s, hookWait, func(ctx context.Context, hand func(*wire.HookAnswer) error) error {
+		return c.api.opts.Hooks.Wait(ctx, h, c.api.opts.KeepAlive, hand)
 	})
 	switch {
+	case over:
+		return nil, s.last(wire.HookAnswer{Wait: true})
 	case err == nil, c.r.Context().Err() != nil:
 		return nil, err
-	case ctx.Err() != nil: // the time is over, or the post office stops
-		return nil, s.last(wire.HookAnswer{Wait: true})
 	}
 	return nil, s.last(wire.HookAnswer{Wait: mail.CodeOf(err) == mail.Unavailable, Why: err.Error()})
 }
@@ -103,24 +90,9 @@ func (c *call) hook() (*wire.Hook, error) {
 	return h, nil
 }
 
-func hookTaken(c *call) (any, error) {
-	if err := c.needLocal(); err != nil {
-		return nil, err
-	}
-	ticket, err := c.path("ticket")
-	if err != nil {
-		return nil, err
-	}
-	return nil, c.api.opts.Hooks.Taken(c.r.Context(), ticket)
-}
-
 // place answers where a session is. A directory of another machine is remembered with the name of that machine, and
 // what its programs may not enter is not there for them. Nobody far away has clients of this machine asked.
-func place(c *call) (any, error) {
-	p, err := body[wire.Place](c)
-	if err != nil {
-		return nil, err
-	}
+func place(c *call, p wire.Place) (at wire.Placed, err error) {
 	if c.far() {
 		p.Session, p.SessionHome = "", ""
 	}
@@ -130,35 +102,37 @@ func place(c *call) (any, error) {
 			p.FileRoom = ""
 		}
 		if !pass.Enters(cmp.Or(p.Room, p.Own)) {
-			return nil, mail.Errorf(mail.NotFound, "there is no room %s", cmp.Or(p.Room, p.Own))
+			return at, mail.Errorf(mail.NotFound, "there is no room %s", cmp.Or(p.Room, p.Own))
 		}
 	}
-	for _, room := range []mail.RoomName{p.Room, p.FileRoom, p.Own} {
-		if room == "" {
-			continue
-		}
-		if _, err := mail.ParseRoom(string(room)); err != nil {
-			return nil, err
-		}
-	}
-	if p.Room == "" && p.Own == "" {
-		return nil, mail.Errorf(mail.Invalid, "say which room is meant: room, or own for that of the directory")
-	}
-	for _, name := range []mail.Name{p.Agent, p.FileAgent, p.Free} {
-		if name == "" {
-			continue
-		}
-		if _, err := mail.ParseName(string(name)); err != nil {
-			return nil, err
-		}
-	}
-	if p.Free == "" {
-		return nil, mail.Errorf(mail.Invalid, "say in free what the session is called if it may not have another name")
+	if err := checkPlace(&p); err != nil {
+		return at, err
 	}
 	if c.api.opts.Place == nil {
 		return wire.Placed{Room: cmp.Or(p.Room, p.Own), Agent: cmp.Or(p.Agent, p.Free)}, nil
 	}
 	return c.api.opts.Place(c.r.Context(), &p)
+}
+
+// checkPlace refuses what names no room, or nobody.
+func checkPlace(p *wire.Place) error {
+	for _, room := range []mail.RoomName{p.Room, p.FileRoom, p.Own} {
+		if _, err := mail.ParseRoom(string(room)); room != "" && err != nil {
+			return err
+		}
+	}
+	for _, name := range []mail.Name{p.Agent, p.FileAgent, p.Free} {
+		if _, err := mail.ParseName(string(name)); name != "" && err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.Room == "" && p.Own == "":
+		return mail.Errorf(mail.Invalid, "say which room is meant: room, or own for that of the directory")
+	case p.Free == "":
+		return mail.Errorf(mail.Invalid, "say in free what the session is called if it may not have another name")
+	}
+	return nil
 }
 
 // needLocal refuses what does not come from a process of this machine, of which the system says who it is.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"net/http"
 	"net/netip"
 
 	"pennypost/internal/mail"
@@ -22,89 +21,27 @@ type Invites interface {
 	Leave(*mail.Pass) error
 }
 
-func inviteRoutes() []route {
-	return []route{
-		{method: http.MethodPost, path: "/invites", id: "invite",
-			about: "Make a code that lets another machine in, once. Only the user may, and not from another " +
-				"machine.",
-			userOnly: true, here: true, in: wire.Invite{}, out: wire.Invited{}, status: http.StatusCreated,
-			handle: invite},
-		{method: http.MethodGet, path: "/invites", id: "invites",
-			about:    "The machines that were let in, and the codes that can be used. Only the user may ask.",
-			userOnly: true, here: true, out: wire.Invites{}, status: http.StatusOK, handle: invites},
-		{method: http.MethodDelete, path: "/invites/{name}", id: "revoke",
-			about: "Take back what a machine was let in for: its token is void and what it has open ends. Or take " +
-				"back a code, by its id. Only the user may.",
-			userOnly: true, here: true, status: http.StatusNoContent, handle: revoke},
-		{method: http.MethodPost, path: "/join", id: "join",
-			about: "Use a code up, and answer the token of the machine that asks. Over TLS only; without a " +
-				"credential, or with that machine's earlier token.",
-			open: true, in: wire.Join{}, out: wire.Joined{}, status: http.StatusCreated, handle: join},
-		{method: http.MethodDelete, path: "/join", id: "leave",
-			about:  "Give the token of the machine that asks back.",
-			status: http.StatusNoContent, handle: leave},
-	}
+func inviteRoutes(o *Options) []route {
+	return without(o.Invites == nil, mail.Errorf(mail.Unavailable, "no machine can be let in here"),
+		on(&wire.InviteCall, func(_ *call, ask wire.Invite) (wire.Invited, error) {
+			return o.Invites.Invite(ask)
+		}),
+		on(&wire.InvitesCall, func(*call, wire.None) (wire.Invites, error) {
+			return o.Invites.Invites(), nil
+		}),
+		on(&wire.RevokeCall, func(_ *call, name string) (wire.None, error) {
+			return wire.None{}, o.Invites.Revoke(name)
+		}),
+		on(&wire.JoinCall, join),
+		on(&wire.LeaveCall, func(c *call, _ wire.None) (wire.None, error) {
+			return wire.None{}, o.Invites.Leave(c.caller.Pass)
+		}))
 }
 
-func invite(c *call) (any, error) {
-	ask, err := body[wire.Invite](c)
-	if err != nil {
-		return nil, err
-	}
-	list, err := c.invites()
-	if err != nil {
-		return nil, err
-	}
-	return list.Invite(ask)
-}
-
-func invites(c *call) (any, error) {
-	list, err := c.invites()
-	if err != nil {
-		return nil, err
-	}
-	return list.Invites(), nil
-}
-
-func revoke(c *call) (any, error) {
-	name, err := c.path("name")
-	if err != nil {
-		return nil, err
-	}
-	list, err := c.invites()
-	if err != nil {
-		return nil, err
-	}
-	return nil, list.Revoke(name)
-}
-
-func join(c *call) (any, error) {
+func join(c *call, ask wire.Join) (in wire.Joined, err error) {
 	if c.r.TLS == nil {
-		return nil, mail.Errorf(mail.Denied, "a machine joins over TLS only: use the https address")
-	}
-	list, err := c.invites()
-	if err != nil {
-		return nil, err
-	}
-	ask, err := body[wire.Join](c)
-	if err != nil {
-		return nil, err
+		return in, mail.Errorf(mail.Denied, "a machine joins over TLS only: use the https address")
 	}
 	from, _ := netip.ParseAddrPort(c.r.RemoteAddr)
-	return list.Redeem(ask, from.Addr(), c.caller.Pass)
-}
-
-func leave(c *call) (any, error) {
-	list, err := c.invites()
-	if err != nil {
-		return nil, err
-	}
-	return nil, list.Leave(c.caller.Pass)
-}
-
-func (c *call) invites() (Invites, error) {
-	if c.api.opts.Invites == nil {
-		return nil, mail.Errorf(mail.Unavailable, "no machine can be let in here")
-	}
-	return c.api.opts.Invites, nil
+	return c.api.opts.Invites.Redeem(ask, from.Addr(), c.caller.Pass)
 }

@@ -11,7 +11,7 @@ import (
 
 func sendRoute() route {
 	rt := of(&wire.SendCall, (*call).key)
-	rt.headers, rt.status, rt.also = []string{wire.KeyHeader}, http.StatusCreated, http.StatusOK
+	rt.headers, rt.also = []string{wire.KeyHeader}, http.StatusOK
 	send := rt.handle
 	rt.handle = func(c *call) (any, error) {
 		answer, err := send(c)

@@ -14,7 +14,7 @@ type Notify interface {
 	Test(ctx context.Context, name string) ([]wire.NotifyTested, error)
 }
 
-func notifyChannels(c *call) (any, error) {
+func notifyChannels(c *call, _ wire.None) (wire.NotifyChannels, error) {
 	out := wire.NotifyChannels{Channels: []wire.NotifyChannel{}}
 	if n := c.api.opts.Notify; n != nil {
 		out.Channels = n.Channels()
@@ -22,11 +22,7 @@ func notifyChannels(c *call) (any, error) {
 	return out, nil
 }
 
-func notifyTest(c *call) (any, error) {
-	ask, err := body[wire.NotifyTest](c)
-	if err != nil {
-		return nil, err
-	}
+func notifyTest(c *call, ask wire.NotifyTest) (wire.NotifyTests, error) {
 	if c.api.opts.Notify == nil {
 		return wire.NotifyTests{Tests: []wire.NotifyTested{}}, nil
 	}

@@ -3,27 +3,54 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
 
-func status(c *call) (any, error) {
+// officeRoutes returns the routes of what can be asked of a post office as a whole.
+func officeRoutes(o *Options) []route {
+	return slices.Concat([]route{
+		on(&wire.OfficeCall, status), handled(&wire.BackupRoute, wire.Gzip, "", backup),
+		on(&wire.NotifyCall, notifyChannels), on(&wire.NotifyTestCall, notifyTest),
+		on(&wire.MachinesCall, machines), on(&wire.RoomsCall, rooms),
+		handled(&openAPIRoute, "", map[string]any{}, openAPI),
+		on(&wire.DesksCall, func(c *call, q mail.DeskQuery) (mail.Desk, error) {
+			return o.Office.Desk(c.r.Context(), q)
+		}),
+		handled(&wire.DeskEventsRoute, wire.Events, mail.DeskChange{}, deskEvents),
+	},
+		without(o.Stop == nil, mail.Errorf(mail.Unavailable,
+			"this post office cannot be stopped from here; end its process"),
+			on(&wire.StopCall, func(*call, wire.None) (wire.None, error) {
+				o.Stop()
+				return wire.None{}, nil
+			})),
+		without(o.Machines == nil, mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers, so it "+
+			"knows no other machines. Those that were invited are listed by: pennypost invite --list"),
+			on(&wire.RemoveMachineCall, func(c *call, name mail.Machine) (wire.None, error) {
+				return wire.None{}, o.Machines.RemoveMachine(c.r.Context(), name)
+			})),
+		without(o.Move == nil, mail.Errorf(mail.Unavailable, "rooms cannot be moved here"),
+			on(&wire.MoveRoomCall, func(c *call, ask wire.MoveRoom) (wire.MovedRoom, error) {
+				return o.Move(c.r.Context(), c.roomName, ask)
+			})),
+		without(o.Remove == nil, mail.Errorf(mail.Unavailable, "rooms cannot be removed here"),
+			on(&wire.RemoveRoomCall, func(c *call, _ wire.None) (wire.RemovedRoom, error) {
+				return o.Remove(c.r.Context(), c.roomName)
+			})),
+	)
+}
+
+func status(c *call, _ wire.None) (wire.Status, error) {
 	s, err := c.api.opts.Status(c.r.Context())
 	s.You, s.Room = c.caller.Name, c.caller.Room
 	if c.needUser() != nil || c.caller.Pass != nil {
 		s.Home, s.Listen, s.Failing, s.Fingerprint, s.Joined, s.Cluster = "", nil, nil, "", nil, nil
 	}
 	return s, err
-}
-
-func stop(c *call) (any, error) {
-	if c.api.opts.Stop == nil {
-		return nil, mail.Errorf(mail.Unavailable, "this post office cannot be stopped from here; end its process")
-	}
-	c.api.opts.Stop()
-	return nil, nil
 }
 
 // backup streams the whole post office. The file has the operator's token in it, which is not told to other machines.
@@ -61,114 +88,48 @@ func someOf(rooms []mail.RoomName) string {
 	return b.String()
 }
 
-func login(c *call) (any, error) {
-	ask, err := body[wire.Login](c)
-	if err != nil {
-		return nil, err
-	}
+// pageRoutes returns the routes of the pages and of the browsers that are logged in to them.
+func pageRoutes(o *Options) []route {
+	return without(o.Pages == nil, mail.Errorf(mail.Unavailable, "this post office has no pages, since it listens on "+
+		"no TCP address; start it with: pennypost serve --listen 127.0.0.1:8765"),
+		on(&wire.LoginCall, login),
+		on(&wire.SessionsCall, func(*call, wire.None) (wire.Sessions, error) {
+			return wire.Sessions{Sessions: o.Pages.Sessions()}, nil
+		}),
+		on(&wire.EndSessionsCall, func(*call, wire.None) (wire.None, error) {
+			return wire.None{}, o.Pages.EndSession("")
+		}),
+		on(&wire.EndSessionCall, func(_ *call, id string) (wire.None, error) {
+			return wire.None{}, o.Pages.EndSession(id)
+		}))
+}
+
+func login(c *call, ask wire.Login) (link wire.Link, err error) {
 	if p := c.caller.Pass; p != nil {
 		if len(p.Rooms) > 0 {
-			return nil, mail.Errorf(mail.Denied,
+			return link, mail.Errorf(mail.Denied,
 				"the pages show every room, and the machine %s was let into some only: no link was made", p.Machine)
 		}
 		ask.Phone, ask.Pass = true, p
 	}
-	pages, err := c.pages()
-	if err != nil {
-		return nil, err
-	}
-	url, err := pages.Link(ask)
-	return wire.Link{URL: url}, err
+	link.URL, err = c.api.opts.Pages.Link(ask)
+	return link, err
 }
 
-func sessions(c *call) (any, error) {
-	pages, err := c.pages()
-	if err != nil {
-		return nil, err
-	}
-	return wire.Sessions{Sessions: pages.Sessions()}, nil
-}
-
-func endSession(c *call) (any, error) {
-	pages, err := c.pages()
-	if err != nil {
-		return nil, err
-	}
-	id, err := c.path("session")
-	if err != nil {
-		return nil, err
-	}
-	return nil, pages.EndSession(id)
-}
-
-func endSessions(c *call) (any, error) {
-	pages, err := c.pages()
-	if err != nil {
-		return nil, err
-	}
-	return nil, pages.EndSession("")
-}
-
-// pages returns the pages, if the post office has any.
-func (c *call) pages() (Pages, error) {
-	if c.api.opts.Pages == nil {
-		return nil, mail.Errorf(mail.Unavailable, "this post office has no pages, since it listens on no TCP "+
-			"address; start it with: pennypost serve --listen 127.0.0.1:8765")
-	}
-	return c.api.opts.Pages, nil
-}
-
-func rooms(c *call) (any, error) {
+func rooms(c *call, _ wire.None) (mine wire.Rooms, err error) {
 	all, err := c.api.opts.Office.Rooms(c.r.Context())
-	if err != nil {
-		return nil, err
-	}
-	mine := wire.Rooms{Rooms: make([]mail.RoomStatus, 0, len(all))}
+	mine.Rooms = make([]mail.RoomStatus, 0, len(all))
 	for _, room := range all {
 		if c.caller.Room == "" || c.caller.Room == room.Name {
 			mine.Rooms = append(mine.Rooms, room)
 		}
 	}
-	return mine, nil
+	return mine, err
 }
 
-func removeRoom(c *call) (any, error) {
-	if c.api.opts.Remove == nil {
-		return nil, mail.Errorf(mail.Unavailable, "rooms cannot be removed here")
-	}
-	return c.api.opts.Remove(c.r.Context(), c.roomName)
-}
-
-func moveRoom(c *call) (any, error) {
-	ask, err := body[wire.MoveRoom](c)
-	if err != nil {
-		return nil, err
-	}
-	if c.api.opts.Move == nil {
-		return nil, mail.Errorf(mail.Unavailable, "rooms cannot be moved here")
-	}
-	return c.api.opts.Move(c.r.Context(), c.roomName, ask)
-}
-
-func machines(c *call) (any, error) {
+func machines(c *call, _ wire.None) (wire.Machines, error) {
 	if c.api.opts.Machines == nil {
 		return wire.Machines{Machines: []mail.MachineStatus{}}, nil
 	}
 	return wire.Machines{Machines: c.api.opts.Machines.List()}, nil
-}
-
-func removeMachine(c *call) (any, error) {
-	name, err := c.path("machine")
-	if err != nil {
-		return nil, err
-	}
-	if c.api.opts.Machines == nil {
-		return nil, mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers, so it knows no other "+
-			"machines. Those that were invited are listed by: pennypost invite --list")
-	}
-	machine, err := mail.ParseMachine(name)
-	if err != nil {
-		return nil, err
-	}
-	return nil, c.api.opts.Machines.RemoveMachine(c.r.Context(), machine)
 }

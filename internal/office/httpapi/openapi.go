@@ -69,6 +69,8 @@ type (
 	}
 )
 
+var openAPIRoute = wire.Route{ID: "openapi", Method: http.MethodGet, Path: "/openapi.json", About: "This document."}
+
 // openAPI answers the document. It is made on each request, because hardly anybody asks twice, and by encoding/json,
 // because that sorts the members of maps.
 func openAPI(c *call) (any, error) {
@@ -105,16 +107,16 @@ func describe(table []route) *document {
 	}
 	for i := range table {
 		rt := &table[i]
-		if doc.Paths[rt.path] == nil {
-			doc.Paths[rt.path] = make(map[string]*operation)
+		if doc.Paths[rt.Path] == nil {
+			doc.Paths[rt.Path] = make(map[string]*operation)
 		}
-		doc.Paths[rt.path][strings.ToLower(rt.method)] = rt.describe(known)
+		doc.Paths[rt.Path][strings.ToLower(rt.Method)] = rt.describe(known)
 	}
 	return doc
 }
 
 func (rt *route) describe(known schemas) *operation {
-	op := &operation{ID: rt.id, Summary: rt.about, Parameters: rt.parameters(),
+	op := &operation{ID: rt.ID, Summary: rt.About, Parameters: rt.parameters(),
 		Responses: map[string]*content{"default": {Ref: "#/components/responses/Problem"}}}
 	if rt.in != nil {
 		op.RequestBody = &content{Required: true,
@@ -123,11 +125,11 @@ func (rt *route) describe(known schemas) *operation {
 			known.close(reflect.TypeOf(rt.in)) // what is read only; an Item, which is written as well, stays open
 		}
 	}
-	answer := &content{Description: http.StatusText(rt.status)}
+	answer := &content{Description: http.StatusText(rt.Success)}
 	if rt.out != nil {
 		answer.Content = map[string]media{or(rt.stream, wire.JSON): {known.of(reflect.TypeOf(rt.out))}}
 	}
-	op.Responses[strconv.Itoa(rt.status)] = answer
+	op.Responses[strconv.Itoa(rt.Success)] = answer
 	if rt.also != 0 {
 		op.Responses[strconv.Itoa(rt.also)] = answer
 	}
@@ -144,7 +146,7 @@ func or(s, otherwise string) string {
 // parameters lists those of the path, the query and the header.
 func (rt *route) parameters() []parameter {
 	var ps []parameter
-	for segment := range strings.SplitSeq(rt.path, "/") {
+	for segment := range strings.SplitSeq(rt.Path, "/") {
 		if name, ok := strings.CutPrefix(segment, "{"); ok {
 			ps = append(ps, parameter{Name: strings.TrimSuffix(name, "}"), In: "path", Required: true,
 				Schema: &schema{Type: "string"}})

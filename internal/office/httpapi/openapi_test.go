@@ -106,7 +106,7 @@ func TestDocumentIsTheRoutes(t *testing.T) {
 			}
 		}
 	}
-	if n := len(routes()); documented != n {
+	if n := len(routes(&Options{})); documented != n {
 		t.Errorf("%d operations are documented, %d routes exist", documented, n)
 	}
 }
@@ -288,8 +288,8 @@ func TestScenarioIsComplete(t *testing.T) {
 	for _, w := range scenario() {
 		seen[w.method+" "+w.name] = true
 	}
-	for _, rt := range routes() {
-		if key := rt.method + " " + rt.path; !seen[key] && rt.stream != wire.Events {
+	for _, rt := range routes(&Options{}) {
+		if key := rt.Method + " " + rt.Path; !seen[key] && rt.stream != wire.Events {
 			t.Errorf("the scenario lacks %s", key)
 		}
 	}
@@ -348,7 +348,7 @@ func TestEveryTypeHasASchema(t *testing.T) {
 			t.Errorf("%v has no schema", typ)
 		}
 	}
-	for _, rt := range append(routes(), route{out: wire.Problem{}}) {
+	for _, rt := range append(routes(&Options{}), route{out: wire.Problem{}}) {
 		for _, v := range []any{rt.in, rt.out} {
 			if v != nil {
 				walk(reflect.TypeOf(v), map[reflect.Type]bool{})

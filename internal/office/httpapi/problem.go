@@ -49,6 +49,9 @@ type statusError struct {
 func (e *statusError) Error() string { return e.err.Msg }
 func (e *statusError) Unwrap() error { return e.err }
 
+// Status returns the status of an error.
+func Status(err error) int { return problem(err).Status }
+
 // Fail answers with an error what is no route of the API.
 func Fail(w http.ResponseWriter, err error) { writeProblem(w, problem(err)) }
 

@@ -85,9 +85,8 @@ func gone(err error) error {
 const lastEventID = "Last-Event-ID"
 
 func eventsRoute() route {
-	rt := at(&wire.EventsRoute)
+	rt := handled(&wire.EventsRoute, wire.Events, mail.Event{}, events)
 	rt.query, rt.headers = wire.Params(reflect.TypeFor[wire.EventsQuery]()), []string{lastEventID}
-	rt.out, rt.stream, rt.status, rt.handle = mail.Event{}, wire.Events, http.StatusOK, events
 	return rt
 }
 
@@ -231,19 +230,15 @@ func wait(c *call) (any, error) {
 		case ctx.Err() != nil || mail.CodeOf(err) != mail.Timeout:
 			return nil, err
 		}
-		if err := s.add([]byte("\n")); err != nil {
-			return nil, err
-		}
-		if err := s.flush(); err != nil {
+		if err := s.alive(); err != nil {
 			return nil, err
 		}
 	}
 }
 
 func ringRoute() route {
-	rt := at(&wire.RingRoute)
+	rt := handled(&wire.RingRoute, wire.JSON, optional[mail.Rung]{}, ring)
 	rt.query = wire.Params(reflect.TypeFor[wire.RingQuery]())
-	rt.out, rt.stream, rt.status, rt.handle = optional[mail.Rung]{}, wire.JSON, http.StatusOK, ring
 	return rt
 }
 
@@ -257,21 +252,32 @@ func ring(c *call) (any, error) {
 	if err := at.Check(); err != nil {
 		return nil, err
 	}
+	s := c.stream()
+	over, err := await(c, s, *cmp.Or(q.Timeout, new(defaultWait)),
+		func(ctx context.Context, hand func(*mail.Rung) error) error {
+			return c.api.opts.Listen(ctx, c.roomName, c.caller.Name, at, c.api.opts.KeepAlive, hand)
+		})
+	if over {
+		err = s.last(nil)
+	}
+	return nil, err
+}
+
+// await has wait hand over what is to be the answer, within a time, and gives signs of life for each nothing that it
+// hands over until then. over says that the time is over, or that the post office stops.
+func await[T any](c *call, s *stream, most time.Duration,
+	wait func(ctx context.Context, hand func(*T) error) error) (over bool, err error) {
 	ctx, cancel := c.api.streaming(c.r)
 	defer cancel()
-	ctx, cancel = context.WithTimeout(ctx, *cmp.Or(q.Timeout, new(defaultWait)))
+	ctx, cancel = context.WithTimeout(ctx, most)
 	defer cancel()
-	s := c.stream()
-	err = c.api.opts.Listen(ctx, c.roomName, c.caller.Name, at, c.api.opts.KeepAlive, func(r *mail.Rung) error {
-		if r != nil {
-			return s.last(r)
+	err = wait(ctx, func(v *T) error {
+		if v != nil {
+			return s.last(v)
 		}
 		return s.alive()
 	})
-	if err != nil && ctx.Err() != nil && c.r.Context().Err() == nil {
-		return nil, s.last(nil) // the time is over, or the post office stops
-	}
-	return nil, err
+	return err != nil && ctx.Err() != nil && c.r.Context().Err() == nil, err
 }
 
 // waitOnce waits until the next sign of life is due.

@@ -3,15 +3,13 @@
 package invite
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +17,7 @@ import (
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/kept"
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
@@ -73,17 +72,7 @@ type List struct {
 // Open returns the list in the file at path, which need not be there.
 func Open(path string) (*List, error) {
 	l := &List{path: path}
-	text, err := durable.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return l, nil
-	}
-	if err == nil {
-		err = os.Chmod(path, 0o600)
-	}
-	if err == nil {
-		err = jsonx.Unmarshal(text, &l.file)
-	}
-	if err != nil {
+	if err := kept.Load(path, &l.file); err != nil {
 		return nil,
 			fmt.Errorf("read which machines were let in: %w. If you move the file away, none is, and each has "+
 				"to join again: %s", err, path)
@@ -110,10 +99,7 @@ func (m *machine) begin() {
 // Invite makes a code.
 func (l *List) Invite(ask wire.Invite) (wire.Secret, wire.OpenCode, error) {
 	secret := wire.NewSecret()
-	good := time.Duration(ask.Good) * time.Second
-	if good == 0 {
-		good = defaultGood
-	}
+	good := cmp.Or(time.Duration(ask.Good)*time.Second, defaultGood)
 	if err := check(ask, good); err != nil {
 		return secret, wire.OpenCode{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 )
 
@@ -103,7 +104,7 @@ func (n *Notifier) asking(l *line) bool {
 
 // listen hears which buttons are pressed, while there are any, until ctx ends.
 func (n *Notifier) listen(ctx context.Context, l *line, r replier) {
-	pause := firstListen
+	wait := firstListen
 	for ctx.Err() == nil {
 		if !n.asking(l) {
 			select {
@@ -127,15 +128,12 @@ func (n *Notifier) listen(ctx context.Context, l *line, r replier) {
 			continue
 		}
 		if time.Since(began) > time.Minute {
-			pause = firstListen
+			wait = firstListen
 		}
-		n.opts.Log.Warn("answers are not heard", "channel", l.name, "err", err, "again in", pause)
+		n.opts.Log.Warn("answers are not heard", "channel", l.name, "err", err, "again in", wait)
 		n.hears(l, err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, lastListen)
+		pause.For(ctx, wait)
+		wait = min(2*wait, lastListen)
 	}
 }
 

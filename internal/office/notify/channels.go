@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,19 +22,15 @@ func (n *Notifier) addChannels() {
 		n.addLine("desktop", &Desktop{Env: desktopEnv(env)}, cfg.Over(c.Telling), true, false)
 	}
 	if c := cfg.Ntfy; c != nil {
-		server := c.Server
-		if server == "" {
-			server = config.DefaultNtfy
-		}
 		topic := c.ReplyTopic
 		if topic == "" {
 			mac := hmac.New(sha256.New, n.kept.Key)
 			mac.Write([]byte("reply topic\x00" + c.Topic))
 			topic = "pennypost-" + hex.EncodeToString(mac.Sum(nil)[:12])
 		}
-		n.addLine("ntfy", NewNtfy(&Ntfy{Server: strings.TrimSuffix(server, "/"), Topic: c.Topic,
-			Token:      string(c.Token),
-			ReplyTopic: topic, ReplyToken: string(c.ReplyToken)}), cfg.Over(c.Telling), false, c.Answers)
+		server := strings.TrimSuffix(cmp.Or(c.Server, config.DefaultNtfy), "/")
+		n.addLine("ntfy", NewNtfy(&Ntfy{Server: server, Topic: c.Topic, Token: string(c.Token), ReplyTopic: topic,
+			ReplyToken: string(c.ReplyToken)}), cfg.Over(c.Telling), false, c.Answers)
 	}
 	if c := cfg.Webhook; c != nil {
 		to := webhook.New(c.Webhook, c.Secret, child.Timeout(time.Duration(c.Timeout)))

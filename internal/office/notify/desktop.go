@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,11 +41,7 @@ const (
 
 // Send implements Channel.
 func (d *Desktop) Send(ctx context.Context, n *Note) (string, error) {
-	system := d.System
-	if system == "" {
-		system = runtime.GOOS
-	}
-	switch system {
+	switch cmp.Or(d.System, runtime.GOOS) {
 	case "darwin":
 		return d.mac(ctx, n)
 	case "windows":

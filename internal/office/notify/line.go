@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/base/webhook"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -37,8 +38,8 @@ type line struct {
 	text    bool // first words go along
 	answers bool // questions have buttons
 
-	nudge chan struct{} // has room for one: something is to be told
-	asked chan struct{} // likewise: there are buttons to be pressed
+	nudge pause.Nudge // something is to be told
+	asked pause.Nudge // there are buttons to be pressed
 
 	gather, apart time.Duration // tests have less time
 
@@ -63,18 +64,15 @@ func (l *Letter) key() string { return keyOf(l.Room, l.ID) }
 
 // addLine adds a channel, which says all that tell does.
 func (n *Notifier) addLine(name string, c Channel, tell config.Telling, text, answers bool) {
-	tell.What = config.What(strings.ReplaceAll(string(tell.What), " ", ""))
-	if tell.What == "" {
-		tell.What = config.DefaultWhat
-	}
+	tell.What = cmp.Or(config.What(strings.ReplaceAll(string(tell.What), " ", "")), config.DefaultWhat)
 	if tell.Text != nil {
 		text = *tell.Text
 	}
 	m := n.kept.of(name, tell.What)
 	n.left = append(n.left, m.Rooms...)
 	n.lines = append(n.lines, &line{
-		name: name, channel: c, tell: tell, text: text, answers: answers, nudge: make(chan struct{}, 1),
-		asked: make(chan struct{}, 1), gather: gather, apart: apart,
+		name: name, channel: c, tell: tell, text: text, answers: answers, nudge: pause.NewNudge(),
+		asked: pause.NewNudge(), gather: gather, apart: apart,
 		memory: m, pending: make(map[string]*waiting),
 	})
 }
@@ -86,10 +84,7 @@ func (l *line) enqueue(letter Letter, notBefore time.Time) {
 		return
 	}
 	l.pending[letter.key()] = &waiting{letter, time.Now(), notBefore}
-	select {
-	case l.nudge <- struct{}{}:
-	default:
-	}
+	l.nudge.Give()
 }
 
 // rooms lists where letters wait. The caller holds Notifier.mu.
@@ -291,10 +286,7 @@ func (n *Notifier) delivered(ctx context.Context, l *line, note *Note, answer st
 			n.opts.Log.Warn("that the person was told is not recorded", "room", room, "channel", l.name, "err", err)
 		}
 	}
-	select {
-	case l.asked <- struct{}{}:
-	default:
-	}
+	l.asked.Give()
 }
 
 // failed notes that a note did not get through, and has the person know when that goes on.

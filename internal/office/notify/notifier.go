@@ -53,7 +53,7 @@ type Notifier struct {
 	saving sync.Mutex // held while the file is written
 
 	mu   sync.Mutex // guards what follows, and the changing part of lines
-	kept *kept
+	kept *remembered
 	said map[string]bool // questions of whose buttons the person was told what became of them
 }
 
@@ -65,9 +65,7 @@ func New(opts Options) *Notifier {
 }
 
 func newNotifier(opts Options) *Notifier {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	if opts.Pages == nil {
 		opts.Pages = func() string { return "" }
 	}
@@ -363,10 +361,7 @@ func (n *Notifier) reached(l *line) {
 	n.mu.Lock()
 	l.fails, l.retry, l.Failed, l.From = 0, time.Time{}, "", 0
 	n.mu.Unlock()
-	select {
-	case l.nudge <- struct{}{}:
-	default:
-	}
+	l.nudge.Give()
 }
 
 func inWords(w config.What) string {

@@ -3,6 +3,7 @@ package notify
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,10 +165,7 @@ func (c *Ntfy) Listen(ctx context.Context, after string, take func(place, text s
 	defer cancel()
 	alive := time.AfterFunc(ntfySilence, cancel)
 	defer alive.Stop()
-	if after == "" {
-		after = "all"
-	}
-	resp, err := c.do(ctx, http.MethodGet, "/"+c.ReplyTopic+"/json?since="+after, nil)
+	resp, err := c.do(ctx, http.MethodGet, "/"+c.ReplyTopic+"/json?since="+cmp.Or(after, "all"), nil)
 	if err != nil {
 		return err
 	}

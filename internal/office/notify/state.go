@@ -3,12 +3,11 @@ package notify
 import (
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"pennypost/internal/base/durable"
+	"pennypost/internal/base/kept"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
@@ -17,8 +16,8 @@ import (
 // remembered.
 const tellable = 7 * 24 * time.Hour
 
-// kept is the file in which a Notifier keeps what a restart must know.
-type kept struct {
+// remembered is the file in which a Notifier keeps what a restart must know.
+type remembered struct {
 	Key      []byte             `json:"key"` // of the tokens of buttons
 	Channels map[string]*memory `json:"channels"`
 }
@@ -42,17 +41,15 @@ type memory struct {
 }
 
 // load reads the file. Without one, everything begins now.
-func load(file string) (*kept, error) {
-	k := &kept{Channels: make(map[string]*memory)}
-	text, err := durable.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(text, k)
-	} else if file == "" || errors.Is(err, fs.ErrNotExist) {
-		err = nil
+func load(file string) (*remembered, error) {
+	k := &remembered{Channels: make(map[string]*memory)}
+	var err error
+	if file != "" {
+		err = kept.Load(file, k)
 	}
 	if err != nil {
 		err = fmt.Errorf("read what was told (nothing is told twice, and what waited is left out): %w", err)
-		k = &kept{Channels: make(map[string]*memory)}
+		k = &remembered{Channels: make(map[string]*memory)}
 	}
 	if len(k.Key) < 32 {
 		k.Key = make([]byte, 32)
@@ -62,7 +59,7 @@ func load(file string) (*kept, error) {
 }
 
 // of returns what is kept of a channel that tells what from now on.
-func (k *kept) of(name string, what config.What) *memory {
+func (k *remembered) of(name string, what config.What) *memory {
 	m := k.Channels[name]
 	if m == nil || m.What != what {
 		m = &memory{What: what, Since: mail.TimeOf(time.Now())}

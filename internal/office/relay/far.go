@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/wake/remote"
 	"pennypost/internal/wire"
@@ -28,7 +29,7 @@ type Far struct {
 	There  *client.Office
 	Doors  remote.Relay // its line to the post office
 	log    *slog.Logger
-	again  chan struct{} // has room for one: somebody waits for the next attempt
+	again  pause.Nudge // somebody waits for the next attempt
 
 	mu      sync.Mutex
 	tried   bool          // an attempt has come to an end
@@ -52,41 +53,34 @@ const (
 
 // New returns the line to the post office that this machine has joined.
 func New(remote Remote, log *slog.Logger) (*Far, error) {
-	office, err := client.New(client.Options{URL: remote.URL, Token: remote.Token, TLS: remote.TLS, Relay: true})
-	if err != nil {
-		return nil, err
-	}
-	return &Far{Remote: remote, There: office, log: log, again: make(chan struct{}, 1),
-			outcome: make(chan struct{})},
-		nil
+	f := &Far{Remote: remote, log: log, again: pause.NewNudge(), outcome: make(chan struct{})}
+	var err error
+	f.There, err = client.New(client.Options{URL: remote.URL, Token: remote.Token, TLS: remote.TLS, Relay: true,
+		Ready: f.away})
+	return f, err
 }
 
 // Run keeps the line to the post office until ctx ends.
 func (f *Far) Run(ctx context.Context) {
-	pause := minRetry
+	wait := minRetry
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := f.connect(ctx)
 		if time.Since(began) > maxRetry {
-			pause = minRetry // it was connected for a while
+			wait = minRetry // it was connected for a while
 		}
-		f.log.Debug("no line to the post office", "err", err, "again", pause)
+		f.log.Debug("no line to the post office", "err", err, "again", wait)
 		select {
 		case <-f.again: // asked for while the line was there
 		default:
 		}
+		pause.For(ctx, minRetry)
 		select {
 		case <-ctx.Done():
-			return
-		case <-time.After(minRetry):
-		}
-		select {
-		case <-ctx.Done():
-			return
 		case <-f.again:
-		case <-time.After(pause - minRetry):
+		case <-time.After(wait - minRetry):
 		}
-		pause = min(2*pause, maxRetry)
+		wait = min(2*wait, maxRetry)
 	}
 }
 
@@ -130,8 +124,8 @@ func (f *Far) note(err error) {
 	}
 }
 
-// Away says why the post office cannot be reached, as far as is known; nil: it can.
-func (f *Far) Away(ctx context.Context) error {
+// away says why the post office cannot be reached, as far as is known; nil: it can.
+func (f *Far) away(ctx context.Context) error {
 	f.mu.Lock()
 	err, tried, outcome := f.trouble, f.tried, f.outcome
 	f.mu.Unlock()
@@ -141,10 +135,7 @@ func (f *Far) Away(ctx context.Context) error {
 	wait := firstTry
 	if tried {
 		wait = nextTry
-		select {
-		case f.again <- struct{}{}:
-		default:
-		}
+		f.again.Give()
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -179,20 +170,10 @@ func (f *Far) Status() *wire.RelayStatus {
 	return st
 }
 
-// Place asks the post office where a session of this machine is, and as whom.
-func (f *Far) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
-	if err := f.Away(ctx); err != nil {
-		return wire.Placed{}, err
-	}
-	return f.There.Place(ctx, p)
-}
-
 // Agent returns whose token this is, of a room far away.
 func (f *Far) Agent(ctx context.Context, token string) (mail.Caller, error) {
-	if err := f.Away(ctx); err != nil {
-		return mail.Caller{}, err
-	}
-	other, err := client.New(client.Options{URL: f.Remote.URL, Token: token, TLS: f.Remote.TLS, Relay: true})
+	other, err := client.New(client.Options{URL: f.Remote.URL, Token: token, TLS: f.Remote.TLS, Relay: true,
+		Ready: f.away})
 	if err != nil {
 		return mail.Caller{}, err
 	}

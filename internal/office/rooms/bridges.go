@@ -84,9 +84,7 @@ func (o *Set) Resume(ctx context.Context) {
 		}
 	}
 	for _, name := range append(due, o.recent(others)...) {
-		if e, err := o.Borrow(ctx, name); err == nil { // it logs what went wrong
-			o.GiveBack(e, name)
-		}
+		_ = o.Touch(ctx, name)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -14,7 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"pennypost/internal/base/durable"
+	"pennypost/internal/base/kept"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jetstream"
@@ -40,8 +40,8 @@ type Cluster struct {
 	machines *jetstream.Machines
 	name     mail.Machine
 	log      *slog.Logger
-	set      *Set          // set before run
-	changed  chan struct{} // one slot: the rooms may not be those that are listed
+	set      *Set        // set before run
+	changed  pause.Nudge // the rooms may not be those that are listed
 
 	mu       sync.Mutex
 	rooms    map[mail.RoomName]jetstream.Listed
@@ -62,7 +62,7 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{name: cfg.MachineName(), log: log, changed: make(chan struct{}, 1), asOf: time.Now(),
+	c := &Cluster{name: cfg.MachineName(), log: log, changed: pause.NewNudge(), asOf: time.Now(),
 		eager: time.Now().Add(eagerFor),
 		rooms: make(map[mail.RoomName]jetstream.Listed), asleep: make(map[mail.RoomName]func())}
 	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{URLs: j.URLs, Replicas: j.Replicas,
@@ -95,12 +95,8 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 
 // loadMachine returns by what this data directory is told from others on machines of the same name.
 func loadMachine(home config.Home) (string, error) {
-	text, err := durable.ReadFile(home.Machine())
-	if errors.Is(err, fs.ErrNotExist) {
-		id := strings.ToLower(rand.Text())
-		return id, durable.WriteFile(home.Machine(), []byte(id+"\n"), 0o600)
-	}
-	return strings.TrimSpace(string(text)), err
+	return kept.Word(home.Machine(), "what tells this machine from others",
+		func() string { return strings.ToLower(rand.Text()) }, func(string) bool { return true })
 }
 
 // Use gives the rooms their cluster, and has it answer other machines; nil: they have none.
@@ -122,20 +118,12 @@ func (c *Cluster) Close() error {
 	return c.Cluster.Close()
 }
 
-// look has the rooms listed soon.
-func (c *Cluster) look() {
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
-}
-
 // heard has the rooms listed at once, and for a while each second.
 func (c *Cluster) heard() {
 	c.mu.Lock()
 	c.eager = time.Now().Add(eagerFor)
 	c.mu.Unlock()
-	c.look()
+	c.changed.Give()
 }
 
 // list asks the servers for their rooms.
@@ -182,18 +170,7 @@ func (c *Cluster) Run(ctx context.Context) error {
 	for {
 		reached := c.Trouble() == nil
 		if reached {
-			c.mu.Lock()
-			back := time.Since(c.asOf) > 2*time.Second
-			c.asOf = time.Now()
-			eager := c.asOf.Before(c.eager)
-			c.mu.Unlock()
-			if back || asked.IsZero() || time.Since(asked) > settingsEvery {
-				asked = time.Now()
-				go c.readSettings(ctx)
-			}
-			if back || eager && time.Since(at) > time.Second/2 || time.Since(at) > listEvery {
-				c.look()
-			}
+			c.answers(ctx, at, &asked)
 		}
 		select {
 		case err := <-failed:
@@ -208,6 +185,23 @@ func (c *Cluster) Run(ctx context.Context) error {
 			}
 			c.set.listed()
 		}
+	}
+}
+
+// answers notes that the servers answer, and has them asked what is due: for their settings, asked then, and for their
+// rooms, listed then.
+func (c *Cluster) answers(ctx context.Context, listed time.Time, asked *time.Time) {
+	c.mu.Lock()
+	back := time.Since(c.asOf) > 2*time.Second
+	c.asOf = time.Now()
+	eager := c.asOf.Before(c.eager)
+	c.mu.Unlock()
+	if back || asked.IsZero() || time.Since(*asked) > settingsEvery {
+		*asked = time.Now()
+		go c.readSettings(ctx)
+	}
+	if back || eager && time.Since(listed) > time.Second/2 || time.Since(listed) > listEvery {
+		c.changed.Give()
 	}
 }
 
@@ -324,14 +318,7 @@ func (c *Cluster) known() map[mail.RoomName]jetstream.Listed {
 // doze has a room that is closed, or is being closed, opened again when something happens in it: its agents here are
 // to be woken, and this machine may be the one that looks after it.
 func (o *Set) doze(name mail.RoomName) {
-	o.Cluster.sleep(name, func() { go o.stir(name) })
-}
-
-// stir opens a room.
-func (o *Set) stir(name mail.RoomName) {
-	if e, err := o.Borrow(context.Background(), name); err == nil { // else it has been logged
-		o.GiveBack(e, name)
-	}
+	o.Cluster.sleep(name, func() { go o.Touch(context.Background(), name) })
 }
 
 // onServers returns the rooms on the servers of which this machine has a copy.
@@ -362,7 +349,7 @@ func (o *Set) listed() {
 			go o.leftServers(name, l)
 		case o.InUse(name):
 		case known && st.Seq < l.Last: // something happened while nobody could hear of it
-			go o.stir(name)
+			go o.Touch(context.Background(), name)
 		case !known && !o.Cluster.isAsleep(name):
 			o.doze(name)
 		}

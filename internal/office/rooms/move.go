@@ -47,7 +47,7 @@ func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (
 	default:
 		err = o.Cluster.Leave(ctx, string(name))
 	}
-	o.Cluster.look()
+	o.Cluster.changed.Give()
 	if done.Moved {
 		o.Log.Info("room moved", "room", name, "to", ask.To, "seq", done.Seq)
 	}
@@ -57,17 +57,15 @@ func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (
 // moveToServers copies a room while it is used, then closes it, copies the rest, and notes that it is there. Whoever
 // calls meanwhile waits, and finds it there.
 func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
-	e, err := o.Borrow(ctx, name)
-	if err != nil {
-		return 0, err
-	}
-	files, ok := e.files.(*jsonl.Journal)
-	if !ok {
-		o.GiveBack(e, name)
-		return 0, mail.Errorf(mail.Conflict, "room %s is on its way already", name)
-	}
-	brought, err := o.Cluster.Bring(ctx, string(name), files)
-	o.GiveBack(e, name)
+	var brought mail.Seq
+	err := o.With(ctx, name, func(e *Entry) (err error) {
+		files, ok := e.files.(*jsonl.Journal)
+		if !ok {
+			return mail.Errorf(mail.Conflict, "room %s is on its way already", name)
+		}
+		brought, err = o.Cluster.Bring(ctx, string(name), files)
+		return err
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -49,12 +49,12 @@ func (o *Set) BridgesHere(ctx context.Context, room mail.RoomName) ([]byte, erro
 	if !o.Exists(room) {
 		return nil, o.NoRoom(ctx, room)
 	}
-	e, err := o.Borrow(ctx, room)
-	if err != nil {
-		return nil, err
-	}
-	defer o.GiveBack(e, room)
-	return jsonx.Marshal(e.Bridges.Statuses())
+	var said []byte
+	err := o.With(ctx, room, func(e *Entry) (err error) {
+		said, err = jsonx.Marshal(e.Bridges.Statuses())
+		return err
+	})
+	return said, err
 }
 
 // BridgesElsewhere returns how those of a room's bridges fare that run on other machines, as far as these answer.

@@ -31,16 +31,14 @@ func (o *Set) Remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom,
 		if err := o.Cluster.Trouble(); err != nil {
 			return wire.RemovedRoom{}, err
 		}
-		e, err := o.Borrow(ctx, name) // so that all of it is among the files that are kept
+		if err := o.Touch(ctx, name); err != nil { // so that all of it is among the files that are kept
+			return wire.RemovedRoom{}, err
+		}
+		err := o.Cluster.Forget(ctx, string(name), jetstream.Gone{By: o.Cluster.name, At: mail.TimeOf(time.Now())})
 		if err != nil {
 			return wire.RemovedRoom{}, err
 		}
-		o.GiveBack(e, name)
-		err = o.Cluster.Forget(ctx, string(name), jetstream.Gone{By: o.Cluster.name, At: mail.TimeOf(time.Now())})
-		if err != nil {
-			return wire.RemovedRoom{}, err
-		}
-		o.Cluster.look()
+		o.Cluster.changed.Give()
 	}
 	return o.moveAway(ctx, name)
 }

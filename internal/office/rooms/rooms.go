@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/policy"
@@ -145,7 +146,7 @@ func (o *Set) SessionIn(programs []string, not mail.RoomName) mail.Name {
 	if len(programs) == 0 {
 		return ""
 	}
-	if name := o.Sessions.In(programs, not); name != "" {
+	if name := o.Reach.Sessions.In(programs, not); name != "" {
 		return name
 	}
 	var open []*mailroom.Room
@@ -200,10 +201,8 @@ func (o *Set) makeRoom(ctx context.Context, until time.Time) error {
 		_ = o.closeRoom(oldest, name) // it has logged what went wrong
 		return nil
 	}
-	select {
-	case <-time.After(roomPause):
-		return nil
-	case <-ctx.Done():
+	if !pause.For(ctx, roomPause) {
 		return &mail.Error{Code: mail.Timeout, Msg: "the request ended before another room was closed", Err: ctx.Err()}
 	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package rooms
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -30,11 +31,11 @@ type Set struct {
 	Log      *slog.Logger
 	Metrics  *Metrics
 	Dialects []dialect.Dialect
-	Cluster  *Cluster // nil: there is none
-	peers    peers    // the post offices of other machines; nil: there are none
-	*reach.Known
-	Bell   deskBell
-	Notify *notify.Notifier
+	Cluster  *Cluster     // nil: there is none
+	peers    peers        // the post offices of other machines; nil: there are none
+	Reach    *reach.Known // by which doors agents are reached
+	Bell     deskBell
+	Notify   *notify.Notifier
 	// LetterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.
 	LetterLink func(mail.RoomName, mail.ID) (string, error)
 	Phone      string        // where browsers of other machines find the pages; "": nowhere
@@ -79,16 +80,13 @@ type Entry struct {
 
 // New returns the rooms of a configuration, none of them open.
 func New(cfg *config.Config, log *slog.Logger, m *Metrics, dialects []dialect.Dialect) *Set {
-	idle := cfg.RoomIdle
-	if idle == 0 {
-		idle = config.DefaultRoomIdle
-	}
 	o := &Set{
-		Config: cfg, Log: log, Metrics: m, Dialects: dialects, idle: time.Duration(idle), Most: maxOpen,
+		Config: cfg, Log: log, Metrics: m, Dialects: dialects,
+		idle: time.Duration(cmp.Or(cfg.RoomIdle, config.DefaultRoomIdle)), Most: maxOpen,
 		rooms: make(map[mail.RoomName]*Entry), known: make(map[mail.RoomName]mail.RoomStatus),
 		lives: make(map[mail.RoomName]*mailroom.Lives),
 	}
-	o.Known = reach.New(cfg, log, o.lookAgain)
+	o.Reach = reach.New(cfg, log, o.lookAgain)
 	o.Notify = o.newNotifier()
 	return o
 }
@@ -124,6 +122,21 @@ func (o *Set) Borrow(ctx context.Context, name mail.RoomName) (*Entry, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// With has use work with a room, which is open until it returns.
+func (o *Set) With(ctx context.Context, name mail.RoomName, use func(*Entry) error) error {
+	e, err := o.Borrow(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer o.GiveBack(e, name)
+	return use(e)
+}
+
+// Touch opens a room that is not open. What goes wrong is in the log as well.
+func (o *Set) Touch(ctx context.Context, name mail.RoomName) error {
+	return o.With(ctx, name, func(*Entry) error { return nil })
 }
 
 // ErrStopping says that no room is opened any more.
@@ -213,9 +226,9 @@ func (o *Set) openFiles(e *Entry, name mail.RoomName) error {
 	if err != nil {
 		return err
 	}
-	doors := o.Configured(name)
+	doors := o.Reach.Configured(name)
 	doors.Arrange(func(agent mail.Name, configured []wake.Waker) []wake.Waker {
-		return o.Ladder(name, agent, configured)
+		return o.Reach.Ladder(name, agent, configured)
 	})
 	opts := o.options(name)
 	opts.Door, opts.PutOff = doors.Name, doors.PutOff
@@ -259,7 +272,7 @@ func (o *Set) reopen(ctx context.Context, e *Entry, name mail.RoomName, changed 
 	case <-changed:
 		o.Log.Warn("room is opened again, since what was read of its journal no longer holds", "room", name)
 		_ = o.Sweep(func(open *Entry) bool { return open == e }) // which logs
-		o.stir(name)
+		_ = o.Touch(context.Background(), name)
 	}
 }
 
@@ -291,7 +304,7 @@ func (o *Set) livesOf(name mail.RoomName) *mailroom.Lives {
 
 // Alive reports whether a program runs in which a session is, here or on a machine that uses this post office.
 func (o *Set) Alive(program string) bool {
-	return process.Alive(program) || o.Machines.Alive(program)
+	return process.Alive(program) || o.Reach.Machines.Alive(program)
 }
 
 // elsewhere lends one room to another. A room that does not exist is not made: its name is a misspelling.
@@ -299,12 +312,7 @@ func (o *Set) elsewhere(ctx context.Context, name mail.RoomName, use func(*mailr
 	if !o.Exists(name) {
 		return o.NoRoom(ctx, name)
 	}
-	e, err := o.Borrow(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer o.GiveBack(e, name)
-	return use(e.Room)
+	return o.With(ctx, name, func(e *Entry) error { return use(e.Room) })
 }
 
 // isOpen reports whether calls can be made to the room. The caller holds Set.mu.
@@ -426,5 +434,5 @@ func (o *Set) Close() error {
 	for _, ready := range opening {
 		<-ready
 	}
-	return errors.Join(o.Sweep(func(*Entry) bool { return true }), o.Sessions.Close(), o.Cluster.Close())
+	return errors.Join(o.Sweep(func(*Entry) bool { return true }), o.Reach.Sessions.Close(), o.Cluster.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/notify"
 	"pennypost/internal/office/wake"
@@ -17,12 +18,10 @@ func (o *Set) lookAgain(name mail.RoomName) {
 	if !o.Exists(name) {
 		return
 	}
-	go func() {
-		if e, err := o.Borrow(context.Background(), name); err == nil { // it logs what went wrong
-			e.Ringer.Look()
-			o.GiveBack(e, name)
-		}
-	}()
+	go o.With(context.Background(), name, func(e *Entry) error { // which logs what goes wrong
+		e.Ringer.Look()
+		return nil
+	})
 }
 
 // newRinger returns what rings the doors of a room.
@@ -35,7 +34,7 @@ func (o *Set) newRinger(e *Entry, doors *wake.Doors) *wake.Ringer {
 			}
 		},
 		Outstanding: func(delta int) { o.Metrics.outstanding.Add(float64(delta)) },
-	}, Typed: func(agent mail.Name) mail.Time { return o.Sessions.Typed(e.Room.Name(), agent) }}
+	}, Typed: func(agent mail.Name) mail.Time { return o.Reach.Sessions.Typed(e.Room.Name(), agent) }}
 	if e.clustered {
 		opts.Machine, opts.Cut = e.machine, o.peers.Cut
 	}
@@ -71,10 +70,8 @@ func (e *Entry) announce(ctx context.Context, n *notify.Notifier) {
 		doors = append(doors, mail.ToUser)
 	}
 	for e.Room.Announce(ctx, doors) != nil {
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, announcePause) {
 			return
-		case <-time.After(announcePause):
 		}
 	}
 }
@@ -83,4 +80,4 @@ func (e *Entry) announce(ctx context.Context, n *notify.Notifier) {
 const announcePause = 5 * time.Second
 
 // wakes reports whether the configuration has doors for a room: somebody may have to be woken there.
-func (o *Set) wakes(name mail.RoomName) bool { return o.Configured(name).Len() > 0 }
+func (o *Set) wakes(name mail.RoomName) bool { return o.Reach.Configured(name).Len() > 0 }

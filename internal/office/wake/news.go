@@ -32,21 +32,8 @@ func (r *Ringer) take(events []mail.Event, present mail.Seq) {
 			given[e.Receipt.Message] = true
 		}
 		switch {
-		case e.Receipt != nil && e.Seq <= present:
-			s := r.sleepers[e.Receipt.Reader]
-			if e.Receipt.Mark == mail.MarkNotified || answers(e.Receipt.Mark) {
-				s = r.sleeper(e.Receipt.Reader)
-			}
-			if s != nil {
-				s.recall(e.Receipt, e.At, r.now())
-			}
-		case e.Receipt != nil && e.Receipt.Mark == mail.MarkNotified && e.Receipt.Machine != r.Machine:
-			r.heard(e.Receipt, e.At)
-		case e.Receipt != nil && answers(e.Receipt.Mark):
-			if s := r.sleepers[e.Receipt.Reader]; s != nil {
-				s.answer(e.Receipt.Message)
-				r.count(e.Receipt.Reader, s)
-			}
+		case e.Receipt != nil:
+			r.takeReceipt(e, present)
 		case e.Agent != nil && e.Agent.Renamed != "":
 			r.renamed(mail.AgentAddress(e.Agent.Name), mail.AgentAddress(e.Agent.Renamed))
 		case e.Agent != nil && (e.Agent.State == mail.Working || e.Agent.Turn != "") && e.Seq > present:
@@ -57,6 +44,26 @@ func (r *Ringer) take(events []mail.Event, present mail.Seq) {
 	}
 	if len(given) > 0 {
 		r.answerRoles(given)
+	}
+}
+
+// takeReceipt takes in what one receipt says.
+func (r *Ringer) takeReceipt(e *mail.Event, present mail.Seq) {
+	rc := e.Receipt
+	s := r.sleepers[rc.Reader]
+	switch {
+	case e.Seq <= present:
+		if rc.Mark == mail.MarkNotified || answers(rc.Mark) {
+			s = r.sleeper(rc.Reader)
+		}
+		if s != nil {
+			s.recall(rc, e.At, r.now())
+		}
+	case rc.Mark == mail.MarkNotified && rc.Machine != r.Machine:
+		r.heard(rc, e.At)
+	case answers(rc.Mark) && s != nil:
+		s.answer(rc.Message)
+		r.count(rc.Reader, s)
 	}
 }
 

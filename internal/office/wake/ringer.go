@@ -1,6 +1,7 @@
 package wake
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
@@ -83,7 +85,7 @@ type Ringer struct {
 	quiet   atomic.Uint64
 	results chan attempt
 	met     chan error
-	nudge   chan struct{}  // has room for one: a look is due of which the journal does not tell
+	nudge   pause.Nudge    // a look is due of which the journal does not tell
 	calls   sync.WaitGroup // goroutines that ring
 
 	// Owned by the goroutine of Run.
@@ -100,9 +102,6 @@ type Ringer struct {
 
 // New returns a Ringer. Run runs it, once.
 func New(opts Options) *Ringer {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
 	if opts.Observe.Rang == nil {
 		opts.Observe.Rang = func(bool) {}
 	}
@@ -112,9 +111,9 @@ func New(opts Options) *Ringer {
 	if opts.Observe.Outstanding == nil {
 		opts.Observe.Outstanding = func(int) {}
 	}
-	opts.Log = opts.Log.With("room", opts.Room.Name())
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).With("room", opts.Room.Name())
 	return &Ringer{Options: opts, wall: time.Now, sleepers: make(map[mail.Address]*sleeper),
-		results: make(chan attempt), met: make(chan error), nudge: make(chan struct{}, 1)}
+		results: make(chan attempt), met: make(chan error), nudge: pause.NewNudge()}
 }
 
 // now returns the time. If the clock was set back since it was last asked, so are all times that are remembered:
@@ -133,12 +132,7 @@ func (r *Ringer) now() mail.Time {
 
 // Look makes the ringer look at everybody again. It is called when somebody has got a door, because the journal does
 // not record that.
-func (r *Ringer) Look() {
-	select {
-	case r.nudge <- struct{}{}:
-	default:
-	}
-}
+func (r *Ringer) Look() { r.nudge.Give() }
 
 // Run rings until ctx ends or the room is closed. Rings that are under way are broken off then, and have ended when it
 // returns.
@@ -228,13 +222,8 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 			outstanding++
 		}
 	}
-	for k, s := range r.sleepers {
-		if !waits[k] {
-			r.let(k, s, now)
-		}
-		if in := s.due.Sub(now); in > 0 && !s.ringing && (!ok || in < next) {
-			next, ok = in, true
-		}
+	if in, some := r.rest(waits, now); some && (!ok || in < next) {
+		next, ok = in, true
 	}
 	r.observe(outstanding)
 	if r.quiet.Store(0); outstanding == 0 {
@@ -242,6 +231,19 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 	}
 	if r.looked != nil {
 		r.looked(r.sleepers)
+	}
+	return next, ok
+}
+
+// rest forgets those for whom nothing waits, and returns how soon something is due for somebody, if it is.
+func (r *Ringer) rest(waits map[mail.Address]bool, now mail.Time) (next time.Duration, ok bool) {
+	for k, s := range r.sleepers {
+		if !waits[k] {
+			r.let(k, s, now)
+		}
+		if in := s.due.Sub(now); in > 0 && !s.ringing && (!ok || in < next) {
+			next, ok = in, true
+		}
 	}
 	return next, ok
 }

@@ -44,19 +44,36 @@ func planFor(q find.Query) *plan {
 }
 
 // find returns the numbers of the messages that may have what is asked for.
-func (p *part) find(r *reader, asked *plan) (found []uint32, err error) {
-	var lists []entry
-	for _, g := range asked.grams {
-		n := len(lists)
-		if err := p.between(r, g, g, func(e entry) bool { lists = append(lists, e); return true }); err != nil {
-			return nil, err
+func (p *part) find(r *reader, asked *plan) ([]uint32, error) {
+	found, all, err := p.byGrams(r, asked.grams)
+	if err == nil && (all || len(found) > 0) {
+		found, all, err = p.byPrefixes(r, asked.prefixes, found, all)
+	}
+	if err != nil || len(found) == 0 && !all {
+		return nil, err
+	}
+	if all {
+		found = make([]uint32, p.docs)
+		for i := range found {
+			found[i] = uint32(i)
 		}
-		if len(lists) == n {
-			return nil, nil
+	}
+	return found, nil
+}
+
+// byGrams returns the messages that have all grams; of many grams, those that rule most out. all says that there are
+// none, so that all messages have them.
+func (p *part) byGrams(r *reader, grams []uint32) (found []uint32, all bool, err error) {
+	var lists []entry
+	for _, g := range grams {
+		n := len(lists)
+		err := p.between(r, g, g, func(e entry) bool { lists = append(lists, e); return true })
+		if err != nil || len(lists) == n {
+			return nil, false, err
 		}
 	}
 	slices.SortFunc(lists, func(a, b entry) int { return cmp.Compare(a.count, b.count) })
-	all := true
+	all = true
 	for _, e := range lists {
 		if !all && !p.pays(len(found), e.count) {
 			break
@@ -66,12 +83,16 @@ func (p *part) find(r *reader, asked *plan) (found []uint32, err error) {
 		} else {
 			found, err = p.narrow(r, found, e)
 		}
-		if err != nil || len(found) == 0 {
-			return nil, err
+		if all = false; err != nil || len(found) == 0 {
+			return nil, false, err
 		}
-		all = false
 	}
-	for _, b := range asked.prefixes {
+	return found, all, nil
+}
+
+// byPrefixes keeps of found, or of all messages, those that have a gram with each of some prefixes.
+func (p *part) byPrefixes(r *reader, prefixes [][2]uint32, found []uint32, all bool) (_ []uint32, _ bool, err error) {
+	for _, b := range prefixes {
 		var some []entry
 		var count uint32
 		if err := p.between(r, b[0], b[1], func(e entry) bool {
@@ -79,7 +100,7 @@ func (p *part) find(r *reader, asked *plan) (found []uint32, err error) {
 			count += e.count
 			return count < 4*p.docs // a letter that is everywhere rules nothing out
 		}); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if count >= 4*p.docs || !all && !p.pays(len(found), count) {
 			continue
@@ -88,18 +109,12 @@ func (p *part) find(r *reader, asked *plan) (found []uint32, err error) {
 		if !all {
 			union = both(found, union)
 		}
-		if found = union; err != nil || len(found) == 0 {
-			return nil, err
-		}
-		all = false
-	}
-	if all {
-		found = make([]uint32, p.docs)
-		for i := range found {
-			found[i] = uint32(i)
+		found, all = union, false
+		if err != nil || len(found) == 0 {
+			return nil, false, err
 		}
 	}
-	return found, nil
+	return found, all, nil
 }
 
 // pays reports whether it is worth reading lists of count messages to rule some of n out. A message that has to be

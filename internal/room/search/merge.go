@@ -68,12 +68,7 @@ func mergeLists(w *partWriter, inputs []*input) error {
 		if n%breath == 0 {
 			runtime.Gosched()
 		}
-		gram, some := uint32(0), false
-		for _, in := range inputs {
-			if !in.done && (!some || in.entry.gram < gram) {
-				gram, some = in.entry.gram, true
-			}
-		}
+		gram, some := lowest(inputs)
 		if !some {
 			return nil
 		}
@@ -97,6 +92,16 @@ func mergeLists(w *partWriter, inputs []*input) error {
 			return err
 		}
 	}
+}
+
+// lowest returns the gram that comes next, if there is one.
+func lowest(inputs []*input) (gram uint32, some bool) {
+	for _, in := range inputs {
+		if !in.done && (!some || in.entry.gram < gram) {
+			gram, some = in.entry.gram, true
+		}
+	}
+	return gram, some
 }
 
 // goneDoc is the new number of a message that is left out.

@@ -19,7 +19,6 @@ import (
 // made by the first call, and made again after it broke. Its methods may be called concurrently.
 type Calls struct {
 	caller *caller
-	room   mail.RoomName
 	query  string
 
 	dialing sync.Mutex // held while a connection is made
@@ -32,7 +31,7 @@ type Calls struct {
 // Calls returns a connection for the calls of an agent's tools. client is the agents' client if that says in a call
 // whose it is, else "". Only a Unix socket has such connections; over a URL each call fails.
 func (o *Office) Calls(room mail.RoomName, as mail.Name, client string) *Calls {
-	return &Calls{caller: &caller{office: o, name: as}, room: room, query: url.Values{"client": {client}}.Encode()}
+	return &Calls{caller: &caller{office: o, room: room, name: as}, query: url.Values{"client": {client}}.Encode()}
 }
 
 // Close closes the connection; what is called then fails.
@@ -125,7 +124,7 @@ func (c *Calls) dial() (*callLine, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	r := &http.Request{Method: http.MethodGet, Host: "pennypost", URL: &url.URL{
-		Path: wire.CallsPath + string(c.room), RawQuery: c.query,
+		Path: wire.CallsPath + string(c.caller.room), RawQuery: c.query,
 	}, Header: http.Header{"Connection": {"Upgrade"}, "Upgrade": {wire.CallsProtocol}}}
 	c.caller.sign(r.Header)
 	in := bufio.NewReaderSize(conn, 64<<10)

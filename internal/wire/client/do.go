@@ -12,12 +12,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
@@ -26,9 +28,54 @@ import (
 // caller sends requests as somebody.
 type caller struct {
 	office *Office
+	room   mail.RoomName // whose calls are made; "": only those of the post office are
 	name   mail.Name
 	use    string // wire.ToolUseHeader
 	from   Whence
+}
+
+// Carry implements wire.Carrier.
+func (c *caller) Carry(ctx context.Context, r *wire.Route, in, out any, _ func(mail.Service) error) error {
+	if _, none := out.(*wire.None); none {
+		out = nil
+	}
+	return c.do(ctx, c.request(r, in), out)
+}
+
+// request is the call of a route.
+func (c *caller) request(r *wire.Route, in any) request {
+	req := request{method: r.Method, repeat: r.Repeat || r.Method == http.MethodGet}
+	for part := range strings.FieldsFuncSeq(r.Path, func(c rune) bool { return c == '/' }) {
+		if name, ok := strings.CutPrefix(part, "{"); ok {
+			name = strings.TrimSuffix(name, "}")
+			if part = c.segment(name, in); part == "" { // it would be another route
+				req.err = mail.Errorf(mail.Invalid, "the %s is empty", name)
+			}
+		}
+		req.path = append(req.path, part)
+	}
+	switch {
+	case in == wire.None{}, reflect.TypeOf(in).Kind() == reflect.String:
+		return req
+	case r.Method == http.MethodGet:
+		req.query = wire.Query(in)
+		return req
+	}
+	return req.with(in)
+}
+
+// segment returns what of an argument stands in the path, or the room.
+func (c *caller) segment(name string, in any) string {
+	if name == "room" {
+		return string(c.room)
+	}
+	switch of := in.(type) {
+	case wire.Rename:
+		in = of.From
+	case wire.Attach:
+		in = of.Agent
+	}
+	return reflect.ValueOf(in).String()
 }
 
 // request is one call of a route.
@@ -42,6 +89,7 @@ type request struct {
 	// repeat allows to send the request again when the connection broke before an answer came: it says, or makes sure,
 	// that twice is the same as once.
 	repeat bool
+	again  bool // it was sent before
 	// background is a request that a wait or a watch makes by itself, which starts no post office.
 	background bool
 	err        error // why it cannot be sent
@@ -50,12 +98,6 @@ type request struct {
 // attempts is how often a request that may be repeated is sent: the second time finds a post office that was restarted
 // meanwhile, or a connection that the far end had closed while it was idle.
 const attempts = 3
-
-// get reads a value from a route.
-func get[T any](ctx context.Context, c *caller, path ...string) (v T, err error) {
-	err = c.do(ctx, request{method: http.MethodGet, path: path, repeat: true}, &v)
-	return v, err
-}
 
 // with returns r with v as its body.
 func (r request) with(v any) request {
@@ -72,6 +114,7 @@ func (c *caller) do(ctx context.Context, r request, v any) error {
 	asked := false
 	for try := 1; ; try++ {
 		err := c.once(ctx, r, v)
+		r.again = true
 		if mail.CodeOf(err) == mail.Unconfirmed && c.office.confirm != nil && !asked {
 			if asked, err = true, c.office.confirm(ctx, c.office); err == nil {
 				continue
@@ -80,7 +123,7 @@ func (c *caller) do(ctx context.Context, r request, v any) error {
 		if !r.repeat || try == attempts || !errors.Is(err, errBroken) || ctx.Err() != nil {
 			return err
 		}
-		if !sleep(ctx, time.Duration(try)*50*time.Millisecond) {
+		if !pause.For(ctx, time.Duration(try)*50*time.Millisecond) {
 			return ended(ctx.Err())
 		}
 	}
@@ -113,6 +156,9 @@ func notUnderstood(err error) error {
 
 // open sends r and returns a successful response, whose body the caller closes.
 func (c *caller) open(ctx context.Context, r request) (*http.Response, error) {
+	if r.err == nil && c.office.ready != nil && !r.background && !r.again {
+		r.err = c.office.ready(ctx)
+	}
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -311,16 +357,4 @@ func codeOf(status int) mail.Code {
 		return mail.Limited
 	}
 	return mail.Unavailable
-}
-
-// sleep reports whether d went by before ctx ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -20,5 +20,10 @@ func (o *Office) Hook(ctx context.Context, h *wire.Hook) (wire.HookAnswer, error
 
 // HookTaken confirms that the client has taken what a hook said.
 func (o *Office) HookTaken(ctx context.Context, ticket string) error {
-	return o.user().do(ctx, request{method: http.MethodPost, path: []string{"taken", ticket}, repeat: true}, nil)
+	return tell(ctx, o, &wire.HookTakenCall, ticket)
+}
+
+// Place returns in which room a session is, and as whom.
+func (o *Office) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
+	return wire.Do(ctx, o.user(), &wire.PlaceCall, *p)
 }

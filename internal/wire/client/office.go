@@ -43,6 +43,9 @@ type Options struct {
 	// watches that lost their connection do not call it: they would raise a post office that was just stopped.
 	Start func(context.Context) error
 
+	// Ready, if set, is called before a request that somebody waits for, which is not sent if it returns an error.
+	Ready func(context.Context) error
+
 	// Confirm, if set, is called when an act has to be confirmed by the person, and the act is tried again when it
 	// returns nil.
 	Confirm func(context.Context, *Office) error
@@ -62,6 +65,7 @@ type Office struct {
 	guessed   bool
 	use       string
 	start     func(context.Context) error
+	ready     func(context.Context) error
 	confirm   func(context.Context, *Office) error
 	link      func(up bool)
 	quiet     time.Duration
@@ -87,7 +91,7 @@ const (
 // New returns a post office. It does not connect: that happens with the first call.
 func New(opts Options) (*Office, error) {
 	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start,
-		confirm: opts.Confirm, link: opts.Link, quiet: quiet, patience: patience}
+		ready: opts.Ready, confirm: opts.Confirm, link: opts.Link, quiet: quiet, patience: patience}
 	if o.link == nil {
 		o.link = func(bool) {}
 	}
@@ -113,16 +117,13 @@ func New(opts Options) (*Office, error) {
 			return conn, err
 		}
 	}
+	path, unix := strings.CutPrefix(opts.URL, "unix:")
+	o.base, o.where, o.socket = &url.URL{Scheme: "http", Host: "localhost"}, path, opts.Socket
 	if opts.Socket != "" {
-		o.base = &url.URL{Scheme: "http", Host: "pennypost"}
-		o.where, o.socket = opts.Socket, opts.Socket
-		o.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "unix", opts.Socket)
-		}
-		return o, nil
+		path, unix = opts.Socket, true
+		o.base.Host, o.where = "pennypost", path
 	}
-	if path, ok := strings.CutPrefix(opts.URL, "unix:"); ok {
-		o.base, o.where = &url.URL{Scheme: "http", Host: "localhost"}, path
+	if unix {
 		o.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "unix", path)
 		}
@@ -162,19 +163,17 @@ func (o *Office) Ping(ctx context.Context) error {
 
 // Status returns what the post office says of itself.
 func (o *Office) Status(ctx context.Context) (wire.Status, error) {
-	return get[wire.Status](ctx, o.user(), "status")
+	return wire.Do(ctx, o.user(), &wire.OfficeCall, wire.None{})
 }
 
 // Stop begins to stop the post office. It returns before the post office has ended. Only the user may.
-func (o *Office) Stop(ctx context.Context) error {
-	return o.user().do(ctx, request{method: http.MethodPost, path: []string{"stop"}}, nil)
-}
+func (o *Office) Stop(ctx context.Context) error { return tell(ctx, o, &wire.StopCall, wire.None{}) }
 
 // Backup writes every room, token and setting to a file. After an error it is not whole. raw names, for a person, the
 // rooms that could not be opened, whose files are in it as they stood; "" if there are none. Only the user may.
 func (o *Office) Backup(ctx context.Context, to io.Writer) (raw string, err error) {
 	c := o.user()
-	resp, err := c.open(ctx, request{method: http.MethodGet, path: []string{"backup"}})
+	resp, err := c.open(ctx, c.request(&wire.BackupRoute, wire.None{}))
 	if err != nil {
 		return "", err
 	}
@@ -199,148 +198,120 @@ func (b brokenBody) Read(p []byte) (int, error) {
 
 // Notify lists the channels through which the user is told of mail. Only the user may ask.
 func (o *Office) Notify(ctx context.Context) ([]wire.NotifyChannel, error) {
-	list, err := get[wire.NotifyChannels](ctx, o.user(), "notify")
+	list, err := wire.Do(ctx, o.user(), &wire.NotifyCall, wire.None{})
 	return list.Channels, err
 }
 
 // NotifyTest sends a test through a channel, or through all if name is "". Only the user may.
 func (o *Office) NotifyTest(ctx context.Context, name string) ([]wire.NotifyTested, error) {
-	var out wire.NotifyTests
-	r := request{method: http.MethodPost, path: []string{"notify", "test"}}.with(wire.NotifyTest{Channel: name})
-	err := o.user().do(ctx, r, &out)
+	out, err := wire.Do(ctx, o.user(), &wire.NotifyTestCall, wire.NotifyTest{Channel: name})
 	return out.Tests, err
 }
 
 // Login returns a link that logs one browser in as the user, within ten minutes. Only the user may ask.
 func (o *Office) Login(ctx context.Context, ask wire.Login) (string, error) {
-	var link wire.Link
-	err := o.user().do(ctx, request{method: http.MethodPost, path: []string{"login"}}.with(ask), &link)
+	link, err := wire.Do(ctx, o.user(), &wire.LoginCall, ask)
 	return link.URL, err
 }
 
 // Sessions lists the browsers that are logged in to the pages, the last used first. Only the user may ask.
 func (o *Office) Sessions(ctx context.Context) ([]wire.Session, error) {
-	list, err := get[wire.Sessions](ctx, o.user(), "sessions")
+	list, err := wire.Do(ctx, o.user(), &wire.SessionsCall, wire.None{})
 	return list.Sessions, err
 }
 
 // EndSession logs a browser out, or all if id is "". Only the user may.
 func (o *Office) EndSession(ctx context.Context, id string) error {
-	path := []string{"sessions"}
-	if id != "" {
-		path = append(path, id)
+	if id == "" {
+		return tell(ctx, o, &wire.EndSessionsCall, wire.None{})
 	}
-	return o.user().do(ctx, request{method: http.MethodDelete, path: path}, nil)
+	return tell(ctx, o, &wire.EndSessionCall, id)
 }
 
 // Invite makes a code that lets another machine in, once. Only the user may, where the post office is.
-func (o *Office) Invite(ctx context.Context, ask wire.Invite) (made wire.Invited, err error) {
-	err = o.user().do(ctx, request{method: http.MethodPost, path: []string{"invites"}}.with(ask), &made)
-	return made, err
+func (o *Office) Invite(ctx context.Context, ask wire.Invite) (wire.Invited, error) {
+	return wire.Do(ctx, o.user(), &wire.InviteCall, ask)
 }
 
 // Invites lists the machines that were let in, and the codes that can be used. Only the user may ask.
 func (o *Office) Invites(ctx context.Context) (wire.Invites, error) {
-	return get[wire.Invites](ctx, o.user(), "invites")
+	return wire.Do(ctx, o.user(), &wire.InvitesCall, wire.None{})
 }
 
 // Revoke takes back what a machine was let in for, or a code. Only the user may, where the post office is.
 func (o *Office) Revoke(ctx context.Context, name string) error {
-	return o.user().do(ctx, request{method: http.MethodDelete, path: []string{"invites", name}}, nil)
+	return tell(ctx, o, &wire.RevokeCall, name)
 }
 
 // AddCredential makes a credential for scripts. Only the user may, where the post office is.
-func (o *Office) AddCredential(ctx context.Context, ask wire.NewCredential) (made wire.MadeCredential, err error) {
-	err = o.user().do(ctx, request{method: http.MethodPost, path: []string{"credentials"}}.with(ask), &made)
-	return made, err
+func (o *Office) AddCredential(ctx context.Context, ask wire.NewCredential) (wire.MadeCredential, error) {
+	return wire.Do(ctx, o.user(), &wire.AddCredentialCall, ask)
 }
 
 // Credentials lists those for scripts that count. Only the user may ask.
 func (o *Office) Credentials(ctx context.Context) (wire.Credentials, error) {
-	return get[wire.Credentials](ctx, o.user(), "credentials")
+	return wire.Do(ctx, o.user(), &wire.CredentialsCall, wire.None{})
 }
 
 // RevokeCredential takes a credential for scripts back. Only the user may.
 func (o *Office) RevokeCredential(ctx context.Context, name string) error {
-	return o.user().do(ctx, request{method: http.MethodDelete, path: []string{"credentials", name}}, nil)
+	return tell(ctx, o, &wire.RevokeCredentialCall, name)
 }
 
 // Confirm hands over the passphrase that the person has typed at this process's terminal.
 func (o *Office) Confirm(ctx context.Context, typed string) error {
-	return o.user().do(ctx, request{method: http.MethodPost, path: []string{"confirmation"}}.with(
-		wire.Confirmation{Passphrase: typed}), nil)
+	return tell(ctx, o, &wire.ConfirmCall, wire.Confirmation{Passphrase: typed})
 }
 
 // SetPassphrase sets the passphrase that acts of weight ask for.
 func (o *Office) SetPassphrase(ctx context.Context, ask wire.NewPassphrase) error {
-	return o.user().do(ctx, request{method: http.MethodPut, path: []string{"passphrase"}}.with(ask), nil)
+	return tell(ctx, o, &wire.SetPassphraseCall, ask)
 }
 
 // Join uses a code up. It is not asked twice: of a code whose answer was lost nobody knows whether it is still good.
-func (o *Office) Join(ctx context.Context, ask wire.Join) (in wire.Joined, err error) {
-	err = o.user().do(ctx, request{method: http.MethodPost, path: []string{"join"}}.with(ask), &in)
-	return in, err
+func (o *Office) Join(ctx context.Context, ask wire.Join) (wire.Joined, error) {
+	return wire.Do(ctx, o.user(), &wire.JoinCall, ask)
 }
 
 // Leave makes the token void with which this is called.
-func (o *Office) Leave(ctx context.Context) error {
-	return o.user().do(ctx, request{method: http.MethodDelete, path: []string{"join"}}, nil)
-}
+func (o *Office) Leave(ctx context.Context) error { return tell(ctx, o, &wire.LeaveCall, wire.None{}) }
 
 // Rooms implements mail.Office.
 func (o *Office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
-	list, err := get[wire.Rooms](ctx, o.user(), "rooms")
+	list, err := wire.Do(ctx, o.user(), &wire.RoomsCall, wire.None{})
 	return list.Rooms, err
 }
 
 // Desk implements mail.Office.
-func (o *Office) Desk(ctx context.Context, q mail.DeskQuery) (desk mail.Desk, err error) {
-	err = o.user().do(ctx, request{method: http.MethodGet, path: []string{"desk"}, query: wire.Query(q), repeat: true},
-		&desk)
-	return desk, err
+func (o *Office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	return wire.Do(ctx, o.user(), &wire.DesksCall, q)
 }
 
 // RemoveRoom removes a room, whose files are kept where the answer says. Only the user may.
 func (o *Office) RemoveRoom(ctx context.Context, room mail.RoomName) (wire.RemovedRoom, error) {
-	if _, err := mail.ParseRoom(string(room)); err != nil {
-		return wire.RemovedRoom{}, err
-	}
-	var done wire.RemovedRoom
-	err := o.user().do(ctx, request{method: http.MethodDelete, path: []string{"rooms", string(room)}}, &done)
-	return done, err
+	return wire.Do(ctx, &caller{office: o, room: room}, &wire.RemoveRoomCall, wire.None{})
 }
 
 // MoveRoom moves a room to the NATS servers, or to a file of the post office's machine. Only the user may.
 func (o *Office) MoveRoom(ctx context.Context, room mail.RoomName, to string) (wire.MovedRoom, error) {
-	if _, err := mail.ParseRoom(string(room)); err != nil {
-		return wire.MovedRoom{}, err
-	}
-	var done wire.MovedRoom
-	r := request{method: http.MethodPost, path: []string{"rooms", string(room), "move"}}.with(wire.MoveRoom{To: to})
-	err := o.user().do(ctx, r, &done)
-	return done, err
+	return wire.Do(ctx, &caller{office: o, room: room}, &wire.MoveRoomCall, wire.MoveRoom{To: to})
 }
 
 // Machines lists the machines whose post offices have rooms on the same NATS servers. Only the user may ask.
 func (o *Office) Machines(ctx context.Context) ([]mail.MachineStatus, error) {
-	list, err := get[wire.Machines](ctx, o.user(), "machines")
+	list, err := wire.Do(ctx, o.user(), &wire.MachinesCall, wire.None{})
 	return list.Machines, err
 }
 
 // RemoveMachine forgets a machine that will not come back. Only the user may.
 func (o *Office) RemoveMachine(ctx context.Context, name mail.Machine) error {
-	return o.user().do(ctx, request{method: http.MethodDelete, path: []string{"machines", string(name)}}, nil)
+	return tell(ctx, o, &wire.RemoveMachineCall, name)
 }
 
 // Room implements mail.Office. Nothing is sent: a room is opened by the first call that needs it. An empty name means
 // the caller that the connection itself proves: the user on a Unix socket, the token's owner over a URL.
-func (o *Office) Room(_ context.Context, room mail.RoomName, as mail.Name) (mail.Service, error) {
-	if _, err := mail.ParseRoom(string(room)); err != nil {
-		return nil, err
-	}
-	c := &Client{caller: caller{office: o, name: as}, room: room}
-	c.Carrier = c
-	return c, nil
+func (o *Office) Room(ctx context.Context, room mail.RoomName, as mail.Name) (mail.Service, error) {
+	return o.RoomFor(ctx, room, as, "")
 }
 
 // RoomFor is Room for one use of a tool by the client that started this process: who that is, if the client runs
@@ -349,9 +320,7 @@ func (o *Office) RoomFor(_ context.Context, room mail.RoomName, as mail.Name, to
 	if _, err := mail.ParseRoom(string(room)); err != nil {
 		return nil, err
 	}
-	c := &Client{caller: caller{office: o, name: as, use: toolUse}, room: room}
-	c.Carrier = c
-	return c, nil
+	return newClient(caller{office: o, room: room, name: as, use: toolUse}), nil
 }
 
 // Whence is what a relay has found out about a process of its machine that calls.
@@ -365,9 +334,7 @@ type Whence struct {
 
 // RoomFrom is Room for a process of another machine, for which that machine's token vouches.
 func (o *Office) RoomFrom(room mail.RoomName, as mail.Name, from Whence) mail.Service {
-	c := &Client{caller: caller{office: o, name: as, from: from}, room: room}
-	c.Carrier = c
-	return c
+	return newClient(caller{office: o, room: room, name: as, from: from})
 }
 
 // Line returns a connection over which the post office has agents of this machine rung, as wire.RelayProtocol has it.
@@ -395,22 +362,27 @@ func (o *Office) Line(ctx context.Context) (io.ReadWriteCloser, error) {
 // Ring waits beside an agent, for less than a minute, until a door of it is rung; nil means that it was not. It starts
 // no post office.
 func (o *Office) Ring(ctx context.Context, room mail.RoomName, as mail.Name, at mail.Listener) (*mail.Rung, error) {
-	c := &caller{office: o, name: as}
-	query := wire.Query(wire.RingQuery{Door: at.Door, Session: at.Session, Timeout: until(ctx)})
+	c := &caller{office: o, room: room, name: as}
+	r := c.request(&wire.RingRoute, wire.None{})
+	r.query = wire.Query(wire.RingQuery{Door: at.Door, Session: at.Session, Timeout: until(ctx)})
+	r.background = true
 	var rung *mail.Rung
-	path := []string{"rooms", string(room), "ring"}
-	err := c.do(ctx, request{method: http.MethodPost, path: path, query: query, background: true}, &rung)
+	err := c.do(ctx, r, &rung)
 	return rung, err
 }
 
 // Attach has the post office bring the session of an agent to the front. Only the user may.
 func (o *Office) Attach(ctx context.Context, room mail.RoomName, agent mail.Name, from wire.Attach) (wire.Attached,
 	error) {
-	var out wire.Attached
-	path := []string{"rooms", string(room), "agents", string(agent), "attach"}
-	err := o.user().do(ctx, request{method: http.MethodPost, path: path}.with(from), &out)
-	return out, err
+	from.Agent = agent
+	return wire.Do(ctx, &caller{office: o, room: room}, &wire.AttachCall, from)
 }
 
 // user is who asks what concerns no room. Over a URL that is whom the token names.
 func (o *Office) user() *caller { return &caller{office: o} }
+
+// tell makes a call of the post office that answers nothing.
+func tell[In any](ctx context.Context, o *Office, call *wire.Call[In, wire.None], in In) error {
+	_, err := wire.Do(ctx, o.user(), call, in)
+	return err
+}

@@ -8,9 +8,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"net/http"
-	"reflect"
-	"strings"
 	"time"
 
 	"pennypost/internal/base/jsonx"
@@ -23,48 +20,14 @@ import (
 type Client struct {
 	wire.Stub
 	caller
-	room mail.RoomName
 }
 
 var _ mail.Service = (*Client)(nil)
 
-// Carry implements wire.Carrier.
-func (c *Client) Carry(ctx context.Context, r *wire.Route, in, out any, _ func(mail.Service) error) error {
-	if _, none := out.(*wire.None); none {
-		out = nil
-	}
-	return c.do(ctx, c.request(r, in), out)
-}
-
-// request is the call of a route of the room.
-func (c *Client) request(r *wire.Route, in any) request {
-	req := request{method: r.Method, path: []string{"rooms", string(c.room)},
-		repeat: r.Repeat || r.Method == http.MethodGet}
-	for part := range strings.FieldsFuncSeq(r.Path, func(c rune) bool { return c == '/' }) {
-		if name, ok := strings.CutPrefix(part, "{"); ok {
-			if part = segment(in); part == "" { // it would be another route
-				req.err = mail.Errorf(mail.Invalid, "the %s is empty", strings.TrimSuffix(name, "}"))
-			}
-		}
-		req.path = append(req.path, part)
-	}
-	switch in.(type) {
-	case wire.None, mail.ID, mail.Name, string:
-		return req
-	}
-	if r.Method == http.MethodGet {
-		req.query = wire.Query(in)
-		return req
-	}
-	return req.with(in)
-}
-
-// segment returns what of an argument stands in the path.
-func segment(in any) string {
-	if r, ok := in.(wire.Rename); ok {
-		in = r.From
-	}
-	return reflect.ValueOf(in).String()
+func newClient(c caller) *Client {
+	made := &Client{caller: c}
+	made.Carrier = &made.caller
+	return made
 }
 
 // Send implements mail.Sender. A draft without a key is given one, so that it can be sent again when the connection

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -51,7 +52,7 @@ func (c *Client) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) 
 func (o *Office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
 	w := &watch[mail.DeskChange]{caller: o.user(), place: func(*mail.DeskChange) mail.Seq { return 0 },
 		ask: func(mail.Seq) request {
-			return request{method: http.MethodGet, path: []string{"desk", "events"}}
+			return o.user().request(&wire.DeskEventsRoute, wire.None{})
 		}}
 	if err := w.follow(ctx, 0); err != nil {
 		return nil, err
@@ -226,5 +227,5 @@ func (b *backoff) reset() { b.connected, b.delay = true, 0 }
 // reports false when ctx ended.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.delay = min(max(minPause, 2*b.delay), maxPause)
-	return sleep(ctx, b.delay/2+rand.N(b.delay/2))
+	return pause.For(ctx, b.delay/2+rand.N(b.delay/2))
 }

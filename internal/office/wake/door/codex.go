@@ -1,6 +1,7 @@
 package door
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,12 +117,7 @@ func (c *Codex) command(ctx context.Context, s *sessions.Session, args ...string
 	return cmd
 }
 
-func (c *Codex) binary() string {
-	if c.Binary == "" {
-		return "codex"
-	}
-	return c.Binary
-}
+func (c *Codex) binary() string { return cmp.Or(c.Binary, "codex") }
 
 // reaches reports whether there is a way to a session: the app-server that it shares, or a codex that can be run,
 // which cannot start a queue that stands still. It asks nobody whether the app-server answers.

@@ -59,11 +59,7 @@ func (f *Front) Bring(ctx context.Context, room mail.RoomName, agent mail.Name, 
 		s = f.Sessions.Look(room, agent)
 		return Shown{Client: s.Client, ID: s.ID, Dir: s.Dir, Why: errors.New("no live session of it is known")}
 	}
-	limit := f.Timeout
-	if limit <= 0 {
-		limit = frontTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.Timeout, frontTimeout))
 	defer cancel()
 	out := Shown{Client: s.Client, ID: s.ID, Dir: s.Dir, Live: true}
 	if s.Pane != "" && runtime.GOOS != "windows" {
@@ -109,23 +105,14 @@ func (f *Front) pane(ctx context.Context, s *sessions.Session, from From) (where
 
 // stands checks that the pane is the session's still, and returns the session of tmux that it belongs to.
 func (p *pane) stands(ctx context.Context) (session string, err error) {
-	out, err := p.run(ctx, "", "display-message", "-p", "-t", p.id,
-		"#{pane_id} #{pid} #{pane_dead} #{pane_tty} #{session_name}")
-	f := strings.SplitN(strings.TrimRight(out, "\n"), " ", 5)
-	switch {
-	case err != nil:
+	f, err := p.ask(ctx, "#{pane_tty}", "#{session_name}")
+	if err != nil {
 		return "", err
-	case len(f) < 5 || f[0] != p.id:
-		return "", errors.New("its pane of tmux is gone")
-	case f[1] != p.number:
-		return "", errors.New("tmux was started anew since, so its pane is another")
-	case f[2] != "0":
-		return "", errors.New("the program in its pane of tmux has ended")
 	}
-	if there, known := onTerminal(p.program, f[3]); known && !there {
+	if there, known := onTerminal(p.program, f[0]); known && !there {
 		return "", errors.New("the pane of tmux that it told of is not its own: it runs elsewhere")
 	}
-	return f[4], nil
+	return f[1], nil
 }
 
 // lastClient returns the client of tmux that a person used last, and its process; "" if none is open.

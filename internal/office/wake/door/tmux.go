@@ -2,6 +2,7 @@ package door
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/child"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/base/process"
 	"pennypost/internal/office/wake"
 	"pennypost/internal/office/wake/sessions"
@@ -66,10 +68,7 @@ func (t *Tmux) Ring(ctx context.Context, r wake.Ring) error {
 	if err != nil {
 		return err
 	}
-	limit := t.Timeout
-	if limit <= 0 {
-		limit = tmuxTimeout
-	}
+	limit := cmp.Or(t.Timeout, tmuxTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	p, err := t.pane(&s)
@@ -178,12 +177,8 @@ func (p *pane) paste(ctx context.Context, text string) error {
 }
 
 func settle(ctx context.Context) error {
-	select {
-	case <-time.After(tmuxSettle):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	pause.For(ctx, tmuxSettle)
+	return ctx.Err()
 }
 
 // sameWords compares texts without their white space: a prompt breaks lines where it likes.
@@ -191,23 +186,14 @@ func sameWords(a, b string) bool { return squeeze(a) == squeeze(b) }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// What is asked of a pane; the last may have spaces in it.
-var paneFormat = strings.Join([]string{
-	"#{pane_id}", "#{pid}", "#{session_activity}", "#{pane_dead}", "#{pane_in_mode}", "#{pane_input_off}",
-	"#{pane_synchronized}", "#{pane_tty}", "#{pane_current_command}",
-}, " ")
-
 // look returns what stands in the client's prompt, if it is safe to type there.
 func (p *pane) look(ctx context.Context) (typed string, err error) {
-	out, err := p.run(ctx, "", "display-message", "-p", "-t", p.id, paneFormat)
+	f, err := p.ask(ctx, "#{session_activity}", "#{pane_in_mode}", "#{pane_input_off}", "#{pane_synchronized}",
+		"#{pane_tty}", "#{pane_current_command}") // the last may have spaces in it
+	if err == nil {
+		err = p.check(f)
+	}
 	if err != nil {
-		return "", err
-	}
-	f := strings.SplitN(strings.TrimRight(out, "\n"), " ", 9)
-	if len(f) < 9 || f[0] != p.id {
-		return "", errors.New("the pane is gone")
-	}
-	if err := p.check(f); err != nil {
 		return "", err
 	}
 	screen, err := p.capture(ctx)
@@ -217,22 +203,34 @@ func (p *pane) look(ctx context.Context) (typed string, err error) {
 	return p.read(screen)
 }
 
-// check refuses panes that are not what the session told, or that do not pass on what is typed.
-func (p *pane) check(f []string) error {
-	activity, err := strconv.ParseInt(f[2], 10, 64)
-	quiet := p.tmux.Quiet
-	if quiet == 0 {
-		quiet = tmuxQuiet
-	}
-	command := f[8]
+// ask returns what tmux says of the pane, by formats. An error says that it is not the pane any more that the session
+// told of.
+func (p *pane) ask(ctx context.Context, formats ...string) ([]string, error) {
+	out, err := p.run(ctx, "", "display-message", "-p", "-t", p.id,
+		"#{pane_id} #{pid} #{pane_dead} "+strings.Join(formats, " "))
+	f := strings.SplitN(strings.TrimRight(out, "\n"), " ", 3+len(formats))
 	switch {
+	case err != nil:
+		return nil, err
+	case len(f) < 3+len(formats) || f[0] != p.id:
+		return nil, errors.New("the pane is gone")
 	case f[1] != p.number:
-		return errors.New("tmux was started anew since, so the pane is another")
-	case f[3] != "0":
-		return errors.New("the program in the pane has ended")
-	case f[4] != "0":
+		return nil, errors.New("tmux was started anew since, so the pane is another")
+	case f[2] != "0":
+		return nil, errors.New("the program in the pane has ended")
+	}
+	return f[3:], nil
+}
+
+// check refuses panes that do not pass on what is typed, or in which something else runs.
+func (p *pane) check(f []string) error {
+	activity, err := strconv.ParseInt(f[0], 10, 64)
+	quiet := cmp.Or(p.tmux.Quiet, tmuxQuiet)
+	command := f[5]
+	switch {
+	case f[1] != "0":
 		return errors.New("the pane is in copy mode")
-	case f[5] != "0", f[6] != "0":
+	case f[2] != "0", f[3] != "0":
 		return errors.New("the pane takes no input, or shares it with others")
 	case err != nil || time.Since(time.Unix(activity, 0)) < quiet:
 		return errors.New("somebody is at the keyboard")
@@ -244,7 +242,7 @@ func (p *pane) check(f []string) error {
 			"the session runs in a server that several terminals share, and which of them is its own is " +
 				"not known")
 	}
-	front, known := inForeground(p.program, f[7])
+	front, known := inForeground(p.program, f[4])
 	if known && !front || !known && command != p.client {
 		return fmt.Errorf("another program (%s) runs in the pane, not the client of the session", child.Plain(command))
 	}
@@ -276,12 +274,8 @@ func (p *pane) capture(ctx context.Context) ([]line, error) {
 
 // run runs a command of tmux. With -u it does not replace what is not ASCII.
 func (p *pane) run(ctx context.Context, input string, args ...string) (string, error) {
-	binary := p.tmux.Binary
-	if binary == "" {
-		binary = "tmux"
-	}
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, append([]string{"-u", "-S", p.server}, args...)...)
+	cmd := exec.CommandContext(ctx, cmp.Or(p.tmux.Binary, "tmux"), append([]string{"-u", "-S", p.server}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &errs
 	cmd.WaitDelay = child.DrainTime
 	err := cmd.Run()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/wake"
 )
@@ -23,7 +24,7 @@ type Relay struct {
 	Moved func(room mail.RoomName, from, to mail.Name)
 
 	once   sync.Once
-	change chan struct{} // has room for one
+	change pause.Nudge
 }
 
 const (
@@ -33,18 +34,13 @@ const (
 	offerPause = 2 * time.Second
 )
 
-func (r *Relay) changes() chan struct{} {
-	r.once.Do(func() { r.change = make(chan struct{}, 1) })
+func (r *Relay) changes() pause.Nudge {
+	r.once.Do(func() { r.change = pause.NewNudge() })
 	return r.change
 }
 
 // Changed makes it look at its offers again.
-func (r *Relay) Changed() {
-	select {
-	case r.changes() <- struct{}{}:
-	default:
-	}
-}
+func (r *Relay) Changed() { r.changes().Give() }
 
 // Serve offers and rings over a line, which it closes, until that breaks or ctx ends. Rings that are under way are
 // broken off then.
@@ -70,7 +66,7 @@ func (r *Relay) offer(ctx context.Context, l *link) {
 	tick := time.NewTicker(offerPause)
 	defer tick.Stop()
 	var told []Offer
-	for first := true; ; first = false {
+	for first := true; ctx.Err() == nil; first = false {
 		now := r.Offers()
 		if first || !slices.EqualFunc(told, now, func(a, b Offer) bool { return a.equal(&b) }) {
 			told = now
@@ -80,16 +76,11 @@ func (r *Relay) offer(ctx context.Context, l *link) {
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-tick.C:
 			continue
 		case <-r.changes():
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(offerGather):
-		}
+		pause.For(ctx, offerGather)
 	}
 }
 

@@ -7,8 +7,7 @@ import (
 	"os"
 	"time"
 
-	"pennypost/internal/base/durable"
-	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/kept"
 	"pennypost/internal/mail"
 )
 
@@ -51,13 +50,12 @@ type savedSession struct {
 // all other methods, and Close at the end.
 func (l *List) Keep(path string) error {
 	l.file = path
-	text, err := readSome(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	var saved []savedSession
-	if err == nil {
-		err = jsonx.Unmarshal(text, &saved)
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxSessionFile {
+		err = fmt.Errorf("%s is no file of sessions", path)
+	} else if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = kept.Load(path, &saved)
 	}
 	if err != nil {
 		return fmt.Errorf("the doors of sessions that began earlier are not known until they next say something: %w",
@@ -77,17 +75,6 @@ func (l *List) Keep(path string) error {
 		l.latest[SeatOf(s.Room, s.Agent)] = s
 	}
 	return nil
-}
-
-func readSome(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.Size() > maxSessionFile:
-		return nil, fmt.Errorf("%s is no file of sessions", path)
-	}
-	return durable.ReadFile(path)
 }
 
 // Close writes what is not written yet.
@@ -125,9 +112,5 @@ func (l *List) save() error {
 			Token: s.Token.Reveal(), Tmux: s.Tmux, Pane: s.Pane, Held: s.Held, Joined: s.Joined, Home: s.Home,
 			Script: s.Transcript, Broken: s.Broken, Working: s.Working, Over: s.Over})
 	}
-	text, err := jsonx.Marshal(saved)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(l.file, append(text, '\n'), 0o600)
+	return kept.Save(l.file, saved)
 }

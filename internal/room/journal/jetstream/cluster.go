@@ -67,9 +67,7 @@ type Cluster struct {
 func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 	cfg.Replicas = cmp.Or(cfg.Replicas, 3)
 	cfg.Prefix = cmp.Or(cfg.Prefix, "pennypost")
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if len(cfg.URLs) == 0 {
 		return nil, mail.Errorf(mail.Invalid, "no NATS server is named: [journal] urls = [\"nats://HOST:4222\"]")
 	}

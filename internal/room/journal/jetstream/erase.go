@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jsonl"
 )
@@ -78,6 +79,13 @@ func (j *Journal) matching(ctx context.Context, stream jetstream.Stream, end mai
 	if err != nil || erased == nil {
 		return places, err
 	}
+	copies, err := j.copies(ctx, erased, others)
+	return append(places, copies...), err
+}
+
+// copies returns the places of what is as an erased message was, and is not in the files any more.
+func (j *Journal) copies(ctx context.Context, erased *mail.Message, others []mail.Event) (places []mail.Seq,
+	err error) {
 	for _, e := range others {
 		if m := e.Message; m.From != erased.From || m.Body != erased.Body && (m.Key == "" || m.Key != erased.Key) {
 			continue
@@ -127,9 +135,7 @@ func (j *Journal) everywhere(ctx context.Context, stream jetstream.Stream, asked
 				Msg: fmt.Sprintf("the text is erased from the servers that answer; "+
 					"pending: %s, where it stays until they are back", strings.Join(behind, ", "))}
 		}
-		select {
-		case <-time.After(pauseOfAttempts):
-		case <-ctx.Done():
+		if !pause.For(ctx, pauseOfAttempts) {
 			return ctx.Err()
 		}
 	}

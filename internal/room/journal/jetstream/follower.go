@@ -236,9 +236,10 @@ func (j *Journal) receive(stream jetstream.Stream, arrived <-chan arrival, chang
 			j.setCurrent(true)
 		}
 		var some []arrival
+		var failed error
 		select {
 		case a := <-arrived:
-			some = append(some, a)
+			some, failed = together(a, arrived)
 			silence.broken()
 		case <-silence.timer.C:
 			if err := j.heard(stream, silence); err != nil {
@@ -250,25 +251,26 @@ func (j *Journal) receive(stream jetstream.Stream, arrived <-chan arrival, chang
 		case <-j.ctx.Done():
 			return j.ctx.Err()
 		}
-		for len(arrived) > 0 && len(some) < mostAtOnce {
-			some = append(some, <-arrived)
-		}
-		last := some[len(some)-1]
-		if last.err != nil {
-			some = some[:len(some)-1]
-		}
-		if err := j.received(some); err != nil {
+		if err := cmp.Or(j.received(some), failed); err != nil {
 			return err
 		}
-		if last.err != nil {
-			return last.err
-		}
-		if last.pending == 0 && last.seq < end {
+		if last := some[len(some)-1]; last.pending == 0 && last.seq < end {
 			if err := j.skip(stream, end); err != nil {
 				return err
 			}
 		}
 	}
+}
+
+// together returns an arrival and those that are there already, up to the first that says why no other comes.
+func together(a arrival, arrived <-chan arrival) (some []arrival, err error) {
+	for a.err == nil {
+		if some = append(some, a); len(arrived) == 0 || len(some) == mostAtOnce {
+			return some, nil
+		}
+		a = <-arrived
+	}
+	return some, a.err
 }
 
 const (

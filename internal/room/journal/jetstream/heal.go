@@ -108,13 +108,8 @@ func healID(seq mail.Seq, text []byte) string {
 // heal makes the copy a beginning of the stream. What only the copy has is appended to the stream, once, whichever
 // machines do it; then the copy is cut back to where both are the same.
 func (j *Journal) heal(ctx context.Context, stream jetstream.Stream, end mail.Seq) error {
-	here := make(map[mail.Seq][sha256.Size]byte)
-	if err := j.local.Lines(ctx, true, func(l jsonl.Line) error {
-		if l.Text != nil {
-			here[l.First] = sha256.Sum256(l.Text)
-		}
-		return nil
-	}); err != nil {
+	here, err := j.sums(ctx, j.local.Last())
+	if err != nil {
 		return err
 	}
 	var from mail.Seq // the first place where they differ

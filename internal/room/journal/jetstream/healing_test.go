@@ -80,7 +80,8 @@ func (h *healing) detached(room, dir string) *Journal {
 	local, err := jsonl.Open(dir, jsonl.Options{Copy: true})
 	h.must(err)
 	h.Cleanup(func() { local.Close() })
-	return &Journal{cluster: h.Cluster, room: room, subject: h.subject(room), dir: dir, log: h.log, local: local,
+	return &Journal{cluster: h.Cluster, room: room, subject: h.subject(room), dir: dir, log: h.log,
+		local: local, files: local,
 		ended: make(chan struct{}), ctx: h.Context(), pending: make(map[string]*flight)}
 }
 

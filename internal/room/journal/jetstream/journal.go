@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -24,8 +25,24 @@ var (
 	_ journal.Reopener  = (*Journal)(nil)
 )
 
+// files is what the copy answers by itself. To compact it leaves the stream as it is, which keeps all.
+type files interface {
+	Last() mail.Seq
+	Follow(after mail.Seq) journal.Cursor
+	Replay() journal.Cursor
+	Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error)
+	Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error
+	Archived(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error]
+	ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error)
+	ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error)
+	Condition() journal.Condition
+	News(ctx context.Context) ([]journal.News, error)
+	Snapshot(ctx context.Context) (*jsonl.Snapshot, error)
+}
+
 // Journal is a journal.Journal whose events are in a stream, with a copy in a directory.
 type Journal struct {
+	files // the copy, which is local
 	// Fixed by Open.
 	cluster *Cluster
 	room    string
@@ -70,12 +87,10 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 	if err != nil {
 		return nil, err
 	}
-	log := opts.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	j := &Journal{
-		cluster: c, room: room, subject: c.subject(room), dir: dir, log: log.With("room", room), local: local,
+		cluster: c, room: room, subject: c.subject(room), dir: dir,
+		log:   cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).With("room", room),
+		local: local, files: local,
 		writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}),
 		waiting: make(map[mail.Seq]acknowledged), pending: make(map[string]*flight), advanced: make(chan struct{}),
 	}
@@ -129,20 +144,6 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error) error {
 	}
 }
 
-// Last implements journal.Journal. It is that of the copy.
-func (j *Journal) Last() mail.Seq { return j.local.Last() }
-
-// Follow implements journal.Journal.
-func (j *Journal) Follow(after mail.Seq) journal.Cursor { return j.local.Follow(after) }
-
-// Replay implements journal.Replayer.
-func (j *Journal) Replay() journal.Cursor { return j.local.Replay() }
-
-// Read implements journal.Journal.
-func (j *Journal) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
-	return j.local.Read(ctx, places...)
-}
-
 // Close implements journal.Journal.
 func (j *Journal) Close() error {
 	j.mu.Lock()
@@ -164,29 +165,3 @@ func (j *Journal) wakeLocked() {
 	close(j.advanced)
 	j.advanced = make(chan struct{})
 }
-
-// Compact implements journal.Compacter: it compacts the copy. The stream keeps all.
-func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
-	return j.local.Compact(ctx, fate)
-}
-
-// Archived implements journal.Compacter.
-func (j *Journal) Archived(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error] {
-	return j.local.Archived(ctx, from, newest)
-}
-
-// ArchivedOf implements journal.Compacter.
-func (j *Journal) ArchivedOf(ctx context.Context, ids ...mail.ID) ([]mail.Event, error) {
-	return j.local.ArchivedOf(ctx, ids...)
-}
-
-// ArchivedAt implements journal.Compacter.
-func (j *Journal) ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
-	return j.local.ArchivedAt(ctx, places...)
-}
-
-// Condition implements journal.Verifier.
-func (j *Journal) Condition() journal.Condition { return j.local.Condition() }
-
-// News implements journal.Verifier.
-func (j *Journal) News(ctx context.Context) ([]journal.News, error) { return j.local.News(ctx) }

@@ -78,9 +78,7 @@ type machine struct {
 // NewMachines makes this machine known to the others, by its name. If another post office has that, the error is of
 // code Conflict; servers that cannot be reached are no error, and Run tries again. Close ends what it has begun.
 func NewMachines(ctx context.Context, nc *nats.Conn, opts MachineOptions) (*Machines, error) {
-	if opts.Log == nil {
-		opts.Log = slog.New(slog.DiscardHandler)
-	}
+	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
 	opts.Replicas = max(opts.Replicas, 1)
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -104,13 +102,8 @@ func word(name mail.Machine) string { return strings.ReplaceAll(string(name), ".
 
 // list returns the list of machines on the servers, which is made if it is not there.
 func (m *Machines) list(ctx context.Context) (jetstream.KeyValue, error) {
-	bucket := m.opts.Prefix + "-machines"
-	kv, err := m.js.KeyValue(ctx, bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = m.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucket, Replicas: m.opts.Replicas,
-			Description: "the machines that run a post office of Pennypost"})
-	}
-	return kv, err
+	return bucket(ctx, m.js, true, jetstream.KeyValueConfig{Bucket: m.opts.Prefix + "-machines",
+		Replicas: m.opts.Replicas, Description: "the machines that run a post office of Pennypost"})
 }
 
 // claim writes down that the name is this machine's, and what there is to say of it. Of two that begin at once, the
@@ -200,20 +193,14 @@ func (m *Machines) Run(ctx context.Context) error {
 	var noted, last time.Time
 	for {
 		now := time.Now()
-		if !m.nc.IsConnected() || m.opts.Trouble != nil && m.opts.Trouble() != nil || now.Sub(last) > 2*beatEvery {
+		if m.unreliable() || now.Sub(last) > 2*beatEvery {
 			m.deaf(now)
 		}
 		last = now
 		if m.nc.IsConnected() {
-			if now.Sub(noted) >= noteEvery || !m.isClaimed() {
-				switch err := m.note(ctx); {
-				case mail.CodeOf(err) == mail.Conflict:
-					return err
-				case err == nil:
-					noted = now
-				}
+			if err := m.present(ctx, now, &noted); err != nil {
+				return err
 			}
-			m.say()
 		}
 		select {
 		case <-ctx.Done():
@@ -226,6 +213,25 @@ func (m *Machines) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// unreliable reports whether the servers cannot be reached, or relied on.
+func (m *Machines) unreliable() bool {
+	return !m.nc.IsConnected() || m.opts.Trouble != nil && m.opts.Trouble() != nil
+}
+
+// present says that this machine is there, and notes it now and then. The error is of code Conflict.
+func (m *Machines) present(ctx context.Context, now time.Time, noted *time.Time) error {
+	if now.Sub(*noted) >= noteEvery || !m.isClaimed() {
+		switch err := m.note(ctx); {
+		case mail.CodeOf(err) == mail.Conflict:
+			return err
+		case err == nil:
+			*noted = now
+		}
+	}
+	m.say()
+	return nil
 }
 
 // note writes this machine down, and reads who else is.
@@ -331,7 +337,7 @@ func (m *Machines) Away(name mail.Machine) bool {
 // it, or the servers cannot be relied on. It finds that out some seconds before the others do, so that they do not
 // begin what this machine has not stopped.
 func (m *Machines) Cut() bool {
-	if !m.nc.IsConnected() || m.opts.Trouble != nil && m.opts.Trouble() != nil {
+	if m.unreliable() {
 		return true
 	}
 	m.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/jsonl"
 )
 
@@ -176,12 +177,8 @@ func places(ctx context.Context, j *jsonl.Journal, after, end mail.Seq) iter.Seq
 			for more && err == nil && old.Seq < seq {
 				old, err, more = cold()
 			}
-			for err == nil && (len(hot) == 0 || hot[0].Seq < seq) {
-				if len(hot) == 0 {
-					hot, err = cursor.Next(ctx)
-				} else {
-					hot = hot[1:]
-				}
+			if err == nil {
+				hot, err = from(ctx, cursor, hot, seq)
 			}
 			at := moved{seq: seq}
 			switch {
@@ -197,6 +194,18 @@ func places(ctx context.Context, j *jsonl.Journal, after, end mail.Seq) iter.Seq
 			}
 		}
 	}
+}
+
+// from returns events of a cursor, of which hot are the last that it gave, from a place on.
+func from(ctx context.Context, cursor journal.Cursor, hot []mail.Event, seq mail.Seq) (_ []mail.Event, err error) {
+	for err == nil && (len(hot) == 0 || hot[0].Seq < seq) {
+		if len(hot) == 0 {
+			hot, err = cursor.Next(ctx)
+		} else {
+			hot = hot[1:]
+		}
+	}
+	return hot, err
 }
 
 // textOf returns an event as it stands in a stream; nil for a place at which nothing is said.

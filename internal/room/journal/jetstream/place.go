@@ -21,13 +21,8 @@ func (j *Journal) settle(f *flight, last mail.Seq, deadline time.Time) error {
 	if done, err := j.placeAcknowledged(f, placed); done || err != nil {
 		return err
 	}
-	select {
-	case <-f.seen:
-		return nil
-	case <-j.ended:
-		_, err := j.beforeEnd(f)
+	if _, known, err := j.outcome(context.Background(), f, time.After(time.Until(deadline))); known {
 		return err
-	case <-time.After(time.Until(deadline)):
 	}
 	if j.local.Last() < last {
 		return j.unknown(errors.New("it is stored, but what is before it does not come"))

@@ -3,6 +3,8 @@ package jetstream
 import (
 	"context"
 	"time"
+
+	"pennypost/internal/base/pause"
 )
 
 // probeEvery is how often servers that do not answer are asked again.
@@ -54,10 +56,7 @@ func (c *Cluster) suspect() {
 			}
 			c.log.Warn("the NATS server does not answer; another is tried", "err", err)
 			_ = c.nc.ForceReconnect()
-			select {
-			case <-time.After(probeEvery):
-			case <-c.ctx.Done():
-			}
+			pause.For(c.ctx, probeEvery)
 		}
 	})
 }

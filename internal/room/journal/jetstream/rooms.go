@@ -12,7 +12,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/room/journal/jsonl"
 )
 
 // Machines makes this machine known to the others on the cluster. Name, ID, Version, Rooms and Log of opts count.
@@ -79,11 +78,6 @@ func (c *Cluster) List(ctx context.Context) (map[string]Listed, error) {
 	return rooms, list.Err()
 }
 
-// Snapshot opens the files of the copy: see jsonl.Journal.Snapshot.
-func (j *Journal) Snapshot(ctx context.Context) (*jsonl.Snapshot, error) {
-	return j.local.Snapshot(ctx)
-}
-
 // Keys of a stream's metadata that say that the room is on its way.
 const (
 	movingKey = "pennypost-moving" // to the stream; the machine
@@ -99,11 +93,16 @@ type Gone struct {
 
 // goneBucket is where it is kept which rooms were on the cluster.
 func (c *Cluster) goneBucket(ctx context.Context, create bool) (jetstream.KeyValue, error) {
-	bucket := c.cfg.Prefix + "-gone"
-	kv, err := c.js.KeyValue(ctx, bucket)
+	return bucket(ctx, c.js, create, jetstream.KeyValueConfig{Bucket: c.cfg.Prefix + "-gone",
+		Replicas: c.cfg.Replicas, Description: "rooms of Pennypost that were removed, or moved to a file"})
+}
+
+// bucket returns a table on the servers, which is made if it is not there and create is set.
+func bucket(ctx context.Context, js jetstream.JetStream, create bool,
+	cfg jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
+	kv, err := js.KeyValue(ctx, cfg.Bucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) && create {
-		kv, err = c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: bucket, Replicas: c.cfg.Replicas,
-			Description: "rooms of Pennypost that were removed, or moved to a file"})
+		kv, err = js.CreateKeyValue(ctx, cfg)
 	}
 	return kv, err
 }

@@ -71,13 +71,8 @@ func (j *Journal) compareAll(ctx context.Context, v *mail.Verification) error {
 		problem(mail.Problem{File: streamFile, Text: danger})
 	}
 	last := j.local.Last() // what comes later is not compared
-	here := make(map[mail.Seq][sha256.Size]byte)
-	if err := j.local.Lines(ctx, true, func(l jsonl.Line) error {
-		if l.Text != nil && l.First <= last {
-			here[l.First] = sha256.Sum256(l.Text)
-		}
-		return nil
-	}); err != nil {
+	here, err := j.sums(ctx, last)
+	if err != nil {
 		return err
 	}
 	if err := j.compareStream(ctx, stream, last, here, problem); err != nil {
@@ -89,6 +84,17 @@ func (j *Journal) compareAll(ctx context.Context, v *mail.Verification) error {
 				seq)})
 	}
 	return nil
+}
+
+// sums returns what the copy and its archive have up to a place, as sums of texts.
+func (j *Journal) sums(ctx context.Context, last mail.Seq) (map[mail.Seq][sha256.Size]byte, error) {
+	here := make(map[mail.Seq][sha256.Size]byte)
+	return here, j.local.Lines(ctx, true, func(l jsonl.Line) error {
+		if l.Text != nil && l.First <= last {
+			here[l.First] = sha256.Sum256(l.Text)
+		}
+		return nil
+	})
 }
 
 // compareStream takes out of here what the stream has too.

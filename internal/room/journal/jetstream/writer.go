@@ -216,9 +216,7 @@ func (j *Journal) take() (f *flight, late []*request) {
 // send sends a batch, sees that it is in the copy, and tells its senders.
 func (j *Journal) send(f *flight) {
 	last, err := j.deliver(f)
-	j.mu.Lock()
-	delete(j.pending, f.ids[len(f.ids)-1])
-	j.mu.Unlock()
+	j.forget(f)
 	next := last - mail.Seq(len(f.texts))
 	for _, r := range f.requests {
 		if r.err = err; err == nil {
@@ -227,6 +225,13 @@ func (j *Journal) send(f *flight) {
 		}
 		r.done <- struct{}{}
 	}
+}
+
+// forget has nobody wait for a batch in the stream any more.
+func (j *Journal) forget(f *flight) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.pending, f.ids[len(f.ids)-1])
 }
 
 // deliver stores a batch and sees that it is in the copy. What is larger than the servers take at once goes in parts,
@@ -240,9 +245,7 @@ func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
 		j.pending[part.ids[maxBatch-1]] = part
 		j.mu.Unlock()
 		last, err = j.deliver(part)
-		j.mu.Lock()
-		delete(j.pending, part.ids[maxBatch-1])
-		j.mu.Unlock()
+		j.forget(part)
 		if err == nil {
 			f.texts, f.ids, f.behind = f.texts[maxBatch:], f.ids[maxBatch:], &last
 		}
@@ -273,10 +276,7 @@ func (j *Journal) deliverPart(f *flight) (last mail.Seq, err error) {
 
 // storeBy sends a batch until its outcome is known, or time is up, and returns where its last message is.
 func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (last mail.Seq, err error) {
-	for i, text := range f.texts { // before the first attempt, whose time is short
-		data, packed := pack(text)
-		f.data, f.packed = append(f.data[:i], data), append(f.packed[:i], packed)
-	}
+	f.pack() // before the first attempt, whose time is short
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	sure := true // that nothing is stored
@@ -285,13 +285,12 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 		switch {
 		case err == nil && ack.Error == nil:
 			return ack.Sequence, nil
-		case err == nil && ack.Error.Code == codeWrongLast, err == nil && ack.Error.Code == codeHasIDs && f.unchecked:
-			return 0, errNotBehind
-		case err == nil && ack.Error.Code == codeHasIDs: // an attempt before it came through
+		case err == nil && ack.Error.Code == codeHasIDs && !f.unchecked: // an attempt before it came through
 			return j.await(ctx, f)
-		case err == nil && !ack.Error.passing() && sure:
-			return 0, j.refused(ack.Error)
 		case err == nil:
+			if final := j.final(ack.Error, sure); final != nil {
+				return 0, final
+			}
 			err = ack.Error
 		case !notSent(err):
 			sure = false
@@ -300,21 +299,51 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 		if sure && notConnected(err) {
 			return 0, j.notSent(err)
 		}
-		select {
-		case last := <-f.seen:
-			f.placed = true
-			return last, nil
-		case <-j.ended:
-			return j.beforeEnd(f)
-		case <-time.After(pauseOfAttempts):
-			continue
-		case <-ctx.Done():
-		}
-		if sure {
+		switch last, known, failed := j.outcome(ctx, f, time.After(pauseOfAttempts)); {
+		case known:
+			return last, failed
+		case ctx.Err() == nil:
+		case sure:
 			return 0, j.notSent(err)
+		default:
+			return 0, j.unknown(err)
 		}
-		return 0, j.unknown(err)
 	}
+}
+
+// pack makes what is sent for each text.
+func (f *flight) pack() {
+	for i, text := range f.texts {
+		data, packed := pack(text)
+		f.data, f.packed = append(f.data[:i], data), append(f.packed[:i], packed)
+	}
+}
+
+// final returns what senders are told of a failure that no other attempt mends, nil if one may.
+func (j *Journal) final(of *failure, sure bool) error {
+	switch {
+	case of.Code == codeWrongLast, of.Code == codeHasIDs:
+		return errNotBehind
+	case !of.passing() && sure:
+		return j.refused(of)
+	}
+	return nil
+}
+
+// outcome waits until the follower has seen the last message of a batch, or the room has ended. known is false if time
+// was up before.
+func (j *Journal) outcome(ctx context.Context, f *flight, up <-chan time.Time) (last mail.Seq, known bool, err error) {
+	select {
+	case last := <-f.seen:
+		f.placed = true
+		return last, true, nil
+	case <-j.ended:
+		last, err := j.beforeEnd(f)
+		return last, true, err
+	case <-up:
+	case <-ctx.Done():
+	}
+	return 0, false, nil
 }
 
 // errUnchecked means that nobody knows yet whether the servers still have what they had.
@@ -420,15 +449,11 @@ func (j *Journal) messages(f *flight) []*nats.Msg {
 
 // await waits until the follower has seen the last message of a batch.
 func (j *Journal) await(ctx context.Context, f *flight) (mail.Seq, error) {
-	select {
-	case last := <-f.seen:
-		f.placed = true
-		return last, nil
-	case <-j.ended:
-		return j.beforeEnd(f)
-	case <-ctx.Done():
-		return 0, j.unknown(errors.New("they say that they have it, but it does not come back"))
+	last, known, err := j.outcome(ctx, f, nil)
+	if !known {
+		err = j.unknown(errors.New("they say that they have it, but it does not come back"))
 	}
+	return last, err
 }
 
 // beforeEnd returns where a batch is in a room that has ended, or that it is not in it.

@@ -362,51 +362,65 @@ func testArchivedFrom(t *testing.T, b *fixture) {
 	all := b.archived()
 	for range 2 {
 		for from := mail.Seq(0); from < 310; from += 7 {
-			var behind, before []mail.Event
-			for _, e := range all {
-				if e.Seq > from {
-					behind = append(behind, e)
-				}
-				if e.Seq < from || from == 0 {
-					before = append([]mail.Event{e}, before...)
-				}
-			}
-			for newest, want := range map[bool][]mail.Event{false: behind, true: before} {
-				if diff := cmp.Diff(want, b.archivedFrom(from, newest)); diff != "" {
-					t.Fatalf("Archived from %d, newest %v, differs (-want +got):\n%s", from, newest, diff)
-				}
-			}
+			checkFrom(t, b, all, from)
 		}
 		for n := range 6 {
-			var want []mail.Event
-			id := message(n).Message.ID
-			for _, e := range all {
-				if e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id {
-					want = append(want, e)
-				}
-			}
-			got, err := b.compacter().ArchivedOf(b.context(), id, "msg_of_nobody")
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
-				t.Errorf("ArchivedOf(%s) = %v, differs (-want +got):\n%s", id, err, diff)
-			}
+			checkOf(t, b, all, message(n).Message.ID)
 		}
-		asked := []mail.Seq{1 << 40, 0}
-		var there []mail.Event
-		for i, e := range slices.Backward(all) { // of two of three, places beside them, and some twice
-			if i%3 > 0 {
-				asked = append(asked, e.Seq, e.Seq+1, e.Seq)
-			}
-		}
-		for _, e := range all {
-			if slices.Contains(asked, e.Seq) {
-				there = append(there, e)
-			}
-		}
-		got, err := b.compacter().ArchivedAt(b.context(), asked...)
-		if diff := cmp.Diff(there, got); err != nil || diff != "" {
-			t.Errorf("ArchivedAt(%v) = %v, differs (-want +got):\n%s", asked, err, diff)
-		}
+		checkAt(t, b, all)
 		b.reopen()
+	}
+}
+
+// checkFrom checks Archived from a place, of an archive that has all.
+func checkFrom(t *testing.T, b *fixture, all []mail.Event, from mail.Seq) {
+	var behind, before []mail.Event
+	for _, e := range all {
+		if e.Seq > from {
+			behind = append(behind, e)
+		}
+		if e.Seq < from || from == 0 {
+			before = append([]mail.Event{e}, before...)
+		}
+	}
+	for newest, want := range map[bool][]mail.Event{false: behind, true: before} {
+		if diff := cmp.Diff(want, b.archivedFrom(from, newest)); diff != "" {
+			t.Fatalf("Archived from %d, newest %v, differs (-want +got):\n%s", from, newest, diff)
+		}
+	}
+}
+
+// checkOf checks ArchivedOf a message.
+func checkOf(t *testing.T, b *fixture, all []mail.Event, id mail.ID) {
+	var want []mail.Event
+	for _, e := range all {
+		if e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id {
+			want = append(want, e)
+		}
+	}
+	got, err := b.compacter().ArchivedOf(b.context(), id, "msg_of_nobody")
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); err != nil || diff != "" {
+		t.Errorf("ArchivedOf(%s) = %v, differs (-want +got):\n%s", id, err, diff)
+	}
+}
+
+// checkAt checks ArchivedAt some places.
+func checkAt(t *testing.T, b *fixture, all []mail.Event) {
+	asked := []mail.Seq{1 << 40, 0}
+	var there []mail.Event
+	for i, e := range slices.Backward(all) { // of two of three, places beside them, and some twice
+		if i%3 > 0 {
+			asked = append(asked, e.Seq, e.Seq+1, e.Seq)
+		}
+	}
+	for _, e := range all {
+		if slices.Contains(asked, e.Seq) {
+			there = append(there, e)
+		}
+	}
+	got, err := b.compacter().ArchivedAt(b.context(), asked...)
+	if diff := cmp.Diff(there, got); err != nil || diff != "" {
+		t.Errorf("ArchivedAt(%v) = %v, differs (-want +got):\n%s", asked, err, diff)
 	}
 }
 

@@ -167,12 +167,16 @@ func (a *archiveReader) add(ctx context.Context, name string) error {
 	}
 	lines := &lineReader{file: f}
 	for _, x := range parts {
-		index, closer, err := a.openIndex(x)
-		if err != nil {
-			return errIndex
+		p := openPart{monthIndex: x, lines: lines}
+		if x.filed {
+			f, err := a.disk.Open(a.path(indexOf(name)), os.O_RDONLY)
+			if err != nil {
+				return errIndex
+			}
+			p.index = f
+			a.files = append(a.files, f)
 		}
-		a.files = append(a.files, closer)
-		a.parts = append(a.parts, openPart{x, lines, index})
+		a.parts = append(a.parts, p)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/durable"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
 )
@@ -44,8 +45,8 @@ type Journal struct {
 	recovery Recovery
 	closed   chan struct{} // closed by Close: cursors and whoever keeps the files stop
 	watching sync.WaitGroup
-	calm     atomic.Bool   // nothing was appended lately
-	stirred  chan struct{} // holds one: that is over
+	calm     atomic.Bool // nothing was appended lately
+	stirred  pause.Nudge // that is over
 	// keeper holds a value while one goroutine works on the files as a whole: compaction, erasure, verification,
 	// Close.
 	keeper chan struct{}
@@ -106,7 +107,7 @@ func Open(dir string, opts Options) (*Journal, error) {
 	opts = opts.withDefaults()
 	j := &Journal{
 		dir: dir, log: opts.Log.With("journal", dir), onSync: opts.OnSync, disk: opts.disk, copied: opts.Copy,
-		closed: make(chan struct{}), stirred: make(chan struct{}, 1),
+		closed: make(chan struct{}), stirred: pause.NewNudge(),
 		keeper: make(chan struct{}, 1), shelf: make(chan struct{}, 1), looked: make(map[string]bool),
 		indexes: make(map[string][]*monthIndex),
 	}

@@ -1,7 +1,6 @@
 package jsonl
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -23,8 +22,8 @@ const indexName = "index"
 
 // monthIndex says where in a part of a file of the archive events stand: by place, and by the id of the message that
 // they are about. The one that begins with the file lies in a file of its own, of which the first key and the crc of
-// each block are kept in memory, a few bytes for a hundred messages. Those of the parts behind it are in memory, until
-// there are so many entries that it is worth writing the file anew.
+// each block are kept in memory, a few bytes for a hundred messages. That of what is behind it is in memory, until
+// there are so many entries that it is worth writing the file anew (parts.go).
 //
 // Nothing it says is believed without a look at the line: what does not fit has it made anew.
 type monthIndex struct {
@@ -33,8 +32,9 @@ type monthIndex struct {
 	tail    uint32   // the crc of the bytes before that
 	n       int64    // how many entries there are, in the order of their keys
 	firsts  []uint64 // the key of the first entry of each block
-	sums    []uint32 // the crc of each block
-	text    []byte   // what the file of the index would say; nil: it does
+	sums    []uint32 // the crc of each block, in the file
+	filed   bool     // the entries are in the file
+	held    []entry  // else they are here
 }
 
 // entry leads from a key, which is a place or a hashID, to where a line begins.
@@ -112,7 +112,7 @@ func (j *Journal) month(ctx context.Context, name string, f file) ([]*monthIndex
 			return nil, err
 		}
 		covered = x.covered
-		if parts, err = j.joinParts(append(parts, x)); err != nil {
+		if parts, err = j.grow(parts, x); err != nil {
 			return nil, err
 		}
 	}
@@ -143,7 +143,7 @@ func (j *Journal) loadIndex(name string) []*monthIndex {
 		return nil
 	}
 	defer f.Close()
-	x := &monthIndex{name: name}
+	x := &monthIndex{name: name, filed: true}
 	if !x.read(f, size) {
 		return nil
 	}
@@ -209,8 +209,12 @@ func (r rawEntries) from(key uint64) int {
 	return sort.Search(r.len(), func(i int) bool { return r.at(i).key >= key })
 }
 
-// entries returns a block if it is as it was.
+// entries returns a block if it is as it was. f is nil if the index is in memory.
 func (x *monthIndex) entries(f io.ReaderAt, block int) ([]entry, error) {
+	if !x.filed {
+		first := block * blockEntries
+		return slices.Clone(x.held[first:min(first+blockEntries, len(x.held))]), nil
+	}
 	b, err := x.block(f, block)
 	out := make([]entry, b.len())
 	for i := range out {
@@ -224,8 +228,17 @@ func (x *monthIndex) before(key uint64) int {
 	return max(0, sort.Search(len(x.firsts), func(i int) bool { return x.firsts[i] >= key })-1)
 }
 
-// find calls found with the entries of keys, which rise. A block in which several may be is read once.
+// find calls found with the entries of keys, which rise. A block in which several may be is read once. f is nil if the
+// index is in memory.
 func (x *monthIndex) find(f io.ReaderAt, keys []uint64, found func(entry)) (err error) {
+	if !x.filed {
+		for _, key := range keys {
+			for i := x.from(key); i < len(x.held) && x.held[i].key == key; i++ {
+				found(x.held[i])
+			}
+		}
+		return nil
+	}
 	var entries rawEntries
 	read := -1 // the block that entries are
 	for _, key := range keys {
@@ -244,13 +257,9 @@ func (x *monthIndex) find(f io.ReaderAt, keys []uint64, found func(entry)) (err 
 	return nil
 }
 
-// openIndex returns the file of an index.
-func (j *Journal) openIndex(x *monthIndex) (io.ReaderAt, io.Closer, error) {
-	if x.text != nil {
-		return bytes.NewReader(x.text), io.NopCloser(nil), nil
-	}
-	f, err := j.disk.Open(j.path(indexOf(x.name)), os.O_RDONLY)
-	return f, f, err
+// from returns which entry in memory is the first with a key or a larger one.
+func (x *monthIndex) from(key uint64) int {
+	return sort.Search(len(x.held), func(i int) bool { return x.held[i].key >= key })
 }
 
 // indexPart returns an index of a part of a file, up to its end or as much as may be in memory.
@@ -283,7 +292,8 @@ func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size
 	slices.SortFunc(places, compareEntries) // which are mostly in order
 	slices.SortFunc(ids, compareEntries)
 	x := &monthIndex{name: name, covered: covered, tail: tailOf(f, covered)}
-	return x, x.keep([]stream{streamOf(append(places, ids...))})
+	x.hold(append(places, ids...))
+	return x, nil
 }
 
 // errFull ends a scan that has found enough.

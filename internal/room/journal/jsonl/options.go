@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 )
@@ -22,15 +23,11 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.OnSync == nil {
 		o.OnSync = func(int, int, time.Duration) {}
 	}
-	if o.watch == 0 {
-		o.watch = time.Second
-	}
+	o.watch = cmp.Or(o.watch, time.Second)
 	if o.disk == nil {
 		o.disk = osDisk{}
 	}

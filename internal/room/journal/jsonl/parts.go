@@ -4,62 +4,78 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"io"
+	"os"
 	"slices"
 )
 
-// joinParts joins the indexes of the parts of a file, so that there are few: those in memory as soon as the last is
-// half as large as the one before it, and all of them in the file when there are a quarter as many entries in memory
-// as there. So each entry is written a few times, however large the archive grows, and no more of it is in memory at a
-// time than a block of each.
-func (j *Journal) joinParts(parts []*monthIndex) ([]*monthIndex, error) {
-	var written, unwritten int64
-	for _, x := range parts {
-		if x.text == nil {
-			written += x.n
-		} else {
-			unwritten += x.n
+// grow adds the index x of what is behind the parts of a file to them. There are two at most: the one in the file of
+// the index and, behind it, one in memory. When there are a quarter as many entries in memory as in the file, both
+// become a new file. So each entry is written a few times, however large the archive grows, and of what is in the file
+// no more than a block is in memory at a time.
+func (j *Journal) grow(parts []*monthIndex, x *monthIndex) ([]*monthIndex, error) {
+	written := &monthIndex{name: x.name, filed: true}
+	for _, p := range parts {
+		if p.filed {
+			written = p
+			continue
 		}
+		all := slices.Concat(p.held, x.held)
+		slices.SortFunc(all, compareEntries)
+		x.hold(all)
 	}
-	if 4*unwritten > written || unwritten > maxUnwritten {
-		x, err := j.writeIndex(parts)
+	if 4*x.n > written.n || x.n > maxUnwritten {
+		whole, err := j.writeIndex(written, x)
 		if err == nil {
-			return []*monthIndex{x}, nil
+			return []*monthIndex{whole}, nil
 		}
 		if err == errIndex {
 			return nil, err
 		}
-		j.log.Warn("the index of the archive is kept in memory", "file", indexOf(parts[0].name), "err", err)
+		j.log.Warn("the index of the archive is kept in memory", "file", indexOf(x.name), "err", err)
 	}
-	for n := len(parts); n > 1 && parts[n-2].text != nil && 2*parts[n-1].n >= parts[n-2].n; n-- {
-		x := &monthIndex{name: parts[0].name}
-		if err := j.join(parts[n-2:], x.keep, x); err != nil {
-			return nil, err
-		}
-		parts = append(parts[:n-2], x)
+	if written.n == 0 {
+		return []*monthIndex{x}, nil
 	}
-	return parts, nil
+	return []*monthIndex{written, x}, nil
 }
 
-// writeIndex puts one index for all parts on the disk. Its loss is no harm.
-func (j *Journal) writeIndex(parts []*monthIndex) (*monthIndex, error) {
-	x := &monthIndex{name: parts[0].name}
+// hold makes x an index in memory, of entries in their order. Of a place the first entry counts.
+func (x *monthIndex) hold(entries []entry) {
+	x.held = slices.CompactFunc(entries, samePlace)
+	x.n, x.firsts = int64(len(x.held)), nil
+	for block := range slices.Chunk(x.held, blockEntries) {
+		x.firsts = append(x.firsts, block[0].key)
+	}
+}
+
+func samePlace(a, b entry) bool { return a.key == b.key && a.key < idKey }
+
+// writeIndex puts one index for both parts on the disk. Its loss is no harm.
+func (j *Journal) writeIndex(written, behind *monthIndex) (*monthIndex, error) {
+	var old file
+	if written.n > 0 {
+		f, err := j.disk.Open(j.path(indexOf(written.name)), os.O_RDONLY)
+		if err != nil {
+			return nil, errIndex
+		}
+		defer f.Close()
+		old = f
+	}
 	if err := j.disk.MkdirAll(j.path(indexName)); err != nil {
 		return nil, err
 	}
-	r, err := j.replace(indexOf(x.name), indexOf(x.name))
+	r, err := j.replace(indexOf(behind.name), indexOf(behind.name))
 	if err != nil {
 		return nil, err
 	}
-	err = j.join(parts, func(from []stream) error {
-		header, err := x.build(from, r.write)
-		if err == nil {
-			err = r.flush()
-		}
-		if err == nil {
-			_, err = r.file.WriteAt(header, 0)
-		}
-		return err
-	}, x)
+	x := &monthIndex{name: behind.name, filed: true, covered: behind.covered, tail: behind.tail}
+	header, err := x.build(old, written, behind.held, r.write)
+	if err == nil {
+		err = r.flush()
+	}
+	if err == nil {
+		_, err = r.file.WriteAt(header, 0)
+	}
 	if err == nil {
 		err = r.commit()
 	}
@@ -70,137 +86,69 @@ func (j *Journal) writeIndex(parts []*monthIndex) (*monthIndex, error) {
 	return x, nil
 }
 
-// join makes x the index of some parts, in the way of make.
-func (j *Journal) join(parts []*monthIndex, make func([]stream) error, x *monthIndex) error {
-	last := parts[len(parts)-1]
-	x.covered, x.tail = last.covered, last.tail
-	var from []stream
-	for _, p := range parts {
-		f, closer, err := j.openIndex(p)
-		if err != nil {
-			return errIndex
-		}
-		defer closer.Close()
-		from = append(from, p.stream(f))
-	}
-	return make(from)
-}
-
-// keep makes an index in memory.
-func (x *monthIndex) keep(from []stream) error {
-	header, err := x.build(from, func(b []byte) error {
-		x.text = append(x.text, b...)
-		return nil
-	})
-	copy(x.text, header)
-	return err
-}
-
-// build makes the table of the entries of streams, and returns the header that goes before what it wrote, in place of
-// as many zeros. Of a place the first entry counts. What covered and tail are to say stands in x.
-func (x *monthIndex) build(from []stream, write func([]byte) error) (header []byte, err error) {
+// build makes the table of what is written in old and of what is in memory, and returns the header that goes before
+// what it wrote, in place of as many zeros. What covered and tail are to say stands in x.
+func (x *monthIndex) build(old io.ReaderAt, written *monthIndex, held []entry,
+	write func([]byte) error) (header []byte, err error) {
+	t := table{index: x, write: write, block: make([]byte, 0, blockEntries*entryBytes)}
 	header = make([]byte, headerBytes)
-	if err := write(header); err != nil {
-		return nil, err
-	}
-	sum := uint32(0)
-	block := make([]byte, 0, blockEntries*entryBytes)
-	flush := func() error {
-		x.firsts = append(x.firsts, binary.LittleEndian.Uint64(block))
-		x.sums = append(x.sums, crc32.Checksum(block, castagnoli()))
-		sum = crc32.Update(sum, castagnoli(), block)
-		err := write(block)
-		block = block[:0]
-		return err
-	}
-	var last entry
-	err = merge(from, func(e entry) error {
-		if x.n > 0 && e.key == last.key && e.key < idKey {
-			return nil
+	t.err = write(header)
+	for block := range written.blocks() {
+		entries, err := written.entries(old, block)
+		if err != nil {
+			return nil, err
 		}
-		last = e
-		x.n++
-		block = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(block, e.key), e.off)
-		if len(block) == cap(block) {
-			return flush()
+		for _, e := range entries {
+			for len(held) > 0 && compareEntries(held[0], e) < 0 {
+				t.put(held[0])
+				held = held[1:]
+			}
+			t.put(e)
 		}
-		return nil
-	})
-	if err == nil && len(block) > 0 {
-		err = flush()
 	}
+	for _, e := range held {
+		t.put(e)
+	}
+	t.flush()
 	le := binary.LittleEndian
 	copy(header, indexMagic)
 	le.PutUint64(header[8:], uint64(x.covered))
 	le.PutUint32(header[16:], x.tail)
 	le.PutUint64(header[20:], uint64(x.n))
-	le.PutUint32(header[28:], sum)
+	le.PutUint32(header[28:], t.sum)
 	le.PutUint32(header[headerBytes-4:], crc32.Checksum(header[:headerBytes-4], castagnoli()))
-	return header, err
+	return header, t.err
 }
 
-// stream yields entries in order; ok is false at the end.
-type stream func() (e entry, ok bool, err error)
+// table writes the entries of an index, in their order.
+type table struct {
+	index *monthIndex
+	write func([]byte) error
+	block []byte
+	last  entry
+	sum   uint32
+	err   error // of the first write that failed
+}
 
-func streamOf(entries []entry) stream {
-	return func() (e entry, ok bool, err error) {
-		if len(entries) == 0 {
-			return entry{}, false, nil
-		}
-		e, entries = entries[0], entries[1:]
-		return e, true, nil
+func (t *table) put(e entry) {
+	if t.index.n > 0 && samePlace(e, t.last) {
+		return
 	}
-}
-
-// stream yields what stands in an index.
-func (x *monthIndex) stream(f io.ReaderAt) stream {
-	block := 0
-	next := streamOf(nil)
-	return func() (entry, bool, error) {
-		e, ok, _ := next()
-		if ok || block == x.blocks() {
-			return e, ok, nil
-		}
-		entries, err := x.entries(f, block)
-		if err != nil {
-			return entry{}, false, err
-		}
-		block++
-		next = streamOf(entries)
-		return next()
+	t.last = e
+	t.index.n++
+	t.block = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(t.block, e.key), e.off)
+	if len(t.block) == cap(t.block) {
+		t.flush()
 	}
 }
 
-// merge calls yield with the entries of all streams, in order.
-func merge(from []stream, yield func(entry) error) error {
-	heads := make([]entry, 0, len(from))
-	var left []stream
-	for _, s := range from {
-		e, ok, err := s()
-		if err != nil {
-			return err
-		}
-		if ok {
-			heads, left = append(heads, e), append(left, s)
-		}
+func (t *table) flush() {
+	if len(t.block) == 0 || t.err != nil {
+		return
 	}
-	for len(left) > 0 {
-		first := 0
-		for i := range heads {
-			if compareEntries(heads[i], heads[first]) < 0 {
-				first = i
-			}
-		}
-		if err := yield(heads[first]); err != nil {
-			return err
-		}
-		e, ok, err := left[first]()
-		if err != nil {
-			return err
-		}
-		if heads[first] = e; !ok {
-			heads, left = slices.Delete(heads, first, first+1), slices.Delete(left, first, first+1)
-		}
-	}
-	return nil
+	t.index.firsts = append(t.index.firsts, binary.LittleEndian.Uint64(t.block))
+	t.index.sums = append(t.index.sums, crc32.Checksum(t.block, castagnoli()))
+	t.sum = crc32.Update(t.sum, castagnoli(), t.block)
+	t.err = t.write(t.block)
+	t.block = t.block[:0]
 }

@@ -41,12 +41,8 @@ func (j *Journal) watch(every time.Duration) {
 
 // stir has the files looked at soon, for something is done to them.
 func (j *Journal) stir() {
-	if !j.calm.CompareAndSwap(true, false) {
-		return
-	}
-	select {
-	case j.stirred <- struct{}{}:
-	default:
+	if j.calm.CompareAndSwap(true, false) {
+		j.stirred.Give()
 	}
 }
 

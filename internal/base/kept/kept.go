@@ -1,0 +1,64 @@
+// Package kept keeps what a program has to know after a restart in small files of its own, which nobody else may read.
+package kept
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/jsonx"
+)
+
+// mode is that of every file: there are secrets in them.
+const mode = 0o600
+
+// read returns what is in a file, and closes it to others. Nothing is in a file that is not there.
+func read(path string) ([]byte, error) {
+	text, err := durable.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = os.Chmod(path, mode)
+	}
+	return text, err
+}
+
+// Load reads v, which is a pointer, as JSON from the file at path. Without a file v stays as it is.
+func Load(path string, v any) error {
+	text, err := read(path)
+	if text == nil || err != nil {
+		return err
+	}
+	return jsonx.Unmarshal(text, v)
+}
+
+// Save writes v as JSON to the file at path. When it returns nil that is durable; else the file is as it was.
+func Save(path string, v any) error {
+	text, err := jsonx.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(path, append(text, '\n'), mode)
+}
+
+// Word returns the word in the file at path, which is what: one that made makes if there is no file. An error says so
+// of a file that has another than good is true of.
+func Word(path, what string, made func() string, good func(string) bool) (string, error) {
+	text, err := read(path)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", what, err)
+	}
+	if text == nil {
+		word := made()
+		return word, durable.WriteFile(path, []byte(word+"\n"), mode)
+	}
+	word := strings.TrimSpace(string(text))
+	if !good(word) {
+		return "", fmt.Errorf("%s does not hold %s. Remove the file; another is made at the next start", path, what)
+	}
+	return word, nil
+}

@@ -1,0 +1,138 @@
+package wire
+
+import (
+	"net/http"
+
+	"pennypost/internal/mail"
+)
+
+// What is asked of a post office as a whole. httpapi says what it does.
+var (
+	OfficeCall = Call[None, Status]{Route: Route{ID: "status", Method: http.MethodGet, Path: "/status",
+		About: "Figures about the post office."}}
+	StopCall = Call[None, None]{Route: Route{ID: "stop", Method: http.MethodPost, Path: "/stop",
+		About:    "Begin to stop the post office. Only the user may.",
+		UserOnly: true, Here: true, Success: http.StatusAccepted}}
+	BackupRoute = Route{ID: "backup", Method: http.MethodGet, Path: "/backup",
+		About: "Every room, token and setting as one file, a tar archive in gzip. Only the user may, over the Unix " +
+			"socket.",
+		UserOnly: true, Here: true}
+	NotifyCall = Call[None, NotifyChannels]{Route: Route{ID: "notify", Method: http.MethodGet, Path: "/notify",
+		About: "The channels through which the user is told of mail, and how it stands with each. Only the user " +
+			"may.",
+		UserOnly: true, Here: true}}
+	NotifyTestCall = Call[NotifyTest, NotifyTests]{Route: Route{ID: "notifyTest", Method: http.MethodPost,
+		Path: "/notify/test",
+		About: "Send a test through a channel, or through all, and answer what the other side said. Only the user " +
+			"may.",
+		UserOnly: true, Here: true}}
+	MachinesCall = Call[None, Machines]{Route: Route{ID: "machines", Method: http.MethodGet, Path: "/machines",
+		About: "The machines whose post offices have rooms on the same NATS servers, by name. Only the user may " +
+			"ask.",
+		UserOnly: true, Here: true}}
+	RemoveMachineCall = Call[mail.Machine, None]{Route: Route{ID: "removeMachine", Method: http.MethodDelete,
+		Path: "/machines/{machine}",
+		About: "Forget a machine that will not come back: nobody waits for it any more where all machines have to " +
+			"do something, as when text is erased. Only the user may.",
+		UserOnly: true, Here: true}}
+)
+
+// The calls of who comes in.
+var (
+	LoginCall = Call[Login, Link]{Route: Route{ID: "login", Method: http.MethodPost, Path: "/login",
+		About: "Make a link that logs the first browser that opens it in as the user, within ten minutes. Only the " +
+			"user may.",
+		UserOnly: true, Success: http.StatusCreated}}
+	SessionsCall = Call[None, Sessions]{Route: Route{ID: "sessions", Method: http.MethodGet, Path: "/sessions",
+		About:    "The browsers that are logged in to the pages. Only the user may.",
+		UserOnly: true, Here: true}}
+	EndSessionsCall = Call[None, None]{Route: Route{ID: "endSessions", Method: http.MethodDelete, Path: "/sessions",
+		About:    "Log all browsers out. Only the user may.",
+		UserOnly: true, Here: true}}
+	EndSessionCall = Call[string, None]{Route: Route{ID: "endSession", Method: http.MethodDelete,
+		Path:     "/sessions/{session}",
+		About:    "Log one browser out. Only the user may.",
+		UserOnly: true, Here: true}}
+	InviteCall = Call[Invite, Invited]{Route: Route{ID: "invite", Method: http.MethodPost, Path: "/invites",
+		About:    "Make a code that lets another machine in, once. Only the user may, and not from another machine.",
+		UserOnly: true, Here: true, Success: http.StatusCreated}}
+	InvitesCall = Call[None, Invites]{Route: Route{ID: "invites", Method: http.MethodGet, Path: "/invites",
+		About:    "The machines that were let in, and the codes that can be used. Only the user may ask.",
+		UserOnly: true, Here: true}}
+	RevokeCall = Call[string, None]{Route: Route{ID: "revoke", Method: http.MethodDelete, Path: "/invites/{name}",
+		About: "Take back what a machine was let in for: its token is void and what it has open ends. Or take back " +
+			"a code, by its id. Only the user may.",
+		UserOnly: true, Here: true}}
+	JoinCall = Call[Join, Joined]{Route: Route{ID: "join", Method: http.MethodPost, Path: "/join",
+		About: "Use a code up, and answer the token of the machine that asks. Over TLS only; without a credential, " +
+			"or with that machine's earlier token.",
+		Open: true, Success: http.StatusCreated}}
+	LeaveCall = Call[None, None]{Route: Route{ID: "leave", Method: http.MethodDelete, Path: "/join",
+		About: "Give the token of the machine that asks back."}}
+	AddCredentialCall = Call[NewCredential, MadeCredential]{Route: Route{ID: "addCredential",
+		Method: http.MethodPost, Path: "/credentials",
+		About:    "Make a credential for scripts. Its token is answered only here. Only the user may.",
+		UserOnly: true, Here: true, Success: http.StatusCreated}}
+	CredentialsCall = Call[None, Credentials]{Route: Route{ID: "credentials", Method: http.MethodGet,
+		Path:     "/credentials",
+		About:    "The credentials for scripts that count. Only the user may ask.",
+		UserOnly: true, Here: true}}
+	RevokeCredentialCall = Call[string, None]{Route: Route{ID: "revokeCredential", Method: http.MethodDelete,
+		Path:     "/credentials/{name}",
+		About:    "Take a credential back: it counts no more, and what it has open ends. Only the user may.",
+		UserOnly: true, Here: true}}
+	ConfirmCall = Call[Confirmation, None]{Route: Route{ID: "confirm", Method: http.MethodPost,
+		Path: "/confirmation",
+		About: "Take the passphrase that the person has typed at the caller's terminal: acts of weight are let " +
+			"through from there then. Over the Unix socket only. Only the user may.",
+		UserOnly: true, Here: true}}
+	SetPassphraseCall = Call[NewPassphrase, None]{Route: Route{ID: "setPassphrase", Method: http.MethodPut,
+		Path: "/passphrase",
+		About: "Set the passphrase that [user] confirm asks for; whoever replaces one has to know it. Over the " +
+			"Unixsocket only. Only the user may.",
+		UserOnly: true, Here: true}}
+)
+
+// The calls of all rooms, and of one as a thing of the post office.
+var (
+	RoomsCall = Call[None, Rooms]{Route: Route{ID: "rooms", Method: http.MethodGet, Path: "/rooms",
+		About: "The rooms that the caller may enter."}}
+	DesksCall = Call[mail.DeskQuery, mail.Desk]{Route: Route{ID: "desks", Method: http.MethodGet, Path: "/desk",
+		About: "What waits for the user in all rooms, by conversation: what needs an answer, and updates. Only the " +
+			"user may ask.",
+		UserOnly: true}}
+	DeskEventsRoute = Route{ID: "deskEvents", Method: http.MethodGet, Path: "/desk/events",
+		About: "What changes on the user's desk, as server-sent events: event is desk, data says in which room. " +
+			"The first, without a room, comes at once. Only the user may ask.",
+		UserOnly: true}
+	MoveRoomCall = Call[MoveRoom, MovedRoom]{Route: Route{ID: "moveRoom", Method: http.MethodPost,
+		Path: Room + "/move",
+		About: "Move a room to the NATS servers, or to a file on this machine, while mail goes on. Cut off, it is " +
+			"to be asked again. Only the user may.",
+		UserOnly: true, Here: true}}
+	RemoveRoomCall = Call[None, RemovedRoom]{Route: Route{ID: "removeRoom", Method: http.MethodDelete, Path: Room,
+		About: "Remove a room: watches and waits there end, its tokens are void, its files are moved out of the " +
+			"way. Only the user may.",
+		UserOnly: true, Here: true}}
+	// AttachCall is of no method: what a session is shown in belongs to the machine, and not to the room.
+	AttachCall = Call[Attach, Attached]{Route: Route{ID: "attach", Method: http.MethodPost,
+		Path: Room + "/agents/{name}/attach",
+		About: "Bring the agent's session to the front, where that can be done, and else answer with the command " +
+			"that shows or resumes it. Only the user may.",
+		UserOnly: true, Here: true}}
+)
+
+// The calls of agents' clients.
+var (
+	HookRoute = Route{ID: "hook", Method: http.MethodPost, Path: "/hooks/{client}/{event}",
+		About: "Hand over a hook that an agent's client runs, with what the client said as the body, and answer " +
+			"what its process is to leave behind. White space may come first. Over the Unix socket only."}
+	HookTakenCall = Call[string, None]{Route: Route{ID: "hookTaken", Method: http.MethodPost,
+		Path:   "/taken/{ticket}",
+		About:  "Confirm that the client has taken what a hook said: what it was told is marked then.",
+		Repeat: true}}
+	PlaceCall = Call[Place, Placed]{Route: Route{ID: "place", Method: http.MethodPost, Path: "/place",
+		About: "Answer in which room a client's session is, and as whom, as far as the user lets a repository's " +
+			"file or a command line say so. With starts, the user is asked for the rest.",
+		Repeat: true}}
+)
