@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire/client"
 )
 
 // deskVerb is the view that fills the screen of a terminal. It is the post office's program that draws it.
@@ -48,18 +49,10 @@ func (a *App) glimpse(ctx context.Context) error {
 		}
 		q.Rooms = []mail.RoomName{room}
 	}
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
-	desk, err := office.Desk(ctx, q)
-	switch {
-	case err != nil:
-		return err
-	case a.JSON:
-		a.Out.Value(desk)
-		return nil
-	}
+	return AskOffice(ctx, a, (*client.Office).Desk, q, a.showGlimpse)
+}
+
+func (a *App) showGlimpse(desk mail.Desk) error {
 	var rows [][]string
 	for i := range desk.Needs {
 		rows = append(rows, a.glimpsed(&desk.Needs[i]))

@@ -79,19 +79,6 @@ func CompleteTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteStates offers the states of deliveries.
-func CompleteStates(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return WordsOf(mail.DeliveryStates()), cobra.ShellCompDirectiveNoFileComp
-}
-
-// WordsOf returns a list as plain words.
-func WordsOf[S ~string](list []S) (words []string) {
-	for _, w := range list {
-		words = append(words, string(w))
-	}
-	return words
-}
-
 // CompleteRoom offers the rooms of the post office. No post office is started for it.
 func (a *App) CompleteRoom(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)

@@ -64,16 +64,15 @@ type mcpFlags struct {
 
 func newMCP(a *app) *cobra.Command {
 	var f mcpFlags
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "mcp", Short: "serve MCP on standard input and output", Long: mcpHelp, Example: mcpExamples,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), f) },
-	}
-	cmd.Flags().BoolVar(&f.takeOver, "take-over", false, "become the holder of a name that another session holds")
-	cmd.Flags().BoolVar(&f.channel, "channel", false,
-		"wake the session by channel notifications; start Claude Code with this server as a channel")
-	cmd.Flags().StringVar(&f.dialect, "dialect", "", "serve the tools of `DIALECT`: "+dialectNames())
-	return cmd
+		RunE: cli.RunWith(a.mcp, &f),
+	},
+		cli.NewFlag(&f.takeOver, "take-over", "become the holder of a name that another session holds"),
+		cli.NewFlag(&f.channel, "channel",
+			"wake the session by channel notifications; start Claude Code with this server as a channel"),
+		cli.NewFlag(&f.dialect, "dialect", "serve the tools of `DIALECT`: "+dialectNames()))
 }
 
 func (a *app) mcp(ctx context.Context, f mcpFlags) error {

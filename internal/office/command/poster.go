@@ -32,7 +32,7 @@ func newPoster(a *app) *cobra.Command {
 		Use: "poster", Short: "wake a session of Claude Code from within", Long: posterHelp,
 		Example: "pennypost poster\npennypost poster --as builder",
 		Hidden:  true, Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.poster(cmd.Context()) },
+		RunE: cli.Run(a.poster),
 	}
 }
 

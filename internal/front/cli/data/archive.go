@@ -17,7 +17,7 @@ func newArchive(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "archive", Short: "move old messages to the archive now", Long: archiveHelp, Example: "pennypost archive",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.archive(cmd.Context()) },
+		RunE: cli.Run(a.archive),
 	}
 }
 
@@ -29,14 +29,6 @@ func (a *app) archive(ctx context.Context) error {
 	progress := a.Progress("archiving", nil)
 	t, err := svc.Archive(ctx)
 	progress.End()
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(t)
-		return nil
-	}
-	a.Out.Line("%s archived (%d for their age, %d read, %d oldest; %d of them unread), %d kept.",
+	return a.Said(err, t, "%s archived (%d for their age, %d read, %d oldest; %d of them unread), %d kept.",
 		wording.Plural(t.Age+t.Read+t.Oldest, "message"), t.Age, t.Read, t.Oldest, t.Unread, t.Kept)
-	return nil
 }

@@ -33,28 +33,24 @@ func newBridge(a *app) *cobra.Command {
 		Example: "pennypost bridge add haak .\npennypost bridge add claudeteams ~/.claude/teams/session-0a1b2c3d " +
 			"--mode follow\npennypost bridge list\npennypost bridge remove haak",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
+		RunE: cli.Run(a.bridges),
 	}
-	var mode string
-	add := &cobra.Command{
+	mode := string(mail.BridgeBoth)
+	add := cli.WithFlags(&cobra.Command{
 		Use: "add DIALECT DIR", Short: "add a bridge, or change the mode of one",
 		Args: cli.NArgs(2, "a dialect and a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.addBridge(cmd.Context(), args[0], args[1], mode)
 		},
-	}
-	add.Flags().StringVar(&mode, "mode", string(mail.BridgeBoth),
-		"`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only")
+	}, cli.NewFlag(&mode, "mode",
+		"`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only"))
 	cmd.AddCommand(add,
 		newBridgeList(a),
 		&cobra.Command{
 			Use: "remove ID|DIALECT [DIR]", Short: "remove a bridge; its files stay as they are", Args: oneBridge,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return a.onBridge(cmd.Context(), args, func(ctx context.Context, s mail.Service, id string) error {
-					if err := s.RemoveBridge(ctx, id); err != nil {
-						return err
-					}
-					return a.Said(struct {
+					return a.Said(s.RemoveBridge(ctx, id), struct {
 						Removed string `json:"removed"`
 					}{id}, "Removed the bridge %s. Its files stay as they are.", id)
 				})
@@ -77,7 +73,7 @@ func newBridge(a *app) *cobra.Command {
 
 func newBridgeList(a *app) *cobra.Command {
 	var rejected bool
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "list", Short: "list the room's bridges and their state", Args: cli.NoArgs,
 		Example: "pennypost bridge list\npennypost bridge list --rejected",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,10 +82,8 @@ func newBridgeList(a *app) *cobra.Command {
 			}
 			return a.bridges(cmd.Context())
 		},
-	}
-	cmd.Flags().BoolVar(&rejected, "rejected", false,
-		"name what stands in their files and is not understood: file, line, why, and how it begins")
-	return cmd
+	}, cli.NewFlag(&rejected, "rejected",
+		"name what stands in their files and is not understood: file, line, why, and how it begins"))
 }
 
 // oneBridge refuses what does not name a bridge.
@@ -143,28 +137,21 @@ func (a *app) bridges(ctx context.Context) error {
 		return err
 	}
 	list, err := svc.Bridges(ctx)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		if list == nil {
-			list = []mail.BridgeStatus{}
-		}
-		a.Out.Value(struct {
-			Bridges []mail.BridgeStatus `json:"bridges"`
-		}{list})
-		return nil
-	}
-	if len(list) == 0 {
-		a.Out.Line("This room has no bridge. pennypost bridge add DIALECT DIR makes one.")
-		return nil
-	}
-	rows := make([][]string, 0, len(list))
-	for i := range list {
-		b := &list[i]
+	return cli.Answer(a.App, bridges{append([]mail.BridgeStatus{}, list...)}, err, a.showBridges)
+}
+
+// bridges are those of a room, in JSON.
+type bridges struct {
+	Bridges []mail.BridgeStatus `json:"bridges"`
+}
+
+func (a *app) showBridges(list bridges) error {
+	var rows [][]string
+	for i := range list.Bridges {
+		b := &list.Bridges[i]
 		rows = append(rows, []string{b.ID, string(b.Mode), cli.OneLine(b.Dir), a.bridgeState(b)})
 	}
-	a.Out.Table(rows)
+	a.Out.TableOr("This room has no bridge. pennypost bridge add DIALECT DIR makes one.", rows)
 	return nil
 }
 

@@ -20,13 +20,11 @@ that were set aside go back where their places are free. Nothing is dropped.`
 
 func newVerify(a *app) *cobra.Command {
 	var repair bool
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "verify", Short: "check every line of the room's files", Long: verifyHelp,
 		Example: "pennypost verify\npennypost verify --repair", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), repair) },
-	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "set bad lines aside, and put back those that fit")
-	return cmd
+		RunE: cli.RunWith(a.verify, &repair),
+	}, cli.NewFlag(&repair, "repair", "set bad lines aside, and put back those that fit"))
 }
 
 func (a *app) verify(ctx context.Context, repair bool) error {

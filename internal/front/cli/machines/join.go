@@ -39,7 +39,7 @@ one is made void there. The mail stays where it is.`
 
 func newJoin(a *app) *cobra.Command {
 	var name string
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "join URL CODE", Short: "use the post office of another machine", Long: joinHelp, Example: joinExamples,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -52,15 +52,13 @@ func newJoin(a *app) *cobra.Command {
 			// a terminal that wraps the line may put spaces into the code
 			return a.join(cmd.Context(), args[0], strings.Join(args[1:], ""), name)
 		},
-	}
-	cmd.Flags().StringVar(&name, "name", "", "call this machine `NAME` there; default: the name of the host")
-	return cmd
+	}, cli.NewFlag(&name, "name", "call this machine `NAME` there; default: the name of the host"))
 }
 
 func newLeave(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "leave", Short: "undo join", Long: leaveHelp, Example: "pennypost leave", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.leave(cmd.Context()) },
+		RunE: cli.Run(a.leave),
 	}
 }
 

@@ -26,7 +26,12 @@ func newMark(a *app) *cobra.Command {
 	var snoozed string
 	marks := []mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived}
 	given := make([]bool, len(marks))
-	cmd := &cobra.Command{
+	flags := []cli.Flag{cli.NewFlag(&all, "all", "every message that the mark would change"),
+		cli.NewFlag(&snoozed, "snoozed", "put off until `TIME`")}
+	for i, m := range marks {
+		flags = append(flags, cli.NewFlag(&given[i], string(m), "mark as "+string(m)))
+	}
+	return cli.WithFlags(&cobra.Command{
 		Use:   "mark ID...|--all --read|--unread|--archived|--unarchived|--snoozed TIME",
 		Short: "mark messages read, unread, archived or snoozed", Long: markHelp,
 		Example: "pennypost mark msg_V1StGXR8_Z5jdHi6B-myT --read\npennypost mark --all --archived --as " +
@@ -51,14 +56,8 @@ func newMark(a *app) *cobra.Command {
 			}
 			return a.mark(cmd.Context(), ids, mail.Marking{All: all, Mark: chosen[0], Until: until})
 		},
-	}
-	cmd.ValidArgsFunction = a.CompleteMessages(mail.InboxQuery{All: true})
-	cmd.Flags().BoolVar(&all, "all", false, "every message that the mark would change")
-	for i, m := range marks {
-		cmd.Flags().BoolVar(&given[i], string(m), false, "mark as "+string(m))
-	}
-	cmd.Flags().StringVar(&snoozed, "snoozed", "", "put off until `TIME`")
-	return cmd
+		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{All: true}),
+	}, flags...)
 }
 
 func (a *app) mark(ctx context.Context, words []string, q mail.Marking) error {
@@ -71,17 +70,14 @@ func (a *app) mark(ctx context.Context, words []string, q mail.Marking) error {
 	}
 	q.IDs = ids
 	done, err := svc.Mark(ctx, q)
-	if err != nil {
-		return err
+	if done.Marked == nil {
+		done.Marked = []mail.ID{}
 	}
-	if a.JSON {
-		if done.Marked == nil {
-			done.Marked = []mail.ID{}
-		}
-		a.Out.Value(done)
-		return nil
-	}
-	a.Out.Line("%s marked %s.", wording.Plural(len(done.Marked), "message"), q.Mark)
+	return cli.Answer(a.App, done, err, func(done mail.Marked) error { return a.showMarked(&done, q.Mark) })
+}
+
+func (a *app) showMarked(done *mail.Marked, mark mail.Mark) error {
+	a.Out.Line("%s marked %s.", wording.Plural(len(done.Marked), "message"), mark)
 	for _, list := range []struct {
 		ids  []mail.ID
 		what string

@@ -32,7 +32,7 @@ type replyFlags struct {
 
 func newReply(a *app) *cobra.Command {
 	var f replyFlags
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "reply ID|last [TEXT...]", Short: "write to whoever wrote a message", Long: replyHelp,
 		Example: "pennypost reply last \"Yes, go on.\"\npennypost reply 2 Spaces\npennypost reply msg_V1StGX < " +
 			"answer.md",
@@ -54,12 +54,10 @@ func newReply(a *app) *cobra.Command {
 			return a.reply(cmd.Context(), args[0], f, given)
 		},
 		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{All: true}),
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.body, "body", "", "`TEXT` in Markdown; \"-\": standard input")
-	flags.BoolVar(&f.urgent, "urgent", false, "wake whoever it is for")
-	flags.StringArrayVar(&f.docs, "doc", nil, "`PATH` or PATH@REVISION of a document that belongs to it; repeatable")
-	return cmd
+	},
+		cli.NewFlag(&f.body, "body", "`TEXT` in Markdown; \"-\": standard input"),
+		cli.NewFlag(&f.urgent, "urgent", "wake whoever it is for"),
+		cli.EachFlag(&f.docs, "doc", "`PATH` or PATH@REVISION of a document that belongs to it; repeatable"))
 }
 
 func (a *app) reply(ctx context.Context, word string, f replyFlags, given bool) error {
@@ -128,7 +126,7 @@ func newAdopt(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "adopt SUGGESTION-ID", Short: "answer a question in the words of a suggestion", Long: adoptHelp,
 		Example: "pennypost adopt msg_V1StGXR8_Z5jdHi6B-myT", Args: cli.NArgs(1, "the id of one suggestion"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.adopt(cmd.Context(), args[0]) },
+		RunE: cli.RunOne(a.adopt),
 	}
 }
 

@@ -25,26 +25,23 @@ The messages are numbered: pennypost read 1 prints the first.`
 
 func newStuck(a *app) *cobra.Command {
 	var q mail.StuckQuery
-	var kind, whom string
-	cmd := &cobra.Command{
+	var kind string
+	return cli.WithFlags(&cobra.Command{
 		Use: "stuck", Short: "list the mail that does not move, and what mends it", Long: stuckHelp,
 		Example: "pennypost stuck\npennypost stuck --kind held\npennypost stuck --for agent:builder", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if q.Kind, err = mail.ParseStuckKind(kind); err != nil {
 				return err
 			}
-			q.For = mail.Address(whom)
 			return a.stuck(cmd.Context(), q)
 		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&kind, "kind", "", "only this `KIND`: held, dead, waiting or expired")
-	flags.StringVar(&whom, "for", "", "only what is for this `ADDRESS`: agent:NAME, role:ROLE, a tag or all")
-	flags.IntVar(&q.Limit, "limit", 0, "at most `N` groups of each kind, up to 1000; default 50")
-	flags.IntVar(&q.Mail, "mail", 0, "at most `N` messages of each group, up to 1000; default 5")
-	_ = cmd.RegisterFlagCompletionFunc("kind",
-		cobra.FixedCompletions(cli.WordsOf(mail.StuckKinds()), cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+	},
+		cli.NewFlag(&kind, "kind", "only this `KIND`: held, dead, waiting or expired",
+			cli.OneOf(mail.StuckKinds()...)),
+		cli.NewFlag((*string)(&q.For), "for",
+			"only what is for this `ADDRESS`: agent:NAME, role:ROLE, a tag or all"),
+		cli.NewFlag(&q.Limit, "limit", "at most `N` groups of each kind, up to 1000; default 50"),
+		cli.NewFlag(&q.Mail, "mail", "at most `N` messages of each group, up to 1000; default 5"))
 }
 
 func (a *app) stuck(ctx context.Context, q mail.StuckQuery) error {
@@ -56,26 +53,29 @@ func (a *app) stuck(ctx context.Context, q mail.StuckQuery) error {
 		return err
 	}
 	list, err := svc.Stuck(ctx, q)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(list)
-		return nil
-	}
-	circles, err := a.circles(ctx, svc, q)
-	if err != nil {
-		return err
-	}
-	erasing, err := a.erasing(ctx, svc, q)
-	if err != nil {
-		return err
+	return cli.Answer(a.App, list, err, func(list mail.StuckList) error { return a.showAllStuck(ctx, svc, list, q) })
+}
+
+// showAllStuck prints the groups, and what is of no kind and for nobody: circles and what is not erased everywhere.
+func (a *app) showAllStuck(ctx context.Context, svc mail.Service, list mail.StuckList, q mail.StuckQuery) error {
+	var circles []string
+	var erasing []mail.Erasing
+	if q.Kind == "" && q.For == "" {
+		waiting, err := svc.Waiting(ctx, mail.WaitingQuery{Limit: mail.MaxLimit})
+		if err != nil {
+			return err
+		}
+		st, err := svc.Status(ctx)
+		if err != nil {
+			return err
+		}
+		circles, erasing = circlesOf(waiting.Waiting), st.Erasing
 	}
 	if len(list.Groups)+len(circles)+len(erasing) == 0 {
 		a.Own("Nothing is stuck.")
 		return nil
 	}
-	if err := a.showStuck(ctx, svc, list, q); err != nil {
+	if err := a.showStuck(ctx, svc, list); err != nil {
 		return err
 	}
 	if len(circles) > 0 {
@@ -97,28 +97,11 @@ func (a *app) stuck(ctx context.Context, q mail.StuckQuery) error {
 	return nil
 }
 
-// erasing are the messages that are erased, but not yet from every disk. They are no kind, and for nobody.
-func (a *app) erasing(ctx context.Context, svc mail.Service, q mail.StuckQuery) ([]mail.Erasing, error) {
-	if q.Kind != "" || q.For != "" {
-		return nil, nil
-	}
-	st, err := svc.Status(ctx)
-	return st.Erasing, err
-}
-
-// circles are those who wait for each other, each circle once. They are no kind, and for nobody.
-func (a *app) circles(ctx context.Context, svc mail.Service, q mail.StuckQuery) ([]string, error) {
-	if q.Kind != "" || q.For != "" {
-		return nil, nil
-	}
-	list, err := svc.Waiting(ctx, mail.WaitingQuery{Limit: mail.MaxLimit})
-	if err != nil {
-		return nil, err
-	}
-	var out []string
+// circlesOf are those who wait for each other, each circle once.
+func circlesOf(waiting []mail.Waiting) (out []string) {
 	var known [][]mail.Name
-	for i := range list.Waiting {
-		w := &list.Waiting[i]
+	for i := range waiting {
+		w := &waiting[i]
 		if !w.Circle {
 			continue
 		}
@@ -130,7 +113,7 @@ func (a *app) circles(ctx context.Context, svc mail.Service, q mail.StuckQuery) 
 			known, out = append(known, members), append(out, chainWords(circle))
 		}
 	}
-	return out, nil
+	return out
 }
 
 // stuckTitle says what the mail of a kind has in common.
@@ -147,16 +130,14 @@ func stuckTitle(k mail.StuckKind) string {
 }
 
 // showStuck prints the groups, whose messages are numbered through.
-func (a *app) showStuck(ctx context.Context, svc mail.Service, list mail.StuckList, q mail.StuckQuery) error {
+func (a *app) showStuck(ctx context.Context, svc mail.Service, list mail.StuckList) error {
 	room, err := a.RoomName()
 	if err != nil {
 		return err
 	}
 	var all []shownMessage
 	for _, g := range list.Groups {
-		for i := range g.Mail {
-			all = append(all, shownMessage{room, g.Mail[i].ID, g.Mail[i].Seq})
-		}
+		all = append(all, shownOf(room, g.Mail)...)
 	}
 	numbers, least := a.number(room, all), leastPrefix(all)
 	last := mail.StuckKind("")

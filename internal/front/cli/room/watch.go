@@ -29,8 +29,8 @@ type watchFlags struct {
 }
 
 func newWatch(a *app) *cobra.Command {
-	var f watchFlags
-	cmd := &cobra.Command{
+	f := watchFlags{after: -1}
+	cmd := cli.WithFlags(&cobra.Command{
 		Use: "watch", Short: "print mail as it is sent, live", Long: watchHelp,
 		Example: "pennypost watch\npennypost watch --to user --type question,task-done\npennypost watch --all\n" +
 			"pennypost watch --json --after 0 | jq .message.subject",
@@ -41,17 +41,15 @@ func newWatch(a *app) *cobra.Command {
 			}
 			return a.watch(cmd.Context(), f)
 		},
-	}
-	flags := cmd.Flags()
-	flags.Int64Var(&f.after, "after", -1, "begin after this `SEQ`; default: now")
-	flags.Lookup("after").DefValue = "" // -1 is ours
-	flags.BoolVar(&f.all, "all", false, "everything that happens, not only mail")
-	flags.StringSliceVar(&f.from, "from", nil, "only mail from this `ADDRESS` or name; several are joined by commas")
-	flags.StringSliceVar(&f.to, "to", nil, "only mail to this `ADDRESS` or name; several are joined by commas")
-	flags.StringSliceVar(&f.kind, "type", nil, "only mail of this `TYPE`; several are joined by commas")
-	_ = cmd.RegisterFlagCompletionFunc("from", a.CompleteAgent)
-	_ = cmd.RegisterFlagCompletionFunc("to", a.CompleteAddress)
-	_ = cmd.RegisterFlagCompletionFunc("type", cli.CompleteTypes)
+	},
+		cli.NewFlag(&f.after, "after", "begin after this `SEQ`; default: now"),
+		cli.NewFlag(&f.all, "all", "everything that happens, not only mail"),
+		cli.NewFlag(&f.from, "from", "only mail from this `ADDRESS` or name; several are joined by commas",
+			a.CompleteAgent),
+		cli.NewFlag(&f.to, "to", "only mail to this `ADDRESS` or name; several are joined by commas",
+			a.CompleteAddress),
+		cli.NewFlag(&f.kind, "type", "only mail of this `TYPE`; several are joined by commas", cli.CompleteTypes))
+	cmd.Flags().Lookup("after").DefValue = "" // -1 is ours
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func newDoctor(a *app) *cobra.Command {
 		Use: "doctor", Short: "find what is wrong, and say how to mend it", Long: doctorHelp,
 		Example: "pennypost doctor\npennypost doctor --json",
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+		RunE:    cli.Run(a.doctor),
 	}
 }
 

@@ -35,7 +35,7 @@ func newNotify(a *app) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.notify(cmd.Context()) },
+		RunE: cli.Run(a.notify),
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use: "test [CHANNEL]", Short: "send a test, and say what the other side answers", Long: notifyTestHelp,
@@ -67,13 +67,11 @@ func (a *app) notify(ctx context.Context) error {
 		return err
 	}
 	list, err := office.Notify(ctx)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(wire.NotifyChannels{Channels: list})
-		return nil
-	}
+	return cli.Answer(a.App, wire.NotifyChannels{Channels: list}, err, a.showChannels)
+}
+
+func (a *app) showChannels(all wire.NotifyChannels) error {
+	list := all.Channels
 	if len(list) == 0 {
 		a.Out.Line(
 			"You are told of mail on the pages and in the terminal only. Add a section [notify.desktop], or of " +
