@@ -125,12 +125,13 @@ func (w *Wake) checkExec(section string) error {
 	names := func(word string) bool { return strings.Contains(word, "{session}") }
 	switch {
 	case w.Exec != nil && noCommand(w.Exec):
-		return bad(section, "exec is no command; write it like exec = [\"notify-send\", \"{agent} has {unread} unread\"]")
+		return bad(section,
+			"exec is no command; write it like exec = [\"notify-send\", \"{agent} has {unread} unread\"]")
 	case w.When != "" && (w.When != WhenGone || len(w.Exec) == 0):
 		return bad(section, "when is %q; it can be \"gone\", beside exec", w.When)
 	case w.When == WhenGone && !filepath.IsAbs(w.Exec[0]) && strings.ContainsRune(w.Exec[0], '/'):
-		return bad(section, "exec would be looked for in the directory of the session; write the program's whole path, "+
-			"or its name alone")
+		return bad(section, "exec would be looked for in the directory of the session; write the program's whole "+
+			"path, or its name alone")
 	case w.When == "" && slices.ContainsFunc(w.Exec, names):
 		return bad(section, "exec names {session}; set when = \"gone\", so that no session is resumed that lives")
 	}
