@@ -224,7 +224,8 @@ func (t *Telling) checkTelling(section string) error {
 	case t.Quiet != "" && t.Quiet != NoQuiet && !span:
 		return bad(section, "quiet is %q; write a span of the day, like \"22:00-07:30\", or \"none\"", t.Quiet)
 	case t.URL != "" && (!ok || u.User != nil || u.RawQuery+u.Fragment+strings.Trim(u.Path, "/") != ""):
-		return bad(section, "url is %q; write where your browser finds the pages, like https://box.example:8765", t.URL)
+		return bad(section, "url is %q; write where your browser finds the pages, like https://box.example:8765",
+			t.URL)
 	}
 	return nil
 }

@@ -111,7 +111,7 @@ func (d *doctor) program(ctx context.Context) string {
 	case err != nil:
 		d.say("path", cli.Note, "ln -s "+self+" ~/.local/bin/pennypost",
 			"the shell does not find pennypost, so the commands that agents are told of do not work")
-	case !sameFile(found, self):
+	case !install.Same(found, self):
 		other, _ := versionOf(ctx, found)
 		d.say("path", cli.Problem, "which -a pennypost", "the shell finds another program: %s, version %s",
 			found, other)
@@ -372,7 +372,7 @@ func (d *doctor) entries(f *install.FileReport, name, self, again string, binari
 		}
 		said[e.Binary] = true
 		switch found, err := exec.LookPath(e.Binary); {
-		case err == nil && sameFile(found, self): // a shorter name of this program
+		case err == nil && install.Same(found, self): // a shorter name of this program
 		case err != nil:
 			d.say("client", cli.Problem, again, "%s: %s (line %d) starts %s, which cannot be started", name, f.Path,
 				e.Line, e.Binary)
@@ -386,15 +386,6 @@ func (d *doctor) entries(f *install.FileReport, name, self, again string, binari
 		d.say("client", cli.Note, "", "%s: %s has %d servers of Pennypost; each is an agent of its own", name, f.Path,
 			servers)
 	}
-}
-
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }
 
 // probePatience is how long doctor waits for a program.
