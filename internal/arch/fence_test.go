@@ -60,7 +60,7 @@ var pastFence = map[string]string{
 	"cli InTerminal": "looks at what it is", "data backup": "an archive",
 	"room whileHeard": "looks whether it is read",
 
-	"command serveThreads": mcpServes, "command serveMCP": mcpServes, "command mcp": mcpServes,
+	"command serveThreads": mcpServes, "command serveMCP": mcpServes, "command serveOne": mcpServes,
 	"command loginLink": "looks at what it is",
 
 	"haak handOver": "what inject has fenced", "haak offline": "what inject has fenced",

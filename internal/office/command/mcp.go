@@ -97,6 +97,11 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 			return a.serveThreads(ctx, s, f)
 		}
 	}
+	return a.serveOne(ctx, s, d, f)
+}
+
+// serveOne serves one session under one name.
+func (a *app) serveOne(ctx context.Context, s *session, d *dialect.Dialect, f mcpFlags) error {
 	if err := a.connect(ctx, s, d); err != nil {
 		return err
 	}

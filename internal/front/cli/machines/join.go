@@ -74,14 +74,7 @@ func (a *app) join(ctx context.Context, address, text, name string) error {
 	if err != nil {
 		return err
 	}
-	if name == "" {
-		cfg, err := a.LoadConfig()
-		if err != nil {
-			return err
-		}
-		name = string(cfg.MachineName())
-	}
-	machine, err := mail.ParseMachine(name)
+	machine, err := a.machineName(name)
 	if err != nil {
 		return err
 	}
@@ -113,17 +106,32 @@ func (a *app) join(ctx context.Context, address, text, name string) error {
 		return cli.Hinted(err, joinHint(err))
 	}
 	r.Token, r.Machine, r.Rooms, r.Agent = in.Token, in.Machine, in.Rooms, in.Agent
-	if err := home.Create(); err != nil {
-		return err
-	}
-	if err := r.Write(home); err != nil {
-		return err
-	}
-	if err := a.restart(ctx, home); err != nil {
+	if err := a.keep(ctx, home, r); err != nil {
 		return err
 	}
 	a.tellJoined(r, in.Expires)
 	return nil
+}
+
+// machineName returns the name that this machine is to have there: what was typed, or its own.
+func (a *app) machineName(typed string) (mail.Machine, error) {
+	if typed == "" {
+		cfg, err := a.LoadConfig()
+		return cfg.MachineName(), err
+	}
+	return mail.ParseMachine(typed)
+}
+
+// keep writes down what was joined, and has the next command use that.
+func (a *app) keep(ctx context.Context, home config.Home, r *config.Remote) error {
+	err := home.Create()
+	if err == nil {
+		err = r.Write(home)
+	}
+	if err == nil {
+		err = a.restart(ctx, home)
+	}
+	return err
 }
 
 func joinHint(err error) string {

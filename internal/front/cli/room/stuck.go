@@ -196,57 +196,57 @@ func (a *app) showStuckGroup(ctx context.Context, svc mail.Service, g *mail.Stuc
 
 // whyStuck says why a group does not move, as its first message tells, and what mends it.
 func (a *app) whyStuck(g *mail.StuckGroup, ag *mail.Agent, d mail.Delivery) (why string, mends []string) {
-	tell := "pennypost reply NUMBER TEXT tells whoever wrote it"
-	name := cli.Quoted(string(ag.Name))
+	const tell = "pennypost reply NUMBER TEXT tells whoever wrote it"
+	attach := "pennypost attach " + cli.Quoted(string(ag.Name))
 	state := "It is " + string(ag.State)
 	if ag.Since != 0 {
 		state += " since " + a.Out.Moment(ag.Since)
 	}
-	switch g.Kind {
-	case mail.StuckHeld:
-		return "It does not expire.", []string{"pennypost agents update NAME --role " + cli.Quoted(g.For.Value())}
-	case mail.StuckExpired:
-		return "It stays in the history.", []string{tell}
-	case mail.StuckDead:
-		if ag.Name == "" {
-			return "It is no longer on the roster.", []string{tell}
-		}
-		return state + ". If it comes back, it finds them.", []string{"pennypost attach " + name, tell}
-	}
 	switch {
+	case g.Kind == mail.StuckHeld:
+		return "It does not expire.", []string{"pennypost agents update NAME --role " + cli.Quoted(g.For.Value())}
+	case g.Kind == mail.StuckExpired:
+		return "It stays in the history.", []string{tell}
+	case g.Kind == mail.StuckDead && ag.Name == "":
+		return "It is no longer on the roster.", []string{tell}
+	case g.Kind == mail.StuckDead:
+		return state + ". If it comes back, it finds them.", []string{attach, tell}
 	case ag.State == mail.Frozen:
-		return state + ".", []string{"pennypost agents update " + name + " --state idle"}
+		return state + ".", []string{"pennypost agents update " + cli.Quoted(string(ag.Name)) + " --state idle"}
 	case d.Wake == mail.WakeAway:
 		return "It is on " + string(d.Machine) + ", which is away. It is woken when that is back.", []string{tell}
-	case d.Wake == mail.WakeTurnEnd:
-		return state + ", and looks when its turn ends.", []string{"pennypost attach " + name}
 	case d.Wake == mail.WakeNoDoor && ag.State != mail.Gone:
+		mends = []string{"pennypost doctor", attach}
 		client := config.BareClient(ag.Client)
 		if _, err := install.Find(client); err == nil {
-			return state + ", and cannot be woken. Mail is shown to it when its next turn begins.",
-				[]string{"pennypost install " + client, "pennypost doctor", "pennypost attach " + name}
+			mends = append([]string{"pennypost install " + client}, mends...)
 		}
-		return state + ", and cannot be woken. Mail is shown to it when its next turn begins.",
-			[]string{"pennypost doctor", "pennypost attach " + name}
+		return state + ", and cannot be woken. Mail is shown to it when its next turn begins.", mends
+	}
+	return a.whyAsleep(d, state, attach, tell)
+}
+
+// whyAsleep says why an agent that could be woken has not looked at a message.
+func (a *app) whyAsleep(d mail.Delivery, state, attach, tell string) (why string, mends []string) {
+	switch mends = []string{attach}; {
+	case d.Wake == mail.WakeTurnEnd:
+		return state + ", and looks when its turn ends.", mends
 	case d.Wake == mail.WakeNoDoor:
-		return state + ", and nothing is known that could bring it back.", []string{"pennypost attach " + name}
+		return state + ", and nothing is known that could bring it back.", mends
 	case d.Wake == mail.WakeDeferred:
 		return "Ringing it has been in vain; it is not rung before " + d.PutOff.Std().Local().Format("15:04") + ".",
-			[]string{"pennypost attach " + name}
+			mends
 	case d.Wake == mail.WakeBroken:
 		return "Its turn was broken off; it is not rung before " + d.PutOff.Std().Local().Format("15:04:05") + ".",
-			[]string{"pennypost attach " + name}
+			mends
 	case d.State == mail.Notified && d.Door == mail.HookDoor:
-		return "Its client was handed this at " + a.Out.Moment(d.At) + ", and no turn of it has shown it since.",
-			[]string{"pennypost attach " + name}
+		return "Its client was handed this at " + a.Out.Moment(d.At) + ", and no turn of it has shown it since.", mends
 	case d.State == mail.Notified:
 		return "It was rung through " + cli.OneLine(d.Door) + " at " + a.Out.Moment(d.At) + ", and has not looked.",
-			[]string{"pennypost attach " + name}
-	}
-	if d.Machine != "" {
+			mends
+	case d.Machine != "":
 		return "It is on " + string(d.Machine) + ", whose post office wakes it. That has not worked yet.",
 			[]string{tell}
 	}
-	return "It could be woken through " + cli.OneLine(d.Wake) + ", and that has not worked yet.",
-		[]string{"pennypost attach " + name}
+	return "It could be woken through " + cli.OneLine(d.Wake) + ", and that has not worked yet.", mends
 }

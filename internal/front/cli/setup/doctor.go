@@ -326,6 +326,17 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 		}
 		d.entries(&f, name, self, again, binaries)
 	}
+	d.plugin(r, name)
+	switch untouched := len(d.findings) == before; {
+	case r.Installed():
+		d.installed(r, name, again, before)
+	case untouched && r.Present && r.Scope == install.User:
+		d.say("client", cli.Note, again, "%s is here and does not know of Pennypost", r.Client.Title)
+	}
+}
+
+// plugin says whether the client has a plugin of ours, which must be instead of what is installed.
+func (d *doctor) plugin(r *install.Report, name string) {
 	switch {
 	case r.Plugin != "" && r.Installed():
 		d.say("client", cli.Problem, "pennypost uninstall "+r.Client.Name,
@@ -333,12 +344,10 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 	case r.Plugin != "":
 		d.say("client", cli.Well, "", "%s has the plugin %s", name, r.Plugin)
 	}
-	if !r.Installed() {
-		if r.Present && r.Scope == install.User && len(d.findings) == before {
-			d.say("client", cli.Note, again, "%s is here and does not know of Pennypost", r.Client.Title)
-		}
-		return
-	}
+}
+
+// installed says whether what is installed does anything; before is how many findings there were before this client's.
+func (d *doctor) installed(r *install.Report, name, again string, before int) {
 	if r.Disabled != "" {
 		d.say("client", cli.Problem, "$EDITOR "+r.Where, "%s: %s says %s, so no hook runs", name, r.Where, r.Disabled)
 	}
