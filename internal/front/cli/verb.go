@@ -11,47 +11,39 @@ import (
 
 // A Flag is a flag of a verb. It goes into a variable, whose value before is the default.
 type Flag struct {
-	into        any
-	name, usage string
-	each        bool // one value at a time: a comma belongs to it
-	complete    []cobra.CompletionFunc
-}
-
-// NewFlag returns a flag, and what completes it if something does. Of a list, several values may be joined by commas.
-func NewFlag[T string | bool | int | int64 | uint64 | []string](into *T, name, usage string,
-	complete ...cobra.CompletionFunc) Flag {
-	return Flag{into: into, name: name, usage: usage, complete: complete}
-}
-
-// EachFlag returns a flag that is given once for each value, in which commas may be.
-func EachFlag(into *[]string, name, usage string, complete ...cobra.CompletionFunc) Flag {
-	return Flag{into: into, name: name, usage: usage, complete: complete, each: true}
+	Into     any // a *string, *bool, *int, *int64, *uint64 or *[]string, whose values may be joined by commas
+	Name     string
+	About    string
+	Each     bool // of a list: each value has a flag of its own, and may have commas in it
+	Complete cobra.CompletionFunc
 }
 
 // WithFlags returns a command with its flags.
 func WithFlags(cmd *cobra.Command, flags ...Flag) *cobra.Command {
 	set := cmd.Flags()
 	for _, f := range flags {
-		switch into := f.into.(type) {
+		switch into := f.Into.(type) {
 		case *string:
-			set.StringVar(into, f.name, *into, f.usage)
+			set.StringVar(into, f.Name, *into, f.About)
 		case *bool:
-			set.BoolVar(into, f.name, *into, f.usage)
+			set.BoolVar(into, f.Name, *into, f.About)
 		case *int:
-			set.IntVar(into, f.name, *into, f.usage)
+			set.IntVar(into, f.Name, *into, f.About)
 		case *int64:
-			set.Int64Var(into, f.name, *into, f.usage)
+			set.Int64Var(into, f.Name, *into, f.About)
 		case *uint64:
-			set.Uint64Var(into, f.name, *into, f.usage)
+			set.Uint64Var(into, f.Name, *into, f.About)
 		case *[]string:
-			if f.each {
-				set.StringArrayVar(into, f.name, *into, f.usage)
+			if f.Each {
+				set.StringArrayVar(into, f.Name, *into, f.About)
 			} else {
-				set.StringSliceVar(into, f.name, *into, f.usage)
+				set.StringSliceVar(into, f.Name, *into, f.About)
 			}
+		default:
+			panic("cli: --" + f.Name + " goes into a variable of another type")
 		}
-		for _, complete := range f.complete {
-			_ = cmd.RegisterFlagCompletionFunc(f.name, complete)
+		if f.Complete != nil {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, f.Complete)
 		}
 	}
 	return cmd

@@ -54,11 +54,13 @@ func newDemo(a *app) *cobra.Command {
 			return a.demo(cmd.Context(), f.keep)
 		},
 	},
-		cli.NewFlag(&f.keep, "keep", "keep the post office's directory, to look into it"),
-		cli.NewFlag(&f.serve, "serve", "open a post office that holds a day's mail"),
-		cli.NewFlag(&f.listen, "listen",
-			"with --serve: TCP `HOST:PORT` to listen on; default 127.0.0.1:8765, or another port if that is taken"),
-		cli.NewFlag(&f.dir, "dir", "with --serve: put the data into `DIR`, which must be new or empty, and keep it"))
+		cli.Flag{Into: &f.keep, Name: "keep", About: "keep the post office's directory, to look into it"},
+		cli.Flag{Into: &f.serve, Name: "serve", About: "open a post office that holds a day's mail"},
+		cli.Flag{Into: &f.listen, Name: "listen",
+			About: "with --serve: TCP `HOST:PORT` to listen on; default 127.0.0.1:8765, or another port if that is " +
+				"taken"},
+		cli.Flag{Into: &f.dir, Name: "dir",
+			About: "with --serve: put the data into `DIR`, which must be new or empty, and keep it"})
 }
 
 type demoFlags struct {

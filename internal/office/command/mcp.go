@@ -69,10 +69,11 @@ func newMCP(a *app) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: cli.RunWith(a.mcp, &f),
 	},
-		cli.NewFlag(&f.takeOver, "take-over", "become the holder of a name that another session holds"),
-		cli.NewFlag(&f.channel, "channel",
-			"wake the session by channel notifications; start Claude Code with this server as a channel"),
-		cli.NewFlag(&f.dialect, "dialect", "serve the tools of `DIALECT`: "+dialectNames()))
+		cli.Flag{Into: &f.takeOver, Name: "take-over",
+			About: "become the holder of a name that another session holds"},
+		cli.Flag{Into: &f.channel, Name: "channel",
+			About: "wake the session by channel notifications; start Claude Code with this server as a channel"},
+		cli.Flag{Into: &f.dialect, Name: "dialect", About: "serve the tools of `DIALECT`: " + dialectNames()})
 }
 
 func (a *app) mcp(ctx context.Context, f mcpFlags) error {

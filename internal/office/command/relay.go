@@ -22,7 +22,8 @@ func newRelay(a *app) *cobra.Command {
 		Use: "relay", Short: "stand in for the post office that this machine has joined", Long: relayHelp,
 		Example: "pennypost relay", Hidden: true, Args: cli.NoArgs,
 		RunE: cli.RunWith(a.serve, &f),
-	}, cli.NewFlag(&f.listen, "listen", "TCP `HOST:PORT` of this machine for the pages and MCP, or \"none\""))
+	}, cli.Flag{Into: &f.listen, Name: "listen",
+		About: "TCP `HOST:PORT` of this machine for the pages and MCP, or \"none\""})
 }
 
 // remote returns the post office that this machine has joined, nil if it has joined none and f asks for no relay.

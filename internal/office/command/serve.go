@@ -51,11 +51,15 @@ func newServe(a *app) *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE:    cli.RunWith(a.serve, &f),
 	},
-		cli.NewFlag(&f.listen, "listen", "TCP `HOST:PORT` to listen on, or \"none\"; default 127.0.0.1:8765"),
-		cli.NewFlag(&f.tls, "tls", "also listen for other machines, with TLS, at `HOST:PORT`; by itself at "+
-			everywhere),
-		cli.NewFlag(&f.insecure, "insecure", "allow an address that other machines can reach, without TLS"),
-		cli.NewFlag(&f.dev, "dev", "add routes that are for development only, such as POST /api/inbox/seed"))
+		cli.Flag{Into: &f.listen, Name: "listen",
+			About: "TCP `HOST:PORT` to listen on, or \"none\"; default 127.0.0.1:8765"},
+		cli.Flag{Into: &f.tls, Name: "tls",
+			About: "also listen for other machines, with TLS, at `HOST:PORT`; by itself at " +
+				everywhere},
+		cli.Flag{Into: &f.insecure, Name: "insecure",
+			About: "allow an address that other machines can reach, without TLS"},
+		cli.Flag{Into: &f.dev, Name: "dev",
+			About: "add routes that are for development only, such as POST /api/inbox/seed"})
 	cmd.Flags().Lookup("tls").NoOptDefVal = everywhere
 	return cmd
 }
@@ -63,8 +67,9 @@ func newServe(a *app) *cobra.Command {
 // automatic returns a command with its flags, and those of what a command starts.
 func (f *serveFlags) automatic(cmd *cobra.Command, flags ...cli.Flag) *cobra.Command {
 	cli.WithFlags(cmd, append(flags,
-		cli.NewFlag(&f.idleExit, "idle-exit", "with --auto: end after `DURATION` without work; default 1h"),
-		cli.NewFlag(&f.auto, "auto", "run as a post office that a command started"))...)
+		cli.Flag{Into: &f.idleExit, Name: "idle-exit",
+			About: "with --auto: end after `DURATION` without work; default 1h"},
+		cli.Flag{Into: &f.auto, Name: "auto", About: "run as a post office that a command started"})...)
 	for _, hidden := range []string{"auto", "idle-exit"} {
 		_ = cmd.Flags().MarkHidden(hidden)
 	}

@@ -33,7 +33,7 @@ func newBackup(a *app) *cobra.Command {
 		Example: "pennypost backup monday.tar.gz\npennypost backup - | ssh other 'cat > monday.tar.gz'",
 		Args:    cli.NArgs(1, "the file to write, or - for standard output"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), args[0], force) },
-	}, cli.NewFlag(&force, "force", "replace a file that is there"))
+	}, cli.Flag{Into: &force, Name: "force", About: "replace a file that is there"})
 }
 
 func (a *app) backup(ctx context.Context, path string, force bool) error {

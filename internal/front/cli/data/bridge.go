@@ -42,8 +42,8 @@ func newBridge(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.addBridge(cmd.Context(), args[0], args[1], mode)
 		},
-	}, cli.NewFlag(&mode, "mode",
-		"`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only"))
+	}, cli.Flag{Into: &mode, Name: "mode",
+		About: "`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only"})
 	cmd.AddCommand(add,
 		newBridgeList(a),
 		&cobra.Command{
@@ -82,8 +82,8 @@ func newBridgeList(a *app) *cobra.Command {
 			}
 			return a.bridges(cmd.Context())
 		},
-	}, cli.NewFlag(&rejected, "rejected",
-		"name what stands in their files and is not understood: file, line, why, and how it begins"))
+	}, cli.Flag{Into: &rejected, Name: "rejected",
+		About: "name what stands in their files and is not understood: file, line, why, and how it begins"})
 }
 
 // oneBridge refuses what does not name a bridge.

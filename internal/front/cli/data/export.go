@@ -25,7 +25,8 @@ func newExport(a *app) *cobra.Command {
 		Use: "export", Short: "write every message of the room", Long: exportHelp,
 		Example: "pennypost export > room.jsonl\npennypost export --format markdown | less", Args: cli.NoArgs,
 		RunE: cli.RunWith(a.export, &format),
-	}, cli.NewFlag(&format, "format", "`FORMAT`: jsonl, json or markdown", cli.OneOf(exportFormats...)))
+	}, cli.Flag{Into: &format, Name: "format", About: "`FORMAT`: jsonl, json or markdown",
+		Complete: cli.OneOf(exportFormats...)})
 }
 
 func (a *app) export(ctx context.Context, format string) error {

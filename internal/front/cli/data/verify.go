@@ -24,7 +24,7 @@ func newVerify(a *app) *cobra.Command {
 		Use: "verify", Short: "check every line of the room's files", Long: verifyHelp,
 		Example: "pennypost verify\npennypost verify --repair", Args: cli.NoArgs,
 		RunE: cli.RunWith(a.verify, &repair),
-	}, cli.NewFlag(&repair, "repair", "set bad lines aside, and put back those that fit"))
+	}, cli.Flag{Into: &repair, Name: "repair", About: "set bad lines aside, and put back those that fit"})
 }
 
 func (a *app) verify(ctx context.Context, repair bool) error {

@@ -47,12 +47,13 @@ func newInvite(a *app) *cobra.Command {
 		RunE: cli.RunWith(a.invite, &f),
 	},
 		// --room of every command says which one a command means; here it can be given more than once.
-		cli.EachFlag(&f.rooms, "room", "let the machine into `ROOM` only; may be repeated"),
-		cli.NewFlag(&f.agent, "agent", "let the machine speak as the agent `NAME` only"),
-		cli.NewFlag(&f.expires, "expires", "how long the code is good: `DURATION`, a day at most"),
-		cli.NewFlag(&f.span, "for", "let the machine in for `DURATION`; default: until it is revoked"),
-		cli.NewFlag(&f.list, "list", "list the machines that are in, and the codes that can be used"),
-		cli.NewFlag(&f.revoke, "revoke", "put out the machine `NAME`, or take back the code with that id"))
+		cli.Flag{Into: &f.rooms, Name: "room", About: "let the machine into `ROOM` only; may be repeated", Each: true},
+		cli.Flag{Into: &f.agent, Name: "agent", About: "let the machine speak as the agent `NAME` only"},
+		cli.Flag{Into: &f.expires, Name: "expires", About: "how long the code is good: `DURATION`, a day at most"},
+		cli.Flag{Into: &f.span, Name: "for", About: "let the machine in for `DURATION`; default: until it is revoked"},
+		cli.Flag{Into: &f.list, Name: "list", About: "list the machines that are in, and the codes that can be used"},
+		cli.Flag{Into: &f.revoke, Name: "revoke",
+			About: "put out the machine `NAME`, or take back the code with that id"})
 	for _, making := range []string{"room", "agent", "expires", "for"} {
 		cmd.MarkFlagsMutuallyExclusive("list", "revoke", making)
 	}

@@ -52,7 +52,7 @@ func newJoin(a *app) *cobra.Command {
 			// a terminal that wraps the line may put spaces into the code
 			return a.join(cmd.Context(), args[0], strings.Join(args[1:], ""), name)
 		},
-	}, cli.NewFlag(&name, "name", "call this machine `NAME` there; default: the name of the host"))
+	}, cli.Flag{Into: &name, Name: "name", About: "call this machine `NAME` there; default: the name of the host"})
 }
 
 func newLeave(a *app) *cobra.Command {

@@ -51,7 +51,7 @@ func newCredentials(a *app) *cobra.Command {
 				span,
 			)
 		},
-	}, cli.NewFlag(&span, "for", "how long it counts: `DURATION`; default: until it is revoked"))
+	}, cli.Flag{Into: &span, Name: "for", About: "how long it counts: `DURATION`; default: until it is revoked"})
 	cmd.AddCommand(add, &cobra.Command{
 		Use: "revoke NAME", Short: "take a credential back", Example: "pennypost credentials revoke nightly",
 		Long: "Take a credential back. Whatever shows it from then on is refused, and what it has open ends.",

@@ -52,12 +52,12 @@ func newOpen(a *app) *cobra.Command {
 		Use: "open", Short: "open the pages in the browser", Long: openHelp, Example: openExamples, Args: cli.NoArgs,
 		RunE: cli.RunWith(a.open, &f),
 	},
-		cli.NewFlag(&f.print, "print", "print the link and open nothing"),
-		cli.NewFlag(&f.plain, "plain",
-			"log in at 127.0.0.1, which is weaker, with a browser that finds no other address"),
-		cli.NewFlag(&f.phone, "phone", "show the link for a phone, or another machine, as a QR code"),
-		cli.NewFlag(&f.sessions, "sessions", "list the browsers that are logged in"),
-		cli.NewFlag(&f.revoke, "revoke", "log out the browser whose session is `ID`, or \"all\""))
+		cli.Flag{Into: &f.print, Name: "print", About: "print the link and open nothing"},
+		cli.Flag{Into: &f.plain, Name: "plain",
+			About: "log in at 127.0.0.1, which is weaker, with a browser that finds no other address"},
+		cli.Flag{Into: &f.phone, Name: "phone", About: "show the link for a phone, or another machine, as a QR code"},
+		cli.Flag{Into: &f.sessions, Name: "sessions", About: "list the browsers that are logged in"},
+		cli.Flag{Into: &f.revoke, Name: "revoke", About: "log out the browser whose session is `ID`, or \"all\""})
 	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "print")
 	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "plain", "phone")
 	cmd.MarkFlagsMutuallyExclusive("print", "phone")

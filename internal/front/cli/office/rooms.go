@@ -53,7 +53,7 @@ func newRooms(a *app) *cobra.Command {
 			return a.roomsRemove(cmd.Context(), args[0], yes)
 		},
 		ValidArgsFunction: a.CompleteRoom,
-	}, cli.NewFlag(&yes, "yes", "do not ask"))
+	}, cli.Flag{Into: &yes, Name: "yes", About: "do not ask"})
 	var to string
 	move := cli.WithFlags(&cobra.Command{
 		Use: "move ROOM --to jetstream|file", Short: "move a room to NATS servers, or to a file", Long: roomsMoveHelp,
@@ -63,7 +63,8 @@ func newRooms(a *app) *cobra.Command {
 			return a.roomsMove(cmd.Context(), args[0], to)
 		},
 		ValidArgsFunction: a.CompleteRoom,
-	}, cli.NewFlag(&to, "to", "`WHERE`: jetstream or file", cli.OneOf(config.KindJetStream, config.KindFile)))
+	}, cli.Flag{Into: &to, Name: "to", About: "`WHERE`: jetstream or file",
+		Complete: cli.OneOf(config.KindJetStream, config.KindFile)})
 	cmd.AddCommand(remove, move)
 	return cmd
 }

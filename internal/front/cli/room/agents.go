@@ -43,15 +43,16 @@ func newRoster(a *app, cmd *cobra.Command) *cobra.Command {
 		})
 	}
 	return cli.WithFlags(cmd,
-		cli.NewFlag(&q.Search, "search", "only agents with `TEXT` in their name, task, roles or tags"),
-		cli.NewFlag(&q.Role, "role", "only agents with this `ROLE`"),
-		cli.NewFlag(&q.Tag, "tag", "only agents with this `TAG`"),
-		cli.NewFlag(&states, "state",
-			"only agents in this `STATE`: working, idle, frozen or gone; repeatable, or joined by commas",
-			completeState()),
-		cli.NewFlag((*string)(&q.After), "after", "only agents behind this `NAME`, for the next part of a list",
-			a.CompleteAgent),
-		cli.NewFlag(&q.Limit, "limit", "at most so many agents, up to 1000"))
+		cli.Flag{Into: &q.Search, Name: "search", About: "only agents with `TEXT` in their name, task, roles or tags"},
+		cli.Flag{Into: &q.Role, Name: "role", About: "only agents with this `ROLE`"},
+		cli.Flag{Into: &q.Tag, Name: "tag", About: "only agents with this `TAG`"},
+		cli.Flag{Into: &states, Name: "state",
+			About:    "only agents in this `STATE`: working, idle, frozen or gone; repeatable, or joined by commas",
+			Complete: completeState()},
+		cli.Flag{Into: (*string)(&q.After), Name: "after",
+			About:    "only agents behind this `NAME`, for the next part of a list",
+			Complete: a.CompleteAgent},
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most so many agents, up to 1000"})
 }
 
 func completeState() cobra.CompletionFunc { return cli.OneOf("working", "idle", "frozen", "gone") }
@@ -122,13 +123,16 @@ type presenceFlags struct {
 
 func (f *presenceFlags) with(a *app, cmd *cobra.Command, more ...cli.Flag) *cobra.Command {
 	return cli.WithFlags(cmd, append(more,
-		cli.NewFlag(&f.roles, "role", "`ROLE` that it holds; repeatable, replaces what it held; --role \"\" for none"),
-		cli.NewFlag(&f.tags, "tag",
-			"`TAG` that it carries, such as project:parser; repeatable, replaces what it carried"),
-		cli.NewFlag(&f.task, "task", "what it works on, one line of `TEXT`"),
-		cli.NewFlag(&f.parent, "parent", "`NAME` of the agent that started it", a.CompleteAgent),
-		cli.NewFlag(&f.client, "client", "`NAME` of the program that it runs in"),
-		cli.NewFlag(&f.state, "state", "`STATE`: working, idle, frozen or gone", completeState()))...)
+		cli.Flag{Into: &f.roles, Name: "role",
+			About: "`ROLE` that it holds; repeatable, replaces what it held; --role \"\" for none"},
+		cli.Flag{Into: &f.tags, Name: "tag",
+			About: "`TAG` that it carries, such as project:parser; repeatable, replaces what it carried"},
+		cli.Flag{Into: &f.task, Name: "task", About: "what it works on, one line of `TEXT`"},
+		cli.Flag{Into: &f.parent, Name: "parent", About: "`NAME` of the agent that started it",
+			Complete: a.CompleteAgent},
+		cli.Flag{Into: &f.client, Name: "client", About: "`NAME` of the program that it runs in"},
+		cli.Flag{Into: &f.state, Name: "state", About: "`STATE`: working, idle, frozen or gone",
+			Complete: completeState()})...)
 }
 
 // presence returns what the flags that were given say of an agent.
@@ -174,9 +178,9 @@ func newAgentsRegister(a *app) *cobra.Command {
 			return a.register(cmd.Context(), p)
 		},
 	},
-		cli.NewFlag(&session, "session", "`ID` of the running instance that claims the name"),
-		cli.NewFlag(&takeOver, "take-over", "become the holder of a name that another session holds"),
-		cli.NewFlag(&end, "end", "with --session: the instance has ended"))
+		cli.Flag{Into: &session, Name: "session", About: "`ID` of the running instance that claims the name"},
+		cli.Flag{Into: &takeOver, Name: "take-over", About: "become the holder of a name that another session holds"},
+		cli.Flag{Into: &end, Name: "end", About: "with --session: the instance has ended"})
 }
 
 func newAgentsUpdate(a *app) *cobra.Command {

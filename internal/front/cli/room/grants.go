@@ -40,10 +40,10 @@ func newAgentsGrant(a *app) *cobra.Command {
 			return cli.AskRoom(cmd.Context(), a.App, mail.Service.Grant, g, a.showGrant)
 		},
 	},
-		cli.NewFlag(&g.Role, "role", "`ROLE` that it then has: orchestrator"),
-		cli.NewFlag(&g.Dir, "dir", "only where the client works in `DIRECTORY`, or in its repository"),
-		cli.NewFlag(&g.Client, "client", "only for this `CLIENT`: claude, codex, …"),
-		cli.NewFlag(&refuse, "refuse", "take it back, or refuse it"))
+		cli.Flag{Into: &g.Role, Name: "role", About: "`ROLE` that it then has: orchestrator"},
+		cli.Flag{Into: &g.Dir, Name: "dir", About: "only where the client works in `DIRECTORY`, or in its repository"},
+		cli.Flag{Into: &g.Client, Name: "client", About: "only for this `CLIENT`: claude, codex, …"},
+		cli.Flag{Into: &refuse, Name: "refuse", About: "take it back, or refuse it"})
 }
 
 func (a *app) showGrant(g mail.Grant) error {

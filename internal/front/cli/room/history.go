@@ -35,22 +35,26 @@ func newHistory(a *app) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: cli.RunWith(a.history, &f),
 	},
-		cli.NewFlag(&f.types, "type", "of this `TYPE`; several are joined by commas", cli.CompleteTypes),
-		cli.NewFlag(&f.states, "state", "in this `STATE` with at least one recipient now, such as held or dead; "+
-			"several are joined by commas", cli.OneOf(mail.DeliveryStates()...)),
-		cli.NewFlag(&q.From, "from", "from this `ADDRESS` or name", a.CompleteAgent),
-		cli.NewFlag(&q.To, "to", "to this `ADDRESS` or name", a.CompleteAgent),
-		cli.NewFlag((*string)(&q.Agent), "agent", "sent by or delivered to `NAME`", a.CompleteAgent),
-		cli.NewFlag((*string)(&q.Thread), "thread", "of the thread that the message `ID` belongs to"),
-		cli.NewFlag(&q.Issue, "issue", "of this issue `ID`"),
-		cli.NewFlag(&f.since, "since", "sent at `TIME` or later"),
-		cli.NewFlag(&f.until, "until", "sent before `TIME`, or up to the end of that day"),
-		cli.NewFlag(&q.Search, "search", "with all these `WORDS` in subject or body"),
-		cli.NewFlag(&q.Open, "open", "only what asks and is not settled: neither answered nor declined nor withdrawn"),
-		cli.NewFlag(&q.Archive, "archive", "search the archive too"),
-		cli.NewFlag(&q.Limit, "limit", "at most `N` messages, up to 1000; default 50"),
-		cli.NewFlag((*uint64)(&q.Before), "before", "only messages before this `SEQ`"),
-		cli.NewFlag((*uint64)(&q.After), "after", "only messages after this `SEQ`, the oldest first"))
+		cli.Flag{Into: &f.types, Name: "type", About: "of this `TYPE`; several are joined by commas",
+			Complete: cli.CompleteTypes},
+		cli.Flag{Into: &f.states, Name: "state",
+			About: "in this `STATE` with at least one recipient now, such as held or dead; " +
+				"several are joined by commas", Complete: cli.OneOf(mail.DeliveryStates()...)},
+		cli.Flag{Into: &q.From, Name: "from", About: "from this `ADDRESS` or name", Complete: a.CompleteAgent},
+		cli.Flag{Into: &q.To, Name: "to", About: "to this `ADDRESS` or name", Complete: a.CompleteAgent},
+		cli.Flag{Into: (*string)(&q.Agent), Name: "agent", About: "sent by or delivered to `NAME`",
+			Complete: a.CompleteAgent},
+		cli.Flag{Into: (*string)(&q.Thread), Name: "thread", About: "of the thread that the message `ID` belongs to"},
+		cli.Flag{Into: &q.Issue, Name: "issue", About: "of this issue `ID`"},
+		cli.Flag{Into: &f.since, Name: "since", About: "sent at `TIME` or later"},
+		cli.Flag{Into: &f.until, Name: "until", About: "sent before `TIME`, or up to the end of that day"},
+		cli.Flag{Into: &q.Search, Name: "search", About: "with all these `WORDS` in subject or body"},
+		cli.Flag{Into: &q.Open, Name: "open",
+			About: "only what asks and is not settled: neither answered nor declined nor withdrawn"},
+		cli.Flag{Into: &q.Archive, Name: "archive", About: "search the archive too"},
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` messages, up to 1000; default 50"},
+		cli.Flag{Into: (*uint64)(&q.Before), Name: "before", About: "only messages before this `SEQ`"},
+		cli.Flag{Into: (*uint64)(&q.After), Name: "after", About: "only messages after this `SEQ`, the oldest first"})
 }
 
 func (a *app) history(ctx context.Context, f historyFlags) error {

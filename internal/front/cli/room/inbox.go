@@ -47,18 +47,19 @@ func newInbox(a *app) *cobra.Command {
 			return a.inbox(cmd.Context(), f)
 		},
 	},
-		cli.NewFlag(&f.allRooms, "all-rooms", "what waits for you in all rooms, by conversation"),
-		cli.NewFlag(&q.All, "all", "include messages that are read"),
-		cli.NewFlag(&q.Open, "open", "only what waits for an answer"),
-		cli.NewFlag((*string)(&q.Agent), "agent", "look into the mailbox of `NAME` instead of your own",
-			a.CompleteAgent),
-		cli.NewFlag(&q.Limit, "limit", "at most `N` messages, up to 1000; default 50"),
-		cli.NewFlag(&f.after, "after", "only messages after this `SEQ`; what the last page said"),
-		cli.NewFlag((*uint64)(&q.Before), "before", "only messages before this `SEQ`"),
-		cli.NewFlag(&q.Newest, "newest", "newest first"),
-		cli.NewFlag(&q.From, "from", "from this `ADDRESS` or name", a.CompleteAgent),
-		cli.NewFlag(&f.place, "place", "`PLACE`: snoozed or archived, instead of the inbox",
-			cli.OneOf(mail.InSnoozed, mail.InArchived)))
+		cli.Flag{Into: &f.allRooms, Name: "all-rooms", About: "what waits for you in all rooms, by conversation"},
+		cli.Flag{Into: &q.All, Name: "all", About: "include messages that are read"},
+		cli.Flag{Into: &q.Open, Name: "open", About: "only what waits for an answer"},
+		cli.Flag{Into: (*string)(&q.Agent), Name: "agent",
+			About:    "look into the mailbox of `NAME` instead of your own",
+			Complete: a.CompleteAgent},
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` messages, up to 1000; default 50"},
+		cli.Flag{Into: &f.after, Name: "after", About: "only messages after this `SEQ`; what the last page said"},
+		cli.Flag{Into: (*uint64)(&q.Before), Name: "before", About: "only messages before this `SEQ`"},
+		cli.Flag{Into: &q.Newest, Name: "newest", About: "newest first"},
+		cli.Flag{Into: &q.From, Name: "from", About: "from this `ADDRESS` or name", Complete: a.CompleteAgent},
+		cli.Flag{Into: &f.place, Name: "place", About: "`PLACE`: snoozed or archived, instead of the inbox",
+			Complete: cli.OneOf(mail.InSnoozed, mail.InArchived)})
 }
 
 func (a *app) inbox(ctx context.Context, f inboxFlags) (err error) {

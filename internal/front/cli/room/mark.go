@@ -26,10 +26,10 @@ func newMark(a *app) *cobra.Command {
 	var snoozed string
 	marks := []mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived}
 	given := make([]bool, len(marks))
-	flags := []cli.Flag{cli.NewFlag(&all, "all", "every message that the mark would change"),
-		cli.NewFlag(&snoozed, "snoozed", "put off until `TIME`")}
+	flags := []cli.Flag{cli.Flag{Into: &all, Name: "all", About: "every message that the mark would change"},
+		cli.Flag{Into: &snoozed, Name: "snoozed", About: "put off until `TIME`"}}
 	for i, m := range marks {
-		flags = append(flags, cli.NewFlag(&given[i], string(m), "mark as "+string(m)))
+		flags = append(flags, cli.Flag{Into: &given[i], Name: string(m), About: "mark as " + string(m)})
 	}
 	return cli.WithFlags(&cobra.Command{
 		Use:   "mark ID...|--all --read|--unread|--archived|--unarchived|--snoozed TIME",

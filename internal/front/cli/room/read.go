@@ -40,8 +40,8 @@ func newRead(a *app) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, words []string) error { return a.read(cmd.Context(), words, f) },
 		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{All: true}),
 	},
-		cli.NewFlag(&f.mark, "mark", "mark what was printed as read"),
-		cli.NewFlag(&f.limit, "limit", "without ID: at most `N` messages, up to 1000; default 50"))
+		cli.Flag{Into: &f.mark, Name: "mark", About: "mark what was printed as read"},
+		cli.Flag{Into: &f.limit, Name: "limit", About: "without ID: at most `N` messages, up to 1000; default 50"})
 }
 
 func (a *app) read(ctx context.Context, words []string, f readFlags) error {

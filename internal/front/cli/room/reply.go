@@ -55,9 +55,10 @@ func newReply(a *app) *cobra.Command {
 		},
 		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{All: true}),
 	},
-		cli.NewFlag(&f.body, "body", "`TEXT` in Markdown; \"-\": standard input"),
-		cli.NewFlag(&f.urgent, "urgent", "wake whoever it is for"),
-		cli.EachFlag(&f.docs, "doc", "`PATH` or PATH@REVISION of a document that belongs to it; repeatable"))
+		cli.Flag{Into: &f.body, Name: "body", About: "`TEXT` in Markdown; \"-\": standard input"},
+		cli.Flag{Into: &f.urgent, Name: "urgent", About: "wake whoever it is for"},
+		cli.Flag{Into: &f.docs, Name: "doc",
+			About: "`PATH` or PATH@REVISION of a document that belongs to it; repeatable", Each: true})
 }
 
 func (a *app) reply(ctx context.Context, word string, f replyFlags, given bool) error {

@@ -37,7 +37,7 @@ func newDecline(a *app) *cobra.Command {
 			return a.decline(cmd.Context(), args[0], reason)
 		},
 		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{Open: true}),
-	}, cli.NewFlag(&reason, "reason", "`TEXT` for whoever asked"))
+	}, cli.Flag{Into: &reason, Name: "reason", About: "`TEXT` for whoever asked"})
 }
 
 func (a *app) decline(ctx context.Context, arg, reason string) error {
@@ -85,7 +85,7 @@ func newWaiting(a *app) *cobra.Command {
 		Use: "waiting", Short: "list who waits for whom", Long: waitingHelp, Example: "pennypost waiting",
 		Args: cli.NoArgs,
 		RunE: cli.RunWith(a.waiting, &q),
-	}, cli.NewFlag(&q.Limit, "limit", "at most `N` rows, up to 1000; default 50"))
+	}, cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` rows, up to 1000; default 50"})
 }
 
 func (a *app) waiting(ctx context.Context, q mail.WaitingQuery) error {

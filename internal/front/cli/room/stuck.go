@@ -36,12 +36,12 @@ func newStuck(a *app) *cobra.Command {
 			return a.stuck(cmd.Context(), q)
 		},
 	},
-		cli.NewFlag(&kind, "kind", "only this `KIND`: held, dead, waiting or expired",
-			cli.OneOf(mail.StuckKinds()...)),
-		cli.NewFlag((*string)(&q.For), "for",
-			"only what is for this `ADDRESS`: agent:NAME, role:ROLE, a tag or all"),
-		cli.NewFlag(&q.Limit, "limit", "at most `N` groups of each kind, up to 1000; default 50"),
-		cli.NewFlag(&q.Mail, "mail", "at most `N` messages of each group, up to 1000; default 5"))
+		cli.Flag{Into: &kind, Name: "kind", About: "only this `KIND`: held, dead, waiting or expired",
+			Complete: cli.OneOf(mail.StuckKinds()...)},
+		cli.Flag{Into: (*string)(&q.For), Name: "for",
+			About: "only what is for this `ADDRESS`: agent:NAME, role:ROLE, a tag or all"},
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` groups of each kind, up to 1000; default 50"},
+		cli.Flag{Into: &q.Mail, Name: "mail", About: "at most `N` messages of each group, up to 1000; default 5"})
 }
 
 func (a *app) stuck(ctx context.Context, q mail.StuckQuery) error {

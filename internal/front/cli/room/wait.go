@@ -34,10 +34,11 @@ func newWait(a *app) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: cli.RunWith(a.wait, &f),
 	},
-		cli.NewFlag(&f.types, "type", "only messages of this `TYPE`; several are joined by commas", cli.CompleteTypes),
-		cli.NewFlag((*string)(&f.q.ReplyTo), "reply-to", "only answers to the message `ID`"),
-		cli.NewFlag(&f.timeout, "timeout", "wait for `DURATION`, or \"forever\""),
-		cli.NewFlag((*uint64)(&f.q.After), "after", "only messages after this `SEQ`"))
+		cli.Flag{Into: &f.types, Name: "type", About: "only messages of this `TYPE`; several are joined by commas",
+			Complete: cli.CompleteTypes},
+		cli.Flag{Into: (*string)(&f.q.ReplyTo), Name: "reply-to", About: "only answers to the message `ID`"},
+		cli.Flag{Into: &f.timeout, Name: "timeout", About: "wait for `DURATION`, or \"forever\""},
+		cli.Flag{Into: (*uint64)(&f.q.After), Name: "after", About: "only messages after this `SEQ`"})
 }
 
 func (a *app) wait(ctx context.Context, f waitFlags) error {

@@ -42,13 +42,15 @@ func newWatch(a *app) *cobra.Command {
 			return a.watch(cmd.Context(), f)
 		},
 	},
-		cli.NewFlag(&f.after, "after", "begin after this `SEQ`; default: now"),
-		cli.NewFlag(&f.all, "all", "everything that happens, not only mail"),
-		cli.NewFlag(&f.from, "from", "only mail from this `ADDRESS` or name; several are joined by commas",
-			a.CompleteAgent),
-		cli.NewFlag(&f.to, "to", "only mail to this `ADDRESS` or name; several are joined by commas",
-			a.CompleteAddress),
-		cli.NewFlag(&f.kind, "type", "only mail of this `TYPE`; several are joined by commas", cli.CompleteTypes))
+		cli.Flag{Into: &f.after, Name: "after", About: "begin after this `SEQ`; default: now"},
+		cli.Flag{Into: &f.all, Name: "all", About: "everything that happens, not only mail"},
+		cli.Flag{Into: &f.from, Name: "from",
+			About:    "only mail from this `ADDRESS` or name; several are joined by commas",
+			Complete: a.CompleteAgent},
+		cli.Flag{Into: &f.to, Name: "to", About: "only mail to this `ADDRESS` or name; several are joined by commas",
+			Complete: a.CompleteAddress},
+		cli.Flag{Into: &f.kind, Name: "type", About: "only mail of this `TYPE`; several are joined by commas",
+			Complete: cli.CompleteTypes})
 	cmd.Flags().Lookup("after").DefValue = "" // -1 is ours
 	return cmd
 }

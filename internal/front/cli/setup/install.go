@@ -71,11 +71,14 @@ func newInstall(a *app) *cobra.Command {
 			return a.changeClient(f, args, install.Install)
 		},
 	},
-		cli.NewFlag(&f.trust, "trust", "of codex: trust the hooks, as its dialog does; without, it asks you"),
-		cli.NewFlag(&f.ask, "ask", "have the client ask you before Pennypost's tools are used; without, "+
-			"they are allowed (claude, gemini, qwen, copilot)"),
-		cli.NewFlag(&f.orchestrator, "orchestrator", "have the post office go on with the orchestrator's "+
-			"session when mail should wake it and it has ended (claude, codex, copilot, opencode, pi)"))
+		cli.Flag{Into: &f.trust, Name: "trust",
+			About: "of codex: trust the hooks, as its dialog does; without, it asks you"},
+		cli.Flag{Into: &f.ask, Name: "ask",
+			About: "have the client ask you before Pennypost's tools are used; without, " +
+				"they are allowed (claude, gemini, qwen, copilot)"},
+		cli.Flag{Into: &f.orchestrator, Name: "orchestrator",
+			About: "have the post office go on with the orchestrator's " +
+				"session when mail should wake it and it has ended (claude, codex, copilot, opencode, pi)"})
 }
 
 func newUninstall(a *app) *cobra.Command {
@@ -93,12 +96,13 @@ func (f *installFlags) with(do string, cmd *cobra.Command, more ...cli.Flag) *co
 		cmd.ValidArgs = append(cmd.ValidArgs, c.Name)
 	}
 	return cli.WithFlags(cmd, append(more, f.dry(),
-		cli.NewFlag(&f.user, "user", do+" it for all your projects, which is the default"),
-		cli.NewFlag(&f.project, "project", do+" it for the project around the working directory"))...)
+		cli.Flag{Into: &f.user, Name: "user", About: do + " it for all your projects, which is the default"},
+		cli.Flag{Into: &f.project, Name: "project",
+			About: do + " it for the project around the working directory"})...)
 }
 
 func (f *installFlags) dry() cli.Flag {
-	return cli.NewFlag(&f.dryRun, "dry-run", "show what would change, as a diff, and change nothing")
+	return cli.Flag{Into: &f.dryRun, Name: "dry-run", About: "show what would change, as a diff, and change nothing"}
 }
 
 // clientRows lists the clients for the manual.

@@ -31,7 +31,7 @@ func newService(a *app) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return a.serviceStatus() },
 	}
 	var dryRun bool
-	dry := cli.NewFlag(&dryRun, "dry-run", "show what would be done, and do nothing")
+	dry := cli.Flag{Into: &dryRun, Name: "dry-run", About: "show what would be done, and do nothing"}
 	cmd.AddCommand(cli.WithFlags(&cobra.Command{
 		Use: "install", Short: "write the unit and start it", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.serviceInstall(dryRun) },
