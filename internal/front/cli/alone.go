@@ -99,11 +99,7 @@ func summary(d *mail.Desk) string {
 		out += " On a terminal pennypost shows them; here: pennypost inbox --all-rooms"
 	}
 	if len(d.Away) > 0 {
-		names := make([]string, len(d.Away))
-		for i, r := range d.Away {
-			names[i] = OneLine(string(r))
-		}
-		out += "\nCannot be opened: " + strings.Join(names, ", ")
+		out += "\nCannot be opened: " + Joined(d.Away, ", ")
 	}
 	return out
 }

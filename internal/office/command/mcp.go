@@ -110,7 +110,8 @@ func (a *app) serveOne(ctx context.Context, s *session, d *dialect.Dialect, f mc
 	who := s.name
 	claims := who != mail.User && (d == nil || !d.SharedNames)
 	if claims {
-		if err := s.claim(ctx, f.takeOver); err != nil {
+		p := mail.Presence{Join: true, TakeOver: f.takeOver, Access: s.access}
+		if err := s.claim(ctx, p); err != nil {
 			return err
 		}
 		defer s.end()
@@ -306,27 +307,13 @@ func access(getenv func(string) string) *mail.Access {
 }
 
 // claim takes the name, or the one that is free in its place.
-func (s *session) claim(ctx context.Context, takeOver bool) error {
+func (s *session) claim(ctx context.Context, p mail.Presence) error {
 	svc, err := s.office.Room(ctx, s.room, s.name)
 	if err != nil {
 		return err
 	}
-	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true, TakeOver: takeOver,
-		Client: s.client, Access: s.access})
-	if err != nil {
-		return err
-	}
-	s.name = ag.Name
-	return nil
-}
-
-// enter takes the name for a session of the client itself, which its hooks may have done before.
-func (s *session) enter(ctx context.Context) error {
-	svc, err := s.office.Room(ctx, s.room, s.name)
-	if err != nil {
-		return err
-	}
-	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Client: s.client})
+	p.Session, p.Process, p.Client = s.id, s.process, s.client
+	ag, err := svc.Register(ctx, p)
 	if err == nil {
 		s.name = ag.Name
 	}

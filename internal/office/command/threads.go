@@ -120,7 +120,7 @@ func (t *threads) enter(ctx context.Context, id string) (at seat, err error) {
 	one.room, one.name, err = t.app.Begin(one.client, id)
 	t.asking.Unlock()
 	if err == nil {
-		err = one.enter(ctx)
+		err = one.claim(ctx, mail.Presence{}) // which its hooks may have done before
 	}
 	return seat{one.room, one.name}, err
 }

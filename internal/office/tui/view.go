@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pennypost/internal/base/wording"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 
@@ -136,7 +137,7 @@ func (m *model) outOfOrder() string {
 	case m.lost != nil:
 		return "The post office does not answer. Looking for it…"
 	case len(m.shut) > 0:
-		return "Cannot be opened: " + joined(m.shut)
+		return "Cannot be opened: " + cli.Joined(m.shut, ", ")
 	case m.trouble != "":
 		return "This is " + cleanLine(m.trouble)
 	}
@@ -156,14 +157,6 @@ func (m *model) shownOnly() string {
 		return "With: " + cleanLine(f.words)
 	}
 	return ""
-}
-
-func joined(rooms []mail.RoomName) string {
-	names := make([]string, len(rooms))
-	for i, r := range rooms {
-		names[i] = string(r)
-	}
-	return strings.Join(names, ", ")
 }
 
 func (m *model) viewList() []line {

@@ -37,12 +37,8 @@ func newBackup(a *app) *cobra.Command {
 }
 
 func (a *app) backup(ctx context.Context, path string, force bool) error {
-	who, err := a.Who()
-	if err != nil {
+	if err := a.OnlyUser("make a backup"); err != nil {
 		return err
-	}
-	if who != mail.User {
-		return mail.Errorf(mail.Denied, "only the user may make a backup; you are %s", who)
 	}
 	office, err := a.Post()
 	if err != nil {

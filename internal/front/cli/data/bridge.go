@@ -100,11 +100,9 @@ func (a *app) addBridge(ctx context.Context, name, dir, mode string) error {
 		return err
 	}
 	st, err := svc.AddBridge(ctx, mail.Bridge{Dialect: name, Dir: a.Absolute(dir), Mode: mail.BridgeMode(mode)})
-	if mail.CodeOf(err) == mail.NotFound {
-		return cli.Hinted(err, "pennypost bridge --help lists the dialects and the directory that each wants")
-	}
 	if err != nil {
-		return err
+		return cli.HintedIf(mail.NotFound, err,
+			"pennypost bridge --help lists the dialects and the directory that each wants")
 	}
 	return a.bridgeOutcome(st)
 }

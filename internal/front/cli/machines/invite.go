@@ -2,7 +2,6 @@ package machines
 
 import (
 	"context"
-	"strings"
 
 	"pennypost/internal/front/cli"
 
@@ -122,11 +121,7 @@ func (a *app) showInvites(list wire.Invites) error {
 func scope(rooms []mail.RoomName, agent mail.Name) string {
 	what := "all rooms"
 	if len(rooms) > 0 {
-		names := make([]string, len(rooms))
-		for i, r := range rooms {
-			names[i] = string(r)
-		}
-		what = "room " + strings.Join(names, ", ")
+		what = "room " + cli.Joined(rooms, ", ")
 	}
 	if agent != "" {
 		what += " as " + cli.OneLine(string(agent))
@@ -136,10 +131,8 @@ func scope(rooms []mail.RoomName, agent mail.Name) string {
 
 // putOut takes back what a machine or a code was given.
 func (a *app) putOut(ctx context.Context, office *client.Office, name string) error {
-	if err := office.Revoke(ctx, name); mail.CodeOf(err) == mail.NotFound {
-		return cli.Hinted(err, "pennypost invite --list lists those that there are")
-	} else if err != nil {
-		return err
+	if err := office.Revoke(ctx, name); err != nil {
+		return cli.HintedIf(mail.NotFound, err, "pennypost invite --list lists those that there are")
 	}
 	a.Out.Line("%s is revoked.", cli.OneLine(name))
 	return nil

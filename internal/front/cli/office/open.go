@@ -191,10 +191,8 @@ func (a *app) revoke(ctx context.Context, office *client.Office, id string) erro
 	if id == "all" {
 		which = ""
 	}
-	if err := office.EndSession(ctx, which); mail.CodeOf(err) == mail.NotFound {
-		return cli.Hinted(err, "pennypost open --sessions lists those that there are")
-	} else if err != nil {
-		return err
+	if err := office.EndSession(ctx, which); err != nil {
+		return cli.HintedIf(mail.NotFound, err, "pennypost open --sessions lists those that there are")
 	}
 	if which == "" {
 		a.Out.Line("No browser is logged in any more.")

@@ -74,12 +74,8 @@ func (a *app) roomsRemove(ctx context.Context, arg string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	who, err := a.Who()
-	if err != nil {
+	if err := a.OnlyUser("remove a room"); err != nil {
 		return err
-	}
-	if who != mail.User {
-		return mail.Errorf(mail.Denied, "only the user may remove a room; you are %s", who)
 	}
 	office, err := a.Post()
 	if err != nil {

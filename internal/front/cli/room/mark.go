@@ -3,7 +3,6 @@ package room
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"pennypost/internal/front/cli"
 
@@ -83,12 +82,12 @@ func (a *app) showMarked(done *mail.Marked, mark mail.Mark) error {
 		what string
 	}{{done.Already, "marked before"}, {done.NotFound, "not found"}, {done.NotYours, "not in your mailbox"}} {
 		if len(list.ids) > 0 {
-			a.Out.Line("%s: %s", list.what, joinIDs(list.ids))
+			a.Out.Line("%s: %s", list.what, cli.Joined(list.ids, " "))
 		}
 	}
 	if n := len(done.Open); n > 0 {
 		a.Out.Line("Still open until answered: %s. To refuse an answer: pennypost decline ID",
-			joinIDs(done.Open[:min(n, mail.MaxOpenIDs)])+andMore(n-mail.MaxOpenIDs))
+			cli.Joined(done.Open[:min(n, mail.MaxOpenIDs)], " ")+andMore(n-mail.MaxOpenIDs))
 	}
 	return nil
 }
@@ -98,12 +97,4 @@ func andMore(n int) string {
 		return ""
 	}
 	return " and " + strconv.Itoa(n) + " more"
-}
-
-func joinIDs(ids []mail.ID) string {
-	words := make([]string, len(ids))
-	for i, id := range ids {
-		words[i] = cli.OneLine(string(id))
-	}
-	return strings.Join(words, " ")
 }

@@ -234,15 +234,13 @@ func (a *app) completeAnswer(cmd *cobra.Command, given []string, typed string) (
 	if len(given) != 1 {
 		return a.CompleteMessages(mail.InboxQuery{Open: true})(cmd, given, typed)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), cli.CompletionPatience)
-	defer cancel()
+	it, _ := cli.AtOnce(a.App, func(ctx context.Context, _ mail.Service) (mail.Item, error) {
+		_, it, err := a.letter(ctx, given[0])
+		return it, err
+	})
 	var words []string
-	if _, _, err := a.RunningOffice(); err == nil {
-		if _, it, err := a.letter(ctx, given[0]); err == nil {
-			for i, o := range it.Choices() {
-				words = append(words, strconv.Itoa(i+1)+"\t"+cli.OneLine(o.Answer))
-			}
-		}
+	for i, o := range it.Choices() {
+		words = append(words, strconv.Itoa(i+1)+"\t"+cli.OneLine(o.Answer))
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

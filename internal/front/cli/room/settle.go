@@ -3,7 +3,6 @@ package room
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"pennypost/internal/front/cli"
 
@@ -127,7 +126,7 @@ func (a *app) showWaiting(list mail.WaitingList) error {
 
 // waitWords says who waits for whom.
 func waitWords(w *mail.Waiting) string {
-	words := chainWords(w.Chain)
+	words := cli.Joined(w.Chain, " → ")
 	if len(w.Chain) == 0 {
 		words = cli.OneLine(string(w.Asker)) + " → " + cli.Addressees([]mail.Address{w.Address})
 	}
@@ -138,12 +137,4 @@ func waitWords(w *mail.Waiting) string {
 		words += " (" + wording.Plural(w.Suggestions, "suggestion") + ")"
 	}
 	return words
-}
-
-func chainWords(chain []mail.Name) string {
-	words := make([]string, len(chain))
-	for i, n := range chain {
-		words[i] = cli.OneLine(string(n))
-	}
-	return strings.Join(words, " → ")
 }

@@ -110,7 +110,7 @@ func circlesOf(waiting []mail.Waiting) (out []string) {
 		slices.Sort(members)
 		members = slices.Compact(members)
 		if !slices.ContainsFunc(known, func(k []mail.Name) bool { return slices.Equal(k, members) }) {
-			known, out = append(known, members), append(out, chainWords(circle))
+			known, out = append(known, members), append(out, cli.Joined(circle, " → "))
 		}
 	}
 	return out

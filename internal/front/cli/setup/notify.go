@@ -51,12 +51,8 @@ func newNotify(a *app) *cobra.Command {
 
 // ownOffice returns the post office if the caller is the user.
 func (a *app) ownOffice() (*client.Office, error) {
-	who, err := a.Who()
-	if err != nil {
+	if err := a.OnlyUser("ask how they are told of mail"); err != nil {
 		return nil, err
-	}
-	if who != mail.User {
-		return nil, mail.Errorf(mail.Denied, "only the user may ask how they are told of mail; you are %s", who)
 	}
 	return a.Post()
 }
