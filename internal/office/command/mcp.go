@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -213,15 +211,12 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, who 
 			}
 		})
 	}
-	err = mcpserver.ServeStdio(ctx, server, a.Env.Stdin, out)
+	err = a.serveStdio(ctx, server, out)
 	lost := context.Cause(ctx)
 	cancel(nil)
 	beside.Wait()
-	switch {
-	case mail.CodeOf(lost) == mail.Conflict:
+	if mail.CodeOf(lost) == mail.Conflict {
 		return lost
-	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):
-		return nil
 	}
 	return err
 }

@@ -156,18 +156,15 @@ func (a *app) adopt(ctx context.Context, word string) error {
 }
 
 func (a *app) answer(ctx context.Context, word string, said []string) error {
-	svc, it, err := a.letter(ctx, word)
+	svc, question, err := a.asked(ctx, word)
 	if err != nil {
 		return err
 	}
-	question, err := a.question(&it)
-	if err != nil {
-		return err
-	}
+	it := question.Item
 	if err := question.Waits(); err != nil {
 		return cli.Hinted(err, "pennypost reply "+word+" TEXT writes below it all the same")
 	}
-	d, err := a.below(&it)
+	d, err := a.below(it)
 	if err != nil {
 		return err
 	}
@@ -183,13 +180,23 @@ func (a *app) answer(ctx context.Context, word string, said []string) error {
 			d.Body += "\n\n" + more
 		}
 	}
-	return a.post(ctx, svc, d, cli.Heading(&it))
+	return a.post(ctx, svc, d, cli.Heading(it))
 }
 
 // question is a message that the caller answers.
 func (a *app) question(it *mail.Item) (triage.Question, error) {
 	who, err := a.Who()
 	return triage.Question{Item: it, By: who, As: string(it.ID)}, err
+}
+
+// asked returns the message that a word names as one that the caller answers.
+func (a *app) asked(ctx context.Context, word string) (mail.Service, triage.Question, error) {
+	svc, it, err := a.letter(ctx, word)
+	if err != nil {
+		return nil, triage.Question{}, err
+	}
+	q, err := a.question(&it)
+	return svc, q, err
 }
 
 // choose returns which of the options somebody has said, by its text or number, and what else they have said.

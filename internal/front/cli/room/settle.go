@@ -40,11 +40,7 @@ func newDecline(a *app) *cobra.Command {
 }
 
 func (a *app) decline(ctx context.Context, arg, reason string) error {
-	svc, q, err := a.letter(ctx, arg)
-	if err != nil {
-		return err
-	}
-	question, err := a.question(&q)
+	svc, question, err := a.asked(ctx, arg)
 	if err != nil {
 		return err
 	}
@@ -52,11 +48,7 @@ func (a *app) decline(ctx context.Context, arg, reason string) error {
 	if err != nil {
 		return cli.Hinted(err, "pennypost inbox --open lists what does")
 	}
-	sent, err := svc.Send(ctx, d)
-	return cli.Answer(a.App, sent, err, func(sent mail.Sent) error {
-		a.showSent(sent, cli.Heading(&q))
-		return nil
-	})
+	return a.post(ctx, svc, d, cli.Heading(question.Item))
 }
 
 func newWithdraw(a *app) *cobra.Command {

@@ -136,9 +136,8 @@ func (a *app) showEvent(e *mail.Event) {
 
 // noteWatched makes a message to the caller "last".
 func (a *app) noteWatched(m *mail.Message, at mail.Seq) {
-	who, err := a.Who()
-	room, roomErr := a.RoomName()
-	if err != nil || roomErr != nil || !slices.ContainsFunc(m.To, func(to mail.Address) bool {
+	who, room, err := a.here()
+	if err != nil || !slices.ContainsFunc(m.To, func(to mail.Address) bool {
 		return to.Signer() == who
 	}) {
 		return
