@@ -49,7 +49,7 @@ func (a *App) glimpse(ctx context.Context) error {
 		}
 		q.Rooms = []mail.RoomName{room}
 	}
-	return AskOffice(ctx, a, (*client.Office).Desk, q, a.showGlimpse)
+	return Ask(ctx, a, a.AtOffice, (*client.Office).Desk, q, a.showGlimpse)
 }
 
 func (a *App) showGlimpse(desk mail.Desk) error {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pennypost/internal/mail"
 	"pennypost/internal/wire/client"
 )
 
@@ -73,6 +72,22 @@ func RunWith[F any](do func(ctx context.Context, flags F) error, flags *F) func(
 	return func(cmd *cobra.Command, _ []string) error { return do(cmd.Context(), *flags) }
 }
 
+// RunAt has a command do something at what door leads to: App.Service to the room that it means, AtOffice to the post
+// office.
+func RunAt[At any](door func(context.Context) (At, error),
+	do func(ctx context.Context, at At, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		at, err := door(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), at, args)
+	}
+}
+
+// AtOffice returns the post office, as Post does.
+func (a *App) AtOffice(context.Context) (*client.Office, error) { return a.Post() }
+
 // Answer answers a verb with what was got: with --json as it is, else as show prints it.
 func Answer[T any](a *App, got T, err error, show func(T) error) error {
 	switch {
@@ -85,25 +100,14 @@ func Answer[T any](a *App, got T, err error, show func(T) error) error {
 	return show(got)
 }
 
-// AskRoom asks the room that the command means, and answers with that.
-func AskRoom[Q, T any](ctx context.Context, a *App, ask func(mail.Service, context.Context, Q) (T, error), q Q,
-	show func(T) error) error {
-	svc, err := a.Service(ctx)
+// Ask asks what door leads to, and answers with that.
+func Ask[At, Q, T any](ctx context.Context, a *App, door func(context.Context) (At, error),
+	ask func(At, context.Context, Q) (T, error), q Q, show func(T) error) error {
+	at, err := door(ctx)
 	if err != nil {
 		return err
 	}
-	got, err := ask(svc, ctx, q)
-	return Answer(a, got, err, show)
-}
-
-// AskOffice asks the post office, and answers with that.
-func AskOffice[Q, T any](ctx context.Context, a *App, ask func(*client.Office, context.Context, Q) (T, error), q Q,
-	show func(T) error) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
-	got, err := ask(office, ctx, q)
+	got, err := ask(at, ctx, q)
 	return Answer(a, got, err, show)
 }
 

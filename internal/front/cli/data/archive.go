@@ -6,6 +6,7 @@ import (
 	"pennypost/internal/front/cli"
 
 	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
 
 	"github.com/spf13/cobra"
 )
@@ -17,15 +18,11 @@ func newArchive(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "archive", Short: "move old messages to the archive now", Long: archiveHelp, Example: "pennypost archive",
 		Args: cli.NoArgs,
-		RunE: cli.Run(a.archive),
+		RunE: cli.RunAt(a.Service, a.archive),
 	}
 }
 
-func (a *app) archive(ctx context.Context) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
+func (a *app) archive(ctx context.Context, svc mail.Service, _ []string) error {
 	progress := a.Progress("archiving", nil)
 	t, err := svc.Archive(ctx)
 	progress.End()

@@ -33,40 +33,37 @@ func newBridge(a *app) *cobra.Command {
 		Example: "pennypost bridge add haak .\npennypost bridge add claudeteams ~/.claude/teams/session-0a1b2c3d " +
 			"--mode follow\npennypost bridge list\npennypost bridge remove haak",
 		Args: cli.NoArgs,
-		RunE: cli.Run(a.bridges),
+		RunE: cli.RunAt(a.Service, a.bridges),
 	}
 	mode := string(mail.BridgeBoth)
 	add := cli.WithFlags(&cobra.Command{
 		Use: "add DIALECT DIR", Short: "add a bridge, or change the mode of one",
 		Args: cli.NArgs(2, "a dialect and a directory"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.addBridge(cmd.Context(), args[0], args[1], mode)
-		},
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+			return a.addBridge(ctx, svc,
+				mail.Bridge{Dialect: args[0], Dir: a.Absolute(args[1]), Mode: mail.BridgeMode(mode)})
+		}),
 	}, cli.Flag{Into: &mode, Name: "mode",
 		About: "`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only"})
 	cmd.AddCommand(add,
 		newBridgeList(a),
 		&cobra.Command{
 			Use: "remove ID|DIALECT [DIR]", Short: "remove a bridge; its files stay as they are", Args: oneBridge,
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.onBridge(cmd.Context(), args, func(ctx context.Context, s mail.Service, id string) error {
-					return a.Said(s.RemoveBridge(ctx, id), struct {
-						Removed string `json:"removed"`
-					}{id}, "Removed the bridge %s. Its files stay as they are.", id)
-				})
-			},
+			RunE: a.onBridge(func(ctx context.Context, s mail.Service, id string) error {
+				return a.Said(s.RemoveBridge(ctx, id), struct {
+					Removed string `json:"removed"`
+				}{id}, "Removed the bridge %s. Its files stay as they are.", id)
+			}),
 		},
 		&cobra.Command{
 			Use: "sync ID|DIALECT [DIR]", Short: "bring room and files in step now", Args: oneBridge,
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.onBridge(cmd.Context(), args, func(ctx context.Context, s mail.Service, id string) error {
-					st, err := s.SyncBridge(ctx, id)
-					if err != nil {
-						return err
-					}
-					return a.bridgeOutcome(st)
-				})
-			},
+			RunE: a.onBridge(func(ctx context.Context, s mail.Service, id string) error {
+				st, err := s.SyncBridge(ctx, id)
+				if err != nil {
+					return err
+				}
+				return a.bridgeOutcome(st)
+			}),
 		})
 	return cmd
 }
@@ -76,12 +73,12 @@ func newBridgeList(a *app) *cobra.Command {
 	return cli.WithFlags(&cobra.Command{
 		Use: "list", Short: "list the room's bridges and their state", Args: cli.NoArgs,
 		Example: "pennypost bridge list\npennypost bridge list --rejected",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
 			if rejected {
-				return a.rejected(cmd.Context())
+				return a.rejected(ctx, svc)
 			}
-			return a.bridges(cmd.Context())
-		},
+			return a.bridges(ctx, svc, args)
+		}),
 	}, cli.Flag{Into: &rejected, Name: "rejected",
 		About: "name what stands in their files and is not understood: file, line, why, and how it begins"})
 }
@@ -94,12 +91,8 @@ func oneBridge(cmd *cobra.Command, args []string) error {
 	return cli.Usage("%s needs the id of a bridge, or its dialect and directory", cmd.CommandPath())
 }
 
-func (a *app) addBridge(ctx context.Context, name, dir, mode string) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
-	st, err := svc.AddBridge(ctx, mail.Bridge{Dialect: name, Dir: a.Absolute(dir), Mode: mail.BridgeMode(mode)})
+func (a *app) addBridge(ctx context.Context, svc mail.Service, b mail.Bridge) error {
+	st, err := svc.AddBridge(ctx, b)
 	if err != nil {
 		return cli.HintedIf(mail.NotFound, err,
 			"pennypost bridge --help lists the dialects and the directory that each wants")
@@ -129,11 +122,7 @@ func (a *app) bridgeOutcome(st mail.BridgeStatus) error {
 	return nil
 }
 
-func (a *app) bridges(ctx context.Context) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
+func (a *app) bridges(ctx context.Context, svc mail.Service, _ []string) error {
 	list, err := svc.Bridges(ctx)
 	return cli.Answer(a.App, bridges{append([]mail.BridgeStatus{}, list...)}, err, a.showBridges)
 }
@@ -160,11 +149,7 @@ type rejection struct {
 }
 
 // rejected names what the room's bridges do not understand. One whose files cannot be read does not hide the others.
-func (a *app) rejected(ctx context.Context) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
+func (a *app) rejected(ctx context.Context, svc mail.Service) error {
 	bridges, err := svc.Bridges(ctx)
 	if err != nil {
 		return err
@@ -236,29 +221,26 @@ func (a *app) bridgeState(b *mail.BridgeStatus) string {
 	return state
 }
 
-// onBridge does something to the bridge that args name: by its id, or by dialect and directory.
-func (a *app) onBridge(ctx context.Context, args []string,
-	do func(context.Context, mail.Service, string) error) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
-	if len(args) == 1 {
-		if err := do(ctx, svc, args[0]); mail.CodeOf(err) != mail.NotFound {
+// onBridge has a command do something to the bridge that its arguments name: by its id, or by dialect and directory.
+func (a *app) onBridge(do func(context.Context, mail.Service, string) error) func(*cobra.Command, []string) error {
+	return cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+		const lists = "pennypost bridge list"
+		if len(args) == 1 {
+			if err := do(ctx, svc, args[0]); mail.CodeOf(err) != mail.NotFound {
+				return err
+			}
+			return cli.Hinted(mail.Errorf(mail.NotFound, "this room has no bridge %q", args[0]), lists)
+		}
+		list, err := svc.Bridges(ctx)
+		if err != nil {
 			return err
 		}
-		return cli.Hinted(mail.Errorf(mail.NotFound, "this room has no bridge %q", args[0]), "pennypost bridge list")
-	}
-	list, err := svc.Bridges(ctx)
-	if err != nil {
-		return err
-	}
-	dir := a.Absolute(args[1])
-	for i := range list {
-		if list[i].Dialect == args[0] && list[i].Dir == dir {
-			return do(ctx, svc, list[i].ID)
+		dir := a.Absolute(args[1])
+		for i := range list {
+			if list[i].Dialect == args[0] && list[i].Dir == dir {
+				return do(ctx, svc, list[i].ID)
+			}
 		}
-	}
-	return cli.Hinted(mail.Errorf(mail.NotFound, "this room has no bridge of %s to %s", args[0], dir),
-		"pennypost bridge list")
+		return cli.Hinted(mail.Errorf(mail.NotFound, "this room has no bridge of %s to %s", args[0], dir), lists)
+	})
 }

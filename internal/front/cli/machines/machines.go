@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
 )
 
 const machinesHelp = `List the machines whose post offices have rooms on the same NATS servers: when each
@@ -26,7 +27,7 @@ func newMachines(a *app) *cobra.Command {
 		Use: "machines", Short: "list the machines that share rooms, and forget one", Long: machinesHelp,
 		Example: "pennypost machines\npennypost machines remove laptop-2",
 		Args:    cli.NoArgs,
-		RunE:    cli.Run(a.machines),
+		RunE:    cli.RunAt(a.AtOffice, a.machines),
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use: "remove NAME", Short: "forget a machine that will not come back", Long: machinesRemoveHelp,
@@ -40,11 +41,7 @@ func newMachines(a *app) *cobra.Command {
 // wrongClock is how far a clock may be from the servers' before that is pointed out.
 const wrongClock = time.Second
 
-func (a *app) machines(ctx context.Context) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
+func (a *app) machines(ctx context.Context, office *client.Office, _ []string) error {
 	list, err := office.Machines(ctx)
 	return cli.Answer(a.App, wire.Machines{Machines: list}, err, a.showMachines)
 }

@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
 )
 
 const credentialsHelp = `Credentials for programs of yours that have no terminal: cron, CI, services, editors.
@@ -37,20 +38,17 @@ func newCredentials(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "credentials", Short: "let your scripts send and mark", Long: credentialsHelp,
 		Example: credentialsExamples, Args: cli.NoArgs,
-		RunE: cli.Run(a.credentials),
+		RunE: cli.RunAt(a.AtOffice, a.credentials),
 	}
 	var span string
 	add := cli.WithFlags(&cobra.Command{
 		Use: "add NAME", Short: "make a credential for a script", Example: "pennypost credentials add nightly",
 		Long: "Make a credential and print it: it is not shown again. With --room it opens that room only.",
 		Args: cli.NArgs(1, "a name for the credential"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.addCredential(
-				cmd.Context(),
-				wire.NewCredential{Name: args[0], Room: mail.RoomName(a.Room)},
-				span,
-			)
-		},
+		RunE: cli.RunAt(a.AtOffice, func(ctx context.Context, office *client.Office, args []string) error {
+			ask := wire.NewCredential{Name: args[0], Room: mail.RoomName(a.Room)}
+			return a.addCredential(ctx, office, ask, span)
+		}),
 	}, cli.Flag{Into: &span, Name: "for", About: "how long it counts: `DURATION`; default: until it is revoked"})
 	cmd.AddCommand(add, &cobra.Command{
 		Use: "revoke NAME", Short: "take a credential back", Example: "pennypost credentials revoke nightly",
@@ -60,16 +58,12 @@ func newCredentials(a *app) *cobra.Command {
 	}, &cobra.Command{
 		Use: "passphrase", Short: "set the passphrase for acts of weight", Long: passphraseHelp,
 		Example: "pennypost credentials passphrase", Args: cli.NoArgs,
-		RunE: cli.Run(a.setPassphrase),
+		RunE: cli.RunAt(a.AtOffice, a.setPassphrase),
 	})
 	return cmd
 }
 
-func (a *app) setPassphrase(ctx context.Context) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
+func (a *app) setPassphrase(ctx context.Context, office *client.Office, _ []string) (err error) {
 	var ask wire.NewPassphrase
 	if ask.Old, err = cli.AskSecret("The passphrase so far (Enter if there is none): "); err != nil {
 		return err
@@ -91,11 +85,7 @@ func (a *app) setPassphrase(ctx context.Context) error {
 	return nil
 }
 
-func (a *app) credentials(ctx context.Context) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
+func (a *app) credentials(ctx context.Context, office *client.Office, _ []string) error {
 	list, err := office.Credentials(ctx)
 	return cli.Answer(a.App, list, err, a.showCredentials)
 }
@@ -116,11 +106,8 @@ func (a *app) showCredentials(list wire.Credentials) error {
 	return nil
 }
 
-func (a *app) addCredential(ctx context.Context, ask wire.NewCredential, span string) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
+func (a *app) addCredential(ctx context.Context, office *client.Office, ask wire.NewCredential,
+	span string) (err error) {
 	if span != "" {
 		if ask.For, err = cli.Seconds(span); err != nil {
 			return err

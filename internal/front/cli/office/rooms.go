@@ -16,6 +16,7 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
 )
 
 const roomsHelp = `List the rooms of the post office. The one that commands use here is marked; see --room. A room is
@@ -42,7 +43,7 @@ func newRooms(a *app) *cobra.Command {
 		Use: "rooms", Short: "list, move and remove rooms", Long: roomsHelp,
 		Example: "pennypost rooms\npennypost rooms move lab --to jetstream\npennypost rooms remove lab",
 		Args:    cli.NoArgs,
-		RunE:    cli.Run(a.rooms),
+		RunE:    cli.RunAt(a.AtOffice, a.rooms),
 	}
 	var yes bool
 	remove := cli.WithFlags(&cobra.Command{
@@ -120,11 +121,7 @@ func (a *app) agrees(question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-func (a *app) rooms(ctx context.Context) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
+func (a *app) rooms(ctx context.Context, office *client.Office, _ []string) error {
 	list, err := office.Rooms(ctx)
 	return cli.Answer(a.App, wire.Rooms{Rooms: append([]mail.RoomStatus{}, list...)}, err, a.showRooms)
 }

@@ -38,7 +38,7 @@ func newRoster(a *app, cmd *cobra.Command) *cobra.Command {
 		for _, s := range states {
 			q.States = append(q.States, mail.State(s))
 		}
-		return cli.AskRoom(cmd.Context(), a.App, mail.Service.Agents, q, func(list mail.AgentList) error {
+		return cli.Ask(cmd.Context(), a.App, a.Service, mail.Service.Agents, q, func(list mail.AgentList) error {
 			return a.showAgents(&list, q)
 		})
 	}
@@ -221,7 +221,7 @@ func (a *app) speakAs(name string) {
 }
 
 func (a *app) register(ctx context.Context, p mail.Presence) error {
-	return cli.AskRoom(ctx, a.App, mail.Service.Register, p, func(ag mail.Agent) error {
+	return cli.Ask(ctx, a.App, a.Service, mail.Service.Register, p, func(ag mail.Agent) error {
 		return a.showAgent(ag, p.Name)
 	})
 }
@@ -244,15 +244,11 @@ func newAgentsRetire(a *app) *cobra.Command {
 			"dead, and\nits senders can see that. Its messages stay in the history.",
 		Example: "pennypost agents retire builder", Args: cli.NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.CompleteAgent,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := a.Service(cmd.Context())
-			if err == nil {
-				err = svc.Retire(cmd.Context(), mail.Name(args[0]))
-			}
-			return a.Said(err, struct {
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+			return a.Said(svc.Retire(ctx, mail.Name(args[0])), struct {
 				Retired string `json:"retired"`
 			}{args[0]}, "%s is off the roster.", cli.OneLine(args[0]))
-		},
+		}),
 	}
 }
 
@@ -264,16 +260,12 @@ func newAgentsToken(a *app) *cobra.Command {
 		Use: "token NAME", Short: "make an agent's bearer token", Long: tokenHelp,
 		Example: "pennypost agents token builder", Args: cli.NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.CompleteAgent,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := a.Service(cmd.Context())
-			if err != nil {
-				return err
-			}
-			token, err := svc.Token(cmd.Context(), mail.Name(args[0]))
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+			token, err := svc.Token(ctx, mail.Name(args[0]))
 			return a.Said(err, struct {
 				Token string `json:"token"`
 			}{token}, "%s", token) // alone on standard output, so that it can be piped
-		},
+		}),
 	}
 }
 
@@ -284,13 +276,9 @@ func newAgentsRename(a *app) *cobra.Command {
 		Example:           "pennypost agents rename builder parser-builder",
 		Args:              cli.NArgs(2, "the agent's name and the new one"),
 		ValidArgsFunction: a.CompleteAgent,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := a.Service(cmd.Context())
-			if err != nil {
-				return err
-			}
-			ag, err := svc.Rename(cmd.Context(), mail.Name(args[0]), mail.Name(args[1]))
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+			ag, err := svc.Rename(ctx, mail.Name(args[0]), mail.Name(args[1]))
 			return cli.Answer(a.App, ag, err, func(ag mail.Agent) error { return a.showAgent(ag, "") })
-		},
+		}),
 	}
 }

@@ -29,7 +29,7 @@ func (a *app) inboxAllRooms(ctx context.Context, f inboxFlags) error {
 	if f.q.Open {
 		q.Part = mail.NeedsYou
 	}
-	return cli.AskOffice(ctx, a.App, (*client.Office).Desk, q, func(d mail.Desk) error {
+	return cli.Ask(ctx, a.App, a.AtOffice, (*client.Office).Desk, q, func(d mail.Desk) error {
 		a.showDesk(&d, place)
 		if d.Next != "" {
 			a.Out.Line("%s", a.Out.Dim("More: "+a.Onward("after", d.Next)))

@@ -37,7 +37,7 @@ func newAgentsGrant(a *app) *cobra.Command {
 			if g.Dir != "" {
 				g.Dir = config.HomeDir(a.Absolute(g.Dir))
 			}
-			return cli.AskRoom(cmd.Context(), a.App, mail.Service.Grant, g, a.showGrant)
+			return cli.Ask(cmd.Context(), a.App, a.Service, mail.Service.Grant, g, a.showGrant)
 		},
 	},
 		cli.Flag{Into: &g.Role, Name: "role", About: "`ROLE` that it then has: orchestrator"},
@@ -55,7 +55,7 @@ func newAgentsGrants(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "grants", Short: "list what sessions may be", Long: "List whom you let sessions be, and whom not.",
 		Example: "pennypost agents grants", Args: cli.NoArgs,
-		RunE: cli.Run(a.grants),
+		RunE: cli.RunAt(a.Service, a.grants),
 	}
 }
 
@@ -64,11 +64,7 @@ type grants struct {
 	Grants []mail.Grant `json:"grants"`
 }
 
-func (a *app) grants(ctx context.Context) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
+func (a *app) grants(ctx context.Context, svc mail.Service, _ []string) error {
 	list, err := svc.Grants(ctx)
 	return cli.Answer(a.App, grants{list}, err, func(all grants) error {
 		if len(all.Grants) == 0 {

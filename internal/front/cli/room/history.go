@@ -61,7 +61,7 @@ func (a *app) history(ctx context.Context, f historyFlags) error {
 	if err := f.complete(a.Out.Now); err != nil {
 		return err
 	}
-	return cli.AskRoom(ctx, a.App, mail.Service.History, f.q, func(page mail.Page) error {
+	return cli.Ask(ctx, a.App, a.Service, mail.Service.History, f.q, func(page mail.Page) error {
 		return a.showHistory(&page, f.q.After != 0)
 	})
 }

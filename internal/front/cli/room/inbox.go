@@ -73,7 +73,7 @@ func (a *app) inbox(ctx context.Context, f inboxFlags) (err error) {
 	if q.Place, err = mail.ParsePlace(f.place); err != nil {
 		return err
 	}
-	return cli.AskRoom(ctx, a.App, openFirst, q, func(page mail.Page) error { return a.showInbox(&page, f) })
+	return cli.Ask(ctx, a.App, a.Service, openFirst, q, func(page mail.Page) error { return a.showInbox(&page, f) })
 }
 
 // openFirst returns a page of the mailbox; before its first one comes what waits for an answer, wherever it is.

@@ -83,7 +83,7 @@ func (a *app) waiting(ctx context.Context, q mail.WaitingQuery) error {
 	if err := checkLimit(q.Limit); err != nil {
 		return err
 	}
-	return cli.AskRoom(ctx, a.App, mail.Service.Waiting, q, a.showWaiting)
+	return cli.Ask(ctx, a.App, a.Service, mail.Service.Waiting, q, a.showWaiting)
 }
 
 func (a *app) showWaiting(list mail.WaitingList) error {
