@@ -41,10 +41,11 @@ var fenced = map[string]string{
 	"cli HandOver": "for Fence.Message", "cli Heading": modelWriter, "room headlineOf": modelWriter,
 	"room showMessage": modelWriter, "room showOptions": modelWriter, "room showSuggestions": modelWriter,
 	"cli ShowDelivery": modelWriter,
-	"room agents":      modelWriter, "cli glimpsed": modelWriter, "room waiting": modelWriter,
+	"room showAgents":  modelWriter, "cli glimpsed": modelWriter, "room showWaiting": modelWriter,
 	"room mailWords":   modelWriter,
 	"room changeWords": modelWriter, "setup web": "an answer to HTTP, no mail", "data importParts": "measures it",
-	"room answer": "the caller's own", "room newSend": "the caller's own", "room complete": "the caller's own",
+	"room answer": "the caller's own", "room newSend": "the caller's own",
+	"room newHistory": "the caller's own", "room complete": "the caller's own",
 	"room describe": "the caller's own", "room setMember": "the caller's own",
 	"room completeAnswer": "for a shell that a person types in", "room waitWords": modelWriter,
 	"room reply": "the caller's own", "room below": "the caller's own",
@@ -59,7 +60,7 @@ var pastFence = map[string]string{
 	"cli InTerminal": "looks at what it is", "data backup": "an archive",
 	"room whileHeard": "looks whether it is read",
 
-	"command serveThreads": mcpServes, "command serveMCP": mcpServes, "command mcp": mcpServes,
+	"command serveThreads": mcpServes, "command serveMCP": mcpServes, "command serveOne": mcpServes,
 	"command loginLink": "looks at what it is",
 
 	"haak handOver": "what inject has fenced", "haak offline": "what inject has fenced",

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,14 +70,25 @@ type TLS struct {
 	URL string `toml:"url"`
 }
 
+// address reads a URL of one of these schemes, which names a host.
+func address(s string, schemes ...string) (*url.URL, bool) {
+	u, err := url.Parse(s)
+	return u, err == nil && u.Host != "" && slices.Contains(schemes, u.Scheme)
+}
+
+// bad is what is wrong with a section.
+func bad(section, format string, args ...any) error {
+	return mail.Errorf(mail.Invalid, "[%s] "+format, append([]any{section}, args...)...)
+}
+
 // check returns what is wrong with t by itself.
 func (t *TLS) check() error {
 	if (t.Cert == "") != (t.Key == "") {
-		return mail.Errorf(mail.Invalid, "[tls] has cert or key alone: name both files, or neither, and one is made")
+		return bad("tls", "has cert or key alone: name both files, or neither, and one is made")
 	}
-	u, err := url.Parse(t.URL)
-	if t.URL != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.Path != "" && u.Path != "/") {
-		return mail.Errorf(mail.Invalid, "[tls] url is %q; write it like https://box.example", t.URL)
+	u, ok := address(t.URL, "https")
+	if t.URL != "" && (!ok || u.Path != "" && u.Path != "/") {
+		return bad("tls", "url is %q; write it like https://box.example", t.URL)
 	}
 	return nil
 }
@@ -184,19 +196,8 @@ func (c *Config) Check() error {
 		return mail.Errorf(mail.Invalid, "claude_below is %q; write a version, like %q", c.ClaudeBelow,
 			DefaultClaudeBelow)
 	}
-	if err := c.TLS.check(); err != nil {
-		return err
-	}
-	if err := c.Notify.check(); err != nil {
-		return err
-	}
-	if err := c.Journal.check(); err != nil {
-		return err
-	}
-	if err := c.Machine.check(); err != nil {
-		return err
-	}
-	if err := c.Room.check("room"); err != nil {
+	if err := cmp.Or(c.TLS.check(), c.Notify.check(), c.Journal.check(), c.Machine.check(),
+		c.Room.check("room")); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Rooms)) {
@@ -213,17 +214,16 @@ func (c *Config) Check() error {
 
 func (r *Room) check(section string) error {
 	if r.MaxBody < 0 || r.MaxBody > maxBodyLimit {
-		return mail.Errorf(mail.Invalid, "[%s] max_body is %d; use 1 to %d bytes", section, r.MaxBody, maxBodyLimit)
+		return bad(section, "max_body is %d; use 1 to %d bytes", r.MaxBody, maxBodyLimit)
 	}
 	for _, ns := range r.TagNamespaces {
 		if _, err := mail.ParseRole(ns); err != nil || ns == "agent" || ns == "role" || ns == "far" {
-			return mail.Errorf(mail.Invalid,
-				"[%s] tag_namespaces holds %q; use plain words other than agent, role and far", section, ns)
+			return bad(section, "tag_namespaces holds %q; use plain words other than agent, role and far", ns)
 		}
 	}
 	for _, n := range r.Orchestrators {
 		if _, err := mail.ParseName(string(n)); err != nil {
-			return mail.Errorf(mail.Invalid, "[%s] orchestrators: %w", section, err)
+			return bad(section, "orchestrators: %w", err)
 		}
 	}
 	return checkWakes(section, r.Wake)
@@ -231,45 +231,37 @@ func (r *Room) check(section string) error {
 
 // Level returns the least serious level that is logged.
 func (c *Config) Level() (slog.Level, error) {
-	switch c.LogLevel {
-	case "debug":
-		return slog.LevelDebug, nil
-	case "", "info":
-		return slog.LevelInfo, nil
-	case "warn":
-		return slog.LevelWarn, nil
-	case "error":
-		return slog.LevelError, nil
+	level, ok := map[string]slog.Level{"debug": slog.LevelDebug, "": slog.LevelInfo, "info": slog.LevelInfo,
+		"warn": slog.LevelWarn, "error": slog.LevelError}[c.LogLevel]
+	if !ok {
+		return 0, mail.Errorf(mail.Invalid, "log_level is %q; it can be debug, info, warn or error", c.LogLevel)
 	}
-	return 0, mail.Errorf(mail.Invalid, "log_level is %q; it can be debug, info, warn or error", c.LogLevel)
+	return level, nil
 }
 
 // For returns what one room is told: its own section on top of [room].
 func (c *Config) For(name mail.RoomName) Room {
-	r, own := c.Room, c.Rooms[name]
-	if own.MaxBody != 0 {
-		r.MaxBody = own.MaxBody
-	}
-	if own.TagNamespaces != nil {
-		r.TagNamespaces = own.TagNamespaces
-	}
-	if own.Orchestrators != nil {
-		r.Orchestrators = own.Orchestrators
-	}
-	for _, d := range []struct{ into, own *Duration }{
-		{&r.Retention.Age, &own.Retention.Age}, {&r.TTL.Agent, &own.TTL.Agent}, {&r.TTL.Tag, &own.TTL.Tag},
-		{&r.TTL.All, &own.TTL.All},
-	} {
-		if *d.own != 0 {
-			*d.into = *d.own
+	own := c.Rooms[name]
+	r := over(c.Room, own)
+	r.Wake = wakes(c.Room.Wake, own.Wake)
+	return r
+}
+
+// over returns what a section says on top of what is said for all: a key that is not given says nothing.
+func over[T any](all, own T) T {
+	lay(reflect.ValueOf(&all).Elem(), reflect.ValueOf(own))
+	return all
+}
+
+func lay(into, own reflect.Value) {
+	for i := range own.NumField() {
+		switch said := own.Field(i); {
+		case said.Kind() == reflect.Struct:
+			lay(into.Field(i), said)
+		case !said.IsZero():
+			into.Field(i).Set(said)
 		}
 	}
-	if own.Retention.Count != 0 {
-		r.Retention.Count = own.Retention.Count
-	}
-	r.Limits.over(own.Limits)
-	r.Wake = wakes(r.Wake, own.Wake)
-	return r
 }
 
 // Policy returns r's retention and lives as the policy package has them.
@@ -334,17 +326,18 @@ func (c *Config) unknownKey(e *toml.DecodeError) string {
 func keys(section reflect.Type, prefix string) []string {
 	var out []string
 	for f := range section.Fields() {
-		name := f.Tag.Get("toml")
+		name, t := f.Tag.Get("toml"), f.Type
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
 		switch {
 		case name == "-":
 		case f.Anonymous:
-			out = append(out, keys(f.Type, prefix)...)
-		case f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct:
-			out = append(out, keys(f.Type.Elem(), prefix+name+".")...)
-		case f.Type.Kind() == reflect.Struct:
-			out = append(out, keys(f.Type, prefix+name+".")...)
-		case f.Type == reflect.TypeFor[map[string]Wake]():
-			out = append(out, keys(f.Type.Elem(), prefix+name+"."+anyone+".")...)
+			out = append(out, keys(t, prefix)...)
+		case t.Kind() == reflect.Struct:
+			out = append(out, keys(t, prefix+name+".")...)
+		case t == reflect.TypeFor[map[string]Wake]():
+			out = append(out, keys(t.Elem(), prefix+name+"."+anyone+".")...)
 		default:
 			out = append(out, prefix+name)
 		}

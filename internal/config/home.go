@@ -1,4 +1,3 @@
-// Package config says where a post office keeps its things, which room a command means, and how both are configured.
 package config
 
 import (

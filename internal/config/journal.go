@@ -1,10 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"net/url"
 	"os"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"pennypost/internal/mail"
@@ -51,44 +51,39 @@ func (j *Journal) Clustered() bool { return len(j.URLs) > 0 }
 
 // check returns what is wrong with j.
 func (j *Journal) check() error {
-	bad := func(format string, args ...any) error {
-		return mail.Errorf(mail.Invalid, "[journal] "+format, args...)
-	}
 	switch {
 	case j.Kind != "" && j.Kind != KindFile && j.Kind != KindJetStream:
-		return bad("kind is %q; it can be %q or %q", j.Kind, KindFile, KindJetStream)
+		return bad("journal", "kind is %q; it can be %q or %q", j.Kind, KindFile, KindJetStream)
 	case j.Kind == KindJetStream && len(j.URLs) == 0:
-		return bad("names no servers; write them like urls = [\"nats://10.0.0.1:4222\", \"nats://10.0.0.2:4222\"]")
+		return bad("journal",
+			"names no servers; write them like urls = [\"nats://10.0.0.1:4222\", \"nats://10.0.0.2:4222\"]")
 	case j.Replicas < 0 || j.Replicas > maxReplicas:
-		return bad("replicas is %d; use %d, or 1 to %d", j.Replicas, DefaultReplicas, maxReplicas)
+		return bad("journal", "replicas is %d; use %d, or 1 to %d", j.Replicas, DefaultReplicas, maxReplicas)
 	case (j.Cert == "") != (j.Key == ""):
-		return bad("has cert or key alone; name both files, or neither")
+		return bad("journal", "has cert or key alone; name both files, or neither")
 	case j.Prefix != "" && !regexp.MustCompile(`^[A-Za-z0-9-]{1,32}$`).MatchString(j.Prefix):
-		return bad("prefix is %q; use up to 32 letters, digits and -", j.Prefix)
+		return bad("journal", "prefix is %q; use up to 32 letters, digits and -", j.Prefix)
 	}
 	for _, s := range j.URLs {
-		u, err := url.Parse(s)
-		if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" && u.Scheme != "ws" &&
-			u.Scheme != "wss" {
-			return bad("urls holds %q; write it like nats://10.0.0.1:4222, or tls://…", withoutPassword(u, s))
+		if _, ok := address(s, "nats", "tls", "ws", "wss"); !ok {
+			return bad("journal", "urls holds %q; write it like nats://10.0.0.1:4222, or tls://…", withoutPassword(s))
 		}
 	}
 	for _, s := range j.Monitor {
-		u, err := url.Parse(s)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return bad("monitor holds %q; write it like http://10.0.0.1:8222", withoutPassword(u, s))
+		if _, ok := address(s, "http", "https"); !ok {
+			return bad("journal", "monitor holds %q; write it like http://10.0.0.1:8222", withoutPassword(s))
 		}
 	}
 	return nil
 }
 
-// withoutPassword is an address as it may be shown. u is what was understood of it, nil if nothing was.
-func withoutPassword(u *url.URL, s string) string {
-	switch {
-	case u != nil:
+// withoutPassword is an address as it may be shown.
+func withoutPassword(s string) string {
+	if u, err := url.Parse(s); err == nil {
 		return u.Redacted()
-	case strings.Contains(s, "@"):
-		return "…@" + s[strings.LastIndexByte(s, '@')+1:]
+	}
+	if at := strings.LastIndexByte(s, '@'); at >= 0 {
+		return "…" + s[at:]
 	}
 	return s
 }
@@ -98,7 +93,7 @@ func (m *Machine) check() error {
 		return nil
 	}
 	if _, err := mail.ParseMachine(string(m.Name)); err != nil {
-		return mail.Errorf(mail.Invalid, "[machine] name: %w", err)
+		return bad("machine", "name: %w", err)
 	}
 	return nil
 }
@@ -122,30 +117,25 @@ func (c *Config) MachineName() mail.Machine {
 	return "machine"
 }
 
-func (c *Config) printJournal(b *strings.Builder) {
-	j := &c.Journal
-	b.WriteString("\n# Where new rooms are kept.\n[journal]\n")
-	key(b, "kind", quotedText(orText(j.Kind, KindFile)), `"file", or "jetstream": on NATS servers, for many machines`)
-	redacted := make([]string, 0, len(j.URLs))
-	secret := false
-	for _, s := range j.URLs {
-		u, _ := url.Parse(s)
-		redacted = append(redacted, withoutPassword(u, s))
-		secret = secret || u != nil && u.User != nil
-	}
+func (j *Journal) rows() []row {
 	about := `addresses of all NATS servers, such as "nats://10.0.0.1:4222"`
-	if secret {
-		about = "the passwords in them are not printed"
+	shown := make([]string, len(j.URLs))
+	for i, s := range j.URLs {
+		if shown[i] = withoutPassword(s); strings.Contains(s, "@") {
+			about = "the passwords in them are not printed"
+		}
 	}
-	key(b, "urls", list(redacted), about)
-	key(b, "replicas", strconv.Itoa(orNumber(j.Replicas, DefaultReplicas)), "servers that keep each room")
-	key(b, "monitor", list(j.Monitor), `where the servers' settings are read, such as "http://10.0.0.1:8222"`)
-	key(b, "credentials", quotedText(j.Credentials), "file of NATS credentials")
-	key(b, "ca", quotedText(j.CA), "file of the certificates that the servers' are signed by")
-	key(b, "cert", quotedText(j.Cert), "file of this machine's certificate, if the servers want one")
-	key(b, "key", quotedText(j.Key), "file of its key")
-	key(b, "prefix", quotedText(orText(j.Prefix, DefaultPrefix)), "of the names of streams on the servers")
-	b.WriteString("\n[machine]\n")
-	key(b, "name", quotedText(string(c.MachineName())),
-		"as which other machines know this one; default: the host's name")
+	return []row{
+		{name: "kind", value: cmp.Or(j.Kind, KindFile),
+			about: `"file", or "jetstream": on NATS servers, for many machines`},
+		{name: "urls", value: shown, about: about},
+		{name: "replicas", value: cmp.Or(j.Replicas, DefaultReplicas), about: "servers that keep each room"},
+		{name: "monitor", value: j.Monitor,
+			about: `where the servers' settings are read, such as "http://10.0.0.1:8222"`},
+		{name: "credentials", value: j.Credentials, about: "file of NATS credentials"},
+		{name: "ca", value: j.CA, about: "file of the certificates that the servers' are signed by"},
+		{name: "cert", value: j.Cert, about: "file of this machine's certificate, if the servers want one"},
+		{name: "key", value: j.Key, about: "file of its key"},
+		{name: "prefix", value: cmp.Or(j.Prefix, DefaultPrefix), about: "of the names of streams on the servers"},
+	}
 }

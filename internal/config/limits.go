@@ -1,9 +1,7 @@
 package config
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
+	"cmp"
 	"time"
 
 	"pennypost/internal/policy"
@@ -20,29 +18,6 @@ type Limits struct {
 	Children       int      `toml:"children"`
 }
 
-// over lays what a room says of itself over what all rooms are told.
-func (l *Limits) over(own Limits) {
-	for _, n := range []struct {
-		into *int
-		own  int
-	}{
-		{&l.Exchanges, own.Exchanges}, {&l.PerMinute, own.PerMinute}, {&l.Burst, own.Burst}, {&l.Depth, own.Depth},
-		{&l.Children, own.Children},
-	} {
-		if n.own != 0 {
-			*n.into = n.own
-		}
-	}
-	for _, d := range []struct {
-		into *Duration
-		own  Duration
-	}{{&l.ExchangeWindow, own.ExchangeWindow}, {&l.RepeatWindow, own.RepeatWindow}} {
-		if d.own != 0 {
-			*d.into = d.own
-		}
-	}
-}
-
 // Breakers returns r's limits as the policy package has them.
 func (r Room) Breakers() policy.Limits {
 	l := r.Limits
@@ -53,19 +28,20 @@ func (r Room) Breakers() policy.Limits {
 	}
 }
 
-func (l *Limits) print(b *strings.Builder, section string) {
-	fmt.Fprintf(b, "[%s.limits]\n", section)
-	key(b, "exchanges", strconv.Itoa(orNumber(l.Exchanges, policy.DefaultExchanges)),
-		"answers to and fro of two agents without a word of the person; -1 for no limit")
-	key(b, "exchange_window", quoted(l.ExchangeWindow, Duration(policy.DefaultExchangeWindow)),
-		"within which they are counted")
-	key(b, "repeat_window", quoted(l.RepeatWindow, Duration(policy.DefaultRepeatWindow)),
-		"the same text to the same agent is sent once")
-	key(b, "per_minute", strconv.Itoa(orNumber(l.PerMinute, policy.DefaultPerMinute)),
-		"messages of one agent; -1 for no limit")
-	key(b, "burst", strconv.Itoa(orNumber(l.Burst, policy.DefaultBurst)), "messages of one agent at once")
-	key(b, "depth", strconv.Itoa(orNumber(l.Depth, policy.DefaultDepth)),
-		"replies to replies without a word of the person; -1 for no limit")
-	key(b, "children", strconv.Itoa(orNumber(l.Children, policy.DefaultChildren)),
-		"agents that one, and those below it, may register and that live; -1 for no limit")
+func (l *Limits) rows() []row {
+	return []row{
+		{name: "exchanges", value: cmp.Or(l.Exchanges, policy.DefaultExchanges),
+			about: "answers to and fro of two agents without a word of the person; -1 for no limit"},
+		{name: "exchange_window", value: cmp.Or(l.ExchangeWindow, Duration(policy.DefaultExchangeWindow)),
+			about: "within which they are counted"},
+		{name: "repeat_window", value: cmp.Or(l.RepeatWindow, Duration(policy.DefaultRepeatWindow)),
+			about: "the same text to the same agent is sent once"},
+		{name: "per_minute", value: cmp.Or(l.PerMinute, policy.DefaultPerMinute),
+			about: "messages of one agent; -1 for no limit"},
+		{name: "burst", value: cmp.Or(l.Burst, policy.DefaultBurst), about: "messages of one agent at once"},
+		{name: "depth", value: cmp.Or(l.Depth, policy.DefaultDepth),
+			about: "replies to replies without a word of the person; -1 for no limit"},
+		{name: "children", value: cmp.Or(l.Children, policy.DefaultChildren),
+			about: "agents that one, and those below it, may register and that live; -1 for no limit"},
+	}
 }

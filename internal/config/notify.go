@@ -1,19 +1,15 @@
 package config
 
 import (
-	"fmt"
+	"cmp"
 	"net"
 	netmail "net/mail"
 	"net/netip"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"pennypost/internal/mail"
 )
 
 // Notify says how the person is told of mail when no page is in sight. A channel is on if it has a section.
@@ -79,18 +75,42 @@ type NotifyCommand struct {
 	Timeout Duration `toml:"timeout"`
 }
 
-// NotifyChannels lists the channels that there can be, in the order in which they stand.
-func NotifyChannels() []string { return []string{"desktop", "ntfy", "webhook", "smtp", "command"} }
+// channel is a channel that there can be.
+type channel struct {
+	name    string
+	on      bool
+	section interface { // of one that is on
+		telling() Telling
+		check(section string) error // what is wrong with its own keys
+		rows() []row                // of them
+	}
+}
+
+// channels are those that there can be, in the order in which they stand.
+func (n *Notify) channels() []channel {
+	return []channel{
+		{"desktop", n.Desktop != nil, n.Desktop}, {"ntfy", n.Ntfy != nil, n.Ntfy},
+		{"webhook", n.Webhook != nil, n.Webhook}, {"smtp", n.SMTP != nil, n.SMTP},
+		{"command", n.Command != nil, n.Command},
+	}
+}
+
+// NotifyChannels lists the channels that there can be.
+func NotifyChannels() (names []string) {
+	for _, c := range (&Notify{}).channels() {
+		names = append(names, c.name)
+	}
+	return names
+}
 
 // On lists the channels that are on.
-func (n *Notify) On() []string {
-	var on []string
-	for i, is := range []bool{n.Desktop != nil, n.Ntfy != nil, n.Webhook != nil, n.SMTP != nil, n.Command != nil} {
-		if is {
-			on = append(on, NotifyChannels()[i])
+func (n *Notify) On() (names []string) {
+	for _, c := range n.channels() {
+		if c.on {
+			names = append(names, c.name)
 		}
 	}
-	return on
+	return names
 }
 
 // What TLS of NotifySMTP may be.
@@ -111,30 +131,22 @@ type What string
 
 // Wants reports whether mail is told that asks something, or is urgent.
 func (w What) Wants(asks, urgent bool) bool {
-	for kind := range strings.SplitSeq(orText(string(w), DefaultWhat), ",") {
-		switch strings.TrimSpace(kind) {
-		case "all":
-			return true
-		case "questions":
-			if asks {
-				return true
-			}
-		case "urgent":
-			if urgent {
-				return true
-			}
-		}
+	told := map[string]bool{"all": true, "questions": asks, "urgent": urgent}
+	return slices.ContainsFunc(w.kinds(), func(kind string) bool { return told[kind] })
+}
+
+func (w What) kinds() []string {
+	kinds := strings.Split(cmp.Or(string(w), DefaultWhat), ",")
+	for i, k := range kinds {
+		kinds[i] = strings.TrimSpace(k)
 	}
-	return false
+	return kinds
 }
 
 func (w What) check() bool {
-	for kind := range strings.SplitSeq(orText(string(w), DefaultWhat), ",") {
-		if !slices.Contains([]string{"questions", "urgent", "all"}, strings.TrimSpace(kind)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.kinds(), func(kind string) bool {
+		return !slices.Contains([]string{"questions", "urgent", "all"}, kind)
+	})
 }
 
 // Quiet is a span of the day, like "22:00-07:30", in which the person is left alone, by the clock of this machine.
@@ -179,16 +191,8 @@ func (q Quiet) Next(t time.Time) (begin, end time.Time, ok bool) {
 
 // Over returns what a channel tells whose own section says own.
 func (t Telling) Over(own Telling) Telling {
-	out := Telling{
-		What: What(orText(string(own.What), string(t.What))), Quiet: Quiet(orText(string(own.Quiet), string(t.Quiet))),
-		QuietUrgent: t.QuietUrgent, Text: t.Text, URL: strings.TrimSuffix(orText(own.URL, t.URL), "/"),
-	}
-	if own.QuietUrgent != nil {
-		out.QuietUrgent = own.QuietUrgent
-	}
-	if own.Text != nil {
-		out.Text = own.Text
-	}
+	out := over(t, own)
+	out.URL = strings.TrimSuffix(out.URL, "/")
 	return out
 }
 
@@ -199,101 +203,107 @@ func isNtfyTopic(text string) bool {
 
 // check returns what is wrong with [notify].
 func (n *Notify) check() error {
-	err := n.Telling.check("notify")
-	if c := n.Desktop; c != nil && err == nil {
-		err = c.Telling.check("notify.desktop")
-	}
-	if c := n.Ntfy; c != nil && err == nil {
-		err = c.check("notify.ntfy")
-	}
-	if c := n.Webhook; c != nil && err == nil {
-		err = c.check("notify.webhook")
-	}
-	if c := n.SMTP; c != nil && err == nil {
-		err = c.check("notify.smtp")
-	}
-	if c := n.Command; c != nil && err == nil {
-		err = c.check("notify.command")
+	err := n.Telling.checkTelling("notify")
+	for _, c := range n.channels() {
+		if err == nil && c.on {
+			t := c.section.telling()
+			err = cmp.Or(c.section.check("notify."+c.name), t.checkTelling("notify."+c.name))
+		}
 	}
 	return err
 }
 
-func badNotify(section, format string, args ...any) error {
-	return mail.Errorf(mail.Invalid, "[%s] %s", section, fmt.Sprintf(format, args...))
-}
+func (t Telling) telling() Telling { return t }
 
-func (t *Telling) check(section string) error {
+func (t *Telling) checkTelling(section string) error {
 	_, _, span := t.Quiet.times()
-	u, err := url.Parse(t.URL)
+	u, ok := address(t.URL, "http", "https")
 	switch {
 	case !t.What.check():
-		return badNotify(section, "what is %q; list questions and urgent, or write all", t.What)
+		return bad(section, "what is %q; list questions and urgent, or write all", t.What)
 	case t.Quiet != "" && t.Quiet != NoQuiet && !span:
-		return badNotify(section, "quiet is %q; write a span of the day, like \"22:00-07:30\", or \"none\"", t.Quiet)
-	case t.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
-		u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != ""):
-		return badNotify(section, "url is %q; write where your browser finds the pages, like "+
-			"https://box.example:8765", t.URL)
+		return bad(section, "quiet is %q; write a span of the day, like \"22:00-07:30\", or \"none\"", t.Quiet)
+	case t.URL != "" && (!ok || u.User != nil || u.RawQuery+u.Fragment+strings.Trim(u.Path, "/") != ""):
+		return bad(section, "url is %q; write where your browser finds the pages, like https://box.example:8765",
+			t.URL)
 	}
 	return nil
 }
 
+func (*NotifyDesktop) check(string) error { return nil }
+
+func (*NotifyDesktop) rows() []row { return nil }
+
 func (c *NotifyNtfy) check(section string) error {
 	switch {
 	case c.Server != "" && (!isWebhook(c.Server) || strings.ContainsAny(c.Server, "?#")):
-		return badNotify(section, "server is not an http or https address without a user")
+		return bad(section, "server is not an http or https address without a user")
 	case !isNtfyTopic(c.Topic):
-		return badNotify(section,
+		return bad(section,
 			"topic is %q; it has 1 to 64 letters, digits, - and _. On a server that anybody can "+
 				"read, it is a password; make one with: echo pennypost-$(openssl rand -hex 12)", c.Topic)
 	case c.ReplyTopic != "" && (!isNtfyTopic(c.ReplyTopic) || c.ReplyTopic == c.Topic):
-		return badNotify(section, "reply_topic is %q; it has 1 to 64 letters, digits, - and _, and is not topic",
+		return bad(section, "reply_topic is %q; it has 1 to 64 letters, digits, - and _, and is not topic",
 			c.ReplyTopic)
 	case !c.Answers && (c.ReplyTopic != "" || c.ReplyToken != ""):
-		return badNotify(section, "has a reply_topic or reply_token, and no answers = true that uses it")
+		return bad(section, "has a reply_topic or reply_token, and no answers = true that uses it")
 	}
-	return c.Telling.check(section)
+	return nil
+}
+
+func (c *NotifyNtfy) rows() []row {
+	return []row{
+		{name: "server", value: cmp.Or(c.Server, DefaultNtfy), about: "an ntfy server",
+			note: "topic and tokens are not printed: who has them reads what is told"},
+		{name: "answers", value: c.Answers, about: "options of a question as buttons"},
+	}
 }
 
 func (c *NotifyWebhook) check(section string) error {
-	switch {
-	case !isWebhook(c.Webhook):
-		return badNotify(section, "webhook is not an http or https address without a user")
-	case c.Secret == nil:
-		return badNotify(section, "has a webhook and no secret; make one with: echo whsec_$(openssl rand -base64 32)")
-	case c.Timeout < 0 || c.Timeout > maxWakeTimeout:
-		return badNotify(section, "timeout is %s; use 1ms to %s", c.Timeout, maxWakeTimeout)
+	return cmp.Or(checkWebhook(section, c.Webhook, c.Secret), checkTimeout(section, c.Timeout))
+}
+
+func (c *NotifyWebhook) rows() []row {
+	return []row{
+		{name: "webhook", value: c.Webhook, about: "signed POST (Standard Webhooks)", note: secretSet},
+		{name: "timeout", value: cmp.Or(c.Timeout, DefaultWakeTimeout), about: "the server is given up after so long"},
 	}
-	return c.Telling.check(section)
 }
 
 func (c *NotifySMTP) check(section string) error {
-	bad := func(address string) bool {
+	unknown := func(address string) bool {
 		_, err := netmail.ParseAddress(address)
 		return err != nil
 	}
 	switch {
 	case c.Host == "" || strings.ContainsAny(c.Host, " /:@") && net.ParseIP(c.Host) == nil:
-		return badNotify(section, "host is %q; write the name of a mail server, like mail.example.org", c.Host)
+		return bad(section, "host is %q; write the name of a mail server, like mail.example.org", c.Host)
 	case c.Port < 0 || c.Port > 65535:
-		return badNotify(section, "port is %d; use 1 to 65535", c.Port)
+		return bad(section, "port is %d; use 1 to 65535", c.Port)
 	case c.TLS != "" && !slices.Contains([]string{SMTPStartTLS, SMTPTLS, SMTPNone}, c.TLS):
-		return badNotify(section, "tls is %q; it can be %q, %q or %q", c.TLS, SMTPStartTLS, SMTPTLS, SMTPNone)
+		return bad(section, "tls is %q; it can be %q, %q or %q", c.TLS, SMTPStartTLS, SMTPTLS, SMTPNone)
 	case c.TLS == SMTPNone && !onThisMachine(c.Host):
-		return badNotify(section, "tls is \"none\", and %s is not this machine; mail would be readable on its way",
+		return bad(section, "tls is \"none\", and %s is not this machine; mail would be readable on its way",
 			c.Host)
-	case bad(c.From):
-		return badNotify(section, "from is %q, which is no mail address", c.From)
-	case len(c.To) == 0 || slices.ContainsFunc(c.To, bad):
-		return badNotify(section, "to is %q; list mail addresses, like to = [\"me@example.org\"]", c.To)
-	case c.PasswordFile != "" && c.PasswordVariable != "":
-		return badNotify(section, "has both password_file and password_variable; keep one")
-	case (c.PasswordFile != "" || c.PasswordVariable != "") != (c.User != ""):
-		return badNotify(section, "needs both a user, and a password_file or password_variable, or neither")
-	case c.PasswordFile != "" && !filepath.IsAbs(c.PasswordFile):
-		return badNotify(section, "password_file is %q; write the whole path", c.PasswordFile)
+	case unknown(c.From):
+		return bad(section, "from is %q, which is no mail address", c.From)
+	case len(c.To) == 0 || slices.ContainsFunc(c.To, unknown):
+		return bad(section, "to is %q; list mail addresses, like to = [\"me@example.org\"]", c.To)
 	}
-	return c.Telling.check(section)
+	return c.checkPassword(section)
+}
+
+// checkPassword returns what is wrong with how the server knows the user.
+func (c *NotifySMTP) checkPassword(section string) error {
+	switch {
+	case c.PasswordFile != "" && c.PasswordVariable != "":
+		return bad(section, "has both password_file and password_variable; keep one")
+	case (c.PasswordFile != "" || c.PasswordVariable != "") != (c.User != ""):
+		return bad(section, "needs both a user, and a password_file or password_variable, or neither")
+	case c.PasswordFile != "" && !filepath.IsAbs(c.PasswordFile):
+		return bad(section, "password_file is %q; write the whole path", c.PasswordFile)
+	}
+	return nil
 }
 
 func onThisMachine(host string) bool {
@@ -301,14 +311,34 @@ func onThisMachine(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-func (c *NotifyCommand) check(section string) error {
-	switch {
-	case len(c.Exec) == 0 || c.Exec[0] == "" || strings.Contains(strings.Join(c.Exec, ""), "\x00"):
-		return badNotify(section, "exec is no command; write it like exec = [\"my-pager\", \"{subject}\"]")
-	case c.Timeout < 0 || c.Timeout > maxWakeTimeout:
-		return badNotify(section, "timeout is %s; use 1ms to %s", c.Timeout, maxWakeTimeout)
+func (c *NotifySMTP) rows() []row {
+	return []row{
+		{name: "host", value: c.Host, about: "a mail server"},
+		{name: "port", value: c.PortOrDefault()},
+		{name: "tls", value: cmp.Or(c.TLS, SMTPStartTLS),
+			about: "starttls, tls, or none for a server on this machine"},
+		{name: "user", value: given(c.User)},
+		{name: "password_file", value: given(c.PasswordFile), about: "its first line is the password"},
+		{name: "password_variable", value: given(c.PasswordVariable),
+			about: "variable of the post office's environment with the password"},
+		{name: "from", value: c.From},
+		{name: "to", value: c.To},
 	}
-	return c.Telling.check(section)
+}
+
+func (c *NotifyCommand) check(section string) error {
+	if noCommand(c.Exec) {
+		return bad(section, "exec is no command; write it like exec = [\"my-pager\", \"{subject}\"]")
+	}
+	return checkTimeout(section, c.Timeout)
+}
+
+func (c *NotifyCommand) rows() []row {
+	return []row{
+		{name: "exec", value: c.Exec,
+			about: "run without a shell; {subject}, {text}, {from}, {room}, {url}, {count} are replaced"},
+		{name: "timeout", value: cmp.Or(c.Timeout, DefaultWakeTimeout), about: "the command is killed after so long"},
+	}
 }
 
 // print writes [notify]. Secrets are not among what it writes. Sections that are off are comments, so that a file made
@@ -316,75 +346,31 @@ func (c *NotifyCommand) check(section string) error {
 func (n *Notify) print(b *strings.Builder) {
 	b.WriteString("\n# How you are told of mail when you are not at the pages (docs/notify.md). Without a section\n" +
 		"# [notify.desktop], [notify.ntfy], [notify.webhook], [notify.smtp] or [notify.command]: not at all.\n")
-	b.WriteString("[notify]\n")
-	printTelling(b, n.Telling)
-	if n.Desktop != nil {
-		b.WriteString("[notify.desktop]\n")
-		printTelling(b, n.Telling.Over(n.Desktop.Telling))
-	}
-	if c := n.Ntfy; c != nil {
-		b.WriteString("[notify.ntfy]\n")
-		key(b, "server", quotedText(orText(c.Server, DefaultNtfy)), "an ntfy server")
-		b.WriteString("# topic and tokens are not printed: who has them reads what is told\n")
-		key(b, "answers", strconv.FormatBool(c.Answers), "options of a question as buttons")
-		printTelling(b, n.Telling.Over(c.Telling))
-	}
-	if c := n.Webhook; c != nil {
-		b.WriteString("[notify.webhook]\n")
-		key(b, "webhook", quotedText(c.Webhook), "signed POST (Standard Webhooks)")
-		b.WriteString("# secret is set, and not printed\n")
-		key(b, "timeout", quoted(c.Timeout, DefaultWakeTimeout), "the server is given up after so long")
-		printTelling(b, n.Telling.Over(c.Telling))
-	}
-	if c := n.SMTP; c != nil {
-		b.WriteString("[notify.smtp]\n")
-		key(b, "host", quotedText(c.Host), "a mail server")
-		key(b, "port", strconv.Itoa(c.PortOrDefault()), "")
-		key(b, "tls", quotedText(orText(c.TLS, SMTPStartTLS)), "starttls, tls, or none for a server on this machine")
-		for _, k := range []struct{ name, value, about string }{
-			{"user", c.User, ""}, {"password_file", c.PasswordFile, "its first line is the password"},
-			{"password_variable", c.PasswordVariable, "variable of the post office's environment with the password"},
-		} {
-			if k.value != "" {
-				key(b, k.name, quotedText(k.value), k.about)
-			}
+	section(b, "notify", n.Telling.told()...)
+	for _, c := range n.channels() {
+		if c.on {
+			section(b, "notify."+c.name, append(c.section.rows(), n.Over(c.section.telling()).told()...)...)
 		}
-		key(b, "from", quotedText(c.From), "")
-		key(b, "to", texts(c.To), "")
-		printTelling(b, n.Telling.Over(c.Telling))
-	}
-	if c := n.Command; c != nil {
-		b.WriteString("[notify.command]\n")
-		key(b, "exec", texts(c.Exec),
-			"run without a shell; {subject}, {text}, {from}, {room}, {url}, {count} are replaced")
-		key(b, "timeout", quoted(c.Timeout, DefaultWakeTimeout), "the command is killed after so long")
-		printTelling(b, n.Telling.Over(c.Telling))
 	}
 }
 
-func printTelling(b *strings.Builder, t Telling) {
-	key(b, "what", quotedText(orText(string(t.What), DefaultWhat)), `"questions,urgent" or "all"`)
-	key(b, "quiet", quotedText(orText(string(t.Quiet), string(NoQuiet))), `like "22:00-07:30": a digest at its end`)
-	key(b, "quiet_urgent", strconv.FormatBool(t.QuietUrgent != nil && *t.QuietUrgent),
-		"urgent mail is told in quiet hours")
+// told are the rows of what a channel tells.
+func (t Telling) told() []row {
+	var text any
 	if t.Text != nil {
-		key(b, "text", strconv.FormatBool(*t.Text), "the first words go along")
-	} else {
-		b.WriteString("# text: whether the first words go along; by default to all channels but ntfy\n")
+		text = *t.Text
 	}
-	if t.URL != "" {
-		key(b, "url", quotedText(t.URL), "where your browser finds the pages")
-	} else {
-		b.WriteString("# url: where your browser finds the pages, for a link to the letter\n")
+	return []row{
+		{name: "what", value: cmp.Or(string(t.What), DefaultWhat), about: `"questions,urgent" or "all"`},
+		{name: "quiet", value: cmp.Or(string(t.Quiet), string(NoQuiet)),
+			about: `like "22:00-07:30": a digest at its end`},
+		{name: "quiet_urgent", value: t.QuietUrgent != nil && *t.QuietUrgent,
+			about: "urgent mail is told in quiet hours"},
+		{name: "text", value: text, about: "the first words go along",
+			absent: "text: whether the first words go along; by default to all channels but ntfy"},
+		{name: "url", value: given(t.URL), about: "where your browser finds the pages",
+			absent: "url: where your browser finds the pages, for a link to the letter"},
 	}
-}
-
-func texts(words []string) string {
-	out := make([]string, 0, len(words))
-	for _, w := range words {
-		out = append(out, quotedText(w))
-	}
-	return "[" + strings.Join(out, ", ") + "]"
 }
 
 // PortOrDefault is the port, or the usual one.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -12,16 +13,102 @@ import (
 	"pennypost/internal/policy"
 )
 
+// row is a line of a section: a key, its value and what it means.
+type row struct {
+	name   string
+	value  any // nil: nothing was said, and there is no such line
+	about  string
+	note   string // a comment below the key
+	absent string // a comment in place of the key
+}
+
+// given is a value that is printed if something was said.
+func given(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// section writes rows below the name of their section.
+func section(b *strings.Builder, name string, rows ...row) {
+	fmt.Fprintf(b, "[%s]\n", name)
+	writeRows(b, rows...)
+}
+
+// writeRows writes rows, the comments in a column of their own.
+func writeRows(b *strings.Builder, rows ...row) {
+	for _, r := range rows {
+		notes := []string{r.absent}
+		if r.value != nil {
+			fmt.Fprintf(b, "%-40s # %s\n", r.name+" = "+literal(r.value), r.about)
+			notes[0] = r.note
+		}
+		for _, n := range notes {
+			if n != "" {
+				b.WriteString("# " + n + "\n")
+			}
+		}
+	}
+}
+
+// literal writes a value as TOML.
+func literal(v any) string {
+	switch v := v.(type) {
+	case Duration:
+		return quoted(v.String())
+	case []string:
+		return list(v)
+	case []mail.Name:
+		return list(v)
+	case string:
+		return quoted(v)
+	}
+	return fmt.Sprint(v) // a number or a truth
+}
+
+func list[T ~string](words []T) string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = quoted(string(w))
+	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+// quoted writes a basic string, whose escapes are fewer than Go's.
+func quoted(s string) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteRune('\\')
+			b.WriteRune(r)
+		case r < ' ' || r == 0x7f:
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String() + "\""
+}
+
 // Print writes the effective configuration, defaults included, as a config.toml that says what each key means.
 func (c *Config) Print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The configuration of the post office at %s\n", c.Home)
 	fmt.Fprintf(&b, "# Kept in %s; these values are in effect.\n", c.Home.File())
-	c.printOffice(&b)
-	c.User.print(&b)
-	c.TLS.print(&b)
+	writeRows(&b, c.rows()...)
+	b.WriteString("\n")
+	section(&b, "user", c.User.rows()...)
+	b.WriteString("\n")
+	section(&b, "tls", c.TLS.rows()...)
 	c.Notify.print(&b)
-	c.printJournal(&b)
+	b.WriteString("\n# Where new rooms are kept.\n")
+	section(&b, "journal", c.Journal.rows()...)
+	b.WriteString("\n")
+	section(&b, "machine", row{name: "name", value: string(c.MachineName()),
+		about: "as which other machines know this one; default: the host's name"})
 	r := c.For("")
 	b.WriteString("\n# Every room, unless [rooms.NAME] says otherwise for one.\n")
 	r.print(&b, "room")
@@ -34,81 +121,58 @@ func (c *Config) Print(w io.Writer) error {
 	return err
 }
 
-func (c *Config) printOffice(b *strings.Builder) {
-	key(b, "listen", strconv.Quote(orText(c.Listen, DefaultListen)), `TCP address; "none" for the Unix socket only`)
-	key(b, "token_socket", strconv.Quote(c.TokenSocket),
-		`Unix socket for other users and containers, where only tokens count; "" for none`)
-	key(b, "insecure", strconv.FormatBool(c.Insecure), "allow an address that other machines reach, without TLS")
-	key(b, "room_idle", quoted(c.RoomIdle, DefaultRoomIdle), "a room unused for so long is closed until it is needed")
-	key(b, "idle_exit", quoted(c.IdleExit, DefaultIdleExit),
-		`a post office that a command started leaves after so long alone; "never"`)
-	key(b, "log_level", strconv.Quote(orText(c.LogLevel, "info")), "debug, info, warn or error")
-	key(b, "claude_below", strconv.Quote(orText(c.ClaudeBelow, DefaultClaudeBelow)),
-		"sessions of Claude Code from this version on are not woken by their inbox socket")
-}
-
-func (u *User) print(b *strings.Builder) {
-	b.WriteString("\n[user]\n")
-	key(b, "terminals", list(u.Terminals), "programs at whose terminals you sit, besides those that are known")
-	key(b, "confirm", strconv.FormatBool(u.Confirm), "ask for your passphrase before acts of weight, once a terminal")
-}
-
-func (t *TLS) print(b *strings.Builder) {
-	b.WriteString("\n[tls]\n")
-	key(b, "listen", strconv.Quote(t.Listen), `address for other machines, such as "0.0.0.0:8766"; "" for none`)
-	key(b, "cert", strconv.Quote(t.Cert), "file of a certificate; without it one is made, and its fingerprint shown")
-	key(b, "key", strconv.Quote(t.Key), "file of its key")
-	key(b, "url", strconv.Quote(t.URL), `where other machines find it, if not there, such as "https://box.example"`)
-}
-
-func (r *Room) print(b *strings.Builder, section string) {
-	fmt.Fprintf(b, "[%s]\n", section)
-	key(b, "max_body", strconv.Itoa(orNumber(r.MaxBody, mail.MaxBody)), "bytes of a message's body")
-	key(b, "tag_namespaces", list(r.TagNamespaces), "besides "+strings.Join(mail.TagNamespaces(), ", "))
-	key(b, "orchestrators", list(r.Orchestrators), "names of agents that hold this role")
-	fmt.Fprintf(b, "[%s.retention]\n", section)
-	key(b, "age", quoted(r.Retention.Age, Duration(policy.DefaultAge)), "older messages go to the archive")
-	key(b, "count", strconv.Itoa(orNumber(r.Retention.Count, policy.DefaultCount)),
-		"of more messages, read and old ones go first; -1 for no limit")
-	fmt.Fprintf(b, "[%s.ttl]\n", section)
-	key(b, "agent", quoted(r.TTL.Agent, Duration(policy.DefaultAgentTTL)),
-		"mail to an agent expires after so long unread")
-	key(b, "tag", quoted(r.TTL.Tag, Duration(policy.DefaultTagTTL)), "mail to a tag")
-	key(b, "all", quoted(r.TTL.All, Duration(policy.DefaultAllTTL)), "mail to all")
-	r.Limits.print(b, section)
-	r.printWakes(b, section)
-}
-
-// key writes one line, its comment in a column of its own.
-func key(b *strings.Builder, name, value, comment string) {
-	fmt.Fprintf(b, "%-40s # %s\n", name+" = "+value, comment)
-}
-
-func list[T ~string](words []T) string {
-	quoted := make([]string, 0, len(words))
-	for _, w := range words {
-		quoted = append(quoted, strconv.Quote(string(w)))
+func (c *Config) rows() []row {
+	return []row{
+		{name: "listen", value: cmp.Or(c.Listen, DefaultListen),
+			about: `TCP address; "none" for the Unix socket only`},
+		{name: "token_socket", value: c.TokenSocket,
+			about: `Unix socket for other users and containers, where only tokens count; "" for none`},
+		{name: "insecure", value: c.Insecure, about: "allow an address that other machines reach, without TLS"},
+		{name: "room_idle", value: cmp.Or(c.RoomIdle, DefaultRoomIdle),
+			about: "a room unused for so long is closed until it is needed"},
+		{name: "idle_exit", value: cmp.Or(c.IdleExit, DefaultIdleExit),
+			about: `a post office that a command started leaves after so long alone; "never"`},
+		{name: "log_level", value: cmp.Or(c.LogLevel, "info"), about: "debug, info, warn or error"},
+		{name: "claude_below", value: cmp.Or(c.ClaudeBelow, DefaultClaudeBelow),
+			about: "sessions of Claude Code from this version on are not woken by their inbox socket"},
 	}
-	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-func quoted(d, def Duration) string {
-	if d == 0 {
-		d = def
+func (u *User) rows() []row {
+	return []row{
+		{name: "terminals", value: u.Terminals,
+			about: "programs at whose terminals you sit, besides those that are known"},
+		{name: "confirm", value: u.Confirm, about: "ask for your passphrase before acts of weight, once a terminal"},
 	}
-	return strconv.Quote(d.String())
 }
 
-func orText(s, def string) string {
-	if s == "" {
-		return def
+func (t *TLS) rows() []row {
+	return []row{
+		{name: "listen", value: t.Listen, about: `address for other machines, such as "0.0.0.0:8766"; "" for none`},
+		{name: "cert", value: t.Cert,
+			about: "file of a certificate; without it one is made, and its fingerprint shown"},
+		{name: "key", value: t.Key, about: "file of its key"},
+		{name: "url", value: t.URL,
+			about: `where other machines find it, if not there, such as "https://box.example"`},
 	}
-	return s
 }
 
-func orNumber(n, def int) int {
-	if n == 0 {
-		return def
-	}
-	return n
+func (r *Room) print(b *strings.Builder, name string) {
+	section(b, name,
+		row{name: "max_body", value: cmp.Or(r.MaxBody, mail.MaxBody), about: "bytes of a message's body"},
+		row{name: "tag_namespaces", value: r.TagNamespaces,
+			about: "besides " + strings.Join(mail.TagNamespaces(), ", ")},
+		row{name: "orchestrators", value: r.Orchestrators, about: "names of agents that hold this role"})
+	section(b, name+".retention",
+		row{name: "age", value: cmp.Or(r.Retention.Age, Duration(policy.DefaultAge)),
+			about: "older messages go to the archive"},
+		row{name: "count", value: cmp.Or(r.Retention.Count, policy.DefaultCount),
+			about: "of more messages, read and old ones go first; -1 for no limit"})
+	section(b, name+".ttl",
+		row{name: "agent", value: cmp.Or(r.TTL.Agent, Duration(policy.DefaultAgentTTL)),
+			about: "mail to an agent expires after so long unread"},
+		row{name: "tag", value: cmp.Or(r.TTL.Tag, Duration(policy.DefaultTagTTL)), about: "mail to a tag"},
+		row{name: "all", value: cmp.Or(r.TTL.All, Duration(policy.DefaultAllTTL)), about: "mail to all"})
+	section(b, name+".limits", r.Limits.rows()...)
+	r.printWakes(b, name)
 }

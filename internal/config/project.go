@@ -61,7 +61,7 @@ func WriteProject(dir string, p Project) (file string, changed bool, err error) 
 		switch key.old {
 		case key.value:
 		case "":
-			add = append(add, key.name+" = "+tomlText(key.value)+"\n"...)
+			add = append(add, key.name+" = "+quoted(key.value)+"\n"...)
 		default:
 			return file, false, mail.Errorf(mail.Conflict,
 				"%s says %s = %q, and not %q: it was left as it is. If that is "+
@@ -75,11 +75,6 @@ func WriteProject(dir string, p Project) (file string, changed bool, err error) 
 		text = append(text, '\n')
 	}
 	return file, true, durable.WriteFile(file, append(text, add...), 0o644)
-}
-
-// tomlText writes a string as TOML does. The names that it is for have no control characters.
-func tomlText(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
 func (p *Project) parse(file string, text []byte) error {

@@ -11,25 +11,11 @@ import (
 
 // resumes returns the words before a session's id in the command that opens it again, "" if none is known.
 func resumes(client string) string {
-	switch client {
-	case "claude":
-		return "claude --resume"
-	case "codex":
-		return "codex resume"
-	case "gemini":
-		return "gemini --resume"
-	case "copilot":
-		return "copilot --resume"
-	case "cursor":
-		return "cursor-agent --resume"
-	case "opencode":
-		return "opencode --session"
-	case "pi":
-		return "pi --session"
-	case "qwen":
-		return "qwen --resume"
-	}
-	return ""
+	return map[string]string{
+		"claude": "claude --resume", "codex": "codex resume", "gemini": "gemini --resume",
+		"copilot": "copilot --resume", "cursor": "cursor-agent --resume", "opencode": "opencode --session",
+		"pi": "pi --session", "qwen": "qwen --resume",
+	}[client]
 }
 
 // Resume returns the command that opens a session of a client in the directory where it works, or "" if none is known.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
@@ -14,10 +15,7 @@ import (
 // FindRoom returns the room that a command means: the one it names, else $PENNYPOST_ROOM, else what the project's own
 // file says, else the room of the Git repository around dir, else "default".
 func FindRoom(named string, getenv func(string) string, dir string) (mail.RoomName, error) {
-	if named != "" {
-		return mail.ParseRoom(named)
-	}
-	if room := getenv("PENNYPOST_ROOM"); room != "" {
+	if room := cmp.Or(named, getenv("PENNYPOST_ROOM")); room != "" {
 		return mail.ParseRoom(room)
 	}
 	project, err := FindProject(dir)

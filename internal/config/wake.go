@@ -1,14 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/netip"
-	"net/url"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -101,57 +100,84 @@ func checkWakes(section string, entries map[string]Wake) error {
 
 // check returns what is wrong with the entry of a section.
 func (w *Wake) check(section string) error {
-	bad := func(format string, args ...any) error {
-		return mail.Errorf(mail.Invalid, "[%s] %s", section, fmt.Sprintf(format, args...))
-	}
 	switch {
 	case w.Empty() && strings.HasPrefix(section, "room."):
-		return bad("says no way to wake; set exec, webhook, opencode or tmux")
+		return bad(section, "says no way to wake; set exec, webhook, opencode or tmux")
 	case w.OpenCode != "" && !isOpenCode(w.OpenCode):
-		return bad("opencode is not the address of a server of this machine, like http://127.0.0.1:4096, nor an " +
-			"https one; its password stands in password")
+		return bad(section, "opencode is not the address of a server of this machine, like http://127.0.0.1:4096, "+
+			"nor an https one; its password stands in password")
 	case w.Password != "" && w.OpenCode == "":
-		return bad("has a password, and no opencode whose server wants it")
-	case w.Exec != nil && (len(w.Exec) == 0 || w.Exec[0] == "" || strings.Contains(strings.Join(w.Exec, ""), "\x00")):
-		return bad("exec is no command; write it like exec = [\"notify-send\", \"{agent} has {unread} unread\"]")
+		return bad(section, "has a password, and no opencode whose server wants it")
+	}
+	err := w.checkExec(section)
+	if err == nil && w.Webhook != "" {
+		err = checkWebhook(section, w.Webhook, w.Secret)
+	}
+	err = cmp.Or(err, checkTimeout(section, w.Timeout))
+	if err == nil && (w.Budget < 0 || w.Budget > maxWakeBudget) {
+		err = bad(section, "budget is %d; use 1 to %d rings an hour", w.Budget, maxWakeBudget)
+	}
+	return err
+}
+
+// checkExec returns what is wrong with the command.
+func (w *Wake) checkExec(section string) error {
+	names := func(word string) bool { return strings.Contains(word, "{session}") }
+	switch {
+	case w.Exec != nil && noCommand(w.Exec):
+		return bad(section,
+			"exec is no command; write it like exec = [\"notify-send\", \"{agent} has {unread} unread\"]")
 	case w.When != "" && (w.When != WhenGone || len(w.Exec) == 0):
-		return bad("when is %q; it can be \"gone\", beside exec", w.When)
+		return bad(section, "when is %q; it can be \"gone\", beside exec", w.When)
 	case w.When == WhenGone && !filepath.IsAbs(w.Exec[0]) && strings.ContainsRune(w.Exec[0], '/'):
-		return bad("exec would be looked for in the directory of the session; write the program's whole path, or " +
-			"its name alone")
-	case w.When == "" && slices.ContainsFunc(w.Exec, func(word string) bool {
-		return strings.Contains(word, "{session}")
-	}):
-		return bad("exec names {session}; set when = \"gone\", so that no session is resumed that lives")
-	case w.Webhook != "" && !isWebhook(w.Webhook):
-		return bad("webhook is not an http or https address without a user")
-	case w.Webhook != "" && w.Secret == nil:
-		return bad("has a webhook and no secret; make one with: echo whsec_$(openssl rand -base64 32)")
-	case w.Timeout < 0 || w.Timeout > maxWakeTimeout:
-		return bad("timeout is %s; use 1ms to %s", w.Timeout, maxWakeTimeout)
-	case w.Budget < 0 || w.Budget > maxWakeBudget:
-		return bad("budget is %d; use 1 to %d rings an hour", w.Budget, maxWakeBudget)
+		return bad(section, "exec would be looked for in the directory of the session; write the program's whole "+
+			"path, or its name alone")
+	case w.When == "" && slices.ContainsFunc(w.Exec, names):
+		return bad(section, "exec names {session}; set when = \"gone\", so that no session is resumed that lives")
+	}
+	return nil
+}
+
+// noCommand reports whether nothing can be started by the words of a command.
+func noCommand(exec []string) bool {
+	return len(exec) == 0 || exec[0] == "" || strings.Contains(strings.Join(exec, ""), "\x00")
+}
+
+// checkWebhook returns what is wrong with an address for POST and the key of what is sent there.
+func checkWebhook(section, to string, key Secret) error {
+	switch {
+	case !isWebhook(to):
+		return bad(section, "webhook is not an http or https address without a user")
+	case key == nil:
+		return bad(section, "has a webhook and no secret; make one with: echo whsec_$(openssl rand -base64 32)")
+	}
+	return nil
+}
+
+func checkTimeout(section string, d Duration) error {
+	if d < 0 || d > maxWakeTimeout {
+		return bad(section, "timeout is %s; use 1ms to %s", d, maxWakeTimeout)
 	}
 	return nil
 }
 
 func isWebhook(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.User == nil
+	u, ok := address(s, "http", "https")
+	return ok && u.User == nil
 }
 
 // isOpenCode accepts servers of this machine, and others only behind TLS: the password, and so the session, is for
 // whoever listens in.
 func isOpenCode(s string) bool {
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" {
+	u, ok := address(s, "http", "https")
+	if !ok || strings.Trim(u.Path, "/") != "" {
 		return false
 	}
 	if _, has := u.User.Password(); has {
 		return false
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
-	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || err == nil && ip.IsLoopback())
+	return u.Scheme == "https" || u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // WakeAddress returns whose doors an entry is about: a bare word is an agent's name, "orchestrator" whoever holds that
@@ -194,67 +220,53 @@ func wakes(all, own map[string]Wake) map[string]Wake {
 }
 
 // printWakes writes the entries of a section. Secrets are not among what it writes.
-func (r *Room) printWakes(b *strings.Builder, section string) {
+func (r *Room) printWakes(b *strings.Builder, name string) {
 	if len(r.Wake) == 0 {
 		fmt.Fprintf(b, "# [%s.wake.%s]: how an agent is woken (also \"role:ROLE\", orchestrator):\n"+
-			"# opencode, password, exec, when, webhook, secret, tmux, timeout, budget\n", section, anyone)
+			"# opencode, password, exec, when, webhook, secret, tmux, timeout, budget\n", name, anyone)
 	}
 	for _, who := range slices.Sorted(maps.Keys(r.Wake)) {
 		w := r.Wake[who]
-		fmt.Fprintf(b, "[%s.wake.%s]\n", section, quotedKey(strings.TrimPrefix(who, "agent:")))
-		if w.Empty() {
-			b.WriteString("# not woken here, whatever [room.wake] says\n")
-			continue
-		}
-		if w.OpenCode != "" {
-			key(b, "opencode", quotedText(w.OpenCode),
-				"server of the agent's opencode, whose newest session is prompted")
-			b.WriteString("# password, if one is set, is not printed\n")
-		}
-		if len(w.Exec) > 0 {
-			key(b, "exec", texts(w.Exec),
-				"run without a shell; {room}, {agent}, {role}, {unread}, {urgent}, {session} are replaced")
-		}
-		if w.When != "" {
-			key(b, "when", quotedText(w.When), "the command is run only if the agent's session is known to have ended")
-		}
-		if w.Webhook != "" {
-			key(b, "webhook", quotedText(w.Webhook), "signed POST (Standard Webhooks)")
-			b.WriteString("# secret is set, and not printed\n")
-		}
-		if w.Tmux {
-			key(b, "tmux", "true",
-				"type into the empty prompt of its session, if that runs in tmux and all else has failed")
-		}
-		key(b, "timeout", quoted(w.Timeout, DefaultWakeTimeout),
-			"the command is killed, a server given up, after so long")
-		key(b, "budget", strconv.Itoa(orNumber(w.Budget, policy.DefaultBudget)),
-			"rings in vain in an hour; urgent mail may cause as many again")
+		section(b, name+".wake."+quotedKey(strings.TrimPrefix(who, "agent:")), w.rows()...)
 	}
 }
+
+func (w *Wake) rows() []row {
+	if w.Empty() {
+		return []row{{absent: "not woken here, whatever [room.wake] says"}}
+	}
+	var exec, tmux any
+	if len(w.Exec) > 0 {
+		exec = w.Exec
+	}
+	if w.Tmux {
+		tmux = true
+	}
+	return []row{
+		{name: "opencode", value: given(w.OpenCode),
+			about: "server of the agent's opencode, whose newest session is prompted",
+			note:  "password, if one is set, is not printed"},
+		{name: "exec", value: exec,
+			about: "run without a shell; {room}, {agent}, {role}, {unread}, {urgent}, {session} are replaced"},
+		{name: "when", value: given(w.When),
+			about: "the command is run only if the agent's session is known to have ended"},
+		{name: "webhook", value: given(w.Webhook), about: "signed POST (Standard Webhooks)", note: secretSet},
+		{name: "tmux", value: tmux,
+			about: "type into the empty prompt of its session, if that runs in tmux and all else has failed"},
+		{name: "timeout", value: cmp.Or(w.Timeout, DefaultWakeTimeout),
+			about: "the command is killed, a server given up, after so long"},
+		{name: "budget", value: cmp.Or(w.Budget, policy.DefaultBudget),
+			about: "rings in vain in an hour; urgent mail may cause as many again"},
+	}
+}
+
+// secretSet stands below a webhook.
+const secretSet = "secret is set, and not printed"
 
 // quotedKey writes a name as part of a TOML key.
 func quotedKey(s string) string {
 	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
 		return s
 	}
-	return quotedText(s)
-}
-
-// quotedText writes a TOML basic string, whose escapes are fewer than Go's.
-func quotedText(s string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteRune('\\')
-			b.WriteRune(r)
-		case r < ' ' || r == 0x7f:
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String() + "\""
+	return quoted(s)
 }

@@ -139,8 +139,8 @@ func (a *App) Begin(client, session string) (mail.RoomName, mail.Name, error) {
 
 // place asks the post office how far it goes what a project's file or a command line says of room and agent, and what
 // the window says of a session. Where there is no post office, it is the directory's own room.
-func (a *App) place(p *config.Place, client, session string, starts bool) (wire.Placed, error) {
-	asked := wire.Place{Client: client, Room: p.Room, Agent: p.Agent, FileRoom: p.File.Room, FileAgent: p.File.Agent,
+func (a *App) place(p *config.Place, program, session string, starts bool) (wire.Placed, error) {
+	asked := wire.Place{Client: program, Room: p.Room, Agent: p.Agent, FileRoom: p.File.Room, FileAgent: p.File.Agent,
 		Own: p.Own, Free: p.Free, Home: p.Home, Starts: starts}
 	if a.server != "" {
 		asked.Session, asked.SessionHome = session, a.server
@@ -148,7 +148,7 @@ func (a *App) place(p *config.Place, client, session string, starts bool) (wire.
 	if at, ok := a.placed[asked]; ok {
 		return at, nil
 	}
-	office, err := a.lookingOffice()
+	office, err := a.local(true, client.Options{}) // the question is nobody's in particular
 	if err != nil {
 		return wire.Placed{}, err
 	}
@@ -164,16 +164,6 @@ func (a *App) place(p *config.Place, client, session string, starts bool) (wire.
 		a.placed[asked] = at
 	}
 	return at, err
-}
-
-// lookingOffice returns the post office for a question that is nobody's in particular.
-func (a *App) lookingOffice() (*client.Office, error) {
-	home, err := config.FindHome(a.Env.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	return client.New(client.Options{Socket: home.Socket(),
-		Start: func(ctx context.Context) error { return a.autostart(ctx, home) }})
 }
 
 // shell returns the session in whose shell this process runs, and wire.ShellUse if several agents may run in it: a

@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire/client"
 )
 
 // deskVerb is the view that fills the screen of a terminal. It is the post office's program that draws it.
@@ -48,18 +49,10 @@ func (a *App) glimpse(ctx context.Context) error {
 		}
 		q.Rooms = []mail.RoomName{room}
 	}
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
-	desk, err := office.Desk(ctx, q)
-	switch {
-	case err != nil:
-		return err
-	case a.JSON:
-		a.Out.Value(desk)
-		return nil
-	}
+	return Ask(ctx, a, a.AtOffice, (*client.Office).Desk, q, a.showGlimpse)
+}
+
+func (a *App) showGlimpse(desk mail.Desk) error {
 	var rows [][]string
 	for i := range desk.Needs {
 		rows = append(rows, a.glimpsed(&desk.Needs[i]))
@@ -106,11 +99,7 @@ func summary(d *mail.Desk) string {
 		out += " On a terminal pennypost shows them; here: pennypost inbox --all-rooms"
 	}
 	if len(d.Away) > 0 {
-		names := make([]string, len(d.Away))
-		for i, r := range d.Away {
-			names[i] = OneLine(string(r))
-		}
-		out += "\nCannot be opened: " + strings.Join(names, ", ")
+		out += "\nCannot be opened: " + Joined(d.Away, ", ")
 	}
 	return out
 }

@@ -187,14 +187,7 @@ func (a *App) QuietOffice() (*client.Office, error) {
 	if a.Remote != "" {
 		return a.remote()
 	}
-	home, err := config.FindHome(a.Env.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	if err := home.CheckSocket(false); err != nil {
-		return nil, err
-	}
-	return client.New(client.Options{Socket: home.Socket()})
+	return a.local(false, client.Options{})
 }
 
 // RunningOffice makes the command speak to a post office only if one runs.

@@ -135,20 +135,28 @@ func (a *App) Post() (*client.Office, error) {
 		a.Office = office
 		return office, err
 	}
+	session, use := a.shell()
+	office, err := a.local(true, client.Options{
+		Token: a.scriptToken(), Session: session, Guessed: a.guessed, Use: use, Link: a.Link, Confirm: a.confirm,
+	})
+	a.Office = office
+	return office, err
+}
+
+// local returns the post office of this machine, which the first call starts if that is wanted and none runs.
+func (a *App) local(starts bool, opts client.Options) (*client.Office, error) {
 	home, err := config.FindHome(a.Env.Getenv)
+	if err == nil {
+		err = home.CheckSocket(false)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := home.CheckSocket(false); err != nil {
-		return nil, err
+	opts.Socket = home.Socket()
+	if starts {
+		opts.Start = func(ctx context.Context) error { return a.autostart(ctx, home) }
 	}
-	session, use := a.shell()
-	a.Office, err = client.New(client.Options{
-		Socket: home.Socket(), Token: a.scriptToken(), Session: session, Guessed: a.guessed, Use: use, Link: a.Link,
-		Start:   func(ctx context.Context) error { return a.autostart(ctx, home) },
-		Confirm: a.confirm,
-	})
-	return a.Office, err
+	return client.New(opts)
 }
 
 // Service returns the room that the command means as whoever runs the command sees it.
@@ -224,6 +232,15 @@ func (a *App) Who() (mail.Name, error) {
 			"say which agent you are: --as NAME, or PENNYPOST_AGENT=NAME in the environment")
 	}
 	return mail.User, nil
+}
+
+// OnlyUser refuses what only the user may do, to anybody else.
+func (a *App) OnlyUser(may string) error {
+	who, err := a.Who()
+	if err == nil && who != mail.User {
+		err = mail.Errorf(mail.Denied, "only the user may %s; you are %s", may, who)
+	}
+	return err
 }
 
 // Group makes the commands of some verbs: it returns nil for a verb that is not one of its own.

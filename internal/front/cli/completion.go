@@ -79,19 +79,6 @@ func CompleteTypes(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// CompleteStates offers the states of deliveries.
-func CompleteStates(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return WordsOf(mail.DeliveryStates()), cobra.ShellCompDirectiveNoFileComp
-}
-
-// WordsOf returns a list as plain words.
-func WordsOf[S ~string](list []S) (words []string) {
-	for _, w := range list {
-		words = append(words, string(w))
-	}
-	return words
-}
-
 // CompleteRoom offers the rooms of the post office. No post office is started for it.
 func (a *App) CompleteRoom(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
@@ -108,21 +95,29 @@ func (a *App) CompleteRoom(*cobra.Command, []string, string) ([]string, cobra.Sh
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
+// AtOnce asks the room something for a person who pressed Tab, if a post office runs and answers at once. None is
+// started for it.
+func AtOnce[T any](a *App, ask func(context.Context, mail.Service) (T, error)) (got T, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
+	defer cancel()
+	if _, _, err := a.RunningOffice(); err != nil {
+		return got, err
+	}
+	svc, err := a.Service(ctx)
+	if err != nil {
+		return got, err
+	}
+	return ask(ctx, svc)
+}
+
 // completions is how many agents are looked at for a person who pressed Tab: a shell shows no more.
 const completions = 200
 
 // roster returns agents of the room that have to do with what was typed, nil if they are not known at once.
 func (a *App) roster(typed string) []mail.Agent {
-	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
-	defer cancel()
-	if _, _, err := a.RunningOffice(); err != nil {
-		return nil
-	}
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return nil
-	}
-	page, err := svc.Agents(ctx, mail.RosterQuery{Search: typed, Limit: completions})
+	page, err := AtOnce(a, func(ctx context.Context, svc mail.Service) (mail.AgentList, error) {
+		return svc.Agents(ctx, mail.RosterQuery{Search: typed, Limit: completions})
+	})
 	if err != nil {
 		return nil
 	}
@@ -161,20 +156,11 @@ func (a *App) CompleteOwnQuestions(_ *cobra.Command, given []string, typed strin
 	})
 }
 
-// someIDs offers the ids of the messages that list returns. No post office is started for it.
+// someIDs offers the ids of the messages that list returns.
 func (a *App) someIDs(given []string, typed string, list func(context.Context, mail.Service) (mail.Page, error)) (
 	words []string, _ cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
-	defer cancel()
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	if _, _, err := a.RunningOffice(); err != nil {
-		return nil, directive
-	}
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return nil, directive
-	}
-	page, err := list(ctx, svc)
+	page, err := AtOnce(a, list)
 	if err != nil {
 		return nil, directive
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,21 +31,15 @@ const (
 
 // exitStatus is this edge's one table of codes.
 func exitStatus(err error) int {
-	switch mail.CodeOf(err) {
-	case "":
-		return exitDone
-	case mail.Invalid:
-		return exitUsage
-	case mail.NotFound:
-		return exitNotFound
-	case mail.Timeout:
-		return exitTimeout
-	case mail.Denied, mail.Unconfirmed, mail.Unknown, mail.Conflict, mail.TooLarge, mail.Limited:
-		return exitRefused
-	case mail.Unavailable:
-		return ExitUnreachable
+	status, known := map[mail.Code]int{
+		"": exitDone, mail.Invalid: exitUsage, mail.NotFound: exitNotFound, mail.Timeout: exitTimeout,
+		mail.Denied: exitRefused, mail.Unconfirmed: exitRefused, mail.Unknown: exitRefused, mail.Conflict: exitRefused,
+		mail.TooLarge: exitRefused, mail.Limited: exitRefused, mail.Unavailable: ExitUnreachable,
+	}[mail.CodeOf(err)]
+	if !known {
+		return ExitFailed
 	}
-	return ExitFailed
+	return status
 }
 
 // Hint is an error with what to type next.
@@ -57,6 +52,14 @@ func (h *Hint) Unwrap() error { return h.error }
 
 // Hinted returns err with what to type next.
 func Hinted(err error, next string) error { return &Hint{err, next} }
+
+// HintedIf returns err, if it is of this code with what to type next.
+func HintedIf(code mail.Code, err error, next string) error {
+	if mail.CodeOf(err) == code {
+		return Hinted(err, next)
+	}
+	return err
+}
 
 // Silent ends the command with an exit status after everything was said.
 type Silent int
@@ -122,26 +125,16 @@ func (a *App) NextStep(err error) string {
 	if h, ok := errors.AsType[*Hint](err); ok {
 		return h.next
 	}
-	help := "pennypost --help"
-	if a.Asked != "" {
-		help = "pennypost " + a.Asked + " --help"
-	}
-	switch mail.CodeOf(err) {
-	case mail.NotFound:
-		return "pennypost agents, pennypost rooms and pennypost history list what there is"
-	case mail.Denied:
-		return "an agent says who it is with --as NAME; what only the user may, the person types in a shell of " +
-			"their own"
-	case mail.Unknown:
-		return "pennypost agents token NAME makes a new token"
-	case mail.Limited, mail.Timeout:
-		return "wait a little and try again"
-	case mail.Unavailable:
-		return "pennypost status"
-	case mail.Internal:
-		return "the log of the post office may say more; pennypost status shows its home"
-	}
-	return help
+	const later = "wait a little and try again"
+	next := map[mail.Code]string{
+		mail.NotFound: "pennypost agents, pennypost rooms and pennypost history list what there is",
+		mail.Denied: "an agent says who it is with --as NAME; what only the user may, the person types in a shell " +
+			"of their own",
+		mail.Unknown: "pennypost agents token NAME makes a new token", mail.Limited: later, mail.Timeout: later,
+		mail.Unavailable: "pennypost status",
+		mail.Internal:    "the log of the post office may say more; pennypost status shows its home",
+	}[mail.CodeOf(err)]
+	return cmp.Or(next, strings.TrimSpace("pennypost "+a.Asked)+" --help")
 }
 
 // Usage is an error in how the command was typed.
@@ -154,11 +147,16 @@ func unknownVerb(word string) error {
 			names = append(names, v.Name)
 		}
 	}
-	err := Usage("there is no command %q", word)
+	return misspelt(Usage("there is no command %q", word), word, names, "did you mean: pennypost %s",
+		"pennypost --help lists the commands")
+}
+
+// misspelt is an error with the name that was meant, in a sentence, or else with what lists the names.
+func misspelt(err error, word string, names []string, meant, lists string) error {
 	if near := policy.Nearest(word, names, 1); len(near) > 0 {
-		return Hinted(err, "did you mean: pennypost "+near[0])
+		lists = fmt.Sprintf(meant, near[0])
 	}
-	return Hinted(err, "pennypost --help lists the commands")
+	return Hinted(err, lists)
 }
 
 // unknownBelow says that cmd, which has commands, has none that is called so.
@@ -169,11 +167,8 @@ func unknownBelow(cmd *cobra.Command, word string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	err := Usage("%s has no command %q", cmd.CommandPath(), word)
-	if near := policy.Nearest(word, names, 1); len(near) > 0 {
-		return Hinted(err, "did you mean: "+cmd.CommandPath()+" "+near[0])
-	}
-	return Hinted(err, cmd.CommandPath()+" --help lists them")
+	return misspelt(Usage("%s has no command %q", cmd.CommandPath(), word), word, names,
+		"did you mean: "+cmd.CommandPath()+" %s", cmd.CommandPath()+" --help lists them")
 }
 
 // badFlag turns an error of the flag parser into one of ours.
@@ -189,7 +184,7 @@ func (a *App) badFlag(cmd *cobra.Command, err error) error {
 	}
 	// what follows is for programmers
 	words, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "pflag: "), ": strconv.")
-	bad := Usage("%s", words)
+	bad, help := Usage("%s", words), strings.TrimSpace(cmd.CommandPath())+" --help"
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	switch {
 	case ok && missing.GetSpecifiedShortnames() != "":
@@ -201,12 +196,10 @@ func (a *App) badFlag(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
-		bad = Usage("there is no flag --%s", missing.GetSpecifiedName())
-		if near := policy.Nearest(missing.GetSpecifiedName(), names, 1); len(near) > 0 {
-			return Hinted(bad, "did you mean --"+near[0]+"?")
-		}
+		word := missing.GetSpecifiedName()
+		return misspelt(Usage("there is no flag --%s", word), word, names, "did you mean --%s?", help)
 	}
-	return Hinted(bad, strings.TrimSpace(cmd.CommandPath())+" --help")
+	return Hinted(bad, help)
 }
 
 // GroupRun answers a command that only groups others.

@@ -34,11 +34,16 @@ func Signer(a mail.Address) string { return OneLine(string(a.Signer())) }
 
 // Addressees shows whom a message is for.
 func Addressees(to []mail.Address) string {
-	words := make([]string, len(to))
-	for i, a := range to {
-		words[i] = OneLine(string(a))
+	return Joined(to, ", ")
+}
+
+// Joined shows names, with something between them.
+func Joined[S ~string](names []S, between string) string {
+	words := make([]string, len(names))
+	for i, n := range names {
+		words[i] = OneLine(string(n))
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(words, between)
 }
 
 // ShowDelivery prints whom a message is for and what became of it.

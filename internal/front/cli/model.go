@@ -93,13 +93,10 @@ type OurWords string
 
 // Own writes a line that needs no fence, for a list that is empty.
 func (a *App) Own(line OurWords) {
-	if was := a.Stdout.ours; a.Stdout.open == nil {
-		a.Stdout.ours = true
-		a.Out.Line("%s", line)
-		a.Stdout.ours = was
-		return
-	}
+	was := a.Stdout.ours
+	a.Stdout.ours = was || a.Stdout.open == nil
 	a.Out.Line("%s", line)
+	a.Stdout.ours = was
 }
 
 // A FencedWriter is standard output for what package fence has rendered.

@@ -94,16 +94,6 @@ func (p *Printer) Value(v any) {
 	p.exact(string(b) + "\n")
 }
 
-// Said answers a verb that has little to say: v with --json, else a line.
-func (a *App) Said(v any, format string, args ...any) error {
-	if a.JSON {
-		a.Out.Value(v)
-	} else {
-		a.Out.Line(format, args...)
-	}
-	return nil
-}
-
 // Bold is for what matters.
 func (p *Printer) Bold(s string) string { return p.paint("1", s) }
 

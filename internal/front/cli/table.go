@@ -20,6 +20,14 @@ func (p *Printer) Table(rows [][]string, dimmed ...int) {
 	p.Write(string(all))
 }
 
+// TableOr is Table, or a line if there are no rows.
+func (p *Printer) TableOr(none string, rows [][]string, dimmed ...int) {
+	if len(rows) == 0 {
+		p.Line("%s", none)
+	}
+	p.Table(rows, dimmed...)
+}
+
 func widthsOf(rows [][]string) (widths []int) {
 	for _, row := range rows {
 		for i, cell := range row {

@@ -37,25 +37,29 @@ func visible(s, allowed string) string {
 				continue
 			}
 		}
-		switch {
-		case r == utf8.RuneError && size == 1:
-			b.WriteRune(utf8.RuneError)
-		case joins(r) && (after == 0x20e3 || before >= 0x2000 || before >= 0x300 && unicode.In(before, unicode.L,
-			unicode.M)):
-			b.WriteRune(r) // what scripts and emoji need: behind their characters it is seen by what it does
-		case !harmful(r) && !joins(r):
-			b.WriteRune(r)
-		case r < ' ':
-			b.WriteRune('\u2400' + r) // the control pictures: ␛ for escape
-		case r == 0x7f:
-			b.WriteRune('\u2421')
-		default:
-			fmt.Fprintf(&b, "<%U>", r)
-		}
+		b.WriteString(written(r, size, before, after))
 		before = r
 		i += size
 	}
 	return b.String()
+}
+
+// written is how a character is shown between two others. One of a single byte may be no character at all.
+func written(r rune, size int, before, after rune) string {
+	switch {
+	case r == utf8.RuneError && size == 1:
+		return string(utf8.RuneError)
+	case joins(r) && (after == 0x20e3 || before >= 0x2000 || before >= 0x300 && unicode.In(before, unicode.L,
+		unicode.M)):
+		return string(r) // what scripts and emoji need: behind their characters it is seen by what it does
+	case !harmful(r) && !joins(r):
+		return string(r)
+	case r < ' ':
+		return string('\u2400' + r) // the control pictures: ␛ for escape
+	case r == 0x7f:
+		return "\u2421"
+	}
+	return fmt.Sprintf("<%U>", r)
 }
 
 // harmful reports characters that a terminal obeys, that turn the text around them, and that nobody sees.

@@ -53,12 +53,7 @@ func newVersion(a *App) *cobra.Command {
 		Args: NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := build{Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
-			if a.JSON {
-				a.Out.Value(b)
-			} else {
-				a.Out.Line("pennypost %s (%s, %s/%s)", b.Version, b.Go, b.OS, b.Arch)
-			}
-			return nil
+			return a.Said(nil, b, "pennypost %s (%s, %s/%s)", b.Version, b.Go, b.OS, b.Arch)
 		},
 	}
 }

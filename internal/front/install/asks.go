@@ -70,8 +70,7 @@ func claudeApproved(o *Options, project *jsonc.Node) bool {
 // destroy nothing and reach no open world (seen with 0.169.0).
 func codexWarns(o *Options) (out []string) {
 	path := filepath.Join(o.codexDir(), "config.toml")
-	text, _ := os.ReadFile(path)
-	m, _ := decodeTOML(text)
+	m, _ := tomlOf(path)
 	server, _ := dig(m, servers, serverName).(map[string]any)
 	modes := map[string]any{"default_tools_approval_mode": server["default_tools_approval_mode"]}
 	tools, _ := server["tools"].(map[string]any)
@@ -84,8 +83,7 @@ func codexWarns(o *Options) (out []string) {
 		}
 	}
 	slices.Sort(out)
-	text, _ = os.ReadFile(filepath.Join(o.personal().codexDir(), "config.toml"))
-	m, _ = decodeTOML(text)
+	m, _ = tomlOf(filepath.Join(o.personal().codexDir(), "config.toml"))
 	trusts := dig(m, "projects", o.Root, "trust_level") == "trusted"
 	return append(out, trustsFolder(o, trusts, "Trust and continue")...)
 }

@@ -36,16 +36,9 @@ func claude() Client {
 			}
 			return out
 		},
-		disabled: func(o *Options) (string, string) {
-			for _, path := range o.claudeSettings() {
-				if memberIs(path, jsonc.True, "disableAllHooks") {
-					return path, `"disableAllHooks": true`
-				}
-			}
-			return "", ""
-		},
-		warns:  claudeWarns,
-		plugin: claudePlugin,
+		disabled: hooksOff((*Options).claudeSettings),
+		warns:    claudeWarns,
+		plugin:   claudePlugin,
 	}
 }
 
@@ -96,10 +89,7 @@ const waitTimeout = 28_800
 
 // claudeDir returns a file of the person's configuration.
 func (o *Options) claudeDir(name string) string {
-	if dir := o.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
-		return filepath.Join(dir, name)
-	}
-	return filepath.Join(o.Home, ".claude", name)
+	return filepath.Join(o.dir("CLAUDE_CONFIG_DIR", ".claude"), name)
 }
 
 // claudeSettings returns the files of settings that count together.
@@ -111,10 +101,7 @@ func (o *Options) claudeSettings() []string {
 
 // claudeServers returns the file of the person's MCP servers.
 func (o *Options) claudeServers() string {
-	if dir := o.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
-		return filepath.Join(dir, ".claude.json")
-	}
-	return filepath.Join(o.Home, ".claude.json")
+	return filepath.Join(o.dir("CLAUDE_CONFIG_DIR"), ".claude.json")
 }
 
 // stdioServer is an MCP server as most clients write it.
@@ -156,6 +143,18 @@ func groupHooks(o *Options, client string, timeout func(event string) int, event
 		h.events = append(h.events, jsonHook{ev, handler.Command, raw(hookGroup{[]hookHandler{handler}})})
 	}
 	return h
+}
+
+// hooksOff returns a Client.disabled that looks for the member by which several clients are told to run no hooks.
+func hooksOff(files func(*Options) []string) func(*Options) (path, says string) {
+	return func(o *Options) (string, string) {
+		for _, path := range files(o) {
+			if memberIs(path, jsonc.True, "disableAllHooks") {
+				return path, `"disableAllHooks": true`
+			}
+		}
+		return "", ""
+	}
 }
 
 // memberIs reports whether a file has a member with a literal value.

@@ -41,8 +41,7 @@ func codex() Client {
 		disabled: func(o *Options) (string, string) {
 			for _, dir := range []string{o.codexDir(), filepath.Join(o.Root, ".codex")} {
 				path := filepath.Join(dir, "config.toml")
-				text, _ := os.ReadFile(path)
-				m, err := decodeTOML(text)
+				m, err := tomlOf(path)
 				if err != nil {
 					continue
 				}
@@ -108,19 +107,12 @@ func codexTimeout(event string) int {
 }
 
 func (o *Options) codexDir() string {
-	if o.Scope == Project {
-		return filepath.Join(o.Root, ".codex")
-	}
-	if dir := o.Getenv("CODEX_HOME"); dir != "" {
-		return dir
-	}
-	return filepath.Join(o.Home, ".codex")
+	return o.scoped(o.dir("CODEX_HOME", ".codex"), ".codex")
 }
 
 // hooksInTOML reports whether hooks belong into config.toml. What cannot be read is found by who edits it.
 func hooksInTOML(config, hooksFile string) bool {
-	text, _ := os.ReadFile(config)
-	m, err := decodeTOML(text)
+	m, err := tomlOf(config)
 	if err != nil {
 		return false
 	}
@@ -132,6 +124,6 @@ func hooksInTOML(config, hooksFile string) bool {
 	if n == 0 {
 		return false
 	}
-	text, _ = os.ReadFile(hooksFile)
+	text, _ := os.ReadFile(hooksFile)
 	return (&jsonFile{}).blank(text)
 }

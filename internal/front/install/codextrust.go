@@ -88,8 +88,7 @@ func snake(event string) string {
 // codexUntrusted returns the events of our hooks that Codex would not run.
 func codexUntrusted(o *Options) (events []string) {
 	files := codexFiles(o)
-	own, _ := os.ReadFile(filepath.Join(o.personal().codexDir(), "config.toml"))
-	m, err := decodeTOML(own)
+	m, err := tomlOf(filepath.Join(o.personal().codexDir(), "config.toml"))
 	if err != nil {
 		return nil // of which is said enough
 	}
@@ -131,15 +130,11 @@ func (f *tomlFile) stripTrust(text, base []byte) (_ []byte, taken []piece, err e
 		return text, nil, nil
 	}
 	for _, t := range f.trust(text) {
-		all, err := expressions(text)
-		if err != nil {
+		var cut []piece
+		if text, cut, err = cutBelow(text, "hooks", "state", t.key); err != nil {
 			return nil, nil, err
 		}
-		for _, run := range slices.Backward(runsBelow(all, "hooks", "state", t.key)) {
-			var p piece
-			text, p = cut(text, run)
-			taken = append(taken, p)
-		}
+		taken = append(taken, cut...)
 	}
 	if len(taken) == 0 {
 		return text, nil, nil
@@ -151,13 +146,7 @@ func (f *tomlFile) stripTrust(text, base []byte) (_ []byte, taken []piece, err e
 	}
 	left, there := dig(is, "hooks", "state").(map[string]any)
 	if _, had := dig(was, "hooks", "state").(map[string]any); there && len(left) == 0 && !had {
-		all, err := expressions(text)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, run := range slices.Backward(runsBelow(all, "hooks", "state")) {
-			text, _ = cut(text, run)
-		}
+		text, _, err = cutBelow(text, "hooks", "state")
 	}
-	return text, taken, nil
+	return text, taken, err
 }

@@ -34,14 +34,14 @@ func Binary() (string, error) {
 	if err != nil {
 		return self, nil
 	}
-	if found, err = filepath.Abs(found); err == nil && same(found, self) {
+	if found, err = filepath.Abs(found); err == nil && Same(found, self) {
 		return found, nil
 	}
 	return self, nil
 }
 
-// same reports whether two paths lead to one file.
-func same(a, b string) bool {
+// Same reports whether two paths lead to one file.
+func Same(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil {
 		return false
@@ -53,10 +53,7 @@ func same(a, b string) bool {
 // hookCommand returns the command line of a hook. It is the same for every version of this program: Codex asks the
 // person anew whenever one changes.
 func hookCommand(o *Options, client, event string) string {
-	words := []string{o.Binary, "hook", client, event}
-	if o.As != "" {
-		words = append(words, "--as", string(o.As))
-	}
+	words := append([]string{o.Binary, "hook", client, event}, o.named()...)
 	for i, w := range words {
 		words[i] = shellWord(o.GOOS, w)
 	}

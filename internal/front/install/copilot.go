@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"pennypost/internal/front/install/jsonc"
 )
 
 // copilotExtension wakes idle sessions. Copilot runs it if its extensions are on, which are an experiment of theirs.
@@ -51,12 +49,10 @@ func copilot() Client {
 		},
 		notes: copilotNotes,
 		warns: copilotWarns,
-		disabled: func(o *Options) (string, string) {
-			if _, path := copilotPlaces(o); memberIs(path, jsonc.True, "disableAllHooks") {
-				return path, `"disableAllHooks": true`
-			}
-			return "", ""
-		},
+		disabled: hooksOff(func(o *Options) []string {
+			_, path := copilotPlaces(o)
+			return []string{path}
+		}),
 	}
 }
 
@@ -92,19 +88,12 @@ func copilotAllows(o *Options) *allowance {
 
 // copilotHome is where Copilot has its files.
 func copilotHome(o *Options) string {
-	if dir := o.Getenv("COPILOT_HOME"); dir != "" {
-		return dir
-	}
-	return filepath.Join(o.Home, ".copilot")
+	return o.dir("COPILOT_HOME", ".copilot")
 }
 
 func copilotWaker(o *Options) *ownFile {
-	named := []string{}
-	if o.As != "" {
-		named = []string{"--as", string(o.As)}
-	}
 	return &ownFile{text: "// " + ownMark + raw(o.Binary) + "\nconst program = " + raw(o.Binary) +
-		"\nconst named = " + raw(named) + "\n" + copilotExtension}
+		"\nconst named = " + raw(o.named()) + "\n" + copilotExtension}
 }
 
 // copilotNotes say what Copilot asks, and how idle sessions are woken.

@@ -8,10 +8,7 @@ func cursor() Client {
 	return Client{
 		Name: "cursor", Title: "Cursor", Program: "cursor", Scopes: []Scope{User, Project},
 		files: func(o *Options) []file {
-			dir := filepath.Join(o.Home, ".cursor")
-			if o.Scope == Project {
-				dir = filepath.Join(o.Root, ".cursor")
-			}
+			dir := o.scoped(filepath.Join(o.Home, ".cursor"), ".cursor")
 			hooks := &jsonHooks{client: "cursor"}
 			for _, ev := range []string{"sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "stop",
 				"sessionEnd"} {

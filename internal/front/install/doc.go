@@ -13,6 +13,8 @@
 package install
 
 import (
+	"path/filepath"
+
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 )
@@ -122,10 +124,31 @@ const serverName = "pennypost"
 
 // mcpArgs are the arguments with which a client starts the server.
 func mcpArgs(o *Options) []string {
+	return append([]string{"mcp"}, o.named()...)
+}
+
+// named are the arguments that name the agent.
+func (o *Options) named() []string {
 	if o.As == "" {
-		return []string{"mcp"}
+		return []string{}
 	}
-	return []string{"mcp", "--as", string(o.As)}
+	return []string{"--as", string(o.As)}
+}
+
+// dir returns a directory of the person's: the one that a variable names, else one below the home directory.
+func (o *Options) dir(variable string, below ...string) string {
+	if dir := o.Getenv(variable); dir != "" {
+		return dir
+	}
+	return filepath.Join(append([]string{o.Home}, below...)...)
+}
+
+// scoped returns a path of the person's, or that below the project if that is what is installed for.
+func (o *Options) scoped(personal string, project ...string) string {
+	if o.Scope == Project {
+		return filepath.Join(append([]string{o.Root}, project...)...)
+	}
+	return personal
 }
 
 // toolTimeout is how long clients should wait for a tool, in seconds: longer than wait_for_messages waits by itself.

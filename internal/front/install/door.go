@@ -93,22 +93,12 @@ func (f *doorFile) strip(text, _ []byte) (rest []byte, taken []piece, err error)
 	if _, err := decodeTOML(text); err != nil || !f.ours(text) {
 		return text, nil, err
 	}
-	all, err := expressions(text)
-	if err != nil {
-		return nil, nil, err
-	}
-	runs := runsBelow(all, f.table()...)
-	if len(runs) == 0 {
-		return nil, nil, mail.Errorf(mail.Invalid,
+	if rest, taken, err = cutBelow(text, f.table()...); err == nil && len(taken) == 0 {
+		err = mail.Errorf(mail.Invalid,
 			"%s is written inside of another value, where it cannot be removed "+
 				"safely. Remove it by hand; nothing was changed", tomlKey(f.table()))
 	}
-	for _, run := range slices.Backward(runs) {
-		var p piece
-		text, p = cut(text, run)
-		taken = slices.Insert(taken, 0, p)
-	}
-	return text, taken, nil
+	return rest, taken, err
 }
 
 func (f *doorFile) replay(base []byte, taken []piece) ([]byte, error) {

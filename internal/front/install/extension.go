@@ -76,12 +76,8 @@ func extension(o *Options, client string) *ownFile {
 	if err != nil || errOwn != nil {
 		panic("install: there is no extension for " + client) // they are compiled in
 	}
-	named := []string{}
-	if o.As != "" {
-		named = []string{"--as", string(o.As)}
-	}
 	return &ownFile{text: "// " + ownMark + raw(o.Binary) + "\n" +
-		"const program = " + raw(o.Binary) + "\nconst client = " + raw(client) + "\nconst named = " + raw(named) +
+		"const program = " + raw(o.Binary) + "\nconst client = " + raw(client) + "\nconst named = " + raw(o.named()) +
 		"\nconst tools = " + strings.TrimSpace(string(extensionTools)) + "\n" + string(common) + string(own)}
 }
 
@@ -101,13 +97,7 @@ func pi() Client {
 		Name: "pi", Title: "pi", Program: "pi", Scopes: []Scope{User, Project},
 		resume: []string{"--session", "{session}", "-p", doorPrompt},
 		files: func(o *Options) []file {
-			dir := o.Getenv("PI_CODING_AGENT_DIR")
-			if dir == "" {
-				dir = filepath.Join(o.Home, ".pi", "agent")
-			}
-			if o.Scope == Project {
-				dir = filepath.Join(o.Root, ".pi")
-			}
+			dir := o.scoped(o.dir("PI_CODING_AGENT_DIR", ".pi", "agent"), ".pi")
 			return []file{{filepath.Join(dir, "extensions", "pennypost.js"), "extension", extension(o, "pi")}}
 		},
 		notes: projectNote,

@@ -11,10 +11,7 @@ import (
 // August 2026). It counts milliseconds.
 func gemini() Client {
 	settings := func(o *Options) string {
-		if o.Scope == Project {
-			return filepath.Join(o.Root, ".gemini", "settings.json")
-		}
-		return filepath.Join(o.Home, ".gemini", "settings.json")
+		return o.scoped(filepath.Join(o.Home, ".gemini", "settings.json"), ".gemini", "settings.json")
 	}
 	return Client{
 		Name: "gemini", Title: "Gemini CLI", Program: "gemini", Scopes: []Scope{User, Project},
@@ -72,11 +69,7 @@ func geminiWarns(o *Options, settings string) (out []string) {
 
 // geminiTrusts reports whether Gemini CLI's user has trusted the project, or a folder above it.
 func geminiTrusts(o *Options) bool {
-	path := o.Getenv("GEMINI_CLI_TRUSTED_FOLDERS_PATH")
-	if path == "" {
-		path = filepath.Join(o.Home, ".gemini", "trustedFolders.json")
-	}
-	folders := jsonOf(path)
+	folders := jsonOf(o.dir("GEMINI_CLI_TRUSTED_FOLDERS_PATH", ".gemini", "trustedFolders.json"))
 	if folders == nil {
 		return false
 	}

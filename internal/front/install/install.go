@@ -119,25 +119,14 @@ func Install(c Client, o *Options) (*Plan, error) {
 		if err != nil {
 			return nil, located(f.path, err)
 		}
-		ch := Change{Path: f.path, What: f.what, Action: Edit, before: before, after: after, own: f.path == o.Config}
-		switch {
-		case f.blank(after) || bytes.Equal(before, after):
-			if before == nil && len(f.mine(after)) == 0 {
-				continue // a file that the client could have, and need not
-			}
-			ch.Action = f.kept(before)
-		case before == nil:
-			ch.Action = Create
-		case f.onlyOurs(before): // there is nothing to keep
-		default:
-			saved, err := read(f.path + backupSuffix)
-			if err != nil {
-				return nil, err
-			}
-			// A backup that is there is from before the installation, as long as that is in the file.
-			ch.saves = saved == nil || len(f.mine(before)) == 0
-			ch.Backup = f.path + backupSuffix
+		if before == nil && (f.blank(after) || len(after) == 0) && len(f.mine(after)) == 0 {
+			continue // a file that the client could have, and need not
 		}
+		ch, err := f.change(before, after)
+		if err != nil {
+			return nil, err
+		}
+		ch.own = f.path == o.Config
 		p.Changes = append(p.Changes, ch)
 	}
 	p.Notes = append(c.allowNotes(o), c.notes(o)...)
@@ -145,6 +134,27 @@ func Install(c Client, o *Options) (*Plan, error) {
 		p.Notes = append(p.Notes, doorNotes(o)...)
 	}
 	return p, p.unlocked()
+}
+
+// change is what becomes of a file when it is installed.
+func (f *file) change(before, after []byte) (Change, error) {
+	ch := Change{Path: f.path, What: f.what, Action: Edit, before: before, after: after}
+	switch {
+	case f.blank(after) || bytes.Equal(before, after):
+		ch.Action = f.kept(before)
+	case before == nil:
+		ch.Action = Create
+	case f.onlyOurs(before): // there is nothing to keep
+	default:
+		saved, err := read(f.path + backupSuffix)
+		if err != nil {
+			return ch, err
+		}
+		// A backup that is there is from before the installation, as long as that is in the file.
+		ch.saves = saved == nil || len(f.mine(before)) == 0
+		ch.Backup = f.path + backupSuffix
+	}
+	return ch, nil
 }
 
 // allFiles returns the client's files, and ours with the door of the orchestrator.
@@ -309,36 +319,35 @@ func (p *Plan) apply(c *Change) error {
 		if info, err := os.Stat(c.Path); err == nil {
 			perm = info.Mode().Perm()
 		}
-		if err := durable.WriteFile(c.Path+backupSuffix, c.before, perm); err != nil {
-			return err
-		}
+		err = durable.WriteFile(c.Path+backupSuffix, c.before, perm)
 	}
-	switch c.Action {
-	case Keep, Leave:
-	case Remove:
-		if err := os.Remove(c.Path); err != nil {
-			return err
-		}
-	default:
-		if err := durable.MkdirAll(filepath.Dir(c.Path), dirPerm); err != nil {
-			return err
-		}
-		if bytes.HasPrefix(c.after, []byte("#!")) {
-			perm |= perm & 0o444 >> 2 // whoever may read it may run it
-		}
-		if err := durable.WriteFile(c.Path, c.after, perm); err != nil {
-			return err
-		}
+	if err == nil {
+		err = c.carryOut(perm, dirPerm)
 	}
-	if c.drops {
-		if err := os.Remove(c.Path + backupSuffix); err != nil {
-			return err
-		}
+	if err == nil && c.drops {
+		err = os.Remove(c.Path + backupSuffix)
 	}
-	if c.Action == Remove {
+	if err == nil && c.Action == Remove {
 		p.removeEmpty(filepath.Dir(c.Path))
 	}
-	return nil
+	return err
+}
+
+// carryOut changes the file itself.
+func (c *Change) carryOut(perm, dirPerm fs.FileMode) error {
+	switch c.Action {
+	case Keep, Leave:
+		return nil
+	case Remove:
+		return os.Remove(c.Path)
+	}
+	if err := durable.MkdirAll(filepath.Dir(c.Path), dirPerm); err != nil {
+		return err
+	}
+	if bytes.HasPrefix(c.after, []byte("#!")) {
+		perm |= perm & 0o444 >> 2 // whoever may read it may run it
+	}
+	return durable.WriteFile(c.Path, c.after, perm)
 }
 
 // removeEmpty removes the directories that only held what was removed.

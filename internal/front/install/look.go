@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 )
 
 // Report is what is installed in one scope of a client.
@@ -49,31 +50,16 @@ func Look(o Options) []Report {
 
 func look(c Client, o *Options) Report {
 	r := Report{Client: c, Scope: o.Scope}
-	if _, err := exec.LookPath(c.Program); err == nil {
-		r.Present = true
-	}
+	_, missing := exec.LookPath(c.Program)
+	r.Present = missing == nil
 	asking := *o
 	asking.Ask = true
 	asks := c.allFiles(&asking)
 	for i, f := range c.allFiles(o) {
-		fr := FileReport{Path: f.path, What: f.what}
-		text, err := read(f.path)
-		if err == nil && text != nil {
-			fr.Entries, err = f.entries(text)
-		}
-		if err != nil {
-			fr.Err = located(f.path, err)
-		} else if after, err := f.put(text); err == nil {
-			asked, _ := asks[i].put(text) // which is an installation too: warns says what it means
-			fr.Behind = !f.blank(after) && !bytes.Equal(after, text) && !bytes.Equal(asked, text)
-		} else if len(fr.Entries) > 0 {
-			fr.Err = located(f.path, err)
-		}
-		if info, err := os.Stat(filepath.Dir(f.path)); err == nil && info.IsDir() && filepath.Dir(f.path) != o.Home &&
-			o.Scope == User {
-			r.Present = true
-		}
-		r.Files = append(r.Files, fr)
+		r.Files = append(r.Files, f.look(&asks[i]))
+		dir := filepath.Dir(f.path)
+		info, err := os.Stat(dir)
+		r.Present = r.Present || err == nil && info.IsDir() && dir != o.Home && o.Scope == User
 	}
 	if c.disabled != nil && r.Installed() {
 		r.Where, r.Disabled = c.disabled(o)
@@ -90,22 +76,34 @@ func look(c Client, o *Options) Report {
 	return r
 }
 
+// look reports on the file. asks is the same one of an installation in which the client is to ask.
+func (f *file) look(asks *file) FileReport {
+	fr := FileReport{Path: f.path, What: f.what}
+	text, err := read(f.path)
+	if err == nil && text != nil {
+		fr.Entries, err = f.entries(text)
+	}
+	if err != nil {
+		fr.Err = located(f.path, err)
+		return fr
+	}
+	after, err := f.put(text)
+	switch {
+	case err == nil:
+		asked, _ := asks.put(text) // which is an installation too: warns says what it means
+		fr.Behind = !f.blank(after) && !bytes.Equal(after, text) && !bytes.Equal(asked, text)
+	case len(fr.Entries) > 0:
+		fr.Err = located(f.path, err)
+	}
+	return fr
+}
+
 // Installed reports whether anything of ours is there.
 func (r *Report) Installed() bool {
-	for _, f := range r.Files {
-		if len(f.Entries) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Files, func(f FileReport) bool { return len(f.Entries) > 0 })
 }
 
 // Behind reports whether an installation would change something.
 func (r *Report) Behind() bool {
-	for _, f := range r.Files {
-		if f.Behind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Files, func(f FileReport) bool { return f.Behind })
 }

@@ -2,20 +2,12 @@ package install
 
 import (
 	"path/filepath"
-
-	"pennypost/internal/front/install/jsonc"
 )
 
 // qwen is Qwen Code (the real one, 0.15.10). It counts milliseconds.
 func qwen() Client {
 	settings := func(o *Options) string {
-		switch dir := o.Getenv("QWEN_HOME"); {
-		case o.Scope == Project:
-			return filepath.Join(o.Root, ".qwen", "settings.json")
-		case dir != "":
-			return filepath.Join(dir, "settings.json")
-		}
-		return filepath.Join(o.Home, ".qwen", "settings.json")
+		return filepath.Join(o.scoped(o.dir("QWEN_HOME", ".qwen"), ".qwen"), "settings.json")
 	}
 	return Client{
 		Name: "qwen", Title: "Qwen Code", Program: "qwen", Scopes: []Scope{User, Project},
@@ -32,13 +24,8 @@ func qwen() Client {
 						"StopFailure", "Notification", "SessionEnd"}),
 			}}}
 		},
-		notes: projectNote,
-		warns: func(o *Options) []string { return trustWarns("qwen", settings(o)) },
-		disabled: func(o *Options) (string, string) {
-			if path := settings(o); memberIs(path, jsonc.True, "disableAllHooks") {
-				return path, `"disableAllHooks": true`
-			}
-			return "", ""
-		},
+		notes:    projectNote,
+		warns:    func(o *Options) []string { return trustWarns("qwen", settings(o)) },
+		disabled: hooksOff(func(o *Options) []string { return []string{settings(o)} }),
 	}
 }

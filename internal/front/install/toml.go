@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -63,6 +64,12 @@ func (f *tomlFile) verify(before, after []byte) error {
 			"changed; please report this with the file")
 	}
 	return nil
+}
+
+// tomlOf returns what is in a file; nothing if there is none.
+func tomlOf(path string) (map[string]any, error) {
+	text, _ := os.ReadFile(path)
+	return decodeTOML(text)
 }
 
 func decodeTOML(text []byte) (map[string]any, error) {
@@ -290,18 +297,11 @@ func (f *tomlFile) strip(text, base []byte) ([]byte, []piece, error) {
 	var taken []piece
 	if entry, there := dig(m, servers, serverName).(map[string]any); there && !f.only {
 		if _, ours := serverOf(tomlCommand(entry)); ours {
-			all, err := expressions(text)
-			if err != nil {
+			if text, taken, err = cutBelow(text, servers, serverName); err != nil {
 				return nil, nil, err
 			}
-			runs := runsBelow(all, servers, serverName)
-			if len(runs) == 0 {
+			if len(taken) == 0 {
 				return nil, nil, inlineTable()
-			}
-			for _, run := range slices.Backward(runs) { // from the end, so that the places of the others stay
-				var p piece
-				text, p = cut(text, run)
-				taken = slices.Insert(taken, 0, p)
 			}
 		}
 	}

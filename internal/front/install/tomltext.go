@@ -157,6 +157,17 @@ func cut(text []byte, lines span) ([]byte, piece) {
 	return slices.Concat(head, tail), p
 }
 
+// cutBelow removes all that stands below a key.
+func cutBelow(text []byte, path ...string) (rest []byte, taken []piece, err error) {
+	all, err := expressions(text)
+	for _, run := range slices.Backward(runsBelow(all, path...)) { // so that the places of the others stay
+		var p piece
+		text, p = cut(text, run)
+		taken = slices.Insert(taken, 0, p)
+	}
+	return text, taken, err
+}
+
 // emptyLine returns the length of the empty line that text begins with, 0 if it does not.
 func emptyLine(text []byte) int {
 	if bytes.HasPrefix(text, []byte("\r\n")) {

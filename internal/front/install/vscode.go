@@ -8,10 +8,7 @@ func vscode() Client {
 	return Client{
 		Name: "vscode", Title: "VS Code", Program: "code", Scopes: []Scope{User, Project},
 		files: func(o *Options) []file {
-			path := filepath.Join(o.configDir("Code", "User"), "mcp.json")
-			if o.Scope == Project {
-				path = filepath.Join(o.Root, ".vscode", "mcp.json")
-			}
+			path := o.scoped(filepath.Join(o.configDir("Code", "User"), "mcp.json"), ".vscode", "mcp.json")
 			return []file{{path, "MCP server",
 				&jsonFile{o: o, server: &jsonServer{in: "servers",
 					value: raw(stdioServer{Type: "stdio", Command: o.Binary, Args: mcpArgs(o)})}}}}

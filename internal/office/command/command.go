@@ -1,6 +1,3 @@
-// Package command holds the commands of the post office's own program: those that serve, and those of foreign systems.
-// It adds them to package cli, which holds what everybody runs often and knows nothing of the inside of the post
-// office.
 package command
 
 import (

@@ -39,7 +39,7 @@ const (
 
 func newDemo(a *app) *cobra.Command {
 	var f demoFlags
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "demo", Short: "watch a small team at work", Long: demoHelp,
 		Example: "pennypost demo\npennypost demo --keep\npennypost demo --serve", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,15 +53,14 @@ func newDemo(a *app) *cobra.Command {
 			}
 			return a.demo(cmd.Context(), f.keep)
 		},
-	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.keep, "keep", false, "keep the post office's directory, to look into it")
-	flags.BoolVar(&f.serve, "serve", false, "open a post office that holds a day's mail")
-	flags.StringVar(&f.listen, "listen", "",
-		"with --serve: TCP `HOST:PORT` to listen on; default 127.0.0.1:8765, or another port if that is taken")
-	flags.StringVar(&f.dir, "dir", "",
-		"with --serve: put the data into `DIR`, which must be new or empty, and keep it")
-	return cmd
+	},
+		cli.Flag{Into: &f.keep, Name: "keep", About: "keep the post office's directory, to look into it"},
+		cli.Flag{Into: &f.serve, Name: "serve", About: "open a post office that holds a day's mail"},
+		cli.Flag{Into: &f.listen, Name: "listen",
+			About: "with --serve: TCP `HOST:PORT` to listen on; default 127.0.0.1:8765, or another port if that is " +
+				"taken"},
+		cli.Flag{Into: &f.dir, Name: "dir",
+			About: "with --serve: put the data into `DIR`, which must be new or empty, and keep it"})
 }
 
 type demoFlags struct {

@@ -20,7 +20,7 @@ func newDesk(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "desk", Short: "look at everything that is for you, on the whole screen", Long: deskHelp, Hidden: true,
 		Example: "pennypost\npennypost --room lab", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.desk(cmd.Context()) },
+		RunE: cli.Run(a.desk),
 	}
 }
 

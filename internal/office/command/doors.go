@@ -51,6 +51,15 @@ func (d *doors) say(check string, state cli.Verdict, fix, format string, args ..
 	d.found = append(d.found, cli.Finding{Check: check, State: state, Text: fmt.Sprintf(format, args...), Fix: fix})
 }
 
+// tried says what became of trying a door: why it is wrong and what mends that, or how it is well.
+func (d *doors) tried(err error, fix, wrong, well string) {
+	if err != nil {
+		d.say("door", cli.Problem, fix, "%s", wrong)
+		return
+	}
+	d.say("door", cli.Well, "", "%s", well)
+}
+
 // look tries the doors by which agents are woken, as far as that wakes nobody: those that the configuration names,
 // and what clients bring with them.
 func (d *doors) look(ctx context.Context) {
@@ -93,34 +102,26 @@ func (d *doors) configured(ctx context.Context, entry string, w *config.Wake) {
 	if w.OpenCode != "" {
 		door := door.OpenCode{Server: w.OpenCode, Password: sessions.NewSecret(string(w.Password)),
 			Timeout: doorPatience}
-		if s, err := door.Newest(ctx); err != nil {
-			d.say("door", cli.Problem, "opencode --port "+port(w.OpenCode), "%s opencode: %s", entry, err.Error())
-		} else {
-			d.say("door", cli.Well, "", "%s opencode: its session is %q", entry, s.Title)
-		}
+		s, err := door.Newest(ctx)
+		d.tried(err, "opencode --port "+port(w.OpenCode), fmt.Sprintf("%s opencode: %v", entry, err),
+			fmt.Sprintf("%s opencode: its session is %q", entry, s.Title))
 	}
 	if len(w.Exec) > 0 {
-		if _, err := exec.LookPath(w.Exec[0]); err != nil {
-			d.say("door", cli.Problem, edit, "%s exec: %s cannot be started", entry, w.Exec[0])
-		} else {
-			d.say("door", cli.Well, "", "%s exec: %s is there; it was not run", entry, w.Exec[0])
-		}
+		_, err := exec.LookPath(w.Exec[0])
+		d.tried(err, edit, entry+" exec: "+w.Exec[0]+" cannot be started",
+			entry+" exec: "+w.Exec[0]+" is there; it was not run")
 	}
 	if w.Webhook != "" {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", hostPort(w.Webhook))
-		if err != nil {
-			d.say("door", cli.Problem, edit, "%s webhook: nobody can be reached there", entry)
-		} else {
+		if err == nil {
 			conn.Close()
-			d.say("door", cli.Well, "", "%s webhook: somebody listens; nothing was sent", entry)
 		}
+		d.tried(err, edit, entry+" webhook: nobody can be reached there",
+			entry+" webhook: somebody listens; nothing was sent")
 	}
 	if w.Tmux {
-		if text, err := said(ctx, "tmux", "-V"); err != nil {
-			d.say("door", cli.Problem, edit, "%s tmux: it cannot be started", entry)
-		} else {
-			d.say("door", cli.Well, "", "%s tmux: %s", entry, text)
-		}
+		text, err := said(ctx, "tmux", "-V")
+		d.tried(err, edit, entry+" tmux: it cannot be started", entry+" tmux: "+text)
 	}
 }
 

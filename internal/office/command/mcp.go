@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -64,16 +62,16 @@ type mcpFlags struct {
 
 func newMCP(a *app) *cobra.Command {
 	var f mcpFlags
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "mcp", Short: "serve MCP on standard input and output", Long: mcpHelp, Example: mcpExamples,
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.mcp(cmd.Context(), f) },
-	}
-	cmd.Flags().BoolVar(&f.takeOver, "take-over", false, "become the holder of a name that another session holds")
-	cmd.Flags().BoolVar(&f.channel, "channel", false,
-		"wake the session by channel notifications; start Claude Code with this server as a channel")
-	cmd.Flags().StringVar(&f.dialect, "dialect", "", "serve the tools of `DIALECT`: "+dialectNames())
-	return cmd
+		RunE: cli.RunWith(a.mcp, &f),
+	},
+		cli.Flag{Into: &f.takeOver, Name: "take-over",
+			About: "become the holder of a name that another session holds"},
+		cli.Flag{Into: &f.channel, Name: "channel",
+			About: "wake the session by channel notifications; start Claude Code with this server as a channel"},
+		cli.Flag{Into: &f.dialect, Name: "dialect", About: "serve the tools of `DIALECT`: " + dialectNames()})
 }
 
 func (a *app) mcp(ctx context.Context, f mcpFlags) error {
@@ -98,6 +96,11 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 			return a.serveThreads(ctx, s, f)
 		}
 	}
+	return a.serveOne(ctx, s, d, f)
+}
+
+// serveOne serves one session under one name.
+func (a *app) serveOne(ctx context.Context, s *session, d *dialect.Dialect, f mcpFlags) error {
 	if err := a.connect(ctx, s, d); err != nil {
 		return err
 	}
@@ -105,7 +108,8 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	who := s.name
 	claims := who != mail.User && (d == nil || !d.SharedNames)
 	if claims {
-		if err := s.claim(ctx, f.takeOver); err != nil {
+		p := mail.Presence{Join: true, TakeOver: f.takeOver, Access: s.access}
+		if err := s.claim(ctx, p); err != nil {
 			return err
 		}
 		defer s.end()
@@ -207,15 +211,12 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, who 
 			}
 		})
 	}
-	err = mcpserver.ServeStdio(ctx, server, a.Env.Stdin, out)
+	err = a.serveStdio(ctx, server, out)
 	lost := context.Cause(ctx)
 	cancel(nil)
 	beside.Wait()
-	switch {
-	case mail.CodeOf(lost) == mail.Conflict:
+	if mail.CodeOf(lost) == mail.Conflict {
 		return lost
-	case errors.Is(err, context.Canceled), errors.Is(err, io.EOF):
-		return nil
 	}
 	return err
 }
@@ -301,27 +302,13 @@ func access(getenv func(string) string) *mail.Access {
 }
 
 // claim takes the name, or the one that is free in its place.
-func (s *session) claim(ctx context.Context, takeOver bool) error {
+func (s *session) claim(ctx context.Context, p mail.Presence) error {
 	svc, err := s.office.Room(ctx, s.room, s.name)
 	if err != nil {
 		return err
 	}
-	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true, TakeOver: takeOver,
-		Client: s.client, Access: s.access})
-	if err != nil {
-		return err
-	}
-	s.name = ag.Name
-	return nil
-}
-
-// enter takes the name for a session of the client itself, which its hooks may have done before.
-func (s *session) enter(ctx context.Context) error {
-	svc, err := s.office.Room(ctx, s.room, s.name)
-	if err != nil {
-		return err
-	}
-	ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Client: s.client})
+	p.Session, p.Process, p.Client = s.id, s.process, s.client
+	ag, err := svc.Register(ctx, p)
 	if err == nil {
 		s.name = ag.Name
 	}

@@ -32,7 +32,7 @@ func newPoster(a *app) *cobra.Command {
 		Use: "poster", Short: "wake a session of Claude Code from within", Long: posterHelp,
 		Example: "pennypost poster\npennypost poster --as builder",
 		Hidden:  true, Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.poster(cmd.Context()) },
+		RunE: cli.Run(a.poster),
 	}
 }
 
@@ -71,17 +71,25 @@ func (a *app) poster(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go cancelWithSession(ctx, cancel)
+	a.postRings(ctx, room, name, &s, door)
+	return nil
+}
+
+// postRings writes each ring to the session, until ctx ends or the post office says that the session is over.
+func (a *app) postRings(ctx context.Context, room mail.RoomName, name mail.Name, s *sessions.Session,
+	door *door.ClaudeSocket) {
 	began, met := time.Now(), false
 	for pause := cli.MinRingPause; ctx.Err() == nil; pause = min(2*pause, cli.MaxRingPause) {
 		rung, err := a.Office.Ring(ctx, room, name, mail.Listener{Door: mail.PosterDoor, Session: s.ID})
-		switch {
-		case err == nil && rung != nil && rung.Over && (met || time.Since(began) > posterStart):
-			return nil
-		case err == nil && (rung == nil || !rung.Over):
+		over := err == nil && rung != nil && rung.Over
+		if over && (met || time.Since(began) > posterStart) {
+			return
+		}
+		if err == nil && !over {
 			if met, pause = true, cli.MinRingPause; rung == nil {
 				continue // nobody has rung for a minute
 			}
-			if err := door.Post(ctx, &s, rung.ID, rung.Text); err != nil {
+			if err := door.Post(ctx, s, rung.ID, rung.Text); err != nil {
 				// the post office finds that nothing came of it
 				fmt.Fprintf(a.Env.Stderr, "pennypost: %s\n", cli.Visible(err.Error()))
 			}
@@ -92,7 +100,6 @@ func (a *app) poster(ctx context.Context) error {
 		case <-time.After(pause):
 		}
 	}
-	return nil
 }
 
 // cancelWithSession calls cancel when the session has ended, until ctx ends. Between this process and the client may

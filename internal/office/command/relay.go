@@ -18,15 +18,12 @@ pennypost serve runs it too. It ends after an hour without connections and sessi
 
 func newRelay(a *app) *cobra.Command {
 	f := serveFlags{relay: true}
-	cmd := &cobra.Command{
+	return f.automatic(&cobra.Command{
 		Use: "relay", Short: "stand in for the post office that this machine has joined", Long: relayHelp,
 		Example: "pennypost relay", Hidden: true, Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
-	}
-	cmd.Flags().StringVar(&f.listen, "listen", "",
-		"TCP `HOST:PORT` of this machine for the pages and MCP, or \"none\"")
-	f.automatic(cmd.Flags())
-	return cmd
+		RunE: cli.RunWith(a.serve, &f),
+	}, cli.Flag{Into: &f.listen, Name: "listen",
+		About: "TCP `HOST:PORT` of this machine for the pages and MCP, or \"none\""})
 }
 
 // remote returns the post office that this machine has joined, nil if it has joined none and f asks for no relay.

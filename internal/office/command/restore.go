@@ -28,7 +28,7 @@ func newRestore(a *app) *cobra.Command {
 		Use: "restore FILE", Short: "make a home from a backup", Long: restoreHelp,
 		Example: "pennypost restore monday.tar.gz\nPENNYPOST_HOME=~/look pennypost restore monday.tar.gz",
 		Args:    cli.NArgs(1, "the file that pennypost backup wrote, or - for standard input"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.restore(cmd.Context(), args[0]) },
+		RunE:    cli.RunOne(a.restore),
 	}
 }
 

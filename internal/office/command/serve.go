@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
@@ -46,30 +45,35 @@ const everywhere = "0.0.0.0:8766"
 
 func newServe(a *app) *cobra.Command {
 	var f serveFlags
-	cmd := &cobra.Command{
+	cmd := f.automatic(&cobra.Command{
 		Use: "serve", Short: "run the post office", Long: serveHelp,
 		Example: "pennypost serve\npennypost serve --listen 127.0.0.1:9000\npennypost serve --listen none",
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", "", "TCP `HOST:PORT` to listen on, or \"none\"; default 127.0.0.1:8765")
-	flags.StringVar(&f.tls, "tls", "", "also listen for other machines, with TLS, at `HOST:PORT`; by itself at "+
-		everywhere)
-	flags.Lookup("tls").NoOptDefVal = everywhere
-	flags.BoolVar(&f.insecure, "insecure", false, "allow an address that other machines can reach, without TLS")
-	flags.BoolVar(&f.dev, "dev", false, "add routes that are for development only, such as POST /api/inbox/seed")
-	f.automatic(flags)
+		RunE:    cli.RunWith(a.serve, &f),
+	},
+		cli.Flag{Into: &f.listen, Name: "listen",
+			About: "TCP `HOST:PORT` to listen on, or \"none\"; default 127.0.0.1:8765"},
+		cli.Flag{Into: &f.tls, Name: "tls",
+			About: "also listen for other machines, with TLS, at `HOST:PORT`; by itself at " +
+				everywhere},
+		cli.Flag{Into: &f.insecure, Name: "insecure",
+			About: "allow an address that other machines can reach, without TLS"},
+		cli.Flag{Into: &f.dev, Name: "dev",
+			About: "add routes that are for development only, such as POST /api/inbox/seed"})
+	cmd.Flags().Lookup("tls").NoOptDefVal = everywhere
 	return cmd
 }
 
-// automatic adds the flags of what a command starts.
-func (f *serveFlags) automatic(flags *pflag.FlagSet) {
-	flags.StringVar(&f.idleExit, "idle-exit", "", "with --auto: end after `DURATION` without work; default 1h")
-	flags.BoolVar(&f.auto, "auto", false, "run as a post office that a command started")
+// automatic returns a command with its flags, and those of what a command starts.
+func (f *serveFlags) automatic(cmd *cobra.Command, flags ...cli.Flag) *cobra.Command {
+	cli.WithFlags(cmd, append(flags,
+		cli.Flag{Into: &f.idleExit, Name: "idle-exit",
+			About: "with --auto: end after `DURATION` without work; default 1h"},
+		cli.Flag{Into: &f.auto, Name: "auto", About: "run as a post office that a command started"})...)
 	for _, hidden := range []string{"auto", "idle-exit"} {
-		_ = flags.MarkHidden(hidden)
+		_ = cmd.Flags().MarkHidden(hidden)
 	}
+	return cmd
 }
 
 func (a *app) serve(ctx context.Context, f serveFlags) error {

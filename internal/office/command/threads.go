@@ -56,7 +56,12 @@ func (a *app) serveThreads(ctx context.Context, s *session, f mcpFlags) (err err
 	native := mcpserver.NewNative(mcpserver.Mailbox{Version: cli.Version(), Of: t.of, Log: a.mcpLog()})
 	defer native.Close()
 	t.beside(ctx, native.Server)
-	err = mcpserver.ServeStdio(ctx, native.Server, a.Env.Stdin, a.Stdout.To)
+	return a.serveStdio(ctx, native.Server, a.Stdout.To)
+}
+
+// serveStdio serves until standard input ends or ctx does, which is no error.
+func (a *app) serveStdio(ctx context.Context, server *mcpserver.Server, out io.Writer) error {
+	err := mcpserver.ServeStdio(ctx, server, a.Env.Stdin, out)
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil
 	}
@@ -120,7 +125,7 @@ func (t *threads) enter(ctx context.Context, id string) (at seat, err error) {
 	one.room, one.name, err = t.app.Begin(one.client, id)
 	t.asking.Unlock()
 	if err == nil {
-		err = one.enter(ctx)
+		err = one.claim(ctx, mail.Presence{}) // which its hooks may have done before
 	}
 	return seat{one.room, one.name}, err
 }

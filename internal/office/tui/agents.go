@@ -14,39 +14,14 @@ type agent struct {
 	room mail.RoomName
 }
 
-// roster is the list of agents of all open rooms.
-type roster struct {
-	all, rows   []agent
-	words       string // that the rows fit
-	cursor, top int
-	loaded      bool
-}
-
-func (r *roster) current() *agent {
-	if r.cursor >= len(r.rows) {
-		return nil
+func newRoster() pane[agent] {
+	return pane[agent]{
+		key: func(a *agent) string { return string(a.room) + "/" + string(a.Name) },
+		texts: func(a *agent) []string {
+			return []string{string(a.Name), a.Task, string(a.State), string(a.room), strings.Join(a.Roles, " "),
+				strings.Join(a.Tags, " ")}
+		},
 	}
-	return &r.rows[r.cursor]
-}
-
-func (r *roster) move(n, screen int) {
-	r.cursor = min(max(0, r.cursor+n), max(0, len(r.rows)-1))
-	r.settle(screen)
-}
-
-func (r *roster) settle(screen int) {
-	r.cursor = min(r.cursor, max(0, len(r.rows)-1))
-	r.top = min(max(r.top, r.cursor-screen+1), r.cursor)
-}
-
-// filter leaves those that fit words.
-func (r *roster) filter(words string) {
-	r.words = words
-	r.rows = slices.DeleteFunc(slices.Clone(r.all), func(a agent) bool {
-		return !fits(words, string(a.Name), a.Task, string(a.State), string(a.room), strings.Join(a.Roles, " "),
-			strings.Join(a.Tags, " "))
-	})
-	r.cursor = min(r.cursor, max(0, len(r.rows)-1))
 }
 
 // rosterLoaded is the roster as the post office has it.
@@ -86,31 +61,18 @@ func loadRoster(only mail.RoomName) effect {
 // states in the order of the list: who works comes first.
 var states = []mail.State{mail.Working, mail.Idle, mail.Frozen, mail.Gone}
 
-func (m *model) rosterLoaded(msg rosterLoaded) []effect {
+func (msg rosterLoaded) change(m *model) []effect {
 	if m.people.end() {
 		m.people = loading{running: true}
 		return []effect{loadRoster(m.room)}
 	}
 	if msg.err != nil {
-		m.wrong(msg.err)
-		return nil
+		return m.wrong(msg.err)
 	}
-	r := &m.roster
-	var under string
-	if c := r.current(); c != nil {
-		under = string(c.room) + "/" + string(c.Name)
-	}
-	above := r.cursor - r.top
-	r.all, r.loaded = msg.agents, true
-	slices.SortStableFunc(r.all, func(a, b agent) int {
+	slices.SortStableFunc(msg.agents, func(a, b agent) int {
 		return slices.Index(states, a.State) - slices.Index(states, b.State)
 	})
-	r.filter(r.words)
-	at := slices.IndexFunc(r.rows, func(a agent) bool { return string(a.room)+"/"+string(a.Name) == under })
-	if at >= 0 {
-		r.cursor, r.top = at, max(0, at-above)
-	}
-	r.settle(m.bodyRows())
+	m.roster.refresh(msg.agents, m.bodyRows())
 	return nil
 }
 
@@ -122,6 +84,6 @@ func (m *model) openAgent() []effect {
 	}
 	m.filter = filter{from: a.Name}
 	m.tab = updates
-	m.lists[updates] = list{}
+	m.lists[updates] = newList()
 	return m.reload()
 }

@@ -14,14 +14,12 @@ func (m *model) compose(to mail.Name) []effect {
 	}
 	room := m.composeRoom()
 	if room == "" {
-		m.notice = "There is no room to write in yet."
-		return nil
+		return m.say("There is no room to write in yet.")
 	}
 	m.box = newBox("New message in "+string(room), text, toCompose)
 	m.box.room = room
 	m.box.at = len("To: ") + len(cells(string(to), 0))
-	m.notice = ""
-	return nil
+	return m.say("")
 }
 
 // composeHere writes a new message; on the tab of agents it is for the one under the cursor.
@@ -82,11 +80,9 @@ func (m *model) sendComposed(text string) []effect {
 	d := parseComposed(text)
 	switch {
 	case len(d.To) == 0:
-		m.notice = "Say whom it is for, behind To:. Nothing was sent."
-		return nil
+		return m.say("Say whom it is for, behind To:. Nothing was sent.")
 	case d.Body == "":
-		m.notice = "Write something below the empty line. Nothing was sent."
-		return nil
+		return m.say("Write something below the empty line. Nothing was sent.")
 	}
 	room := m.box.room
 	m.box = nil

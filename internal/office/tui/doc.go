@@ -5,5 +5,8 @@
 // done (a call, a pause, the editor) it returns as values, which Run carries out. So all that it does is tested
 // without a terminal. What it shows is lines of text in styles; tcell turns them into what the terminal understands.
 //
+// Start at model.go; pane.go is what lists have in common, and triage.go and leave.go are what the person does with
+// mail. It knows package mail and, of the front, how text is made harmless; of the post office only mail.Office.
+//
 // Mail is text from strangers. Every text passes clean or cleanLine before it becomes part of a line.
 package tui

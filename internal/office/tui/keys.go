@@ -57,8 +57,7 @@ func (m *model) anywhere(k string) ([]effect, bool) {
 	case triage.Read:
 		return m.toggleRead(), true
 	case triage.Snooze:
-		m.askSnooze()
-		return nil, true
+		return m.askSnooze(), true
 	case triage.Decline:
 		return m.askDecline(), true
 	case triage.Adopt:
@@ -70,19 +69,11 @@ func (m *model) anywhere(k string) ([]effect, bool) {
 }
 
 func (m *model) keyInTalk(k string) []effect {
+	if n, ok := steps(k, m.talkRows()-1); ok {
+		m.scroll(n)
+		return nil
+	}
 	switch k {
-	case "j", "down":
-		m.scroll(1)
-	case "k", "up":
-		m.scroll(-1)
-	case "space", " ", "pgdn", "ctrl+d":
-		m.scroll(m.talkRows() - 1)
-	case "pgup", "ctrl+u":
-		m.scroll(1 - m.talkRows())
-	case "g", "home":
-		m.scroll(-1 << 30)
-	case "G", "end":
-		m.scroll(1 << 30)
 	case "n", "p":
 		if l := m.shown(); l != nil {
 			l.move(map[string]int{"n": 1, "p": -1}[k], m.listRows())
@@ -96,19 +87,10 @@ func (m *model) keyInTalk(k string) []effect {
 }
 
 func (m *model) keyInList(k string) []effect {
+	if n, ok := steps(k, m.listRows()); ok {
+		return m.move(n)
+	}
 	switch k {
-	case "j", "down":
-		return m.move(1)
-	case "k", "up":
-		return m.move(-1)
-	case " ", "pgdn", "ctrl+d":
-		return m.move(m.listRows())
-	case "pgup", "ctrl+u":
-		return m.move(-m.listRows())
-	case "g", "home":
-		return m.move(-1 << 30)
-	case "G", "end":
-		return m.move(1 << 30)
 	case "tab", "right":
 		return m.show((m.tab + 1) % tabs)
 	case "shift+tab", "left":
@@ -154,7 +136,7 @@ func (m *model) clearFilter() []effect {
 		return nil
 	}
 	if m.filter.from != "" || m.filter.status || m.filter.search != "" {
-		m.lists[updates] = list{}
+		m.lists[updates] = newList()
 	}
 	m.filter = filter{}
 	m.notice = ""

@@ -68,7 +68,7 @@ func (m *model) find(number int) *pending {
 	return nil
 }
 
-func (m *model) due(msg due) []effect {
+func (msg due) change(m *model) []effect {
 	p := m.find(msg.number)
 	if p == nil || p.going {
 		return nil
@@ -89,8 +89,8 @@ func (m *model) due(msg due) []effect {
 	})}
 }
 
-// left notes what became of what was sent. What could not be sent is kept as what is being written.
-func (m *model) left(msg left) []effect {
+// What could not be sent is kept as what is being written.
+func (msg left) change(m *model) []effect {
 	p := m.find(msg.number)
 	m.drop(p)
 	if msg.err != nil {
@@ -121,12 +121,7 @@ func (p *pending) text() string {
 }
 
 func (m *model) drop(p *pending) {
-	for i := range m.pending {
-		if m.pending[i] == p {
-			m.pending = append(m.pending[:i:i], m.pending[i+1:]...)
-			return
-		}
-	}
+	m.pending = slices.DeleteFunc(slices.Clone(m.pending), func(other *pending) bool { return other == p })
 }
 
 // restore shows what is asked again, before the post office has been asked.
@@ -157,8 +152,7 @@ func (m *model) takeBack() []effect {
 		m.last = nil
 		return []effect{mark(u.batches, u.mark, 0, "Taken back.", nil)}
 	}
-	m.notice = "There is nothing to take back."
-	return nil
+	return m.say("There is nothing to take back.")
 }
 
 // quit ends the view when everything that is pending has been sent, which happens now.
@@ -170,7 +164,7 @@ func (m *model) quit() []effect {
 	m.notice = "Sending " + wording.Plural(len(m.pending), "message") + "…"
 	var out []effect
 	for _, p := range m.pending {
-		out = append(out, m.due(due{p.number})...)
+		out = append(out, due{p.number}.change(m)...)
 	}
 	return out
 }
@@ -183,8 +177,7 @@ func (s *subject) triage() triage.Question {
 // make sends what triage made of an item, or says why it made nothing.
 func (m *model) make(q *subject, d mail.Draft, err error, notice string) []effect {
 	if err != nil {
-		m.wrong(err)
-		return nil
+		return m.wrong(err)
 	}
 	return m.send(q.room, q.key(), triage.AsksUser(&q.Item), d, notice)
 }
@@ -217,13 +210,11 @@ func (m *model) decline(q *subject) []effect {
 // adopt answers the open question of the conversation in the words of the newest suggestion, which is shown there.
 func (m *model) adopt() []effect {
 	if m.talk == nil {
-		m.notice = "Open it first: enter shows what is suggested."
-		return nil
+		return m.say("Open it first: enter shows what is suggested.")
 	}
 	q, s := m.talk.question(), m.talk.suggestion()
 	if q == nil || s == nil {
-		m.notice = "Nothing is suggested here."
-		return nil
+		return m.say("Nothing is suggested here.")
 	}
 	about := &subject{m.talk.room, *q}
 	d, err := about.triage().Adopt(s)

@@ -3,7 +3,6 @@ package tui
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"pennypost/internal/base/wording"
@@ -11,17 +10,17 @@ import (
 	"pennypost/internal/office/markdown"
 )
 
-// list is a list of conversations, of which a part is on the screen.
+// list is a list of conversations.
 type list struct {
-	all    []mail.Conversation // as far as it has been scrolled
-	words  string
-	rows   []mail.Conversation // those of them that fit the words
-	next   string              // where the post office goes on; "": there is no more
-	asked  bool                // for more
-	loaded bool
-	cursor int
-	top    int // the first row on the screen
-	fresh  int // of the rows above, how many have come since they were seen
+	pane[mail.Conversation]
+	next  string // where the post office goes on; "": there is no more
+	asked bool   // for more
+}
+
+func newList() list {
+	return list{pane: pane[mail.Conversation]{key: keyOf, texts: func(c *mail.Conversation) []string {
+		return []string{c.Subject, c.Preview, string(c.From), string(c.Room)}
+	}}}
 }
 
 // keyOf names the conversation of a row.
@@ -34,79 +33,14 @@ func keyOf(c *mail.Conversation) string {
 
 func talkKey(room mail.RoomName, root mail.ID) string { return string(room) + "/" + string(root) }
 
-// current returns the row under the cursor.
-func (l *list) current() *mail.Conversation {
-	if l.cursor >= len(l.rows) {
-		return nil
-	}
-	return &l.rows[l.cursor]
-}
-
-// at returns where a conversation is, or -1.
-func (l *list) at(key string) int {
-	return slices.IndexFunc(l.rows, func(c mail.Conversation) bool { return keyOf(&c) == key })
-}
-
-// move puts the cursor n rows on, and keeps it on a screen of so many rows.
-func (l *list) move(n, screen int) {
-	l.cursor = min(max(0, l.cursor+n), max(0, len(l.rows)-1))
-	l.settle(screen)
-}
-
-// settle keeps the cursor on the screen.
-func (l *list) settle(screen int) {
-	l.cursor = min(l.cursor, max(0, len(l.rows)-1))
-	l.top = min(max(l.top, l.cursor-screen+1), l.cursor)
-	l.fresh = min(l.fresh, l.top)
-}
-
-// filter leaves the rows that fit words.
-func (l *list) filter(words string) {
-	l.words = words
-	l.rows = l.all
-	if words != "" {
-		l.rows = slices.DeleteFunc(slices.Clone(l.all), func(c mail.Conversation) bool {
-			return !fits(words, c.Subject, c.Preview, string(c.From), string(c.Room))
-		})
-	}
-	l.cursor = min(l.cursor, max(0, len(l.rows)-1))
-}
-
-// refresh takes the rows as they are now. The row under the cursor stays where it is on the screen: what came before
-// it is above the screen, and counted.
-func (l *list) refresh(rows []mail.Conversation, next string, screen int) {
-	known := keysOf(l.all)
+// page takes a first page as it is now, with what was there behind it.
+func (l *list) page(rows []mail.Conversation, next string, screen int) {
 	if tail := l.behind(rows, next); len(tail) > 0 {
 		rows = append(rows, tail...)
 	} else {
 		l.next = next
 	}
-	var under string
-	if c := l.current(); c != nil {
-		under = keyOf(c)
-	}
-	above, first := l.cursor-l.top, !l.loaded
-	l.all, l.loaded = rows, true
-	l.filter(l.words)
-	if at := l.at(under); at >= 0 {
-		l.cursor, l.top = at, max(0, at-above)
-	}
-	if !first {
-		for i := range l.rows[:min(l.top, len(l.rows))] {
-			if !known[keyOf(&l.rows[i])] {
-				l.fresh++
-			}
-		}
-	}
-	l.settle(screen)
-}
-
-func keysOf(rows []mail.Conversation) map[string]bool {
-	out := make(map[string]bool, len(rows))
-	for i := range rows {
-		out[keyOf(&rows[i])] = true
-	}
-	return out
+	l.refresh(rows, screen)
 }
 
 // behind returns those of the rows that were there which stand behind a new first page.
@@ -114,21 +48,10 @@ func (l *list) behind(page []mail.Conversation, next string) []mail.Conversation
 	if next == "" || len(page) == 0 || len(l.all) <= len(page) {
 		return nil
 	}
-	newer, last := keysOf(page), page[len(page)-1].Spot()
+	newer, last := l.keys(page), page[len(page)-1].Spot()
 	return slices.DeleteFunc(slices.Clone(l.all), func(c mail.Conversation) bool {
 		return newer[keyOf(&c)] || c.Spot().Compare(last) <= 0
 	})
-}
-
-// remove takes a row away; the cursor goes to the one behind it.
-func (l *list) remove(key string, screen int) {
-	at := l.at(key)
-	l.all = slices.DeleteFunc(slices.Clone(l.all), func(c mail.Conversation) bool { return keyOf(&c) == key })
-	l.filter(l.words)
-	if at >= 0 && at < l.cursor {
-		l.cursor--
-	}
-	l.settle(screen)
 }
 
 // page is how many conversations are asked for at once.
@@ -157,7 +80,7 @@ func (m *model) loadDesk() effect {
 	})
 }
 
-func (m *model) deskLoaded(msg deskLoaded) []effect {
+func (msg deskLoaded) change(m *model) []effect {
 	if m.desk.end() || msg.filter.status != m.filter.status || msg.filter.from != m.filter.from {
 		m.desk.running = true
 		m.desk.again = false
@@ -176,9 +99,9 @@ func (m *model) deskLoaded(msg deskLoaded) []effect {
 			m.waiting--
 		}
 	}
-	m.lists[needs].refresh(slices.DeleteFunc(d.Needs, m.hidden), "", m.listRows())
+	m.lists[needs].page(slices.DeleteFunc(d.Needs, m.hidden), "", m.listRows())
 	if m.filter.search == "" {
-		m.lists[updates].refresh(slices.DeleteFunc(d.Updates, m.hidden), d.Next, m.listRows())
+		m.lists[updates].page(slices.DeleteFunc(d.Updates, m.hidden), d.Next, m.listRows())
 	}
 	return m.more()
 }
@@ -210,14 +133,14 @@ func (m *model) more() []effect {
 	})}
 }
 
-func (m *model) moreLoaded(msg moreLoaded) {
+func (msg moreLoaded) change(m *model) []effect {
 	l := &m.lists[updates]
 	l.asked = false
 	switch {
 	case msg.err != nil:
 		m.wrong(msg.err)
 	case msg.after == l.next:
-		known := keysOf(l.all)
+		known := l.keys(l.all)
 		for _, c := range msg.desk.Updates {
 			if !known[keyOf(&c)] && !m.hidden(c) {
 				l.all = append(l.all, c)
@@ -226,6 +149,7 @@ func (m *model) moreLoaded(msg moreLoaded) {
 		l.filter(l.words)
 		l.next = msg.desk.Next
 	}
+	return nil
 }
 
 // shown returns the list that is on the screen; nil on the tab of agents.
@@ -234,17 +158,6 @@ func (m *model) shown() *list {
 		return nil
 	}
 	return &m.lists[m.tab]
-}
-
-// fits reports whether all words stand somewhere in a row.
-func fits(words string, texts ...string) bool {
-	all := strings.ToLower(strings.Join(texts, "\n"))
-	for w := range strings.FieldsSeq(strings.ToLower(words)) {
-		if !strings.Contains(all, w) {
-			return false
-		}
-	}
-	return true
 }
 
 // found answers a search.
@@ -303,18 +216,17 @@ func searchRoom(ctx context.Context, p mail.Office, room mail.RoomName, words st
 // maxPreview is how much of a text is a preview, in characters.
 const maxPreview = 160
 
-func (m *model) found(msg found) {
+func (msg found) change(m *model) []effect {
 	if msg.words != m.filter.search {
-		return // another search has begun
+		return nil // another search has begun
 	}
 	if msg.err != nil {
-		m.wrong(msg.err)
-		return
+		return m.wrong(msg.err)
 	}
 	l := &m.lists[updates]
-	*l = list{}
-	l.refresh(msg.rows, "", m.listRows())
-	m.notice = ""
+	*l = newList()
+	l.page(msg.rows, "", m.listRows())
+	return m.say("")
 }
 
 // ago says how long t is past, in few columns.

@@ -7,8 +7,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// message is what the model hears of: one of the types below, or a key.
-type message any
+// message is what the model hears of: a type below, or one that answers an effect. It changes the model, and returns
+// what is to be done.
+type message interface{ change(*model) []effect }
 
 type (
 	key     string // as keyName spells it
@@ -69,7 +70,7 @@ type model struct {
 	lists   [agents]list // needs and updates
 	waiting int          // how many conversations need the person
 	unread  int          // messages of the updates
-	roster  roster
+	roster  pane[agent]
 	filter  filter
 
 	desk    loading // of the lists
@@ -125,7 +126,8 @@ func (l *loading) end() bool {
 }
 
 func newModel(room mail.RoomName, now time.Time) *model {
-	return &model{room: room, now: now, drafts: map[string]string{}, failed: map[string]bool{}}
+	return &model{room: room, now: now, lists: [agents]list{newList(), newList()}, roster: newRoster(),
+		drafts: map[string]string{}, failed: map[string]bool{}}
 }
 
 // start returns what is to be done first.
@@ -134,59 +136,40 @@ func (m *model) start() []effect {
 }
 
 // update changes m by a message, and returns what is to be done.
-func (m *model) update(msg message) []effect {
-	switch msg := msg.(type) {
-	case key:
-		return m.key(string(msg))
-	case pasted:
-		if m.box != nil {
-			m.box.insert(string(msg))
-			return m.boxChanged()
-		}
-	case resized:
-		m.width, m.height = msg.width, msg.height
-		m.settle()
-	case minute:
-		m.now = msg.now
-		out := []effect{pause{time.Minute, minute{}}}
-		if m.stale && m.lost == nil {
-			out = append(out, m.reload()...)
-		}
-		return out
-	case changed:
-		return m.reload()
-	case away:
-		return m.heard(msg.err)
-	case deskLoaded:
-		return m.deskLoaded(msg)
-	case moreLoaded:
-		m.moreLoaded(msg)
-	case found:
-		m.found(msg)
-	case rosterLoaded:
-		return m.rosterLoaded(msg)
-	case talkLoaded:
-		return m.talkLoaded(msg)
-	case due:
-		return m.due(msg)
-	case left:
-		return m.left(msg)
-	case done:
-		return m.done(msg)
-	case beside:
-		return m.beside(msg)
-	case edited:
-		return m.edited(msg)
-	case closing:
-		return m.quit()
+func (m *model) update(msg message) []effect { return msg.change(m) }
+
+func (k key) change(m *model) []effect { return m.key(string(k)) }
+
+func (text pasted) change(m *model) []effect {
+	if m.box == nil {
+		return nil
 	}
+	m.box.insert(string(text))
+	return m.boxChanged()
+}
+
+func (size resized) change(m *model) []effect {
+	m.width, m.height = size.width, size.height
+	m.settle()
 	return nil
 }
 
-// heard notes whether the post office answers.
-func (m *model) heard(err error) []effect {
-	back := m.lost != nil && err == nil
-	m.lost = err
+func (msg minute) change(m *model) []effect {
+	m.now = msg.now
+	out := []effect{pause{time.Minute, minute{}}}
+	if m.stale && m.lost == nil {
+		out = append(out, m.reload()...)
+	}
+	return out
+}
+
+func (changed) change(m *model) []effect { return m.reload() }
+
+func (closing) change(m *model) []effect { return m.quit() }
+
+func (msg away) change(m *model) []effect {
+	back := m.lost != nil && msg.err == nil
+	m.lost = msg.err
 	if back {
 		return m.reload()
 	}

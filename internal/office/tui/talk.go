@@ -95,14 +95,13 @@ func history(ctx context.Context, p mail.Office, room mail.RoomName, root mail.I
 	return svc.History(ctx, mail.HistoryQuery{Thread: root, Archive: true, Limit: maxTalk})
 }
 
-func (m *model) talkLoaded(msg talkLoaded) []effect {
+func (msg talkLoaded) change(m *model) []effect {
 	t := m.talk
 	if t == nil || t.key() != msg.key {
 		return nil
 	}
 	if msg.err != nil {
-		m.wrong(msg.err)
-		return nil
+		return m.wrong(msg.err)
 	}
 	first := !t.loaded
 	t.items, t.earlier, t.loaded, t.set = msg.page.Messages, msg.page.More, true, nil
@@ -161,7 +160,7 @@ func (m *model) open() []effect {
 		return nil
 	case c.Folded > 0:
 		m.filter.status = true
-		m.lists[updates] = list{}
+		m.lists[updates] = newList()
 		return m.reload()
 	}
 	m.talk = &talk{room: c.Room, root: c.ThreadRoot(), subject: headline(&c.Message, c.Preview)}
@@ -170,6 +169,14 @@ func (m *model) open() []effect {
 	}
 	m.notice = ""
 	return []effect{loadTalk(c.Room, c.ThreadRoot())}
+}
+
+// onward goes on from the conversation that is open, if one is, after its question has been answered.
+func (m *model) onward(out []effect) []effect {
+	if m.talk == nil {
+		return out
+	}
+	return append(out, m.openNext()...)
 }
 
 // openNext opens the next question when one has been answered, or goes back to the list.
@@ -227,7 +234,7 @@ func mark(batches []batch, as mail.Mark, until mail.Time, notice string, back *u
 	})
 }
 
-func (m *model) done(msg done) []effect {
+func (msg done) change(m *model) []effect {
 	if msg.err != nil {
 		m.wrong(msg.err)
 	} else if msg.notice != "" {
@@ -239,8 +246,14 @@ func (m *model) done(msg done) []effect {
 	return m.reload()
 }
 
+// say tells the person something.
+func (m *model) say(text string) []effect {
+	m.notice = text
+	return nil
+}
+
 // wrong tells the person what went wrong.
-func (m *model) wrong(err error) { m.notice = cleanLine(err.Error()) }
+func (m *model) wrong(err error) []effect { return m.say(cleanLine(err.Error())) }
 
 // talkRows is how many lines of a conversation are on the screen.
 func (m *model) talkRows() int { return max(1, m.bodyRows()-m.belowTalk()) }

@@ -119,10 +119,10 @@ func (m *model) toggleRead() []effect {
 }
 
 // askSnooze asks until when a conversation is put off.
-func (m *model) askSnooze() {
+func (m *model) askSnooze() []effect {
 	c := m.row()
 	if c == nil || c.Folded > 0 {
-		return
+		return nil
 	}
 	ask := &choice{text: "Put it off until"}
 	batches, key := batches(c), keyOf(c)
@@ -135,6 +135,7 @@ func (m *model) askSnooze() {
 		}})
 	}
 	m.choice = ask
+	return nil
 }
 
 // askDecline asks whether to refuse an answer.
@@ -142,16 +143,11 @@ func (m *model) askDecline() []effect { return m.askDeclineOf(m.about()) }
 
 func (m *model) askDeclineOf(q *subject) []effect {
 	if q == nil || !triage.AsksUser(&q.Item) {
-		m.notice = "Nothing here waits for your answer."
-		return nil
+		return m.say("Nothing here waits for your answer.")
 	}
 	m.choice = &choice{text: "Decline to answer? " + signer(q.From) + " decides alone.", keys: []option{
 		{"x", "decline", func() []effect {
-			out := m.decline(q)
-			if m.talk != nil {
-				out = append(out, m.openNext()...)
-			}
-			return out
+			return m.onward(m.decline(q))
 		}},
 	}}
 	return nil

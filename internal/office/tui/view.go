@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pennypost/internal/base/wording"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 
@@ -111,36 +112,51 @@ func (m *model) viewTabs() line {
 
 // viewAbout says what is shown, if that is not all, and what has come above it.
 func (m *model) viewAbout() line {
-	var right line
+	var left, right line
 	if l := m.shown(); l != nil && m.talk == nil && l.fresh > 0 {
 		right = line{{"↑ " + itoa(l.fresh) + " new ", bold}}
 	}
+	wrong, only := m.outOfOrder(), m.shownOnly()
 	switch {
-	case m.lost != nil:
-		return spread(line{{" The post office does not answer. Looking for it…", red}}, right, m.width)
-	case len(m.shut) > 0:
-		names := make([]string, len(m.shut))
-		for i, r := range m.shut {
-			names[i] = string(r)
-		}
-		return spread(line{{" Cannot be opened: " + strings.Join(names, ", "), red}}, right, m.width)
-	case m.trouble != "":
-		return spread(line{{" This is " + cleanLine(m.trouble), red}}, right, m.width)
+	case wrong != "":
+		left = line{{" " + wrong, red}}
 	case m.help:
 		return nil
 	case m.talk != nil:
 		room := cleanLine(string(m.talk.room))
-		return spread(line{{" " + m.talk.subject, bold}}, line{{shorten(room, m.width/3) + " ", dim}}, m.width)
-	case m.filter.search != "" && m.tab == updates:
-		return spread(line{{" Found: " + cleanLine(m.filter.search) + "  (esc: all)", dim}}, right, m.width)
-	case m.filter.from != "" && m.tab == updates:
-		return spread(line{{" From " + cleanLine(string(m.filter.from)) + "  (esc: all)", dim}}, right, m.width)
-	case m.filter.status && m.tab == updates:
-		return spread(line{{" Status reports  (esc: all)", dim}}, right, m.width)
-	case m.filter.words != "" && m.box == nil:
-		return spread(line{{" With: " + cleanLine(m.filter.words) + "  (esc: all)", dim}}, right, m.width)
+		left, right = line{{" " + m.talk.subject, bold}}, line{{shorten(room, m.width/3) + " ", dim}}
+	case only != "":
+		left = line{{" " + only + "  (esc: all)", dim}}
 	}
-	return spread(nil, right, m.width)
+	return spread(left, right, m.width)
+}
+
+// outOfOrder says why what is shown may not be all, or not be new.
+func (m *model) outOfOrder() string {
+	switch {
+	case m.lost != nil:
+		return "The post office does not answer. Looking for it…"
+	case len(m.shut) > 0:
+		return "Cannot be opened: " + cli.Joined(m.shut, ", ")
+	case m.trouble != "":
+		return "This is " + cleanLine(m.trouble)
+	}
+	return ""
+}
+
+// shownOnly says of what the list is shown, if not of all.
+func (m *model) shownOnly() string {
+	switch f := &m.filter; {
+	case f.search != "" && m.tab == updates:
+		return "Found: " + cleanLine(f.search)
+	case f.from != "" && m.tab == updates:
+		return "From " + cleanLine(string(f.from))
+	case f.status && m.tab == updates:
+		return "Status reports"
+	case f.words != "" && m.box == nil:
+		return "With: " + cleanLine(f.words)
+	}
+	return ""
 }
 
 func (m *model) viewList() []line {

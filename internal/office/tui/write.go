@@ -18,19 +18,13 @@ func (m *model) press(n int) []effect {
 	options := choices(&q.Item)
 	switch {
 	case len(options) == 0 && triage.AsksUser(&q.Item):
-		m.notice = "This question offers no options: r writes an answer."
-		return nil
+		return m.say("This question offers no options: r writes an answer.")
 	case len(options) == 0:
 		return nil
 	case n > len(options):
-		m.notice = "There are " + wording.Plural(len(options), "option") + "."
-		return nil
+		return m.say("There are " + wording.Plural(len(options), "option") + ".")
 	}
-	out := m.chooses(q, n)
-	if m.talk != nil {
-		return append(out, m.openNext()...)
-	}
-	return out
+	return m.onward(m.chooses(q, n))
 }
 
 // reply opens a box to answer in.
@@ -49,21 +43,15 @@ func (m *model) replyTo(q *subject) []effect {
 	}
 	to := q.AnswerTo(mail.User)
 	if len(to) == 0 {
-		m.notice = "Nobody can be answered: this is from the post office itself."
-		return nil
+		return m.say("Nobody can be answered: this is from the post office itself.")
 	}
 	verb := "Reply to "
 	if triage.AsksUser(&q.Item) {
 		verb = "Answer "
 	}
-	names := make([]string, len(to))
-	for i, a := range to {
-		names[i] = signer(a)
-	}
-	m.box = newBox(verb+strings.Join(names, ", ")+": "+headline(&q.Message, ""), m.drafts[q.key()], toReply)
+	m.box = newBox(verb+recipients(to)+": "+headline(&q.Message, ""), m.drafts[q.key()], toReply)
 	m.box.subject = q
-	m.notice = ""
-	return nil
+	return m.say("")
 }
 
 // replyInEditor has the person write the answer in their editor.
@@ -99,24 +87,23 @@ type beside struct {
 	err  error
 }
 
-func (m *model) beside(msg beside) []effect {
+func (msg beside) change(m *model) []effect {
 	if msg.err != nil {
-		m.wrong(msg.err)
+		return m.wrong(msg.err)
 	}
-	if m.box == nil || msg.err != nil {
+	if m.box == nil {
 		return nil
 	}
 	return []effect{editor{m.box.String(), msg.text}}
 }
 
-// edited takes what came out of the editor. What is empty is not sent.
-func (m *model) edited(msg edited) []effect {
+// What is empty is not sent.
+func (msg edited) change(m *model) []effect {
 	if m.box == nil {
 		return nil
 	}
 	if msg.err != nil {
-		m.wrong(msg.err)
-		return nil
+		return m.wrong(msg.err)
 	}
 	m.box.set(msg.text)
 	return m.submit()
@@ -188,16 +175,15 @@ func (m *model) submit() []effect {
 	}
 	if strings.TrimSpace(text) == "" {
 		m.box = nil
-		m.notice = "Nothing was written, and nothing is sent."
-		return nil
+		return m.say("Nothing was written, and nothing is sent.")
 	}
 	if b.for_ == toCompose {
 		return m.sendComposed(text)
 	}
 	m.box = nil
 	out := m.answer(b.subject, text)
-	if m.talk != nil && triage.AsksUser(&b.subject.Item) {
-		return append(out, m.openNext()...)
+	if triage.AsksUser(&b.subject.Item) {
+		return m.onward(out)
 	}
 	return out
 }
@@ -211,7 +197,7 @@ func (m *model) searchFor(words string) []effect {
 	m.filter = filter{search: words}
 	m.sift()
 	m.tab = updates
-	m.lists[updates] = list{}
+	m.lists[updates] = newList()
 	m.notice = "Searching…"
 	return []effect{search(m.rooms(), words)}
 }

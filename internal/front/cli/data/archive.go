@@ -6,6 +6,7 @@ import (
 	"pennypost/internal/front/cli"
 
 	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
 
 	"github.com/spf13/cobra"
 )
@@ -17,26 +18,14 @@ func newArchive(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "archive", Short: "move old messages to the archive now", Long: archiveHelp, Example: "pennypost archive",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.archive(cmd.Context()) },
+		RunE: cli.RunAt(a.Service, a.archive),
 	}
 }
 
-func (a *app) archive(ctx context.Context) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
+func (a *app) archive(ctx context.Context, svc mail.Service, _ []string) error {
 	progress := a.Progress("archiving", nil)
 	t, err := svc.Archive(ctx)
 	progress.End()
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(t)
-		return nil
-	}
-	a.Out.Line("%s archived (%d for their age, %d read, %d oldest; %d of them unread), %d kept.",
+	return a.Said(err, t, "%s archived (%d for their age, %d read, %d oldest; %d of them unread), %d kept.",
 		wording.Plural(t.Age+t.Read+t.Oldest, "message"), t.Age, t.Read, t.Oldest, t.Unread, t.Kept)
-	return nil
 }

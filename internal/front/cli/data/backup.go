@@ -28,23 +28,17 @@ Browsers have to log in again after a restore. Only the user may make a backup.`
 
 func newBackup(a *app) *cobra.Command {
 	var force bool
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "backup FILE", Short: "write everything to one file", Long: backupHelp,
 		Example: "pennypost backup monday.tar.gz\npennypost backup - | ssh other 'cat > monday.tar.gz'",
 		Args:    cli.NArgs(1, "the file to write, or - for standard output"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), args[0], force) },
-	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace a file that is there")
-	return cmd
+	}, cli.Flag{Into: &force, Name: "force", About: "replace a file that is there"})
 }
 
 func (a *app) backup(ctx context.Context, path string, force bool) error {
-	who, err := a.Who()
-	if err != nil {
+	if err := a.OnlyUser("make a backup"); err != nil {
 		return err
-	}
-	if who != mail.User {
-		return mail.Errorf(mail.Denied, "only the user may make a backup; you are %s", who)
 	}
 	office, err := a.Post()
 	if err != nil {
@@ -69,7 +63,7 @@ func (a *app) backup(ctx context.Context, path string, force bool) error {
 	} else if err != nil {
 		return err
 	}
-	err = a.Said(struct {
+	err = a.Said(nil, struct {
 		File  string `json:"file"`
 		Bytes int64  `json:"bytes"`
 	}{path, file.bytes}, "%s written to %s, which only you can read (mode 0600).\n"+

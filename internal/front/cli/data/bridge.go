@@ -33,63 +33,54 @@ func newBridge(a *app) *cobra.Command {
 		Example: "pennypost bridge add haak .\npennypost bridge add claudeteams ~/.claude/teams/session-0a1b2c3d " +
 			"--mode follow\npennypost bridge list\npennypost bridge remove haak",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.bridges(cmd.Context()) },
+		RunE: cli.RunAt(a.Service, a.bridges),
 	}
-	var mode string
-	add := &cobra.Command{
+	mode := string(mail.BridgeBoth)
+	add := cli.WithFlags(&cobra.Command{
 		Use: "add DIALECT DIR", Short: "add a bridge, or change the mode of one",
 		Args: cli.NArgs(2, "a dialect and a directory"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.addBridge(cmd.Context(), args[0], args[1], mode)
-		},
-	}
-	add.Flags().StringVar(&mode, "mode", string(mail.BridgeBoth),
-		"`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only")
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+			return a.addBridge(ctx, svc,
+				mail.Bridge{Dialect: args[0], Dir: a.Absolute(args[1]), Mode: mail.BridgeMode(mode)})
+		}),
+	}, cli.Flag{Into: &mode, Name: "mode",
+		About: "`MODE`: both; mirror, from the room to the files only; follow, from the files to the room only"})
 	cmd.AddCommand(add,
 		newBridgeList(a),
 		&cobra.Command{
 			Use: "remove ID|DIALECT [DIR]", Short: "remove a bridge; its files stay as they are", Args: oneBridge,
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.onBridge(cmd.Context(), args, func(ctx context.Context, s mail.Service, id string) error {
-					if err := s.RemoveBridge(ctx, id); err != nil {
-						return err
-					}
-					return a.Said(struct {
-						Removed string `json:"removed"`
-					}{id}, "Removed the bridge %s. Its files stay as they are.", id)
-				})
-			},
+			RunE: a.onBridge(func(ctx context.Context, s mail.Service, id string) error {
+				return a.Said(s.RemoveBridge(ctx, id), struct {
+					Removed string `json:"removed"`
+				}{id}, "Removed the bridge %s. Its files stay as they are.", id)
+			}),
 		},
 		&cobra.Command{
 			Use: "sync ID|DIALECT [DIR]", Short: "bring room and files in step now", Args: oneBridge,
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.onBridge(cmd.Context(), args, func(ctx context.Context, s mail.Service, id string) error {
-					st, err := s.SyncBridge(ctx, id)
-					if err != nil {
-						return err
-					}
-					return a.bridgeOutcome(st)
-				})
-			},
+			RunE: a.onBridge(func(ctx context.Context, s mail.Service, id string) error {
+				st, err := s.SyncBridge(ctx, id)
+				if err != nil {
+					return err
+				}
+				return a.bridgeOutcome(st)
+			}),
 		})
 	return cmd
 }
 
 func newBridgeList(a *app) *cobra.Command {
 	var rejected bool
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "list", Short: "list the room's bridges and their state", Args: cli.NoArgs,
 		Example: "pennypost bridge list\npennypost bridge list --rejected",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
 			if rejected {
-				return a.rejected(cmd.Context())
+				return a.rejected(ctx, svc)
 			}
-			return a.bridges(cmd.Context())
-		},
-	}
-	cmd.Flags().BoolVar(&rejected, "rejected", false,
-		"name what stands in their files and is not understood: file, line, why, and how it begins")
-	return cmd
+			return a.bridges(ctx, svc, args)
+		}),
+	}, cli.Flag{Into: &rejected, Name: "rejected",
+		About: "name what stands in their files and is not understood: file, line, why, and how it begins"})
 }
 
 // oneBridge refuses what does not name a bridge.
@@ -100,17 +91,11 @@ func oneBridge(cmd *cobra.Command, args []string) error {
 	return cli.Usage("%s needs the id of a bridge, or its dialect and directory", cmd.CommandPath())
 }
 
-func (a *app) addBridge(ctx context.Context, name, dir, mode string) error {
-	svc, err := a.Service(ctx)
+func (a *app) addBridge(ctx context.Context, svc mail.Service, b mail.Bridge) error {
+	st, err := svc.AddBridge(ctx, b)
 	if err != nil {
-		return err
-	}
-	st, err := svc.AddBridge(ctx, mail.Bridge{Dialect: name, Dir: a.Absolute(dir), Mode: mail.BridgeMode(mode)})
-	if mail.CodeOf(err) == mail.NotFound {
-		return cli.Hinted(err, "pennypost bridge --help lists the dialects and the directory that each wants")
-	}
-	if err != nil {
-		return err
+		return cli.HintedIf(mail.NotFound, err,
+			"pennypost bridge --help lists the dialects and the directory that each wants")
 	}
 	return a.bridgeOutcome(st)
 }
@@ -137,34 +122,23 @@ func (a *app) bridgeOutcome(st mail.BridgeStatus) error {
 	return nil
 }
 
-func (a *app) bridges(ctx context.Context) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
+func (a *app) bridges(ctx context.Context, svc mail.Service, _ []string) error {
 	list, err := svc.Bridges(ctx)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		if list == nil {
-			list = []mail.BridgeStatus{}
-		}
-		a.Out.Value(struct {
-			Bridges []mail.BridgeStatus `json:"bridges"`
-		}{list})
-		return nil
-	}
-	if len(list) == 0 {
-		a.Out.Line("This room has no bridge. pennypost bridge add DIALECT DIR makes one.")
-		return nil
-	}
-	rows := make([][]string, 0, len(list))
-	for i := range list {
-		b := &list[i]
+	return cli.Answer(a.App, bridges{append([]mail.BridgeStatus{}, list...)}, err, a.showBridges)
+}
+
+// bridges are those of a room, in JSON.
+type bridges struct {
+	Bridges []mail.BridgeStatus `json:"bridges"`
+}
+
+func (a *app) showBridges(list bridges) error {
+	var rows [][]string
+	for i := range list.Bridges {
+		b := &list.Bridges[i]
 		rows = append(rows, []string{b.ID, string(b.Mode), cli.OneLine(b.Dir), a.bridgeState(b)})
 	}
-	a.Out.Table(rows)
+	a.Out.TableOr("This room has no bridge. pennypost bridge add DIALECT DIR makes one.", rows)
 	return nil
 }
 
@@ -175,11 +149,7 @@ type rejection struct {
 }
 
 // rejected names what the room's bridges do not understand. One whose files cannot be read does not hide the others.
-func (a *app) rejected(ctx context.Context) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
+func (a *app) rejected(ctx context.Context, svc mail.Service) error {
 	bridges, err := svc.Bridges(ctx)
 	if err != nil {
 		return err
@@ -251,29 +221,26 @@ func (a *app) bridgeState(b *mail.BridgeStatus) string {
 	return state
 }
 
-// onBridge does something to the bridge that args name: by its id, or by dialect and directory.
-func (a *app) onBridge(ctx context.Context, args []string,
-	do func(context.Context, mail.Service, string) error) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
-	if len(args) == 1 {
-		if err := do(ctx, svc, args[0]); mail.CodeOf(err) != mail.NotFound {
+// onBridge has a command do something to the bridge that its arguments name: by its id, or by dialect and directory.
+func (a *app) onBridge(do func(context.Context, mail.Service, string) error) func(*cobra.Command, []string) error {
+	return cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+		const lists = "pennypost bridge list"
+		if len(args) == 1 {
+			if err := do(ctx, svc, args[0]); mail.CodeOf(err) != mail.NotFound {
+				return err
+			}
+			return cli.Hinted(mail.Errorf(mail.NotFound, "this room has no bridge %q", args[0]), lists)
+		}
+		list, err := svc.Bridges(ctx)
+		if err != nil {
 			return err
 		}
-		return cli.Hinted(mail.Errorf(mail.NotFound, "this room has no bridge %q", args[0]), "pennypost bridge list")
-	}
-	list, err := svc.Bridges(ctx)
-	if err != nil {
-		return err
-	}
-	dir := a.Absolute(args[1])
-	for i := range list {
-		if list[i].Dialect == args[0] && list[i].Dir == dir {
-			return do(ctx, svc, list[i].ID)
+		dir := a.Absolute(args[1])
+		for i := range list {
+			if list[i].Dialect == args[0] && list[i].Dir == dir {
+				return do(ctx, svc, list[i].ID)
+			}
 		}
-	}
-	return cli.Hinted(mail.Errorf(mail.NotFound, "this room has no bridge of %s to %s", args[0], dir),
-		"pennypost bridge list")
+		return cli.Hinted(mail.Errorf(mail.NotFound, "this room has no bridge of %s to %s", args[0], dir), lists)
+	})
 }

@@ -17,7 +17,7 @@ func newErase(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "erase ID", Short: "remove a message from every file", Long: eraseHelp,
 		Example: "pennypost erase msg_V1StGXR8_Z5jdHi6B-myT", Args: cli.NArgs(1, "the id of one message"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.erase(cmd.Context(), args[0]) },
+		RunE: cli.RunOne(a.erase),
 	}
 }
 
@@ -27,13 +27,10 @@ func (a *app) erase(ctx context.Context, arg string) error {
 		return err
 	}
 	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = svc.Erase(ctx, id)
 	}
-	if err := svc.Erase(ctx, id); err != nil {
-		return err
-	}
-	return a.Said(struct {
+	return a.Said(err, struct {
 		Erased mail.ID `json:"erased"`
 	}{id}, "%s is erased.", cli.OneLine(arg))
 }

@@ -20,16 +20,13 @@ recipients did. jsonl is one JSON object a line, and json is one array of them; 
 imported. markdown is for people.`
 
 func newExport(a *app) *cobra.Command {
-	var format string
-	cmd := &cobra.Command{
+	format := string(export.JSONL)
+	return cli.WithFlags(&cobra.Command{
 		Use: "export", Short: "write every message of the room", Long: exportHelp,
 		Example: "pennypost export > room.jsonl\npennypost export --format markdown | less", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.export(cmd.Context(), format) },
-	}
-	cmd.Flags().StringVar(&format, "format", "jsonl", "`FORMAT`: jsonl, json or markdown")
-	_ = cmd.RegisterFlagCompletionFunc("format",
-		cobra.FixedCompletions(exportFormats, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+		RunE: cli.RunWith(a.export, &format),
+	}, cli.Flag{Into: &format, Name: "format", About: "`FORMAT`: jsonl, json or markdown",
+		Complete: cli.OneOf(exportFormats...)})
 }
 
 func (a *app) export(ctx context.Context, format string) error {

@@ -29,7 +29,7 @@ func newImport(a *app) *cobra.Command {
 		Use: "import FILE", Short: "add the messages of an export", Long: importHelp,
 		Example: "pennypost import room.jsonl\npennypost export --room a | pennypost import --room b -",
 		Args:    cli.NArgs(1, "one file; \"-\" is standard input"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.importFile(cmd.Context(), args[0]) },
+		RunE:    cli.RunOne(a.importFile),
 	}
 }
 
@@ -53,20 +53,12 @@ func (a *app) importFile(ctx context.Context, file string) error {
 	progress := a.Progress("importing", cli.CountMessages)
 	done, err := importParts(ctx, svc, readItems(in), progress.Add)
 	progress.End()
-	if err != nil {
-		if done != (mail.Imported{}) {
-			err = mail.Errorf(mail.CodeOf(err), "%w. Before that %s came into the room, and %d were known: repeat "+
-				"the import when the cause is mended, and it goes on there", err,
-				wording.Plural(done.Added, "message"), done.Skipped)
-		}
-		return err
+	if err != nil && done != (mail.Imported{}) {
+		err = mail.Errorf(mail.CodeOf(err), "%w. Before that %s came into the room, and %d were known: repeat "+
+			"the import when the cause is mended, and it goes on there", err,
+			wording.Plural(done.Added, "message"), done.Skipped)
 	}
-	if a.JSON {
-		a.Out.Value(done)
-		return nil
-	}
-	a.Out.Line("%s added, %d known before.", wording.Plural(done.Added, "message"), done.Skipped)
-	return nil
+	return a.Said(err, done, "%s added, %d known before.", wording.Plural(done.Added, "message"), done.Skipped)
 }
 
 // A part of an import is what one call holds: so much is in memory here and in the post office at a time, and is added

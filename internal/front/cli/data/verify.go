@@ -6,6 +6,7 @@ import (
 	"pennypost/internal/front/cli"
 
 	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
 
 	"github.com/spf13/cobra"
 )
@@ -20,24 +21,19 @@ that were set aside go back where their places are free. Nothing is dropped.`
 
 func newVerify(a *app) *cobra.Command {
 	var repair bool
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "verify", Short: "check every line of the room's files", Long: verifyHelp,
 		Example: "pennypost verify\npennypost verify --repair", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), repair) },
-	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "set bad lines aside, and put back those that fit")
-	return cmd
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, _ []string) error {
+			if repair {
+				return a.verify(ctx, svc.Repair)
+			}
+			return a.verify(ctx, svc.Verify)
+		}),
+	}, cli.Flag{Into: &repair, Name: "repair", About: "set bad lines aside, and put back those that fit"})
 }
 
-func (a *app) verify(ctx context.Context, repair bool) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
-	check := svc.Verify
-	if repair {
-		check = svc.Repair
-	}
+func (a *app) verify(ctx context.Context, check func(context.Context) (mail.Verification, error)) error {
 	progress := a.Progress("verifying", nil)
 	v, err := check(ctx)
 	progress.End()

@@ -2,7 +2,6 @@ package machines
 
 import (
 	"context"
-	"strings"
 
 	"pennypost/internal/front/cli"
 
@@ -41,19 +40,19 @@ type inviteFlags struct {
 }
 
 func newInvite(a *app) *cobra.Command {
-	var f inviteFlags
-	cmd := &cobra.Command{
+	f := inviteFlags{expires: "30m"}
+	cmd := cli.WithFlags(&cobra.Command{
 		Use: "invite", Short: "let another machine in", Long: inviteHelp, Example: inviteExamples, Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.invite(cmd.Context(), f) },
-	}
-	flags := cmd.Flags()
-	// --room of every command says which one a command means; here it can be given more than once.
-	flags.StringArrayVar(&f.rooms, "room", nil, "let the machine into `ROOM` only; may be repeated")
-	flags.StringVar(&f.agent, "agent", "", "let the machine speak as the agent `NAME` only")
-	flags.StringVar(&f.expires, "expires", "30m", "how long the code is good: `DURATION`, a day at most")
-	flags.StringVar(&f.span, "for", "", "let the machine in for `DURATION`; default: until it is revoked")
-	flags.BoolVar(&f.list, "list", false, "list the machines that are in, and the codes that can be used")
-	flags.StringVar(&f.revoke, "revoke", "", "put out the machine `NAME`, or take back the code with that id")
+		RunE: cli.RunWith(a.invite, &f),
+	},
+		// --room of every command says which one a command means; here it can be given more than once.
+		cli.Flag{Into: &f.rooms, Name: "room", About: "let the machine into `ROOM` only; may be repeated", Each: true},
+		cli.Flag{Into: &f.agent, Name: "agent", About: "let the machine speak as the agent `NAME` only"},
+		cli.Flag{Into: &f.expires, Name: "expires", About: "how long the code is good: `DURATION`, a day at most"},
+		cli.Flag{Into: &f.span, Name: "for", About: "let the machine in for `DURATION`; default: until it is revoked"},
+		cli.Flag{Into: &f.list, Name: "list", About: "list the machines that are in, and the codes that can be used"},
+		cli.Flag{Into: &f.revoke, Name: "revoke",
+			About: "put out the machine `NAME`, or take back the code with that id"})
 	for _, making := range []string{"room", "agent", "expires", "for"} {
 		cmd.MarkFlagsMutuallyExclusive("list", "revoke", making)
 	}
@@ -83,13 +82,10 @@ func (a *app) invite(ctx context.Context, f inviteFlags) error {
 		}
 	}
 	made, err := office.Invite(ctx, ask)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(made)
-		return nil
-	}
+	return cli.Answer(a.App, made, err, a.showInvite)
+}
+
+func (a *app) showInvite(made wire.Invited) error {
 	a.Out.Write("pennypost join " + made.URL + " " + made.Code + "\n") // whole, however narrow the terminal is
 	a.Out.Line("Type this line on the other machine, before %s. It lets in one machine, once.",
 		a.Out.Moment(made.Expires))
@@ -100,17 +96,10 @@ func (a *app) invite(ctx context.Context, f inviteFlags) error {
 // invites lists who is in and who may come.
 func (a *app) invites(ctx context.Context, office *client.Office) error {
 	list, err := office.Invites(ctx)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(list)
-		return nil
-	}
-	if len(list.Machines) == 0 && len(list.Codes) == 0 {
-		a.Out.Line("No other machine is in, and no code can be used.")
-		return nil
-	}
+	return cli.Answer(a.App, list, err, a.showInvites)
+}
+
+func (a *app) showInvites(list wire.Invites) error {
 	var rows [][]string
 	for _, m := range list.Machines {
 		seen := "never used"
@@ -124,7 +113,7 @@ func (a *app) invites(ctx context.Context, office *client.Office) error {
 		rows = append(rows, []string{"code " + c.ID, scope(c.Rooms, c.Agent), "made " + a.Out.Ago(c.Made), "not used",
 			a.Until(c.Expires)})
 	}
-	a.Out.Table(rows)
+	a.Out.TableOr("No other machine is in, and no code can be used.", rows)
 	return nil
 }
 
@@ -132,11 +121,7 @@ func (a *app) invites(ctx context.Context, office *client.Office) error {
 func scope(rooms []mail.RoomName, agent mail.Name) string {
 	what := "all rooms"
 	if len(rooms) > 0 {
-		names := make([]string, len(rooms))
-		for i, r := range rooms {
-			names[i] = string(r)
-		}
-		what = "room " + strings.Join(names, ", ")
+		what = "room " + cli.Joined(rooms, ", ")
 	}
 	if agent != "" {
 		what += " as " + cli.OneLine(string(agent))
@@ -146,10 +131,8 @@ func scope(rooms []mail.RoomName, agent mail.Name) string {
 
 // putOut takes back what a machine or a code was given.
 func (a *app) putOut(ctx context.Context, office *client.Office, name string) error {
-	if err := office.Revoke(ctx, name); mail.CodeOf(err) == mail.NotFound {
-		return cli.Hinted(err, "pennypost invite --list lists those that there are")
-	} else if err != nil {
-		return err
+	if err := office.Revoke(ctx, name); err != nil {
+		return cli.HintedIf(mail.NotFound, err, "pennypost invite --list lists those that there are")
 	}
 	a.Out.Line("%s is revoked.", cli.OneLine(name))
 	return nil

@@ -39,7 +39,7 @@ one is made void there. The mail stays where it is.`
 
 func newJoin(a *app) *cobra.Command {
 	var name string
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "join URL CODE", Short: "use the post office of another machine", Long: joinHelp, Example: joinExamples,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -52,15 +52,13 @@ func newJoin(a *app) *cobra.Command {
 			// a terminal that wraps the line may put spaces into the code
 			return a.join(cmd.Context(), args[0], strings.Join(args[1:], ""), name)
 		},
-	}
-	cmd.Flags().StringVar(&name, "name", "", "call this machine `NAME` there; default: the name of the host")
-	return cmd
+	}, cli.Flag{Into: &name, Name: "name", About: "call this machine `NAME` there; default: the name of the host"})
 }
 
 func newLeave(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "leave", Short: "undo join", Long: leaveHelp, Example: "pennypost leave", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.leave(cmd.Context()) },
+		RunE: cli.Run(a.leave),
 	}
 }
 
@@ -76,14 +74,7 @@ func (a *app) join(ctx context.Context, address, text, name string) error {
 	if err != nil {
 		return err
 	}
-	if name == "" {
-		cfg, err := a.LoadConfig()
-		if err != nil {
-			return err
-		}
-		name = string(cfg.MachineName())
-	}
-	machine, err := mail.ParseMachine(name)
+	machine, err := a.machineName(name)
 	if err != nil {
 		return err
 	}
@@ -115,17 +106,32 @@ func (a *app) join(ctx context.Context, address, text, name string) error {
 		return cli.Hinted(err, joinHint(err))
 	}
 	r.Token, r.Machine, r.Rooms, r.Agent = in.Token, in.Machine, in.Rooms, in.Agent
-	if err := home.Create(); err != nil {
-		return err
-	}
-	if err := r.Write(home); err != nil {
-		return err
-	}
-	if err := a.restart(ctx, home); err != nil {
+	if err := a.keep(ctx, home, r); err != nil {
 		return err
 	}
 	a.tellJoined(r, in.Expires)
 	return nil
+}
+
+// machineName returns the name that this machine is to have there: what was typed, or its own.
+func (a *app) machineName(typed string) (mail.Machine, error) {
+	if typed == "" {
+		cfg, err := a.LoadConfig()
+		return cfg.MachineName(), err
+	}
+	return mail.ParseMachine(typed)
+}
+
+// keep writes down what was joined, and has the next command use that.
+func (a *app) keep(ctx context.Context, home config.Home, r *config.Remote) error {
+	err := home.Create()
+	if err == nil {
+		err = r.Write(home)
+	}
+	if err == nil {
+		err = a.restart(ctx, home)
+	}
+	return err
 }
 
 func joinHint(err error) string {

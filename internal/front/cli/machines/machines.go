@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
 )
 
 const machinesHelp = `List the machines whose post offices have rooms on the same NATS servers: when each
@@ -26,15 +27,13 @@ func newMachines(a *app) *cobra.Command {
 		Use: "machines", Short: "list the machines that share rooms, and forget one", Long: machinesHelp,
 		Example: "pennypost machines\npennypost machines remove laptop-2",
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.machines(cmd.Context()) },
+		RunE:    cli.RunAt(a.AtOffice, a.machines),
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use: "remove NAME", Short: "forget a machine that will not come back", Long: machinesRemoveHelp,
 		Example: "pennypost machines remove laptop-2",
 		Args:    cli.NArgs(1, "the name of one machine"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.machinesRemove(cmd.Context(), args[0])
-		},
+		RunE:    cli.RunOne(a.machinesRemove),
 	})
 	return cmd
 }
@@ -42,26 +41,15 @@ func newMachines(a *app) *cobra.Command {
 // wrongClock is how far a clock may be from the servers' before that is pointed out.
 const wrongClock = time.Second
 
-func (a *app) machines(ctx context.Context) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
+func (a *app) machines(ctx context.Context, office *client.Office, _ []string) error {
 	list, err := office.Machines(ctx)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(wire.Machines{Machines: list})
-		return nil
-	}
-	if len(list) == 0 {
-		a.Out.Line("This post office has no rooms on NATS servers, so it knows no other machines.")
-		return nil
-	}
-	rows := make([][]string, 0, len(list))
-	for i := range list {
-		m := &list[i]
+	return cli.Answer(a.App, wire.Machines{Machines: list}, err, a.showMachines)
+}
+
+func (a *app) showMachines(list wire.Machines) error {
+	var rows [][]string
+	for i := range list.Machines {
+		m := &list.Machines[i]
 		mark, heard := " ", "there"
 		switch {
 		case m.Here:
@@ -82,7 +70,7 @@ func (a *app) machines(ctx context.Context) error {
 		rows = append(rows, []string{mark + " " + string(m.Name), heard, clock,
 			wording.Plural(m.Rooms, "room") + " open", cli.OneLine(m.Version)})
 	}
-	a.Out.Table(rows)
+	a.Out.TableOr("This post office has no rooms on NATS servers, so it knows no other machines.", rows)
 	return nil
 }
 
@@ -92,18 +80,10 @@ func (a *app) machinesRemove(ctx context.Context, arg string) error {
 		return err
 	}
 	office, err := a.Post()
-	if err != nil {
-		return err
+	if err == nil {
+		err = office.RemoveMachine(ctx, name)
 	}
-	if err := office.RemoveMachine(ctx, name); err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(struct {
-			Removed mail.Machine `json:"removed"`
-		}{name})
-		return nil
-	}
-	a.Out.Line("%s is forgotten. Nobody waits for it any more.", name)
-	return nil
+	return a.Said(err, struct {
+		Removed mail.Machine `json:"removed"`
+	}{name}, "%s is forgotten. Nobody waits for it any more.", name)
 }

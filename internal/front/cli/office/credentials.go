@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
 )
 
 const credentialsHelp = `Credentials for programs of yours that have no terminal: cron, CI, services, editors.
@@ -37,41 +38,32 @@ func newCredentials(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "credentials", Short: "let your scripts send and mark", Long: credentialsHelp,
 		Example: credentialsExamples, Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.credentials(cmd.Context()) },
+		RunE: cli.RunAt(a.AtOffice, a.credentials),
 	}
 	var span string
-	add := &cobra.Command{
+	add := cli.WithFlags(&cobra.Command{
 		Use: "add NAME", Short: "make a credential for a script", Example: "pennypost credentials add nightly",
 		Long: "Make a credential and print it: it is not shown again. With --room it opens that room only.",
 		Args: cli.NArgs(1, "a name for the credential"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.addCredential(
-				cmd.Context(),
-				wire.NewCredential{Name: args[0], Room: mail.RoomName(a.Room)},
-				span,
-			)
-		},
-	}
-	add.Flags().StringVar(&span, "for", "", "how long it counts: `DURATION`; default: until it is revoked")
+		RunE: cli.RunAt(a.AtOffice, func(ctx context.Context, office *client.Office, args []string) error {
+			ask := wire.NewCredential{Name: args[0], Room: mail.RoomName(a.Room)}
+			return a.addCredential(ctx, office, ask, span)
+		}),
+	}, cli.Flag{Into: &span, Name: "for", About: "how long it counts: `DURATION`; default: until it is revoked"})
 	cmd.AddCommand(add, &cobra.Command{
 		Use: "revoke NAME", Short: "take a credential back", Example: "pennypost credentials revoke nightly",
 		Long: "Take a credential back. Whatever shows it from then on is refused, and what it has open ends.",
 		Args: cli.NArgs(1, "the name of one credential"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.revokeCredential(cmd.Context(), args[0]) },
-	})
-	cmd.AddCommand(&cobra.Command{
+		RunE: cli.RunOne(a.revokeCredential),
+	}, &cobra.Command{
 		Use: "passphrase", Short: "set the passphrase for acts of weight", Long: passphraseHelp,
 		Example: "pennypost credentials passphrase", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.setPassphrase(cmd.Context()) },
+		RunE: cli.RunAt(a.AtOffice, a.setPassphrase),
 	})
 	return cmd
 }
 
-func (a *app) setPassphrase(ctx context.Context) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
+func (a *app) setPassphrase(ctx context.Context, office *client.Office, _ []string) (err error) {
 	var ask wire.NewPassphrase
 	if ask.Old, err = cli.AskSecret("The passphrase so far (Enter if there is none): "); err != nil {
 		return err
@@ -93,22 +85,12 @@ func (a *app) setPassphrase(ctx context.Context) error {
 	return nil
 }
 
-func (a *app) credentials(ctx context.Context) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
+func (a *app) credentials(ctx context.Context, office *client.Office, _ []string) error {
 	list, err := office.Credentials(ctx)
-	switch {
-	case err != nil:
-		return err
-	case a.JSON:
-		a.Out.Value(list)
-		return nil
-	case len(list.Credentials) == 0:
-		a.Out.Line("There are no credentials for scripts. One is made by: pennypost credentials add NAME")
-		return nil
-	}
+	return cli.Answer(a.App, list, err, a.showCredentials)
+}
+
+func (a *app) showCredentials(list wire.Credentials) error {
 	var rows [][]string
 	for _, c := range list.Credentials {
 		opens, seen := "all rooms", "never used"
@@ -120,28 +102,22 @@ func (a *app) credentials(ctx context.Context) error {
 		}
 		rows = append(rows, []string{c.Name, opens, "made " + a.Out.Ago(c.Made), seen, a.Until(c.Expires)})
 	}
-	a.Out.Table(rows)
+	a.Out.TableOr("There are no credentials for scripts. One is made by: pennypost credentials add NAME", rows)
 	return nil
 }
 
-func (a *app) addCredential(ctx context.Context, ask wire.NewCredential, span string) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
+func (a *app) addCredential(ctx context.Context, office *client.Office, ask wire.NewCredential,
+	span string) (err error) {
 	if span != "" {
 		if ask.For, err = cli.Seconds(span); err != nil {
 			return err
 		}
 	}
 	made, err := office.AddCredential(ctx, ask)
-	switch {
-	case err != nil:
-		return err
-	case a.JSON:
-		a.Out.Value(made)
-		return nil
-	}
+	return cli.Answer(a.App, made, err, a.showCredential)
+}
+
+func (a *app) showCredential(made wire.MadeCredential) error {
 	a.Out.Write(made.Token + "\n") // whole, however narrow the terminal is
 	a.Out.Line("Keep it: it is not shown again. The script has it in its environment as %s.", cli.TokenVariable)
 	return nil

@@ -48,17 +48,16 @@ type openFlags struct {
 
 func newOpen(a *app) *cobra.Command {
 	var f openFlags
-	cmd := &cobra.Command{
+	cmd := cli.WithFlags(&cobra.Command{
 		Use: "open", Short: "open the pages in the browser", Long: openHelp, Example: openExamples, Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.open(cmd.Context(), f) },
-	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.print, "print", false, "print the link and open nothing")
-	flags.BoolVar(&f.plain, "plain", false,
-		"log in at 127.0.0.1, which is weaker, with a browser that finds no other address")
-	flags.BoolVar(&f.phone, "phone", false, "show the link for a phone, or another machine, as a QR code")
-	flags.BoolVar(&f.sessions, "sessions", false, "list the browsers that are logged in")
-	flags.StringVar(&f.revoke, "revoke", "", "log out the browser whose session is `ID`, or \"all\"")
+		RunE: cli.RunWith(a.open, &f),
+	},
+		cli.Flag{Into: &f.print, Name: "print", About: "print the link and open nothing"},
+		cli.Flag{Into: &f.plain, Name: "plain",
+			About: "log in at 127.0.0.1, which is weaker, with a browser that finds no other address"},
+		cli.Flag{Into: &f.phone, Name: "phone", About: "show the link for a phone, or another machine, as a QR code"},
+		cli.Flag{Into: &f.sessions, Name: "sessions", About: "list the browsers that are logged in"},
+		cli.Flag{Into: &f.revoke, Name: "revoke", About: "log out the browser whose session is `ID`, or \"all\""})
 	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "print")
 	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "plain", "phone")
 	cmd.MarkFlagsMutuallyExclusive("print", "phone")
@@ -83,26 +82,27 @@ func (a *app) open(ctx context.Context, f openFlags) error {
 		return err
 	}
 	link, err := office.Login(ctx, wire.Login{Room: room, Plain: f.plain, Phone: f.phone})
-	if err != nil {
-		return err
-	}
-	switch {
-	case a.JSON:
-		a.Out.Value(wire.Link{URL: link})
-		return nil
-	case f.print:
-		a.Out.Line("%s", link)
-		return nil
-	case f.phone:
-		return a.showPhone(ctx, office, link)
-	case !hasBrowser(a.Env.Getenv):
-		return a.noBrowser(link)
-	}
+	return cli.Answer(a.App, wire.Link{URL: link}, err, func(wire.Link) error {
+		switch {
+		case f.print:
+			a.Out.Line("%s", link)
+			return nil
+		case f.phone:
+			return a.showPhone(ctx, office, link)
+		case !hasBrowser(a.Env.Getenv):
+			return a.noBrowser(link)
+		}
+		return a.openBrowser(ctx, link, f.plain)
+	})
+}
+
+// openBrowser opens a link, which leads to the plain address or not.
+func (a *app) openBrowser(ctx context.Context, link string, plain bool) error {
 	name, args := opener(link)
 	if err := exec.CommandContext(ctx, name, args...).Run(); err != nil {
 		return a.noBrowser(link)
 	}
-	if f.plain {
+	if plain {
 		a.Out.Line("Opened in the browser.")
 	} else {
 		a.Out.Line("Opened in the browser. If it does not find the address: pennypost open --plain")
@@ -171,10 +171,6 @@ func (a *app) sessions(ctx context.Context, office *client.Office) error {
 		}
 		return nil
 	}
-	if len(list) == 0 {
-		a.Out.Line("No browser is logged in.")
-		return nil
-	}
 	rows := make([][]string, 0, len(list))
 	for _, s := range list {
 		at := "used " + a.Out.Ago(s.Seen) + ", opened " + a.Out.Ago(s.Opened)
@@ -185,7 +181,7 @@ func (a *app) sessions(ctx context.Context, office *client.Office) error {
 		}
 		rows = append(rows, []string{s.ID, cli.OneLine(s.Browser), at})
 	}
-	a.Out.Table(rows, 2)
+	a.Out.TableOr("No browser is logged in.", rows, 2)
 	return nil
 }
 
@@ -195,10 +191,8 @@ func (a *app) revoke(ctx context.Context, office *client.Office, id string) erro
 	if id == "all" {
 		which = ""
 	}
-	if err := office.EndSession(ctx, which); mail.CodeOf(err) == mail.NotFound {
-		return cli.Hinted(err, "pennypost open --sessions lists those that there are")
-	} else if err != nil {
-		return err
+	if err := office.EndSession(ctx, which); err != nil {
+		return cli.HintedIf(mail.NotFound, err, "pennypost open --sessions lists those that there are")
 	}
 	if which == "" {
 		a.Out.Line("No browser is logged in any more.")

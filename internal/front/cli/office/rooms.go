@@ -15,6 +15,8 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
 )
 
 const roomsHelp = `List the rooms of the post office. The one that commands use here is marked; see --room. A room is
@@ -41,10 +43,10 @@ func newRooms(a *app) *cobra.Command {
 		Use: "rooms", Short: "list, move and remove rooms", Long: roomsHelp,
 		Example: "pennypost rooms\npennypost rooms move lab --to jetstream\npennypost rooms remove lab",
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.rooms(cmd.Context()) },
+		RunE:    cli.RunAt(a.AtOffice, a.rooms),
 	}
 	var yes bool
-	remove := &cobra.Command{
+	remove := cli.WithFlags(&cobra.Command{
 		Use: "remove ROOM", Short: "remove a room and keep its files elsewhere", Long: roomsRemoveHelp,
 		Example: "pennypost rooms remove lab\npennypost rooms remove lab --yes",
 		Args:    cli.NArgs(1, "the name of one room"),
@@ -52,10 +54,9 @@ func newRooms(a *app) *cobra.Command {
 			return a.roomsRemove(cmd.Context(), args[0], yes)
 		},
 		ValidArgsFunction: a.CompleteRoom,
-	}
-	remove.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	}, cli.Flag{Into: &yes, Name: "yes", About: "do not ask"})
 	var to string
-	move := &cobra.Command{
+	move := cli.WithFlags(&cobra.Command{
 		Use: "move ROOM --to jetstream|file", Short: "move a room to NATS servers, or to a file", Long: roomsMoveHelp,
 		Example: "pennypost rooms move lab --to jetstream\npennypost rooms move lab --to file",
 		Args:    cli.NArgs(1, "the name of one room"),
@@ -63,10 +64,8 @@ func newRooms(a *app) *cobra.Command {
 			return a.roomsMove(cmd.Context(), args[0], to)
 		},
 		ValidArgsFunction: a.CompleteRoom,
-	}
-	move.Flags().StringVar(&to, "to", "", "`WHERE`: jetstream or file")
-	_ = move.RegisterFlagCompletionFunc("to",
-		cobra.FixedCompletions([]string{config.KindJetStream, config.KindFile}, cobra.ShellCompDirectiveNoFileComp))
+	}, cli.Flag{Into: &to, Name: "to", About: "`WHERE`: jetstream or file",
+		Complete: cli.OneOf(config.KindJetStream, config.KindFile)})
 	cmd.AddCommand(remove, move)
 	return cmd
 }
@@ -76,12 +75,8 @@ func (a *app) roomsRemove(ctx context.Context, arg string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	who, err := a.Who()
-	if err != nil {
+	if err := a.OnlyUser("remove a room"); err != nil {
 		return err
-	}
-	if who != mail.User {
-		return mail.Errorf(mail.Denied, "only the user may remove a room; you are %s", who)
 	}
 	office, err := a.Post()
 	if err != nil {
@@ -92,15 +87,7 @@ func (a *app) roomsRemove(ctx context.Context, arg string, yes bool) error {
 			string(room)+" --yes")
 	}
 	done, err := office.RemoveRoom(ctx, room)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(done)
-		return nil
-	}
-	a.Out.Line("Room %s is removed. Its files are in %s", done.Room, cli.OneLine(done.Files))
-	return nil
+	return a.Said(err, done, "Room %s is removed. Its files are in %s", done.Room, cli.OneLine(done.Files))
 }
 
 func (a *app) roomsMove(ctx context.Context, arg, to string) error {
@@ -116,22 +103,14 @@ func (a *app) roomsMove(ctx context.Context, arg, to string) error {
 		return err
 	}
 	done, err := office.MoveRoom(ctx, room, to)
-	if err != nil {
-		return err
-	}
 	where := "on the NATS servers"
 	if to == config.KindFile {
 		where = "in a file on this machine"
 	}
-	switch {
-	case a.JSON:
-		a.Out.Value(done)
-	case done.Moved:
-		a.Out.Line("Room %s is %s now, with all of its %d events.", done.Room, where, done.Seq)
-	default:
-		a.Out.Line("Room %s is %s already.", done.Room, where)
+	if done.Moved {
+		return a.Said(err, done, "Room %s is %s now, with all of its %d events.", done.Room, where, done.Seq)
 	}
-	return nil
+	return a.Said(err, done, "Room %s is %s already.", done.Room, where)
 }
 
 // agrees asks on standard error, where it is in nobody's way, and reports whether the answer was yes.
@@ -142,35 +121,19 @@ func (a *app) agrees(question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-func (a *app) rooms(ctx context.Context) error {
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
+func (a *app) rooms(ctx context.Context, office *client.Office, _ []string) error {
 	list, err := office.Rooms(ctx)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		if list == nil {
-			list = []mail.RoomStatus{}
-		}
-		a.Out.Value(struct {
-			Rooms []mail.RoomStatus `json:"rooms"`
-		}{list})
-		return nil
-	}
+	return cli.Answer(a.App, wire.Rooms{Rooms: append([]mail.RoomStatus{}, list...)}, err, a.showRooms)
+}
+
+func (a *app) showRooms(list wire.Rooms) error {
 	here, err := a.RoomName()
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 {
-		a.Out.Line("There is no room yet. The first message makes one; here it would be %s.", here)
-		return nil
-	}
-	rows := make([][]string, 0, len(list))
+	var rows [][]string
 	var troubles []string
-	for _, r := range list {
+	for _, r := range list.Rooms {
 		mark, unread := " ", ""
 		if r.Trouble != "" && !slices.Contains(troubles, r.Trouble) {
 			troubles = append(troubles, r.Trouble)
@@ -188,7 +151,7 @@ func (a *app) rooms(ctx context.Context) error {
 		}
 		rows = append(rows, row)
 	}
-	a.Out.Table(rows)
+	a.Out.TableOr("There is no room yet. The first message makes one; here it would be "+string(here)+".", rows)
 	for _, t := range troubles {
 		a.Out.Line("%s", cli.OneLine(t))
 	}

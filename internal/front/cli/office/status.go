@@ -22,7 +22,7 @@ func newStatus(a *app) *cobra.Command {
 		Use: "status", Short: "say whether the post office runs", Long: statusHelp,
 		Example: "pennypost status\npennypost status --json",
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.status(cmd.Context()) },
+		RunE:    cli.Run(a.status),
 	}
 }
 

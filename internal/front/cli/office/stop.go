@@ -18,7 +18,7 @@ func newStop(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "stop", Short: "stop the post office", Long: stopHelp, Example: "pennypost stop",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.stop(cmd.Context()) },
+		RunE: cli.Run(a.stop),
 	}
 }
 

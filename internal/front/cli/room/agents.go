@@ -17,72 +17,47 @@ const agentsHelp = `List the agents of the room: what they do, whether they are 
 them, at most --limit of them. The commands below change the roster.`
 
 func newAgents(a *app) *cobra.Command {
-	var f rosterFlags
-	cmd := &cobra.Command{
+	cmd := newRoster(a, &cobra.Command{
 		Use: "agents", Short: "list and manage the agents of the room", Long: agentsHelp,
 		Example: "pennypost agents\npennypost agents register builder --role builder --tag " +
 			"project:parser\npennypost agents --state working,idle\npennypost agents token builder",
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context(), f.query()) },
-	}
-	f.add(a, cmd)
+	})
 	cmd.AddCommand(
-		newAgentsList(a), newAgentsRegister(a), newAgentsUpdate(a), newAgentsFreeze(a), newAgentsRetire(a),
+		newRoster(a, &cobra.Command{Use: "list", Short: "list the agents", Long: agentsHelp}),
+		newAgentsRegister(a), newAgentsUpdate(a), newAgentsFreeze(a), newAgentsRetire(a),
 		newAgentsToken(a), newAgentsRename(a), newAgentsGrant(a), newAgentsGrants(a))
 	return cmd
 }
 
-func newAgentsList(a *app) *cobra.Command {
-	var f rosterFlags
-	cmd := &cobra.Command{
-		Use: "list", Short: "list the agents", Long: agentsHelp, Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.agents(cmd.Context(), f.query()) },
+// newRoster returns a command that lists agents.
+func newRoster(a *app, cmd *cobra.Command) *cobra.Command {
+	q := mail.RosterQuery{Limit: mail.DefaultLimit}
+	var states []string
+	cmd.Args = cli.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		for _, s := range states {
+			q.States = append(q.States, mail.State(s))
+		}
+		return cli.Ask(cmd.Context(), a.App, a.Service, mail.Service.Agents, q, func(list mail.AgentList) error {
+			return a.showAgents(&list, q)
+		})
 	}
-	f.add(a, cmd)
-	return cmd
+	return cli.WithFlags(cmd,
+		cli.Flag{Into: &q.Search, Name: "search", About: "only agents with `TEXT` in their name, task, roles or tags"},
+		cli.Flag{Into: &q.Role, Name: "role", About: "only agents with this `ROLE`"},
+		cli.Flag{Into: &q.Tag, Name: "tag", About: "only agents with this `TAG`"},
+		cli.Flag{Into: &states, Name: "state",
+			About:    "only agents in this `STATE`: working, idle, frozen or gone; repeatable, or joined by commas",
+			Complete: completeState()},
+		cli.Flag{Into: (*string)(&q.After), Name: "after",
+			About:    "only agents behind this `NAME`, for the next part of a list",
+			Complete: a.CompleteAgent},
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most so many agents, up to 1000"})
 }
 
-// rosterFlags say which agents are listed.
-type rosterFlags struct {
-	q      mail.RosterQuery
-	states []string
-}
+func completeState() cobra.CompletionFunc { return cli.OneOf("working", "idle", "frozen", "gone") }
 
-func (f *rosterFlags) add(a *app, cmd *cobra.Command) {
-	flags, q := cmd.Flags(), &f.q
-	flags.StringVar(&q.Search, "search", "", "only agents with `TEXT` in their name, task, roles or tags")
-	flags.StringVar(&q.Role, "role", "", "only agents with this `ROLE`")
-	flags.StringVar(&q.Tag, "tag", "", "only agents with this `TAG`")
-	flags.StringSliceVar(&f.states, "state", nil,
-		"only agents in this `STATE`: working, idle, frozen or gone; repeatable, or joined by commas")
-	flags.StringVar((*string)(&q.After), "after", "", "only agents behind this `NAME`, for the next part of a list")
-	flags.IntVar(&q.Limit, "limit", mail.DefaultLimit, "at most so many agents, up to 1000")
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"working", "idle", "frozen", "gone"},
-		cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("after", a.CompleteAgent)
-}
-
-func (f *rosterFlags) query() mail.RosterQuery {
-	q := f.q
-	for _, s := range f.states {
-		q.States = append(q.States, mail.State(s))
-	}
-	return q
-}
-
-func (a *app) agents(ctx context.Context, q mail.RosterQuery) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
-	list, err := svc.Agents(ctx, q)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(list)
-		return nil
-	}
+func (a *app) showAgents(list *mail.AgentList, q mail.RosterQuery) error {
 	if len(list.Agents) == 0 {
 		a.noAgents(q, list.Total)
 		return nil
@@ -146,19 +121,18 @@ type presenceFlags struct {
 	task, parent, client, state string
 }
 
-func (f *presenceFlags) add(a *app, cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringSliceVar(&f.roles, "role", nil,
-		"`ROLE` that it holds; repeatable, replaces what it held; --role \"\" for none")
-	flags.StringSliceVar(&f.tags, "tag", nil,
-		"`TAG` that it carries, such as project:parser; repeatable, replaces what it carried")
-	flags.StringVar(&f.task, "task", "", "what it works on, one line of `TEXT`")
-	flags.StringVar(&f.parent, "parent", "", "`NAME` of the agent that started it")
-	flags.StringVar(&f.client, "client", "", "`NAME` of the program that it runs in")
-	flags.StringVar(&f.state, "state", "", "`STATE`: working, idle, frozen or gone")
-	_ = cmd.RegisterFlagCompletionFunc("parent", a.CompleteAgent)
-	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions([]string{"working", "idle", "frozen", "gone"},
-		cobra.ShellCompDirectiveNoFileComp))
+func (f *presenceFlags) with(a *app, cmd *cobra.Command, more ...cli.Flag) *cobra.Command {
+	return cli.WithFlags(cmd, append(more,
+		cli.Flag{Into: &f.roles, Name: "role",
+			About: "`ROLE` that it holds; repeatable, replaces what it held; --role \"\" for none"},
+		cli.Flag{Into: &f.tags, Name: "tag",
+			About: "`TAG` that it carries, such as project:parser; repeatable, replaces what it carried"},
+		cli.Flag{Into: &f.task, Name: "task", About: "what it works on, one line of `TEXT`"},
+		cli.Flag{Into: &f.parent, Name: "parent", About: "`NAME` of the agent that started it",
+			Complete: a.CompleteAgent},
+		cli.Flag{Into: &f.client, Name: "client", About: "`NAME` of the program that it runs in"},
+		cli.Flag{Into: &f.state, Name: "state", About: "`STATE`: working, idle, frozen or gone",
+			Complete: completeState()})...)
 }
 
 // presence returns what the flags that were given say of an agent.
@@ -189,7 +163,7 @@ func newAgentsRegister(a *app) *cobra.Command {
 	var f presenceFlags
 	var session string
 	var takeOver, end bool
-	cmd := &cobra.Command{
+	return f.with(a, &cobra.Command{
 		Use: "register NAME", Short: "register an agent", Long: registerHelp,
 		Example: "pennypost agents register builder --role builder --tag project:parser\npennypost agents register " +
 			"\"小克 builder\"",
@@ -203,17 +177,15 @@ func newAgentsRegister(a *app) *cobra.Command {
 			p.Session, p.TakeOver, p.End = session, takeOver, end
 			return a.register(cmd.Context(), p)
 		},
-	}
-	f.add(a, cmd)
-	cmd.Flags().StringVar(&session, "session", "", "`ID` of the running instance that claims the name")
-	cmd.Flags().BoolVar(&takeOver, "take-over", false, "become the holder of a name that another session holds")
-	cmd.Flags().BoolVar(&end, "end", false, "with --session: the instance has ended")
-	return cmd
+	},
+		cli.Flag{Into: &session, Name: "session", About: "`ID` of the running instance that claims the name"},
+		cli.Flag{Into: &takeOver, Name: "take-over", About: "become the holder of a name that another session holds"},
+		cli.Flag{Into: &end, Name: "end", About: "with --session: the instance has ended"})
 }
 
 func newAgentsUpdate(a *app) *cobra.Command {
 	var f presenceFlags
-	cmd := &cobra.Command{
+	return f.with(a, &cobra.Command{
 		Use: "update NAME", Short: "change what the roster says about an agent",
 		Long: "Change what the roster says about an agent that is on it. What you do not name stays as it is.\n" +
 			"Only you can give the role orchestrator, which may cancel, freeze and retire others.",
@@ -225,9 +197,7 @@ func newAgentsUpdate(a *app) *cobra.Command {
 			p.Update = true
 			return a.register(cmd.Context(), p)
 		},
-	}
-	f.add(a, cmd)
-	return cmd
+	})
 }
 
 func newAgentsFreeze(a *app) *cobra.Command {
@@ -251,23 +221,13 @@ func (a *app) speakAs(name string) {
 }
 
 func (a *app) register(ctx context.Context, p mail.Presence) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
-	ag, err := svc.Register(ctx, p)
-	if err != nil {
-		return err
-	}
-	return a.showAgent(ag, p.Name)
+	return cli.Ask(ctx, a.App, a.Service, mail.Service.Register, p, func(ag mail.Agent) error {
+		return a.showAgent(ag, p.Name)
+	})
 }
 
 // showAgent prints the roster's line of an agent that somebody asked for by name.
 func (a *app) showAgent(ag mail.Agent, asked mail.Name) error {
-	if a.JSON {
-		a.Out.Value(ag)
-		return nil
-	}
 	a.Out.Line("%s", strings.TrimRight(a.Out.Bold(cli.OneLine(string(ag.Name)))+"  "+string(ag.State)+"  "+badges(ag),
 		" "))
 	if asked != "" && ag.Name != asked && strings.HasPrefix(string(ag.Name), string(asked)+"-") {
@@ -284,18 +244,11 @@ func newAgentsRetire(a *app) *cobra.Command {
 			"dead, and\nits senders can see that. Its messages stay in the history.",
 		Example: "pennypost agents retire builder", Args: cli.NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.CompleteAgent,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := a.Service(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := svc.Retire(cmd.Context(), mail.Name(args[0])); err != nil {
-				return err
-			}
-			return a.Said(struct {
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+			return a.Said(svc.Retire(ctx, mail.Name(args[0])), struct {
 				Retired string `json:"retired"`
 			}{args[0]}, "%s is off the roster.", cli.OneLine(args[0]))
-		},
+		}),
 	}
 }
 
@@ -307,19 +260,12 @@ func newAgentsToken(a *app) *cobra.Command {
 		Use: "token NAME", Short: "make an agent's bearer token", Long: tokenHelp,
 		Example: "pennypost agents token builder", Args: cli.NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.CompleteAgent,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := a.Service(cmd.Context())
-			if err != nil {
-				return err
-			}
-			token, err := svc.Token(cmd.Context(), mail.Name(args[0]))
-			if err != nil {
-				return err
-			}
-			return a.Said(struct {
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+			token, err := svc.Token(ctx, mail.Name(args[0]))
+			return a.Said(err, struct {
 				Token string `json:"token"`
 			}{token}, "%s", token) // alone on standard output, so that it can be piped
-		},
+		}),
 	}
 }
 
@@ -330,16 +276,9 @@ func newAgentsRename(a *app) *cobra.Command {
 		Example:           "pennypost agents rename builder parser-builder",
 		Args:              cli.NArgs(2, "the agent's name and the new one"),
 		ValidArgsFunction: a.CompleteAgent,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			svc, err := a.Service(cmd.Context())
-			if err != nil {
-				return err
-			}
-			ag, err := svc.Rename(cmd.Context(), mail.Name(args[0]), mail.Name(args[1]))
-			if err != nil {
-				return err
-			}
-			return a.showAgent(ag, "")
-		},
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+			ag, err := svc.Rename(ctx, mail.Name(args[0]), mail.Name(args[1]))
+			return cli.Answer(a.App, ag, err, func(ag mail.Agent) error { return a.showAgent(ag, "") })
+		}),
 	}
 }

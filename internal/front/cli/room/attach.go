@@ -24,16 +24,15 @@ func newAttach(a *app) *cobra.Command {
 		Use: "attach NAME", Short: "bring an agent's session to the front, or say how to resume it", Long: attachHelp,
 		Example: "pennypost attach builder\npennypost attach ws-macro --json", Args: cli.NArgs(1, "the agent's name"),
 		ValidArgsFunction: a.CompleteAgent,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.attach(cmd.Context(), mail.Name(args[0]))
-		},
+		RunE:              cli.RunOne(a.attach),
 	}
 }
 
-func (a *app) attach(ctx context.Context, agent mail.Name) error {
+func (a *app) attach(ctx context.Context, name string) error {
 	if a.As != "" && a.As != string(mail.User) {
 		return mail.Errorf(mail.Invalid, "sessions are shown to the person, and not to %s; leave --as out", a.As)
 	}
+	agent := mail.Name(name)
 	room, err := a.RoomName()
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"pennypost/internal/front/cli"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/wire/client"
 )
 
 // inboxAllRooms lists what waits for the user in all rooms, by conversation.
@@ -20,30 +21,21 @@ func (a *app) inboxAllRooms(ctx context.Context, f inboxFlags) error {
 	if err != nil {
 		return err
 	}
-	if who != mail.User || f.agent != "" {
+	if who != mail.User || f.q.Agent != "" {
 		return cli.Usage("--all-rooms lists the mail of the user; an agent has one room")
 	}
-	office, err := a.Post()
-	if err != nil {
-		return err
-	}
-	q := mail.DeskQuery{Place: place, From: f.from, Limit: f.limit, After: f.afterSpot, Unread: !f.all && place == ""}
-	if f.open {
+	q := mail.DeskQuery{Place: place, From: f.q.From, Limit: f.q.Limit, After: f.after,
+		Unread: !f.q.All && place == ""}
+	if f.q.Open {
 		q.Part = mail.NeedsYou
 	}
-	d, err := office.Desk(ctx, q)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(d)
+	return cli.Ask(ctx, a.App, a.AtOffice, (*client.Office).Desk, q, func(d mail.Desk) error {
+		a.showDesk(&d, place)
+		if d.Next != "" {
+			a.Out.Line("%s", a.Out.Dim("More: "+a.Onward("after", d.Next)))
+		}
 		return nil
-	}
-	a.showDesk(&d, place)
-	if d.Next != "" {
-		a.Out.Line("%s", a.Out.Dim("More: "+a.Onward("after", d.Next)))
-	}
-	return nil
+	})
 }
 
 // showDesk lists what needs the user, then what is new.

@@ -24,7 +24,7 @@ is taken back, or refused before anybody asks.`
 func newAgentsGrant(a *app) *cobra.Command {
 	var g mail.Grant
 	var refuse bool
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "grant NAME", Short: "let sessions be an agent, such as the orchestrator", Long: grantHelp,
 		Example: "pennypost agents grant orchestrator --client claude\npennypost agents grant lead --role " +
 			"orchestrator --dir .\npennypost agents grant lead --dir ../shop --refuse",
@@ -37,55 +37,44 @@ func newAgentsGrant(a *app) *cobra.Command {
 			if g.Dir != "" {
 				g.Dir = config.HomeDir(a.Absolute(g.Dir))
 			}
-			return a.grant(cmd.Context(), g)
+			return cli.Ask(cmd.Context(), a.App, a.Service, mail.Service.Grant, g, a.showGrant)
 		},
-	}
-	cmd.Flags().StringVar(&g.Role, "role", "", "`ROLE` that it then has: orchestrator")
-	cmd.Flags().StringVar(&g.Dir, "dir", "", "only where the client works in `DIRECTORY`, or in its repository")
-	cmd.Flags().StringVar(&g.Client, "client", "", "only for this `CLIENT`: claude, codex, …")
-	cmd.Flags().BoolVar(&refuse, "refuse", false, "take it back, or refuse it")
-	return cmd
+	},
+		cli.Flag{Into: &g.Role, Name: "role", About: "`ROLE` that it then has: orchestrator"},
+		cli.Flag{Into: &g.Dir, Name: "dir", About: "only where the client works in `DIRECTORY`, or in its repository"},
+		cli.Flag{Into: &g.Client, Name: "client", About: "only for this `CLIENT`: claude, codex, …"},
+		cli.Flag{Into: &refuse, Name: "refuse", About: "take it back, or refuse it"})
 }
 
-func (a *app) grant(ctx context.Context, g mail.Grant) error {
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
-	if g, err = svc.Grant(ctx, g); err != nil {
-		return err
-	}
-	return a.Said(g, "%s", grantLine(&g))
+func (a *app) showGrant(g mail.Grant) error {
+	a.Out.Line("%s", grantLine(&g))
+	return nil
 }
 
 func newAgentsGrants(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "grants", Short: "list what sessions may be", Long: "List whom you let sessions be, and whom not.",
 		Example: "pennypost agents grants", Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			svc, err := a.Service(cmd.Context())
-			if err != nil {
-				return err
-			}
-			list, err := svc.Grants(cmd.Context())
-			switch {
-			case err != nil:
-				return err
-			case a.JSON:
-				a.Out.Value(struct {
-					Grants []mail.Grant `json:"grants"`
-				}{list})
-			case len(list) == 0:
-				a.Out.Line("Nothing is granted. What is said here: pennypost agents grant --help")
-			}
-			for i := range list {
-				if !a.JSON {
-					a.Out.Line("%s", grantLine(&list[i]))
-				}
-			}
-			return nil
-		},
+		RunE: cli.RunAt(a.Service, a.grants),
 	}
+}
+
+// grants are what was granted, in JSON.
+type grants struct {
+	Grants []mail.Grant `json:"grants"`
+}
+
+func (a *app) grants(ctx context.Context, svc mail.Service, _ []string) error {
+	list, err := svc.Grants(ctx)
+	return cli.Answer(a.App, grants{list}, err, func(all grants) error {
+		if len(all.Grants) == 0 {
+			a.Out.Line("Nothing is granted. What is said here: pennypost agents grant --help")
+		}
+		for _, g := range all.Grants {
+			_ = a.showGrant(g)
+		}
+		return nil
+	})
 }
 
 // grantLine says in one line what is granted.

@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"time"
 
 	"pennypost/internal/front/cli"
 
@@ -18,74 +19,61 @@ after --until is included. With --archive, messages that retention has moved to 
 searched too. If more than N messages match, the newest are listed.`
 
 type historyFlags struct {
-	types, states           []string
-	from, to, agent, thread string
-	issue, since, until     string
-	search                  string
-	open, archive           bool
-	limit                   int
-	before, after           uint64
+	q             mail.HistoryQuery
+	types, states []string
+	since, until  string
 }
 
 func newHistory(a *app) *cobra.Command {
 	var f historyFlags
-	cmd := &cobra.Command{
+	q := &f.q
+	return cli.WithFlags(&cobra.Command{
 		Use: "history", Short: "list and search messages of the room", Long: historyHelp,
 		Example: "pennypost history --since 2h\npennypost history --since yesterday --until yesterday\npennypost " +
 			"history --type question,answer --agent builder\npennypost " +
 			"history --search 'parser \"write path\"' --archive\npennypost history --open --from builder",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.history(cmd.Context(), f) },
-	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&f.types, "type", nil, "of this `TYPE`; several are joined by commas")
-	flags.StringSliceVar(&f.states, "state", nil,
-		"in this `STATE` with at least one recipient now, such as held or dead; several are joined by commas")
-	flags.StringVar(&f.from, "from", "", "from this `ADDRESS` or name")
-	flags.StringVar(&f.to, "to", "", "to this `ADDRESS` or name")
-	flags.StringVar(&f.agent, "agent", "", "sent by or delivered to `NAME`")
-	flags.StringVar(&f.thread, "thread", "", "of the thread that the message `ID` belongs to")
-	flags.StringVar(&f.issue, "issue", "", "of this issue `ID`")
-	flags.StringVar(&f.since, "since", "", "sent at `TIME` or later")
-	flags.StringVar(&f.until, "until", "", "sent before `TIME`, or up to the end of that day")
-	flags.StringVar(&f.search, "search", "", "with all these `WORDS` in subject or body")
-	flags.BoolVar(&f.open, "open", false,
-		"only what asks and is not settled: neither answered nor declined nor withdrawn")
-	flags.BoolVar(&f.archive, "archive", false, "search the archive too")
-	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
-	flags.Uint64Var(&f.before, "before", 0, "only messages before this `SEQ`")
-	flags.Uint64Var(&f.after, "after", 0, "only messages after this `SEQ`, the oldest first")
-	for _, name := range []string{"from", "to", "agent"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, a.CompleteAgent)
-	}
-	_ = cmd.RegisterFlagCompletionFunc("type", cli.CompleteTypes)
-	_ = cmd.RegisterFlagCompletionFunc("state", cli.CompleteStates)
-	return cmd
+		RunE: cli.RunWith(a.history, &f),
+	},
+		cli.Flag{Into: &f.types, Name: "type", About: "of this `TYPE`; several are joined by commas",
+			Complete: cli.CompleteTypes},
+		cli.Flag{Into: &f.states, Name: "state",
+			About: "in this `STATE` with at least one recipient now, such as held or dead; " +
+				"several are joined by commas", Complete: cli.OneOf(mail.DeliveryStates()...)},
+		cli.Flag{Into: &q.From, Name: "from", About: "from this `ADDRESS` or name", Complete: a.CompleteAgent},
+		cli.Flag{Into: &q.To, Name: "to", About: "to this `ADDRESS` or name", Complete: a.CompleteAgent},
+		cli.Flag{Into: (*string)(&q.Agent), Name: "agent", About: "sent by or delivered to `NAME`",
+			Complete: a.CompleteAgent},
+		cli.Flag{Into: (*string)(&q.Thread), Name: "thread", About: "of the thread that the message `ID` belongs to"},
+		cli.Flag{Into: &q.Issue, Name: "issue", About: "of this issue `ID`"},
+		cli.Flag{Into: &f.since, Name: "since", About: "sent at `TIME` or later"},
+		cli.Flag{Into: &f.until, Name: "until", About: "sent before `TIME`, or up to the end of that day"},
+		cli.Flag{Into: &q.Search, Name: "search", About: "with all these `WORDS` in subject or body"},
+		cli.Flag{Into: &q.Open, Name: "open",
+			About: "only what asks and is not settled: neither answered nor declined nor withdrawn"},
+		cli.Flag{Into: &q.Archive, Name: "archive", About: "search the archive too"},
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` messages, up to 1000; default 50"},
+		cli.Flag{Into: (*uint64)(&q.Before), Name: "before", About: "only messages before this `SEQ`"},
+		cli.Flag{Into: (*uint64)(&q.After), Name: "after", About: "only messages after this `SEQ`, the oldest first"})
 }
 
 func (a *app) history(ctx context.Context, f historyFlags) error {
-	q, err := a.historyQuery(f)
-	if err != nil {
+	if err := f.complete(a.Out.Now); err != nil {
 		return err
 	}
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
-	page, err := svc.History(ctx, q)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(page)
-		return nil
-	}
+	return cli.Ask(ctx, a.App, a.Service, mail.Service.History, f.q, func(page mail.Page) error {
+		return a.showHistory(&page, f.q.After != 0)
+	})
+}
+
+// showHistory lists messages; onward says that what is left out is later than these, and not earlier.
+func (a *app) showHistory(page *mail.Page, onward bool) error {
 	a.sayTrouble(page.Trouble)
 	if len(page.Messages) == 0 {
 		a.Own("No message fits.")
 		return nil
 	}
-	if page.More && f.after == 0 {
+	if page.More && !onward {
 		a.Out.Line("%s", a.Out.Dim("Earlier: "+a.Onward("before", seq(page.Next))))
 	}
 	room, err := a.RoomName()
@@ -99,33 +87,29 @@ func (a *app) history(ctx context.Context, f historyFlags) error {
 			cli.Shorten(cli.Addressees(it.To), a.nameWidth()), a.headline(it)})
 	}
 	a.listMessages(room, page.Messages, rows)
-	if page.More && f.after != 0 {
+	if page.More && onward {
 		a.Out.Line("%s", a.Out.Dim("Later: "+a.Onward("after", seq(page.Next))))
 	}
 	return nil
 }
 
-// historyQuery turns flags into a query.
-func (a *app) historyQuery(f historyFlags) (mail.HistoryQuery, error) {
-	q := mail.HistoryQuery{
-		From: f.from, To: f.to, Agent: mail.Name(f.agent), Thread: mail.ID(f.thread), Issue: f.issue, Search: f.search,
-		Open: f.open, Archive: f.archive, Limit: f.limit, Before: mail.Seq(f.before), After: mail.Seq(f.after),
-	}
-	err := checkLimit(f.limit)
+// complete reads the flags that are more than text.
+func (f *historyFlags) complete(now time.Time) error {
+	err := checkLimit(f.q.Limit)
 	if err == nil {
-		q.Types, err = parseTypes(f.types)
+		f.q.Types, err = parseTypes(f.types)
 	}
 	for _, s := range f.states {
 		if err == nil {
-			q.States = append(q.States, mail.DeliveryState(s))
+			f.q.States = append(f.q.States, mail.DeliveryState(s))
 			_, err = mail.ParseDeliveryState(s)
 		}
 	}
 	if err == nil {
-		q.Since, err = mail.ParseWhen(f.since, a.Out.Now, mail.Since)
+		f.q.Since, err = mail.ParseWhen(f.since, now, mail.Since)
 	}
 	if err == nil {
-		q.Until, err = mail.ParseWhen(f.until, a.Out.Now, mail.Until)
+		f.q.Until, err = mail.ParseWhen(f.until, now, mail.Until)
 	}
-	return q, err
+	return err
 }

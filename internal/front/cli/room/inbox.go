@@ -26,19 +26,16 @@ snoozed comes back at its time.
 first. Reports of type status are one row.`
 
 type inboxFlags struct {
-	all, newest   bool
-	open          bool
-	agent, from   string
-	place         string
-	limit         int
-	allRooms      bool
-	after, before uint64
-	afterSpot     string // as --after is with --all-rooms
+	q        mail.InboxQuery
+	place    string
+	allRooms bool
+	after    string // a place in the journal; with --all-rooms what the last page said
 }
 
 func newInbox(a *app) *cobra.Command {
 	var f inboxFlags
-	cmd := &cobra.Command{
+	q := &f.q
+	return cli.WithFlags(&cobra.Command{
 		Use: "inbox", Short: "list the mail that waits; changes nothing", Long: inboxHelp,
 		Example: "pennypost inbox\npennypost inbox --as builder --all\npennypost inbox --agent builder\npennypost " +
 			"inbox --all-rooms",
@@ -47,84 +44,74 @@ func newInbox(a *app) *cobra.Command {
 			if f.allRooms {
 				return a.inboxAllRooms(cmd.Context(), f)
 			}
-			var err error
-			if f.after, err = placeAfter(f.afterSpot); err != nil {
-				return err
-			}
 			return a.inbox(cmd.Context(), f)
 		},
-	}
-	flags := cmd.Flags()
-	flags.BoolVar(&f.allRooms, "all-rooms", false, "what waits for you in all rooms, by conversation")
-	flags.BoolVar(&f.all, "all", false, "include messages that are read")
-	flags.BoolVar(&f.open, "open", false, "only what waits for an answer")
-	flags.StringVar(&f.agent, "agent", "", "look into the mailbox of `NAME` instead of your own")
-	flags.IntVar(&f.limit, "limit", 0, "at most `N` messages, up to 1000; default 50")
-	flags.StringVar(&f.afterSpot, "after", "", "only messages after this `SEQ`; what the last page said")
-	flags.Uint64Var(&f.before, "before", 0, "only messages before this `SEQ`")
-	flags.BoolVar(&f.newest, "newest", false, "newest first")
-	flags.StringVar(&f.from, "from", "", "from this `ADDRESS` or name")
-	flags.StringVar(&f.place, "place", "", "`PLACE`: snoozed or archived, instead of the inbox")
-	_ = cmd.RegisterFlagCompletionFunc("from", a.CompleteAgent)
-	_ = cmd.RegisterFlagCompletionFunc("place",
-		cobra.FixedCompletions([]string{string(mail.InSnoozed), string(mail.InArchived)},
-			cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("agent", a.CompleteAgent)
-	return cmd
+	},
+		cli.Flag{Into: &f.allRooms, Name: "all-rooms", About: "what waits for you in all rooms, by conversation"},
+		cli.Flag{Into: &q.All, Name: "all", About: "include messages that are read"},
+		cli.Flag{Into: &q.Open, Name: "open", About: "only what waits for an answer"},
+		cli.Flag{Into: (*string)(&q.Agent), Name: "agent",
+			About:    "look into the mailbox of `NAME` instead of your own",
+			Complete: a.CompleteAgent},
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` messages, up to 1000; default 50"},
+		cli.Flag{Into: &f.after, Name: "after", About: "only messages after this `SEQ`; what the last page said"},
+		cli.Flag{Into: (*uint64)(&q.Before), Name: "before", About: "only messages before this `SEQ`"},
+		cli.Flag{Into: &q.Newest, Name: "newest", About: "newest first"},
+		cli.Flag{Into: &q.From, Name: "from", About: "from this `ADDRESS` or name", Complete: a.CompleteAgent},
+		cli.Flag{Into: &f.place, Name: "place", About: "`PLACE`: snoozed or archived, instead of the inbox",
+			Complete: cli.OneOf(mail.InSnoozed, mail.InArchived)})
 }
 
-func (a *app) inbox(ctx context.Context, f inboxFlags) error {
-	if err := checkLimit(f.limit); err != nil {
+func (a *app) inbox(ctx context.Context, f inboxFlags) (err error) {
+	q := f.q
+	if q.After, err = placeAfter(f.after); err != nil {
 		return err
 	}
-	place, err := mail.ParsePlace(f.place)
-	if err != nil {
+	if err := checkLimit(q.Limit); err != nil {
 		return err
 	}
-	svc, err := a.Service(ctx)
-	if err != nil {
+	if q.Place, err = mail.ParsePlace(f.place); err != nil {
 		return err
 	}
-	q := mail.InboxQuery{
-		Agent: mail.Name(f.agent), Place: place, All: f.all, Open: f.open, Newest: f.newest, From: f.from,
-		Limit: f.limit, After: mail.Seq(f.after), Before: mail.Seq(f.before),
-	}
+	return cli.Ask(ctx, a.App, a.Service, openFirst, q, func(page mail.Page) error { return a.showInbox(&page, f) })
+}
+
+// openFirst returns a page of the mailbox; before its first one comes what waits for an answer, wherever it is.
+func openFirst(svc mail.Service, ctx context.Context, q mail.InboxQuery) (mail.Page, error) {
 	page, err := svc.Inbox(ctx, q)
+	if err != nil || q.Place != mail.InInbox || q.After != 0 || q.Before != 0 || q.Open || page.Open == 0 {
+		return page, err
+	}
+	q.Open = true
+	open, err := svc.Inbox(ctx, q)
 	if err != nil {
-		return err
+		return page, err
 	}
-	if place == mail.InInbox && q.After == 0 && q.Before == 0 && !q.Open && page.Open > 0 {
-		q.Open = true
-		open, err := svc.Inbox(ctx, q)
-		if err != nil {
-			return err
-		}
-		page.Messages = slices.DeleteFunc(page.Messages, func(it mail.Item) bool {
-			return slices.ContainsFunc(open.Messages, func(o mail.Item) bool { return o.ID == it.ID })
-		})
-		due := slices.DeleteFunc(open.Messages, func(it mail.Item) bool { return it.Snoozed != 0 }) // put off
-		page.Messages = append(due, page.Messages...)
-	}
-	if a.JSON {
-		a.Out.Value(page)
-		return nil
-	}
+	page.Messages = slices.DeleteFunc(page.Messages, func(it mail.Item) bool {
+		return slices.ContainsFunc(open.Messages, func(o mail.Item) bool { return o.ID == it.ID })
+	})
+	due := slices.DeleteFunc(open.Messages, func(it mail.Item) bool { return it.Snoozed != 0 }) // put off
+	page.Messages = append(due, page.Messages...)
+	return page, nil
+}
+
+func (a *app) showInbox(page *mail.Page, f inboxFlags) error {
 	a.sayTrouble(page.Trouble)
-	if len(page.Messages) == 0 {
-		if f.place != "" {
-			a.Out.Line("Nothing is %s.", f.place)
-			return nil
-		}
+	switch {
+	case len(page.Messages) == 0 && f.place != "":
+		a.Out.Line("Nothing is %s.", f.place)
+		return nil
+	case len(page.Messages) == 0:
 		a.Own("Nothing waits.")
 		return nil
 	}
 	a.Out.Line("%s", a.Out.Bold(strconv.Itoa(page.Unread)+" unread"))
-	if err := a.listMail(page.Messages, f.agent == ""); err != nil {
+	if err := a.listMail(page.Messages, f.q.Agent == ""); err != nil {
 		return err
 	}
 	if page.More {
 		onward := "after"
-		if f.newest {
+		if f.q.Newest {
 			onward = "before"
 		}
 		a.Out.Line("%s", a.Out.Dim("More: "+a.Onward(onward, seq(page.Next))))
@@ -140,7 +127,7 @@ func (a *app) sayTrouble(trouble string) {
 }
 
 // placeAfter reads a place in the journal; "" is its beginning.
-func placeAfter(text string) (uint64, error) {
+func placeAfter(text string) (mail.Seq, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -148,7 +135,7 @@ func placeAfter(text string) (uint64, error) {
 	if err != nil {
 		return 0, cli.Usage("%q is no place in the journal: --after takes the number that the page before named", text)
 	}
-	return n, nil
+	return mail.Seq(n), nil
 }
 
 // checkLimit checks a number of messages that was asked for; 0 is the default.
@@ -196,10 +183,7 @@ func (a *app) listMail(items []mail.Item, own bool) error {
 
 // listMessages lists messages of one room by their numbers. Each row has a mark, who wrote, and what it is about.
 func (a *app) listMessages(room mail.RoomName, items []mail.Item, rows [][]string) {
-	list := make([]shownMessage, len(items))
-	for i := range items {
-		list[i] = shownMessage{room, items[i].ID, items[i].Seq}
-	}
+	list := shownOf(room, items)
 	numbers := a.number(room, list)
 	for i, row := range rows {
 		it := &items[i]

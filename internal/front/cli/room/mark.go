@@ -3,7 +3,6 @@ package room
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"pennypost/internal/front/cli"
 
@@ -26,7 +25,12 @@ func newMark(a *app) *cobra.Command {
 	var snoozed string
 	marks := []mail.Mark{mail.MarkRead, mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived}
 	given := make([]bool, len(marks))
-	cmd := &cobra.Command{
+	flags := []cli.Flag{cli.Flag{Into: &all, Name: "all", About: "every message that the mark would change"},
+		cli.Flag{Into: &snoozed, Name: "snoozed", About: "put off until `TIME`"}}
+	for i, m := range marks {
+		flags = append(flags, cli.Flag{Into: &given[i], Name: string(m), About: "mark as " + string(m)})
+	}
+	return cli.WithFlags(&cobra.Command{
 		Use:   "mark ID...|--all --read|--unread|--archived|--unarchived|--snoozed TIME",
 		Short: "mark messages read, unread, archived or snoozed", Long: markHelp,
 		Example: "pennypost mark msg_V1StGXR8_Z5jdHi6B-myT --read\npennypost mark --all --archived --as " +
@@ -51,14 +55,8 @@ func newMark(a *app) *cobra.Command {
 			}
 			return a.mark(cmd.Context(), ids, mail.Marking{All: all, Mark: chosen[0], Until: until})
 		},
-	}
-	cmd.ValidArgsFunction = a.CompleteMessages(mail.InboxQuery{All: true})
-	cmd.Flags().BoolVar(&all, "all", false, "every message that the mark would change")
-	for i, m := range marks {
-		cmd.Flags().BoolVar(&given[i], string(m), false, "mark as "+string(m))
-	}
-	cmd.Flags().StringVar(&snoozed, "snoozed", "", "put off until `TIME`")
-	return cmd
+		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{All: true}),
+	}, flags...)
 }
 
 func (a *app) mark(ctx context.Context, words []string, q mail.Marking) error {
@@ -71,28 +69,25 @@ func (a *app) mark(ctx context.Context, words []string, q mail.Marking) error {
 	}
 	q.IDs = ids
 	done, err := svc.Mark(ctx, q)
-	if err != nil {
-		return err
+	if done.Marked == nil {
+		done.Marked = []mail.ID{}
 	}
-	if a.JSON {
-		if done.Marked == nil {
-			done.Marked = []mail.ID{}
-		}
-		a.Out.Value(done)
-		return nil
-	}
-	a.Out.Line("%s marked %s.", wording.Plural(len(done.Marked), "message"), q.Mark)
+	return cli.Answer(a.App, done, err, func(done mail.Marked) error { return a.showMarked(&done, q.Mark) })
+}
+
+func (a *app) showMarked(done *mail.Marked, mark mail.Mark) error {
+	a.Out.Line("%s marked %s.", wording.Plural(len(done.Marked), "message"), mark)
 	for _, list := range []struct {
 		ids  []mail.ID
 		what string
 	}{{done.Already, "marked before"}, {done.NotFound, "not found"}, {done.NotYours, "not in your mailbox"}} {
 		if len(list.ids) > 0 {
-			a.Out.Line("%s: %s", list.what, joinIDs(list.ids))
+			a.Out.Line("%s: %s", list.what, cli.Joined(list.ids, " "))
 		}
 	}
 	if n := len(done.Open); n > 0 {
 		a.Out.Line("Still open until answered: %s. To refuse an answer: pennypost decline ID",
-			joinIDs(done.Open[:min(n, mail.MaxOpenIDs)])+andMore(n-mail.MaxOpenIDs))
+			cli.Joined(done.Open[:min(n, mail.MaxOpenIDs)], " ")+andMore(n-mail.MaxOpenIDs))
 	}
 	return nil
 }
@@ -102,12 +97,4 @@ func andMore(n int) string {
 		return ""
 	}
 	return " and " + strconv.Itoa(n) + " more"
-}
-
-func joinIDs(ids []mail.ID) string {
-	words := make([]string, len(ids))
-	for i, id := range ids {
-		words[i] = cli.OneLine(string(id))
-	}
-	return strings.Join(words, " ")
 }

@@ -38,14 +38,14 @@ func TestParseDoc(t *testing.T) {
 // TestTimesAsPeopleSay: yesterday is the whole of yesterday.
 func TestTimesAsPeopleSay(t *testing.T) {
 	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.Local)
-	a := &app{&cli.App{Out: &cli.Printer{Now: now}}}
-	q, err := a.historyQuery(historyFlags{since: "yesterday", until: "yesterday"})
-	if want := mail.TimeOf(now.Add(-38 * time.Hour)); err != nil || q.Since != want ||
-		q.Until != want.Add(24*time.Hour) {
-		t.Errorf("yesterday is from %v to %v, %v", q.Since, q.Until, err)
+	f := historyFlags{since: "yesterday", until: "yesterday"}
+	err := f.complete(now)
+	if want := mail.TimeOf(now.Add(-38 * time.Hour)); err != nil || f.q.Since != want ||
+		f.q.Until != want.Add(24*time.Hour) {
+		t.Errorf("yesterday is from %v to %v, %v", f.q.Since, f.q.Until, err)
 	}
 	for _, f := range []historyFlags{{since: "soon"}, {until: "forever"}} {
-		if _, err := a.historyQuery(f); mail.CodeOf(err) != mail.Invalid {
+		if err := f.complete(now); mail.CodeOf(err) != mail.Invalid {
 			t.Errorf("%+v: %v, want an invalid error", f, err)
 		}
 	}

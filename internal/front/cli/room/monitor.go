@@ -29,7 +29,7 @@ func newMonitor(a *app) *cobra.Command {
 		Use: "monitor", Short: "print a line when an idle agent has mail", Long: monitorHelp,
 		Example: "pennypost monitor\npennypost monitor --as builder",
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.monitor(cmd.Context()) },
+		RunE:    cli.Run(a.monitor),
 	}
 }
 

@@ -33,16 +33,15 @@ type readFlags struct {
 
 func newRead(a *app) *cobra.Command {
 	var f readFlags
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "read [ID...]", Short: "print messages; marks only with --mark", Long: readHelp,
 		Example: "pennypost read\npennypost read --mark\npennypost read 2\npennypost read " +
 			"msg_V1StGXR8_Z5jdHi6B-myT",
 		RunE:              func(cmd *cobra.Command, words []string) error { return a.read(cmd.Context(), words, f) },
 		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{All: true}),
-	}
-	cmd.Flags().BoolVar(&f.mark, "mark", false, "mark what was printed as read")
-	cmd.Flags().IntVar(&f.limit, "limit", 0, "without ID: at most `N` messages, up to 1000; default 50")
-	return cmd
+	},
+		cli.Flag{Into: &f.mark, Name: "mark", About: "mark what was printed as read"},
+		cli.Flag{Into: &f.limit, Name: "limit", About: "without ID: at most `N` messages, up to 1000; default 50"})
 }
 
 func (a *app) read(ctx context.Context, words []string, f readFlags) error {
@@ -116,11 +115,7 @@ func (a *app) showMessages(page mail.Page, words []string) error {
 		return err
 	}
 	if len(words) == 0 {
-		list := make([]shownMessage, len(page.Messages))
-		for i := range page.Messages {
-			list[i] = shownMessage{room, page.Messages[i].ID, page.Messages[i].Seq}
-		}
-		words = a.number(room, list)
+		words = a.number(room, shownOf(room, page.Messages))
 	}
 	a.showAll(page.Messages, words)
 	if page.More {

@@ -32,7 +32,7 @@ type replyFlags struct {
 
 func newReply(a *app) *cobra.Command {
 	var f replyFlags
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "reply ID|last [TEXT...]", Short: "write to whoever wrote a message", Long: replyHelp,
 		Example: "pennypost reply last \"Yes, go on.\"\npennypost reply 2 Spaces\npennypost reply msg_V1StGX < " +
 			"answer.md",
@@ -54,12 +54,11 @@ func newReply(a *app) *cobra.Command {
 			return a.reply(cmd.Context(), args[0], f, given)
 		},
 		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{All: true}),
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.body, "body", "", "`TEXT` in Markdown; \"-\": standard input")
-	flags.BoolVar(&f.urgent, "urgent", false, "wake whoever it is for")
-	flags.StringArrayVar(&f.docs, "doc", nil, "`PATH` or PATH@REVISION of a document that belongs to it; repeatable")
-	return cmd
+	},
+		cli.Flag{Into: &f.body, Name: "body", About: "`TEXT` in Markdown; \"-\": standard input"},
+		cli.Flag{Into: &f.urgent, Name: "urgent", About: "wake whoever it is for"},
+		cli.Flag{Into: &f.docs, Name: "doc",
+			About: "`PATH` or PATH@REVISION of a document that belongs to it; repeatable", Each: true})
 }
 
 func (a *app) reply(ctx context.Context, word string, f replyFlags, given bool) error {
@@ -128,7 +127,7 @@ func newAdopt(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "adopt SUGGESTION-ID", Short: "answer a question in the words of a suggestion", Long: adoptHelp,
 		Example: "pennypost adopt msg_V1StGXR8_Z5jdHi6B-myT", Args: cli.NArgs(1, "the id of one suggestion"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.adopt(cmd.Context(), args[0]) },
+		RunE: cli.RunOne(a.adopt),
 	}
 }
 
@@ -157,18 +156,15 @@ func (a *app) adopt(ctx context.Context, word string) error {
 }
 
 func (a *app) answer(ctx context.Context, word string, said []string) error {
-	svc, it, err := a.letter(ctx, word)
+	svc, question, err := a.asked(ctx, word)
 	if err != nil {
 		return err
 	}
-	question, err := a.question(&it)
-	if err != nil {
-		return err
-	}
+	it := question.Item
 	if err := question.Waits(); err != nil {
 		return cli.Hinted(err, "pennypost reply "+word+" TEXT writes below it all the same")
 	}
-	d, err := a.below(&it)
+	d, err := a.below(it)
 	if err != nil {
 		return err
 	}
@@ -184,13 +180,23 @@ func (a *app) answer(ctx context.Context, word string, said []string) error {
 			d.Body += "\n\n" + more
 		}
 	}
-	return a.post(ctx, svc, d, cli.Heading(&it))
+	return a.post(ctx, svc, d, cli.Heading(it))
 }
 
 // question is a message that the caller answers.
 func (a *app) question(it *mail.Item) (triage.Question, error) {
 	who, err := a.Who()
 	return triage.Question{Item: it, By: who, As: string(it.ID)}, err
+}
+
+// asked returns the message that a word names as one that the caller answers.
+func (a *app) asked(ctx context.Context, word string) (mail.Service, triage.Question, error) {
+	svc, it, err := a.letter(ctx, word)
+	if err != nil {
+		return nil, triage.Question{}, err
+	}
+	q, err := a.question(&it)
+	return svc, q, err
 }
 
 // choose returns which of the options somebody has said, by its text or number, and what else they have said.
@@ -235,15 +241,13 @@ func (a *app) completeAnswer(cmd *cobra.Command, given []string, typed string) (
 	if len(given) != 1 {
 		return a.CompleteMessages(mail.InboxQuery{Open: true})(cmd, given, typed)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), cli.CompletionPatience)
-	defer cancel()
+	it, _ := cli.AtOnce(a.App, func(ctx context.Context, _ mail.Service) (mail.Item, error) {
+		_, it, err := a.letter(ctx, given[0])
+		return it, err
+	})
 	var words []string
-	if _, _, err := a.RunningOffice(); err == nil {
-		if _, it, err := a.letter(ctx, given[0]); err == nil {
-			for i, o := range it.Choices() {
-				words = append(words, strconv.Itoa(i+1)+"\t"+cli.OneLine(o.Answer))
-			}
-		}
+	for i, o := range it.Choices() {
+		words = append(words, strconv.Itoa(i+1)+"\t"+cli.OneLine(o.Answer))
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }

@@ -43,7 +43,6 @@ type sendFlags struct {
 	draft    mail.Draft
 	body     string
 	to       []string
-	replyTo  string
 	urgent   bool
 	ttl      string
 	metadata string
@@ -55,7 +54,7 @@ type sendFlags struct {
 
 func newSend(a *app) *cobra.Command {
 	var f sendFlags
-	cmd := &cobra.Command{
+	return cli.WithFlags(&cobra.Command{
 		Use: "send --to ADDRESS... [ADDRESS...]", Short: "send a message",
 		Long: fmt.Sprintf(sendHelp, mail.TypeNames(", ")), Example: sendExamples,
 		RunE: func(cmd *cobra.Command, more []string) error {
@@ -63,28 +62,28 @@ func newSend(a *app) *cobra.Command {
 			return a.send(cmd.Context(), f, cmd.Flags().Changed("body"))
 		},
 		ValidArgsFunction: a.CompleteAddress,
-	}
-	flags := cmd.Flags()
-	flags.StringArrayVar(&f.to, "to", nil, "`ADDRESS` to send to; repeatable")
-	flags.StringVar(&f.draft.Type, "type", "", "`TYPE` of the message")
-	flags.StringVar(&f.draft.Subject, "subject", "", "`LINE` that says what it is about")
-	flags.StringVar(&f.body, "body", "", "`TEXT` in Markdown; \"-\", or no --body: standard input")
-	flags.StringVar(&f.replyTo, "reply-to", "", "`ID` of the message that this one answers")
-	flags.BoolVar(&f.urgent, "urgent", false, "wake whoever it is for")
-	flags.StringVar(&f.ttl, "ttl", "", "expire if unread after `DURATION`: 30m, 4h, 7d")
-	flags.StringVar(&f.draft.Issue, "issue", "", "`ID` of an issue that it belongs to")
-	flags.StringVar(&f.metadata, "metadata", "", "`JSON` object for programs")
-	flags.StringArrayVar(&f.options, "option", nil, "`ANSWER` that a question offers; repeatable")
-	flags.StringVar(&f.verdict, "verdict", "", "what a review found: `VERDICT` approved, changes-requested or blocked")
-	flags.StringArrayVar(&f.docs, "doc", nil, "`PATH` or PATH@REVISION of a document that belongs to it; repeatable")
-	flags.BoolVar(&f.present, "present", false, "with all or a tag: reach only agents that are live now")
-	flags.StringVar(&f.draft.Key, "key", "", "`KEY` of this message: a second send with it sends nothing new")
-	_ = cmd.RegisterFlagCompletionFunc("to", a.CompleteAddress)
-	_ = cmd.RegisterFlagCompletionFunc("type", cli.CompleteTypes)
-	_ = cmd.RegisterFlagCompletionFunc("verdict",
-		cobra.FixedCompletions(mail.Verdicts(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("reply-to", a.CompleteMessages(mail.InboxQuery{All: true}))
-	return cmd
+	},
+		cli.Flag{Into: &f.to, Name: "to", About: "`ADDRESS` to send to; repeatable",
+			Complete: a.CompleteAddress, Each: true},
+		cli.Flag{Into: &f.draft.Type, Name: "type", About: "`TYPE` of the message", Complete: cli.CompleteTypes},
+		cli.Flag{Into: &f.draft.Subject, Name: "subject", About: "`LINE` that says what it is about"},
+		cli.Flag{Into: &f.body, Name: "body", About: "`TEXT` in Markdown; \"-\", or no --body: standard input"},
+		cli.Flag{Into: (*string)(&f.draft.ReplyTo), Name: "reply-to",
+			About:    "`ID` of the message that this one answers",
+			Complete: a.CompleteMessages(mail.InboxQuery{All: true})},
+		cli.Flag{Into: &f.urgent, Name: "urgent", About: "wake whoever it is for"},
+		cli.Flag{Into: &f.ttl, Name: "ttl", About: "expire if unread after `DURATION`: 30m, 4h, 7d"},
+		cli.Flag{Into: &f.draft.Issue, Name: "issue", About: "`ID` of an issue that it belongs to"},
+		cli.Flag{Into: &f.metadata, Name: "metadata", About: "`JSON` object for programs"},
+		cli.Flag{Into: &f.options, Name: "option", About: "`ANSWER` that a question offers; repeatable", Each: true},
+		cli.Flag{Into: &f.verdict, Name: "verdict",
+			About:    "what a review found: `VERDICT` approved, changes-requested or blocked",
+			Complete: cli.OneOf(mail.Verdicts()...)},
+		cli.Flag{Into: &f.docs, Name: "doc",
+			About: "`PATH` or PATH@REVISION of a document that belongs to it; repeatable", Each: true},
+		cli.Flag{Into: &f.present, Name: "present", About: "with all or a tag: reach only agents that are live now"},
+		cli.Flag{Into: &f.draft.Key, Name: "key",
+			About: "`KEY` of this message: a second send with it sends nothing new"})
 }
 
 func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
@@ -142,7 +141,7 @@ const maxSend = 16 << 20
 // complete turns flags into a draft without a body.
 func (f *sendFlags) complete() (mail.Draft, error) {
 	d := f.draft
-	d.To, d.ReplyTo = f.to, mail.ID(f.replyTo)
+	d.To = f.to
 	if len(f.to) == 0 {
 		return d, cli.Hinted(cli.Usage("nobody to send to"),
 			"pennypost send --to ADDRESS; pennypost agents lists who is there")

@@ -3,7 +3,6 @@ package room
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"pennypost/internal/front/cli"
 
@@ -28,8 +27,8 @@ longest wait first, and how many more there are. If the one who is waited for wa
 is shown to its end; a circle is named, whichever of their questions leads round it.`
 
 func newDecline(a *app) *cobra.Command {
-	var reason string
-	cmd := &cobra.Command{
+	reason := mail.DeclinedBody
+	return cli.WithFlags(&cobra.Command{
 		Use: "decline ID", Short: "refuse to answer a question; whoever asked is told", Long: declineHelp,
 		Example: "pennypost decline msg_V1StGXR8_Z5jdHi6B-myT --reason \"Not now\"",
 		Args:    cli.NArgs(1, "the id of one question"),
@@ -37,21 +36,11 @@ func newDecline(a *app) *cobra.Command {
 			return a.decline(cmd.Context(), args[0], reason)
 		},
 		ValidArgsFunction: a.CompleteMessages(mail.InboxQuery{Open: true}),
-	}
-	cmd.Flags().StringVar(&reason, "reason", mail.DeclinedBody, "`TEXT` for whoever asked")
-	return cmd
+	}, cli.Flag{Into: &reason, Name: "reason", About: "`TEXT` for whoever asked"})
 }
 
 func (a *app) decline(ctx context.Context, arg, reason string) error {
-	svc, id, err := a.theOne(ctx, arg)
-	if err != nil {
-		return err
-	}
-	q, err := svc.Message(ctx, id)
-	if err != nil {
-		return err
-	}
-	question, err := a.question(&q)
+	svc, question, err := a.asked(ctx, arg)
 	if err != nil {
 		return err
 	}
@@ -59,67 +48,46 @@ func (a *app) decline(ctx context.Context, arg, reason string) error {
 	if err != nil {
 		return cli.Hinted(err, "pennypost inbox --open lists what does")
 	}
-	sent, err := svc.Send(ctx, d)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(sent)
-		return nil
-	}
-	a.showSent(sent, cli.Heading(&q))
-	return nil
+	return a.post(ctx, svc, d, cli.Heading(question.Item))
 }
 
 func newWithdraw(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "withdraw ID", Short: "take back a question that is open", Long: withdrawHelp,
 		Example: "pennypost withdraw msg_V1StGXR8_Z5jdHi6B-myT", Args: cli.NArgs(1, "the id of one question"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.withdraw(cmd.Context(), args[0]) },
+		RunE:              cli.RunOne(a.withdraw),
 		ValidArgsFunction: a.CompleteOwnQuestions,
 	}
 }
 
 func (a *app) withdraw(ctx context.Context, arg string) error {
 	svc, id, err := a.theOne(ctx, arg)
-	if err != nil {
-		return err
+	if err == nil {
+		err = svc.Withdraw(ctx, id)
 	}
-	if err := svc.Withdraw(ctx, id); err != nil {
-		return err
-	}
-	return a.Said(struct {
+	return a.Said(err, struct {
 		Withdrawn mail.ID `json:"withdrawn"`
 	}{id}, "%s is withdrawn.", cli.OneLine(string(id)))
 }
 
 func newWaiting(a *app) *cobra.Command {
-	var limit int
-	cmd := &cobra.Command{
+	var q mail.WaitingQuery
+	return cli.WithFlags(&cobra.Command{
 		Use: "waiting", Short: "list who waits for whom", Long: waitingHelp, Example: "pennypost waiting",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.waiting(cmd.Context(), limit) },
-	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most `N` rows, up to 1000; default 50")
-	return cmd
+		RunE: cli.RunWith(a.waiting, &q),
+	}, cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` rows, up to 1000; default 50"})
 }
 
-func (a *app) waiting(ctx context.Context, limit int) error {
-	if err := checkLimit(limit); err != nil {
+func (a *app) waiting(ctx context.Context, q mail.WaitingQuery) error {
+	if err := checkLimit(q.Limit); err != nil {
 		return err
 	}
-	svc, err := a.Service(ctx)
-	if err != nil {
-		return err
-	}
-	list, err := svc.Waiting(ctx, mail.WaitingQuery{Limit: limit})
-	switch {
-	case err != nil:
-		return err
-	case a.JSON:
-		a.Out.Value(list)
-		return nil
-	case len(list.Waiting) == 0:
+	return cli.Ask(ctx, a.App, a.Service, mail.Service.Waiting, q, a.showWaiting)
+}
+
+func (a *app) showWaiting(list mail.WaitingList) error {
+	if len(list.Waiting) == 0 {
 		a.Out.Line("Nobody waits for an answer.")
 		return nil
 	}
@@ -150,7 +118,7 @@ func (a *app) waiting(ctx context.Context, limit int) error {
 
 // waitWords says who waits for whom.
 func waitWords(w *mail.Waiting) string {
-	words := chainWords(w.Chain)
+	words := cli.Joined(w.Chain, " → ")
 	if len(w.Chain) == 0 {
 		words = cli.OneLine(string(w.Asker)) + " → " + cli.Addressees([]mail.Address{w.Address})
 	}
@@ -161,12 +129,4 @@ func waitWords(w *mail.Waiting) string {
 		words += " (" + wording.Plural(w.Suggestions, "suggestion") + ")"
 	}
 	return words
-}
-
-func chainWords(chain []mail.Name) string {
-	words := make([]string, len(chain))
-	for i, n := range chain {
-		words[i] = cli.OneLine(string(n))
-	}
-	return strings.Join(words, " → ")
 }

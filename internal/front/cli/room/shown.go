@@ -33,6 +33,15 @@ type shownMessage struct {
 	Seq  mail.Seq      `json:"seq"`
 }
 
+// shownOf returns what a list of messages of a room is known by.
+func shownOf(room mail.RoomName, items []mail.Item) []shownMessage {
+	list := make([]shownMessage, len(items))
+	for i := range items {
+		list[i] = shownMessage{room, items[i].ID, items[i].Seq}
+	}
+	return list
+}
+
 // shownFile is where it is kept for the session of this terminal.
 func (a *app) shownFile() (string, error) {
 	home, err := config.FindHome(a.Env.Getenv)

@@ -25,26 +25,23 @@ The messages are numbered: pennypost read 1 prints the first.`
 
 func newStuck(a *app) *cobra.Command {
 	var q mail.StuckQuery
-	var kind, whom string
-	cmd := &cobra.Command{
+	var kind string
+	return cli.WithFlags(&cobra.Command{
 		Use: "stuck", Short: "list the mail that does not move, and what mends it", Long: stuckHelp,
 		Example: "pennypost stuck\npennypost stuck --kind held\npennypost stuck --for agent:builder", Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if q.Kind, err = mail.ParseStuckKind(kind); err != nil {
 				return err
 			}
-			q.For = mail.Address(whom)
 			return a.stuck(cmd.Context(), q)
 		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&kind, "kind", "", "only this `KIND`: held, dead, waiting or expired")
-	flags.StringVar(&whom, "for", "", "only what is for this `ADDRESS`: agent:NAME, role:ROLE, a tag or all")
-	flags.IntVar(&q.Limit, "limit", 0, "at most `N` groups of each kind, up to 1000; default 50")
-	flags.IntVar(&q.Mail, "mail", 0, "at most `N` messages of each group, up to 1000; default 5")
-	_ = cmd.RegisterFlagCompletionFunc("kind",
-		cobra.FixedCompletions(cli.WordsOf(mail.StuckKinds()), cobra.ShellCompDirectiveNoFileComp))
-	return cmd
+	},
+		cli.Flag{Into: &kind, Name: "kind", About: "only this `KIND`: held, dead, waiting or expired",
+			Complete: cli.OneOf(mail.StuckKinds()...)},
+		cli.Flag{Into: (*string)(&q.For), Name: "for",
+			About: "only what is for this `ADDRESS`: agent:NAME, role:ROLE, a tag or all"},
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` groups of each kind, up to 1000; default 50"},
+		cli.Flag{Into: &q.Mail, Name: "mail", About: "at most `N` messages of each group, up to 1000; default 5"})
 }
 
 func (a *app) stuck(ctx context.Context, q mail.StuckQuery) error {
@@ -56,26 +53,29 @@ func (a *app) stuck(ctx context.Context, q mail.StuckQuery) error {
 		return err
 	}
 	list, err := svc.Stuck(ctx, q)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(list)
-		return nil
-	}
-	circles, err := a.circles(ctx, svc, q)
-	if err != nil {
-		return err
-	}
-	erasing, err := a.erasing(ctx, svc, q)
-	if err != nil {
-		return err
+	return cli.Answer(a.App, list, err, func(list mail.StuckList) error { return a.showAllStuck(ctx, svc, list, q) })
+}
+
+// showAllStuck prints the groups, and what is of no kind and for nobody: circles and what is not erased everywhere.
+func (a *app) showAllStuck(ctx context.Context, svc mail.Service, list mail.StuckList, q mail.StuckQuery) error {
+	var circles []string
+	var erasing []mail.Erasing
+	if q.Kind == "" && q.For == "" {
+		waiting, err := svc.Waiting(ctx, mail.WaitingQuery{Limit: mail.MaxLimit})
+		if err != nil {
+			return err
+		}
+		st, err := svc.Status(ctx)
+		if err != nil {
+			return err
+		}
+		circles, erasing = circlesOf(waiting.Waiting), st.Erasing
 	}
 	if len(list.Groups)+len(circles)+len(erasing) == 0 {
 		a.Own("Nothing is stuck.")
 		return nil
 	}
-	if err := a.showStuck(ctx, svc, list, q); err != nil {
+	if err := a.showStuck(ctx, svc, list); err != nil {
 		return err
 	}
 	if len(circles) > 0 {
@@ -97,28 +97,11 @@ func (a *app) stuck(ctx context.Context, q mail.StuckQuery) error {
 	return nil
 }
 
-// erasing are the messages that are erased, but not yet from every disk. They are no kind, and for nobody.
-func (a *app) erasing(ctx context.Context, svc mail.Service, q mail.StuckQuery) ([]mail.Erasing, error) {
-	if q.Kind != "" || q.For != "" {
-		return nil, nil
-	}
-	st, err := svc.Status(ctx)
-	return st.Erasing, err
-}
-
-// circles are those who wait for each other, each circle once. They are no kind, and for nobody.
-func (a *app) circles(ctx context.Context, svc mail.Service, q mail.StuckQuery) ([]string, error) {
-	if q.Kind != "" || q.For != "" {
-		return nil, nil
-	}
-	list, err := svc.Waiting(ctx, mail.WaitingQuery{Limit: mail.MaxLimit})
-	if err != nil {
-		return nil, err
-	}
-	var out []string
+// circlesOf are those who wait for each other, each circle once.
+func circlesOf(waiting []mail.Waiting) (out []string) {
 	var known [][]mail.Name
-	for i := range list.Waiting {
-		w := &list.Waiting[i]
+	for i := range waiting {
+		w := &waiting[i]
 		if !w.Circle {
 			continue
 		}
@@ -127,10 +110,10 @@ func (a *app) circles(ctx context.Context, svc mail.Service, q mail.StuckQuery) 
 		slices.Sort(members)
 		members = slices.Compact(members)
 		if !slices.ContainsFunc(known, func(k []mail.Name) bool { return slices.Equal(k, members) }) {
-			known, out = append(known, members), append(out, chainWords(circle))
+			known, out = append(known, members), append(out, cli.Joined(circle, " → "))
 		}
 	}
-	return out, nil
+	return out
 }
 
 // stuckTitle says what the mail of a kind has in common.
@@ -147,16 +130,14 @@ func stuckTitle(k mail.StuckKind) string {
 }
 
 // showStuck prints the groups, whose messages are numbered through.
-func (a *app) showStuck(ctx context.Context, svc mail.Service, list mail.StuckList, q mail.StuckQuery) error {
+func (a *app) showStuck(ctx context.Context, svc mail.Service, list mail.StuckList) error {
 	room, err := a.RoomName()
 	if err != nil {
 		return err
 	}
 	var all []shownMessage
 	for _, g := range list.Groups {
-		for i := range g.Mail {
-			all = append(all, shownMessage{room, g.Mail[i].ID, g.Mail[i].Seq})
-		}
+		all = append(all, shownOf(room, g.Mail)...)
 	}
 	numbers, least := a.number(room, all), leastPrefix(all)
 	last := mail.StuckKind("")
@@ -215,57 +196,57 @@ func (a *app) showStuckGroup(ctx context.Context, svc mail.Service, g *mail.Stuc
 
 // whyStuck says why a group does not move, as its first message tells, and what mends it.
 func (a *app) whyStuck(g *mail.StuckGroup, ag *mail.Agent, d mail.Delivery) (why string, mends []string) {
-	tell := "pennypost reply NUMBER TEXT tells whoever wrote it"
-	name := cli.Quoted(string(ag.Name))
+	const tell = "pennypost reply NUMBER TEXT tells whoever wrote it"
+	attach := "pennypost attach " + cli.Quoted(string(ag.Name))
 	state := "It is " + string(ag.State)
 	if ag.Since != 0 {
 		state += " since " + a.Out.Moment(ag.Since)
 	}
-	switch g.Kind {
-	case mail.StuckHeld:
-		return "It does not expire.", []string{"pennypost agents update NAME --role " + cli.Quoted(g.For.Value())}
-	case mail.StuckExpired:
-		return "It stays in the history.", []string{tell}
-	case mail.StuckDead:
-		if ag.Name == "" {
-			return "It is no longer on the roster.", []string{tell}
-		}
-		return state + ". If it comes back, it finds them.", []string{"pennypost attach " + name, tell}
-	}
 	switch {
+	case g.Kind == mail.StuckHeld:
+		return "It does not expire.", []string{"pennypost agents update NAME --role " + cli.Quoted(g.For.Value())}
+	case g.Kind == mail.StuckExpired:
+		return "It stays in the history.", []string{tell}
+	case g.Kind == mail.StuckDead && ag.Name == "":
+		return "It is no longer on the roster.", []string{tell}
+	case g.Kind == mail.StuckDead:
+		return state + ". If it comes back, it finds them.", []string{attach, tell}
 	case ag.State == mail.Frozen:
-		return state + ".", []string{"pennypost agents update " + name + " --state idle"}
+		return state + ".", []string{"pennypost agents update " + cli.Quoted(string(ag.Name)) + " --state idle"}
 	case d.Wake == mail.WakeAway:
 		return "It is on " + string(d.Machine) + ", which is away. It is woken when that is back.", []string{tell}
-	case d.Wake == mail.WakeTurnEnd:
-		return state + ", and looks when its turn ends.", []string{"pennypost attach " + name}
 	case d.Wake == mail.WakeNoDoor && ag.State != mail.Gone:
+		mends = []string{"pennypost doctor", attach}
 		client := config.BareClient(ag.Client)
 		if _, err := install.Find(client); err == nil {
-			return state + ", and cannot be woken. Mail is shown to it when its next turn begins.",
-				[]string{"pennypost install " + client, "pennypost doctor", "pennypost attach " + name}
+			mends = append([]string{"pennypost install " + client}, mends...)
 		}
-		return state + ", and cannot be woken. Mail is shown to it when its next turn begins.",
-			[]string{"pennypost doctor", "pennypost attach " + name}
+		return state + ", and cannot be woken. Mail is shown to it when its next turn begins.", mends
+	}
+	return a.whyAsleep(d, state, attach, tell)
+}
+
+// whyAsleep says why an agent that could be woken has not looked at a message.
+func (a *app) whyAsleep(d mail.Delivery, state, attach, tell string) (why string, mends []string) {
+	switch mends = []string{attach}; {
+	case d.Wake == mail.WakeTurnEnd:
+		return state + ", and looks when its turn ends.", mends
 	case d.Wake == mail.WakeNoDoor:
-		return state + ", and nothing is known that could bring it back.", []string{"pennypost attach " + name}
+		return state + ", and nothing is known that could bring it back.", mends
 	case d.Wake == mail.WakeDeferred:
 		return "Ringing it has been in vain; it is not rung before " + d.PutOff.Std().Local().Format("15:04") + ".",
-			[]string{"pennypost attach " + name}
+			mends
 	case d.Wake == mail.WakeBroken:
 		return "Its turn was broken off; it is not rung before " + d.PutOff.Std().Local().Format("15:04:05") + ".",
-			[]string{"pennypost attach " + name}
+			mends
 	case d.State == mail.Notified && d.Door == mail.HookDoor:
-		return "Its client was handed this at " + a.Out.Moment(d.At) + ", and no turn of it has shown it since.",
-			[]string{"pennypost attach " + name}
+		return "Its client was handed this at " + a.Out.Moment(d.At) + ", and no turn of it has shown it since.", mends
 	case d.State == mail.Notified:
 		return "It was rung through " + cli.OneLine(d.Door) + " at " + a.Out.Moment(d.At) + ", and has not looked.",
-			[]string{"pennypost attach " + name}
-	}
-	if d.Machine != "" {
+			mends
+	case d.Machine != "":
 		return "It is on " + string(d.Machine) + ", whose post office wakes it. That has not worked yet.",
 			[]string{tell}
 	}
-	return "It could be woken through " + cli.OneLine(d.Wake) + ", and that has not worked yet.",
-		[]string{"pennypost attach " + name}
+	return "It could be woken through " + cli.OneLine(d.Wake) + ", and that has not worked yet.", mends
 }

@@ -20,34 +20,30 @@ the sender can see that its text was presented to you.`
 const oneLook = 100 * time.Millisecond
 
 type waitFlags struct {
+	q       mail.WaitQuery
 	types   []string
-	replyTo string
 	timeout string
-	after   uint64
 }
 
 func newWait(a *app) *cobra.Command {
-	var f waitFlags
-	cmd := &cobra.Command{
+	f := waitFlags{timeout: "10m"}
+	return cli.WithFlags(&cobra.Command{
 		Use: "wait", Short: "wait for a message; exit 4 when none came", Long: waitHelp,
 		Example: "pennypost wait --as builder --timeout 10m\npennypost wait --type answer --reply-to " +
 			"msg_V1StGXR8_Z5jdHi6B-myT",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.wait(cmd.Context(), f) },
-	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&f.types, "type", nil, "only messages of this `TYPE`; several are joined by commas")
-	flags.StringVar(&f.replyTo, "reply-to", "", "only answers to the message `ID`")
-	flags.StringVar(&f.timeout, "timeout", "10m", "wait for `DURATION`, or \"forever\"")
-	flags.Uint64Var(&f.after, "after", 0, "only messages after this `SEQ`")
-	_ = cmd.RegisterFlagCompletionFunc("type", cli.CompleteTypes)
-	return cmd
+		RunE: cli.RunWith(a.wait, &f),
+	},
+		cli.Flag{Into: &f.types, Name: "type", About: "only messages of this `TYPE`; several are joined by commas",
+			Complete: cli.CompleteTypes},
+		cli.Flag{Into: (*string)(&f.q.ReplyTo), Name: "reply-to", About: "only answers to the message `ID`"},
+		cli.Flag{Into: &f.timeout, Name: "timeout", About: "wait for `DURATION`, or \"forever\""},
+		cli.Flag{Into: (*uint64)(&f.q.After), Name: "after", About: "only messages after this `SEQ`"})
 }
 
 func (a *app) wait(ctx context.Context, f waitFlags) error {
-	q := mail.WaitQuery{ReplyTo: mail.ID(f.replyTo), After: mail.Seq(f.after)}
 	var err error
-	if q.Types, err = parseTypes(f.types); err != nil {
+	if f.q.Types, err = parseTypes(f.types); err != nil {
 		return err
 	}
 	timeout, err := config.ParseDuration(f.timeout)
@@ -60,7 +56,7 @@ func (a *app) wait(ctx context.Context, f waitFlags) error {
 	}
 	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
-	it, err := waitFor(ctx, svc, q, timeout)
+	it, err := waitFor(ctx, svc, f.q, timeout)
 	if err != nil {
 		return err
 	}

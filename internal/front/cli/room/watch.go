@@ -29,8 +29,8 @@ type watchFlags struct {
 }
 
 func newWatch(a *app) *cobra.Command {
-	var f watchFlags
-	cmd := &cobra.Command{
+	f := watchFlags{after: -1}
+	cmd := cli.WithFlags(&cobra.Command{
 		Use: "watch", Short: "print mail as it is sent, live", Long: watchHelp,
 		Example: "pennypost watch\npennypost watch --to user --type question,task-done\npennypost watch --all\n" +
 			"pennypost watch --json --after 0 | jq .message.subject",
@@ -41,17 +41,17 @@ func newWatch(a *app) *cobra.Command {
 			}
 			return a.watch(cmd.Context(), f)
 		},
-	}
-	flags := cmd.Flags()
-	flags.Int64Var(&f.after, "after", -1, "begin after this `SEQ`; default: now")
-	flags.Lookup("after").DefValue = "" // -1 is ours
-	flags.BoolVar(&f.all, "all", false, "everything that happens, not only mail")
-	flags.StringSliceVar(&f.from, "from", nil, "only mail from this `ADDRESS` or name; several are joined by commas")
-	flags.StringSliceVar(&f.to, "to", nil, "only mail to this `ADDRESS` or name; several are joined by commas")
-	flags.StringSliceVar(&f.kind, "type", nil, "only mail of this `TYPE`; several are joined by commas")
-	_ = cmd.RegisterFlagCompletionFunc("from", a.CompleteAgent)
-	_ = cmd.RegisterFlagCompletionFunc("to", a.CompleteAddress)
-	_ = cmd.RegisterFlagCompletionFunc("type", cli.CompleteTypes)
+	},
+		cli.Flag{Into: &f.after, Name: "after", About: "begin after this `SEQ`; default: now"},
+		cli.Flag{Into: &f.all, Name: "all", About: "everything that happens, not only mail"},
+		cli.Flag{Into: &f.from, Name: "from",
+			About:    "only mail from this `ADDRESS` or name; several are joined by commas",
+			Complete: a.CompleteAgent},
+		cli.Flag{Into: &f.to, Name: "to", About: "only mail to this `ADDRESS` or name; several are joined by commas",
+			Complete: a.CompleteAddress},
+		cli.Flag{Into: &f.kind, Name: "type", About: "only mail of this `TYPE`; several are joined by commas",
+			Complete: cli.CompleteTypes})
+	cmd.Flags().Lookup("after").DefValue = "" // -1 is ours
 	return cmd
 }
 
@@ -136,9 +136,8 @@ func (a *app) showEvent(e *mail.Event) {
 
 // noteWatched makes a message to the caller "last".
 func (a *app) noteWatched(m *mail.Message, at mail.Seq) {
-	who, err := a.Who()
-	room, roomErr := a.RoomName()
-	if err != nil || roomErr != nil || !slices.ContainsFunc(m.To, func(to mail.Address) bool {
+	who, room, err := a.here()
+	if err != nil || !slices.ContainsFunc(m.To, func(to mail.Address) bool {
 		return to.Signer() == who
 	}) {
 		return

@@ -87,13 +87,17 @@ func (a *app) numbered(word string) (shownMessage, error) {
 	return m, err
 }
 
+// here returns who asks, and in which room.
+func (a *app) here() (who mail.Name, room mail.RoomName, err error) {
+	if who, err = a.Who(); err == nil {
+		room, err = a.RoomName()
+	}
+	return who, room, err
+}
+
 // newest returns the message that is "last".
 func (a *app) newest(ctx context.Context, svc mail.Service) (mail.ID, error) {
-	who, err := a.Who()
-	if err != nil {
-		return "", err
-	}
-	room, err := a.RoomName()
+	who, room, err := a.here()
 	if err != nil {
 		return "", err
 	}

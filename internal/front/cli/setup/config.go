@@ -30,19 +30,16 @@ func newConfig(a *app) *cobra.Command {
 			return cli.Usage("say what to do with the configuration: check, init or print")
 		},
 	}
-	cmd.AddCommand(
-		&cobra.Command{
-			Use: "check", Short: "check the configuration", Long: configHelp, Args: cli.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.configCheck() },
-		},
-		&cobra.Command{
-			Use: "init", Short: "write a first configuration", Long: configHelp, Args: cli.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.configInit() },
-		},
-		&cobra.Command{
-			Use: "print", Short: "print the configuration in effect", Long: configHelp, Args: cli.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return a.configPrint() },
-		})
+	for _, v := range []struct {
+		name, short string
+		do          func() error
+	}{
+		{"check", "check the configuration", a.configCheck}, {"init", "write a first configuration", a.configInit},
+		{"print", "print the configuration in effect", a.configPrint},
+	} {
+		cmd.AddCommand(&cobra.Command{Use: v.name, Short: v.short, Long: configHelp, Args: cli.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return v.do() }})
+	}
 	return cmd
 }
 
@@ -51,15 +48,10 @@ func (a *app) configCheck() error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		a.Out.Value(struct {
-			File string `json:"file"`
-			OK   bool   `json:"ok"`
-		}{c.Home.File(), true})
-		return nil
-	}
-	a.Out.Line("%s is in order.", c.Home.File())
-	return nil
+	return a.Said(nil, struct {
+		File string `json:"file"`
+		OK   bool   `json:"ok"`
+	}{c.Home.File(), true}, "%s is in order.", c.Home.File())
 }
 
 // configInit writes the defaults as comments, so that a later version's defaults hold for whoever set nothing.
@@ -88,14 +80,9 @@ func (a *app) configInit() error {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", home.File(), err)
 	}
-	if a.JSON {
-		a.Out.Value(struct {
-			File string `json:"file"`
-		}{home.File()})
-		return nil
-	}
-	a.Out.Line("Wrote %s. Take the # from what you change, then: pennypost config check", home.File())
-	return nil
+	return a.Said(nil, struct {
+		File string `json:"file"`
+	}{home.File()}, "Wrote %s. Take the # from what you change, then: pennypost config check", home.File())
 }
 
 // commentedOut puts a # before each key of a configuration.
@@ -109,6 +96,12 @@ func commentedOut(toml string) string {
 	return strings.Join(lines, "\n")
 }
 
+// printed is the configuration that is in effect, in JSON.
+type printed struct {
+	File string `json:"file"`
+	TOML string `json:"toml"`
+}
+
 // configPrint prints TOML in either mode: that is what it is for; --json wraps it.
 func (a *app) configPrint() error {
 	c, err := a.LoadConfig()
@@ -119,13 +112,8 @@ func (a *app) configPrint() error {
 	if err := c.Print(&text); err != nil {
 		return err
 	}
-	if a.JSON {
-		a.Out.Value(struct {
-			File string `json:"file"`
-			TOML string `json:"toml"`
-		}{c.Home.File(), text.String()})
+	return cli.Answer(a.App, printed{c.Home.File(), text.String()}, nil, func(p printed) error {
+		a.Out.Write(p.TOML)
 		return nil
-	}
-	a.Out.Write(text.String())
-	return nil
+	})
 }

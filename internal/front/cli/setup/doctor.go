@@ -37,7 +37,7 @@ func newDoctor(a *app) *cobra.Command {
 		Use: "doctor", Short: "find what is wrong, and say how to mend it", Long: doctorHelp,
 		Example: "pennypost doctor\npennypost doctor --json",
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+		RunE:    cli.Run(a.doctor),
 	}
 }
 
@@ -111,7 +111,7 @@ func (d *doctor) program(ctx context.Context) string {
 	case err != nil:
 		d.say("path", cli.Note, "ln -s "+self+" ~/.local/bin/pennypost",
 			"the shell does not find pennypost, so the commands that agents are told of do not work")
-	case !sameFile(found, self):
+	case !install.Same(found, self):
 		other, _ := versionOf(ctx, found)
 		d.say("path", cli.Problem, "which -a pennypost", "the shell finds another program: %s, version %s",
 			found, other)
@@ -326,6 +326,17 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 		}
 		d.entries(&f, name, self, again, binaries)
 	}
+	d.plugin(r, name)
+	switch untouched := len(d.findings) == before; {
+	case r.Installed():
+		d.installed(r, name, again, before)
+	case untouched && r.Present && r.Scope == install.User:
+		d.say("client", cli.Note, again, "%s is here and does not know of Pennypost", r.Client.Title)
+	}
+}
+
+// plugin says whether the client has a plugin of ours, which must be instead of what is installed.
+func (d *doctor) plugin(r *install.Report, name string) {
 	switch {
 	case r.Plugin != "" && r.Installed():
 		d.say("client", cli.Problem, "pennypost uninstall "+r.Client.Name,
@@ -333,12 +344,10 @@ func (d *doctor) client(r *install.Report, self string, binaries map[string]bool
 	case r.Plugin != "":
 		d.say("client", cli.Well, "", "%s has the plugin %s", name, r.Plugin)
 	}
-	if !r.Installed() {
-		if r.Present && r.Scope == install.User && len(d.findings) == before {
-			d.say("client", cli.Note, again, "%s is here and does not know of Pennypost", r.Client.Title)
-		}
-		return
-	}
+}
+
+// installed says whether what is installed does anything; before is how many findings there were before this client's.
+func (d *doctor) installed(r *install.Report, name, again string, before int) {
 	if r.Disabled != "" {
 		d.say("client", cli.Problem, "$EDITOR "+r.Where, "%s: %s says %s, so no hook runs", name, r.Where, r.Disabled)
 	}
@@ -372,7 +381,7 @@ func (d *doctor) entries(f *install.FileReport, name, self, again string, binari
 		}
 		said[e.Binary] = true
 		switch found, err := exec.LookPath(e.Binary); {
-		case err == nil && sameFile(found, self): // a shorter name of this program
+		case err == nil && install.Same(found, self): // a shorter name of this program
 		case err != nil:
 			d.say("client", cli.Problem, again, "%s: %s (line %d) starts %s, which cannot be started", name, f.Path,
 				e.Line, e.Binary)
@@ -386,15 +395,6 @@ func (d *doctor) entries(f *install.FileReport, name, self, again string, binari
 		d.say("client", cli.Note, "", "%s: %s has %d servers of Pennypost; each is an agent of its own", name, f.Path,
 			servers)
 	}
-}
-
-func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }
 
 // probePatience is how long doctor waits for a program.

@@ -60,7 +60,7 @@ type installFlags struct {
 
 func newInstall(a *app) *cobra.Command {
 	var f installFlags
-	cmd := &cobra.Command{
+	return f.with("install", &cobra.Command{
 		Use: "install [CLIENT]", Short: "make an agent client use Pennypost", Long: installHelp + clientRows(),
 		Example: "pennypost install claude\npennypost install codex --dry-run\npennypost install cursor --project " +
 			"--as builder",
@@ -70,35 +70,39 @@ func newInstall(a *app) *cobra.Command {
 			}
 			return a.changeClient(f, args, install.Install)
 		},
-	}
-	f.register(cmd, "install")
-	cmd.Flags().BoolVar(&f.trust, "trust", false,
-		"of codex: trust the hooks, as its dialog does; without, it asks you")
-	cmd.Flags().BoolVar(&f.ask, "ask", false, "have the client ask you before Pennypost's tools are used; without, "+
-		"they are allowed (claude, gemini, qwen, copilot)")
-	cmd.Flags().BoolVar(&f.orchestrator, "orchestrator", false, "have the post office go on with the orchestrator's "+
-		"session when mail should wake it and it has ended (claude, codex, copilot, opencode, pi)")
-	return cmd
+	},
+		cli.Flag{Into: &f.trust, Name: "trust",
+			About: "of codex: trust the hooks, as its dialog does; without, it asks you"},
+		cli.Flag{Into: &f.ask, Name: "ask",
+			About: "have the client ask you before Pennypost's tools are used; without, " +
+				"they are allowed (claude, gemini, qwen, copilot)"},
+		cli.Flag{Into: &f.orchestrator, Name: "orchestrator",
+			About: "have the post office go on with the orchestrator's " +
+				"session when mail should wake it and it has ended (claude, codex, copilot, opencode, pi)"})
 }
 
 func newUninstall(a *app) *cobra.Command {
 	var f installFlags
-	cmd := &cobra.Command{
+	return f.with("undo", &cobra.Command{
 		Use: "uninstall CLIENT", Short: "undo what install did", Long: uninstallHelp + clientRows(),
 		Example: "pennypost uninstall claude\npennypost uninstall cursor --project --dry-run",
 		RunE:    func(_ *cobra.Command, args []string) error { return a.changeClient(f, args, install.Uninstall) },
-	}
-	f.register(cmd, "undo")
-	return cmd
+	})
 }
 
-func (f *installFlags) register(cmd *cobra.Command, do string) {
-	cmd.Flags().BoolVar(&f.user, "user", false, do+" it for all your projects, which is the default")
-	cmd.Flags().BoolVar(&f.project, "project", false, do+" it for the project around the working directory")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, as a diff, and change nothing")
+// with returns a command that does something to a client, with its flags.
+func (f *installFlags) with(do string, cmd *cobra.Command, more ...cli.Flag) *cobra.Command {
 	for _, c := range install.Clients() {
 		cmd.ValidArgs = append(cmd.ValidArgs, c.Name)
 	}
+	return cli.WithFlags(cmd, append(more, f.dry(),
+		cli.Flag{Into: &f.user, Name: "user", About: do + " it for all your projects, which is the default"},
+		cli.Flag{Into: &f.project, Name: "project",
+			About: do + " it for the project around the working directory"})...)
+}
+
+func (f *installFlags) dry() cli.Flag {
+	return cli.Flag{Into: &f.dryRun, Name: "dry-run", About: "show what would change, as a diff, and change nothing"}
 }
 
 // clientRows lists the clients for the manual.
@@ -223,13 +227,11 @@ type outcome struct {
 func KitCommands(run *cli.App, kit install.Client, done func(context.Context)) []*cobra.Command {
 	a, f := &app{run}, installFlags{project: true}
 	command := func(verb, short, long string, run func(context.Context) error) *cobra.Command {
-		cmd := &cobra.Command{
+		return cli.WithFlags(&cobra.Command{
 			Use: verb, Short: short, Long: long, Args: cli.NoArgs,
 			Example: "pennypost " + kit.Name + " " + verb + "\npennypost " + kit.Name + " " + verb + " --dry-run",
-			RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context()) },
-		}
-		cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would change, as a diff, and change nothing")
-		return cmd
+			RunE:    cli.Run(run),
+		}, f.dry())
 	}
 	return []*cobra.Command{
 		command("install", "Put what "+kit.Title+"'s agents use into the project", kitInstallHelp,

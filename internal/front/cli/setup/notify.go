@@ -35,7 +35,7 @@ func newNotify(a *app) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.notify(cmd.Context()) },
+		RunE: cli.Run(a.notify),
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use: "test [CHANNEL]", Short: "send a test, and say what the other side answers", Long: notifyTestHelp,
@@ -51,12 +51,8 @@ func newNotify(a *app) *cobra.Command {
 
 // ownOffice returns the post office if the caller is the user.
 func (a *app) ownOffice() (*client.Office, error) {
-	who, err := a.Who()
-	if err != nil {
+	if err := a.OnlyUser("ask how they are told of mail"); err != nil {
 		return nil, err
-	}
-	if who != mail.User {
-		return nil, mail.Errorf(mail.Denied, "only the user may ask how they are told of mail; you are %s", who)
 	}
 	return a.Post()
 }
@@ -67,13 +63,11 @@ func (a *app) notify(ctx context.Context) error {
 		return err
 	}
 	list, err := office.Notify(ctx)
-	if err != nil {
-		return err
-	}
-	if a.JSON {
-		a.Out.Value(wire.NotifyChannels{Channels: list})
-		return nil
-	}
+	return cli.Answer(a.App, wire.NotifyChannels{Channels: list}, err, a.showChannels)
+}
+
+func (a *app) showChannels(all wire.NotifyChannels) error {
+	list := all.Channels
 	if len(list) == 0 {
 		a.Out.Line(
 			"You are told of mail on the pages and in the terminal only. Add a section [notify.desktop], or of " +

@@ -31,18 +31,14 @@ func newService(a *app) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return a.serviceStatus() },
 	}
 	var dryRun bool
-	add := &cobra.Command{
+	dry := cli.Flag{Into: &dryRun, Name: "dry-run", About: "show what would be done, and do nothing"}
+	cmd.AddCommand(cli.WithFlags(&cobra.Command{
 		Use: "install", Short: "write the unit and start it", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.serviceInstall(dryRun) },
-	}
-	remove := &cobra.Command{
+	}, dry), cli.WithFlags(&cobra.Command{
 		Use: "uninstall", Short: "stop the unit and remove it", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.serviceUninstall(dryRun) },
-	}
-	for _, c := range []*cobra.Command{add, remove} {
-		c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be done, and do nothing")
-	}
-	cmd.AddCommand(add, remove, &cobra.Command{
+	}, dry), &cobra.Command{
 		Use: "status", Short: "say whether the unit is there", Args: cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.serviceStatus() },
 	})
