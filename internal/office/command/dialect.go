@@ -135,11 +135,7 @@ func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string)
 			return setup.InstallFor(a.App, name, dir, agent, room)
 		},
 		Bridge: func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error) {
-			user, err := a.serviceAs(ctx, mail.User)
-			if err != nil {
-				return mail.BridgeStatus{}, err
-			}
-			return user.AddBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.Absolute(dir), Mode: mode})
+			return a.addBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.Absolute(dir), Mode: mode})
 		},
 	}
 }
@@ -227,9 +223,14 @@ func (a *app) addProjectBridge(ctx context.Context, d *dialect.Dialect, dir stri
 	if err != nil || slices.ContainsFunc(list, func(b mail.BridgeStatus) bool { return b.Dialect == d.Name }) {
 		return none, err
 	}
+	return a.addBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.Absolute(dir)})
+}
+
+// addBridge adds a bridge as the user.
+func (a *app) addBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
 	user, err := a.serviceAs(ctx, mail.User)
 	if err != nil {
-		return none, err
+		return mail.BridgeStatus{}, err
 	}
-	return user.AddBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.Absolute(dir)})
+	return user.AddBridge(ctx, b)
 }

@@ -2,9 +2,7 @@ package command
 
 import (
 	"context"
-	"errors"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -37,18 +35,11 @@ func (a *app) restore(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	from := a.Env.Stdin
-	if path != "-" {
-		file, err := os.Open(path)
-		if errors.Is(err, os.ErrNotExist) {
-			return mail.Errorf(mail.NotFound, "there is no file %s. Nothing was restored", path)
-		}
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		from = file
+	from, err := a.Input(path, ". Nothing was restored")
+	if err != nil {
+		return err
 	}
+	defer from.Close()
 	progress := a.Progress("restoring", cli.CountBytes)
 	done, err := a.restoreFrom(ctx, home, io.TeeReader(from, progress))
 	progress.End()

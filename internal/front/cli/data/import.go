@@ -4,11 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"io/fs"
 	"iter"
-	"os"
 
 	"pennypost/internal/front/cli"
 
@@ -34,18 +31,11 @@ func newImport(a *app) *cobra.Command {
 }
 
 func (a *app) importFile(ctx context.Context, file string) error {
-	in := a.Env.Stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			return mail.Errorf(mail.NotFound, "there is no file %s", file)
-		}
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in = f
+	in, err := a.Input(file, "")
+	if err != nil {
+		return err
 	}
+	defer in.Close()
 	svc, err := a.Service(ctx)
 	if err != nil {
 		return err
