@@ -98,14 +98,3 @@ func (v *Invocation) WriteJSON(value any) error {
 	_, err = v.Stdout.Write(append(line, '\n'))
 	return err
 }
-
-// Decode reads the arguments of a tool: unknown and repeated members are errors.
-func (c *Call) Decode(into any) error {
-	if len(c.Args) == 0 {
-		return nil
-	}
-	if err := jsonx.UnmarshalStrict(c.Args, into); err != nil {
-		return mail.Errorf(mail.Invalid, "the arguments do not fit: %s", jsonx.Explain(err))
-	}
-	return nil
-}

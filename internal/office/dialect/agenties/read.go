@@ -25,34 +25,30 @@ type found struct {
 
 const defaultLimit = 50
 
-func readMessages(ctx context.Context, c *dialect.Call) (any, error) {
-	var p readParams
-	if err := c.Decode(&p); err != nil {
-		return nil, err
-	}
+func readMessages(ctx context.Context, c *dialect.Call, p readParams) (out found, err error) {
 	since, err := parseSince(p.Since)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	limit := defaultLimit
 	if p.Limit != nil {
 		limit = *p.Limit
 	}
 	if limit < 1 {
-		return nil, mail.Errorf(mail.Invalid,
+		return out, mail.Errorf(mail.Invalid,
 			"a limit of %d is out of range: ask for at least 1, or leave it out for %d", limit, defaultLimit)
 	}
 	unread := p.UnreadOnly == nil || *p.UnreadOnly
 	items, err := look(ctx, c, p.To, unread)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if p.Since != "" {
 		items = slices.DeleteFunc(items, func(it mail.Item) bool { return it.Sent <= since })
 	}
 	lead, err := findLeaders(ctx, c.Service)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	var shown []message
 	cut := make(map[mail.ID]bool)
@@ -64,7 +60,7 @@ func readMessages(ctx context.Context, c *dialect.Call) (any, error) {
 		return found{Messages: append([]message{}, shown[:k]...), HasMore: k < len(items)}
 	})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	present(ctx, c, slices.DeleteFunc(items[:k], func(it mail.Item) bool { return cut[it.ID] }))
 	return out, nil
@@ -147,16 +143,11 @@ func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery) ([]mail
 
 // present records that text was handed to the caller: its mail of which nobody knew that yet.
 func present(ctx context.Context, c *dialect.Call, items []mail.Item) {
-	m := mail.Marking{Mark: mail.MarkPresented, Door: "mcp"}
+	var ids []mail.ID
 	for _, it := range items {
 		if it.State == mail.Queued || it.State == mail.Notified {
-			m.IDs = append(m.IDs, it.ID)
+			ids = append(ids, it.ID)
 		}
 	}
-	if len(m.IDs) == 0 {
-		return
-	}
-	if _, err := c.Service.Mark(ctx, m); err != nil {
-		c.Log.Warn("presented mail not recorded", "agent", c.Caller, "err", err)
-	}
+	c.Present(ctx, "mcp", ids)
 }

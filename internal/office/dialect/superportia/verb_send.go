@@ -53,7 +53,7 @@ func runSend(ctx context.Context, v *dialect.Invocation) error {
 	}
 	done := make([]*sent, 0, len(to))
 	for _, p.To = range to {
-		s, err := deliver(ctx, c, &p)
+		s, err := deliver(ctx, c, p)
 		if err != nil {
 			return mail.Errorf(mail.CodeOf(err), "to %s: %w. %d of %d messages were sent", p.To, err, len(done),
 				len(to))
