@@ -10,30 +10,22 @@ func copilot() Client {
 }
 
 func readCopilot(typed string, in input) Event {
-	e := in.event("copilot", typed)
+	e := in.event("copilot", typed, moments{
+		"sessionstart":        {mail.SessionStart, carries},
+		"userpromptsubmitted": {mail.TurnStart, carries | again},
+		"userpromptsubmit":    {mail.TurnStart, carries | again},
+		"pretooluse":          {mail.BeforeTool, carries},
+		"posttooluse":         {mail.AfterTool, carries},
+		"posttoolusefailure":  {mail.AfterTool, carries},
+		"agentstop":           {mail.TurnEnd, carries},
+		"stop":                {mail.TurnEnd, carries},
+		"sessionend":          {mail.SessionEnd, 0},
+	}, "user_exit")
 	if parent := in.text("parentAgentId", "parent_agent_id"); e.Sub && parent != "" {
 		e.Session.ID = parent // whose session it is; a subagent has an id of its own
 	}
-	switch e.kind() {
-	case "sessionstart":
-		e.Moment, e.Carries = mail.SessionStart, true
-	case "userpromptsubmitted", "userpromptsubmit":
-		e.Moment, e.Carries = mail.TurnStart, true
-		if ourPrompt(in) {
-			e.Moment = mail.AfterTool
-		}
-	case "pretooluse":
-		e.Moment, e.Carries = mail.BeforeTool, true
-	case "posttooluse", "posttoolusefailure":
-		e.Moment, e.Carries = mail.AfterTool, true
-	case "agentstop", "stop":
-		e.Moment, e.Carries = mail.TurnEnd, true
-	case "erroroccurred":
-		if in.isFalse("recoverable") {
-			e.Moment, e.Over = mail.TurnEnd, true
-		}
-	case "sessionend":
-		e.Moment, e.Frozen = mail.SessionEnd, in.text("reason") == "user_exit"
+	if e.kind() == "erroroccurred" && in.isFalse("recoverable") {
+		e.Moment, e.Over = mail.TurnEnd, true
 	}
 	return e
 }
