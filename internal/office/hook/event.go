@@ -106,8 +106,7 @@ func (in input) isFalse(name string) bool { return string(in[name]) == "false" }
 // isTrue reports whether a member is true.
 func (in input) isTrue(name string) bool { return string(in[name]) == "true" }
 
-// moments are what the events of a client are, by their names in lower case. Those that are not among them nobody needs
-// to know.
+// moments are what the events of a client are, by their names in lower case. Nobody needs to know of other events.
 type moments map[string]moment
 
 // moment is what an event is, unless it says more of itself.

@@ -348,7 +348,7 @@ func (t *team) planText(text, file string) (string, error) {
 	var err error
 	switch {
 	case text == "-" && file != "":
-		b, err = os.ReadFile(within(t.v.Dir, file))
+		b, err = os.ReadFile(t.v.Path(file))
 	case text == "-":
 		b, err = io.ReadAll(io.LimitReader(t.v.Stdin, mail.MaxBody+1))
 	default:

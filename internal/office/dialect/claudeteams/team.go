@@ -31,27 +31,20 @@ type team struct {
 // root returns where Claude Code keeps its things.
 func root(v *dialect.Invocation) string {
 	if dir := v.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
-		return within(v.Dir, dir)
+		return v.Path(dir)
 	}
 	home := v.Getenv("HOME")
 	if home == "" {
 		home = v.Getenv("USERPROFILE")
 	}
-	return within(v.Dir, filepath.Join(home, ".claude"))
-}
-
-func within(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(dir, path)
+	return v.Path(filepath.Join(home, ".claude"))
 }
 
 // newTeam returns the team that an argument names: by its name, or by its directory.
 func newTeam(ctx context.Context, v *dialect.Invocation, arg string) *team {
 	t := &team{v: v, lock: locker{ctx, lockTries}}
 	if strings.ContainsAny(arg, `/\`) {
-		t.dir = within(v.Dir, arg)
+		t.dir = v.Path(arg)
 		t.name = filepath.Base(t.dir)
 		t.tasks = filepath.Join(filepath.Dir(filepath.Dir(t.dir)), "tasks", t.name)
 		return t
@@ -252,7 +245,7 @@ func create(ctx context.Context, v *dialect.Invocation) error {
 			"the team is in %s, but is not bridged: %w. Bridge it with: pennypost bridge add claudeteams %s", t.dir,
 			err, t.dir)
 	}
-	return answer(v, struct {
+	return v.Say(struct {
 		Team    string   `json:"team"`
 		Dir     string   `json:"dir"`
 		Members []string `json:"members"`
@@ -308,7 +301,7 @@ func add(ctx context.Context, t *team, v *dialect.Invocation) error {
 	if err := t.sync(ctx); err != nil {
 		return err
 	}
-	return answer(v, struct {
+	return v.Say(struct {
 		Team  string `json:"team"`
 		Name  string `json:"name"`
 		Color string `json:"color"`
@@ -375,7 +368,7 @@ func (t *team) sent(from, to member, request string) error {
 	if request != "" {
 		words = "Sent to " + to.name + ": " + request
 	}
-	return answer(t.v, struct {
+	return t.v.Say(struct {
 		From    string `json:"from"`
 		To      string `json:"to"`
 		Color   string `json:"target_color,omitempty"`
@@ -427,7 +420,7 @@ func remove(ctx context.Context, t *team, v *dialect.Invocation) error {
 			return err
 		}
 	}
-	return answer(v, struct {
+	return v.Say(struct {
 		Team   string `json:"team"`
 		Erased int    `json:"erased"`
 	}{t.config.name, erased}, "Team %s is deleted.", t.config.name)

@@ -45,7 +45,7 @@ func entityOf(m *mail.Message) entity {
 func entitiesVerb(limit dialect.Flag) dialect.Verb {
 	return dialect.Verb{
 		Path: "entities", Short: "Print the rows of messages for the entity graph", Args: "[ID…]", MaxArgs: -1,
-		Run: runEntities,
+		Run: speaking("", runEntities),
 		Long: "With --new it prints those of the messages that it has not printed with --new before, the oldest " +
 			"first, from the archive too. Where it is it notes in data/agent-mailbox-ingested.jsonl once they are " +
 			"printed. So a librarian who runs it again and again, or another in its place, registers each message " +
@@ -56,11 +56,7 @@ func entitiesVerb(limit dialect.Flag) dialect.Verb {
 	}
 }
 
-func runEntities(ctx context.Context, v *dialect.Invocation) error {
-	svc, _, err := speaker(ctx, v, "")
-	if err != nil {
-		return err
-	}
+func runEntities(ctx context.Context, v *dialect.Invocation, svc mail.Service, _ mail.Name) (err error) {
 	if v.Switch("new") {
 		return ingest(ctx, v, svc)
 	}

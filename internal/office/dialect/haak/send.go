@@ -3,7 +3,6 @@ package haak
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"pennypost/internal/base/confined"
@@ -94,14 +93,11 @@ func (r *roster) addMailed(ctx context.Context, svc mail.Service) error {
 }
 
 func runSend(ctx context.Context, v *dialect.Invocation) error {
-	d := draft{to: v.Text("to"), subject: v.Text("subject"), body: v.Text("body"), thread: mail.ID(v.Text("thread")),
+	d := draft{to: v.Text("to"), subject: v.Text("subject"), thread: mail.ID(v.Text("thread")),
 		ttlHours: v.Number("ttl-hours")}
-	if d.body == "-" {
-		text, err := io.ReadAll(io.LimitReader(v.Stdin, mail.MaxBody+1))
-		if err != nil {
-			return err
-		}
-		d.body = strings.TrimSuffix(string(text), "\n")
+	var err error
+	if d.body, err = v.Piped(v.Text("body")); err != nil {
+		return err
 	}
 	if v.Given["ttl-hours"] && d.ttlHours <= 0 {
 		return mail.Errorf(mail.Invalid,
@@ -130,14 +126,11 @@ func report(v *dialect.Invocation, sent *posted) error {
 	for _, n := range sent.Notes {
 		fmt.Fprintln(v.Stderr, "note:", n)
 	}
-	if v.JSON {
-		return v.WriteJSON(sent)
+	reaches := ""
+	if len(sent.Reaches) > 0 {
+		reaches = "\nwould reach: " + names(sent.Reaches)
 	}
-	_, err := fmt.Fprintf(v.Stdout, "sent %s to %s\n", sent.ID, sent.Recipient)
-	if len(sent.Reaches) > 0 && err == nil {
-		_, err = fmt.Fprintf(v.Stdout, "would reach: %s\n", names(sent.Reaches))
-	}
-	return err
+	return v.Say(sent, "sent %s to %s%s", sent.ID, sent.Recipient, reaches)
 }
 
 func names(list []mail.Name) string {

@@ -19,12 +19,7 @@ import (
 func speaker(ctx context.Context, v *dialect.Invocation, flag string) (mail.Service, mail.Name, error) {
 	word := strings.TrimSpace(v.Text(flag))
 	if word == "" {
-		name, err := v.Caller(ctx)
-		if err != nil {
-			return nil, "", err
-		}
-		svc, err := v.As(ctx, name)
-		return svc, name, err
+		return v.Room(ctx)
 	}
 	a, err := signer(word)
 	if err != nil {
@@ -36,6 +31,30 @@ func speaker(ctx context.Context, v *dialect.Invocation, flag string) (mail.Serv
 	}
 	svc, err = v.As(ctx, name)
 	return svc, name, err
+}
+
+// speaking is a verb of the session that a flag names.
+func speaking(flag string, run func(context.Context, *dialect.Invocation, mail.Service, mail.Name) error) func(
+	context.Context, *dialect.Invocation) error {
+	return func(ctx context.Context, v *dialect.Invocation) error {
+		svc, name, err := speaker(ctx, v, flag)
+		if err != nil {
+			return err
+		}
+		return run(ctx, v, svc, name)
+	}
+}
+
+// inRoster is a verb that looks at the roster.
+func inRoster(run func(context.Context, *dialect.Invocation, mail.Service, *roster) error) func(context.Context,
+	*dialect.Invocation) error {
+	return speaking("", func(ctx context.Context, v *dialect.Invocation, svc mail.Service, _ mail.Name) error {
+		r, err := readRoster(ctx, svc)
+		if err != nil {
+			return err
+		}
+		return run(ctx, v, svc, r)
+	})
 }
 
 // named returns the room as somebody sees it, and the session that a word means: one on the roster that it begins, or
