@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -98,11 +99,8 @@ const maxDocsInHead = 1000
 func letter(c *dialect.Call, it mail.Item) mail.Item {
 	var below []string
 	if !slices.Equal(it.To, []mail.Address{mail.AgentAddress(c.Caller)}) {
-		to := make([]string, len(it.To))
-		for i, a := range it.To {
-			to[i] = string(a)
-		}
-		below = append(below, "to: "+strings.Join(to, ", "))
+		to := wording.Join(it.To, ", ", func(a mail.Address) string { return string(a) })
+		below = append(below, "to: "+to)
 	}
 	if st := it.Settled; st != nil && st.As == mail.Withdrawn {
 		below = append(below, "withdrawn: no answer is wanted any more")

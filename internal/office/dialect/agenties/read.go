@@ -92,9 +92,7 @@ func look(ctx context.Context, c *dialect.Call, to string, unread bool) ([]mail.
 // mailbox returns what is deliverable to the caller: direct, by role, and broadcasts, of which the orchestrator is no
 // recipient (A13): it asks for "broadcast" if it wants to see them.
 func mailbox(ctx context.Context, c *dialect.Call, unread bool) ([]mail.Item, error) {
-	return dialect.All(0, func(after mail.Seq) (mail.Page, error) {
-		return c.Service.Inbox(ctx, mail.InboxQuery{All: !unread, After: after, Limit: mail.MaxLimit})
-	})
+	return dialect.Inbox(ctx, c.Service, mail.InboxQuery{All: !unread})
 }
 
 // addressed returns the messages of the room to a recipient, whoever that is.
@@ -106,8 +104,8 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 	if bare {
 		a = mail.Address("agent:" + to)
 	}
-	q := mail.HistoryQuery{To: string(a), Limit: mail.MaxLimit}
-	items, err := history(ctx, c.Service, q)
+	q := mail.HistoryQuery{To: string(a)}
+	items, err := dialect.History(ctx, c.Service, q, 0)
 	if mail.CodeOf(err) == mail.NotFound {
 		return nil, mail.Errorf(mail.NotFound, "nobody called %q is known in this project: %s", a.Value(), forms)
 	}
@@ -116,7 +114,7 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 	}
 	// Only the caller's own view says what it has read.
 	q.Agent = c.Caller
-	own, err := history(ctx, c.Service, q)
+	own, err := dialect.History(ctx, c.Service, q, 0)
 	if err != nil && mail.CodeOf(err) != mail.NotFound { // an agent that is not on the roster has no mailbox
 		return nil, err
 	}
@@ -131,14 +129,6 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 		}
 	}
 	return items, nil
-}
-
-// history collects the pages of a history, which come newest page first.
-func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery) ([]mail.Item, error) {
-	return dialect.All(0, func(before mail.Seq) (mail.Page, error) {
-		q.Before = before
-		return svc.History(ctx, q)
-	})
 }
 
 // present records that text was handed to the caller: its mail of which nobody knew that yet.

@@ -179,12 +179,7 @@ func (f *files) tidyMarks() error {
 	if !slices.ContainsFunc(text, stale) {
 		return nil
 	}
-	return f.reads.Rewrite(func(line []byte) []byte {
-		if stale(line) {
-			return nil
-		}
-		return line
-	})
+	return f.reads.Drop(stale)
 }
 
 // setRead returns a line with another value of its member read, and not another byte changed. Which of the places that

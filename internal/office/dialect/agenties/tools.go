@@ -109,7 +109,7 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sent, 
 		return out, err
 	}
 	d := mail.Draft{To: mail.Recipients{string(to)}, Type: p.Type, Subject: dialect.Subject(p.Subject),
-		Body: withoutNUL(p.Body), Metadata: p.Metadata, Issue: withoutNUL(p.IssueID), Again: true}
+		Body: dialect.Clean(p.Body), Metadata: p.Metadata, Issue: dialect.Clean(p.IssueID), Again: true}
 	if to == mail.ToAll {
 		d.Audience, d.TTLSeconds = mail.AudienceTeam, broadcastTTL
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/policy"
@@ -102,7 +103,7 @@ func (m *message) item() (mail.Item, error) {
 	if it.To, err = parseRecipients(m.To); err != nil {
 		return it, err
 	}
-	it.Subject, it.Body, it.Issue = dialect.Subject(m.Subject), withoutNUL(m.Body), withoutNUL(m.IssueID)
+	it.Subject, it.Body, it.Issue = dialect.Subject(m.Subject), dialect.Clean(m.Body), dialect.Clean(m.IssueID)
 	if strings.TrimSpace(it.Body) == "" {
 		it.Body = "" // which a room takes from elsewhere, and white space not
 	}
@@ -249,11 +250,5 @@ func spell(a mail.Address) string {
 }
 
 func spellAll(to []mail.Address) string {
-	words := make([]string, len(to))
-	for i, a := range to {
-		words[i] = spell(a)
-	}
-	return strings.Join(words, ",")
+	return wording.Join(to, ",", spell)
 }
-
-func withoutNUL(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }

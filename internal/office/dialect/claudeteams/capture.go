@@ -154,7 +154,7 @@ func (c *capture) register(ctx context.Context, svc mail.Service, f *files, rost
 			continue
 		}
 		out.Members++
-		if _, ok := onRoster(roster, name); ok {
+		if _, ok := dialect.OnRoster(roster, name); ok {
 			continue // who is there already is not ours to change
 		}
 		if _, err := svc.Register(ctx, presence(name, f.team, native == c.config.lead, mail.Gone,

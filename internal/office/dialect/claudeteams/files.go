@@ -208,7 +208,7 @@ func (f *files) nameLead(roster func() ([]mail.Agent, error), n *dialect.News) e
 		return nil
 	}
 	f.names.set(f.config.lead, named{Room: list[i].Name, Member: true})
-	if a, ok := onRoster(list, was.Room); ok && was.Room != "" {
+	if a, ok := dialect.OnRoster(list, was.Room); ok && was.Room != "" {
 		n.Agents = append(n.Agents, farewell(a, f.team))
 	}
 	return nil
@@ -296,25 +296,14 @@ func (f *files) came(m *mail.Message) bool {
 
 // unread calls each with the unread mail of an agent.
 func (f *files) unread(ctx context.Context, name mail.Name, each func(*mail.Item) error) error {
-	q := mail.InboxQuery{Agent: name, Limit: mail.MaxLimit}
-	for {
-		page, err := f.opts.Service.Inbox(ctx, q)
-		if mail.CodeOf(err) == mail.NotFound {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for i := range page.Messages {
-			if err := each(&page.Messages[i]); err != nil {
-				return err
-			}
-		}
-		if !page.More {
-			return nil
-		}
-		q.After = page.Next
+	items, err := dialect.Inbox(ctx, f.opts.Service, mail.InboxQuery{Agent: name})
+	if mail.CodeOf(err) == mail.NotFound {
+		return nil
 	}
+	for i := 0; i < len(items) && err == nil; i++ {
+		err = each(&items[i])
+	}
+	return err
 }
 
 // tellAgents adds to n what changed about members.
@@ -335,7 +324,7 @@ func (f *files) tellAgents(ctx context.Context, n *dialect.News, roster func() (
 		}
 		p := presence(name, f.team, lead, m.state, list)
 		p.Inbox = new(f.opts.Bridge.ID)
-		switch a, _ := onRoster(list, name); {
+		switch a, _ := dialect.OnRoster(list, name); {
 		case f.config.ours():
 			p.Client, p.Inbox = "", new("") // members may run in whatever they like
 		case hooked(&a):
@@ -381,7 +370,7 @@ func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[strin
 		if err != nil {
 			return err
 		}
-		a, ok := onRoster(list, name)
+		a, ok := dialect.OnRoster(list, name)
 		switch {
 		case !ok && !left[name]:
 			n.Agents = append(n.Agents, presence(name, f.team, false, mail.Gone, list))

@@ -360,7 +360,7 @@ func (t *team) planText(text, file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the plan: %w", err)
 	}
-	return clean(string(b)), nil
+	return dialect.Clean(string(b)), nil
 }
 
 func (t *team) answerPlan(ctx context.Context, id string, yes bool) error {

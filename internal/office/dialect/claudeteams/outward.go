@@ -119,7 +119,7 @@ func (f *files) address(ctx context.Context, plan *jobs, since mail.Seq, it *mai
 // hooked reports whether an agent's own session is handed its mail by hooks and doors. Then no inbox gets it too.
 func (f *files) hooked(ctx context.Context, name mail.Name) bool {
 	list, err := mail.Roster(ctx, f.opts.Service)
-	a, ok := onRoster(list, name)
+	a, ok := dialect.OnRoster(list, name)
 	return err == nil && ok && hooked(&a)
 }
 

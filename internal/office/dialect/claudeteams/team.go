@@ -347,7 +347,7 @@ func send(ctx context.Context, t *team, v *dialect.Invocation) error {
 			len(text), mail.MaxBody)
 	}
 	line := t.config.summary(&mail.Message{Subject: v.Text("summary"), Body: text})
-	return t.tell(ctx, from, to, disarm(clean(text)), line, nil, "")
+	return t.tell(ctx, from, to, disarm(dialect.Clean(text)), line, nil, "")
 }
 
 // tell puts a text into an inbox, brings it into the room, and says so. check may refuse.

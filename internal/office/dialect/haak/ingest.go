@@ -69,7 +69,7 @@ func runEntities(ctx context.Context, v *dialect.Invocation, svc mail.Service, _
 		items = append(items, it)
 	}
 	if len(v.Args) == 0 {
-		if items, err = pages(ctx, svc, mail.HistoryQuery{}, v.Number("limit")); err != nil {
+		if items, err = dialect.History(ctx, svc, mail.HistoryQuery{}, v.Number("limit")); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func ingest(ctx context.Context, v *dialect.Invocation, svc mail.Service) error 
 	if err != nil {
 		return err
 	}
-	items, err := since(ctx, svc, after)
+	items, err := dialect.Since(ctx, svc, mail.HistoryQuery{Archive: true}, after)
 	if err != nil {
 		return err
 	}
@@ -152,14 +152,4 @@ func place(ctx context.Context, svc mail.Service, done *lines.File) (mail.Seq, e
 		}
 	}
 	return 0, nil
-}
-
-// since returns the messages behind a place in the room's order, the oldest first; 0 is the beginning.
-func since(ctx context.Context, svc mail.Service, after mail.Seq) ([]mail.Item, error) {
-	if after == 0 {
-		return pages(ctx, svc, mail.HistoryQuery{Archive: true}, 0)
-	}
-	return dialect.All(after, func(after mail.Seq) (mail.Page, error) {
-		return svc.History(ctx, mail.HistoryQuery{Archive: true, After: after, Limit: mail.MaxLimit})
-	})
 }

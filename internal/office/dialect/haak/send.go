@@ -8,6 +8,7 @@ import (
 	"pennypost/internal/base/confined"
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/lines"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -134,11 +135,7 @@ func report(v *dialect.Invocation, sent *posted) error {
 }
 
 func names(list []mail.Name) string {
-	text := make([]string, len(list))
-	for i, n := range list {
-		text[i] = string(n)
-	}
-	return strings.Join(text, ", ")
+	return wording.Join(list, ", ", func(n mail.Name) string { return string(n) })
 }
 
 // drafts is where messages wait that are to be sent when their session ends. It is no file of HAAK's.
@@ -208,10 +205,5 @@ func flush(ctx context.Context, v *dialect.Invocation, svc mail.Service, name ma
 	if len(done) == 0 {
 		return nil
 	}
-	return drafts(v).Rewrite(func(l []byte) []byte {
-		if done[idOf(l)] {
-			return nil
-		}
-		return l
-	})
+	return drafts(v).Drop(func(l []byte) bool { return done[idOf(l)] })
 }

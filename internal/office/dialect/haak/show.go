@@ -82,7 +82,7 @@ func named(ctx context.Context, v *dialect.Invocation, as mail.Name, word string
 func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit int) ([]mail.Item, error) {
 	archive := q.Archive
 	q.Archive = false
-	items, err := pages(ctx, svc, q, limit)
+	items, err := dialect.History(ctx, svc, q, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit i
 		return items, nil
 	}
 	q.Archive = true
-	all, err := pages(ctx, svc, q, limit)
+	all, err := dialect.History(ctx, svc, q, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -111,25 +111,6 @@ func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit i
 		items = items[len(items)-limit:]
 	}
 	return items, nil
-}
-
-func pages(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit int) ([]mail.Item, error) {
-	var items []mail.Item
-	for {
-		q.Limit = mail.MaxLimit
-		if limit > 0 {
-			q.Limit = min(limit-len(items), mail.MaxLimit)
-		}
-		page, err := svc.History(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		items = append(page.Messages, items...)
-		if !page.More || limit > 0 && len(items) >= limit {
-			return items, nil
-		}
-		q.Before = page.Next
-	}
 }
 
 // readersOf returns who has read a message, in the order in which they did.
@@ -247,9 +228,7 @@ func inject(w io.Writer, items []mail.Item, known sessions) error {
 
 // inbox returns what waits for a session, all of it; with all set, what it has read too.
 func inbox(ctx context.Context, svc mail.Service, all bool) ([]mail.Item, error) {
-	return dialect.All(0, func(after mail.Seq) (mail.Page, error) {
-		return svc.Inbox(ctx, mail.InboxQuery{All: all, After: after, Limit: mail.MaxLimit})
-	})
+	return dialect.Inbox(ctx, svc, mail.InboxQuery{All: all})
 }
 
 // handOver prints messages and then, when they are out, marks those that were unread.

@@ -23,7 +23,7 @@ func rosterVerbs() []dialect.Verb {
 			Run: registering(runRegister)},
 		{
 			Path: "roster update", Short: "Change what the roster says of a session", Writes: true,
-			Run: registering(runUpdate),
+			Run:   registering(runUpdate),
 			Flags: append(slices.Clone(about), text("state", "`STATE`: live, frozen or dead")),
 		},
 		{Path: "roster freeze", Short: "Pause a session: its mail waits and does not expire", Writes: true,

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 	"pennypost/internal/policy"
 )
 
@@ -271,16 +271,9 @@ func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address
 
 // subject makes a subject of foreign text: one line that is not too long.
 func subject(s string) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' || r == 0 }), " ")
-	if len(s) <= mail.MaxSubject {
-		return s
-	}
-	const ellipsis = "…"
-	s = s[:mail.MaxSubject-len(ellipsis)]
-	for !utf8.ValidString(s) {
-		s = s[:len(s)-1]
-	}
-	return s + ellipsis
+	return dialect.Subject(strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return r == '\n' || r == '\r' || r == 0
+	}), " "))
 }
 
 // keptKey is the member of metadata that holds what a line says otherwise than this package would, or beyond it.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -123,17 +124,13 @@ func valid(words []string, parse func(string) (string, error)) []string {
 
 // summary makes the room's line about what an agent does of what an entry says.
 func summary(s string) string {
-	s = subject(strings.Map(func(r rune) rune {
+	const most = 512
+	return wording.Beginning(subject(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, s))
-	const most = 512
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "")
-	}
-	return s
+	}, s)), most)
 }
 
 // news returns what the entry says otherwise than the room, where the agent is a, or nobody if a is nil. parents are

@@ -189,7 +189,7 @@ func listIdentities(ctx context.Context, v *dialect.Invocation) error {
 	}
 	list := []standing{}
 	for _, id := range identities(roster) {
-		a, _ := find(roster, id.Identity)
+		a, _ := dialect.OnRoster(roster, id.Identity)
 		list = append(list, standing{id, a.Task, stamp(a.Seen), statusOf(a, mail.TimeOf(v.Now))})
 	}
 	if v.JSON {
