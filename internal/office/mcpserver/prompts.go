@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
@@ -53,20 +52,15 @@ func mailAfter(ctx context.Context, c *dialect.Call, start string) (string, erro
 }
 
 func historyPrompt(ctx context.Context, c *dialect.Call, args map[string]string) (string, error) {
-	q := mail.HistoryQuery{Limit: 20}
-	for t := range strings.FieldsFuncSeq(args["types"], func(r rune) bool { return r == ',' || r == ' ' }) {
-		typ, err := mail.ParseType(t)
-		if err != nil {
-			return "", err
-		}
-		q.Types = append(q.Types, typ)
+	types, err := dialect.ParseTypes(args["types"])
+	if err != nil {
+		return "", err
 	}
-	if s := args["limit"]; s != "" {
-		if _, err := fmt.Sscan(s, &q.Limit); err != nil || q.Limit < 1 {
-			return "", mail.Errorf(mail.Invalid, "the limit %q is not a positive number", s)
-		}
+	limit, err := dialect.ParseLimit(args["limit"], 20)
+	if err != nil {
+		return "", err
 	}
-	page, err := c.Service.History(ctx, q)
+	page, err := c.Service.History(ctx, mail.HistoryQuery{Types: types, Limit: limit})
 	if err != nil {
 		return "", err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"pennypost/internal/base/wording"
@@ -48,7 +47,7 @@ func verbs() []dialect.Verb {
 }
 
 func historyVerb(ctx context.Context, v *dialect.Invocation) error {
-	types, err := parseTypes(v.Text("type"))
+	types, err := dialect.ParseTypes(v.Text("type"))
 	if err != nil {
 		return err
 	}
@@ -160,15 +159,13 @@ func prompts() []dialect.Prompt {
 }
 
 func historyPrompt(ctx context.Context, c *dialect.Call, args map[string]string) (string, error) {
-	types, err := parseTypes(args["type"])
+	types, err := dialect.ParseTypes(args["type"])
 	if err != nil {
 		return "", err
 	}
-	limit := defaultLimit
-	if s := args["limit"]; s != "" {
-		if limit, err = strconv.Atoi(s); err != nil || limit < 1 {
-			return "", mail.Errorf(mail.Invalid, "the limit %q is not a positive number", s)
-		}
+	limit, err := dialect.ParseLimit(args["limit"], defaultLimit)
+	if err != nil {
+		return "", err
 	}
 	messages, err := everything(ctx, c.Service, types, limit)
 	if err != nil {

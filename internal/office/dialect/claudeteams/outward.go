@@ -243,9 +243,8 @@ func (f *files) changes(ctx context.Context, j *job) (c changes, before, after [
 
 // entry is a message of the room as it stands in an inbox. It is always plain text.
 func (f *files) entry(ctx context.Context, j *job, it *mail.Item) entry {
-	e := entry{Text: plain(&it.Message) + f.answering(ctx, it), Summary: f.config.summary(&it.Message),
-		Timestamp: it.Sent.String(),
-		Read:      j.read[it.ID], sent: it.Sent}
+	e := entry{Text: disarm(dialect.WithDocs(&it.Message, " at %s")) + f.answering(ctx, it),
+		Summary: f.config.summary(&it.Message), Timestamp: it.Sent.String(), Read: j.read[it.ID], sent: it.Sent}
 	e.From, e.Color = f.signature(ctx, it.From)
 	e.guard()
 	if e.native = f.native(j.box); e.native {

@@ -148,21 +148,6 @@ func (o object) json() jsonx.Value {
 	return appendParsed(nil, text)
 }
 
-// plain is the text in which a message of the room stands in an inbox.
-func plain(m *mail.Message) string {
-	text := m.Body
-	for i, d := range m.Docs {
-		if i == 0 {
-			text = strings.TrimSpace(text + "\n\nDocuments:")
-		}
-		text += "\n- " + d.Path
-		if d.Revision != "" {
-			text += " at " + d.Revision
-		}
-	}
-	return disarm(text)
-}
-
 // disarm keeps a text from being taken for a frame of the protocol: Claude Code parses what it gets, white space in
 // front or not.
 func disarm(text string) string {
@@ -190,12 +175,7 @@ func summary(m *mail.Message) string {
 
 // oneLine makes a line of at most n bytes of s.
 func oneLine(s string, n int) string {
-	return wording.Clip(strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, dialect.Clean(s))), n)
+	return wording.Clip(strings.TrimSpace(dialect.Line(s)), n)
 }
 
 // space is the name space of the ids that are derived, itself a UUID chosen by lot.

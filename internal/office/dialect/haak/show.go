@@ -80,37 +80,8 @@ func named(ctx context.Context, v *dialect.Invocation, as mail.Name, word string
 
 // history returns messages with what became of each, oldest first; all of them if limit is 0.
 func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit int) ([]mail.Item, error) {
-	archive := q.Archive
-	q.Archive = false
-	items, err := dialect.History(ctx, svc, q, limit)
-	if err != nil {
-		return nil, err
-	}
-	hot := make(map[mail.ID]bool, len(items))
-	for i := range items {
-		hot[items[i].ID] = true
-		if items[i], err = svc.Message(ctx, items[i].ID); err != nil {
-			return nil, err
-		}
-	}
-	if !archive {
-		return items, nil
-	}
-	q.Archive = true
-	all, err := dialect.History(ctx, svc, q, limit)
-	if err != nil {
-		return nil, err
-	}
-	for _, it := range all {
-		if !hot[it.ID] {
-			items = append(items, it)
-		}
-	}
-	slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
-	if limit > 0 && len(items) > limit {
-		items = items[len(items)-limit:]
-	}
-	return items, nil
+	q.Deliveries = true
+	return dialect.History(ctx, svc, q, limit)
 }
 
 // readersOf returns who has read a message, in the order in which they did.

@@ -227,20 +227,9 @@ const maxHeld = 100
 
 // heldFor returns how many messages wait for a role that nobody holds.
 func heldFor(ctx context.Context, svc mail.Service, role string) (n int, err error) {
-	page, err := svc.History(ctx, mail.HistoryQuery{To: string(mail.RoleAddress(role)), Limit: maxHeld})
-	if err != nil {
-		return 0, err
-	}
-	for i := range page.Messages {
-		it, err := svc.Message(ctx, page.Messages[i].ID)
-		if err != nil {
-			return 0, err
-		}
-		if slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool { return d.State == mail.Held }) {
-			n++
-		}
-	}
-	return n, nil
+	page, err := svc.History(ctx, mail.HistoryQuery{To: string(mail.RoleAddress(role)), Limit: maxHeld,
+		States: []mail.DeliveryState{mail.Held}})
+	return len(page.Messages), err
 }
 
 func waiting(n int) string {

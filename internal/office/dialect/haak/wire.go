@@ -196,24 +196,7 @@ func plain(m *mail.Message, known sessions) object {
 }
 
 // content is the body, with the documents behind it: the format has no place of their own for them.
-func content(m *mail.Message) string {
-	if len(m.Docs) == 0 {
-		return m.Body
-	}
-	var b strings.Builder
-	b.WriteString(m.Body)
-	if m.Body != "" {
-		b.WriteString("\n\n")
-	}
-	b.WriteString("Documents:")
-	for _, d := range m.Docs {
-		b.WriteString("\n- " + d.Path)
-		if d.Revision != "" {
-			b.WriteString(" (" + d.Revision + ")")
-		}
-	}
-	return b.String()
-}
+func content(m *mail.Message) string { return dialect.WithDocs(m, " (%s)") }
 
 // decodeMessage reads a line of the mailbox. readers are those that the line itself calls readers; HAAK leaves that
 // list empty.

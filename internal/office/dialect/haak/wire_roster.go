@@ -10,6 +10,7 @@ import (
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // entry is a line of the roster file. The last one of a session counts.
@@ -125,12 +126,7 @@ func valid(words []string, parse func(string) (string, error)) []string {
 // summary makes the room's line about what an agent does of what an entry says.
 func summary(s string) string {
 	const most = 512
-	return wording.Beginning(subject(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)), most)
+	return wording.Beginning(subject(dialect.Line(s)), most)
 }
 
 // news returns what the entry says otherwise than the room, where the agent is a, or nobody if a is nil. parents are
