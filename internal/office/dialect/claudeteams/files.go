@@ -27,7 +27,7 @@ type files struct {
 	boxes  map[string]*box
 	asked  map[string]mail.ID // requests, by their own ids
 	seen   map[mail.Name]string
-	begun  bool // Read was called
+	begun  bool // the inboxes were read once
 
 	entered []mail.Receipt  // of what was written into inboxes since Read was last called
 	dropped map[string]bool // members without an inbox, of whom the room knows that
@@ -130,41 +130,66 @@ func (b *box) load() error {
 
 // Read implements dialect.Files.
 func (f *files) Read(ctx context.Context) (dialect.News, error) {
-	var n dialect.News
-	var notes []string
+	n := found{News: new(dialect.News)}
 	if err := f.readConfig(); err != nil {
-		n.Rejected++
-		notes = append(notes, err.Error())
+		n.reject(1, err.Error())
 	}
 	if err := f.pay(ctx); err != nil {
-		return n, err
+		return *n.News, err
 	}
 	n.Trouble = f.owed.trouble()
+	bases, err := f.loadBoxes(ctx, &n)
+	if err != nil {
+		return *n.News, err
+	}
+	roster := rosterOf(ctx, f.opts.Service)
+	if err := f.nameLead(roster, n.News); err != nil {
+		return *n.News, err
+	}
+	if err := f.nameAll(ctx); err != nil {
+		return *n.News, err
+	}
+	if err := f.readBoxes(ctx, bases, &n); err != nil {
+		return *n.News, err
+	}
+	n.Receipts = append(n.Receipts, f.entered...)
+	f.entered = nil
+	return *n.News, f.tellAgents(ctx, n.News, roster)
+}
+
+// found is news as it is put together.
+type found struct{ *dialect.News }
+
+// reject adds pieces that cannot be understood.
+func (n *found) reject(pieces int, why string) {
+	n.Rejected += pieces
+	n.Notice = strings.TrimPrefix(n.Notice+"; "+why, "; ")
+}
+
+// loadBoxes reads the inboxes again, and returns the names of their files.
+func (f *files) loadBoxes(ctx context.Context, n *found) ([]string, error) {
 	breakOurs(f.dir(), ".")
 	breakOurs(f.dir(), inboxDir)
 	bases, err := inboxNames(f.dir(), inboxDir)
 	if err != nil {
-		return n, err
+		return nil, err
 	}
-	if err := f.dropBoxes(ctx, bases, &n); err != nil {
-		return n, err
+	if err := f.dropBoxes(ctx, bases, n.News); err != nil {
+		return nil, err
 	}
 	for _, base := range bases {
 		if err := f.box(base).load(); err != nil {
-			n.Rejected++
-			notes = append(notes, err.Error())
+			n.reject(1, err.Error())
 		}
 	}
-	roster := rosterOf(ctx, f.opts.Service)
-	if err := f.nameLead(roster, &n); err != nil {
-		return n, err
-	}
-	if err := f.nameAll(ctx); err != nil {
-		return n, err
-	}
+	return bases, nil
+}
+
+// readBoxes adds what is new in the inboxes.
+func (f *files) readBoxes(ctx context.Context, bases []string, n *found) error {
 	for _, base := range bases {
 		if err := f.identify(ctx, f.box(base)); err != nil {
-			return n, err
+			return err
 		}
 	}
 	var all []arrival
@@ -173,23 +198,18 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 		if b.broken != "" {
 			continue
 		}
-		all = append(all, f.compare(ctx, b, &n)...)
+		all = append(all, f.compare(ctx, b, n.News)...)
 		if bad := b.rejected() + b.odd; bad > 0 {
-			n.Rejected += bad
-			notes = append(notes, fmt.Sprintf("%d in %s are not messages", bad, b.path()))
+			n.reject(bad, fmt.Sprintf("%d in %s are not messages", bad, b.path()))
 		}
 	}
 	n.Items = f.sort(all)
-	if !f.begun {
-		if err := f.drained(ctx, &n); err != nil {
-			return n, err
-		}
+	if f.begun {
+		return nil
 	}
-	f.begun = true
-	n.Notice = strings.Join(notes, "; ")
-	n.Receipts = append(n.Receipts, f.entered...)
-	f.entered = nil
-	return n, f.tellAgents(ctx, &n, roster)
+	err := f.drained(ctx, n.News)
+	f.begun = err == nil
+	return err
 }
 
 // nameLead has the room call the lead what the agent of its session is called. One by the name that the team gives it,
@@ -350,17 +370,7 @@ func (f *files) parent(roster []mail.Agent) *mail.Name {
 func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[string]bool,
 	roster func() ([]mail.Agent, error)) error {
 	const gone = "gone"
-	left := make(map[mail.Name]bool) // and whether they are on the roster for sure
-	for native, known := range f.names.Names {
-		if known.Member && !present[native] {
-			left[known.Room] = true
-		}
-	}
-	for _, b := range f.boxes {
-		if name, err := f.names.of(ctx, b.owner); err == nil && !present[b.owner] && len(b.seen) > 0 && !left[name] {
-			left[name] = false
-		}
-	}
+	left := f.left(ctx, present)
 	for _, name := range slices.Sorted(maps.Keys(left)) {
 		if f.seen[name] == gone {
 			continue
@@ -379,4 +389,20 @@ func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[strin
 		}
 	}
 	return nil
+}
+
+// left returns those who are members no more, and whether they are on the roster for sure.
+func (f *files) left(ctx context.Context, present map[string]bool) map[mail.Name]bool {
+	left := make(map[mail.Name]bool)
+	for native, known := range f.names.Names {
+		if known.Member && !present[native] {
+			left[known.Room] = true
+		}
+	}
+	for _, b := range f.boxes {
+		if name, err := f.names.of(ctx, b.owner); err == nil && !present[b.owner] && len(b.seen) > 0 && !left[name] {
+			left[name] = false
+		}
+	}
+	return left
 }

@@ -75,8 +75,7 @@ func (f *files) plan(ctx context.Context, plan *jobs, c *dialect.Change) error {
 		return f.planErasure(plan, c.Seq, c.Erased.Message)
 	case c.Agent != nil && c.Agent.Renamed != "":
 		f.names.renamed(c.Agent.Name, c.Agent.Renamed)
-	case c.Agent != nil && (c.Agent.Roles != nil || c.Agent.Tags != nil || c.Agent.State != ""):
-		// Whoever joins, or takes a role or a tag, may have got mail by that.
+	case c.Agent != nil && mayGetMail(c.Agent):
 		if _, ok := f.memberCalled(ctx, c.Agent.Name); !ok {
 			return nil
 		}
@@ -87,6 +86,9 @@ func (f *files) plan(ctx context.Context, plan *jobs, c *dialect.Change) error {
 	}
 	return nil
 }
+
+// mayGetMail reports whether an agent joins, or takes a role or a tag: it may have got mail by that.
+func mayGetMail(c *mail.AgentChange) bool { return c.Roles != nil || c.Tags != nil || c.State != "" }
 
 // address plans that a message goes to an agent, if that is a member and the message did not come from its team.
 func (f *files) address(ctx context.Context, plan *jobs, since mail.Seq, it *mail.Item, to mail.Name,

@@ -382,15 +382,8 @@ func remove(ctx context.Context, t *team, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	if !t.config.ours() && !v.Switch("force") {
-		return mail.Errorf(mail.Conflict, "team %s is run by Claude Code; nothing was deleted. If its session has "+
-			"ended, delete what it left with --force", t.config.name)
-	}
-	left := slices.DeleteFunc(t.config.names(), func(n string) bool { return n == t.config.lead })
-	if len(left) > 0 && !v.Switch("force") {
-		return mail.Errorf(mail.Conflict,
-			"team %s still has %s; nothing was deleted. Shut them down first, or delete with --force", t.config.name,
-			strings.Join(left, ", "))
+	if err := t.mayDelete(); err != nil && !v.Switch("force") {
+		return err
 	}
 	b, err := t.bridge(ctx, svc)
 	if err != nil {
@@ -424,6 +417,21 @@ func remove(ctx context.Context, t *team, v *dialect.Invocation) error {
 		Team   string `json:"team"`
 		Erased int    `json:"erased"`
 	}{t.config.name, erased}, "Team %s is deleted.", t.config.name)
+}
+
+// mayDelete returns why a team is not deleted unless somebody insists.
+func (t *team) mayDelete() error {
+	left := slices.DeleteFunc(t.config.names(), func(n string) bool { return n == t.config.lead })
+	switch {
+	case !t.config.ours():
+		return mail.Errorf(mail.Conflict, "team %s is run by Claude Code; nothing was deleted. If its session has "+
+			"ended, delete what it left with --force", t.config.name)
+	case len(left) > 0:
+		return mail.Errorf(mail.Conflict,
+			"team %s still has %s; nothing was deleted. Shut them down first, or delete with --force", t.config.name,
+			strings.Join(left, ", "))
+	}
+	return nil
 }
 
 // eraseTeam erases what came from the files of a team.
