@@ -6,7 +6,11 @@ import "pennypost/internal/mail"
 // events have two spellings, after which its input follows. A hook before a tool that fails there forbids the tool. A
 // turn that a person breaks off runs no hook; the client's own notes tell of it (wake.CopilotNotes).
 func copilot() Client {
-	return Client{Name: "copilot", read: readCopilot, recall: recallCopilot, answer: answerCopilot}
+	// What a hook told stands in the result of a tool, or in the prompt, from which it is gone when the session is
+	// resumed.
+	kept := script{has: `"parentId"`, told: []string{"user.message", "tool.execution_complete"},
+		fleeting: "user.message", sums: "session.compaction_complete"}
+	return Client{Name: "copilot", read: readCopilot, recall: kept.recall, answer: answerCopilot}
 }
 
 func readCopilot(typed string, in input) Event {

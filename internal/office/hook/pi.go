@@ -5,7 +5,9 @@ import "pennypost/internal/mail"
 // pi is the pi coding agent (0.73.1), through the extension that pennypost install writes (package install, pi.js).
 // Its events bear the names of pi's own.
 func pi() Client {
-	return Client{Name: "pi", waits: true, read: readPi, recall: recallPi, answer: answerExtension}
+	// What a hook told is a message of its own, or stands in the result of a tool.
+	kept := script{has: `"id"`, told: []string{"message", "custom_message"}, sums: "compaction"}
+	return Client{Name: "pi", waits: true, read: readPi, recall: kept.recall, answer: answerExtension}
 }
 
 func readPi(typed string, in input) Event {

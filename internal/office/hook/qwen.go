@@ -8,7 +8,9 @@ import "pennypost/internal/mail"
 // subagents, and of the work that it does in the background, run the session's hooks; only the transcript tells whose
 // they are.
 func qwen() Client {
-	return Client{Name: "qwen", read: readQwen, look: lookQwen, recall: recallQwen, answer: answerClaude}
+	// What a hook told stands in the prompt, or in the result of a tool.
+	kept := script{has: `"uuid"`, told: []string{"user", "tool_result"}, sums: "chat_compression"}
+	return Client{Name: "qwen", read: readQwen, look: lookQwen, recall: kept.recall, answer: answerClaude}
 }
 
 func readQwen(typed string, in input) Event {

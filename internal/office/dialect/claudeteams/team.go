@@ -2,7 +2,6 @@ package claudeteams
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -146,7 +145,7 @@ func (t *team) post(from, to member, text, summary string, fits func(*inbox) err
 			native = own
 		}
 		if native {
-			e.native, e.MsgID = true, randomID()
+			e.native, e.MsgID = true, string(mail.NewUUID())
 		}
 		return changes{add: [][]byte{e.neat()}}, nil
 	})
@@ -160,13 +159,6 @@ func (t *team) explain(to member, err error) error {
 	}
 	return &mail.Error{Code: mail.Unavailable,
 		Msg: fmt.Sprintf("%s's inbox could not be written: %v. Nothing was sent. Try again", to.name, err), Err: err}
-}
-
-// randomID returns a UUID of version 4.
-func randomID() string {
-	id := []byte(deriveID(rand.Text()))
-	id[14] = '4' // the version; its bits are as random as those of the text
-	return string(id)
 }
 
 // sync has the room take what was just written, if the team is bridged. An agent may not ask for that: the bridge sees
