@@ -1,11 +1,3 @@
-// Package dialect says what a foreign protocol consists of.
-//
-// A Dialect is data and functions: MCP tools with the protocol's own names, the files that it keeps, and the verbs and
-// routes that its users know. Each is written once against mail.Service and is told who calls, where the files are and
-// what the time is. A peculiarity of a protocol is a field here, and never a test of its name elsewhere.
-//
-// Every dialect has the same files: doc.go (what it is, the version that was observed, where we differ), wire.go (its
-// formats; translation is pure), tools.go, files.go, verbs.go, rules.go, as far as each exists.
 package dialect
 
 import (

@@ -120,8 +120,8 @@ func (v *Invocation) Room(ctx context.Context) (mail.Service, mail.Name, error) 
 	return svc, who, err
 }
 
-// AsUser returns the Run of a verb that only the user may use.
-func AsUser(run func(ctx context.Context, v *Invocation, svc mail.Service) error) func(context.Context,
+// ForUser returns the Run of a verb that only the user may use.
+func ForUser(run func(ctx context.Context, v *Invocation, svc mail.Service) error) func(context.Context,
 	*Invocation) error {
 	return func(ctx context.Context, v *Invocation) error {
 		svc, err := v.As(ctx, mail.User)

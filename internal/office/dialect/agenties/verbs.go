@@ -41,7 +41,7 @@ func verbs() []dialect.Verb {
 			Example: "pennypost agenties import mailbox.json\npennypost agenties import " +
 				".agenties/mailbox-archive/2026-05.jsonl",
 			Args: "FILE", MinArgs: 1, MaxArgs: 1, Writes: true,
-			Run: dialect.AsUser(importVerb),
+			Run: dialect.ForUser(importVerb),
 		},
 	}
 }

@@ -74,7 +74,7 @@ pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 		},
 		{
 			Path: "mailbox archive", Short: "Move settled messages of an overfull mailbox to the archive",
-			Writes: true, Run: dialect.AsUser(runArchive),
+			Writes: true, Run: dialect.ForUser(runArchive),
 			Long: "The mailbox file is kept under 1,000 messages by itself; this looks at it now and says how it " +
 				"stands.",
 		},

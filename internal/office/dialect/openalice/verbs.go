@@ -29,16 +29,16 @@ before no longer opens anything.`,
 			Args:    "ID DIR", MinArgs: 2, MaxArgs: 2,
 			Flags: []dialect.Flag{{Name: "label", Usage: "`TEXT` above its entries; default its ID"},
 				{Name: "install", Usage: "have this `CLIENT` use it there: claude, codex, gemini, …"}},
-			Run: dialect.AsUser(addWorkspace),
+			Run: dialect.ForUser(addWorkspace),
 		},
 		{
 			Path: "workspace list", Short: "list the workspaces of the room",
-			Example: "pennypost workspace list", Run: dialect.AsUser(listWorkspaces),
+			Example: "pennypost workspace list", Run: dialect.ForUser(listWorkspaces),
 		},
 		{
 			Path: "workspace remove", Short: "forget a workspace; its directory and its entries stay",
 			Example: "pennypost workspace remove ws-macro", Args: "ID", MinArgs: 1, MaxArgs: 1,
-			Run: dialect.AsUser(removeWorkspace),
+			Run: dialect.ForUser(removeWorkspace),
 		},
 	}
 }

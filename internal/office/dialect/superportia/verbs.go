@@ -40,7 +40,7 @@ func verbs() []dialect.Verb {
 				"role, and optionally id, which $SP_AGENT_ID may\n" +
 				"hold in place of the identity. Loading again changes what is known of those in the file and leaves " +
 				"the others.",
-			Example: "pennypost superportia identities load fleet.json", Run: dialect.AsUser(loadIdentities),
+			Example: "pennypost superportia identities load fleet.json", Run: dialect.ForUser(loadIdentities),
 		},
 		sendVerb(),
 		{
