@@ -9,6 +9,6 @@
 //
 // It knows the words of mail, and neither rooms nor doors. One starts to read at Dialect. What several protocols need
 // stands here once: With reads the arguments of a tool; Inbox, History and Since collect pages; Own keeps a file of a
-// bridge's own; BadLines names what cannot be understood; Invocation has what verbs do; text.go makes foreign texts
-// fit.
+// bridge's own; Object keeps the members of a line; BadLines names what cannot be understood; Invocation has what
+// verbs do; text.go makes foreign texts fit.
 package dialect

@@ -123,7 +123,7 @@ func ingest(ctx context.Context, v *dialect.Invocation, svc mail.Service) error 
 	}
 	last := &items[len(items)-1]
 	return done.Append(object{{Name: "message_id", Value: quote(string(last.ID))},
-		{Name: "timestamp", Value: quote(stamp(mail.TimeOf(v.Now)))}}.line())
+		{Name: "timestamp", Value: quote(stamp(mail.TimeOf(v.Now)))}}.Line())
 }
 
 // ingested is where it stands how far the entity graph is: the last message of each time. It is no file of HAAK's.
@@ -143,7 +143,7 @@ func place(ctx context.Context, svc mail.Service, done *lines.File) (mail.Seq, e
 		if err != nil {
 			continue
 		}
-		it, err := svc.Message(ctx, mail.ID(o.text("message_id")))
+		it, err := svc.Message(ctx, mail.ID(o.Text("message_id")))
 		if err == nil {
 			return it.Seq, nil
 		}

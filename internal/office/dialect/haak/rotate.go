@@ -155,7 +155,7 @@ func idOf(line []byte) mail.ID {
 	if err != nil {
 		return ""
 	}
-	return mail.ID(o.text("id"))
+	return mail.ID(o.Text("id"))
 }
 
 // erase takes a message out of the mailbox and the archive.

@@ -166,7 +166,7 @@ func postpone(ctx context.Context, v *dialect.Invocation, d draft) error {
 		{Name: "content", Value: quote(d.body)}, {Name: "thread", Value: jsonx.Value(thread)},
 		{Name: "ttl_hours", Value: jsonx.Value(hours)},
 		{Name: "subject", Value: quote(d.subject)},
-	}.line())
+	}.Line())
 	if err != nil {
 		return err
 	}
@@ -184,12 +184,12 @@ func flush(ctx context.Context, v *dialect.Invocation, svc mail.Service, name ma
 	done := make(map[mail.ID]bool)
 	for _, l := range text {
 		o, err := parseObject(l)
-		if err != nil || o.text("sender") != string(name) {
+		if err != nil || o.Text("sender") != string(name) {
 			continue
 		}
-		d := draft{to: o.text("recipient"), subject: o.text("subject"), body: o.text("content"),
-			thread: mail.ID(o.text("thread")), key: o.text("id")}
-		if hours := o.value("ttl_hours"); hours != nil {
+		d := draft{to: o.Text("recipient"), subject: o.Text("subject"), body: o.Text("content"),
+			thread: mail.ID(o.Text("thread")), key: o.Text("id")}
+		if hours := o.Value("ttl_hours"); hours != nil {
 			_ = jsonx.Unmarshal(hours, &d.ttlHours)
 		}
 		sent, err := send(ctx, svc, d)

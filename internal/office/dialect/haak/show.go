@@ -106,8 +106,8 @@ func seen(it *mail.Item, known sessions) jsonx.Value {
 	if err != nil {
 		return jsonx.Value(null)
 	}
-	o.put("read_by", words(readersOf(it)))
-	return o.line()
+	o.Put("read_by", words(readersOf(it)))
+	return o.Line()
 }
 
 func seenAll(items []mail.Item, known sessions) []jsonx.Value {
