@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
@@ -28,7 +29,7 @@ func tools() []dialect.Tool {
 				"everybody who is running. Who sends is known from the connection. Only the orchestrator writes to " +
 				"the user.",
 			Input: sendSchema, Run: func(ctx context.Context, c *dialect.Call) (any, error) {
-				c.Args = mended(c.Args)
+				c.Args = jsonx.Mended(c.Args)
 				return dialect.With(sendMessage)(ctx, c)
 			},
 		},
