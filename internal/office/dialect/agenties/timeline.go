@@ -71,12 +71,7 @@ func decodeAll(text []byte) (items []mail.Item, bad int, err error) {
 		}
 	}
 	for _, line := range raw {
-		m, err := parse(line)
-		if err != nil {
-			bad++
-			continue
-		}
-		it, err := m.item()
+		it, err := translate(line)
 		if err != nil {
 			bad++
 			continue
