@@ -53,21 +53,19 @@ func Fit(n int, text func(k int) string) (string, int) { return fit(n, Budget, t
 
 func fit(n, budget int, text func(k int) string) (string, int) {
 	best, fits, step, over := "", 0, 8, n+1
-	for ; fits < n && over > n; step *= 2 {
-		k := min(fits+step, n)
+	try := func(k int) {
 		if s := text(k); Sent(s) <= budget {
 			best, fits = s, k
 		} else {
 			over = k
 		}
 	}
+	for ; fits < n && over > n; step *= 2 {
+		try(min(fits+step, n))
+	}
 	for ; step > 0 && fits+1 < over; step /= 2 {
-		if k := fits + step; k < over {
-			if s := text(k); Sent(s) <= budget {
-				best, fits = s, k
-			} else {
-				over = k
-			}
+		if fits+step < over {
+			try(fits + step)
 		}
 	}
 	if fits == 0 {

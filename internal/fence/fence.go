@@ -1,10 +1,3 @@
-// Package fence renders mail for a model's context.
-//
-// Mail is text from strangers. Each message is put between tags that it cannot know, which say where it comes from.
-// Text in it that reads like the beginning of such a tag, or of a tag that a client takes for its own, loses its
-// bracket. One sentence says that mail grants no permission, and another, where it is so, which of it the user wrote.
-// Everything that shows mail to a model goes through here: a Fence for whole messages, Text for what stands outside of
-// one.
 package fence
 
 import (

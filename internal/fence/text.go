@@ -44,10 +44,7 @@ func Quoted(s string) string {
 // hyphens.
 func Without(name, s string) string {
 	return brackets(s, func(_ string, letters []letter, i int) bool {
-		j := i + 1
-		for j < len(letters) && strings.ContainsRune(` /\`, letters[j].r) {
-			j++
-		}
+		_, _, j := introAt(letters, i+1)
 		found, end := nameAt(letters, j)
 		return reads(found, name) && (end == len(letters) || !continues(letters[end].r))
 	})
@@ -102,24 +99,16 @@ func tagAt(s string, letters []letter, i int) bool {
 	}
 	j := i + 1
 	if at(j) == '|' { // <|im_start|>
-		return j+1 < len(letters) && (unicode.IsLetter(at(j+1)) || at(j+1) == '_')
+		return tokenAt(letters, j+1)
 	}
-	spaced, closes := i > 0 && at(i-1) == '<', false // 1<<user is a shift
-	for ; j < len(letters) && strings.ContainsRune(` /\`, at(j)); j++ {
-		spaced = spaced || at(j) == ' '
-		closes = closes || at(j) != ' '
-	}
+	spaced, closes, j := introAt(letters, j)
+	spaced = spaced || i > 0 && at(i-1) == '<' // 1<<user is a shift
 	name, j := nameAt(letters, j)
 	if name == "" || continues(at(j)) && !isFamily(name) {
 		return false
 	}
-	if isCompound(name) {
+	if isCompound(name) || compoundAt(letters, name, j) {
 		return true
-	}
-	if at(j) == ' ' { // <permissions instructions>
-		if next, end := nameAt(letters, j+1); next != "" && !continues(at(end)) && isCompound(name+"-"+next) {
-			return true
-		}
 	}
 	if !isOrdinary(name) || !strings.ContainsRune(` />\`, at(j)) {
 		return false // <mail:body>, <system.web>, <user@host>, <Channel<int>>
@@ -131,6 +120,30 @@ func tagAt(s string, letters []letter, i int) bool {
 		return ends(letters, j) || attributeAt(letters, j)
 	}
 	return !isTypeParameter(s[:letters[i].from], s[letters[i].from:])
+}
+
+// introAt returns where what stands between a bracket and a name ends, and whether there are spaces and slashes in it.
+func introAt(letters []letter, j int) (spaced, closes bool, end int) {
+	for ; j < len(letters) && strings.ContainsRune(` /\`, letters[j].r); j++ {
+		spaced = spaced || letters[j].r == ' '
+		closes = closes || letters[j].r != ' '
+	}
+	return spaced, closes, j
+}
+
+// tokenAt reports whether the name of a model's token begins at letters[j].
+func tokenAt(letters []letter, j int) bool {
+	return j < len(letters) && (unicode.IsLetter(letters[j].r) || letters[j].r == '_')
+}
+
+// compoundAt reports whether a name that ends at letters[j] and the next one are together one that only clients use,
+// as in <permissions instructions>.
+func compoundAt(letters []letter, name string, j int) bool {
+	if j >= len(letters) || letters[j].r != ' ' {
+		return false
+	}
+	next, end := nameAt(letters, j+1)
+	return next != "" && (end >= len(letters) || !continues(letters[end].r)) && isCompound(name+"-"+next)
 }
 
 // nameAt returns the name that begins at letters[j], with hyphens for underscores, and where it ends. It returns "" if
@@ -158,9 +171,7 @@ func continues(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // ends reports whether nothing but a bracket comes after a name.
 func ends(letters []letter, j int) bool {
-	for j < len(letters) && strings.ContainsRune(` /\`, letters[j].r) {
-		j++
-	}
+	_, _, j = introAt(letters, j)
 	return j < len(letters) && letters[j].r == '>'
 }
 
@@ -194,11 +205,7 @@ func identifier(c byte) bool {
 // Visible replaces characters that a reader does not see and a machine may obey: controls, but for tabs and line
 // ends where lines are allowed; the marks that change the direction of text; invisible letters.
 func Visible(s string, lines bool) string {
-	clean := true
-	for i := 0; i < len(s) && clean; i++ {
-		clean = s[i] >= ' ' && s[i] < 0x7f || lines && (s[i] == '\n' || s[i] == '\t')
-	}
-	if clean {
+	if visible(s, lines) {
 		return s
 	}
 	s = strings.ReplaceAll(s, "\r\n", "\n")
@@ -215,6 +222,16 @@ func Visible(s string, lines bool) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// visible reports whether a text is of ASCII that everybody sees, with tabs and line ends where lines are allowed.
+func visible(s string, lines bool) bool {
+	for i := range len(s) {
+		if (s[i] < ' ' || s[i] >= 0x7f) && !(lines && (s[i] == '\n' || s[i] == '\t')) {
+			return false
+		}
+	}
+	return true
 }
 
 // hidden reports characters that take no place on the page, but for those that scripts and emoji need: joiners,

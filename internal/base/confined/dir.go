@@ -320,6 +320,19 @@ func (d Dir) TryLockDir(name string) (*durable.Lock, error) {
 	return durable.TryLockOf(d.Path(name), info)
 }
 
+// lockPatience is how long somebody else's lock is waited for.
+const lockPatience = 2 * time.Second
+
+// Lock is TryLock that waits a while for somebody else to give the lock back.
+func (d Dir) Lock(name string) (*durable.Lock, error) {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		lock, err := d.TryLock(name)
+		if _, held := errors.AsType[*durable.LockedError](err); !held || time.Since(began) > lockPatience {
+			return lock, err
+		}
+	}
+}
+
 // TryLock takes the lock file at name, as durable.TryLock does; nobody's number is written into it.
 func (d Dir) TryLock(name string) (*durable.Lock, error) {
 	file, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)

@@ -119,6 +119,19 @@ func deep(value []byte) bool {
 	return true
 }
 
+// Mended returns JSON text in which what is not valid in strings, such as half a surrogate pair, is U+FFFD. Valid text
+// stays as it is, and so does what is no JSON.
+func Mended(text []byte) []byte {
+	if Value(text).IsValid() {
+		return text
+	}
+	mended, err := appendDecoded(nil, text)
+	if err != nil {
+		return text
+	}
+	return mended
+}
+
 // Elements yields the elements of one JSON array, holding one at a time, valid until the next. Behind an error it
 // ends.
 func Elements(r io.Reader) iter.Seq2[Value, error] {

@@ -38,3 +38,16 @@ func TestPick(t *testing.T) {
 		}
 	}
 }
+
+func TestMended(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a": "\u00e9", "b" : 1.0}`:            `{"a": "\u00e9", "b" : 1.0}`, // valid: not a byte is changed
+		`{"a": "half \ud83d", "b" : [ 1.0e5 ]}`: `{"a":"half ` + "\uFFFD" + `","b":[1.0e5]}`,
+		"{\"a\":\"\xff\"}":                      `{"a":"` + "\uFFFD" + `"}`,
+		`{"a":"\ud83d`:                          `{"a":"\ud83d`, // no JSON
+	} {
+		if got := string(Mended([]byte(in))); got != want {
+			t.Errorf("Mended(%s) = %s, want %s", in, got, want)
+		}
+	}
+}

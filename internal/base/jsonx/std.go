@@ -47,6 +47,12 @@ func AppendCompact(dst, text []byte) []byte {
 	return dst
 }
 
+// appendDecoded appends JSON text without white space, its strings as they are decoded: what is not valid in them,
+// such as half a surrogate pair, is U+FFFD.
+func appendDecoded(dst, text []byte) ([]byte, error) {
+	return jsontext.AppendFormat(dst, text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
 // Marshal encodes v compactly, maps in a fixed order; invalid UTF-8 is an error.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) }
 

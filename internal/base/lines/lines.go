@@ -76,8 +76,7 @@ func (f *File) Read() (lines [][]byte, again bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if f.seen != nil && os.SameFile(f.seen, info) && f.seen.Size() == info.Size() &&
-		f.seen.ModTime().Equal(info.ModTime()) && settled(info) {
+	if Unchanged(f.seen, info) {
 		return nil, false, nil
 	}
 	text, err := confined.ReadAll(file)
@@ -93,9 +92,13 @@ func (f *File) Read() (lines [][]byte, again bool, err error) {
 	return split(text[from:end]), again, nil
 }
 
-// settled reports whether a file has not changed for so long that another change would show in its time: clocks of
-// file systems tick every few milliseconds, some every two seconds.
-func settled(info fs.FileInfo) bool { return time.Since(info.ModTime()) > 2*time.Second }
+// Unchanged reports whether a file is certainly as it was when seen was found out, which may be nil: nothing about it
+// is another, and it has not changed for so long that another change would show in its time. Clocks of file systems
+// tick every few milliseconds, some every two seconds.
+func Unchanged(seen, now fs.FileInfo) bool {
+	return seen != nil && os.SameFile(seen, now) && seen.Size() == now.Size() && seen.ModTime().Equal(now.ModTime()) &&
+		time.Since(now.ModTime()) > 2*time.Second
+}
 
 // split returns the lines of text, which is empty or ends with the end of a line.
 func split(text []byte) [][]byte {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"pennypost/internal/base/confined"
-	"pennypost/internal/base/durable"
 )
 
 // Rewrite replaces the file by one in which each line is what edit makes of it: the line itself, another, or nil for
@@ -32,12 +31,22 @@ func (f *File) Rewrite(edit func(line []byte) []byte) error {
 	})
 }
 
+// Drop takes lines out of the file, those for which gone says so, as Rewrite does.
+func (f *File) Drop(gone func(line []byte) bool) error {
+	return f.Rewrite(func(line []byte) []byte {
+		if gone(line) {
+			return nil
+		}
+		return line
+	})
+}
+
 // replace replaces the file by what edit makes of its text.
 func (f *File) replace(edit func(text []byte) []byte) error {
 	if _, err := f.Stat(); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	lock, err := f.lock()
+	lock, err := f.dir.Lock(f.name + ".lock")
 	if err != nil {
 		return err
 	}
@@ -52,18 +61,6 @@ func (f *File) replace(edit func(text []byte) []byte) error {
 		}
 	}
 	return fmt.Errorf("rewrite %s: others write to it all the time", f.Path())
-}
-
-// lockPatience is how long somebody else's lock is waited for.
-const lockPatience = 2 * time.Second
-
-func (f *File) lock() (*durable.Lock, error) {
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		lock, err := f.dir.TryLock(f.name + ".lock")
-		if _, held := errors.AsType[*durable.LockedError](err); !held || time.Since(began) > lockPatience {
-			return lock, err
-		}
-	}
 }
 
 // tryReplace replaces the file once, or not at all if somebody writes to it meanwhile.

@@ -87,3 +87,12 @@ func Shell(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// Join puts the spellings of several things into one text, with sep between them.
+func Join[T any](list []T, sep string, spell func(T) string) string {
+	words := make([]string, len(list))
+	for i, one := range list {
+		words[i] = spell(one)
+	}
+	return strings.Join(words, sep)
+}

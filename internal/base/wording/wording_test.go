@@ -62,3 +62,10 @@ func TestShell(t *testing.T) {
 		}
 	}
 }
+
+func TestJoin(t *testing.T) {
+	lines := func(n int) string { return Plural(n, "line") }
+	if got, want := Join([]int{1, 2}, ", ", lines), "1 line, 2 lines"; got != want {
+		t.Errorf("Join = %q, want %q", got, want)
+	}
+}

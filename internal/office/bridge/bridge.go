@@ -1,9 +1,3 @@
-// Package bridge keeps a room in step with foreign mailboxes on disk.
-//
-// A Bridge follows the room's journal and writes what it says to its dialect's files before a sender gets its answer.
-// It also watches the files and brings into the room what others wrote there. It keeps one number of its own: up to
-// where the files have what the journal says. After a crash some events are brought to the files again, and what
-// others wrote is read again; this does no harm, because both ends know what they have.
 package bridge
 
 import (

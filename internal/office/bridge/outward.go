@@ -10,19 +10,37 @@ import (
 
 // mirror brings what happens in the room into the files until ctx ends.
 func (b *Bridge) mirror(ctx context.Context) {
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		var w mail.Watch
-		err := b.attempt(ctx, func() (err error) {
-			w, err = b.watch(ctx)
+	var w mail.Watch
+	if !b.insist(ctx, func() (err error) {
+		w, err = b.watch(ctx)
+		return err
+	}) {
+		return
+	}
+	defer w.Close()
+	for {
+		events, err := w.Next(ctx)
+		if err != nil {
+			return // ctx has ended, or the room is closed
+		}
+		if !b.insist(ctx, func() (err error) {
+			events, err = b.outward(ctx, events)
 			return err
-		})
-		if err == nil {
-			b.mirrorFrom(ctx, w)
-			w.Close()
+		}) {
 			return
 		}
+	}
+}
+
+// insist tries again and again, at longer and longer intervals, until it succeeds. It reports whether it did before
+// ctx ended.
+func (b *Bridge) insist(ctx context.Context, try func() error) bool {
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		if b.attempt(ctx, try) == nil {
+			return true
+		}
 		if !b.pause(ctx, wait) {
-			return
+			return false
 		}
 	}
 }
@@ -50,27 +68,6 @@ func (b *Bridge) watch(ctx context.Context) (mail.Watch, error) {
 		w, err = room.Watch(ctx, 0)
 	}
 	return w, err
-}
-
-func (b *Bridge) mirrorFrom(ctx context.Context, w mail.Watch) {
-	for {
-		events, err := w.Next(ctx)
-		if err != nil {
-			return // ctx has ended, or the room is closed
-		}
-		for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-			err = b.attempt(ctx, func() (err error) {
-				events, err = b.outward(ctx, events)
-				return err
-			})
-			if err == nil {
-				break
-			}
-			if !b.pause(ctx, wait) {
-				return
-			}
-		}
-	}
 }
 
 // outward brings events into the files and returns those that are not there yet.

@@ -10,8 +10,8 @@ import (
 
 	"pennypost/internal/base/confined"
 	"pennypost/internal/base/durable"
-	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // placeName is the file in which a bridge keeps which directory the person named. A backup takes no such names: beside
@@ -26,22 +26,19 @@ type placed struct {
 	Told  bool   `json:"told,omitzero"` // the person knows that it is another one now
 }
 
-func (b *Bridge) placeFile() string { return filepath.Join(b.opts.State, placeName) }
+func (b *Bridge) placeFile() dialect.Own {
+	return dialect.Own{Path: filepath.Join(b.opts.State, placeName), Has: "which directory was bridged"}
+}
 
 // findPlace finds out which directory the person named: as it was noted then or, by a bridge that has noted nothing
 // yet, as it is now.
 func (b *Bridge) findPlace() error {
-	text, err := durable.ReadFile(b.placeFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return b.notePlace()
-	}
 	p := new(placed)
-	if err == nil {
-		err = jsonx.Unmarshal(text, p)
+	if err := b.placeFile().Load(p); err != nil {
+		return err
 	}
-	if err != nil {
-		return mail.Errorf(mail.Unavailable, "%s, which says what directory was bridged, cannot be read: %w",
-			b.placeFile(), err)
+	if *p == (placed{}) {
+		return b.notePlace()
 	}
 	b.dir = p
 	return nil
@@ -74,13 +71,7 @@ func (b *Bridge) notePlace() (err error) {
 	return b.savePlace()
 }
 
-func (b *Bridge) savePlace() error {
-	text, err := jsonx.Marshal(b.dir)
-	if err == nil {
-		err = durable.WriteFile(b.placeFile(), append(text, '\n'), 0o600)
-	}
-	return err
-}
+func (b *Bridge) savePlace() error { return b.placeFile().Save(b.dir) }
 
 // there returns why the directory cannot be used: it is away, or another one than the person named.
 func (b *Bridge) there(ctx context.Context) error {

@@ -1,11 +1,3 @@
-// Package dialect says what a foreign protocol consists of.
-//
-// A Dialect is data and functions: MCP tools with the protocol's own names, the files that it keeps, and the verbs and
-// routes that its users know. Each is written once against mail.Service and is told who calls, where the files are and
-// what the time is. A peculiarity of a protocol is a field here, and never a test of its name elsewhere.
-//
-// Every dialect has the same files: doc.go (what it is, the version that was observed, where we differ), wire.go (its
-// formats; translation is pure), tools.go, files.go, verbs.go, rules.go, as far as each exists.
 package dialect
 
 import (
@@ -15,6 +7,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/confined"
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 )
 
@@ -93,13 +86,31 @@ type Tool struct {
 	ReadOnly    bool   // it changes nothing
 	Idempotent  bool
 	Destructive bool
-	// Run answers with a value that is encoded as JSON (fence.JSON) and is the text of the answer. It has to keep to
-	// fence.Budget. An error is told to the model by its public message.
+	Waits       bool // it waits for something to happen
+	// Run answers with a value that is encoded as JSON (fence.JSON) and is the text of the answer, or with Prose. It
+	// has to keep to fence.Budget. An error is told to the model by its public message. With makes one of a function
+	// that is given its arguments.
 	Run func(ctx context.Context, c *Call) (any, error)
 	// Given, if not nil, is told what Run returned as soon as the client was given it, and not at all if that failed:
 	// here a protocol whose readers need not mark their mail marks what they were shown. Until then the same server
 	// runs the tool for nobody else.
 	Given func(ctx context.Context, c *Call, answer any) error
+}
+
+// Prose is an answer that is no JSON: a model gets it as it is, so package fence has rendered it.
+type Prose string
+
+// With returns the Run of a tool that is given its arguments. A member that they do not have, or have twice, is an
+// error.
+func With[Args, Answer any](run func(ctx context.Context, c *Call, args Args) (Answer, error)) func(context.Context,
+	*Call) (any, error) {
+	return func(ctx context.Context, c *Call) (any, error) {
+		var args Args
+		if err := c.decode(&args); err != nil {
+			return nil, err
+		}
+		return run(ctx, c, args)
+	}
 }
 
 // Prompt is an MCP prompt.
@@ -129,9 +140,35 @@ type Call struct {
 	// several machines.
 	Machine mail.Machine
 	Ask     func(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error)
-	Args    []byte // of a tool: a JSON object; read it with Decode
+	Tool    string // which is used
+	Args    []byte // of a tool: a JSON object; With reads it
+	// Key is made for the call, which may come twice and is to be carried out once. "": it comes once.
+	Key string
+	// Waiting tells the client of a tool that waits, if it wants to know, that it still does, until stop is called.
+	Waiting func(ctx context.Context) (stop func())
 	Now     time.Time
 	Log     *slog.Logger
+}
+
+// decode reads the arguments of a tool.
+func (c *Call) decode(into any) error {
+	if len(c.Args) == 0 {
+		return nil
+	}
+	if err := jsonx.UnmarshalStrict(c.Args, into); err != nil {
+		return mail.Errorf(mail.Invalid, "the arguments of %s do not fit: %s", c.Tool, jsonx.Explain(err))
+	}
+	return nil
+}
+
+// Present records that texts are on their way to the caller. They are shown whether that can be recorded or not.
+func (c *Call) Present(ctx context.Context, door string, ids []mail.ID) {
+	if len(ids) == 0 {
+		return
+	}
+	if _, err := c.Service.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkPresented, Door: door}); err != nil {
+		c.Log.Warn("presented mail not recorded", "agent", c.Caller, "err", err)
+	}
 }
 
 // As returns the call as somebody makes it for whom the caller may speak. ok is false if it may not.

@@ -2,8 +2,11 @@ package dialect
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"pennypost/internal/base/jsonx"
@@ -89,6 +92,55 @@ func (v *Invocation) Number(name string) int {
 	return n
 }
 
+// Path returns what a path means that was typed: it begins where the command runs.
+func (v *Invocation) Path(typed string) string {
+	if filepath.IsAbs(typed) {
+		return filepath.Clean(typed)
+	}
+	return filepath.Join(v.Dir, typed)
+}
+
+// Piped returns a text that was typed or, if it is "-", what standard input says, without the end of its last line. Of
+// what is longer than a message may be it returns too much for one, and not all.
+func (v *Invocation) Piped(typed string) (string, error) {
+	if typed != "-" {
+		return typed, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(v.Stdin, mail.MaxBody+2))
+	return strings.TrimSuffix(string(text), "\n"), err
+}
+
+// Room returns the room as the caller sees it, and who that is.
+func (v *Invocation) Room(ctx context.Context) (mail.Service, mail.Name, error) {
+	who, err := v.Caller(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	svc, err := v.As(ctx, who)
+	return svc, who, err
+}
+
+// ForUser returns the Run of a verb that only the user may use.
+func ForUser(run func(ctx context.Context, v *Invocation, svc mail.Service) error) func(context.Context,
+	*Invocation) error {
+	return func(ctx context.Context, v *Invocation) error {
+		svc, err := v.As(ctx, mail.User)
+		if err != nil {
+			return err
+		}
+		return run(ctx, v, svc)
+	}
+}
+
+// Say prints what a verb has to say: value with --json, else a line of words.
+func (v *Invocation) Say(value any, words string, args ...any) error {
+	if v.JSON {
+		return v.WriteJSON(value)
+	}
+	_, err := fmt.Fprintf(v.Stdout, words+"\n", args...)
+	return err
+}
+
 // WriteJSON prints a value on one line.
 func (v *Invocation) WriteJSON(value any) error {
 	line, err := jsonx.Marshal(value)
@@ -97,15 +149,4 @@ func (v *Invocation) WriteJSON(value any) error {
 	}
 	_, err = v.Stdout.Write(append(line, '\n'))
 	return err
-}
-
-// Decode reads the arguments of a tool: unknown and repeated members are errors.
-func (c *Call) Decode(into any) error {
-	if len(c.Args) == 0 {
-		return nil
-	}
-	if err := jsonx.UnmarshalStrict(c.Args, into); err != nil {
-		return mail.Errorf(mail.Invalid, "the arguments do not fit: %s", jsonx.Explain(err))
-	}
-	return nil
 }

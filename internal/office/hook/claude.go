@@ -24,31 +24,24 @@ func readClaude(typed string, in input) Event {
 	case in["timestamp"] != nil: // which Claude Code does not send
 		return readCopilot(typed, in)
 	}
-	e := in.event("claude", typed)
+	e := in.event("claude", typed, moments{
+		"sessionstart":       {mail.SessionStart, carries},
+		"userpromptsubmit":   {mail.TurnStart, carries},
+		"pretooluse":         {mail.BeforeTool, carries},
+		"posttooluse":        {mail.AfterTool, carries},
+		"posttoolusefailure": {mail.AfterTool, carries},
+		"posttoolbatch":      {mail.AfterTool, carries},
+		"stop":               {mail.TurnEnd, carries},
+		"stopfailure":        {mail.TurnEnd, over}, // the model could not be reached
+		"sessionend":         {mail.SessionEnd, 0},
+	}, "prompt_input_exit", "logout", "resume") // other ends are those of a program, which a door may start again
 	switch e.kind() {
 	case "sessionstart":
-		e.Moment, e.Carries = mail.SessionStart, true
 		source := in.text("source")
 		e.Compacted, e.Begins = source == "compact", source != "compact" && source != "clear"
-	case "userpromptsubmit":
-		e.Moment, e.Carries = mail.TurnStart, true
-	case "pretooluse":
-		e.Moment, e.Carries = mail.BeforeTool, true
-	case "posttooluse", "posttoolusefailure", "posttoolbatch":
-		e.Moment, e.Carries = mail.AfterTool, true
-	case "stop":
-		e.Moment, e.Carries = mail.TurnEnd, true
-	case "stopfailure": // the model could not be reached: the turn is over
-		e.Moment, e.Over = mail.TurnEnd, true
 	case "notification": // a person who breaks a turn off runs no Stop hook; a minute later comes this
 		if in.text("notification_type", "notificationType") == "idle_prompt" {
 			e.Moment, e.Over = mail.TurnEnd, true
-		}
-	case "sessionend":
-		e.Moment = mail.SessionEnd
-		switch in.text("reason") {
-		case "prompt_input_exit", "logout", "resume":
-			e.Frozen = true // a person put it aside; other ends are those of a program, which a door may start again
 		}
 	}
 	return e

@@ -14,27 +14,20 @@ func codex() Client {
 }
 
 func readCodex(typed string, in input) Event {
-	e := in.event("codex", typed)
+	e := in.event("codex", typed, moments{
+		"sessionstart":     {mail.SessionStart, carries},
+		"userpromptsubmit": {mail.TurnStart, carries},
+		"pretooluse":       {mail.BeforeTool, carries},
+		"posttooluse":      {mail.AfterTool, carries},
+		"stop":             {mail.TurnEnd, carries},
+		"interrupt":        {mail.TurnEnd, over},
+		"sessionend":       {mail.SessionEnd, 0},
+	})
 	if home, _, ok := strings.Cut(in.text("transcript_path"), "/sessions/"); ok {
 		e.Session.Home = home // CODEX_HOME/sessions/2026/11/22/rollout-….jsonl
 	}
-	switch e.kind() {
-	case "sessionstart":
-		e.Moment, e.Carries = mail.SessionStart, true
-		e.Compacted = in.text("source") == "compact"
-	case "userpromptsubmit":
-		e.Moment, e.Carries, e.Ring = mail.TurnStart, true, isRing(in)
-	case "pretooluse":
-		e.Moment, e.Carries = mail.BeforeTool, true
-	case "posttooluse":
-		e.Moment, e.Carries = mail.AfterTool, true
-	case "stop":
-		e.Moment, e.Carries = mail.TurnEnd, true
-	case "interrupt":
-		e.Moment, e.Over = mail.TurnEnd, true
-	case "sessionend":
-		e.Moment = mail.SessionEnd
-	}
+	e.Compacted = e.Moment == mail.SessionStart && in.text("source") == "compact"
+	e.Ring = e.Moment == mail.TurnStart && isRing(in)
 	return e
 }
 

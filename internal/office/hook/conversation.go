@@ -3,8 +3,10 @@ package hook
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -130,44 +132,32 @@ func recallClaude(line []byte, _ string) (u utterance, ok bool) {
 	return u, true
 }
 
-// recallQwen reads a line of Qwen Code, which takes nothing back: what a hook told stands in the prompt, or in the
-// result of a tool. A line that sums the conversation up lets go of what was before it.
-func recallQwen(line []byte, _ string) (u utterance, ok bool) {
-	var l struct {
-		UUID    string `json:"uuid"`
-		Parent  string `json:"parentUuid"`
-		Type    string `json:"type"`
-		Subtype string `json:"subtype"`
-	}
-	if !decode(line, `"uuid"`, &l) || l.UUID == "" {
-		return u, false
-	}
-	u = utterance{id: l.UUID, parent: l.Parent}
-	switch {
-	case l.Type == "user", l.Type == "tool_result":
-		u.told = toldIn(line)
-	case l.Subtype == "chat_compression":
-		u.parent = ""
-	}
-	return u, true
+// A script is how a client that takes nothing back keeps its transcript, by the types of its lines.
+type script struct {
+	has      string   // a member of the lines of the conversation
+	told     []string // of those in which what a hook told stands
+	fleeting string   // of these, the one that lacks it when the session is resumed
+	sums     string   // or subtype: sums the conversation up, and lets go of what was before it
 }
 
-// recallPi reads a line of pi, which takes nothing back: what a hook told is a message of its own, or stands in the
-// result of a tool. A compaction lets go of what was before it.
-func recallPi(line []byte, _ string) (u utterance, ok bool) {
+// recall reads a line.
+func (s script) recall(line []byte, _ string) (u utterance, ok bool) {
 	var l struct {
-		ID     string `json:"id"`
-		Parent string `json:"parentId"`
-		Type   string `json:"type"`
+		UUID     string `json:"uuid"`
+		ID       string `json:"id"`
+		ParentOf string `json:"parentUuid"`
+		Parent   string `json:"parentId"`
+		Type     string `json:"type"`
+		Subtype  string `json:"subtype"`
 	}
-	if !decode(line, `"id"`, &l) || l.ID == "" || l.Type == "session" {
+	if !decode(line, s.has, &l) || l.UUID+l.ID == "" || l.Type == "session" {
 		return u, false
 	}
-	u = utterance{id: l.ID, parent: l.Parent}
-	switch l.Type {
-	case "message", "custom_message":
-		u.told = toldIn(line)
-	case "compaction":
+	u = utterance{id: cmp.Or(l.UUID, l.ID), parent: cmp.Or(l.ParentOf, l.Parent)}
+	switch {
+	case slices.Contains(s.told, l.Type):
+		u.told, u.fleeting = toldIn(line), l.Type == s.fleeting
+	case s.sums == l.Type, s.sums == l.Subtype:
 		u.parent = ""
 	}
 	return u, true
@@ -196,27 +186,6 @@ func recallCodex(line []byte, before string) (u utterance, ok bool) {
 		return u, true
 	}
 	return u, false
-}
-
-// recallCopilot reads a line of the Copilot CLI 1.0.102, which takes nothing back: what a hook told stands in the
-// result of a tool, or in the prompt, from which it is gone when the session is resumed.
-func recallCopilot(line []byte, _ string) (u utterance, ok bool) {
-	var l struct {
-		Type   string `json:"type"`
-		ID     string `json:"id"`
-		Parent string `json:"parentId"`
-	}
-	if !decode(line, `"parentId"`, &l) || l.ID == "" {
-		return u, false
-	}
-	u = utterance{id: l.ID, parent: l.Parent}
-	switch l.Type {
-	case "user.message", "tool.execution_complete":
-		u.told, u.fleeting = toldIn(line), l.Type == "user.message"
-	case "session.compaction_complete":
-		u.parent = ""
-	}
-	return u, true
 }
 
 // decode decodes a line that has a member.

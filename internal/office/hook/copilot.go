@@ -6,34 +6,30 @@ import "pennypost/internal/mail"
 // events have two spellings, after which its input follows. A hook before a tool that fails there forbids the tool. A
 // turn that a person breaks off runs no hook; the client's own notes tell of it (wake.CopilotNotes).
 func copilot() Client {
-	return Client{Name: "copilot", read: readCopilot, recall: recallCopilot, answer: answerCopilot}
+	// What a hook told stands in the result of a tool, or in the prompt, from which it is gone when the session is
+	// resumed.
+	kept := script{has: `"parentId"`, told: []string{"user.message", "tool.execution_complete"},
+		fleeting: "user.message", sums: "session.compaction_complete"}
+	return Client{Name: "copilot", read: readCopilot, recall: kept.recall, answer: answerCopilot}
 }
 
 func readCopilot(typed string, in input) Event {
-	e := in.event("copilot", typed)
+	e := in.event("copilot", typed, moments{
+		"sessionstart":        {mail.SessionStart, carries},
+		"userpromptsubmitted": {mail.TurnStart, carries | again},
+		"userpromptsubmit":    {mail.TurnStart, carries | again},
+		"pretooluse":          {mail.BeforeTool, carries},
+		"posttooluse":         {mail.AfterTool, carries},
+		"posttoolusefailure":  {mail.AfterTool, carries},
+		"agentstop":           {mail.TurnEnd, carries},
+		"stop":                {mail.TurnEnd, carries},
+		"sessionend":          {mail.SessionEnd, 0},
+	}, "user_exit")
 	if parent := in.text("parentAgentId", "parent_agent_id"); e.Sub && parent != "" {
 		e.Session.ID = parent // whose session it is; a subagent has an id of its own
 	}
-	switch e.kind() {
-	case "sessionstart":
-		e.Moment, e.Carries = mail.SessionStart, true
-	case "userpromptsubmitted", "userpromptsubmit":
-		e.Moment, e.Carries = mail.TurnStart, true
-		if ourPrompt(in) {
-			e.Moment = mail.AfterTool
-		}
-	case "pretooluse":
-		e.Moment, e.Carries = mail.BeforeTool, true
-	case "posttooluse", "posttoolusefailure":
-		e.Moment, e.Carries = mail.AfterTool, true
-	case "agentstop", "stop":
-		e.Moment, e.Carries = mail.TurnEnd, true
-	case "erroroccurred":
-		if in.isFalse("recoverable") {
-			e.Moment, e.Over = mail.TurnEnd, true
-		}
-	case "sessionend":
-		e.Moment, e.Frozen = mail.SessionEnd, in.text("reason") == "user_exit"
+	if e.kind() == "erroroccurred" && in.isFalse("recoverable") {
+		e.Moment, e.Over = mail.TurnEnd, true
 	}
 	return e
 }

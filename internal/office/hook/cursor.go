@@ -12,30 +12,18 @@ func cursor() Client {
 }
 
 func readCursor(typed string, in input) Event {
-	e := in.event("cursor", typed)
-	switch e.kind() {
-	case "sessionstart":
-		e.Moment, e.Carries = mail.SessionStart, true
-	case "beforesubmitprompt":
-		e.Moment = mail.TurnStart
-		if ourPrompt(in) {
-			e.Moment = mail.AfterTool
-		}
-	case "pretooluse", "beforeshellexecution", "beforemcpexecution":
-		e.Moment, e.Carries = mail.BeforeTool, true
-	case "posttooluse":
-		e.Moment, e.Carries = mail.AfterTool, true
-	case "stop":
-		e.Moment, e.Carries = mail.TurnEnd, true
-		status := in.text("status")
-		e.Over = status != "" && status != "completed"
-	case "sessionend":
-		e.Moment = mail.SessionEnd
-		switch in.text("reason") {
-		case "window_close", "user_close":
-			e.Frozen = true
-		}
-	}
+	e := in.event("cursor", typed, moments{
+		"sessionstart":         {mail.SessionStart, carries},
+		"beforesubmitprompt":   {mail.TurnStart, again},
+		"pretooluse":           {mail.BeforeTool, carries},
+		"beforeshellexecution": {mail.BeforeTool, carries},
+		"beforemcpexecution":   {mail.BeforeTool, carries},
+		"posttooluse":          {mail.AfterTool, carries},
+		"stop":                 {mail.TurnEnd, carries},
+		"sessionend":           {mail.SessionEnd, 0},
+	}, "window_close", "user_close")
+	status := in.text("status")
+	e.Over = e.Moment == mail.TurnEnd && status != "" && status != "completed"
 	return e
 }
 

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"slices"
 	"strings"
 
 	"pennypost/internal/base/jsonx"
@@ -105,13 +106,37 @@ func (in input) isFalse(name string) bool { return string(in[name]) == "false" }
 // isTrue reports whether a member is true.
 func (in input) isTrue(name string) bool { return string(in[name]) == "true" }
 
+// moments are what the events of a client are, by their names in lower case. Nobody needs to know of other events.
+type moments map[string]moment
+
+// moment is what an event is, unless it says more of itself.
+type moment struct {
+	is   mail.Moment
+	with effect
+}
+
+// effect is what there is to know of a moment, or-ed together.
+type effect int
+
+const (
+	carries effect = 1 << iota // Event.Carries
+	over                       // Event.Over
+	again                      // a prompt that we said to keep a turn going comes to it again, and begins no turn
+)
+
 // event returns what all clients have in common. typed is the event's name as it stands in the client's configuration;
-// what the client itself says counts more.
-func (in input) event(client, typed string) Event {
+// what the client itself says counts more. frozen are the reasons of a session's end by which a person put it aside.
+func (in input) event(client, typed string, all moments, frozen ...string) Event {
 	e := Event{Client: client, Name: typed}
 	if name := in.text("hook_event_name", "hookEventName"); name != "" {
 		e.Name = name
 	}
+	m := all[e.kind()]
+	e.Moment, e.Carries, e.Over = m.is, m.with&carries != 0, m.with&over != 0
+	if m.with&again != 0 && ourPrompt(in) {
+		e.Moment = mail.AfterTool
+	}
+	e.Frozen = e.Moment == mail.SessionEnd && slices.Contains(frozen, in.text("reason"))
 	e.Session.ID = in.text("session_id", "sessionId", "conversation_id")
 	e.Session.Dir = in.text("cwd")
 	var roots []string

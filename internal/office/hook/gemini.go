@@ -18,31 +18,27 @@ func gemini() Client {
 }
 
 func readGemini(typed string, in input) Event {
-	e := in.event("gemini", typed)
+	e := in.event("gemini", typed, moments{
+		"sessionstart": {mail.SessionStart, carries},
+		"beforeagent":  {mail.TurnStart, carries | again},
+		"beforetool":   {mail.BeforeTool, carries},
+		"aftertool":    {mail.AfterTool, carries},
+		"afteragent":   {mail.TurnEnd, carries},
+		"sessionend":   {mail.SessionEnd, 0}, // which has no reason but "exit", whatever ended it
+	})
 	switch e.kind() {
 	case "sessionstart": // of a session that is resumed, what it says reaches nobody
-		e.Moment, e.Carries = mail.SessionStart, in.text("source") != "resume"
-	case "beforeagent":
-		e.Moment, e.Carries = mail.TurnStart, true
-		if ourPrompt(in) {
-			e.Moment = mail.AfterTool
-		}
-	case "beforetool":
-		e.Moment, e.Carries = mail.BeforeTool, true
+		e.Carries = in.text("source") != "resume"
 	case "aftertool":
-		e.Moment, e.Carries = mail.AfterTool, true
 		if strings.HasPrefix(in.display(), "Command cancelled by user.") {
 			e.Moment, e.Over = mail.TurnEnd, true
 		}
 	case "afteragent":
-		e.Moment, e.Carries = mail.TurnEnd, true
 		e.Over = in.text("prompt_response") == "[no response text]"
 	case "notification": // nothing goes on before a person has answered, and if that is Esc, no hook runs
 		if in.text("notification_type") == "ToolPermission" {
 			e.Moment, e.Over = mail.TurnEnd, true
 		}
-	case "sessionend": // which has no reason but "exit", whatever ended it
-		e.Moment = mail.SessionEnd
 	}
 	return e
 }

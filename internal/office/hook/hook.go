@@ -97,21 +97,10 @@ type pending struct {
 
 // ask reads what the client says, tells the room and returns what there is to be said. With an error there is nothing.
 func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, error) {
-	in, err := read(c.Input)
-	if err != nil {
+	wanted, err := c.read(client, e)
+	if !wanted || err != nil {
 		return pending{}, err
 	}
-	*e = client.read(c.Event, in)
-	if client.look != nil {
-		client.look(e)
-	}
-	if e.Moment == "" || e.Sub && e.Moment != mail.BeforeTool {
-		return pending{}, nil
-	}
-	if e.Session.ID == "" {
-		return pending{}, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
-	}
-	e.Own = c.own(e)
 	if closed, err := c.sit(ctx, e); closed || err != nil {
 		return left(e), err
 	}
@@ -124,19 +113,7 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	if err != nil {
 		return pending{}, err
 	}
-	brief, err := svc.Turn(ctx, mail.Turn{
-		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen,
-		Over: e.Over, Proof: e.proves(), Sub: e.Sub, Ring: e.Ring,
-		Quiet: !e.Carries, Within: e.Within, Summed: e.Compacted,
-		Late: client.reloads && client.Name == e.Client && !e.Begins,
-		Held: func() map[mail.ID]bool {
-			if e.Held != nil {
-				return e.Held
-			}
-			return Holds(e.Client, e.Session.Script, e.Moment == mail.SessionStart || e.Moment == mail.SessionEnd)
-		},
-		Access: e.Session.access(),
-	})
+	brief, err := svc.Turn(ctx, e.turn(client))
 	if err != nil {
 		return pending{}, err
 	}
@@ -149,6 +126,43 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	}
 	t.kind, t.words = say(e, box, &brief)
 	return t, nil
+}
+
+// read reads what the client says into e, and reports whether anybody needs to know.
+func (c *Call) read(client *Client, e *Event) (wanted bool, err error) {
+	in, err := read(c.Input)
+	if err != nil {
+		return false, err
+	}
+	*e = client.read(c.Event, in)
+	if client.look != nil {
+		client.look(e)
+	}
+	if e.Moment == "" || e.Sub && e.Moment != mail.BeforeTool {
+		return false, nil
+	}
+	if e.Session.ID == "" {
+		return false, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
+	}
+	e.Own = c.own(e)
+	return true, nil
+}
+
+// turn is the event as the room is told of it.
+func (e *Event) turn(client *Client) mail.Turn {
+	return mail.Turn{
+		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen,
+		Over: e.Over, Proof: e.proves(), Sub: e.Sub, Ring: e.Ring,
+		Quiet: !e.Carries, Within: e.Within, Summed: e.Compacted,
+		Late: client.reloads && client.Name == e.Client && !e.Begins,
+		Held: func() map[mail.ID]bool {
+			if e.Held != nil {
+				return e.Held
+			}
+			return Holds(e.Client, e.Session.Script, e.Moment == mail.SessionStart || e.Moment == mail.SessionEnd)
+		},
+		Access: e.Session.access(),
+	}
 }
 
 // sit takes what the session's window says for what the hook's process says, where that is another's, and reports

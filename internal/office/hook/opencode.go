@@ -12,27 +12,24 @@ func opencode() Client {
 }
 
 func readOpencode(typed string, in input) Event {
-	e := in.event("opencode", typed)
+	e := in.event("opencode", typed, moments{
+		"sessionstart":               {mail.SessionStart, carries},
+		"chat.message":               {mail.TurnStart, carries | again},
+		"tool.execute.before":        {mail.BeforeTool, carries},
+		"tool.execute.after":         {mail.AfterTool, carries},
+		"experimental.text.complete": {mail.AfterTool, carries},
+		"session.idle":               {mail.TurnEnd, carries},
+		"dispose":                    {mail.SessionEnd, 0},
+		"session.deleted":            {mail.SessionEnd, 0},
+	})
 	if texts, ok := in["conversation"]; ok {
 		e.Held = heldIn(texts)
 	}
-	switch e.kind() {
-	case "sessionstart":
-		e.Moment, e.Carries = mail.SessionStart, true
-	case "chat.message":
-		e.Moment, e.Carries = mail.TurnStart, true
-		if ourPrompt(in) || in.isTrue("busy") {
-			e.Moment = mail.AfterTool
-		}
-	case "tool.execute.before":
-		e.Moment, e.Carries = mail.BeforeTool, true
-	case "tool.execute.after", "experimental.text.complete":
-		e.Moment, e.Carries = mail.AfterTool, true
-	case "session.idle":
-		e.Moment, e.Carries = mail.TurnEnd, true
+	switch {
+	case e.Moment == mail.TurnStart && in.isTrue("busy"):
+		e.Moment = mail.AfterTool
+	case e.Moment == mail.TurnEnd:
 		e.Over = in.text("error") != "" // it was broken off, or the model could not be reached
-	case "dispose", "session.deleted":
-		e.Moment = mail.SessionEnd
 	}
 	return e
 }

@@ -8,40 +8,38 @@ import "pennypost/internal/mail"
 // subagents, and of the work that it does in the background, run the session's hooks; only the transcript tells whose
 // they are.
 func qwen() Client {
-	return Client{Name: "qwen", read: readQwen, look: lookQwen, recall: recallQwen, answer: answerClaude}
+	// What a hook told stands in the prompt, or in the result of a tool.
+	kept := script{has: `"uuid"`, told: []string{"user", "tool_result"}, sums: "chat_compression"}
+	return Client{Name: "qwen", read: readQwen, look: lookQwen, recall: kept.recall, answer: answerClaude}
 }
 
 func readQwen(typed string, in input) Event {
-	e := in.event("qwen", typed)
+	e := in.event("qwen", typed, moments{
+		"sessionstart":       {mail.SessionStart, 0},
+		"userpromptsubmit":   {mail.TurnStart, carries | again},
+		"pretooluse":         {mail.BeforeTool, carries},
+		"posttooluse":        {mail.AfterTool, carries},
+		"posttoolusefailure": {mail.AfterTool, carries},
+		"stop":               {mail.TurnEnd, carries},
+		"stopfailure":        {mail.TurnEnd, over},
+		"sessionend":         {mail.SessionEnd, 0}, // with a person's reason, whatever ended it
+	})
 	switch e.kind() {
-	case "sessionstart":
-		e.Moment = mail.SessionStart
 	case "userpromptsubmit":
-		e.Moment, e.Carries = mail.TurnStart, true
-		if in.text("prompt") == "" || ourPrompt(in) {
+		if in.text("prompt") == "" {
 			e.Moment = mail.AfterTool
 		}
 	case "pretooluse":
-		e.Moment, e.Carries = mail.BeforeTool, true
 		e.Own = e.Own || e.Tool == "tool_search" // without which it has no tool of a server
-	case "posttooluse":
-		e.Moment, e.Carries = mail.AfterTool, true
 	case "posttoolusefailure":
-		e.Moment, e.Carries = mail.AfterTool, true
-		if string(in["is_interrupt"]) == "true" {
+		if in.isTrue("is_interrupt") {
 			e.Moment, e.Over = mail.TurnEnd, true
 		}
-	case "stop":
-		e.Moment, e.Carries = mail.TurnEnd, true
-	case "stopfailure":
-		e.Moment, e.Over = mail.TurnEnd, true
 	case "notification":
 		switch in.text("notification_type") {
 		case "idle_prompt", "permission_prompt": // nothing goes on before a person has typed, or answered
 			e.Moment, e.Over = mail.TurnEnd, true
 		}
-	case "sessionend": // with a person's reason, whatever ended it
-		e.Moment = mail.SessionEnd
 	}
 	return e
 }

@@ -9,20 +9,13 @@ func vscode() Client {
 }
 
 func readVSCode(typed string, in input) Event {
-	e := in.event("vscode", typed)
-	switch e.kind() {
-	case "sessionstart":
-		e.Moment, e.Carries = mail.SessionStart, true
-	case "userpromptsubmit": // takes no context
-		e.Moment = mail.TurnStart
-	case "pretooluse":
-		e.Moment, e.Carries = mail.BeforeTool, true
-	case "posttooluse":
-		e.Moment, e.Carries = mail.AfterTool, true
-	case "stop":
-		e.Moment, e.Carries = mail.TurnEnd, true
-	}
-	return e
+	return in.event("vscode", typed, moments{
+		"sessionstart":     {mail.SessionStart, carries},
+		"userpromptsubmit": {mail.TurnStart, 0}, // takes no context
+		"pretooluse":       {mail.BeforeTool, carries},
+		"posttooluse":      {mail.AfterTool, carries},
+		"stop":             {mail.TurnEnd, carries},
+	})
 }
 
 func answerVSCode(e *Event, s speech) Answer {

@@ -1,9 +1,3 @@
-// Package markdown renders what agents write as HTML that can do nothing.
-//
-// It is goldmark: CommonMark, and of GitHub's tables, struck text, tasks, footnotes and addresses of the web that
-// stand in the text. HTML is no part of it and comes out as the text that it is. Links lead to the web or into mail
-// only; an image is a link to it, since to load it would tell its owner who reads. Every block but code says
-// dir="auto", so that what is written from right to left stands so.
 package markdown
 
 import (
@@ -194,42 +188,45 @@ func (tamer) Transform(doc *ast.Document, reader text.Reader, pc parser.Context)
 // tame goes through what stands below parent. A link holds no link.
 func tame(parent ast.Node, source []byte, inLink bool) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
-		tamed := n
-		switch n := n.(type) {
-		case *ast.Paragraph, *ast.Heading, *ast.Blockquote, *ast.List, *ast.ListItem, *extast.TableCell,
-			*extast.Footnote:
-			n.SetAttributeString("dir", "auto")
-		case *ast.CodeBlock:
-			copyable(parent, n)
-		case *ast.FencedCodeBlock:
-			if n.Info != nil && !language.Match(n.Info.Value(source)) {
-				n.Info = nil
-			}
-			copyable(parent, n)
-		case *extast.TaskCheckBox:
-			tamed = checkBox(n.IsChecked)
-		case *extast.FootnoteLink:
-			if inLink {
-				tamed = verbatim(fmt.Sprintf("[%d]", n.Index))
-			}
-		case *ast.AutoLink:
-			tamed = tameAddress(n, source, inLink)
-		case *ast.Link:
-			tamed = link(n, n.Destination, inLink)
-		case *ast.Image:
-			what := "🖼 "
-			if !n.HasChildren() {
-				what += "image"
-			}
-			n.InsertBefore(n, n.FirstChild(), verbatim(what))
-			tamed = link(n, n.Destination, inLink)
-		}
-		if tamed != n {
+		if tamed := tameOne(parent, n, source, inLink); tamed != n {
 			parent.ReplaceChild(parent, n, tamed)
 			n = tamed
 		}
 		tame(n, source, inLink || n.Kind() == ast.KindLink)
 	}
+}
+
+// tameOne returns what is to stand for a node below parent: the node itself, or another.
+func tameOne(parent, n ast.Node, source []byte, inLink bool) ast.Node {
+	switch n := n.(type) {
+	case *ast.Paragraph, *ast.Heading, *ast.Blockquote, *ast.List, *ast.ListItem, *extast.TableCell, *extast.Footnote:
+		n.SetAttributeString("dir", "auto")
+	case *ast.CodeBlock:
+		copyable(parent, n)
+	case *ast.FencedCodeBlock:
+		if n.Info != nil && !language.Match(n.Info.Value(source)) {
+			n.Info = nil
+		}
+		copyable(parent, n)
+	case *extast.TaskCheckBox:
+		return checkBox(n.IsChecked)
+	case *extast.FootnoteLink:
+		if inLink {
+			return verbatim(fmt.Sprintf("[%d]", n.Index))
+		}
+	case *ast.AutoLink:
+		return tameAddress(n, source, inLink)
+	case *ast.Link:
+		return link(n, n.Destination, inLink)
+	case *ast.Image:
+		what := "🖼 "
+		if !n.HasChildren() {
+			what += "image"
+		}
+		n.InsertBefore(n, n.FirstChild(), verbatim(what))
+		return link(n, n.Destination, inLink)
+	}
+	return n
 }
 
 // link is a link that shows what stands below n, or that alone if it may not lead anywhere.

@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // said is a result of text alone. Clients hand a model the structured content of a result where there is one (Claude
@@ -41,7 +42,12 @@ func (a toolAnswer) result() *mcp.CallToolResult {
 }
 
 // answer is what a client gets for what a tool returned.
-func (box Mailbox) answer(name, text string, err error) toolAnswer {
+func (box Mailbox) answer(name string, out any, err error) toolAnswer {
+	prose, isProse := out.(dialect.Prose)
+	text := string(prose)
+	if err == nil && !isProse {
+		text, err = fence.JSON(out)
+	}
 	// every tool keeps to the budget by itself; this is the last guard
 	if n := fence.Sent(text); err == nil && n > fence.Budget {
 		box.Log.Error("answer over the budget", "tool", name, "agent", box.Agent, "bytes", n)

@@ -17,9 +17,11 @@ const maxBeside = 64
 // wire.CallsProtocol has it. It returns when in has ended and no call runs any more. Calls go on to their end only if
 // in ended because its deadline passed, and if they do not wait for something to happen.
 func ServeCalls(ctx context.Context, box Mailbox, in *bufio.Reader, out io.Writer) {
-	n := &Native{box: box, ctx: ctx, Server: &Server{modern: true, signature: signature(box.implementation())}}
-	n.Server.tools = n.served()
-	d := &desk{out: out, calls: make(map[string]context.CancelFunc), server: n.Server}
+	server := &Server{modern: true, signature: signature(box.implementation()), tools: make(map[string]served)}
+	for _, t := range tools() {
+		server.tools[t.Name] = box.serve(t)
+	}
+	d := &desk{out: out, calls: make(map[string]context.CancelFunc), server: server}
 	quick, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer d.running.Wait()

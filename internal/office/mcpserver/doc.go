@@ -9,5 +9,7 @@
 // call of a tool that is exactly as the protocol has it. The front of an agent hands such calls
 // on to ServeCalls, in the post office.
 //
-// Above is Native, an agent's tools, resources and prompts.
+// Above are tools and prompts. Whoever serves them says them as a dialect.Endpoint, Pennypost's
+// own six (schemas.go) like those of another protocol, and serve.go runs them, whichever way a call
+// came. Native adds an agent's mailbox as a resource.
 package mcpserver

@@ -20,7 +20,7 @@ func TestToolsOfExtensions(t *testing.T) {
 	}
 	var all []definition
 	for _, tool := range tools() {
-		all = append(all, definition{tool.name, tool.description, json.RawMessage(tool.input)})
+		all = append(all, definition{tool.Name, tool.Description, json.RawMessage(tool.Input)})
 	}
 	var want bytes.Buffer
 	enc := json.NewEncoder(&want)

@@ -26,7 +26,7 @@ type reader struct {
 // readsIn adds a reader to a server.
 func readsIn(s *Server) *reader {
 	r := &reader{marked: make(chan int, 8)}
-	run := dialectServer{Mailbox{Log: slog.New(slog.DiscardHandler)}}.running(dialect.Tool{
+	run := Mailbox{Log: slog.New(slog.DiscardHandler)}.running(dialect.Tool{
 		Name: "read",
 		Run:  func(context.Context, *dialect.Call) (any, error) { return int(r.looked.Add(1)), nil },
 		Given: func(ctx context.Context, _ *dialect.Call, answer any) error {

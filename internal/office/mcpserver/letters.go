@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // view is mail that is to be shown in one answer.
@@ -19,15 +21,15 @@ type view struct {
 }
 
 // show renders messages for a tool, and records that those which it shows whole reached the agent through a door.
-func (n *Native) show(ctx context.Context, v view, door string) string {
-	text, whole := n.render(v)
-	n.present(ctx, whole, door)
-	return text
+func show(ctx context.Context, c *dialect.Call, v view, door string) dialect.Prose {
+	text, whole := render(c, v)
+	present(ctx, c, whole, door)
+	return dialect.Prose(text)
 }
 
 // render renders messages, as many as the budget allows, and returns those too. Of a message that does not fit alone
 // it shows the beginning.
-func (n *Native) render(v view) (text string, whole []mail.Item) {
+func render(c *dialect.Call, v view) (text string, whole []mail.Item) {
 	part := func(k int) []mail.Item {
 		if v.newest {
 			return v.items[len(v.items)-k:]
@@ -43,7 +45,7 @@ func (n *Native) render(v view) (text string, whole []mail.Item) {
 		if !v.newest {
 			next = part(k)[k-1]
 		}
-		l := n.letter(next)
+		l := letter(c, next)
 		letters = append(letters, f.Message(&l)+"\n")
 		if used += fence.Sent(letters[k-1]); used > fence.Budget {
 			break
@@ -54,7 +56,7 @@ func (n *Native) render(v view) (text string, whole []mail.Item) {
 		}
 	}
 	if best == 0 && len(v.items) > 0 {
-		text, _ = onePart(v.start, n.letter(part(1)[0]), 0, v.end(part(1)))
+		text, _ = onePart(v.start, letter(c, part(1)[0]), 0, v.end(part(1)))
 		return text, nil
 	}
 	letters = letters[:best]
@@ -94,14 +96,11 @@ const maxDocsInHead = 1000
 
 // letter is a message as a tool shows it: what the head of its fence does not hold stands below its body, in the
 // fence, and is read on with it.
-func (n *Native) letter(it mail.Item) mail.Item {
+func letter(c *dialect.Call, it mail.Item) mail.Item {
 	var below []string
-	if !slices.Equal(it.To, []mail.Address{mail.AgentAddress(n.box.Agent)}) {
-		to := make([]string, len(it.To))
-		for i, a := range it.To {
-			to[i] = string(a)
-		}
-		below = append(below, "to: "+strings.Join(to, ", "))
+	if !slices.Equal(it.To, []mail.Address{mail.AgentAddress(c.Caller)}) {
+		to := wording.Join(it.To, ", ", func(a mail.Address) string { return string(a) })
+		below = append(below, "to: "+to)
 	}
 	if st := it.Settled; st != nil && st.As == mail.Withdrawn {
 		below = append(below, "withdrawn: no answer is wanted any more")
@@ -133,17 +132,12 @@ const toolDoor = "mcp"
 
 // present records that the text of messages is on its way to the agent, for those of its mail that its session had not
 // been handed.
-func (n *Native) present(ctx context.Context, items []mail.Item, door string) {
-	m := mail.Marking{Mark: mail.MarkPresented, Door: door}
+func present(ctx context.Context, c *dialect.Call, items []mail.Item, door string) {
+	var ids []mail.ID
 	for _, it := range items {
 		if it.State == mail.Queued || it.State == mail.Notified || it.State == mail.Presented {
-			m.IDs = append(m.IDs, it.ID)
+			ids = append(ids, it.ID)
 		}
 	}
-	if len(m.IDs) == 0 {
-		return
-	}
-	if _, err := n.box.Service.Mark(ctx, m); err != nil {
-		n.box.Log.Warn("presented mail not recorded", "agent", n.box.Agent, "err", err)
-	}
+	c.Present(ctx, door, ids)
 }

@@ -21,12 +21,12 @@ func mailboxURI(room mail.RoomName, agent mail.Name) string {
 }
 
 // agentOf returns the agent whose mailbox a URI names, if it is one of this room.
-func (n *Native) agentOf(uri string) (mail.Name, error) {
+func (b Mailbox) agentOf(uri string) (mail.Name, error) {
 	rest, ok := strings.CutPrefix(uri, mailboxScheme)
 	room, name, cut := strings.Cut(rest, "/")
 	room, err1 := url.PathUnescape(room)
 	name, err2 := url.PathUnescape(name)
-	if !ok || !cut || name == "" || err1 != nil || err2 != nil || mail.RoomName(room) != n.box.Room {
+	if !ok || !cut || name == "" || err1 != nil || err2 != nil || mail.RoomName(room) != b.Room {
 		return "", mcp.ResourceNotFoundError(uri)
 	}
 	return mail.Name(name), nil
@@ -51,15 +51,15 @@ func (n *Native) addResources() {
 
 func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
-	n, err := n.of(ctx, req.Params.Meta)
+	box, err := n.box.of(ctx, req.Params.Meta)
 	if err != nil {
 		return nil, err
 	}
-	agent, err := n.agentOf(uri)
+	agent, err := box.agentOf(uri)
 	if err != nil {
 		return nil, err
 	}
-	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Agent: agent, Bytes: fence.Budget})
+	page, err := box.Service.Inbox(ctx, mail.InboxQuery{Agent: agent, Bytes: fence.Budget})
 	if mail.CodeOf(err) == mail.NotFound {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
@@ -68,7 +68,7 @@ func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) 
 	}
 	all := page.Messages
 	for i := range all {
-		all[i], _ = fence.Abridge(all[i], n.box.Agent)
+		all[i], _ = fence.Abridge(all[i], box.Agent)
 	}
 	out, _, err := fence.FitJSON(len(all), func(k int) mail.Page {
 		if page.Messages = all[:k]; 0 < k && k < len(all) {
@@ -76,7 +76,10 @@ func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) 
 		}
 		return page
 	})
-	text, err := jsonAnswer(out, err)
+	if err != nil {
+		return nil, err
+	}
+	text, err := fence.JSON(out)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +99,7 @@ type subscription struct {
 // but found by the client when it reads after it has subscribed.
 func (n *Native) subscribe(ctx context.Context, req *mcp.SubscribeRequest) error {
 	uri := req.Params.URI
-	agent, err := n.agentOf(uri)
+	agent, err := n.box.agentOf(uri)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // instructions tell a model when to look. Clients cut them at 2 KB.
@@ -81,13 +82,12 @@ func ByToolUse(own Caller, of func(context.Context, string) (mail.Service, error
 	}
 }
 
-// of returns n as the server of the agent that a request comes from.
-func (n *Native) of(ctx context.Context, meta map[string]any) (*Native, error) {
-	if n.box.Of == nil {
-		return n, nil
+// logged returns the mailbox with a log.
+func (b Mailbox) logged() Mailbox {
+	if b.Log == nil {
+		b.Log = slog.New(slog.DiscardHandler)
 	}
-	box, err := n.box.of(ctx, meta)
-	return &Native{Server: n.Server, box: box, ctx: n.ctx}, err
+	return b
 }
 
 // of returns the mailbox of the agent that a request comes from.
@@ -116,26 +116,16 @@ type Native struct {
 
 // NewNative returns the server of a mailbox.
 func NewNative(box Mailbox) *Native {
-	if box.Log == nil {
-		box.Log = slog.New(slog.DiscardHandler)
-	}
+	box = box.logged()
 	ctx, stop := context.WithCancel(context.Background())
 	n := &Native{box: box, ctx: ctx, stop: stop, subs: make(map[string]*subscription)}
-	opts := &mcp.ServerOptions{
-		Instructions: box.introduce(instructions),
-		Logger:       box.Log,
-		Capabilities: &mcp.ServerCapabilities{},
-	}
+	opts := &mcp.ServerOptions{}
 	if box.Service != nil { // what nobody subscribed to is announced to nobody
 		opts.SubscribeHandler, opts.UnsubscribeHandler = n.subscribe, n.unsubscribe
 	}
-	box.Channel.offer(opts)
-	n.Server = newServer(box.implementation(), opts)
-	n.Server.forward = box.Forward
-	n.Server.AddReceivingMiddleware(box.harmlessErrors)
-	n.addTools()
+	n.Server = serving(box, box.implementation(),
+		dialect.Endpoint{Instructions: instructions, Tools: tools(), Prompts: prompts()}, opts)
 	n.addResources()
-	n.addPrompts()
 	return n
 }
 

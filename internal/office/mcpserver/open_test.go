@@ -77,9 +77,9 @@ func TestReadLooksOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &counted{Service: room.As("ann")}
-	n := NewNative(Mailbox{Service: c, Room: "lab", Agent: "ann", Version: "test"})
-	defer n.Close()
-	text, err := n.readInbox(t.Context(), readParams{})
+	box := Mailbox{Service: c, Room: "lab", Agent: "ann", Version: "test"}
+	said, err := readInbox(t.Context(), box.call(&toolCall{}), readParams{})
+	text := string(said)
 	if err != nil || !strings.Contains(text, "waiting for your answer") || c.looks != 1 {
 		t.Errorf("after %d looks, %v: %s", c.looks, err, text)
 	}

@@ -3,61 +3,42 @@ package mcpserver
 import (
 	"context"
 	"fmt"
-	"strings"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
-func (n *Native) addPrompts() {
-	for _, p := range []struct {
-		name, description string
-		arguments         []*mcp.PromptArgument
-		text              func(*Native, context.Context, map[string]string) (string, error)
-	}{
-		{"inbox", "What waits in your mailbox", nil, (*Native).inboxPrompt},
-		{"history", "The room's messages, newest last", []*mcp.PromptArgument{
-			{Name: "types", Description: "message types, with commas between them"},
-			{Name: "limit", Description: "how many (default 20)"},
-		}, (*Native).historyPrompt},
-		{"checkpoint", "Report where you stand and look for mail, in the middle of a task", nil,
-			(*Native).checkpointPrompt},
-		{"bye", "Send what is left to say, look for mail a last time, and leave", nil, (*Native).byePrompt},
-	} {
-		n.Server.AddPrompt(&mcp.Prompt{Name: p.name, Description: p.description, Arguments: p.arguments},
-			func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				at, err := n.of(ctx, req.Params.Meta)
-				if err != nil {
-					return nil, err
-				}
-				text, err := p.text(at, ctx, req.Params.Arguments)
-				if err != nil {
-					return nil, err
-				}
-				return &mcp.GetPromptResult{Description: p.description,
-					Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}}, nil
-			})
+func prompts() []dialect.Prompt {
+	return []dialect.Prompt{
+		{Name: "inbox", Description: "What waits in your mailbox", Run: inboxPrompt},
+		{
+			Name: "history", Description: "The room's messages, newest last", Run: historyPrompt,
+			Arguments: []dialect.Argument{{Name: "types", Description: "message types, with commas between them"},
+				{Name: "limit", Description: "how many (default 20)"}},
+		},
+		{Name: "checkpoint", Description: "Report where you stand and look for mail, in the middle of a task",
+			Run: checkpointPrompt},
+		{Name: "bye", Description: "Send what is left to say, look for mail a last time, and leave", Run: byePrompt},
 	}
 }
 
-func (n *Native) inboxPrompt(ctx context.Context, _ map[string]string) (string, error) {
-	return n.mailAfter(ctx, "")
+func inboxPrompt(ctx context.Context, c *dialect.Call, _ map[string]string) (string, error) {
+	return mailAfter(ctx, c, "")
 }
 
 // mailAfter shows what is unread behind start. It marks nothing: a client may ask for all prompts when it starts, only
 // to list them (opencode 1.18.33 does).
-func (n *Native) mailAfter(ctx context.Context, start string) (string, error) {
-	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{Bytes: fence.Budget})
+func mailAfter(ctx context.Context, c *dialect.Call, start string) (string, error) {
+	page, err := c.Service.Inbox(ctx, mail.InboxQuery{Bytes: fence.Budget})
 	if err != nil {
 		return "", err
 	}
 	if len(page.Messages) == 0 {
-		return start + "Nothing unread waits in the mailbox of " + fence.Text(string(n.box.Agent)) + ".", nil
+		return start + "Nothing unread waits in the mailbox of " + fence.Text(string(c.Caller)) + ".", nil
 	}
-	text, _ := n.render(view{
-		start: fmt.Sprintf("%s%d unread in the mailbox of %s.\n", start, page.Unread, fence.Text(string(n.box.Agent))),
+	text, _ := render(c, view{
+		start: fmt.Sprintf("%s%d unread in the mailbox of %s.\n", start, page.Unread, fence.Text(string(c.Caller))),
 		items: page.Messages,
 		end: func(shown []mail.Item) string {
 			end := "Deal with each, then mark it with mark_messages."
@@ -70,26 +51,21 @@ func (n *Native) mailAfter(ctx context.Context, start string) (string, error) {
 	return text, nil
 }
 
-func (n *Native) historyPrompt(ctx context.Context, args map[string]string) (string, error) {
-	q := mail.HistoryQuery{Limit: 20}
-	for t := range strings.FieldsFuncSeq(args["types"], func(r rune) bool { return r == ',' || r == ' ' }) {
-		typ, err := mail.ParseType(t)
-		if err != nil {
-			return "", err
-		}
-		q.Types = append(q.Types, typ)
-	}
-	if s := args["limit"]; s != "" {
-		if _, err := fmt.Sscan(s, &q.Limit); err != nil || q.Limit < 1 {
-			return "", mail.Errorf(mail.Invalid, "the limit %q is not a positive number", s)
-		}
-	}
-	page, err := n.box.Service.History(ctx, q)
+func historyPrompt(ctx context.Context, c *dialect.Call, args map[string]string) (string, error) {
+	types, err := dialect.ParseTypes(args["types"])
 	if err != nil {
 		return "", err
 	}
-	text, _ := n.render(view{
-		start: fmt.Sprintf("The last messages of room %s.\n", n.box.Room), items: page.Messages, newest: true,
+	limit, err := dialect.ParseLimit(args["limit"], 20)
+	if err != nil {
+		return "", err
+	}
+	page, err := c.Service.History(ctx, mail.HistoryQuery{Types: types, Limit: limit})
+	if err != nil {
+		return "", err
+	}
+	text, _ := render(c, view{
+		start: fmt.Sprintf("The last messages of room %s.\n", c.Room), items: page.Messages, newest: true,
 		end: func(shown []mail.Item) string {
 			if len(shown) < len(page.Messages) {
 				return fmt.Sprintf("%d of %d are shown.", len(shown), len(page.Messages))
@@ -100,13 +76,13 @@ func (n *Native) historyPrompt(ctx context.Context, args map[string]string) (str
 	return text, nil
 }
 
-func (n *Native) checkpointPrompt(ctx context.Context, _ map[string]string) (string, error) {
-	return n.mailAfter(ctx, "Checkpoint. Say with set_presence what you are working on, send a status if somebody "+
+func checkpointPrompt(ctx context.Context, c *dialect.Call, _ map[string]string) (string, error) {
+	return mailAfter(ctx, c, "Checkpoint. Say with set_presence what you are working on, send a status if somebody "+
 		"waits for one, then look at your mail.\n\n")
 }
 
-func (n *Native) byePrompt(ctx context.Context, _ map[string]string) (string, error) {
-	return n.mailAfter(ctx,
+func byePrompt(ctx context.Context, c *dialect.Call, _ map[string]string) (string, error) {
+	return mailAfter(ctx, c,
 		"You are about to leave. Send what you still owe: results as task-done, open points as question. "+
 			"Deal with what waits below or say to whom it should go. Then call set_presence with state gone.\n\n")
 }

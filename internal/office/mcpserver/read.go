@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 type readParams struct {
@@ -26,29 +27,25 @@ func (p *readParams) ofInbox() bool {
 	return p.Thread == "" && p.Since == "" && p.To == "" && p.Query == ""
 }
 
-func (n *Native) readMessages(ctx context.Context, c *toolCall) (string, error) {
-	var p readParams
-	if err := decode(c, &p); err != nil {
-		return "", err
-	}
+func readMessages(ctx context.Context, c *dialect.Call, p readParams) (dialect.Prose, error) {
 	switch {
 	case p.ID != "":
-		return n.readOne(ctx, p)
+		return readOne(ctx, c, p)
 	case p.Offset != 0:
 		return "", mail.Errorf(mail.Invalid, "offset is a place in one message: give its id too")
 	case p.ofInbox():
-		return n.readInbox(ctx, p)
+		return readInbox(ctx, c, p)
 	}
-	return n.readHistory(ctx, p)
+	return readHistory(ctx, c, p)
 }
 
 // readOne shows a message from a place of its text on, and at its beginning what became of it.
-func (n *Native) readOne(ctx context.Context, p readParams) (string, error) {
-	it, err := n.box.Service.Message(ctx, p.ID)
+func readOne(ctx context.Context, c *dialect.Call, p readParams) (dialect.Prose, error) {
+	it, err := c.Service.Message(ctx, p.ID)
 	if err != nil {
 		return "", err
 	}
-	l := n.letter(it)
+	l := letter(c, it)
 	if p.Offset < 0 || p.Offset > 0 && p.Offset >= len(l.Body) {
 		return "", mail.Errorf(mail.Invalid, "the offset %d is not in %s, whose text has %d bytes", p.Offset, it.ID,
 			len(l.Body))
@@ -61,9 +58,9 @@ func (n *Native) readOne(ctx context.Context, p readParams) (string, error) {
 	}
 	text, whole := onePart("", l, p.Offset, end)
 	if whole {
-		n.present(ctx, []mail.Item{it}, toolDoor)
+		present(ctx, c, []mail.Item{it}, toolDoor)
 	}
-	return text, nil
+	return dialect.Prose(text), nil
 }
 
 // became is a line that says where the deliveries of a message stand.
@@ -83,15 +80,15 @@ func became(ds []mail.Delivery) (string, error) {
 	}
 }
 
-func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
-	page, err := n.box.Service.Inbox(ctx, mail.InboxQuery{After: p.After, Before: p.Before, Limit: p.Limit,
+func readInbox(ctx context.Context, c *dialect.Call, p readParams) (dialect.Prose, error) {
+	page, err := c.Service.Inbox(ctx, mail.InboxQuery{After: p.After, Before: p.Before, Limit: p.Limit,
 		Bytes: fence.Budget})
 	if err != nil {
 		return "", err
 	}
 	open := open(&page)
 	if len(page.Messages) == 0 && page.Unread == 0 {
-		return "Nothing is unread." + open, nil
+		return dialect.Prose("Nothing is unread." + open), nil
 	}
 	var news, given []mail.Item
 	for _, it := range page.Messages {
@@ -101,7 +98,7 @@ func (n *Native) readInbox(ctx context.Context, p readParams) (string, error) {
 			news = append(news, it)
 		}
 	}
-	return n.show(ctx, view{items: news, end: func(shown []mail.Item) string {
+	return show(ctx, c, view{items: news, end: func(shown []mail.Item) string {
 		last, more := mail.Seq(0), page.More
 		switch {
 		case len(shown) < len(news):
@@ -171,11 +168,11 @@ func open(p *mail.Page) string {
 }
 
 // readHistory shows what of the room's messages is asked for: the newest or, behind a cursor, the first.
-func (n *Native) readHistory(ctx context.Context, p readParams) (string, error) {
+func readHistory(ctx context.Context, c *dialect.Call, p readParams) (dialect.Prose, error) {
 	q := mail.HistoryQuery{Thread: p.Thread, To: p.To, Search: p.Query, After: p.After, Before: p.Before,
 		Limit: p.Limit}
 	if p.Thread == "" && p.To == "" {
-		q.Agent = n.box.Agent
+		q.Agent = c.Caller
 	}
 	if p.Since != "" {
 		var err error
@@ -183,7 +180,7 @@ func (n *Native) readHistory(ctx context.Context, p readParams) (string, error) 
 			return "", err
 		}
 	}
-	page, err := n.box.Service.History(ctx, q)
+	page, err := c.Service.History(ctx, q)
 	if err != nil {
 		return "", err
 	}
@@ -191,7 +188,7 @@ func (n *Native) readHistory(ctx context.Context, p readParams) (string, error) 
 		return "There is no such message.", nil
 	}
 	newest := p.After == 0
-	return n.show(ctx, view{items: page.Messages, newest: newest, end: func(shown []mail.Item) string {
+	return show(ctx, c, view{items: page.Messages, newest: newest, end: func(shown []mail.Item) string {
 		var end []string
 		if ids := unreadOf(shown); ids != "" {
 			end = append(end, "Unread of these: "+ids+".")

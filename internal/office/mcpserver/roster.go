@@ -8,6 +8,7 @@ import (
 
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 type rosterParams struct {
@@ -72,11 +73,7 @@ type roster struct {
 }
 
 // listAgents lists those who are live first, each part by name.
-func (n *Native) listAgents(ctx context.Context, c *toolCall) (string, error) {
-	var p rosterParams
-	if err := decode(c, &p); err != nil {
-		return "", err
-	}
+func listAgents(ctx context.Context, c *dialect.Call, p rosterParams) (dialect.Prose, error) {
 	if p.Limit < 0 {
 		return "", mail.Errorf(mail.Invalid,
 			"a limit of %d is out of range; leave it out for as many as one answer holds", p.Limit)
@@ -86,7 +83,7 @@ func (n *Native) listAgents(ctx context.Context, c *toolCall) (string, error) {
 			return "", err
 		}
 	}
-	all, total, err := p.find(ctx, n.box.Service)
+	all, total, err := p.find(ctx, c.Service)
 	if err != nil {
 		return "", err
 	}
@@ -99,9 +96,9 @@ func (n *Native) listAgents(ctx context.Context, c *toolCall) (string, error) {
 	text, _ := fence.Fit(limit, func(k int) string {
 		for i := len(lines); i < k; i++ {
 			lines = append(lines, rosterLine(&all[i]))
-			theirs = theirs || all[i].Name != n.box.Agent && lines[i].prose()
+			theirs = theirs || all[i].Name != c.Caller && lines[i].prose()
 		}
-		out := roster{You: n.box.Agent, Room: n.box.Room, Agents: append([]agentLine{}, lines[:k]...)}
+		out := roster{You: c.Caller, Room: c.Room, Agents: append([]agentLine{}, lines[:k]...)}
 		if k < total {
 			out.Total = total
 		}
@@ -115,7 +112,7 @@ func (n *Native) listAgents(ctx context.Context, c *toolCall) (string, error) {
 		}
 		return text
 	})
-	return text, err
+	return dialect.Prose(text), err
 }
 
 // prose reports whether there is anything in a line that its agent has put into words of its own. Such a list is
@@ -182,17 +179,10 @@ type presenceParams struct {
 	State mail.State `json:"state"`
 }
 
-func (n *Native) setPresence(ctx context.Context, c *toolCall) (string, error) {
-	var p presenceParams
-	if err := decode(c, &p); err != nil {
-		return "", err
-	}
-	a, err := n.box.Service.Register(ctx, mail.Presence{Roles: p.Roles, Tags: p.Tags, Task: p.Task, State: p.State})
+func setPresence(ctx context.Context, c *dialect.Call, p presenceParams) (agentLine, error) {
+	a, err := c.Service.Register(ctx, mail.Presence{Roles: p.Roles, Tags: p.Tags, Task: p.Task, State: p.State})
 	if err == nil && p.Name != "" && p.Name != a.Name {
-		a, err = n.box.Service.Rename(ctx, a.Name, p.Name)
+		a, err = c.Service.Rename(ctx, a.Name, p.Name)
 	}
-	if err != nil {
-		return "", err
-	}
-	return fence.JSON(rosterLine(&a))
+	return rosterLine(&a), err
 }

@@ -2,56 +2,11 @@ package mcpserver
 
 import (
 	"context"
-	"encoding/json"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"pennypost/internal/base/jsonx"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
-
-func (n *Native) addTools() {
-	all := n.served()
-	for _, t := range tools() {
-		n.Server.add(&mcp.Tool{
-			Name: t.name, Description: t.description, Annotations: &t.hints,
-			InputSchema: json.RawMessage(t.input),
-		}, all[t.name])
-	}
-}
-
-// served returns the tools as they are run.
-func (n *Native) served() map[string]served {
-	all := make(map[string]served)
-	for _, t := range tools() {
-		all[t.name] = served{n.running(&t), t.waits}
-	}
-	return all
-}
-
-// running returns what runs a tool.
-func (n *Native) running(t *tool) toolFunc {
-	return func(ctx context.Context, c *toolCall) toolAnswer {
-		at, err := n.of(ctx, c.Meta)
-		if err != nil {
-			return n.box.answer(t.name, "", err)
-		}
-		text, err := t.call(at, ctx, c)
-		return at.box.answer(t.name, text, err)
-	}
-}
-
-// decode reads a tool's arguments: unknown and repeated members are errors.
-func decode(c *toolCall, into any) error {
-	if len(c.Arguments) == 0 {
-		return nil
-	}
-	if err := jsonx.UnmarshalStrict(c.Arguments, into); err != nil {
-		return mail.Errorf(mail.Invalid, "the arguments of %s do not fit: %s", c.Name, jsonx.Explain(err))
-	}
-	return nil
-}
 
 type sendParams struct {
 	To       mail.Recipients `json:"to"`
@@ -66,14 +21,17 @@ type sendParams struct {
 	TTLHours float64         `json:"ttl_hours"`
 }
 
-func (n *Native) sendMessage(ctx context.Context, c *toolCall) (string, error) {
-	var p sendParams
-	if err := decode(c, &p); err != nil {
-		return "", err
-	}
+// sentTo answers send_message.
+type sentTo struct {
+	mail.Sent
+	Note   string                     `json:"note,omitempty"`
+	Others map[mail.DeliveryState]int `json:"others,omitempty"` // recipients that are not listed, by state
+}
+
+func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo, err error) {
 	const century = 100 * 365 * 24
 	if p.TTLHours < 0 || p.TTLHours > century {
-		return "", mail.Errorf(mail.Invalid, "ttl_hours %v is out of range; leave it out for the default", p.TTLHours)
+		return out, mail.Errorf(mail.Invalid, "ttl_hours %v is out of range; leave it out for the default", p.TTLHours)
 	}
 	d := mail.Draft{
 		To: p.To, Body: p.Body, Type: p.Type, Subject: p.Subject, ReplyTo: p.ReplyTo, Priority: p.Priority,
@@ -85,14 +43,14 @@ func (n *Native) sendMessage(ctx context.Context, c *toolCall) (string, error) {
 	for _, path := range p.Docs {
 		d.Docs = append(d.Docs, mail.Doc{Path: path})
 	}
-	if c.key != "" {
-		d.Key = mail.MadeKey + c.key
+	if c.Key != "" {
+		d.Key = mail.MadeKey + c.Key
 	}
-	sent, err := n.box.Service.Send(ctx, d)
+	sent, err := c.Service.Send(ctx, d)
 	if err != nil {
-		return "", err
+		return out, err
 	}
-	if c.key != "" {
+	if c.Key != "" {
 		sent.Duplicate = false // of nothing but our own first attempt
 	}
 	all := sent.Recipients
@@ -100,26 +58,15 @@ func (n *Native) sendMessage(ctx context.Context, c *toolCall) (string, error) {
 		d := &all[i] // this answer has no fence
 		d.Agent, d.Address = mail.Name(mail.Slug(string(d.Agent))), mail.Address(mail.Slug(string(d.Address)))
 	}
-	out, _, err := fence.FitJSON(min(len(all), maxListed), func(k int) any {
+	out, _, err = fence.FitJSON(min(len(all), maxListed), func(k int) sentTo {
 		sent.Recipients = all[:k]
-		return struct {
-			mail.Sent
-			Note   string                     `json:"note,omitempty"`
-			Others map[mail.DeliveryState]int `json:"others,omitempty"` // recipients that are not listed, by state
-		}{sent, sent.Suggestion(), mail.CountStates(all[k:])}
+		return sentTo{sent, sent.Suggestion(), mail.CountStates(all[k:])}
 	})
-	return jsonAnswer(out, err)
+	return out, err
 }
 
 // maxListed is how many recipients or ids an answer lists. Of more it says how many they are.
 const maxListed = 20
-
-func jsonAnswer(out any, err error) (string, error) {
-	if err != nil {
-		return "", err
-	}
-	return fence.JSON(out)
-}
 
 type markParams struct {
 	IDs  []mail.ID `json:"ids"`
@@ -127,24 +74,20 @@ type markParams struct {
 	Mark string    `json:"mark"`
 }
 
-func (n *Native) markMessages(ctx context.Context, c *toolCall) (string, error) {
-	var p markParams
-	if err := decode(c, &p); err != nil {
-		return "", err
-	}
+func markMessages(ctx context.Context, c *dialect.Call, p markParams) (out marked, err error) {
 	if p.Mark == "" {
 		p.Mark = string(mail.MarkRead)
 	}
 	mark, err := mail.ParseMark(p.Mark)
 	if err != nil {
-		return "", err
+		return out, err
 	}
-	done, err := n.box.Service.Mark(ctx, mail.Marking{IDs: p.IDs, All: p.All, Mark: mark})
+	done, err := c.Service.Mark(ctx, mail.Marking{IDs: p.IDs, All: p.All, Mark: mark})
 	if err != nil {
-		return "", err
+		return out, err
 	}
 	longest := max(len(done.Marked), len(done.NotFound), len(done.NotYours), len(done.Open))
-	out, _, err := fence.FitJSON(min(longest, maxListed), func(k int) any {
+	out, _, err = fence.FitJSON(min(longest, maxListed), func(k int) marked {
 		out := marked{Count: len(done.Marked), Already: len(done.Already), NotFound: first(k, done.NotFound),
 			NotYours: first(k, done.NotYours), Open: first(min(k, mail.MaxOpenIDs), done.Open)}
 		if len(done.Marked) <= k {
@@ -153,7 +96,7 @@ func (n *Native) markMessages(ctx context.Context, c *toolCall) (string, error) 
 		out.Unlisted = len(done.NotFound) - len(out.NotFound) + len(done.NotYours) - len(out.NotYours)
 		return out
 	})
-	return jsonAnswer(out, err)
+	return out, err
 }
 
 // marked answers mark_messages.

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 type waitParams struct {
@@ -25,11 +26,7 @@ const (
 	progressEvery = 25 * time.Second
 )
 
-func (n *Native) waitForMessages(ctx context.Context, c *toolCall) (string, error) {
-	var p waitParams
-	if err := decode(c, &p); err != nil {
-		return "", err
-	}
+func waitForMessages(ctx context.Context, c *dialect.Call, p waitParams) (dialect.Prose, error) {
 	timeout := time.Duration(p.Timeout * float64(time.Second))
 	switch {
 	case p.Timeout < 0 || p.Timeout > longestWait.Seconds():
@@ -45,17 +42,17 @@ func (n *Native) waitForMessages(ctx context.Context, c *toolCall) (string, erro
 	}
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stop := c.reportProgress(waiting)
-	it, err := n.box.Service.Wait(waiting, mail.WaitQuery{Types: p.Types, ReplyTo: p.ReplyTo, After: p.After,
+	stop := c.Waiting(waiting)
+	it, err := c.Service.Wait(waiting, mail.WaitQuery{Types: p.Types, ReplyTo: p.ReplyTo, After: p.After,
 		News: true})
 	stop()
 	if mail.CodeOf(err) == mail.Timeout && ctx.Err() == nil {
-		return fmt.Sprintf("No mail came within %v. To wait on, call again.", timeout), nil
+		return dialect.Prose(fmt.Sprintf("No mail came within %v. To wait on, call again.", timeout)), nil
 	}
 	if err != nil {
 		return "", err
 	}
-	return n.show(context.WithoutCancel(ctx), view{items: []mail.Item{it}, end: func([]mail.Item) string {
+	return show(context.WithoutCancel(ctx), c, view{items: []mail.Item{it}, end: func([]mail.Item) string {
 		return fmt.Sprintf("To wait for the next: wait_for_messages with after %d.", it.Seq)
 	}}, mail.WaitDoor), nil
 }

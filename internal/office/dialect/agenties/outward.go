@@ -200,10 +200,5 @@ func (f *files) erase(id mail.ID) error {
 
 // drop takes the lines with an id out of a file.
 func drop(file *lines.File, id mail.ID) error {
-	return file.Rewrite(func(line []byte) []byte {
-		if idOf(line) == id {
-			return nil
-		}
-		return line
-	})
+	return file.Drop(func(line []byte) bool { return idOf(line) == id })
 }

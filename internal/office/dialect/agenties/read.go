@@ -25,34 +25,30 @@ type found struct {
 
 const defaultLimit = 50
 
-func readMessages(ctx context.Context, c *dialect.Call) (any, error) {
-	var p readParams
-	if err := c.Decode(&p); err != nil {
-		return nil, err
-	}
+func readMessages(ctx context.Context, c *dialect.Call, p readParams) (out found, err error) {
 	since, err := parseSince(p.Since)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	limit := defaultLimit
 	if p.Limit != nil {
 		limit = *p.Limit
 	}
 	if limit < 1 {
-		return nil, mail.Errorf(mail.Invalid,
+		return out, mail.Errorf(mail.Invalid,
 			"a limit of %d is out of range: ask for at least 1, or leave it out for %d", limit, defaultLimit)
 	}
 	unread := p.UnreadOnly == nil || *p.UnreadOnly
 	items, err := look(ctx, c, p.To, unread)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if p.Since != "" {
 		items = slices.DeleteFunc(items, func(it mail.Item) bool { return it.Sent <= since })
 	}
 	lead, err := findLeaders(ctx, c.Service)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	var shown []message
 	cut := make(map[mail.ID]bool)
@@ -64,7 +60,7 @@ func readMessages(ctx context.Context, c *dialect.Call) (any, error) {
 		return found{Messages: append([]message{}, shown[:k]...), HasMore: k < len(items)}
 	})
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	present(ctx, c, slices.DeleteFunc(items[:k], func(it mail.Item) bool { return cut[it.ID] }))
 	return out, nil
@@ -96,9 +92,7 @@ func look(ctx context.Context, c *dialect.Call, to string, unread bool) ([]mail.
 // mailbox returns what is deliverable to the caller: direct, by role, and broadcasts, of which the orchestrator is no
 // recipient (A13): it asks for "broadcast" if it wants to see them.
 func mailbox(ctx context.Context, c *dialect.Call, unread bool) ([]mail.Item, error) {
-	return dialect.All(0, func(after mail.Seq) (mail.Page, error) {
-		return c.Service.Inbox(ctx, mail.InboxQuery{All: !unread, After: after, Limit: mail.MaxLimit})
-	})
+	return dialect.Inbox(ctx, c.Service, mail.InboxQuery{All: !unread})
 }
 
 // addressed returns the messages of the room to a recipient, whoever that is.
@@ -110,8 +104,8 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 	if bare {
 		a = mail.Address("agent:" + to)
 	}
-	q := mail.HistoryQuery{To: string(a), Limit: mail.MaxLimit}
-	items, err := history(ctx, c.Service, q)
+	q := mail.HistoryQuery{To: string(a)}
+	items, err := dialect.History(ctx, c.Service, q, 0)
 	if mail.CodeOf(err) == mail.NotFound {
 		return nil, mail.Errorf(mail.NotFound, "nobody called %q is known in this project: %s", a.Value(), forms)
 	}
@@ -120,7 +114,7 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 	}
 	// Only the caller's own view says what it has read.
 	q.Agent = c.Caller
-	own, err := history(ctx, c.Service, q)
+	own, err := dialect.History(ctx, c.Service, q, 0)
 	if err != nil && mail.CodeOf(err) != mail.NotFound { // an agent that is not on the roster has no mailbox
 		return nil, err
 	}
@@ -137,26 +131,13 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 	return items, nil
 }
 
-// history collects the pages of a history, which come newest page first.
-func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery) ([]mail.Item, error) {
-	return dialect.All(0, func(before mail.Seq) (mail.Page, error) {
-		q.Before = before
-		return svc.History(ctx, q)
-	})
-}
-
 // present records that text was handed to the caller: its mail of which nobody knew that yet.
 func present(ctx context.Context, c *dialect.Call, items []mail.Item) {
-	m := mail.Marking{Mark: mail.MarkPresented, Door: "mcp"}
+	var ids []mail.ID
 	for _, it := range items {
 		if it.State == mail.Queued || it.State == mail.Notified {
-			m.IDs = append(m.IDs, it.ID)
+			ids = append(ids, it.ID)
 		}
 	}
-	if len(m.IDs) == 0 {
-		return
-	}
-	if _, err := c.Service.Mark(ctx, m); err != nil {
-		c.Log.Warn("presented mail not recorded", "agent", c.Caller, "err", err)
-	}
+	c.Present(ctx, "mcp", ids)
 }

@@ -179,32 +179,14 @@ func (f *files) tidyMarks() error {
 	if !slices.ContainsFunc(text, stale) {
 		return nil
 	}
-	return f.reads.Rewrite(func(line []byte) []byte {
-		if stale(line) {
-			return nil
-		}
-		return line
-	})
+	return f.reads.Drop(stale)
 }
 
-// setRead returns a line with another value of its member read, and not another byte changed. Which of the places that
-// look like it is the one, decoding tells.
+// setRead returns a line with another value of its member read, and not another byte changed.
 func setRead(line []byte, to bool) []byte {
-	key, from := []byte(`"read"`), strconv.AppendBool(nil, !to)
-	for end := len(line); ; {
-		i := bytes.LastIndex(line[:end], key)
-		if i < 0 {
-			return line // it has none
-		}
-		end = i
-		value := bytes.TrimLeft(line[i+len(key):], " \t:")
-		if !bytes.HasPrefix(value, from) {
-			continue
-		}
-		at := len(line) - len(value)
-		edited := slices.Concat(line[:at], strconv.AppendBool(nil, to), value[len(from):])
-		if m, err := parse(edited); err == nil && m.Read == to {
-			return edited
-		}
+	from, end := jsonx.Place(line, "read")
+	if string(line[from:end]) != strconv.FormatBool(!to) {
+		return line
 	}
+	return slices.Concat(line[:from], strconv.AppendBool(nil, to), line[end:])
 }

@@ -12,19 +12,6 @@ import (
 	"pennypost/internal/mail"
 )
 
-// parseTypes reads the types of a filter: "question,answer". None means all.
-func parseTypes(s string) ([]mail.Type, error) {
-	var types []mail.Type
-	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || r == ' ' }) {
-		t, err := mail.ParseType(word)
-		if err != nil {
-			return nil, err
-		}
-		types = append(types, t)
-	}
-	return types, nil
-}
-
 // everything returns the project's messages of some types in the document's shape, those in the archive too, in the
 // order in which they came. Of more than limit the newest are returned; 0 means all.
 func everything(ctx context.Context, svc mail.Service, types []mail.Type, limit int) ([]message, error) {
@@ -84,12 +71,7 @@ func decodeAll(text []byte) (items []mail.Item, bad int, err error) {
 		}
 	}
 	for _, line := range raw {
-		m, err := parse(line)
-		if err != nil {
-			bad++
-			continue
-		}
-		it, err := m.item()
+		it, err := translate(line)
 		if err != nil {
 			bad++
 			continue

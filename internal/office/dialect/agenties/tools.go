@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
@@ -20,19 +21,22 @@ func tools() []dialect.Tool {
 				"marks nothing: mark what you have dealt with by mark_read. hasMore says that there is more than " +
 				"was returned, because an answer holds 20 KB: mark what you have dealt with and read again, or give " +
 				"since.",
-			Input: readSchema, Run: readMessages,
+			Input: readSchema, Run: dialect.With(readMessages),
 		},
 		{
 			Name: "send_message", Title: "Send a message",
 			Description: "Send a message to an agent, the orchestrator, a role (one of its members gets it) or " +
 				"everybody who is running. Who sends is known from the connection. Only the orchestrator writes to " +
 				"the user.",
-			Input: sendSchema, Run: sendMessage,
+			Input: sendSchema, Run: func(ctx context.Context, c *dialect.Call) (any, error) {
+				c.Args = jsonx.Mended(c.Args)
+				return dialect.With(sendMessage)(ctx, c)
+			},
 		},
 		{
 			Name: "mark_read", Title: "Mark as read", Idempotent: true,
 			Description: "Mark messages as read: either those in messageIds or, with all, every message to you.",
-			Input:       markSchema, Run: markRead,
+			Input:       markSchema, Run: dialect.With(markRead),
 		},
 	}
 }
@@ -85,45 +89,40 @@ type recipient struct {
 	PutOff  mail.Time          `json:"putOff,omitzero"` // of a wake that is deferred: until when
 }
 
-func sendMessage(ctx context.Context, c *dialect.Call) (any, error) {
-	var p sendParams
-	c.Args = mended(c.Args)
-	if err := c.Decode(&p); err != nil {
-		return nil, err
-	}
+func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sent, err error) {
 	if p.Type == "" {
-		return nil, mail.Errorf(mail.Invalid,
+		return out, mail.Errorf(mail.Invalid,
 			"the type is missing: nothing was sent. Say what the message is, custom if nothing else fits")
 	}
 	t, err := mail.ParseType(p.Type)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	to, err := target(ctx, c, p.To)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	from, err := sender(ctx, c)
 	if err == nil {
 		err = checkDirection(t, from, to)
 	}
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	d := mail.Draft{To: mail.Recipients{string(to)}, Type: p.Type, Subject: dialect.Subject(p.Subject),
-		Body: withoutNUL(p.Body), Metadata: p.Metadata, Issue: withoutNUL(p.IssueID), Again: true}
+		Body: dialect.Clean(p.Body), Metadata: p.Metadata, Issue: dialect.Clean(p.IssueID), Again: true}
 	if to == mail.ToAll {
 		d.Audience, d.TTLSeconds = mail.AudienceTeam, broadcastTTL
 	}
 	done, err := c.Service.Send(ctx, d)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	if t == mail.Status && from == anAgent {
 		showStatus(ctx, c, p)
 	}
 	all := done.Recipients
-	out, _, err := fence.FitJSON(min(len(all), maxListed), func(k int) sent {
+	out, _, err = fence.FitJSON(min(len(all), maxListed), func(k int) sent {
 		out := sent{ID: done.ID, To: p.To, Recipients: []recipient{}, Others: mail.CountStates(all[k:])}
 		for _, r := range all[:k] {
 			out.Recipients = append(out.Recipients, recipient{r.Agent, r.State, r.Wake, r.PutOff})
@@ -215,13 +214,9 @@ func (m marked) fit() (marked, error) {
 	return out, err
 }
 
-func markRead(ctx context.Context, c *dialect.Call) (any, error) {
-	var p markParams
-	if err := c.Decode(&p); err != nil {
-		return nil, err
-	}
+func markRead(ctx context.Context, c *dialect.Call, p markParams) (marked, error) {
 	if p.All == (len(p.MessageIDs) > 0) {
-		return nil, mail.Errorf(mail.Invalid, "say which messages: either messageIds or all. Nothing was marked")
+		return marked{}, mail.Errorf(mail.Invalid, "say which messages: either messageIds or all. Nothing was marked")
 	}
 	out := marked{AlreadyRead: []mail.ID{}, NotFound: []mail.ID{}, NotYours: []mail.ID{}}
 	ids := p.MessageIDs
@@ -235,7 +230,7 @@ func markRead(ctx context.Context, c *dialect.Call) (any, error) {
 		}
 	}
 	if err := out.mark(ctx, c.Service, ids); err != nil {
-		return nil, err
+		return out, err
 	}
 	return out.fit()
 }

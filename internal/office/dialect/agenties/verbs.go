@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 
 	"pennypost/internal/base/wording"
@@ -43,13 +41,13 @@ func verbs() []dialect.Verb {
 			Example: "pennypost agenties import mailbox.json\npennypost agenties import " +
 				".agenties/mailbox-archive/2026-05.jsonl",
 			Args: "FILE", MinArgs: 1, MaxArgs: 1, Writes: true,
-			Run: importVerb,
+			Run: dialect.ForUser(importVerb),
 		},
 	}
 }
 
 func historyVerb(ctx context.Context, v *dialect.Invocation) error {
-	types, err := parseTypes(v.Text("type"))
+	types, err := dialect.ParseTypes(v.Text("type"))
 	if err != nil {
 		return err
 	}
@@ -93,27 +91,19 @@ func checkFormat(s string) error {
 }
 
 func messagesFor(ctx context.Context, v *dialect.Invocation, types []mail.Type, limit int) ([]message, error) {
-	caller, err := v.Caller(ctx)
-	if err != nil {
-		return nil, err
-	}
-	svc, err := v.As(ctx, caller)
+	svc, _, err := v.Room(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return everything(ctx, svc, types, limit)
 }
 
-func importVerb(ctx context.Context, v *dialect.Invocation) error {
+func importVerb(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
 	text, err := readInput(v)
 	if err != nil {
 		return err
 	}
 	items, bad, err := decodeAll(text)
-	if err != nil {
-		return err
-	}
-	svc, err := v.As(ctx, mail.User)
 	if err != nil {
 		return err
 	}
@@ -128,24 +118,19 @@ func importVerb(ctx context.Context, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	if v.JSON {
-		_, err = fmt.Fprintf(v.Stdout, "{\"added\":%d,\"skipped\":%d,\"rejected\":%d}\n", done.Added, done.Skipped,
-			bad)
-	} else {
-		_, err = fmt.Fprintf(v.Stdout, "%d messages taken over, %d were known, %d could not be understood.\n",
-			done.Added, done.Skipped, bad)
-	}
-	return err
+	return v.Say(struct {
+		Added    int `json:"added"`
+		Skipped  int `json:"skipped"`
+		Rejected int `json:"rejected"`
+	}{done.Added, done.Skipped, bad}, "%d messages taken over, %d were known, %d could not be understood.", done.Added,
+		done.Skipped, bad)
 }
 
 func readInput(v *dialect.Invocation) ([]byte, error) {
 	if v.Args[0] == "-" {
 		return io.ReadAll(v.Stdin)
 	}
-	path := v.Args[0]
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(v.Dir, path)
-	}
+	path := v.Path(v.Args[0])
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, &mail.Error{Code: mail.NotFound, Msg: fmt.Sprintf("%s cannot be read; nothing was imported", path),
@@ -174,15 +159,13 @@ func prompts() []dialect.Prompt {
 }
 
 func historyPrompt(ctx context.Context, c *dialect.Call, args map[string]string) (string, error) {
-	types, err := parseTypes(args["type"])
+	types, err := dialect.ParseTypes(args["type"])
 	if err != nil {
 		return "", err
 	}
-	limit := defaultLimit
-	if s := args["limit"]; s != "" {
-		if limit, err = strconv.Atoi(s); err != nil || limit < 1 {
-			return "", mail.Errorf(mail.Invalid, "the limit %q is not a positive number", s)
-		}
+	limit, err := dialect.ParseLimit(args["limit"], defaultLimit)
+	if err != nil {
+		return "", err
 	}
 	messages, err := everything(ctx, c.Service, types, limit)
 	if err != nil {

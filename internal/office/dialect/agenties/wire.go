@@ -1,18 +1,15 @@
 package agenties
 
 import (
-	"bytes"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/policy"
@@ -34,50 +31,13 @@ type message struct {
 	CreatedAt string        `json:"createdAt"`
 }
 
-// parse reads a line. The file keeps what it has where that is mended.
+// parse reads a line, in which what JavaScript leaves when it cuts a text in an emoji is mended. The file keeps it.
 func parse(line []byte) (message, error) {
 	var m message
-	if err := jsonx.UnmarshalLenient(mended(line), &m); err != nil {
+	if err := jsonx.UnmarshalLenient(jsonx.Mended(line), &m); err != nil {
 		return m, mail.Errorf(mail.Invalid, "%s", jsonx.Explain(err))
 	}
 	return m, nil
-}
-
-// mended returns JSON text in which bytes that are not UTF-8, and half a surrogate pair, which JavaScript writes when
-// it cuts a text in an emoji, are U+FFFD.
-func mended(text []byte) []byte {
-	text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
-	var out []byte
-	done := 0
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		first := unit(text[i:])
-		switch second := unit(text[min(i+len(`\u0000`), len(text)):]); {
-		case !utf16.IsSurrogate(first):
-			i++ // what is escaped
-		case utf16.DecodeRune(first, second) != utf8.RuneError:
-			i += len(`\u0000\u0000`) - 1
-		default:
-			out = append(append(out, text[done:i]...), `\ufffd`...)
-			i += len(`\u0000`) - 1
-			done = i + 1
-		}
-	}
-	return append(out, text[done:]...)
-}
-
-// unit returns the UTF-16 unit that JSON text begins with as an escape, 0 if it begins with none.
-func unit(text []byte) rune {
-	if len(text) < len(`\u0000`) || text[0] != '\\' || text[1] != 'u' {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(text[2:len(`\u0000`)]), 16, 16)
-	if err != nil {
-		return 0
-	}
-	return rune(n)
 }
 
 // encode writes a line, without its end.
@@ -102,7 +62,7 @@ func (m *message) item() (mail.Item, error) {
 	if it.To, err = parseRecipients(m.To); err != nil {
 		return it, err
 	}
-	it.Subject, it.Body, it.Issue = dialect.Subject(m.Subject), withoutNUL(m.Body), withoutNUL(m.IssueID)
+	it.Subject, it.Body, it.Issue = dialect.Subject(m.Subject), dialect.Clean(m.Body), dialect.Clean(m.IssueID)
 	if strings.TrimSpace(it.Body) == "" {
 		it.Body = "" // which a room takes from elsewhere, and white space not
 	}
@@ -249,11 +209,5 @@ func spell(a mail.Address) string {
 }
 
 func spellAll(to []mail.Address) string {
-	words := make([]string, len(to))
-	for i, a := range to {
-		words[i] = spell(a)
-	}
-	return strings.Join(words, ",")
+	return wording.Join(to, ",", spell)
 }
-
-func withoutNUL(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }

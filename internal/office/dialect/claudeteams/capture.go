@@ -25,7 +25,7 @@ type took struct {
 
 // importTeams implements "team import".
 func importTeams(ctx context.Context, v *dialect.Invocation) error {
-	dir := within(v.Dir, v.Args[0])
+	dir := v.Path(v.Args[0])
 	found, err := findCaptures(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return mail.Errorf(mail.NotFound, "there is no directory %s", dir)
@@ -48,10 +48,10 @@ func importTeams(ctx context.Context, v *dialect.Invocation) error {
 		}
 	}
 	if v.JSON {
-		return errors.Join(answer(v, done, ""), found.tell(v))
+		return errors.Join(v.WriteJSON(done), found.tell(v))
 	}
 	for _, d := range done {
-		if err := answer(v, nil, "Team %s in %s: %d messages (%d added, %d known before), %d members, %d pieces that "+
+		if err := v.Say(nil, "Team %s in %s: %d messages (%d added, %d known before), %d members, %d pieces that "+
 			"are no messages.", d.Team, d.Dir, d.Messages, d.Added, d.Skipped, d.Members, d.Rejected); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (c *capture) register(ctx context.Context, svc mail.Service, f *files, rost
 			continue
 		}
 		out.Members++
-		if _, ok := onRoster(roster, name); ok {
+		if _, ok := dialect.OnRoster(roster, name); ok {
 			continue // who is there already is not ours to change
 		}
 		if _, err := svc.Register(ctx, presence(name, f.team, native == c.config.lead, mail.Gone,

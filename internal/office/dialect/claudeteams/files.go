@@ -27,7 +27,7 @@ type files struct {
 	boxes  map[string]*box
 	asked  map[string]mail.ID // requests, by their own ids
 	seen   map[mail.Name]string
-	begun  bool // Read was called
+	begun  bool // the inboxes were read once
 
 	entered []mail.Receipt  // of what was written into inboxes since Read was last called
 	dropped map[string]bool // members without an inbox, of whom the room knows that
@@ -130,41 +130,66 @@ func (b *box) load() error {
 
 // Read implements dialect.Files.
 func (f *files) Read(ctx context.Context) (dialect.News, error) {
-	var n dialect.News
-	var notes []string
+	n := found{News: new(dialect.News)}
 	if err := f.readConfig(); err != nil {
-		n.Rejected++
-		notes = append(notes, err.Error())
+		n.reject(1, err.Error())
 	}
 	if err := f.pay(ctx); err != nil {
-		return n, err
+		return *n.News, err
 	}
 	n.Trouble = f.owed.trouble()
+	bases, err := f.loadBoxes(ctx, &n)
+	if err != nil {
+		return *n.News, err
+	}
+	roster := rosterOf(ctx, f.opts.Service)
+	if err := f.nameLead(roster, n.News); err != nil {
+		return *n.News, err
+	}
+	if err := f.nameAll(ctx); err != nil {
+		return *n.News, err
+	}
+	if err := f.readBoxes(ctx, bases, &n); err != nil {
+		return *n.News, err
+	}
+	n.Receipts = append(n.Receipts, f.entered...)
+	f.entered = nil
+	return *n.News, f.tellAgents(ctx, n.News, roster)
+}
+
+// found is news as it is put together.
+type found struct{ *dialect.News }
+
+// reject adds pieces that cannot be understood.
+func (n *found) reject(pieces int, why string) {
+	n.Rejected += pieces
+	n.Notice = strings.TrimPrefix(n.Notice+"; "+why, "; ")
+}
+
+// loadBoxes reads the inboxes again, and returns the names of their files.
+func (f *files) loadBoxes(ctx context.Context, n *found) ([]string, error) {
 	breakOurs(f.dir(), ".")
 	breakOurs(f.dir(), inboxDir)
 	bases, err := inboxNames(f.dir(), inboxDir)
 	if err != nil {
-		return n, err
+		return nil, err
 	}
-	if err := f.dropBoxes(ctx, bases, &n); err != nil {
-		return n, err
+	if err := f.dropBoxes(ctx, bases, n.News); err != nil {
+		return nil, err
 	}
 	for _, base := range bases {
 		if err := f.box(base).load(); err != nil {
-			n.Rejected++
-			notes = append(notes, err.Error())
+			n.reject(1, err.Error())
 		}
 	}
-	roster := rosterOf(ctx, f.opts.Service)
-	if err := f.nameLead(roster, &n); err != nil {
-		return n, err
-	}
-	if err := f.nameAll(ctx); err != nil {
-		return n, err
-	}
+	return bases, nil
+}
+
+// readBoxes adds what is new in the inboxes.
+func (f *files) readBoxes(ctx context.Context, bases []string, n *found) error {
 	for _, base := range bases {
 		if err := f.identify(ctx, f.box(base)); err != nil {
-			return n, err
+			return err
 		}
 	}
 	var all []arrival
@@ -173,23 +198,18 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 		if b.broken != "" {
 			continue
 		}
-		all = append(all, f.compare(ctx, b, &n)...)
+		all = append(all, f.compare(ctx, b, n.News)...)
 		if bad := b.rejected() + b.odd; bad > 0 {
-			n.Rejected += bad
-			notes = append(notes, fmt.Sprintf("%d in %s are not messages", bad, b.path()))
+			n.reject(bad, fmt.Sprintf("%d in %s are not messages", bad, b.path()))
 		}
 	}
 	n.Items = f.sort(all)
-	if !f.begun {
-		if err := f.drained(ctx, &n); err != nil {
-			return n, err
-		}
+	if f.begun {
+		return nil
 	}
-	f.begun = true
-	n.Notice = strings.Join(notes, "; ")
-	n.Receipts = append(n.Receipts, f.entered...)
-	f.entered = nil
-	return n, f.tellAgents(ctx, &n, roster)
+	err := f.drained(ctx, n.News)
+	f.begun = err == nil
+	return err
 }
 
 // nameLead has the room call the lead what the agent of its session is called. One by the name that the team gives it,
@@ -208,7 +228,7 @@ func (f *files) nameLead(roster func() ([]mail.Agent, error), n *dialect.News) e
 		return nil
 	}
 	f.names.set(f.config.lead, named{Room: list[i].Name, Member: true})
-	if a, ok := onRoster(list, was.Room); ok && was.Room != "" {
+	if a, ok := dialect.OnRoster(list, was.Room); ok && was.Room != "" {
 		n.Agents = append(n.Agents, farewell(a, f.team))
 	}
 	return nil
@@ -296,25 +316,14 @@ func (f *files) came(m *mail.Message) bool {
 
 // unread calls each with the unread mail of an agent.
 func (f *files) unread(ctx context.Context, name mail.Name, each func(*mail.Item) error) error {
-	q := mail.InboxQuery{Agent: name, Limit: mail.MaxLimit}
-	for {
-		page, err := f.opts.Service.Inbox(ctx, q)
-		if mail.CodeOf(err) == mail.NotFound {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for i := range page.Messages {
-			if err := each(&page.Messages[i]); err != nil {
-				return err
-			}
-		}
-		if !page.More {
-			return nil
-		}
-		q.After = page.Next
+	items, err := dialect.Inbox(ctx, f.opts.Service, mail.InboxQuery{Agent: name})
+	if mail.CodeOf(err) == mail.NotFound {
+		return nil
 	}
+	for i := 0; i < len(items) && err == nil; i++ {
+		err = each(&items[i])
+	}
+	return err
 }
 
 // tellAgents adds to n what changed about members.
@@ -335,7 +344,7 @@ func (f *files) tellAgents(ctx context.Context, n *dialect.News, roster func() (
 		}
 		p := presence(name, f.team, lead, m.state, list)
 		p.Inbox = new(f.opts.Bridge.ID)
-		switch a, _ := onRoster(list, name); {
+		switch a, _ := dialect.OnRoster(list, name); {
 		case f.config.ours():
 			p.Client, p.Inbox = "", new("") // members may run in whatever they like
 		case hooked(&a):
@@ -361,7 +370,30 @@ func (f *files) parent(roster []mail.Agent) *mail.Name {
 func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[string]bool,
 	roster func() ([]mail.Agent, error)) error {
 	const gone = "gone"
-	left := make(map[mail.Name]bool) // and whether they are on the roster for sure
+	left := f.left(ctx, present)
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		if f.seen[name] == gone {
+			continue
+		}
+		f.seen[name] = gone
+		list, err := roster()
+		if err != nil {
+			return err
+		}
+		a, ok := dialect.OnRoster(list, name)
+		switch {
+		case !ok && !left[name]:
+			n.Agents = append(n.Agents, presence(name, f.team, false, mail.Gone, list))
+		case ok && left[name] && a.State != mail.Gone:
+			n.Agents = append(n.Agents, farewell(a, f.team))
+		}
+	}
+	return nil
+}
+
+// left returns those who are members no more, and whether they are on the roster for sure.
+func (f *files) left(ctx context.Context, present map[string]bool) map[mail.Name]bool {
+	left := make(map[mail.Name]bool)
 	for native, known := range f.names.Names {
 		if known.Member && !present[native] {
 			left[known.Room] = true
@@ -372,22 +404,5 @@ func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[strin
 			left[name] = false
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(left)) {
-		if f.seen[name] == gone {
-			continue
-		}
-		f.seen[name] = gone
-		list, err := roster()
-		if err != nil {
-			return err
-		}
-		a, ok := onRoster(list, name)
-		switch {
-		case !ok && !left[name]:
-			n.Agents = append(n.Agents, presence(name, f.team, false, mail.Gone, list))
-		case ok && left[name] && a.State != mail.Gone:
-			n.Agents = append(n.Agents, farewell(a, f.team))
-		}
-	}
-	return nil
+	return left
 }

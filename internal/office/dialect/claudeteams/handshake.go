@@ -348,7 +348,7 @@ func (t *team) planText(text, file string) (string, error) {
 	var err error
 	switch {
 	case text == "-" && file != "":
-		b, err = os.ReadFile(within(t.v.Dir, file))
+		b, err = os.ReadFile(t.v.Path(file))
 	case text == "-":
 		b, err = io.ReadAll(io.LimitReader(t.v.Stdin, mail.MaxBody+1))
 	default:
@@ -360,7 +360,7 @@ func (t *team) planText(text, file string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read the plan: %w", err)
 	}
-	return clean(string(b)), nil
+	return dialect.Clean(string(b)), nil
 }
 
 func (t *team) answerPlan(ctx context.Context, id string, yes bool) error {

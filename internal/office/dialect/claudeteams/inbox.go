@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"pennypost/internal/base/confined"
 	"pennypost/internal/base/jsonx"
@@ -70,8 +69,7 @@ func (b *inbox) load() (changed bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case b.info != nil && os.SameFile(b.info, info) && b.info.Size() == info.Size() &&
-		b.info.ModTime().Equal(info.ModTime()) && settled(info):
+	case lines.Unchanged(b.info, info):
 		return false, nil
 	}
 	text, err := b.dir.ReadFile(b.name)
@@ -88,9 +86,6 @@ func (b *inbox) load() (changed bool, err error) {
 	b.info = info
 	return true, nil
 }
-
-// settled reports whether a file has not changed for so long that another change would show in its time.
-func settled(info fs.FileInfo) bool { return time.Since(info.ModTime()) > 2*time.Second }
 
 // take makes a text, that was written at a time, what the inbox says. What stands in front, unchanged since the last
 // time, is not parsed again: the inbox of a busy lead has thousands of messages.

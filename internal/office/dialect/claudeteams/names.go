@@ -2,17 +2,14 @@ package claudeteams
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/confined"
-	"pennypost/internal/base/durable"
-	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // client is what the roster says of members.
@@ -22,7 +19,7 @@ const client = "claude"
 // already, by <name>.<team>. What somebody is called once stays, whoever comes and goes.
 type names struct {
 	team string
-	file string // where it is kept; "" nowhere
+	file dialect.Own // without a path: nowhere
 	// unsaved says that it is not kept there yet as it is.
 	unsaved bool
 	// elsewhere reports whether another team has the name. It is asked once for a name.
@@ -39,22 +36,12 @@ type named struct {
 
 // openNames reads what file keeps.
 func openNames(team, file string, elsewhere func(context.Context, string) bool) (*names, error) {
-	n := &names{team: team, file: file, elsewhere: elsewhere, Names: make(map[string]named)}
+	n := &names{team: team, elsewhere: elsewhere, Names: make(map[string]named),
+		file: dialect.Own{Path: file, Has: "what the members of " + team + " are called"}}
 	if file == "" {
 		return n, nil
 	}
-	text, err := durable.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return n, nil
-	}
-	if err == nil {
-		err = jsonx.Unmarshal(text, n)
-	}
-	if err != nil {
-		return nil, mail.Errorf(mail.Unavailable,
-			"%s, where Pennypost keeps what the members of %s are called, cannot be read: %w", file, team, err)
-	}
-	return n, nil
+	return n, n.file.Load(n)
 }
 
 // of returns what the room calls somebody. The error says that it is no name.
@@ -115,19 +102,12 @@ func (n *names) set(native string, as named) { n.Names[native], n.unsaved = as, 
 
 // save writes down what somebody was called since it was last called, before anybody else is told of it.
 func (n *names) save() error {
-	if n.file == "" || !n.unsaved {
+	if n.file.Path == "" || !n.unsaved {
 		return nil
 	}
-	text, err := jsonx.Marshal(n)
-	if err == nil {
-		err = durable.WriteFile(n.file, text, 0o600)
-	}
-	if err != nil {
-		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps what the members of %s are called, cannot "+
-			"be written: %w. Nothing is lost; it is tried again", n.file, n.team, err)
-	}
-	n.unsaved = false
-	return nil
+	err := n.file.Save(n)
+	n.unsaved = err != nil
+	return err
 }
 
 // nobody is who wrote what is signed with what cannot be a name.
@@ -183,19 +163,11 @@ func teamTag(team string) string { return "project:" + team }
 
 // held reports whether the roster has an agent of this name that is of another team.
 func held(roster []mail.Agent, team, native string) bool {
-	a, ok := onRoster(roster, mail.Name(norm.NFC.String(native)))
+	a, ok := dialect.OnRoster(roster, mail.Name(norm.NFC.String(native)))
 	if !ok || a.Client != client && !slices.Contains(a.Roles, leadName) || slices.Contains(a.Tags, teamTag(team)) {
 		return false
 	}
 	return slices.ContainsFunc(a.Tags, func(t string) bool { return strings.HasPrefix(t, teamTag("")) })
-}
-
-func onRoster(roster []mail.Agent, name mail.Name) (a mail.Agent, ok bool) {
-	i := slices.IndexFunc(roster, func(a mail.Agent) bool { return a.Name == name })
-	if i < 0 {
-		return a, false
-	}
-	return roster[i], true
 }
 
 // presence is what the room is told of a member. What the roster says already of its roles and tags stays.
@@ -204,7 +176,7 @@ func presence(name mail.Name, team string, lead bool, state mail.State, roster [
 	if lead {
 		p.Roles = []string{leadName}
 	}
-	if a, ok := onRoster(roster, name); ok {
+	if a, ok := dialect.OnRoster(roster, name); ok {
 		p.Tags, p.Roles = union(a.Tags, p.Tags), union(a.Roles, p.Roles)
 		p.Update = true // or one with a live session would get a namesake
 		if state == "" && !a.State.Live() {

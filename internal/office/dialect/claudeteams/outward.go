@@ -75,8 +75,7 @@ func (f *files) plan(ctx context.Context, plan *jobs, c *dialect.Change) error {
 		return f.planErasure(plan, c.Seq, c.Erased.Message)
 	case c.Agent != nil && c.Agent.Renamed != "":
 		f.names.renamed(c.Agent.Name, c.Agent.Renamed)
-	case c.Agent != nil && (c.Agent.Roles != nil || c.Agent.Tags != nil || c.Agent.State != ""):
-		// Whoever joins, or takes a role or a tag, may have got mail by that.
+	case c.Agent != nil && mayGetMail(c.Agent):
 		if _, ok := f.memberCalled(ctx, c.Agent.Name); !ok {
 			return nil
 		}
@@ -87,6 +86,9 @@ func (f *files) plan(ctx context.Context, plan *jobs, c *dialect.Change) error {
 	}
 	return nil
 }
+
+// mayGetMail reports whether an agent joins, or takes a role or a tag: it may have got mail by that.
+func mayGetMail(c *mail.AgentChange) bool { return c.Roles != nil || c.Tags != nil || c.State != "" }
 
 // address plans that a message goes to an agent, if that is a member and the message did not come from its team.
 func (f *files) address(ctx context.Context, plan *jobs, since mail.Seq, it *mail.Item, to mail.Name,
@@ -119,7 +121,7 @@ func (f *files) address(ctx context.Context, plan *jobs, since mail.Seq, it *mai
 // hooked reports whether an agent's own session is handed its mail by hooks and doors. Then no inbox gets it too.
 func (f *files) hooked(ctx context.Context, name mail.Name) bool {
 	list, err := mail.Roster(ctx, f.opts.Service)
-	a, ok := onRoster(list, name)
+	a, ok := dialect.OnRoster(list, name)
 	return err == nil && ok && hooked(&a)
 }
 
@@ -243,9 +245,8 @@ func (f *files) changes(ctx context.Context, j *job) (c changes, before, after [
 
 // entry is a message of the room as it stands in an inbox. It is always plain text.
 func (f *files) entry(ctx context.Context, j *job, it *mail.Item) entry {
-	e := entry{Text: plain(&it.Message) + f.answering(ctx, it), Summary: f.config.summary(&it.Message),
-		Timestamp: it.Sent.String(),
-		Read:      j.read[it.ID], sent: it.Sent}
+	e := entry{Text: disarm(dialect.WithDocs(&it.Message, " at %s")) + f.answering(ctx, it),
+		Summary: f.config.summary(&it.Message), Timestamp: it.Sent.String(), Read: j.read[it.ID], sent: it.Sent}
 	e.From, e.Color = f.signature(ctx, it.From)
 	e.guard()
 	if e.native = f.native(j.box); e.native {

@@ -2,22 +2,19 @@ package claudeteams
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
 
-	"pennypost/internal/base/durable"
-	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // owed is what could not be brought into inboxes that cannot be read or written. It is kept in a file of the bridge's
 // own and made up for when they can be again, so that one inbox in trouble keeps the team's others from nothing.
 type owed struct {
-	file    string
+	file    dialect.Own
 	unsaved bool
 
 	Inboxes map[string]*debt `json:"inboxes"` // by the file's name without ".json"
@@ -33,19 +30,9 @@ type debt struct {
 }
 
 func openOwed(file string) (*owed, error) {
-	o := &owed{file: file, Inboxes: make(map[string]*debt)}
-	text, err := durable.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return o, nil
-	}
-	if err == nil {
-		err = jsonx.Unmarshal(text, o)
-	}
-	if err != nil {
-		return nil, mail.Errorf(mail.Unavailable,
-			"%s, where Pennypost keeps what is still to be written to inboxes, cannot be read: %w", file, err)
-	}
-	return o, nil
+	o := &owed{file: dialect.Own{Path: file, Has: "what is still to be written to inboxes"},
+		Inboxes: make(map[string]*debt)}
+	return o, o.file.Load(o)
 }
 
 // note notes a job that could not be done.
@@ -70,15 +57,9 @@ func (o *owed) save() error {
 	if !o.unsaved {
 		return nil
 	}
-	text, err := jsonx.Marshal(o)
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(o.file, text, 0o600); err != nil {
-		return err
-	}
-	o.unsaved = false
-	return nil
+	err := o.file.Save(o)
+	o.unsaved = err != nil
+	return err
 }
 
 // trouble says what is owed, "" if nothing is.

@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/base/confined"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // Team is a team that Claude Code runs, as its files say who is who.
@@ -82,7 +83,7 @@ func (t *Team) Called(roster []mail.Agent, member string) mail.Name {
 	plain := mail.Name(norm.NFC.String(member))
 	own := plain + "." + mail.Name(t.Name)
 	for _, name := range []mail.Name{own, plain} {
-		if a, ok := onRoster(roster, name); ok && slices.Contains(a.Tags, teamTag(t.Name)) {
+		if a, ok := dialect.OnRoster(roster, name); ok && slices.Contains(a.Tags, teamTag(t.Name)) {
 			return name
 		}
 	}

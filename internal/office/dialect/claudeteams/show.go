@@ -52,7 +52,7 @@ func show(ctx context.Context, t *team, v *dialect.Invocation) error {
 		s.Handshakes = []handshake{}
 	}
 	if v.JSON {
-		return answer(v, s, "")
+		return v.WriteJSON(s)
 	}
 	return s.print(v.Stdout)
 }
@@ -126,7 +126,7 @@ func (t *team) showInbox(name string) error {
 	}
 	letters := b.collapsed()
 	if t.v.JSON {
-		return answer(t.v, letters, "")
+		return t.v.WriteJSON(letters)
 	}
 	for _, l := range letters {
 		mark, times := "*", ""

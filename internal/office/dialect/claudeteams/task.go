@@ -43,7 +43,7 @@ func task(ctx context.Context, t *team, v *dialect.Invocation) error {
 			return err
 		}
 	}
-	return answer(v, struct {
+	return v.Say(struct {
 		ID    string `json:"id"`
 		Owner string `json:"owner,omitempty"`
 	}{id, owner}, "Task %s%s.", id, map[bool]string{true: " is " + owner + "'s",

@@ -2,7 +2,6 @@ package claudeteams
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,27 +30,20 @@ type team struct {
 // root returns where Claude Code keeps its things.
 func root(v *dialect.Invocation) string {
 	if dir := v.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
-		return within(v.Dir, dir)
+		return v.Path(dir)
 	}
 	home := v.Getenv("HOME")
 	if home == "" {
 		home = v.Getenv("USERPROFILE")
 	}
-	return within(v.Dir, filepath.Join(home, ".claude"))
-}
-
-func within(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(dir, path)
+	return v.Path(filepath.Join(home, ".claude"))
 }
 
 // newTeam returns the team that an argument names: by its name, or by its directory.
 func newTeam(ctx context.Context, v *dialect.Invocation, arg string) *team {
 	t := &team{v: v, lock: locker{ctx, lockTries}}
 	if strings.ContainsAny(arg, `/\`) {
-		t.dir = within(v.Dir, arg)
+		t.dir = v.Path(arg)
 		t.name = filepath.Base(t.dir)
 		t.tasks = filepath.Join(filepath.Dir(filepath.Dir(t.dir)), "tasks", t.name)
 		return t
@@ -153,7 +145,7 @@ func (t *team) post(from, to member, text, summary string, fits func(*inbox) err
 			native = own
 		}
 		if native {
-			e.native, e.MsgID = true, randomID()
+			e.native, e.MsgID = true, string(mail.NewUUID())
 		}
 		return changes{add: [][]byte{e.neat()}}, nil
 	})
@@ -167,13 +159,6 @@ func (t *team) explain(to member, err error) error {
 	}
 	return &mail.Error{Code: mail.Unavailable,
 		Msg: fmt.Sprintf("%s's inbox could not be written: %v. Nothing was sent. Try again", to.name, err), Err: err}
-}
-
-// randomID returns a UUID of version 4.
-func randomID() string {
-	id := []byte(deriveID(rand.Text()))
-	id[14] = '4' // the version; its bits are as random as those of the text
-	return string(id)
 }
 
 // sync has the room take what was just written, if the team is bridged. An agent may not ask for that: the bridge sees
@@ -252,7 +237,7 @@ func create(ctx context.Context, v *dialect.Invocation) error {
 			"the team is in %s, but is not bridged: %w. Bridge it with: pennypost bridge add claudeteams %s", t.dir,
 			err, t.dir)
 	}
-	return answer(v, struct {
+	return v.Say(struct {
 		Team    string   `json:"team"`
 		Dir     string   `json:"dir"`
 		Members []string `json:"members"`
@@ -308,7 +293,7 @@ func add(ctx context.Context, t *team, v *dialect.Invocation) error {
 	if err := t.sync(ctx); err != nil {
 		return err
 	}
-	return answer(v, struct {
+	return v.Say(struct {
 		Team  string `json:"team"`
 		Name  string `json:"name"`
 		Color string `json:"color"`
@@ -354,7 +339,7 @@ func send(ctx context.Context, t *team, v *dialect.Invocation) error {
 			len(text), mail.MaxBody)
 	}
 	line := t.config.summary(&mail.Message{Subject: v.Text("summary"), Body: text})
-	return t.tell(ctx, from, to, disarm(clean(text)), line, nil, "")
+	return t.tell(ctx, from, to, disarm(dialect.Clean(text)), line, nil, "")
 }
 
 // tell puts a text into an inbox, brings it into the room, and says so. check may refuse.
@@ -375,7 +360,7 @@ func (t *team) sent(from, to member, request string) error {
 	if request != "" {
 		words = "Sent to " + to.name + ": " + request
 	}
-	return answer(t.v, struct {
+	return t.v.Say(struct {
 		From    string `json:"from"`
 		To      string `json:"to"`
 		Color   string `json:"target_color,omitempty"`
@@ -389,15 +374,8 @@ func remove(ctx context.Context, t *team, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	if !t.config.ours() && !v.Switch("force") {
-		return mail.Errorf(mail.Conflict, "team %s is run by Claude Code; nothing was deleted. If its session has "+
-			"ended, delete what it left with --force", t.config.name)
-	}
-	left := slices.DeleteFunc(t.config.names(), func(n string) bool { return n == t.config.lead })
-	if len(left) > 0 && !v.Switch("force") {
-		return mail.Errorf(mail.Conflict,
-			"team %s still has %s; nothing was deleted. Shut them down first, or delete with --force", t.config.name,
-			strings.Join(left, ", "))
+	if err := t.mayDelete(); err != nil && !v.Switch("force") {
+		return err
 	}
 	b, err := t.bridge(ctx, svc)
 	if err != nil {
@@ -427,10 +405,25 @@ func remove(ctx context.Context, t *team, v *dialect.Invocation) error {
 			return err
 		}
 	}
-	return answer(v, struct {
+	return v.Say(struct {
 		Team   string `json:"team"`
 		Erased int    `json:"erased"`
 	}{t.config.name, erased}, "Team %s is deleted.", t.config.name)
+}
+
+// mayDelete returns why a team is not deleted unless somebody insists.
+func (t *team) mayDelete() error {
+	left := slices.DeleteFunc(t.config.names(), func(n string) bool { return n == t.config.lead })
+	switch {
+	case !t.config.ours():
+		return mail.Errorf(mail.Conflict, "team %s is run by Claude Code; nothing was deleted. If its session has "+
+			"ended, delete what it left with --force", t.config.name)
+	case len(left) > 0:
+		return mail.Errorf(mail.Conflict,
+			"team %s still has %s; nothing was deleted. Shut them down first, or delete with --force", t.config.name,
+			strings.Join(left, ", "))
+	}
+	return nil
 }
 
 // eraseTeam erases what came from the files of a team.

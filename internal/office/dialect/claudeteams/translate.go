@@ -13,6 +13,7 @@ import (
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // maxText is the longest text, in bytes, that becomes mail: what the room takes of messages that were accepted
@@ -32,11 +33,11 @@ type letter struct {
 func (l *letter) item() mail.Item {
 	m := mail.Message{
 		ID: l.id, Type: mail.Custom, From: l.from, To: []mail.Address{mail.AgentAddress(l.to)},
-		Subject: oneLine(l.Summary, mail.MaxSubject), Body: clean(l.Text), Sent: l.sent,
+		Subject: oneLine(l.Summary, mail.MaxSubject), Body: dialect.Clean(l.Text), Sent: l.sent,
 	}
-	note := carried{Team: l.team, Color: clean(l.Color), Refused: l.refused, Extra: l.others().json()}
+	note := carried{Team: l.team, Color: dialect.Clean(l.Color), Refused: l.refused, Extra: l.others().json()}
 	if l.Timestamp != l.sent.String() {
-		note.Timestamp = clean(l.Timestamp)
+		note.Timestamp = dialect.Clean(l.Timestamp)
 	}
 	if !signs(l.From) {
 		note.From = oneLine(l.From, mail.MaxSubject)
@@ -45,17 +46,17 @@ func (l *letter) item() mail.Item {
 	if ok {
 		m.Type = f.typ()
 		m.Issue = f.issue(l.team)
-		note.Type, note.Payload = clean(f.kind), f.payload.json()
+		note.Type, note.Payload = dialect.Clean(f.kind), f.payload.json()
 		if m.Subject == "" {
 			m.Subject, note.Derived = f.subject()
 		}
-		if f.known() && note.Payload != nil && clean(f.words()) == "" {
+		if f.known() && note.Payload != nil && dialect.Clean(f.words()) == "" {
 			note.Derived = append(note.Derived, "body")
 		}
 	}
 	m.Metadata = note.metadata(f.verdict())
 	if ok && f.known() && carriedBy(m.Metadata).raw("payload") != nil {
-		m.Body = cmp.Or(clean(f.words()), m.Subject)
+		m.Body = cmp.Or(dialect.Clean(f.words()), m.Subject)
 	}
 	it := mail.Item{Message: m}
 	if l.Read {
@@ -87,7 +88,7 @@ func (l *letter) saysAs(m *mail.Message) bool {
 
 // issue is the task that a frame is about. Teams count their tasks from 1, so the team belongs to it.
 func (f *frame) issue(team string) string {
-	id := clean(f.payload.string("taskId"))
+	id := dialect.Clean(f.payload.string("taskId"))
 	if !f.known() || id == "" || len(team)+1+len(id) > mail.MaxName {
 		return ""
 	}
@@ -147,21 +148,6 @@ func (o object) json() jsonx.Value {
 	return appendParsed(nil, text)
 }
 
-// plain is the text in which a message of the room stands in an inbox.
-func plain(m *mail.Message) string {
-	text := m.Body
-	for i, d := range m.Docs {
-		if i == 0 {
-			text = strings.TrimSpace(text + "\n\nDocuments:")
-		}
-		text += "\n- " + d.Path
-		if d.Revision != "" {
-			text += " at " + d.Revision
-		}
-	}
-	return disarm(text)
-}
-
 // disarm keeps a text from being taken for a frame of the protocol: Claude Code parses what it gets, white space in
 // front or not.
 func disarm(text string) string {
@@ -189,17 +175,7 @@ func summary(m *mail.Message) string {
 
 // oneLine makes a line of at most n bytes of s.
 func oneLine(s string, n int) string {
-	return wording.Clip(strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, clean(s))), n)
-}
-
-// clean makes of a foreign text one that the journal takes.
-func clean(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+	return wording.Clip(strings.TrimSpace(dialect.Line(s)), n)
 }
 
 // space is the name space of the ids that are derived, itself a UUID chosen by lot.

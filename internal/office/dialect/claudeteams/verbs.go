@@ -2,10 +2,8 @@ package claudeteams
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
-	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -134,19 +132,6 @@ func verbs() []dialect.Verb {
 			Run:     inTeam(show),
 		},
 	}
-}
-
-// answer prints what a verb has to say: value with --json, else words.
-func answer(v *dialect.Invocation, value any, words string, args ...any) error {
-	if !v.JSON {
-		_, err := fmt.Fprintf(v.Stdout, words+"\n", args...)
-		return err
-	}
-	text, err := jsonx.Marshal(value)
-	if err == nil {
-		_, err = fmt.Fprintf(v.Stdout, "%s\n", text)
-	}
-	return err
 }
 
 // actor returns the member for whom the command speaks: the caller itself, or, for the user, who is named by --agent,

@@ -69,21 +69,11 @@ func parseEntry(raw []byte) (e entry, why string, junk bool) {
 	if !ok {
 		return e, "it is not an object", true
 	}
-	var text, summary, color bool
 	if e.From, ok = unquote(o.raw("from")); !ok {
 		return e, "it has no sender", true
 	}
-	e.Text, text = o.text("text")
-	if o.raw("text") == nil && o.raw("content") != nil {
-		e.Text, text = o.text("content")
-	}
-	if !text || o.raw("text") == nil && o.raw("content") == nil {
-		return e, "it has no text", false
-	}
-	e.Summary, summary = o.text("summary")
-	e.Color, color = o.text("color")
-	if !summary || !color {
-		return e, "a member is not a string", false
+	if why := e.readTexts(o); why != "" {
+		return e, why, false
 	}
 	if e.sent, ok = parseTime(o.raw("timestamp")); !ok {
 		return e, "it has no time", false
@@ -106,6 +96,25 @@ func parseEntry(raw []byte) (e entry, why string, junk bool) {
 		}
 	}
 	return e, "", false
+}
+
+// readTexts reads the members that are texts, but for the sender. It returns what is wrong with them.
+func (e *entry) readTexts(o object) (why string) {
+	raw := o.raw("text")
+	if raw == nil {
+		raw = o.raw("content")
+	}
+	var text, summary, color bool
+	e.Text, text = unquote(raw)
+	e.Summary, summary = o.text("summary")
+	e.Color, color = o.text("color")
+	switch {
+	case !text:
+		return "it has no text"
+	case !summary || !color:
+		return "a member is not a string"
+	}
+	return ""
 }
 
 // refused reports whether Claude Code (2.1.330) takes an object for no message: then it hands it to nobody, and

@@ -432,7 +432,7 @@ func TestDeriveID(t *testing.T) {
 	if isUUID("msg_V1StGXR8_Z5jdHi6B-myT") || isUUID("00000000-0000-4000-8000-00000000001g") {
 		t.Error("isUUID takes what is none")
 	}
-	if r := randomID(); !isUUID(mail.ID(r)) || r[14] != '4' {
+	if r := mail.NewUUID(); !isUUID(r) || r[14] != '4' {
 		t.Errorf("randomID: %s", r)
 	}
 }

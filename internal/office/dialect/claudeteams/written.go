@@ -45,11 +45,9 @@ func openWritten(dir string) (*written, error) {
 	}
 	if drop := len(all) - maxWritten/2; len(all) > maxWritten {
 		n := 0
-		err = w.file.Rewrite(func(l []byte) []byte {
-			if n++; n <= drop {
-				return nil
-			}
-			return l
+		err = w.file.Drop(func([]byte) bool {
+			n++
+			return n <= drop
 		})
 		all = all[drop:]
 	}

@@ -308,6 +308,7 @@ func (b *Fixture) Call(agent mail.Name, tool, args string) (string, error) {
 			}
 		}
 		c := b.call(agent, args)
+		c.Tool = tool
 		out, err := e.Tools[i].Run(b.T.Context(), c)
 		if err != nil {
 			return "", err

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -114,11 +115,7 @@ func spell(a mail.Address, known sessions) string {
 }
 
 func spellAll(to []mail.Address, known sessions) string {
-	words := make([]string, len(to))
-	for i, a := range to {
-		words[i] = spell(a, known)
-	}
-	return strings.Join(words, ",")
+	return wording.Join(to, ",", func(a mail.Address) string { return spell(a, known) })
 }
 
 // signer reads the name of a session, as whom somebody wrote or read.

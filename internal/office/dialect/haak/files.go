@@ -304,9 +304,9 @@ func (f *files) take(ctx context.Context, text [][]byte, month string) (rejected
 			continue
 		}
 		all = append(all, o)
-		from, err := signer(o.text(senderNames[:]...))
+		from, err := signer(o.Text(senderNames[:]...))
 		if name := from.Signer(); err == nil && from.Kind() == mail.ToAgent && !f.names[name] {
-			at, _ := parseTime(o.text("timestamp"))
+			at, _ := parseTime(o.Text("timestamp"))
 			writers[name] = max(at, writers[name])
 		}
 	}

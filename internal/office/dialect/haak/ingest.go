@@ -45,7 +45,7 @@ func entityOf(m *mail.Message) entity {
 func entitiesVerb(limit dialect.Flag) dialect.Verb {
 	return dialect.Verb{
 		Path: "entities", Short: "Print the rows of messages for the entity graph", Args: "[ID…]", MaxArgs: -1,
-		Run: runEntities,
+		Run: speaking("", runEntities),
 		Long: "With --new it prints those of the messages that it has not printed with --new before, the oldest " +
 			"first, from the archive too. Where it is it notes in data/agent-mailbox-ingested.jsonl once they are " +
 			"printed. So a librarian who runs it again and again, or another in its place, registers each message " +
@@ -56,11 +56,7 @@ func entitiesVerb(limit dialect.Flag) dialect.Verb {
 	}
 }
 
-func runEntities(ctx context.Context, v *dialect.Invocation) error {
-	svc, _, err := speaker(ctx, v, "")
-	if err != nil {
-		return err
-	}
+func runEntities(ctx context.Context, v *dialect.Invocation, svc mail.Service, _ mail.Name) (err error) {
 	if v.Switch("new") {
 		return ingest(ctx, v, svc)
 	}
@@ -73,7 +69,7 @@ func runEntities(ctx context.Context, v *dialect.Invocation) error {
 		items = append(items, it)
 	}
 	if len(v.Args) == 0 {
-		if items, err = pages(ctx, svc, mail.HistoryQuery{}, v.Number("limit")); err != nil {
+		if items, err = dialect.History(ctx, svc, mail.HistoryQuery{}, v.Number("limit")); err != nil {
 			return err
 		}
 	}
@@ -115,7 +111,7 @@ func ingest(ctx context.Context, v *dialect.Invocation, svc mail.Service) error 
 	if err != nil {
 		return err
 	}
-	items, err := since(ctx, svc, after)
+	items, err := dialect.Since(ctx, svc, mail.HistoryQuery{Archive: true}, after)
 	if err != nil {
 		return err
 	}
@@ -127,7 +123,7 @@ func ingest(ctx context.Context, v *dialect.Invocation, svc mail.Service) error 
 	}
 	last := &items[len(items)-1]
 	return done.Append(object{{Name: "message_id", Value: quote(string(last.ID))},
-		{Name: "timestamp", Value: quote(stamp(mail.TimeOf(v.Now)))}}.line())
+		{Name: "timestamp", Value: quote(stamp(mail.TimeOf(v.Now)))}}.Line())
 }
 
 // ingested is where it stands how far the entity graph is: the last message of each time. It is no file of HAAK's.
@@ -147,7 +143,7 @@ func place(ctx context.Context, svc mail.Service, done *lines.File) (mail.Seq, e
 		if err != nil {
 			continue
 		}
-		it, err := svc.Message(ctx, mail.ID(o.text("message_id")))
+		it, err := svc.Message(ctx, mail.ID(o.Text("message_id")))
 		if err == nil {
 			return it.Seq, nil
 		}
@@ -156,14 +152,4 @@ func place(ctx context.Context, svc mail.Service, done *lines.File) (mail.Seq, e
 		}
 	}
 	return 0, nil
-}
-
-// since returns the messages behind a place in the room's order, the oldest first; 0 is the beginning.
-func since(ctx context.Context, svc mail.Service, after mail.Seq) ([]mail.Item, error) {
-	if after == 0 {
-		return pages(ctx, svc, mail.HistoryQuery{Archive: true}, 0)
-	}
-	return dialect.All(after, func(after mail.Seq) (mail.Page, error) {
-		return svc.History(ctx, mail.HistoryQuery{Archive: true, After: after, Limit: mail.MaxLimit})
-	})
 }

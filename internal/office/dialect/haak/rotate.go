@@ -137,23 +137,15 @@ func (f *files) append(byMonth map[string][][]byte, suffix string) error {
 
 // drop takes out of mailbox and reads what the archive has.
 func (f *files) drop(months map[mail.ID]string) error {
-	err := f.mailbox.Rewrite(func(l []byte) []byte {
-		if months[idOf(l)] != "" {
-			return nil
-		}
-		return l
-	})
-	if err != nil {
+	if err := f.mailbox.Drop(func(l []byte) bool { return months[idOf(l)] != "" }); err != nil {
 		return err
 	}
 	for id := range months {
 		delete(f.box, id)
 	}
-	return f.reads.Rewrite(func(l []byte) []byte {
-		if r, err := decodeReading(l); err == nil && !f.stays(r.message, nil) && f.moved[pair{r.message, r.reader}] {
-			return nil
-		}
-		return l
+	return f.reads.Drop(func(l []byte) bool {
+		r, err := decodeReading(l)
+		return err == nil && !f.stays(r.message, nil) && f.moved[pair{r.message, r.reader}]
 	})
 }
 
@@ -163,7 +155,7 @@ func idOf(line []byte) mail.ID {
 	if err != nil {
 		return ""
 	}
-	return mail.ID(o.text("id"))
+	return mail.ID(o.Text("id"))
 }
 
 // erase takes a message out of the mailbox and the archive.
@@ -171,17 +163,12 @@ func (f *files) erase(id mail.ID) error {
 	if _, known := f.parents[id]; !known {
 		return nil
 	}
-	without := func(l []byte) []byte {
-		if idOf(l) == id {
-			return nil
-		}
-		return l
-	}
-	if err := f.mailbox.Rewrite(without); err != nil {
+	gone := func(l []byte) bool { return idOf(l) == id }
+	if err := f.mailbox.Drop(gone); err != nil {
 		return err
 	}
 	if month := f.months[id]; month != "" {
-		if err := f.month(month).Rewrite(without); err != nil {
+		if err := f.month(month).Drop(gone); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 	"pennypost/internal/policy"
 )
 
@@ -121,11 +122,10 @@ func (r *roster) ids() map[mail.Name]bool {
 }
 
 func (r *roster) find(name mail.Name) *mail.Agent {
-	i := slices.IndexFunc(r.agents, func(a mail.Agent) bool { return a.Name == name })
-	if i < 0 {
-		return nil
+	if a, ok := dialect.OnRoster(r.agents, name); ok {
+		return &a
 	}
-	return &r.agents[i]
+	return nil
 }
 
 // living returns the sessions that are neither dead nor frozen.

@@ -3,12 +3,12 @@ package haak
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"pennypost/internal/base/confined"
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/lines"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -94,14 +94,11 @@ func (r *roster) addMailed(ctx context.Context, svc mail.Service) error {
 }
 
 func runSend(ctx context.Context, v *dialect.Invocation) error {
-	d := draft{to: v.Text("to"), subject: v.Text("subject"), body: v.Text("body"), thread: mail.ID(v.Text("thread")),
+	d := draft{to: v.Text("to"), subject: v.Text("subject"), thread: mail.ID(v.Text("thread")),
 		ttlHours: v.Number("ttl-hours")}
-	if d.body == "-" {
-		text, err := io.ReadAll(io.LimitReader(v.Stdin, mail.MaxBody+1))
-		if err != nil {
-			return err
-		}
-		d.body = strings.TrimSuffix(string(text), "\n")
+	var err error
+	if d.body, err = v.Piped(v.Text("body")); err != nil {
+		return err
 	}
 	if v.Given["ttl-hours"] && d.ttlHours <= 0 {
 		return mail.Errorf(mail.Invalid,
@@ -130,22 +127,15 @@ func report(v *dialect.Invocation, sent *posted) error {
 	for _, n := range sent.Notes {
 		fmt.Fprintln(v.Stderr, "note:", n)
 	}
-	if v.JSON {
-		return v.WriteJSON(sent)
+	reaches := ""
+	if len(sent.Reaches) > 0 {
+		reaches = "\nwould reach: " + names(sent.Reaches)
 	}
-	_, err := fmt.Fprintf(v.Stdout, "sent %s to %s\n", sent.ID, sent.Recipient)
-	if len(sent.Reaches) > 0 && err == nil {
-		_, err = fmt.Fprintf(v.Stdout, "would reach: %s\n", names(sent.Reaches))
-	}
-	return err
+	return v.Say(sent, "sent %s to %s%s", sent.ID, sent.Recipient, reaches)
 }
 
 func names(list []mail.Name) string {
-	text := make([]string, len(list))
-	for i, n := range list {
-		text[i] = string(n)
-	}
-	return strings.Join(text, ", ")
+	return wording.Join(list, ", ", func(n mail.Name) string { return string(n) })
 }
 
 // drafts is where messages wait that are to be sent when their session ends. It is no file of HAAK's.
@@ -176,7 +166,7 @@ func postpone(ctx context.Context, v *dialect.Invocation, d draft) error {
 		{Name: "content", Value: quote(d.body)}, {Name: "thread", Value: jsonx.Value(thread)},
 		{Name: "ttl_hours", Value: jsonx.Value(hours)},
 		{Name: "subject", Value: quote(d.subject)},
-	}.line())
+	}.Line())
 	if err != nil {
 		return err
 	}
@@ -194,12 +184,12 @@ func flush(ctx context.Context, v *dialect.Invocation, svc mail.Service, name ma
 	done := make(map[mail.ID]bool)
 	for _, l := range text {
 		o, err := parseObject(l)
-		if err != nil || o.text("sender") != string(name) {
+		if err != nil || o.Text("sender") != string(name) {
 			continue
 		}
-		d := draft{to: o.text("recipient"), subject: o.text("subject"), body: o.text("content"),
-			thread: mail.ID(o.text("thread")), key: o.text("id")}
-		if hours := o.value("ttl_hours"); hours != nil {
+		d := draft{to: o.Text("recipient"), subject: o.Text("subject"), body: o.Text("content"),
+			thread: mail.ID(o.Text("thread")), key: o.Text("id")}
+		if hours := o.Value("ttl_hours"); hours != nil {
 			_ = jsonx.Unmarshal(hours, &d.ttlHours)
 		}
 		sent, err := send(ctx, svc, d)
@@ -215,10 +205,5 @@ func flush(ctx context.Context, v *dialect.Invocation, svc mail.Service, name ma
 	if len(done) == 0 {
 		return nil
 	}
-	return drafts(v).Rewrite(func(l []byte) []byte {
-		if done[idOf(l)] {
-			return nil
-		}
-		return l
-	})
+	return drafts(v).Drop(func(l []byte) bool { return done[idOf(l)] })
 }

@@ -23,12 +23,12 @@ func sessionVerbs() []dialect.Verb {
 		},
 		{
 			Path: "bye", Short: "Send what was kept for later, print the last mail, and bury the session",
-			Writes: true, Run: runBye,
+			Writes: true, Run: closing(bye),
 			Flags: []dialect.Flag{session, text("summary", "what it leaves behind, one `LINE`")},
 		},
 		{
 			Path: "checkpoint", Short: "Send what was kept for later, print the mail, and freeze the session",
-			Writes: true, Run: runCheckpoint,
+			Writes: true, Run: closing(checkpoint),
 			Flags: []dialect.Flag{session, toggle("keep-live", "do not freeze it")},
 		},
 	}
@@ -36,7 +36,7 @@ func sessionVerbs() []dialect.Verb {
 
 // runCheck never fails: an agent starts with its mail, or without.
 func runCheck(ctx context.Context, v *dialect.Invocation) error {
-	err := check(ctx, v)
+	err := speaking("session-id", check)(ctx, v)
 	if unreachable(err) {
 		err = offline(v)
 	}
@@ -55,11 +55,7 @@ func unreachable(err error) bool {
 	return false
 }
 
-func check(ctx context.Context, v *dialect.Invocation) error {
-	svc, name, err := speaker(ctx, v, "session-id")
-	if err != nil {
-		return err
-	}
+func check(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name) error {
 	if connected, err := connect(ctx, v, svc); err != nil {
 		return err
 	} else if !connected {
@@ -160,27 +156,26 @@ func vacancies(ctx context.Context, v *dialect.Invocation, svc mail.Service) err
 	return nil
 }
 
-// closing sends what the session kept for later and prints its mail.
-func closing(ctx context.Context, v *dialect.Invocation) (mail.Service, mail.Name, error) {
-	svc, name, err := speaker(ctx, v, "session-id")
-	if err != nil {
-		return nil, "", err
-	}
-	if err := flush(ctx, v, svc, name); err != nil {
-		return nil, "", err
-	}
-	items, err := inbox(ctx, svc, false)
-	if err == nil && len(items) > 0 {
-		err = handOver(ctx, v, svc, items)
-	}
-	return svc, name, err
+// closing is a verb that sends what the session kept for later, prints its mail, and then goes on.
+func closing(run func(context.Context, *dialect.Invocation, mail.Service, mail.Name) error) func(context.Context,
+	*dialect.Invocation) error {
+	return speaking("session-id", func(ctx context.Context, v *dialect.Invocation, svc mail.Service,
+		name mail.Name) error {
+		if err := flush(ctx, v, svc, name); err != nil {
+			return err
+		}
+		items, err := inbox(ctx, svc, false)
+		if err == nil && len(items) > 0 {
+			err = handOver(ctx, v, svc, items)
+		}
+		if err != nil {
+			return err
+		}
+		return run(ctx, v, svc, name)
+	})
 }
 
-func runBye(ctx context.Context, v *dialect.Invocation) error {
-	svc, name, err := closing(ctx, v)
-	if err != nil {
-		return err
-	}
+func bye(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name) error {
 	r, err := readRoster(ctx, svc)
 	if err != nil {
 		return err
@@ -188,10 +183,9 @@ func runBye(ctx context.Context, v *dialect.Invocation) error {
 	return bury(ctx, v, svc, name, r.find(name))
 }
 
-func runCheckpoint(ctx context.Context, v *dialect.Invocation) error {
-	svc, _, err := closing(ctx, v)
-	if err != nil || v.Switch("keep-live") {
-		return err
+func checkpoint(ctx context.Context, v *dialect.Invocation, svc mail.Service, _ mail.Name) error {
+	if v.Switch("keep-live") {
+		return nil
 	}
 	return register(ctx, v, svc, mail.Presence{Update: true, State: mail.Frozen})
 }

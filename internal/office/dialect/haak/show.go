@@ -19,12 +19,7 @@ import (
 func speaker(ctx context.Context, v *dialect.Invocation, flag string) (mail.Service, mail.Name, error) {
 	word := strings.TrimSpace(v.Text(flag))
 	if word == "" {
-		name, err := v.Caller(ctx)
-		if err != nil {
-			return nil, "", err
-		}
-		svc, err := v.As(ctx, name)
-		return svc, name, err
+		return v.Room(ctx)
 	}
 	a, err := signer(word)
 	if err != nil {
@@ -36,6 +31,30 @@ func speaker(ctx context.Context, v *dialect.Invocation, flag string) (mail.Serv
 	}
 	svc, err = v.As(ctx, name)
 	return svc, name, err
+}
+
+// speaking is a verb of the session that a flag names.
+func speaking(flag string, run func(context.Context, *dialect.Invocation, mail.Service, mail.Name) error) func(
+	context.Context, *dialect.Invocation) error {
+	return func(ctx context.Context, v *dialect.Invocation) error {
+		svc, name, err := speaker(ctx, v, flag)
+		if err != nil {
+			return err
+		}
+		return run(ctx, v, svc, name)
+	}
+}
+
+// inRoster is a verb that looks at the roster.
+func inRoster(run func(context.Context, *dialect.Invocation, mail.Service, *roster) error) func(context.Context,
+	*dialect.Invocation) error {
+	return speaking("", func(ctx context.Context, v *dialect.Invocation, svc mail.Service, _ mail.Name) error {
+		r, err := readRoster(ctx, svc)
+		if err != nil {
+			return err
+		}
+		return run(ctx, v, svc, r)
+	})
 }
 
 // named returns the room as somebody sees it, and the session that a word means: one on the roster that it begins, or
@@ -61,56 +80,8 @@ func named(ctx context.Context, v *dialect.Invocation, as mail.Name, word string
 
 // history returns messages with what became of each, oldest first; all of them if limit is 0.
 func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit int) ([]mail.Item, error) {
-	archive := q.Archive
-	q.Archive = false
-	items, err := pages(ctx, svc, q, limit)
-	if err != nil {
-		return nil, err
-	}
-	hot := make(map[mail.ID]bool, len(items))
-	for i := range items {
-		hot[items[i].ID] = true
-		if items[i], err = svc.Message(ctx, items[i].ID); err != nil {
-			return nil, err
-		}
-	}
-	if !archive {
-		return items, nil
-	}
-	q.Archive = true
-	all, err := pages(ctx, svc, q, limit)
-	if err != nil {
-		return nil, err
-	}
-	for _, it := range all {
-		if !hot[it.ID] {
-			items = append(items, it)
-		}
-	}
-	slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
-	if limit > 0 && len(items) > limit {
-		items = items[len(items)-limit:]
-	}
-	return items, nil
-}
-
-func pages(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit int) ([]mail.Item, error) {
-	var items []mail.Item
-	for {
-		q.Limit = mail.MaxLimit
-		if limit > 0 {
-			q.Limit = min(limit-len(items), mail.MaxLimit)
-		}
-		page, err := svc.History(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		items = append(page.Messages, items...)
-		if !page.More || limit > 0 && len(items) >= limit {
-			return items, nil
-		}
-		q.Before = page.Next
-	}
+	q.Deliveries = true
+	return dialect.History(ctx, svc, q, limit)
 }
 
 // readersOf returns who has read a message, in the order in which they did.
@@ -135,8 +106,8 @@ func seen(it *mail.Item, known sessions) jsonx.Value {
 	if err != nil {
 		return jsonx.Value(null)
 	}
-	o.put("read_by", words(readersOf(it)))
-	return o.line()
+	o.Put("read_by", words(readersOf(it)))
+	return o.Line()
 }
 
 func seenAll(items []mail.Item, known sessions) []jsonx.Value {
@@ -228,9 +199,7 @@ func inject(w io.Writer, items []mail.Item, known sessions) error {
 
 // inbox returns what waits for a session, all of it; with all set, what it has read too.
 func inbox(ctx context.Context, svc mail.Service, all bool) ([]mail.Item, error) {
-	return dialect.All(0, func(after mail.Seq) (mail.Page, error) {
-		return svc.Inbox(ctx, mail.InboxQuery{All: all, After: after, Limit: mail.MaxLimit})
-	})
+	return dialect.Inbox(ctx, svc, mail.InboxQuery{All: all})
 }
 
 // handOver prints messages and then, when they are out, marks those that were unread.

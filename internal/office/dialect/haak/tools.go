@@ -29,7 +29,7 @@ func tools() []dialect.Tool {
 				`"subject":{"type":"string","description":"one line"},` +
 				`"body":{"type":"string","description":"Markdown"}},` +
 				`"required":["to","subject","body"],"additionalProperties":false}`,
-			Run: toolSend,
+			Run: dialect.With(toolSend),
 		},
 		{
 			Name:  "read_mailbox",
@@ -37,7 +37,7 @@ func tools() []dialect.Tool {
 			Description: "Show your unread mail, oldest first, and mark it read. If there is more than an answer " +
 				"holds (20 KB), call it again.",
 			Input: `{"type":"object","properties":{},"additionalProperties":false}`,
-			Run:   toolRead,
+			Run:   dialect.With(toolRead),
 			Given: markGiven,
 		},
 	}
@@ -55,15 +55,13 @@ func (t *toParam) UnmarshalJSON(b []byte) error {
 	return jsonx.Unmarshal(b, (*string)(t))
 }
 
-func toolSend(ctx context.Context, c *dialect.Call) (any, error) {
-	var args struct {
-		To      *toParam `json:"to"`
-		Subject *string  `json:"subject"`
-		Body    *string  `json:"body"`
-	}
-	if err := c.Decode(&args); err != nil {
-		return nil, err
-	}
+type sendParams struct {
+	To      *toParam `json:"to"`
+	Subject *string  `json:"subject"`
+	Body    *string  `json:"body"`
+}
+
+func toolSend(ctx context.Context, c *dialect.Call, args sendParams) (any, error) {
 	if args.To == nil || args.Subject == nil || args.Body == nil {
 		return nil, mail.Errorf(mail.Invalid, "to, subject and body are all needed; nothing was sent")
 	}
@@ -123,10 +121,7 @@ func (l *letter) rank() int {
 	return 0
 }
 
-func toolRead(ctx context.Context, c *dialect.Call) (any, error) {
-	if err := c.Decode(&struct{}{}); err != nil {
-		return nil, err
-	}
+func toolRead(ctx context.Context, c *dialect.Call, _ struct{}) (any, error) {
 	r, err := readRoster(ctx, c.Service)
 	if err != nil {
 		return nil, err
@@ -158,7 +153,8 @@ func toolRead(ctx context.Context, c *dialect.Call) (any, error) {
 			out.whole = append(out.whole, l.ID)
 		}
 	}
-	return out, mark(ctx, c, mail.Marking{IDs: handed, Mark: mail.MarkPresented, Door: "mcp"})
+	c.Present(ctx, "mcp", handed)
+	return out, nil
 }
 
 // readoutOf shows as many letters as an answer holds.
@@ -184,13 +180,10 @@ func readoutOf(letters []letter, known sessions) (readout, int, error) {
 
 // markGiven marks what a session was shown as read by it.
 func markGiven(ctx context.Context, c *dialect.Call, answer any) error {
-	return mark(ctx, c, mail.Marking{IDs: answer.(readout).whole, Mark: mail.MarkRead})
-}
-
-func mark(ctx context.Context, c *dialect.Call, m mail.Marking) error {
-	if len(m.IDs) == 0 {
+	ids := answer.(readout).whole
+	if len(ids) == 0 {
 		return nil
 	}
-	_, err := c.Service.Mark(ctx, m)
+	_, err := c.Service.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkRead})
 	return err
 }

@@ -49,12 +49,13 @@ pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 			},
 		},
 		{
-			Path: "mailbox read", Short: "Print a session's mail and mark it read", Writes: true, Run: runRead,
+			Path: "mailbox read", Short: "Print a session's mail and mark it read", Writes: true,
+			Run: speaking("session-id", runRead),
 			Flags: []dialect.Flag{text("session-id", "`SESSION` that reads"),
 				toggle("unread-only", "only what it has not read")},
 		},
 		{
-			Path: "mailbox list", Short: "List messages of all sessions, whoever they are for", Run: runList,
+			Path: "mailbox list", Short: "List messages of all sessions, whoever they are for", Run: inRoster(runList),
 			Flags: []dialect.Flag{
 				toggle("all", "expired ones too, and as many as there are"),
 				text("session-id", "only mail from and for a `SESSION`"),
@@ -63,7 +64,8 @@ pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 			},
 		},
 		{
-			Path: "mailbox query", Short: "Search messages", Args: "TEXT", MinArgs: 0, MaxArgs: 1, Run: runQuery,
+			Path: "mailbox query", Short: "Search messages", Args: "TEXT", MinArgs: 0, MaxArgs: 1,
+			Run: inRoster(runQuery),
 			Flags: []dialect.Flag{
 				toggle("archive", "in the archive too"), text("from", "only mail from `SESSION`"),
 				text("to", "only mail to `RECIPIENT`"),
@@ -72,21 +74,18 @@ pennypost haak mailbox send --from a1b2c3d4 --to architect --body - < note.md`,
 		},
 		{
 			Path: "mailbox archive", Short: "Move settled messages of an overfull mailbox to the archive",
-			Writes: true, Run: runArchive,
+			Writes: true, Run: dialect.ForUser(runArchive),
 			Long: "The mailbox file is kept under 1,000 messages by itself; this looks at it now and says how it " +
 				"stands.",
 		},
-		{Path: "mailbox dead-letters", Short: "List mail whose reader died before reading it", Run: runDeadLetters},
-		{Path: "channels", Short: "List the tags in use as channels", Run: runChannels},
+		{Path: "mailbox dead-letters", Short: "List mail whose reader died before reading it",
+			Run: inRoster(runDeadLetters)},
+		{Path: "channels", Short: "List the tags in use as channels", Run: inRoster(runChannels)},
 		entitiesVerb(limit),
 	}
 }
 
-func runRead(ctx context.Context, v *dialect.Invocation) error {
-	svc, name, err := speaker(ctx, v, "session-id")
-	if err != nil {
-		return err
-	}
+func runRead(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name) error {
 	items, err := inbox(ctx, svc, !v.Switch("unread-only"))
 	if mail.CodeOf(err) == mail.NotFound {
 		return mail.Errorf(mail.NotFound,
@@ -98,21 +97,7 @@ func runRead(ctx context.Context, v *dialect.Invocation) error {
 	return handOver(ctx, v, svc, items)
 }
 
-// rosterOf returns the room as the caller sees it, and who is on its roster.
-func rosterOf(ctx context.Context, v *dialect.Invocation) (mail.Service, *roster, error) {
-	svc, _, err := speaker(ctx, v, "")
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := readRoster(ctx, svc)
-	return svc, r, err
-}
-
-func runList(ctx context.Context, v *dialect.Invocation) error {
-	svc, r, err := rosterOf(ctx, v)
-	if err != nil {
-		return err
-	}
+func runList(ctx context.Context, v *dialect.Invocation, svc mail.Service, r *roster) error {
 	q := mail.HistoryQuery{Agent: mail.Name(v.Text("session-id")), Thread: mail.ID(v.Text("thread"))}
 	if full, ok := r.typed()(string(q.Agent)); ok {
 		q.Agent = full
@@ -121,6 +106,7 @@ func runList(ctx context.Context, v *dialect.Invocation) error {
 		if err := r.addMailed(ctx, svc); err != nil {
 			return err
 		}
+		var err error
 		if q.To, err = r.channel(c); err != nil {
 			return err
 		}
@@ -188,11 +174,7 @@ func treeOf(items []mail.Item) (tree []mail.Item, depth map[mail.ID]int) {
 	return tree, depth
 }
 
-func runQuery(ctx context.Context, v *dialect.Invocation) error {
-	svc, r, err := rosterOf(ctx, v)
-	if err != nil {
-		return err
-	}
+func runQuery(ctx context.Context, v *dialect.Invocation, svc mail.Service, r *roster) error {
 	q := mail.HistoryQuery{Archive: v.Switch("archive"), From: v.Text("from"), Thread: mail.ID(v.Text("thread")),
 		Search: strings.Join(v.Args, " ")}
 	if full, ok := r.typed()(q.From); ok {
@@ -215,11 +197,7 @@ func runQuery(ctx context.Context, v *dialect.Invocation) error {
 	return list(v, items, r.known(), q.Thread != "")
 }
 
-func runArchive(ctx context.Context, v *dialect.Invocation) error {
-	svc, err := v.As(ctx, mail.User)
-	if err != nil {
-		return err
-	}
+func runArchive(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
 	bridges, err := svc.Bridges(ctx)
 	if err != nil {
 		return err
@@ -269,11 +247,7 @@ func count(project string) (int, error) {
 	return len(text), err
 }
 
-func runDeadLetters(ctx context.Context, v *dialect.Invocation) error {
-	svc, r, err := rosterOf(ctx, v)
-	if err != nil {
-		return err
-	}
+func runDeadLetters(ctx context.Context, v *dialect.Invocation, svc mail.Service, r *roster) error {
 	var items []mail.Item
 	for it, err := range svc.Export(ctx) {
 		if err != nil {
@@ -298,11 +272,7 @@ func deadLetter(it *mail.Item, r *roster) bool {
 	})
 }
 
-func runChannels(ctx context.Context, v *dialect.Invocation) error {
-	svc, r, err := rosterOf(ctx, v)
-	if err != nil {
-		return err
-	}
+func runChannels(ctx context.Context, v *dialect.Invocation, svc mail.Service, r *roster) error {
 	if err := r.addMailed(ctx, svc); err != nil {
 		return err
 	}

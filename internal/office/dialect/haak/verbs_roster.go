@@ -19,52 +19,54 @@ func rosterVerbs() []dialect.Verb {
 		text("summary", "what it works on, one `LINE`"), text("parent-session", "the `SESSION` that began it"),
 	}
 	return []dialect.Verb{
-		{Path: "roster register", Short: "Put a session on the roster", Writes: true, Flags: about, Run: runRegister},
+		{Path: "roster register", Short: "Put a session on the roster", Writes: true, Flags: about,
+			Run: registering(runRegister)},
 		{
-			Path: "roster update", Short: "Change what the roster says of a session", Writes: true, Run: runUpdate,
+			Path: "roster update", Short: "Change what the roster says of a session", Writes: true,
+			Run:   registering(runUpdate),
 			Flags: append(slices.Clone(about), text("state", "`STATE`: live, frozen or dead")),
 		},
 		{Path: "roster freeze", Short: "Pause a session: its mail waits and does not expire", Writes: true,
-			Flags: []dialect.Flag{session}, Run: runFreeze},
+			Flags: []dialect.Flag{session}, Run: registering(freeze)},
 		{
-			Path: "roster bury", Short: "Note that a session is dead", Writes: true, Run: runBury,
+			Path: "roster bury", Short: "Note that a session is dead", Writes: true, Run: registering(bury),
 			Flags: []dialect.Flag{session, text("summary", "what it leaves behind, one `LINE`")},
 		},
 		{
-			Path: "roster clean", Short: "Take dead sessions off the roster", Writes: true, Run: runClean,
+			Path: "roster clean", Short: "Take dead sessions off the roster", Writes: true, Run: inRoster(runClean),
 			Flags: []dialect.Flag{toggle("all", "agents of other kinds that are gone too; their tokens end")},
 		},
 		{Path: "roster show", Short: "Print the roster",
-			Flags: []dialect.Flag{text("session-id", "only this `SESSION`")}, Run: runShow},
+			Flags: []dialect.Flag{text("session-id", "only this `SESSION`")}, Run: inRoster(runShow)},
 	}
 }
 
-// registrar returns the room as seen by whoever may speak of a session, and what the roster has of it: the person
-// speaks of all. A session that spoke of itself would by that be alive.
-func registrar(ctx context.Context, v *dialect.Invocation) (mail.Service, mail.Name, *mail.Agent, error) {
-	var svc mail.Service
-	var name mail.Name
-	caller, err := v.Caller(ctx)
-	if err == nil && caller == mail.User {
-		svc, name, err = named(ctx, v, caller, v.Text("session-id"))
-	} else {
-		svc, name, err = speaker(ctx, v, "session-id")
+// registering is a verb that says something of a session: it has the room as seen by an agent that may speak of the
+// session, and the session as it stands on the roster. The person speaks of all, for a session that spoke of itself
+// would by that be alive.
+func registering(run func(context.Context, *dialect.Invocation, mail.Service, mail.Name, *mail.Agent) error) func(
+	context.Context, *dialect.Invocation) error {
+	return func(ctx context.Context, v *dialect.Invocation) error {
+		var svc mail.Service
+		var name mail.Name
+		caller, err := v.Caller(ctx)
+		if err == nil && caller == mail.User {
+			svc, name, err = named(ctx, v, caller, v.Text("session-id"))
+		} else {
+			svc, name, err = speaker(ctx, v, "session-id")
+		}
+		if err != nil {
+			return err
+		}
+		r, err := readRoster(ctx, svc)
+		if err != nil {
+			return err
+		}
+		return run(ctx, v, svc, name, r.find(name))
 	}
-	if err != nil {
-		return nil, "", nil, err
-	}
-	r, err := readRoster(ctx, svc)
-	if err != nil {
-		return nil, "", nil, err
-	}
-	return svc, name, r.find(name), nil
 }
 
-func runRegister(ctx context.Context, v *dialect.Invocation) error {
-	svc, name, a, err := registrar(ctx, v)
-	if err != nil {
-		return err
-	}
+func runRegister(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name, a *mail.Agent) error {
 	if err := mayResume(ctx, v, a); err != nil {
 		return err
 	}
@@ -80,11 +82,7 @@ func runRegister(ctx context.Context, v *dialect.Invocation) error {
 	return register(ctx, v, svc, p)
 }
 
-func runUpdate(ctx context.Context, v *dialect.Invocation) error {
-	svc, name, a, err := registrar(ctx, v)
-	if err != nil {
-		return err
-	}
+func runUpdate(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name, a *mail.Agent) error {
 	p := aboutSession(v, a)
 	p.Name, p.Update = name, true
 	if v.Given["state"] {
@@ -171,20 +169,8 @@ func register(ctx context.Context, v *dialect.Invocation, svc mail.Service, p ma
 	return printEntries(v, []mail.Agent{a})
 }
 
-func runFreeze(ctx context.Context, v *dialect.Invocation) error {
-	svc, name, _, err := registrar(ctx, v)
-	if err != nil {
-		return err
-	}
+func freeze(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name, _ *mail.Agent) error {
 	return register(ctx, v, svc, mail.Presence{Name: name, Update: true, State: mail.Frozen})
-}
-
-func runBury(ctx context.Context, v *dialect.Invocation) error {
-	svc, name, a, err := registrar(ctx, v)
-	if err != nil {
-		return err
-	}
-	return bury(ctx, v, svc, name, a)
 }
 
 // bury notes that a session is dead, and says which roles nobody alive holds any more. That is found out before:
@@ -241,20 +227,9 @@ const maxHeld = 100
 
 // heldFor returns how many messages wait for a role that nobody holds.
 func heldFor(ctx context.Context, svc mail.Service, role string) (n int, err error) {
-	page, err := svc.History(ctx, mail.HistoryQuery{To: string(mail.RoleAddress(role)), Limit: maxHeld})
-	if err != nil {
-		return 0, err
-	}
-	for i := range page.Messages {
-		it, err := svc.Message(ctx, page.Messages[i].ID)
-		if err != nil {
-			return 0, err
-		}
-		if slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool { return d.State == mail.Held }) {
-			n++
-		}
-	}
-	return n, nil
+	page, err := svc.History(ctx, mail.HistoryQuery{To: string(mail.RoleAddress(role)), Limit: maxHeld,
+		States: []mail.DeliveryState{mail.Held}})
+	return len(page.Messages), err
 }
 
 func waiting(n int) string {
@@ -267,11 +242,7 @@ func waiting(n int) string {
 	return fmt.Sprintf("%d messages wait for it", n)
 }
 
-func runClean(ctx context.Context, v *dialect.Invocation) error {
-	svc, r, err := rosterOf(ctx, v)
-	if err != nil {
-		return err
-	}
+func runClean(ctx context.Context, v *dialect.Invocation, svc mail.Service, r *roster) error {
 	for _, a := range r.agents {
 		if a.State != mail.Gone || a.Client != client && !v.Switch("all") {
 			continue
@@ -284,11 +255,7 @@ func runClean(ctx context.Context, v *dialect.Invocation) error {
 	return nil
 }
 
-func runShow(ctx context.Context, v *dialect.Invocation) error {
-	_, r, err := rosterOf(ctx, v)
-	if err != nil {
-		return err
-	}
+func runShow(_ context.Context, v *dialect.Invocation, _ mail.Service, r *roster) error {
 	agents := r.agents
 	if one := v.Text("session-id"); one != "" {
 		full, ok := r.typed()(one)

@@ -8,15 +8,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 	"pennypost/internal/policy"
 )
 
-// object is a JSON object, in the order in which it stands in its line.
-type object []jsonx.Member
+type object = dialect.Object
 
 func parseObject(line []byte) (object, error) {
 	o, err := jsonx.Members(bytes.ToValidUTF8(line, []byte("\uFFFD")))
@@ -26,52 +25,7 @@ func parseObject(line []byte) (object, error) {
 	return o, nil
 }
 
-func (o object) find(name string) int {
-	return slices.IndexFunc(o, func(m jsonx.Member) bool { return m.Name == name })
-}
-
-// value returns the first member that bears one of the names, nil if there is none.
-func (o object) value(names ...string) jsonx.Value {
-	for _, n := range names {
-		if i := o.find(n); i >= 0 {
-			return o[i].Value
-		}
-	}
-	return nil
-}
-
-// text returns the first member that bears one of the names, if it is a string.
-func (o object) text(names ...string) string {
-	s, _ := unquote(o.value(names...))
-	return s
-}
-
-// put replaces a member, or adds it at the end.
-func (o *object) put(name string, v jsonx.Value) {
-	if i := o.find(name); i >= 0 {
-		(*o)[i].Value = v
-		return
-	}
-	*o = append(*o, jsonx.Member{Name: name, Value: v})
-}
-
-func (o object) line() []byte {
-	out := []byte{'{'}
-	for i, m := range o {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(jsonx.AppendQuote(out, m.Name), ':')
-		out = append(out, m.Value...)
-	}
-	return append(out, '}')
-}
-
 func quote(s string) jsonx.Value { return jsonx.AppendQuote(nil, s) }
-
-func unquote(v jsonx.Value) (s string, ok bool) {
-	return s, len(v) > 0 && v[0] == '"' && jsonx.Unmarshal(v, &s) == nil
-}
 
 const (
 	null    = "null"
@@ -148,16 +102,16 @@ func ttlSeconds(v jsonx.Value, to []mail.Address) (int64, error) {
 func encodeMessage(m *mail.Message, known sessions) []byte {
 	o, kept := plain(m, known), keptOf(m)
 	if len(kept) == 0 {
-		return o.line()
+		return o.Line()
 	}
 	again := slices.Clone(o)
 	for _, k := range kept {
-		again.put(k.Name, k.Value)
+		again.Put(k.Name, k.Value)
 	}
 	if back, _, err := messageOf(again, known); err == nil && sameMessage(&back, m, o, known) {
 		o = again
 	}
-	return o.line()
+	return o.Line()
 }
 
 // sameMessage reports whether back, read from a line with kept members, says what the plain line o of m says.
@@ -190,30 +144,13 @@ func plain(m *mail.Message, known sessions) object {
 		{Name: "read_by", Value: jsonx.Value(nothing)},
 	}
 	if m.Subject != "" {
-		o.put("subject", quote(m.Subject))
+		o.Put("subject", quote(m.Subject))
 	}
 	return o
 }
 
 // content is the body, with the documents behind it: the format has no place of their own for them.
-func content(m *mail.Message) string {
-	if len(m.Docs) == 0 {
-		return m.Body
-	}
-	var b strings.Builder
-	b.WriteString(m.Body)
-	if m.Body != "" {
-		b.WriteString("\n\n")
-	}
-	b.WriteString("Documents:")
-	for _, d := range m.Docs {
-		b.WriteString("\n- " + d.Path)
-		if d.Revision != "" {
-			b.WriteString(" (" + d.Revision + ")")
-		}
-	}
-	return b.String()
-}
+func content(m *mail.Message) string { return dialect.WithDocs(m, " (%s)") }
 
 // decodeMessage reads a line of the mailbox. readers are those that the line itself calls readers; HAAK leaves that
 // list empty.
@@ -226,40 +163,40 @@ func decodeMessage(line []byte, known sessions) (m mail.Message, readers []mail.
 }
 
 func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address, err error) {
-	m = mail.Message{Type: mail.Custom, Subject: subject(o.text("subject"))}
-	if m.ID, err = mail.ParseID(o.text("id")); err != nil {
+	m = mail.Message{Type: mail.Custom, Subject: subject(o.Text("subject"))}
+	if m.ID, err = mail.ParseID(o.Text("id")); err != nil {
 		return m, nil, fmt.Errorf("id: %w", err)
 	}
-	if m.From, err = signer(o.text(senderNames[:]...)); err != nil {
+	if m.From, err = signer(o.Text(senderNames[:]...)); err != nil {
 		return m, nil, err
 	}
-	if list := listed(o.value(recipientNames[:]...)); list != nil {
+	if list := listed(o.Value(recipientNames[:]...)); list != nil {
 		m.To, err = union(list, known)
 	} else {
-		m.To, err = recipients(o.text(recipientNames[:]...), known)
+		m.To, err = recipients(o.Text(recipientNames[:]...), known)
 	}
 	if err != nil {
 		return m, nil, err
 	}
-	if m.Sent, err = parseTime(o.text("timestamp")); err != nil {
+	if m.Sent, err = parseTime(o.Text("timestamp")); err != nil {
 		return m, nil, err
 	}
-	if m.TTLSeconds, err = ttlSeconds(o.value("ttl_hours"), m.To); err != nil {
+	if m.TTLSeconds, err = ttlSeconds(o.Value("ttl_hours"), m.To); err != nil {
 		return m, nil, err
 	}
-	text, ok := unquote(o.value(contentNames[:]...))
+	text, ok := dialect.Unquote(o.Value(contentNames[:]...))
 	if !ok || m.Sent <= 0 || len(m.To) == 0 || len(m.To) > mail.MaxRecipients {
 		return m, nil, mail.Errorf(mail.Invalid,
 			"the line has no content, lies before 1970, or has no recipients or too many")
 	}
 	m.Body = strings.ReplaceAll(text, "\x00", "\uFFFD")
-	if parent := o.text("thread"); parent != "" {
+	if parent := o.Text("thread"); parent != "" {
 		if m.ReplyTo, err = mail.ParseID(parent); err != nil {
 			return m, nil, err
 		}
 	}
 	var names []string
-	_ = jsonx.Unmarshal(o.value("read_by"), &names) // a list of anything else is kept as it is
+	_ = jsonx.Unmarshal(o.Value("read_by"), &names) // a list of anything else is kept as it is
 	for _, n := range names {
 		if a, err := signer(n); err == nil {
 			readers = append(readers, a)
@@ -271,16 +208,9 @@ func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address
 
 // subject makes a subject of foreign text: one line that is not too long.
 func subject(s string) string {
-	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' || r == 0 }), " ")
-	if len(s) <= mail.MaxSubject {
-		return s
-	}
-	const ellipsis = "…"
-	s = s[:mail.MaxSubject-len(ellipsis)]
-	for !utf8.ValidString(s) {
-		s = s[:len(s)-1]
-	}
-	return s + ellipsis
+	return dialect.Subject(strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return r == '\n' || r == '\r' || r == 0
+	}), " "))
 }
 
 // keptKey is the member of metadata that holds what a line says otherwise than this package would, or beyond it.
@@ -291,7 +221,7 @@ const keptKey = "haak"
 func kept(foreign, plain object) mail.Metadata {
 	var rest, unknown object
 	for _, m := range foreign {
-		switch said := plain.find(m.Name); {
+		switch said := plain.Find(m.Name); {
 		case slices.Contains([]string{"id", "content", "from", "to", "body"}, m.Name):
 		case said < 0:
 			unknown = append(unknown, m)
@@ -299,11 +229,11 @@ func kept(foreign, plain object) mail.Metadata {
 			rest = append(rest, m)
 		}
 	}
-	slices.SortFunc(rest, func(a, b jsonx.Member) int { return plain.find(a.Name) - plain.find(b.Name) })
+	slices.SortFunc(rest, func(a, b jsonx.Member) int { return plain.Find(a.Name) - plain.Find(b.Name) })
 	if rest = append(rest, unknown...); len(rest) == 0 {
 		return nil
 	}
-	all := object{{Name: keptKey, Value: rest.line()}}.line()
+	all := object{{Name: keptKey, Value: rest.Line()}}.Line()
 	if len(all) > mail.MaxMetadata {
 		return nil // the file still has it
 	}
@@ -311,8 +241,8 @@ func kept(foreign, plain object) mail.Metadata {
 }
 
 func sameValue(a, b jsonx.Value) bool {
-	s, isText := unquote(a)
-	t, isToo := unquote(b)
+	s, isText := dialect.Unquote(a)
+	t, isToo := dialect.Unquote(b)
 	return isText && isToo && s == t || bytes.Equal(a, b)
 }
 
@@ -324,7 +254,7 @@ func keptOf(m *mail.Message) object {
 	if err != nil {
 		return nil
 	}
-	rest, err := jsonx.Members(object(all).value(keptKey))
+	rest, err := jsonx.Members(object(all).Value(keptKey))
 	if err != nil {
 		return nil
 	}
@@ -333,7 +263,7 @@ func keptOf(m *mail.Message) object {
 
 // asWritten is the metadata by which a line spells its recipient as its sender did.
 func asWritten(recipient jsonx.Value) mail.Metadata {
-	return object{{Name: keptKey, Value: object{{Name: "recipient", Value: recipient}}.line()}}.line()
+	return object{{Name: keptKey, Value: object{{Name: "recipient", Value: recipient}}.Line()}}.Line()
 }
 
 // reading is a line of the reads file.
@@ -348,7 +278,7 @@ func encodeReading(r reading) []byte {
 		{Name: messageNames[0], Value: quote(string(r.message))},
 		{Name: readerNames[0], Value: quote(string(r.reader.Signer()))},
 		{Name: "timestamp", Value: quote(stamp(r.at))},
-	}.line()
+	}.Line()
 }
 
 // decodeReading reads a line of the reads file. A time that cannot be read is none.
@@ -357,12 +287,12 @@ func decodeReading(line []byte) (r reading, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.message, err = mail.ParseID(o.text(messageNames[:]...)); err != nil {
+	if r.message, err = mail.ParseID(o.Text(messageNames[:]...)); err != nil {
 		return r, fmt.Errorf("%s: %w", messageNames[0], err)
 	}
-	if r.reader, err = signer(o.text(readerNames[:]...)); err != nil {
+	if r.reader, err = signer(o.Text(readerNames[:]...)); err != nil {
 		return r, fmt.Errorf("%s: %w", readerNames[0], err)
 	}
-	r.at, _ = parseTime(o.text("timestamp"))
+	r.at, _ = parseTime(o.Text("timestamp"))
 	return r, nil
 }

@@ -8,7 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // entry is a line of the roster file. The last one of a session counts.
@@ -33,7 +35,7 @@ func decodeEntry(line []byte) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	name, err := mail.ParseName(norm.NFC.String(strings.TrimSpace(o.text("session_id"))))
+	name, err := mail.ParseName(norm.NFC.String(strings.TrimSpace(o.Text("session_id"))))
 	if err != nil {
 		return entry{}, fmt.Errorf("session_id: %w", err)
 	}
@@ -41,12 +43,12 @@ func decodeEntry(line []byte) (entry, error) {
 }
 
 // retired reports whether the entry stands only for the name: its agent was taken off the room's roster.
-func (e *entry) retired() bool { return string(e.said.value("retired")) == "true" }
+func (e *entry) retired() bool { return string(e.said.Value("retired")) == "true" }
 
-func (e *entry) state() mail.State { return stateOf(e.said.text("state")) }
+func (e *entry) state() mail.State { return stateOf(e.said.Text("state")) }
 
 func (e *entry) updated() mail.Time {
-	t, _ := parseTime(e.said.text("updated"))
+	t, _ := parseTime(e.said.Text("updated"))
 	return t
 }
 
@@ -75,9 +77,9 @@ func wordOf(s mail.State) string {
 // roles returns the roles that an entry gives: its role, and those among its tags. nil: it says nothing of roles.
 func (e *entry) roles() []string {
 	var roles []string
-	role, tags := e.said.find("role") >= 0, e.tagWords()
+	role, tags := e.said.Find("role") >= 0, e.tagWords()
 	if role {
-		roles = append([]string{}, valid([]string{e.said.text("role")}, mail.ParseRole)...)
+		roles = append([]string{}, valid([]string{e.said.Text("role")}, mail.ParseRole)...)
 	}
 	for _, t := range tags {
 		if r, ok := strings.CutPrefix(t, "role:"); ok && !slices.Contains(roles, r) {
@@ -90,7 +92,7 @@ func (e *entry) roles() []string {
 // tags returns the tags that an entry gives, those of kinds that every room knows and those in more. nil: it says
 // nothing of tags.
 func (e *entry) tags(more []string) []string {
-	if e.said.find("tags") < 0 {
+	if e.said.Find("tags") < 0 {
 		return nil
 	}
 	return append([]string{}, valid(e.tagWords(), func(t string) (string, error) {
@@ -103,7 +105,7 @@ func (e *entry) tags(more []string) []string {
 
 func (e *entry) tagWords() []string {
 	var words []string
-	_ = jsonx.Unmarshal(e.said.value("tags"), &words)
+	_ = jsonx.Unmarshal(e.said.Value("tags"), &words)
 	return words
 }
 
@@ -123,17 +125,8 @@ func valid(words []string, parse func(string) (string, error)) []string {
 
 // summary makes the room's line about what an agent does of what an entry says.
 func summary(s string) string {
-	s = subject(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s))
 	const most = 512
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "")
-	}
-	return s
+	return wording.Beginning(subject(dialect.Line(s)), most)
 }
 
 // news returns what the entry says otherwise than the room, where the agent is a, or nobody if a is nil. parents are
@@ -156,12 +149,12 @@ func (e *entry) news(a *mail.Agent, parents map[mail.Name]bool) (p mail.Presence
 	if tags := e.tags(a.Tags); tags != nil && !sameWords(tags, a.Tags) {
 		p.Tags, ok = tags, true
 	}
-	if e.said.find("summary") >= 0 {
-		if task := summary(e.said.text("summary")); task != a.Task {
+	if e.said.Find("summary") >= 0 {
+		if task := summary(e.said.Text("summary")); task != a.Task {
 			p.Task, ok = &task, true
 		}
 	}
-	if parent := mail.Name(e.said.text("parent_session")); parent != "" && parent != a.Parent && parent != e.name &&
+	if parent := mail.Name(e.said.Text("parent_session")); parent != "" && parent != a.Parent && parent != e.name &&
 		parents[parent] {
 		p.Parent, ok = &parent, true
 	}
@@ -181,7 +174,7 @@ func given(a *mail.Agent) []string {
 // encodeEntry writes the line that says of an agent what the room does, and keeps what an earlier one said besides.
 func encodeEntry(before object, a *mail.Agent, now mail.Time) []byte {
 	o := slices.Clone(before)
-	if i := o.find("retired"); i >= 0 {
+	if i := o.Find("retired"); i >= 0 {
 		o = slices.Delete(o, i, i+1)
 	}
 	roles, tags := given(a), append([]string{}, a.Tags...)
@@ -192,22 +185,22 @@ func encodeEntry(before object, a *mail.Agent, now mail.Time) []byte {
 			tags = append(tags, "role:"+r)
 		}
 	}
-	o.put("session_id", quote(string(a.Name)))
-	o.put("state", quote(wordOf(a.State)))
-	o.put("role", role)
-	o.put("summary", quote(a.Task))
+	o.Put("session_id", quote(string(a.Name)))
+	o.Put("state", quote(wordOf(a.State)))
+	o.Put("role", role)
+	o.Put("summary", quote(a.Task))
 	if a.State == mail.Gone && a.Task != "" {
-		o.put("final_summary", quote(a.Task))
+		o.Put("final_summary", quote(a.Task))
 	}
-	if a.Parent != "" || o.find("parent_session") >= 0 {
-		o.put("parent_session", quote(string(a.Parent)))
+	if a.Parent != "" || o.Find("parent_session") >= 0 {
+		o.Put("parent_session", quote(string(a.Parent)))
 	}
-	o.put("tags", words(tags))
-	if a.Registered != 0 && o.find("registered") < 0 {
-		o.put("registered", quote(stamp(a.Registered)))
+	o.Put("tags", words(tags))
+	if a.Registered != 0 && o.Find("registered") < 0 {
+		o.Put("registered", quote(stamp(a.Registered)))
 	}
-	o.put("updated", quote(stamp(now)))
-	return o.line()
+	o.Put("updated", quote(stamp(now)))
+	return o.Line()
 }
 
 // says reports whether the entry says of an agent what a new one would.
@@ -219,10 +212,10 @@ func (e *entry) says(a *mail.Agent) bool {
 	unsaid := map[string]string{"state": `"` + live + `"`, "role": null, "summary": `""`, "parent_session": `""`,
 		"tags": nothing}
 	for name, is := range unsaid {
-		if v := e.said.value(name); v != nil {
+		if v := e.said.Value(name); v != nil {
 			is = string(v)
 		}
-		if v := want.value(name); v != nil && !sameValue(v, jsonx.Value(is)) && !sameList(v, jsonx.Value(is)) {
+		if v := want.Value(name); v != nil && !sameValue(v, jsonx.Value(is)) && !sameList(v, jsonx.Value(is)) {
 			return false
 		}
 	}
@@ -238,20 +231,14 @@ func sameList(a, b jsonx.Value) bool {
 // back.
 func encodeRetired(before object, name mail.Name, now mail.Time) []byte {
 	o := slices.Clone(before)
-	o.put("session_id", quote(string(name)))
-	o.put("state", quote(dead))
-	o.put("updated", quote(stamp(now)))
-	o.put("retired", jsonx.Value("true"))
-	return o.line()
+	o.Put("session_id", quote(string(name)))
+	o.Put("state", quote(dead))
+	o.Put("updated", quote(stamp(now)))
+	o.Put("retired", jsonx.Value("true"))
+	return o.Line()
 }
 
 func words(list []string) jsonx.Value {
-	out := []byte{'['}
-	for i, w := range list {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = jsonx.AppendQuote(out, w)
-	}
-	return append(out, ']')
+	text, _ := jsonx.Marshal(append([]string{}, list...)) // of names, which are valid
+	return text
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // some is a roster for tests of the wire.
@@ -162,7 +163,7 @@ func TestFixtures(t *testing.T) {
 	t.Run("roster", func(t *testing.T) {
 		for _, line := range fixture(t, "haak-agent-roster-entry.json") {
 			e, err := decodeEntry([]byte(line))
-			if err != nil || e.name != "architect-new" || len(e.tags(nil)) != 3 || string(e.said.line()) != line {
+			if err != nil || e.name != "architect-new" || len(e.tags(nil)) != 3 || string(e.said.Line()) != line {
 				t.Errorf("%s: %v", line, err)
 			}
 		}
@@ -205,19 +206,19 @@ func FuzzMessage(f *testing.F) {
 // package writes.
 func wellFormed(line []byte, m *mail.Message) bool {
 	o, err := parseObject(line)
-	if err != nil || string(o.line()) != string(line) {
+	if err != nil || string(o.Line()) != string(line) {
 		return false
 	}
 	for i, p := range plain(m, some()) {
 		if i >= len(o) || o[i].Name != p.Name {
 			return false
 		}
-		if s, ok := unquote(o[i].Value); ok && string(quote(s)) != string(o[i].Value) {
+		if s, ok := dialect.Unquote(o[i].Value); ok && string(quote(s)) != string(o[i].Value) {
 			return false
 		}
 	}
-	body, _ := unquote(o.value("content"))
-	return body == m.Body && o.find("from") < 0 && o.find("to") < 0 && o.find("body") < 0
+	body, _ := dialect.Unquote(o.Value("content"))
+	return body == m.Body && o.Find("from") < 0 && o.Find("to") < 0 && o.Find("body") < 0
 }
 
 func FuzzReading(f *testing.F) {
@@ -267,7 +268,7 @@ func FuzzEntry(f *testing.F) {
 			t.Fatalf("%s: our own line is news: %+v", ours.line, p)
 		}
 		for _, m := range e.said {
-			if ours.said.find(m.Name) < 0 && m.Name != "retired" {
+			if ours.said.Find(m.Name) < 0 && m.Name != "retired" {
 				t.Fatalf("%s lost %q", line, m.Name)
 			}
 		}

@@ -128,7 +128,7 @@ func withdrawal(r reading, back bool) []byte {
 	line := encodeReading(r)
 	if !back {
 		o, _ := parseObject(line)
-		line = o[:len(o)-1].line()
+		line = o[:len(o)-1].Line()
 	}
 	return line
 }

@@ -312,12 +312,9 @@ func (f *files) erase(id mail.ID) error {
 		return err
 	}
 	if err == nil && (f.ids[id] || bytes.Contains(text, torn)) {
-		err := f.entries.Rewrite(func(line []byte) []byte {
+		err := f.entries.Drop(func(line []byte) bool {
 			e, err := parse(line)
-			if err == nil && e.ID == string(id) || err != nil && bytes.HasPrefix(line, torn) {
-				return nil
-			}
-			return line
+			return err == nil && e.ID == string(id) || err != nil && bytes.HasPrefix(line, torn)
 		})
 		if err != nil {
 			return err

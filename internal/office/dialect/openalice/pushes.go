@@ -1,12 +1,12 @@
 package openalice
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // pushes is what agents sent to the user in one room, as far as somebody has looked. Of what stands there nothing
@@ -68,28 +68,14 @@ func (p *pushes) forget(id mail.ID) {
 
 // pushedAfter reads the pushes behind a place, in order.
 func pushedAfter(ctx context.Context, svc mail.Service, after mail.Seq) ([]spot, error) {
-	h := mail.HistoryQuery{To: string(mail.ToUser), Agent: mail.User, Archive: true, After: after,
-		Limit: mail.MaxLimit}
+	items, err := dialect.Since(ctx, svc, mail.HistoryQuery{To: string(mail.ToUser), Agent: mail.User, Archive: true},
+		after)
 	var out []spot
-	for {
-		page, err := svc.History(ctx, h)
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Messages {
-			if it := &page.Messages[i]; isPush(&it.Message) {
-				out = append(out, spot{id: it.ID, sent: it.Sent, seq: it.Seq, workspace: it.From.Signer(),
-					label: labelIn(it.Metadata)})
-			}
-		}
-		if !page.More {
-			slices.SortFunc(out, func(a, b spot) int { return cmp.Compare(a.seq, b.seq) })
-			return out, nil
-		}
-		if after == 0 { // then pages come from the end
-			h.Before = page.Next
-		} else {
-			h.After = page.Next
+	for i := range items {
+		if it := &items[i]; isPush(&it.Message) {
+			out = append(out, spot{id: it.ID, sent: it.Sent, seq: it.Seq, workspace: it.From.Signer(),
+				label: labelIn(it.Metadata)})
 		}
 	}
+	return out, err
 }

@@ -22,12 +22,26 @@ type door struct{ inbox Inbox }
 func routes() []dialect.Route {
 	d := new(door)
 	return []dialect.Route{
-		{Pattern: "GET /api/inbox/history", Handle: d.history},
-		{Pattern: "POST /api/inbox/seed", DevOnly: true, Handle: d.seed},
-		{Pattern: "DELETE /api/inbox/{id}", Handle: d.delete},
-		{Pattern: "PUT /api/inbox/{id}/read", Handle: d.read},
-		{Pattern: "DELETE /api/inbox/{id}/read", Handle: d.unread},
-		{Pattern: "GET /api/workspaces/{id}/file", Handle: d.file},
+		{Pattern: "GET /api/inbox/history", Handle: answering(d.history)},
+		{Pattern: "POST /api/inbox/seed", DevOnly: true, Handle: answering(d.seed)},
+		{Pattern: "DELETE /api/inbox/{id}", Handle: answering(d.delete)},
+		{Pattern: "PUT /api/inbox/{id}/read", Handle: answering(d.read)},
+		{Pattern: "DELETE /api/inbox/{id}/read", Handle: answering(d.unread)},
+		{Pattern: "GET /api/workspaces/{id}/file", Handle: answering(d.file)},
+	}
+}
+
+// answering is a route that answers with a value or, after it has written its answer itself, with nil.
+func answering(answer func(http.ResponseWriter, *http.Request, *dialect.Call) (any, error)) func(http.ResponseWriter,
+	*http.Request, *dialect.Call) {
+	return func(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+		value, err := answer(w, r, c)
+		switch {
+		case err != nil:
+			refuse(w, c, err)
+		case value != nil:
+			reply(w, http.StatusOK, value)
+		}
 	}
 }
 
@@ -58,11 +72,10 @@ type historyPage struct {
 	HasMore bool          `json:"hasMore"`
 }
 
-func (d *door) history(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+func (d *door) history(w http.ResponseWriter, r *http.Request, c *dialect.Call) (any, error) {
 	rooms, missing := d.rooms(r.Context(), c)
 	if len(rooms) == 0 && missing != nil {
-		refuse(w, c, missing)
-		return
+		return nil, missing
 	}
 	if missing != nil {
 		c.Log.Warn("rooms are missing in the inbox", "err", missing)
@@ -70,16 +83,15 @@ func (d *door) history(w http.ResponseWriter, r *http.Request, c *dialect.Call) 
 	}
 	page, err := d.inbox.list(r.Context(), rooms, queryOf(r.URL.Query()))
 	out := historyPage{Entries: []jsonx.Value{}, HasMore: page.more}
+	if err != nil {
+		return nil, err
+	}
 	for i := range page.rows {
-		var text jsonx.Value
-		if text, err = page.rows[i].encode(); err != nil {
-			break
+		text, err := page.rows[i].encode()
+		if err != nil {
+			return nil, err
 		}
 		out.Entries = append(out.Entries, text)
-	}
-	if err != nil {
-		refuse(w, c, err)
-		return
 	}
 	lines, bridged := 0, false
 	for _, room := range rooms {
@@ -90,7 +102,7 @@ func (d *door) history(w http.ResponseWriter, r *http.Request, c *dialect.Call) 
 	if bridged {
 		w.Header().Set("X-Inbox-Malformed", strconv.Itoa(lines))
 	}
-	reply(w, http.StatusOK, out)
+	return out, nil
 }
 
 // encode writes an entry as its line in the file, with what a list shows besides.
@@ -132,21 +144,19 @@ func malformed(ctx context.Context, svc mail.Service) (n int, ok bool) {
 const maxSeed = 6*maxImport + 1<<20
 
 // seed adds an entry as if a workspace had pushed it.
-func (d *door) seed(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+func (d *door) seed(w http.ResponseWriter, r *http.Request, c *dialect.Call) (any, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSeed))
 	if err != nil {
 		reply(w, http.StatusBadRequest, pushed{Error: "the body cannot be read: " + err.Error()})
-		return
+		return nil, nil
 	}
 	e, err := d.plant(r.Context(), c, body)
 	switch mail.CodeOf(err) {
-	case "":
-		reply(w, http.StatusOK, pushed{OK: true, EntryID: mail.ID(e.ID), TS: e.TS})
 	case mail.Invalid, mail.TooLarge, mail.Denied:
 		reply(w, http.StatusBadRequest, pushed{Error: err.Error()})
-	default:
-		refuse(w, c, err)
+		return nil, nil
 	}
+	return pushed{OK: true, EntryID: mail.ID(e.ID), TS: e.TS}, err
 }
 
 // plant adds the entry that body says, to the room that has its workspace, else to the one that is meant where a
@@ -207,7 +217,7 @@ func (d *door) workspaces(ctx context.Context, c *dialect.Call, id string) (foun
 }
 
 // delete erases an entry from every room that has it: two that are bridged to the same files do.
-func (d *door) delete(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+func (d *door) delete(w http.ResponseWriter, r *http.Request, c *dialect.Call) (any, error) {
 	in, first, err := d.find(r, c)
 	for _, room := range in {
 		// what the files lost by the first of them, a bridge may have erased from the next
@@ -216,10 +226,10 @@ func (d *door) delete(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
 		}
 	}
 	if err != nil {
-		refuse(w, c, err)
-		return
+		return nil, err
 	}
 	w.WriteHeader(http.StatusNoContent)
+	return nil, nil
 }
 
 // find returns the entry that a request names, and the rooms that have it.
@@ -232,31 +242,23 @@ func (d *door) find(r *http.Request, c *dialect.Call) ([]InRoom, mail.Item, erro
 	return in, first, err
 }
 
-func (d *door) read(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+func (d *door) read(_ http.ResponseWriter, r *http.Request, c *dialect.Call) (any, error) {
 	it, err := d.mark(r, c, mail.MarkRead)
-	if err != nil {
-		refuse(w, c, err)
-		return
-	}
 	at, _ := readAt(&it)
-	reply(w, http.StatusOK, struct {
+	return struct {
 		OK     bool    `json:"ok"`
 		ID     mail.ID `json:"id"`
 		ReadAt int64   `json:"readAt"`
-	}{true, it.ID, int64(at)})
+	}{true, it.ID, int64(at)}, err
 }
 
 // unread takes the entry out of the person's archive too, because what is archived counts as read.
-func (d *door) unread(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+func (d *door) unread(_ http.ResponseWriter, r *http.Request, c *dialect.Call) (any, error) {
 	it, err := d.mark(r, c, mail.MarkUnarchived, mail.MarkUnread)
-	if err != nil {
-		refuse(w, c, err)
-		return
-	}
-	reply(w, http.StatusOK, struct {
+	return struct {
 		OK bool    `json:"ok"`
 		ID mail.ID `json:"id"`
-	}{true, it.ID})
+	}{true, it.ID}, err
 }
 
 // mark makes marks on an entry in every room that has it, and returns it as it stands then. What retention has moved
@@ -277,31 +279,22 @@ func (d *door) mark(r *http.Request, c *dialect.Call, all ...mail.Mark) (mail.It
 	return in[0].Message(r.Context(), it.ID)
 }
 
-func (d *door) file(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
+func (d *door) file(w http.ResponseWriter, r *http.Request, c *dialect.Call) (any, error) {
 	found, err := d.workspaces(r.Context(), c, r.PathValue("id"))
 	switch {
 	case err != nil:
-		refuse(w, c, err)
-		return
+		return nil, err
 	case len(found) == 0:
-		reply(w, http.StatusNotFound, failure{Error: NoWorkspace})
-		return
+		return nil, &DocumentError{Reason: NoWorkspace}
 	case len(found) > 1:
-		reply(w, http.StatusConflict, failure{Error: "several rooms have a workspace of this id; name one: ?room="})
-		return
+		return nil, mail.Errorf(mail.Conflict, "several rooms have a workspace of this id; name one: ?room=")
 	}
 	doc, err := readAny(r.Context(), c, &found[0], r.URL.Query().Get("path"))
-	if why, ok := errors.AsType[*DocumentError](err); ok {
-		if why.Err != nil {
-			c.Log.Info("document not shown", "workspace", found[0].ID, "err", err)
-		}
-		reply(w, why.Status(), failure{Error: why.Reason, SizeBytes: why.Size})
-		return
-	} else if err != nil {
-		refuse(w, c, err)
-		return
+	if err != nil {
+		return nil, err
 	}
 	WriteDocument(w, doc)
+	return nil, nil
 }
 
 // readAny reads a document of a workspace, of one on another machine only if a message names it.
@@ -355,6 +348,13 @@ type failure struct {
 
 // refuse answers with the error of a call.
 func refuse(w http.ResponseWriter, c *dialect.Call, err error) {
+	if why, ok := errors.AsType[*DocumentError](err); ok {
+		if why.Err != nil {
+			c.Log.Info("document not shown", "err", err)
+		}
+		reply(w, why.Status(), failure{Error: why.Reason, SizeBytes: why.Size})
+		return
+	}
 	switch code := mail.CodeOf(err); code {
 	case mail.NotFound:
 		reply(w, http.StatusNotFound, failure{Error: string(code)})

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
@@ -177,9 +176,9 @@ func (f *files) editMarks(edits []edit) error {
 	if err := f.dir.MkdirAll(inboxDir, 0o700); err != nil {
 		return err
 	}
-	lock, err := f.lock()
+	lock, err := f.dir.Lock(readsFile + ".lock")
 	if err != nil {
-		return err
+		return fmt.Errorf("write %s: %w", f.dir.Path(readsFile), err)
 	}
 	defer lock.Unlock()
 	if err := f.lookMarks(); err != nil {
@@ -207,19 +206,4 @@ func (f *files) editMarks(edits []edit) error {
 	}
 	f.markText = text
 	return nil
-}
-
-// lockPatience is how long is waited for another post office that writes to the same file.
-const lockPatience = 2 * time.Second
-
-func (f *files) lock() (*durable.Lock, error) {
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		lock, err := f.dir.TryLock(readsFile + ".lock")
-		if _, held := errors.AsType[*durable.LockedError](err); !held || time.Since(began) > lockPatience {
-			if err != nil {
-				err = fmt.Errorf("write %s: %w", f.dir.Path(readsFile), err)
-			}
-			return lock, err
-		}
-	}
 }

@@ -35,7 +35,7 @@ const inboxPushInput = `{"type":"object","properties":{` +
 func inboxPush() dialect.Tool {
 	return dialect.Tool{
 		Name: "inbox_push", Title: "Push to the Inbox", Description: inboxPushDescription, Input: inboxPushInput,
-		Run: push,
+		Run: dialect.With(push),
 	}
 }
 
@@ -50,16 +50,14 @@ type pushed struct {
 // refused is the answer to a push that is refused. It quotes what was pushed, and so has a limit.
 func refused(why string) pushed { return pushed{Error: wording.Clip(why, fence.MaxError)} }
 
-func push(ctx context.Context, c *dialect.Call) (any, error) {
-	var args struct {
-		Docs []struct {
-			Path string `json:"path"`
-		} `json:"docs"`
-		Comments string `json:"comments"`
-	}
-	if err := c.Decode(&args); err != nil {
-		return nil, err
-	}
+type pushParams struct {
+	Docs []struct {
+		Path string `json:"path"`
+	} `json:"docs"`
+	Comments string `json:"comments"`
+}
+
+func push(ctx context.Context, c *dialect.Call, args pushParams) (any, error) {
 	var docs []mail.Doc
 	for _, d := range args.Docs {
 		docs = append(docs, mail.Doc{Path: d.Path})
@@ -117,17 +115,15 @@ const notifyUserInput = `{"type":"object","properties":{"text":{"type":"string",
 func notifyUser() dialect.Tool {
 	return dialect.Tool{
 		Name: "notify_user", Title: "Notify the user (deprecated)", Description: notifyUserDescription,
-		Input: notifyUserInput, Run: notify,
+		Input: notifyUserInput, Run: dialect.With(notify),
 	}
 }
 
-func notify(ctx context.Context, c *dialect.Call) (any, error) {
-	var args struct {
-		Text string `json:"text"`
-	}
-	if err := c.Decode(&args); err != nil {
-		return nil, err
-	}
+type notifyParams struct {
+	Text string `json:"text"`
+}
+
+func notify(ctx context.Context, c *dialect.Call, args notifyParams) (any, error) {
 	id, at, err := deliver(ctx, c, mail.Draft{Type: string(mail.Status), Body: args.Text,
 		Metadata: mail.Metadata(notification)})
 	if err != nil {

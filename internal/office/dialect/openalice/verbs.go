@@ -1,6 +1,7 @@
 package openalice
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -28,33 +29,26 @@ before no longer opens anything.`,
 			Args:    "ID DIR", MinArgs: 2, MaxArgs: 2,
 			Flags: []dialect.Flag{{Name: "label", Usage: "`TEXT` above its entries; default its ID"},
 				{Name: "install", Usage: "have this `CLIENT` use it there: claude, codex, gemini, …"}},
-			Run: addWorkspace,
+			Run: dialect.ForUser(addWorkspace),
 		},
 		{
 			Path: "workspace list", Short: "list the workspaces of the room",
-			Example: "pennypost workspace list", Run: listWorkspaces,
+			Example: "pennypost workspace list", Run: dialect.ForUser(listWorkspaces),
 		},
 		{
 			Path: "workspace remove", Short: "forget a workspace; its directory and its entries stay",
-			Example: "pennypost workspace remove ws-macro", Args: "ID", MinArgs: 1, MaxArgs: 1, Run: removeWorkspace,
+			Example: "pennypost workspace remove ws-macro", Args: "ID", MinArgs: 1, MaxArgs: 1,
+			Run: dialect.ForUser(removeWorkspace),
 		},
 	}
 }
 
-func addWorkspace(ctx context.Context, v *dialect.Invocation) error {
-	dir := v.Args[1]
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(v.Dir, dir)
-	}
+func addWorkspace(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
+	dir := v.Path(v.Args[1])
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return mail.Errorf(mail.NotFound, "there is no directory %s; nothing was added", dir)
 	}
-	svc, err := v.As(ctx, mail.User)
-	if err != nil {
-		return err
-	}
-	w, err := svc.AddWorkspace(ctx, mail.Workspace{ID: mail.Name(v.Args[0]), Label: v.Text("label"),
-		Dir: filepath.Clean(dir)})
+	w, err := svc.AddWorkspace(ctx, mail.Workspace{ID: mail.Name(v.Args[0]), Label: v.Text("label"), Dir: dir})
 	if err != nil {
 		return err
 	}
@@ -76,18 +70,12 @@ func addWorkspace(ctx context.Context, v *dialect.Invocation) error {
 	if url != "" {
 		url += "/mcp/" + string(w.ID)
 	}
-	if v.JSON {
-		return v.WriteJSON(struct {
-			ID    mail.Name     `json:"id"`
-			Token string        `json:"token"`
-			Room  mail.RoomName `json:"room"`
-			URL   string        `json:"url,omitempty"`
-		}{w.ID, token, st.Name, url})
-	}
-	if url == "" {
-		url = "none: the post office listens on no port (pennypost serve --listen 127.0.0.1:8765)"
-	}
-	_, err = fmt.Fprintf(v.Stdout, `Workspace %s (%s) is %s, in room %s.
+	return v.Say(struct {
+		ID    mail.Name     `json:"id"`
+		Token string        `json:"token"`
+		Room  mail.RoomName `json:"room"`
+		URL   string        `json:"url,omitempty"`
+	}{w.ID, token, st.Name, url}, `Workspace %s (%s) is %s, in room %s.
 
 This is all that its agent's client needs, here for Claude Code:
   pennypost workspace add %s %s --room %s --install claude
@@ -96,9 +84,9 @@ It has inbox_push among its tools then, and your answers reach it by its hooks.
 A client that only pushes, over HTTP, needs no installation:
   URL     %s
   header  Authorization: Bearer %s
-The token is shown only here. Another one is made by running this again without --install.
-`, w.ID, w.Label, w.Dir, st.Name, w.ID, wording.Shell(w.Dir), st.Name, url, token)
-	return err
+The token is shown only here. Another one is made by running this again without --install.`, w.ID,
+		w.Label, w.Dir, st.Name, w.ID, wording.Shell(w.Dir), st.Name,
+		cmp.Or(url, "none: the post office listens on no port (pennypost serve --listen 127.0.0.1:8765)"), token)
 }
 
 // installWorkspace has a client work in the workspace as its agent. That needs no token, so the one there is stays.
@@ -107,22 +95,18 @@ func installWorkspace(v *dialect.Invocation, w *mail.Workspace, room mail.RoomNa
 	if err != nil {
 		return mail.Errorf(mail.CodeOf(err), "the workspace %s is there, and its client is not set up: %w", w.ID, err)
 	}
-	if v.JSON {
-		return v.WriteJSON(struct {
-			ID        mail.Name     `json:"id"`
-			Room      mail.RoomName `json:"room"`
-			Installed []string      `json:"installed"`
-		}{w.ID, room, lines})
-	}
-	_, err = fmt.Fprintf(v.Stdout, `Workspace %s (%s) is %s, in room %s.
+	return v.Say(struct {
+		ID        mail.Name     `json:"id"`
+		Room      mail.RoomName `json:"room"`
+		Installed []string      `json:"installed"`
+	}{w.ID, room, lines}, `Workspace %s (%s) is %s, in room %s.
   %s
-Start %s in that directory: it pushes with inbox_push, and your answers reach it.
-`, w.ID, w.Label, w.Dir, room, strings.Join(lines, "\n  "), client)
-	return err
+Start %s in that directory: it pushes with inbox_push, and your answers reach it.`, w.ID,
+		w.Label, w.Dir, room, strings.Join(lines, "\n  "), client)
 }
 
-func listWorkspaces(ctx context.Context, v *dialect.Invocation) error {
-	list, err := workspaces(ctx, v)
+func listWorkspaces(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
+	list, err := svc.Workspaces(ctx)
 	if err != nil {
 		return err
 	}
@@ -142,19 +126,7 @@ func listWorkspaces(ctx context.Context, v *dialect.Invocation) error {
 	return t.Flush()
 }
 
-func workspaces(ctx context.Context, v *dialect.Invocation) ([]mail.Workspace, error) {
-	svc, err := v.As(ctx, mail.User)
-	if err != nil {
-		return nil, err
-	}
-	return svc.Workspaces(ctx)
-}
-
-func removeWorkspace(ctx context.Context, v *dialect.Invocation) error {
-	svc, err := v.As(ctx, mail.User)
-	if err != nil {
-		return err
-	}
+func removeWorkspace(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
 	id := mail.Name(v.Args[0])
 	dir := ""
 	list, err := svc.Workspaces(ctx)
@@ -167,17 +139,13 @@ func removeWorkspace(ctx context.Context, v *dialect.Invocation) error {
 	if err := svc.RemoveWorkspace(ctx, id); err != nil {
 		return err
 	}
-	if v.JSON {
-		return v.WriteJSON(struct {
-			Removed mail.Name `json:"removed"`
-		}{id})
-	}
-	fmt.Fprintf(v.Stdout, "Workspace %s is forgotten and its token opens nothing more. Its directory and its entries "+
-		"stay.\n", id)
+	more := ""
 	if p, err := config.FindProject(dir); err == nil && p.Agent == id {
-		fmt.Fprintf(v.Stdout,
-			"%s still makes who works there %s. Remove the file, and in that directory type: pennypost "+
-				"uninstall CLIENT --project\n", filepath.Join(dir, config.ProjectFile), id)
+		more = fmt.Sprintf("\n%s still makes who works there %s. Remove the file, and in that directory type: "+
+			"pennypost uninstall CLIENT --project", filepath.Join(dir, config.ProjectFile), id)
 	}
-	return nil
+	return v.Say(struct {
+		Removed mail.Name `json:"removed"`
+	}{id}, "Workspace %s is forgotten and its token opens nothing more. Its directory and its entries stay.%s", id,
+		more)
 }

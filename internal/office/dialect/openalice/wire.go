@@ -150,22 +150,17 @@ func (e *entry) item() (mail.Item, error) {
 	label = dialect.Subject(label)
 	it.Message = mail.Message{
 		ID: id, Type: mail.Custom, From: mail.AgentAddress(workspace), To: []mail.Address{mail.ToUser},
-		Subject: label, Body: visible(body), Docs: possible(e.Docs),
+		Subject: label, Body: dialect.Clean(body), Docs: possible(e.Docs),
 		Metadata: metadata(label, e.more), Sent: mail.Time(e.TS),
 	}
 	return it, nil
-}
-
-// visible replaces the one character that no message may contain.
-func visible(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // possible returns the documents that a message can name. The line keeps the others.
 func possible(docs []mail.Doc) []mail.Doc {
 	var out []mail.Doc
 	for _, d := range docs {
-		if d.Path != "" && len(d.Path) <= mail.MaxPath && !strings.ContainsRune(visible(d.Path), '\uFFFD') &&
+		if d.Path != "" && len(d.Path) <= mail.MaxPath && !strings.ContainsRune(dialect.Clean(d.Path), '\uFFFD') &&
 			len(out) < mail.MaxDocs {
 			out = append(out, d)
 		}

@@ -10,7 +10,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 	"pennypost/internal/policy"
 )
 
@@ -165,20 +167,12 @@ func load(ctx context.Context, svc mail.Service, list []identity) error {
 		return err
 	}
 	for i := range list {
-		known, _ := find(roster, list[i].Identity)
+		known, _ := dialect.OnRoster(roster, list[i].Identity)
 		if _, err := svc.Register(ctx, list[i].presence(i+1, known)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func find(roster []mail.Agent, name mail.Name) (mail.Agent, bool) {
-	i := slices.IndexFunc(roster, func(a mail.Agent) bool { return a.Name == name })
-	if i < 0 {
-		return mail.Agent{}, false
-	}
-	return roster[i], true
 }
 
 // exact returns the identity that was typed: one of the roster, or the person, as whom the room's mail can come from
@@ -193,7 +187,7 @@ func exact(ctx context.Context, svc mail.Service, typed, reason string) (mail.Na
 	if err != nil {
 		return "", err
 	}
-	if _, ok := find(roster, name); ok {
+	if _, ok := dialect.OnRoster(roster, name); ok {
 		return name, nil
 	}
 	return "", mail.Errorf(mail.NotFound, "%s: %q is not an identity, and only the exact one will do. %s", reason,
@@ -219,13 +213,7 @@ func suggest(roster []mail.Agent, word string) string {
 }
 
 // quoteAll quotes, so that the spaces within a name are seen to belong to it.
-func quoteAll(words []string) string {
-	slugs := make([]string, len(words))
-	for i, w := range words {
-		slugs[i] = mail.Slug(w)
-	}
-	return `"` + strings.Join(slugs, `", "`) + `"`
-}
+func quoteAll(words []string) string { return `"` + wording.Join(words, `", "`, mail.Slug) + `"` }
 
 // agentID is the variable in which SuperPortia's configuration names the identity of a process.
 const agentID = "SP_AGENT_ID"
@@ -260,7 +248,7 @@ func identify(ctx context.Context, svc mail.Service, getenv func(string) string)
 
 // called returns the identity of a name or of an id.
 func called(roster []mail.Agent, given string) (mail.Name, bool) {
-	if a, ok := find(roster, mail.Name(given)); ok {
+	if a, ok := dialect.OnRoster(roster, mail.Name(given)); ok {
 		return a.Name, true
 	}
 	for _, id := range identities(roster) {

@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/dialect/dialecttest"
 )
 
@@ -118,7 +119,7 @@ func TestIdentities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, _ := find(roster, captain)
+		a, _ := dialect.OnRoster(roster, captain)
 		if diff := cmp.Diff([]string{"Admiral", "reviewer"}, a.Roles); diff != "" {
 			t.Errorf("roles (-want +got):\n%s", diff)
 		}

@@ -6,28 +6,20 @@ import (
 
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
 )
 
 // mailbox returns everything that was ever delivered to an identity, newest first, from the room's archive too: the
 // document's mailbox is a log from which nothing goes. It is read whole, because the answer counts it.
 func mailbox(ctx context.Context, svc mail.Service, owner mail.Name, now mail.Time) ([]letter, error) {
+	items, err := dialect.History(ctx, svc, mail.HistoryQuery{Agent: owner, Archive: true}, 0)
 	var letters []letter
-	for before := mail.Seq(0); ; {
-		page, err := svc.History(ctx, mail.HistoryQuery{Agent: owner, Archive: true, Before: before,
-			Limit: mail.MaxLimit})
-		if err != nil {
-			return nil, err
+	for _, it := range slices.Backward(items) {
+		if l, ok := letterOf(it, owner, now); ok {
+			letters = append(letters, l)
 		}
-		for _, it := range slices.Backward(page.Messages) {
-			if l, ok := letterOf(it, owner, now); ok {
-				letters = append(letters, l)
-			}
-		}
-		if !page.More {
-			return letters, nil
-		}
-		before = page.Next
 	}
+	return letters, err
 }
 
 // selection is what of a mailbox is asked for.

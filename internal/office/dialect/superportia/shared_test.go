@@ -1,9 +1,9 @@
 package superportia
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,12 +16,14 @@ import (
 func TestSharedServer(t *testing.T) {
 	b := fleetFixture(t)
 	const app mail.Name = "Mac App 小克"
-	call := func(run func(context.Context, *dialect.Call) (any, error), args string) (any, error) {
-		return run(t.Context(), &dialect.Call{Service: b.As(cli), Caller: cli, Args: []byte(args), Now: b.Now(),
+	call := func(tool, args string) (any, error) {
+		all := tools()
+		i := slices.IndexFunc(all, func(t dialect.Tool) bool { return t.Name == tool })
+		return all[i].Run(t.Context(), &dialect.Call{Service: b.As(cli), Caller: cli, Args: []byte(args), Now: b.Now(),
 			Also: map[mail.Name]mail.Service{app: b.As(app)}, Log: slog.New(slog.DiscardHandler)})
 	}
 	sentBy := func(from string) (mail.Name, error) {
-		out, err := call(send, fmt.Sprintf(`{"to":"夏哥","subject":"s","body":"b","from_agent":%q}`, from))
+		out, err := call("send_agent_message", fmt.Sprintf(`{"to":"夏哥","subject":"s","body":"b","from_agent":%q}`, from))
 		if err != nil {
 			return "", err
 		}
@@ -45,20 +47,20 @@ func TestSharedServer(t *testing.T) {
 	}
 
 	id := post(b, captain, app, "for the other")
-	if _, err := call(check, `{"agent_name":"Mac App 小克"}`); err != nil {
+	if _, err := call("check_agent_mailbox", `{"agent_name":"Mac App 小克"}`); err != nil {
 		t.Error(err)
 	}
 	if it, err := b.As(captain).Message(t.Context(), id); err != nil || it.Deliveries[0].State != mail.Presented {
 		t.Errorf("after its server listed it: %+v, %v", it, err)
 	}
-	if _, err := call(mark, fmt.Sprintf(`{"msg_id":%q}`, id)); err != nil || !box(b, app, `{}`).Messages[0].Read {
+	if _, err := call("mark_message", fmt.Sprintf(`{"msg_id":%q}`, id)); err != nil || !box(b, app, `{}`).Messages[0].Read {
 		t.Errorf("marking: %v", err)
 	}
-	if _, err := call(archive, fmt.Sprintf(`{"msg_id":%q}`, id)); err != nil || box(b, app, `{}`).Total != 0 {
+	if _, err := call("archive_message", fmt.Sprintf(`{"msg_id":%q}`, id)); err != nil || box(b, app, `{}`).Total != 0 {
 		t.Errorf("archiving: %v", err)
 	}
 	theirs := post(b, app, captain, "the captain's")
-	if _, err := call(archive, fmt.Sprintf(`{"msg_id":%q}`, theirs)); mail.CodeOf(err) != mail.Denied {
+	if _, err := call("archive_message", fmt.Sprintf(`{"msg_id":%q}`, theirs)); mail.CodeOf(err) != mail.Denied {
 		t.Errorf("archiving the captain's: %v", err)
 	}
 }

@@ -33,7 +33,7 @@ func tools() []dialect.Tool {
 				`"description":"urgent only if it cannot wait"},` +
 				`"from_agent":{"type":"string","description":"your own identity; needed only where several ` +
 				`share this server"}}}`,
-			Run: send,
+			Run: dialect.With(deliver),
 		},
 		{
 			Name: "check_agent_mailbox", Title: "Look into a mailbox",
@@ -47,7 +47,7 @@ func tools() []dialect.Tool {
 				`"unread_only":{"type":"boolean","default":false},` +
 				`"include_archived":{"type":"boolean","default":false},` +
 				`"limit":{"type":"integer","minimum":1,"maximum":1000,"default":30}}}`,
-			Run: check,
+			Run: dialect.With(check),
 		},
 		{
 			Name: "mark_message", Title: "Mark a message read or unread",
@@ -56,7 +56,7 @@ func tools() []dialect.Tool {
 			Input: `{"type":"object","required":["msg_id"],"additionalProperties":false,` +
 				`"properties":{"msg_id":{"type":"string"},` +
 				`"read":{"type":"boolean","default":true}}}`,
-			Run: mark,
+			Run: dialect.With(mark),
 		},
 		{
 			Name: "archive_message", Title: "Archive a message",
@@ -65,7 +65,7 @@ func tools() []dialect.Tool {
 			Idempotent: true,
 			Input: `{"type":"object","required":["msg_id"],"additionalProperties":false,` +
 				`"properties":{"msg_id":{"type":"string"}}}`,
-			Run: archive,
+			Run: dialect.With(archive),
 		},
 		{
 			Name: "agent_heartbeat", Title: "Say that you are here",
@@ -74,7 +74,7 @@ func tools() []dialect.Tool {
 			Idempotent: true,
 			Input: `{"type":"object","additionalProperties":false,` +
 				`"properties":{"current_task":{"type":"string","description":"one line"}}}`,
-			Run: beat,
+			Run: dialect.With(beat),
 		},
 	}
 }
@@ -100,15 +100,7 @@ type sendParams struct {
 	From     string `json:"from_agent"`
 }
 
-func send(ctx context.Context, c *dialect.Call) (any, error) {
-	var p sendParams
-	if err := c.Decode(&p); err != nil {
-		return nil, err
-	}
-	return deliver(ctx, c, &p)
-}
-
-func deliver(ctx context.Context, c *dialect.Call, p *sendParams) (*sent, error) {
+func deliver(ctx context.Context, c *dialect.Call, p sendParams) (*sent, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -191,11 +183,7 @@ type checkParams struct {
 	Limit    *int   `json:"limit"`
 }
 
-func check(ctx context.Context, c *dialect.Call) (any, error) {
-	var p checkParams
-	if err := c.Decode(&p); err != nil {
-		return nil, err
-	}
+func check(ctx context.Context, c *dialect.Call, p checkParams) (any, error) {
 	s := selection{unreadOnly: p.Unread, withArchived: p.Archived, limit: defaultLimit}
 	if p.Limit != nil {
 		if s.limit = *p.Limit; s.limit < 1 || s.limit > mail.MaxLimit {
@@ -215,19 +203,9 @@ func check(ctx context.Context, c *dialect.Call) (any, error) {
 	}
 	out, fresh, err := s.list(letters)
 	if as, mine := c.As(owner); mine && err == nil {
-		present(ctx, as, fresh)
+		as.Present(ctx, "mcp", fresh)
 	}
 	return out, err
-}
-
-// present records that texts are on their way to the caller. They are listed whether that can be recorded or not.
-func present(ctx context.Context, c *dialect.Call, ids []mail.ID) {
-	if len(ids) == 0 {
-		return
-	}
-	if _, err := c.Service.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkPresented, Door: "mcp"}); err != nil {
-		c.Log.Warn("presented mail not recorded", "agent", c.Caller, "err", err)
-	}
 }
 
 type markParams struct {
@@ -235,11 +213,7 @@ type markParams struct {
 	Read *bool   `json:"read"`
 }
 
-func mark(ctx context.Context, c *dialect.Call) (any, error) {
-	var p markParams
-	if err := c.Decode(&p); err != nil {
-		return nil, err
-	}
+func mark(ctx context.Context, c *dialect.Call, p markParams) (marked, error) {
 	out, as := marked{p.ID, true}, mail.MarkRead
 	if p.Read != nil && !*p.Read {
 		out.Read, as = false, mail.MarkUnread
@@ -247,13 +221,11 @@ func mark(ctx context.Context, c *dialect.Call) (any, error) {
 	return out, setMark(ctx, c, p.ID, as)
 }
 
-func archive(ctx context.Context, c *dialect.Call) (any, error) {
-	var p struct {
-		ID mail.ID `json:"msg_id"`
-	}
-	if err := c.Decode(&p); err != nil {
-		return nil, err
-	}
+type archiveParams struct {
+	ID mail.ID `json:"msg_id"`
+}
+
+func archive(ctx context.Context, c *dialect.Call, p archiveParams) (archived, error) {
 	return archived{p.ID, true}, setMark(ctx, c, p.ID, mail.MarkArchived)
 }
 
@@ -308,13 +280,11 @@ func explainCold(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark, 
 		"change any more: nothing was marked. check_agent_mailbox still lists it", id)
 }
 
-func beat(ctx context.Context, c *dialect.Call) (any, error) {
-	var p struct {
-		Task *string `json:"current_task"`
-	}
-	if err := c.Decode(&p); err != nil {
-		return nil, err
-	}
+type beatParams struct {
+	Task *string `json:"current_task"`
+}
+
+func beat(ctx context.Context, c *dialect.Call, p beatParams) (presence, error) {
 	a, err := heartbeat(ctx, c, p.Task)
 	return presenceOf(a, mail.TimeOf(c.Now)), err
 }

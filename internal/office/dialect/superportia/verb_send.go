@@ -3,8 +3,6 @@ package superportia
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -37,13 +35,9 @@ func runSend(ctx context.Context, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	p := sendParams{Subject: v.Text("subject"), Body: v.Text("body"), Priority: v.Text("priority")}
-	if p.Body == "-" {
-		text, err := io.ReadAll(io.LimitReader(v.Stdin, maxBody+2))
-		if err != nil {
-			return err
-		}
-		p.Body = strings.TrimSuffix(string(text), "\n")
+	p := sendParams{Subject: v.Text("subject"), Priority: v.Text("priority")}
+	if p.Body, err = v.Piped(v.Text("body")); err != nil {
+		return err
 	}
 	to := []single{single(v.Text("to"))}
 	if v.Switch("all") {
@@ -53,7 +47,7 @@ func runSend(ctx context.Context, v *dialect.Invocation) error {
 	}
 	done := make([]*sent, 0, len(to))
 	for _, p.To = range to {
-		s, err := deliver(ctx, c, &p)
+		s, err := deliver(ctx, c, p)
 		if err != nil {
 			return mail.Errorf(mail.CodeOf(err), "to %s: %w. %d of %d messages were sent", p.To, err, len(done),
 				len(to))

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +40,7 @@ func verbs() []dialect.Verb {
 				"role, and optionally id, which $SP_AGENT_ID may\n" +
 				"hold in place of the identity. Loading again changes what is known of those in the file and leaves " +
 				"the others.",
-			Example: "pennypost superportia identities load fleet.json", Run: loadIdentities,
+			Example: "pennypost superportia identities load fleet.json", Run: dialect.ForUser(loadIdentities),
 		},
 		sendVerb(),
 		{
@@ -55,15 +54,8 @@ func verbs() []dialect.Verb {
 
 // call is what a verb does a tool's work with.
 func call(ctx context.Context, v *dialect.Invocation) (*dialect.Call, error) {
-	who, err := v.Caller(ctx)
-	if err != nil {
-		return nil, err
-	}
-	svc, err := v.As(ctx, who)
-	if err != nil {
-		return nil, err
-	}
-	return &dialect.Call{Service: svc, Caller: who, Now: v.Now, Log: slog.New(slog.DiscardHandler)}, nil
+	svc, who, err := v.Room(ctx)
+	return &dialect.Call{Service: svc, Caller: who, Now: v.Now, Log: slog.New(slog.DiscardHandler)}, err
 }
 
 // taipei is where the fleet's clock is. Taiwan has had no summer time since 1979, so no time zone data is needed.
@@ -197,7 +189,7 @@ func listIdentities(ctx context.Context, v *dialect.Invocation) error {
 	}
 	list := []standing{}
 	for _, id := range identities(roster) {
-		a, _ := find(roster, id.Identity)
+		a, _ := dialect.OnRoster(roster, id.Identity)
 		list = append(list, standing{id, a.Task, stamp(a.Seen), statusOf(a, mail.TimeOf(v.Now))})
 	}
 	if v.JSON {
@@ -215,12 +207,9 @@ func listIdentities(ctx context.Context, v *dialect.Invocation) error {
 	return err
 }
 
-func loadIdentities(ctx context.Context, v *dialect.Invocation) error {
-	path := v.Args[0]
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(v.Dir, path)
-	}
-	data, err := os.ReadFile(path)
+// loadIdentities acts as the user, not as the caller: $SP_AGENT_ID may name an identity that is in this very file.
+func loadIdentities(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
+	data, err := os.ReadFile(v.Path(v.Args[0]))
 	if err != nil {
 		return mail.Errorf(mail.NotFound, "the identities cannot be read: %w; nothing was loaded", err)
 	}
@@ -228,21 +217,12 @@ func loadIdentities(ctx context.Context, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	svc, err := v.As(ctx, mail.User) // not v.Caller: $SP_AGENT_ID may name an identity that is in this very file
-	if err != nil {
-		return err
-	}
 	if err := load(ctx, svc, list); err != nil {
 		return err
 	}
-	if v.JSON {
-		return v.WriteJSON(struct {
-			Loaded int `json:"loaded"`
-		}{len(list)})
-	}
-	_, err = fmt.Fprintf(v.Stdout,
-		"%d identities loaded. A token for one is made by: pennypost agents token IDENTITY\n", len(list))
-	return err
+	return v.Say(struct {
+		Loaded int `json:"loaded"`
+	}{len(list)}, "%d identities loaded. A token for one is made by: pennypost agents token IDENTITY", len(list))
 }
 
 func unarchive(ctx context.Context, v *dialect.Invocation) error {
@@ -254,9 +234,5 @@ func unarchive(ctx context.Context, v *dialect.Invocation) error {
 	if err := setMark(ctx, c, id, mail.MarkUnarchived); err != nil {
 		return err
 	}
-	if v.JSON {
-		return v.WriteJSON(archived{ID: id})
-	}
-	_, err = fmt.Fprintf(v.Stdout, "%s is back in the mailbox.\n", oneLine(string(id)))
-	return err
+	return v.Say(archived{ID: id}, "%s is back in the mailbox.", oneLine(string(id)))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
@@ -139,11 +140,7 @@ func priority(p mail.Priority) string {
 // recipients writes addresses as this protocol would: identities bare. Mail of other dialects may have several, or be
 // for a role.
 func recipients(to []mail.Address) string {
-	words := make([]string, len(to))
-	for i, a := range to {
-		words[i] = string(a.Signer())
-	}
-	return strings.Join(words, ", ")
+	return wording.Join(to, ", ", func(a mail.Address) string { return string(a.Signer()) })
 }
 
 // body is a message's text. What other dialects keep beside it is named at its end, which is where the document has

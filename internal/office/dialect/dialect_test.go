@@ -1,0 +1,55 @@
+package dialect
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// A tool is given its arguments as it declares them, and is not run with others.
+func TestWith(t *testing.T) {
+	run := With(func(_ context.Context, _ *Call, args struct {
+		To string `json:"to"`
+	}) (string, error) {
+		return "to " + args.To, nil
+	})
+	for args, want := range map[string]string{
+		`{"to":"ann"}`:          "to ann",
+		``:                      "to ",
+		`{"to":"ann","cc":"b"}`: `the arguments of send do not fit: unknown member "cc"`,
+		`{"to":"a","to":"b"}`:   `the arguments of send do not fit: the member "to" stands twice`,
+	} {
+		out, err := run(t.Context(), &Call{Tool: "send", Args: []byte(args)})
+		if err != nil {
+			out = err.Error()
+		}
+		if out != want {
+			t.Errorf("%s: %v, want %s", args, out, want)
+		}
+	}
+}
+
+// A file of a bridge's own that is not there says nothing, and one that cannot be read is no reason to begin anew.
+func TestOwn(t *testing.T) {
+	file := Own{Path: filepath.Join(t.TempDir(), "own.json"), Has: "the names"}
+	var got map[string]int
+	if err := file.Load(&got); err != nil || got != nil {
+		t.Errorf("without a file: %v, %v", got, err)
+	}
+	if err := file.Save(map[string]int{"a": 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Load(&got); err != nil || got["a"] != 1 {
+		t.Errorf("what was saved: %v, %v", got, err)
+	}
+	if err := os.WriteFile(file.Path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Load(&got); mail.CodeOf(err) != mail.Unavailable || !strings.Contains(err.Error(), "the names") {
+		t.Errorf("of a torn file: %v", err)
+	}
+}
