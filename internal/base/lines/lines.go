@@ -141,15 +141,7 @@ func (f *File) append(text []byte, ours bool) error {
 	if torn {
 		written = append([]byte("\n"), text...)
 	}
-	if n, err := file.Write(written); err != nil {
-		// What was written of it would be a line that nobody understands. If somebody else has written behind it, it
-		// stays.
-		if info, statErr := file.Stat(); statErr == nil && info.Size() == size+int64(n) {
-			_ = file.Truncate(size)
-		}
-		return fmt.Errorf("append to %s: %w", f.Path(), err)
-	}
-	if err := file.Sync(); err != nil {
+	if err := writeWhole(file, size, written); err != nil {
 		return fmt.Errorf("append to %s: %w", f.Path(), err)
 	}
 	if created {
@@ -165,6 +157,19 @@ func (f *File) append(text []byte, ours bool) error {
 		f.took(file, text)
 	}
 	return nil
+}
+
+// writeWhole writes text behind the size bytes that file has, and syncs it.
+func writeWhole(file *os.File, size int64, text []byte) error {
+	if n, err := file.Write(text); err != nil {
+		// What was written of it would be a line that nobody understands. If somebody else has written behind it, it
+		// stays.
+		if info, statErr := file.Stat(); statErr == nil && info.Size() == size+int64(n) {
+			_ = file.Truncate(size)
+		}
+		return err
+	}
+	return file.Sync()
 }
 
 // placeOf returns where the last n bytes that were written to file begin.
