@@ -120,3 +120,13 @@ func tokenSum(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
+
+// claiming is newcomer for a change that may be of a session. Two sessions do not become the orchestrator at once
+// either.
+func (v *view) claiming(c *mail.AgentChange) (done func()) {
+	if c.Name != mail.Orchestrator || c.Session == "" {
+		return v.newcomer(c.Name)
+	}
+	v.naming.Lock()
+	return v.naming.Unlock
+}

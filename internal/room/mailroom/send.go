@@ -295,3 +295,15 @@ func (r *Room) copied(ctx context.Context, id mail.ID, home mail.RoomName) (mail
 	}
 	return mail.Sent{ID: id, Seq: it.Seq, Room: r.name, Duplicate: true, Recipients: it.Deliveries}, nil
 }
+
+// newcomer keeps others from naming an agent until done, if nobody of that name is on the roster: what was checked of
+// a new name holds when it is written. This is a lock over a write; there is one for each agent that a room ever has.
+func (v *view) newcomer(n mail.Name) (done func()) {
+	known := v.IsUser() && n == v.Who || n == mail.System || v.Foreign
+	v.read(func(s *fold.State, _ mail.Time) { known = known || s.Agent(n) != nil })
+	if known {
+		return func() {}
+	}
+	v.naming.Lock()
+	return v.naming.Unlock
+}
