@@ -99,9 +99,10 @@ func (f *fleet) agree() {
 	first := f.posts[0]
 	now := first.now()
 	want := common(first.state, now)
+	skip := 0
 	compare := func(who string, r *Room) {
 		f.Helper()
-		if diff := cmp.Diff(want, common(r.state, now)); diff != "" {
+		if diff := cmp.Diff(want[skip:], common(r.state, now)[skip:]); diff != "" {
 			f.Errorf("%s differs (-m0 +%[1]s):\n%s", who, diff)
 		}
 		if wrong := foldtest.Miscounted(r.state, now); wrong != "" {
@@ -114,6 +115,7 @@ func (f *fleet) agree() {
 			f.Error(err)
 		}
 		p.open(f.T)
+		skip = 1 // who opens a room may write that it has nothing to erase, and be further by that
 		compare(string(p.opts.Machine)+" opened again", p.Room)
 	}
 	late := f.store.Machine().Open()
@@ -140,7 +142,7 @@ func (f *fleet) settle() {
 			case <-p.Reopen():
 				f.must("close", p.Close())
 				p.open(f.T)
-			default:
+			case <-time.After(time.Minute): // it is broken before it says that it is to be opened again
 				f.Fatalf("settle: %v", err)
 			}
 		}
