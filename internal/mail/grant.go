@@ -35,22 +35,8 @@ func (g *Grant) Covers(dir, client string) bool {
 
 // Check checks what somebody wants to record.
 func (g *Grant) Check() error {
-	if g.Agent == "" && (g.Dir == "" || g.Role != "") {
-		return Errorf(Invalid, "say which agent the grant is for, or which directory is at home in the room")
-	}
-	if g.Agent != "" {
-		if _, err := ParseName(string(g.Agent)); err != nil {
-			return err
-		}
-	}
-	if g.Agent == User || g.Agent == System {
-		return Errorf(Denied, "no session can be %s", g.Agent)
-	}
-	if g.Role != "" && g.Role != string(Orchestrator) {
-		return Errorf(Invalid, "the role %q needs no grant: agents say themselves which roles they have", g.Role)
-	}
-	if g.Agent == Orchestrator && g.Role == "" {
-		return Errorf(Invalid, "who is called orchestrator has that role: the grant is to say so")
+	if err := g.checkAgent(); err != nil {
+		return err
 	}
 	if g.Room != "" {
 		if _, err := ParseRoom(string(g.Room)); err != nil {
@@ -61,6 +47,28 @@ func (g *Grant) Check() error {
 		if len(text) > 4096 || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return Errorf(Invalid, "directory and client of a grant are one line each")
 		}
+	}
+	return nil
+}
+
+// checkAgent checks for whom it is.
+func (g *Grant) checkAgent() error {
+	if g.Agent == "" {
+		if g.Dir == "" || g.Role != "" {
+			return Errorf(Invalid, "say which agent the grant is for, or which directory is at home in the room")
+		}
+		return nil
+	}
+	if _, err := ParseName(string(g.Agent)); err != nil {
+		return err
+	}
+	switch {
+	case g.Agent == User || g.Agent == System:
+		return Errorf(Denied, "no session can be %s", g.Agent)
+	case g.Role != "" && g.Role != string(Orchestrator):
+		return Errorf(Invalid, "the role %q needs no grant: agents say themselves which roles they have", g.Role)
+	case g.Agent == Orchestrator && g.Role == "":
+		return Errorf(Invalid, "who is called orchestrator has that role: the grant is to say so")
 	}
 	return nil
 }

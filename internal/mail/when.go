@@ -58,12 +58,7 @@ func ParseWhen(text string, now time.Time, sense Sense) (Time, error) {
 
 // dayAndClock reads a day, a time of day, or a day with a time of day.
 func dayAndClock(words []string, now time.Time, sense Sense) (time.Time, bool) {
-	if first := words[0]; len(words) == 1 && len(first) > len(time.DateOnly) && first[len(time.DateOnly)] == 't' {
-		words = []string{first[:len(time.DateOnly)], first[len(time.DateOnly)+1:]}
-	}
-	if len(words) == 3 && words[1] == "at" {
-		words = []string{words[0], words[2]}
-	}
+	words = parted(words)
 	if len(words) > 2 {
 		return now, false
 	}
@@ -80,21 +75,47 @@ func dayAndClock(words []string, now time.Time, sense Sense) (time.Time, bool) {
 			return now, false
 		}
 	}
+	if !timed {
+		return wholeDay(day, now, step, sense), true
+	}
+	return nearest(day, clock, now, step, sense), true
+}
+
+// parted returns the day and the time of day of words in which they are one, or have an "at" between them.
+func parted(words []string) []string {
+	if first := words[0]; len(words) == 1 && len(first) > len(time.DateOnly) && first[len(time.DateOnly)] == 't' {
+		return []string{first[:len(time.DateOnly)], first[len(time.DateOnly)+1:]}
+	}
+	if len(words) == 3 && words[1] == "at" {
+		return []string{words[0], words[2]}
+	}
+	return words
+}
+
+// wholeDay returns the moment of a day that is meant if no time of day is named.
+func wholeDay(day, now time.Time, step int, sense Sense) time.Time {
+	switch sense {
+	case Until:
+		return midnight(day, 1)
+	case Ahead:
+		return time.Date(day.Year(), day.Month(), day.Day(), morning, 0, 0, 0, day.Location())
+	}
+	return nearest(day, time.Time{}, now, step, sense)
+}
+
+// nearest returns a time of a day, or of the one so many days on or back, if it would go the wrong way.
+func nearest(day, clock, now time.Time, step int, sense Sense) time.Time {
 	at := func(days int) time.Time {
 		return time.Date(day.Year(), day.Month(), day.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), 0,
 			day.Location())
 	}
 	switch t := at(0); {
-	case !timed && sense == Until:
-		return midnight(day, 1), true
-	case !timed && sense == Ahead:
-		return time.Date(day.Year(), day.Month(), day.Day(), morning, 0, 0, 0, day.Location()), true
 	case sense == Ahead && !t.After(now):
-		return at(step), true
+		return at(step)
 	case sense != Ahead && t.After(now):
-		return at(-step), true
+		return at(-step)
 	default:
-		return t, true
+		return t
 	}
 }
 

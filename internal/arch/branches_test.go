@@ -1,0 +1,201 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// mostBranches is how many ways through a function a reader is asked to keep in mind: 1, and 1 for each if, for,
+// range, case, && and ||, those of functions inside it too.
+const mostBranches = 15
+
+// branchy are the functions that have more because what they hold is a list, whose entries are read one at a time:
+// each is a table or a grammar, and says of what.
+var branchy = map[string]string{
+	"internal/config.Journal.check":               "table: a case for each thing that a section must not say",
+	"internal/config.NotifySMTP.check":            "table: likewise",
+	"internal/config.Wake.check":                  "table: likewise",
+	"internal/fence.tagAt":                        "grammar: of what some client takes for a tag",
+	"internal/front/cli/room.app.whyStuck":        "table: a case for each reason, with what mends it",
+	"internal/front/install.shellWords":           "grammar: of the command lines that we write",
+	"internal/mail.Delivery.Awaits":               "table: a case for each sentence",
+	"internal/office/markdown.tame":               "table: a case for each kind of node",
+	"internal/office/tui.box.key":                 "table: a case for each key",
+	"internal/office/tui.model.update":            "table: a case for each kind of message",
+	"internal/office/wake/door.cell.set":          "grammar: of the sequences that dress a character",
+	"internal/room/fold.State.Apply":              "table: a case for each kind of event",
+	"internal/room/mailroom.Options.withDefaults": "table: an if for each field that has a default",
+}
+
+// tooBranchy are the other functions that had more when the limit came. Nothing is added here: a new function has at
+// most mostBranches, and one that has come down to that is taken off.
+var tooBranchy = []string{
+	"internal/fence.Visible",
+	"internal/front/cli.visible",
+	"internal/front/cli/machines.app.join",
+	"internal/front/cli/room.app.inbox",
+	"internal/front/cli/setup.doctor.client",
+	"internal/front/install.Install",
+	"internal/front/install.Plan.apply",
+	"internal/front/install.look",
+	"internal/office/caller.Rooms.Desk",
+	"internal/office/caller.Rooms.Place",
+	"internal/office/command.app.mcp",
+	"internal/office/command.app.poster",
+	"internal/office/dialect/claudeteams.files.Read",
+	"internal/office/dialect/claudeteams.files.plan",
+	"internal/office/dialect/claudeteams.files.tellGone",
+	"internal/office/dialect/claudeteams.parseEntry",
+	"internal/office/dialect/claudeteams.remove",
+	"internal/office/hook.Call.ask",
+	"internal/office/httpapi.place",
+	"internal/office/rooms.Cluster.Run",
+	"internal/office/tui.model.viewAbout",
+	"internal/office/wake.Ringer.look",
+	"internal/office/wake.Ringer.take",
+	"internal/office/web.historyPage.list",
+	"internal/room/fold.Conversations.Fill",
+	"internal/room/fold.Conversations.inPlace",
+	"internal/room/fold.State.Candidates",
+	"internal/room/fold.State.Changes",
+	"internal/room/fold.State.SameProcess",
+	"internal/room/fold.State.refile",
+	"internal/room/journal/jetstream.Journal.matching",
+	"internal/room/journal/jetstream.Journal.receive",
+	"internal/room/journal/jetstream.Journal.storeBy",
+	"internal/room/journal/jetstream.Machines.Run",
+	"internal/room/journal/jetstream.places",
+	"internal/room/mailroom.Room.finishErasure",
+	"internal/room/mailroom.Room.follow",
+	"internal/room/mailroom.Room.judge",
+	"internal/room/mailroom.view.Send",
+	"internal/room/mailroom.view.checkWords",
+	"internal/room/mailroom.view.fill",
+	"internal/room/mailroom.view.history",
+	"internal/room/mailroom.view.mayRegister",
+	"internal/room/mailroom.view.momentEvents",
+	"internal/room/mailroom.view.open",
+	"internal/room/mailroom.view.placing",
+	"internal/room/mailroom.view.plan",
+	"internal/room/mailroom.view.post",
+	"internal/room/mailroom.view.settleIn",
+	"internal/room/search.mergeLists",
+	"internal/room/search.part.find",
+}
+
+// noProduction are the directories of tests, of what only tests import, and of what measures, as for
+// scripts/statements.
+var noProduction = regexp.MustCompile(
+	`(^|/)(testdata|bench|scripts|arch|acceptance|proof|realclient|systemtest|\w+test)(/|$)`)
+
+// TestBranches holds that a function is short to follow, not only short.
+func TestBranches(t *testing.T) {
+	listed := maps.Clone(branchy)
+	for _, name := range tooBranchy {
+		if listed[name] != "" {
+			t.Errorf("%s is on both lists", name)
+		}
+		listed[name] = "it had more when the limit came"
+	}
+	err := filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
+		file := strings.TrimPrefix(filepath.ToSlash(name), "../../")
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || noProduction.MatchString(file)):
+			return fs.SkipDir
+		case !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || d.IsDir():
+			return nil
+		}
+		for f, n := range branchesOf(t, name) {
+			f = path.Dir(file) + "." + f
+			switch {
+			case n > mostBranches && listed[f] == "":
+				t.Errorf("%s has %d branches, and may have %d: take a part out that has a name", f, n, mostBranches)
+			case n > mostBranches:
+				delete(listed, f)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range slices.Sorted(maps.Keys(listed)) {
+		t.Errorf("%s has %d branches at most, or is not there: take it off the list in internal/arch", f, mostBranches)
+	}
+}
+
+// branchesOf returns the branches of the functions of a file, by their names behind those of their receivers.
+func branchesOf(t *testing.T, name string) map[string]int {
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution|parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string]int)
+	if slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool {
+		return c.Pos() < file.Package && strings.HasPrefix(c.List[0].Text, "//go:build ignore")
+	}) {
+		return out // a generator
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		called := f.Name.Name
+		if f.Recv != nil {
+			called = receiver(f.Recv.List[0].Type) + "." + called
+		}
+		out[called] = max(out[called], branches(f)) // a file for each system may have its own
+	}
+	return out
+}
+
+// receiver returns the name of the type of a method.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return fmt.Sprintf("%T", e)
+}
+
+// branches counts the ways through a function.
+func branches(f ast.Node) int {
+	n := 1
+	ast.Inspect(f, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt:
+			n++
+		case *ast.CaseClause:
+			if node.List != nil { // nil: default
+				n++
+			}
+		case *ast.CommClause:
+			if node.Comm != nil {
+				n++
+			}
+		case *ast.BinaryExpr:
+			if node.Op == token.LAND || node.Op == token.LOR {
+				n++
+			}
+		}
+		return true
+	})
+	return n
+}
