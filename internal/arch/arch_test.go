@@ -107,7 +107,7 @@ var suites = []string{"internal/office/dialect/superportia/contracttest", "inter
 	"internal/mail/mailtest", "internal/fence/fencetest", "internal/office/hook/hooktest",
 	"internal/office/wake/codextest",
 	"internal/room/journal/journaltest", "internal/room/journal/jetstream/natstest",
-	"internal/room/search/searchtest", "internal/arch", "internal/proof",
+	"internal/room/search/searchtest", "internal/room/fold/foldtest", "internal/arch", "internal/proof",
 	"internal/proof/load",
 	"internal/systemtest", "internal/office/web/webtest", "internal/realclient", "internal/realclient/model",
 	"internal/persontest", "internal/persontest/seat"}

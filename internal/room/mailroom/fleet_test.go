@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
+	"pennypost/internal/room/fold/foldtest"
 	"pennypost/internal/room/journal/journaltest"
 )
 
@@ -103,7 +104,7 @@ func (f *fleet) agree() {
 		if diff := cmp.Diff(want, common(r.state, now)); diff != "" {
 			f.Errorf("%s differs (-m0 +%[1]s):\n%s", who, diff)
 		}
-		if wrong := miscounted(r.state, now); wrong != "" {
+		if wrong := foldtest.Miscounted(r.state, now); wrong != "" {
 			f.Errorf("%s: %s", who, wrong)
 		}
 	}
@@ -148,7 +149,9 @@ func (f *fleet) settle() {
 
 // common is dump without what is on its way to the archive, which each machine compacts for itself.
 func common(s *fold.State, now mail.Time) []string {
-	return slices.DeleteFunc(dump(s, now), func(line string) bool { return strings.HasPrefix(line, "leaving ") })
+	return slices.DeleteFunc(foldtest.Dump(s, now), func(line string) bool {
+		return strings.HasPrefix(line, "leaving ")
+	})
 }
 
 // race has several do something at once: each has checked what it wants before any event of another is applied. They

@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold/foldtest"
 )
 
 // TestErasedBetweenCheckpoints erases a message that stood before one checkpoint and kept a turn from ending behind
@@ -42,10 +43,10 @@ func TestErasedBetweenCheckpoints(t *testing.T) {
 	erase(unrelated) // behind which stands a checkpoint
 	turn(mail.TurnEnd)
 	erase(asked)
-	want := dump(room.state, room.now())
+	want := foldtest.Dump(room.state, room.now())
 	again := reopen(t, store, "lab", Options{})
 	defer again.Close()
-	if diff := cmp.Diff(want, dump(again.state, room.now())); diff != "" {
+	if diff := cmp.Diff(want, foldtest.Dump(again.state, room.now())); diff != "" {
 		t.Errorf("opened again it differs (-before +after):\n%s", diff)
 	}
 	if m := again.state.Members["ann"]; m.Continues != 1 || m.State != mail.Working {

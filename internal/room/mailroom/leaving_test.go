@@ -12,6 +12,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold/foldtest"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/journaltest"
 )
@@ -186,12 +187,12 @@ func TestCompactionThatFails(t *testing.T) {
 			state = mail.Read
 		}
 		l.want(fmt.Sprint("failed ", i), state)
-		live := dump(l.room.state, mail.TimeOf(l.now))
+		live := foldtest.Dump(l.room.state, mail.TimeOf(l.now))
 		if err := l.room.Close(); err != nil {
 			t.Fatal(err)
 		}
 		l.open()
-		if diff := cmp.Diff(live, dump(l.room.state, mail.TimeOf(l.now))); diff != "" {
+		if diff := cmp.Diff(live, foldtest.Dump(l.room.state, mail.TimeOf(l.now))); diff != "" {
 			t.Errorf("failed %d, the room opened again differs (-live +opened again):\n%s", i, diff)
 		}
 		l.want(fmt.Sprint("failed ", i, " and opened again"), state)

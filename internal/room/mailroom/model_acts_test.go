@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
+	"pennypost/internal/room/fold/foldtest"
 )
 
 func modelRegister(t *rapid.T, n *naive) {
@@ -333,10 +334,10 @@ func (n *naive) forgetTurns() {
 
 func modelReopen(t *rapid.T, n *naive) {
 	now := mail.TimeOf(n.world.now)
-	live := dump(n.room.state, now)
+	live := foldtest.Dump(n.room.state, now)
 	must(t, n.room.Close())
 	n.open(t)
-	if diff := cmp.Diff(live, dump(n.room.state, now)); diff != "" {
+	if diff := cmp.Diff(live, foldtest.Dump(n.room.state, now)); diff != "" {
 		t.Fatalf("room %s opened again differs (-live +opened again):\n%s", n.name, diff)
 	}
 }

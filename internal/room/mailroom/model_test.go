@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold/foldtest"
 )
 
 // naive is a mailbox as one would write it down in an hour: lists, loops, nothing remembered that can be found out.
@@ -328,7 +329,7 @@ func (n *naive) check(t *rapid.T) {
 			t.Fatalf("%s is settled %+v in %s, want %q", m.id, it.Settled, n.name, m.closed)
 		}
 	}
-	if wrong := miscounted(n.room.state, mail.TimeOf(n.world.now)); wrong != "" {
+	if wrong := foldtest.Miscounted(n.room.state, mail.TimeOf(n.world.now)); wrong != "" {
 		t.Fatalf("%s: %s", n.name, wrong)
 	}
 	for _, a := range n.agents {

@@ -2,10 +2,6 @@ package mailroom
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -13,7 +9,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/mailtest"
-	"pennypost/internal/room/fold"
+	"pennypost/internal/room/fold/foldtest"
 )
 
 // testOffice is a post office of rooms in memory, each of which is checked, at the end, to equal what its journal
@@ -96,8 +92,8 @@ func openRoom(t *testing.T, name mail.RoomName, opts Options) (*Room, *store) {
 	r := reopen(t, store, name, opts)
 	t.Cleanup(func() {
 		now := r.now()
-		live := dump(r.state, now)
-		if wrong := miscounted(r.state, now); wrong != "" {
+		live := foldtest.Dump(r.state, now)
+		if wrong := foldtest.Miscounted(r.state, now); wrong != "" {
 			t.Error(wrong)
 		}
 		if err := r.Close(); err != nil {
@@ -109,7 +105,7 @@ func openRoom(t *testing.T, name mail.RoomName, opts Options) (*Room, *store) {
 			return
 		}
 		defer again.Close()
-		if diff := cmp.Diff(live, dump(again.state, now)); diff != "" {
+		if diff := cmp.Diff(live, foldtest.Dump(again.state, now)); diff != "" {
 			t.Errorf("the room opened again differs (-live +opened again):\n%s", diff)
 		}
 	})
@@ -123,81 +119,6 @@ func reopen(t *testing.T, store *store, name mail.RoomName, opts Options) *Room 
 		t.Fatalf("Open: %v", err)
 	}
 	return r
-}
-
-// dump writes down all that anybody can see of a state.
-func dump(s *fold.State, now mail.Time) []string {
-	out := []string{fmt.Sprint("seq ", s.Seq, " last ", s.Last), fmt.Sprint("rotation ", s.Rotation),
-		fmt.Sprint("erasing ", slices.Sorted(maps.Keys(s.Erasing)))}
-	if s.Shared() {
-		out = append(out, fmt.Sprint("machines ", s.Machines, " upkeep ", s.Upkeep, s.UpkeepAt),
-			fmt.Sprint("rules ", s.Rules))
-		for _, id := range slices.Sorted(maps.Keys(s.Erasing)) {
-			out = append(out, fmt.Sprint("pending ", id, s.Pending(id)))
-		}
-	}
-	first := len(out)
-	ids := func(l fold.List, m *fold.Member) (out []string) {
-		for _, r := range l {
-			if s.Visible(r, m, now) || r.SettledBy(m) {
-				out = append(out, string(r.Msg.ID))
-			}
-		}
-		return out
-	}
-	for name, m := range s.Members {
-		if m.Registered == 0 && len(m.All) == 0 && !m.IsUser() {
-			continue
-		}
-		a := m.AgentRecord
-		if m.IsUser() {
-			a.Door, a.DoorAt = "", 0
-		}
-		out = append(out, fmt.Sprintf("member %s: %+v unread %v told %v all %v", name, a, ids(m.Unread.List, m),
-			ids(m.Told, m), ids(m.All, m)))
-		for _, r := range m.Unread.List {
-			if s.Visible(r, m, now) && m.Session != "" {
-				out = append(out, fmt.Sprint("member ", name, " knows ", r.Msg.ID, r.ToldIn(m), r.HandedIn(m)))
-			}
-		}
-	}
-	slices.Sort(out[first:])
-	out = append(out, fmt.Sprint("bridges ", s.Bridges), fmt.Sprint("workspaces ", s.Workspaces))
-	o := Options{Machine: "m0"}.withDefaults()
-	m0 := s.Seen(o.ways()) // whichever machine looks
-	for _, r := range s.Order {
-		out = append(out, fmt.Sprintf("message %d %+v: %+v", r.Seq, r.Msg.Message(), m0.Deliveries(r, now)))
-		if r.Settled != nil {
-			out = append(out, fmt.Sprintf("settled %+v", *r.Settled))
-		}
-		if until := r.SnoozedBy(s.Members[mail.User], now); until != 0 {
-			out = append(out, fmt.Sprint("snoozed until ", until))
-		}
-	}
-	for _, r := range s.Open {
-		out = append(out, "open "+string(r.Msg.ID))
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.Leaving)) {
-		out = append(out, "leaving "+string(id))
-	}
-	var held []string
-	for role, l := range s.Held {
-		for _, r := range l {
-			held = append(held, role+" "+string(r.Msg.ID))
-		}
-	}
-	slices.Sort(held)
-	for _, program := range slices.Sorted(maps.Keys(s.Programs)) {
-		seats := slices.SortedFunc(slices.Values(s.Programs[program]), fold.ByName)
-		for _, m := range seats {
-			out = append(out, fmt.Sprint("in ", program, ": ", m.Name))
-		}
-	}
-	var spent []mail.SpentKey
-	for _, k := range s.Spent.All() {
-		spent = append(spent, k.SpentKey)
-	}
-	return append(out, "held "+strings.Join(held, ", "), fmt.Sprint("spent keys ", spent))
 }
 
 func TestService(t *testing.T) {

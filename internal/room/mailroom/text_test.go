@@ -17,6 +17,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold/foldtest"
 	"pennypost/internal/room/journal/journaltest"
 	"pennypost/internal/room/journal/jsonl"
 )
@@ -166,9 +167,9 @@ func TestTextsBesideCompaction(t *testing.T) {
 	}
 	t.Logf("%d looks", looks.Load())
 	now := room.now()
-	live := dump(room.state, now)
+	live := foldtest.Dump(room.state, now)
 	room.Close()
-	if diff := cmp.Diff(live, dump(openOnDisk(t, dir, opts).state, now)); diff != "" {
+	if diff := cmp.Diff(live, foldtest.Dump(openOnDisk(t, dir, opts).state, now)); diff != "" {
 		t.Errorf("the room opened again differs (-live +opened again):\n%s", diff)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/fold/foldtest"
 )
 
 // teller is a room whose agents have sessions, with what each message's body says became of it.
@@ -121,10 +122,10 @@ func TestP7_ToldModel(t *testing.T) {
 			},
 			"reopen": func(t *rapid.T) {
 				now := mail.TimeOf(l.now)
-				live := dump(l.room.state, now)
+				live := foldtest.Dump(l.room.state, now)
 				must(t, l.room.Close())
 				l.open(t)
-				if diff := cmp.Diff(live, dump(l.room.state, now)); diff != "" {
+				if diff := cmp.Diff(live, foldtest.Dump(l.room.state, now)); diff != "" {
 					t.Fatalf("opened again (-live +opened again):\n%s", diff)
 				}
 			},
