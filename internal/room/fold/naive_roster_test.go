@@ -1,0 +1,174 @@
+package fold_test
+
+import (
+	"slices"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
+)
+
+const day = 24 * time.Hour
+
+// change is a change of the roster.
+func (n *naive) change(c *mail.AgentChange, at mail.Time) {
+	p := n.agent(c.Name)
+	switch {
+	case c.End:
+		if p != nil {
+			n.endSession(p, c, at)
+		}
+	case c.Renamed != "":
+		n.rename(p, c.Renamed)
+	case c.Retired:
+		if p != nil {
+			p.TokenSum, p.Session, p.Parent = "", "", ""
+			p.enter(mail.Gone, at)
+			p.Retired = true
+			n.resettle(p)
+		}
+	default:
+		p = n.who(c, at)
+		n.update(p, c, at)
+		if c.Turn != "" {
+			n.resettle(p)
+			n.turns(p, c, at)
+		}
+		n.resettle(p)
+	}
+}
+
+// enter changes the state of a person.
+func (p *person) enter(s mail.State, at mail.Time) {
+	if p.State == s {
+		return
+	}
+	if p.State == mail.Frozen {
+		p.Freezes[len(p.Freezes)-1].To = at
+	}
+	if s == mail.Frozen {
+		p.Freezes = append(p.Freezes, mail.Freeze{From: at})
+	}
+	p.State, p.Since = s, at
+}
+
+// who returns the person whom a change is about: a session that finds its name held by a live one gets the next.
+func (n *naive) who(c *mail.AgentChange, at mail.Time) *person {
+	p := n.person(c.Name)
+	if c.Session == "" {
+		if c.TakeOver {
+			p.Evicted, p.Session = p.Session, ""
+		}
+		return p
+	}
+	held := func(p *person) bool {
+		live := p.Session != "" && p.State != mail.Gone && at.Sub(p.SessionAt) < policy.SessionLapse
+		return p.Session != c.Session && (c.Session == p.Evicted || live)
+	}
+	if base := p.Name; !c.TakeOver && held(p) {
+		for i := 2; ; i++ {
+			p = n.person(fold.Numbered(base, i))
+			others := (!p.Retired || p.Registered != 0) && p.Base != base
+			if !others && !held(p) {
+				break
+			}
+		}
+		p.Base = base
+	}
+	if p.Session != c.Session {
+		if p.Evicted, p.Session = p.Session, c.Session; c.Session != p.Left {
+			p.Began = n.seq
+		}
+		p.Left, p.Continues, p.GaveUp, p.Broken = "", 0, false, false
+		if !p.Retired {
+			p.enter(mail.Idle, at)
+		}
+	}
+	p.SessionAt = at
+	return p
+}
+
+// update copies what a change says of a person. Who changes itself is there.
+func (n *naive) update(p *person, c *mail.AgentChange, at mail.Time) {
+	if p.Retired {
+		p.Retired, p.Registered = false, at
+		p.enter(mail.Idle, at)
+	}
+	if c.Roles != nil {
+		p.Roles = slices.Clone(c.Roles)
+	}
+	if p.Name == mail.Orchestrator && !p.has("orchestrator") {
+		p.Roles = append(slices.Clone(p.Roles), "orchestrator")
+	}
+	if c.Tags != nil {
+		p.Tags = slices.Clone(c.Tags)
+	}
+	if c.Task != nil {
+		p.Task = *c.Task
+	}
+	if c.Parent != nil {
+		p.Parent = *c.Parent
+	}
+	itself := c.By == "" || c.By == c.Name
+	if itself {
+		p.Seen = at
+	}
+	switch {
+	case c.State != "":
+		p.enter(c.State, at)
+	case itself && p.State == mail.Gone:
+		p.enter(mail.Idle, at)
+	}
+	if c.Summed {
+		p.Summed = n.seq
+	}
+}
+
+// turns is the beginning or the end of a turn. Mail that wakes and was not shown keeps an agent working, a few times.
+func (n *naive) turns(p *person, c *mail.AgentChange, at mail.Time) {
+	p.GaveUp, p.Broken = false, c.Over && (p.Broken || p.State != mail.Idle)
+	if c.Turn == mail.TurnStart {
+		p.Continues = 0
+		p.enter(mail.Working, at)
+		return
+	}
+	waits := slices.ContainsFunc(n.letters, func(l *letter) bool {
+		k := l.marksOf(p)
+		return l.unread(p, at) && l.wakes(p) && k.shown == 0 && !k.pending() && k.rang != mail.InboxDoor
+	})
+	if waits && !c.Over && p.Continues < mail.MaxContinues {
+		p.Continues++
+		p.enter(mail.Working, at)
+		return
+	}
+	p.GaveUp, p.Continues = waits, 0
+	p.enter(mail.Idle, at)
+}
+
+// endSession ends a session. What the post office finds to have lapsed has not if it was heard of since.
+func (n *naive) endSession(p *person, c *mail.AgentChange, at mail.Time) {
+	live := p.State != mail.Gone && at.Sub(p.SessionAt) < policy.SessionLapse
+	if c.Session == "" || p.Session != c.Session || c.By == mail.System && live {
+		return
+	}
+	p.Left, p.Session = c.Session, ""
+	if p.State != mail.Frozen {
+		p.enter(mail.Gone, at)
+	}
+	n.resettle(p)
+}
+
+// rename gives a person another name, unless that leads to somebody else's mailbox.
+func (n *naive) rename(p *person, to mail.Name) {
+	if o := n.find(to); p == nil || p.Name == to || o != nil && o != p {
+		return
+	}
+	for _, child := range n.roster() {
+		if child.Parent == p.Name {
+			child.Parent = to
+		}
+	}
+	p.Aliases = append(slices.DeleteFunc(p.Aliases, func(a mail.Name) bool { return a == to }), p.Name)
+	p.Name = to
+}
