@@ -164,7 +164,8 @@ func (h *author) to() mail.Address {
 }
 
 func (h *author) send() {
-	m := &mail.Message{ID: mail.ID(fmt.Sprint("m", len(h.sent)+1)), From: h.who(), Type: pick(h, mail.Types()), Body: "x"}
+	m := &mail.Message{ID: mail.ID(fmt.Sprint("m", len(h.sent)+1)), From: h.who(), Body: "x",
+		Type: pick(h, mail.Types())}
 	if h.one(3) {
 		m.Type = mail.Question
 	}

@@ -105,13 +105,8 @@ func play(acts []act, seed uint64) (wrong string) {
 func (g *stage) act(a *act, thorough bool) {
 	switch a.What {
 	case "":
-		if rc := a.Receipt; rc != nil && rc.Mark == mail.MarkPresented && !g.naive.registered(rc.Reader) {
-			return // by which door such a name was reached, a checkpoint does not say
-		}
-		if m := a.Message; m != nil && g.naive.letter(m.ID) == nil && g.given[m.ID] {
-			return // an id is given once
-		} else if m != nil {
-			g.given[m.ID] = true
+		if g.refused(a) {
+			return
 		}
 		g.do(a.Event, thorough)
 	case repeats:
@@ -132,6 +127,23 @@ func (g *stage) act(a *act, thorough bool) {
 	case reopens:
 		g.State = replayed(g.journal)
 	}
+}
+
+// refused reports whether no room journals an event, because its checks are before that.
+func (g *stage) refused(a *act) bool {
+	switch {
+	case a.Message != nil: // an id is given once
+		given := g.given[a.Message.ID] && g.naive.letter(a.Message.ID) == nil
+		g.given[a.Message.ID] = true
+		return given
+	case a.Receipt != nil && a.Receipt.Mark == mail.MarkPresented: // to who is on the roster, and no hook is the user's
+		p := g.naive.find(a.Receipt.Reader.Signer())
+		return p == nil || p.Registered == 0 && (p.Name != mail.User || a.Receipt.Door == mail.HookDoor)
+	case a.Agent != nil: // a name that leads to one mailbox is not given to another
+		o := g.naive.find(a.Agent.Renamed)
+		return o != nil && o != g.naive.agent(a.Agent.Name)
+	}
+	return false
 }
 
 // do appends an event to the journal and has both take it in.
@@ -277,12 +289,6 @@ func (g *stage) finish() {
 		delete(g.Remains, id)
 		g.do(mail.Event{Erased: &mail.Erasure{Message: id, By: mail.User, Done: true}}, false)
 	}
-}
-
-// registered reports whether a reader is the user, or an agent that is or was on the roster.
-func (n *naive) registered(reader mail.Address) bool {
-	p := n.find(reader.Signer())
-	return p != nil && (p.Registered != 0 || p.Name == mail.User)
 }
 
 // waitedFor reports whether a letter must not go to the archive: it asks something, or is about what does, is for a
