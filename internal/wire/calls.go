@@ -32,6 +32,18 @@ type Call[In, Out any] struct {
 	On func(mail.Service, context.Context, In) (Out, error)
 }
 
+// done is what a method does that answers nothing.
+func done[In any](method func(mail.Service, context.Context, In) error) func(mail.Service, context.Context, In) (None,
+	error) {
+	return func(s mail.Service, ctx context.Context, in In) (None, error) { return None{}, method(s, ctx, in) }
+}
+
+// plain is what a method does that is given nothing.
+func plain[Out any](method func(mail.Service, context.Context) (Out, error)) func(mail.Service, context.Context,
+	None) (Out, error) {
+	return func(s mail.Service, ctx context.Context, _ None) (Out, error) { return method(s, ctx) }
+}
+
 // None is an argument or an answer that is not there.
 type None = struct{}
 
@@ -50,9 +62,7 @@ var (
 		About: "One message, archived ones included, with its deliveries."}, mail.Service.Message}
 	EraseCall = Call[mail.ID, None]{Route{ID: "erase", Method: http.MethodDelete, Path: Room + "/messages/{id}",
 		About: "Erase a message and its text from every file. Only the user may.", Changes: true},
-		func(s mail.Service, ctx context.Context, id mail.ID) (None, error) {
-			return None{}, s.Erase(ctx, id)
-		}}
+		done(mail.Service.Erase)}
 	InboxCall = Call[mail.InboxQuery, mail.Page]{Route{ID: "inbox", Method: http.MethodGet, Path: Room + "/inbox",
 		About: "What waits in a mailbox, oldest first unless newest is asked for. Looking marks nothing."},
 		mail.Service.Inbox}
@@ -74,9 +84,7 @@ var (
 	WithdrawCall = Call[mail.ID, None]{Route{ID: "withdraw", Method: http.MethodPost,
 		Path:  Room + "/messages/{id}/withdrawal",
 		About: "Withdraw an open question. Whoever asked may, and the user.", Repeat: true, Changes: true},
-		func(s mail.Service, ctx context.Context, id mail.ID) (None, error) {
-			return None{}, s.Withdraw(ctx, id)
-		}}
+		done(mail.Service.Withdraw)}
 	WaitingCall = Call[mail.WaitingQuery, mail.WaitingList]{Route{ID: "waiting", Method: http.MethodGet,
 		Path:  Room + "/waiting",
 		About: "Who waits for whom, by open question, the longest wait first; with chains and circles."},
@@ -101,9 +109,7 @@ var (
 		About: "Register or update an agent; without name, the caller.", Changes: true}, mail.Service.Register}
 	RetireCall = Call[mail.Name, None]{Route{ID: "retire", Method: http.MethodDelete, Path: Room + "/agents/{name}",
 		About: "Take an agent off the roster.", Changes: true},
-		func(s mail.Service, ctx context.Context, n mail.Name) (None, error) {
-			return None{}, s.Retire(ctx, n)
-		}}
+		done(mail.Service.Retire)}
 	RenameCall = Call[Rename, mail.Agent]{Route{ID: "rename", Method: http.MethodPost,
 		Path:  Room + "/agents/{name}/rename",
 		About: "Give an agent a new name; its mail goes with it.", Changes: true},
@@ -145,9 +151,7 @@ var (
 		Path:     Room + "/bridges/{bridge}",
 		About:    "Remove a bridge; its files stay. Only the user may.",
 		UserOnly: true, Here: true, Changes: true},
-		func(s mail.Service, ctx context.Context, id string) (None, error) {
-			return None{}, s.RemoveBridge(ctx, id)
-		}}
+		done(mail.Service.RemoveBridge)}
 	SyncBridgeCall = Call[string, mail.BridgeStatus]{Route{ID: "syncBridge", Method: http.MethodPost,
 		Path:     Room + "/bridges/{bridge}/sync",
 		About:    "Bring room and files in step now. Only the user may.",
@@ -173,36 +177,26 @@ var (
 		Path:     Room + "/workspaces/{name}",
 		About:    "Forget a workspace and retire its agent. Only the user may.",
 		UserOnly: true, Here: true, Changes: true},
-		func(s mail.Service, ctx context.Context, id mail.Name) (None, error) {
-			return None{}, s.RemoveWorkspace(ctx, id)
-		}}
+		done(mail.Service.RemoveWorkspace)}
 )
 
 // The calls that look after the room's files.
 var (
 	StatusCall = Call[None, mail.RoomStatus]{Route{ID: "room", Method: http.MethodGet, Path: Room,
 		About: "Figures about one room."},
-		func(s mail.Service, ctx context.Context, _ None) (mail.RoomStatus, error) {
-			return s.Status(ctx)
-		}}
+		plain(mail.Service.Status)}
 	ArchiveCall = Call[None, mail.Trimmed]{Route{ID: "archive", Method: http.MethodPost, Path: Room + "/archive",
 		About: "Run retention now."},
-		func(s mail.Service, ctx context.Context, _ None) (mail.Trimmed, error) {
-			return s.Archive(ctx)
-		}}
+		plain(mail.Service.Archive)}
 	VerifyCall = Call[None, mail.Verification]{Route{ID: "verify", Method: http.MethodPost, Path: Room + "/verify",
 		About:  "Read the room's files again, check every line and name what is missing.",
 		Repeat: true},
-		func(s mail.Service, ctx context.Context, _ None) (mail.Verification, error) {
-			return s.Verify(ctx)
-		}}
+		plain(mail.Service.Verify)}
 	RepairCall = Call[None, mail.Verification]{Route{ID: "repair", Method: http.MethodPost, Path: Room + "/repair",
 		About: "Set bad lines aside, put set-aside lines back where their places are free, and verify. Only the " +
 			"user may.",
 		UserOnly: true, Changes: true},
-		func(s mail.Service, ctx context.Context, _ None) (mail.Verification, error) {
-			return s.Repair(ctx)
-		}}
+		plain(mail.Service.Repair)}
 	ExportRoute = Route{ID: "export", Method: http.MethodGet, Path: Room + "/export",
 		About: "Every message with its deliveries, one JSON object a line."}
 	ImportCall = Call[[]mail.Item, mail.Imported]{Route{ID: "import", Method: http.MethodPost, Path: Room + "/import",

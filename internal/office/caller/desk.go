@@ -207,7 +207,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 			}
 			continue
 		}
-		if err := w.gather(ctx); err != nil {
+		if err := w.until(ctx, nil, time.After(gatherDesk)); err != nil { // what happens close together comes together
 			return nil, err
 		}
 		rang, w.heard, _ = w.office.Set.Bell.Since(w.heard)
@@ -227,32 +227,19 @@ func (w *deskWatch) wait(ctx context.Context, next <-chan struct{}) error {
 	}
 	var alarm <-chan time.Time
 	if first != 0 {
-		timer := time.NewTimer(time.Until(first.Std()))
-		defer timer.Stop()
-		alarm = timer.C
+		alarm = time.After(time.Until(first.Std()))
 	}
+	return w.until(ctx, next, alarm)
+}
+
+// until waits for the next ring, or for an alarm. What rings in the meantime is told by a later call.
+func (w *deskWatch) until(ctx context.Context, next <-chan struct{}, alarm <-chan time.Time) error {
 	select {
 	case <-next:
 	case <-alarm:
 	case <-w.closed:
-		return errDeskClosed()
+		return mail.Errorf(mail.Unavailable, "the watch is closed")
 	case <-ctx.Done():
-		return &mail.Error{Code: mail.Timeout, Msg: "nothing changed in time", Err: ctx.Err()}
-	}
-	return nil
-}
-
-func errDeskClosed() error { return mail.Errorf(mail.Unavailable, "the watch is closed") }
-
-// gather lets what happens close together come together.
-func (w *deskWatch) gather(ctx context.Context) error {
-	timer := time.NewTimer(gatherDesk)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-w.closed:
-		return errDeskClosed()
-	case <-ctx.Done(): // what rang is told by the next call
 		return &mail.Error{Code: mail.Timeout, Msg: "nothing changed in time", Err: ctx.Err()}
 	}
 	return nil

@@ -197,14 +197,19 @@ type standing struct {
 
 // Wait implements mail.Watcher.
 func (s standing) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
+	return endingWith(ctx, s.ctx, func(ctx context.Context) (mail.Item, error) { return s.Service.Wait(ctx, q) })
+}
+
+// endingWith does something that ends with what a context stands on.
+func endingWith[T any](ctx, stands context.Context, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer life.OnEnd(s.ctx, func(error) { cancel() })()
-	it, err := s.Service.Wait(ctx, q)
-	if why := life.Err(s.ctx); why != nil {
-		return mail.Item{}, why
+	defer life.OnEnd(stands, func(error) { cancel() })()
+	got, err := do(ctx)
+	if why := life.Err(stands); why != nil {
+		return *new(T), why
 	}
-	return it, err
+	return got, err
 }
 
 // Watch keeps the room borrowed until the watch is closed.
@@ -238,14 +243,7 @@ type borrowedWatch struct {
 
 // Next implements mail.Watch.
 func (w *borrowedWatch) Next(ctx context.Context) ([]mail.Event, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer life.OnEnd(w.ctx, func(error) { cancel() })()
-	events, err := w.Watch.Next(ctx)
-	if why := life.Err(w.ctx); why != nil {
-		return nil, why
-	}
-	return events, err
+	return endingWith(ctx, w.ctx, w.Watch.Next)
 }
 
 func (w *borrowedWatch) Close() error {

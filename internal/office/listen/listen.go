@@ -50,23 +50,23 @@ func (l Listeners) Close() {
 
 // listen opens the Unix socket and, unless told otherwise, TCP.
 func Open(cfg *config.Config, log *slog.Logger) (Listeners, error) {
-	tcp, twin, err := listenTCP(cfg, log)
+	var at Listeners
+	var err error
+	at.TCP, at.twin, err = listenTCP(cfg, log)
+	if err == nil {
+		at.TLS, at.Cert, err = listenTLS(cfg, log)
+	}
+	if err == nil {
+		at.tokens, err = listenTokens(cfg)
+	}
+	if err == nil {
+		at.socket, err = listenUnix(cfg.Home, cfg.User.Terminals, log)
+	}
 	if err != nil {
-		return Listeners{}, err
-	}
-	at := Listeners{TCP: tcp, twin: twin}
-	if at.TLS, at.Cert, err = listenTLS(cfg, log); err != nil {
 		at.Close()
 		return Listeners{}, err
 	}
-	if at.tokens, err = listenTokens(cfg); err != nil {
-		at.Close()
-		return Listeners{}, err
-	}
-	if at.socket, err = listenUnix(cfg.Home, cfg.User.Terminals, log); err != nil {
-		at.Close()
-	}
-	return at, err
+	return at, nil
 }
 
 // listenUnix listens on the socket of home. The caller holds the home's lock, so a socket that is there belongs to
@@ -75,7 +75,16 @@ func listenUnix(home config.Home, terminals []string, log *slog.Logger) (net.Lis
 	if err := home.CheckSocket(true); err != nil {
 		return nil, err
 	}
-	path := home.Socket()
+	// Until it has its mode the directory, which is the owner's alone, keeps others out.
+	l, err := listenSocket(home.Socket(), 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return gate.Listener{UnixListener: l, Log: log, Terminals: terminals}, nil
+}
+
+// listenSocket listens on a Unix socket with a mode. One that is there is nobody's any more.
+func listenSocket(path string, mode fs.FileMode) (*net.UnixListener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove the old socket: %w", err)
 	}
@@ -83,12 +92,11 @@ func listenUnix(home config.Home, terminals []string, log *slog.Logger) (net.Lis
 	if err != nil {
 		return nil, fmt.Errorf("listen on the socket: %w", err)
 	}
-	// Until here the directory, which is the owner's alone, kept others out.
-	if err := os.Chmod(path, 0o600); err != nil && runtime.GOOS != "windows" {
+	if err := os.Chmod(path, mode); err != nil && runtime.GOOS != "windows" {
 		l.Close()
-		return nil, fmt.Errorf("close the socket to others: %w", err)
+		return nil, fmt.Errorf("set who may use the socket: %w", err)
 	}
-	return gate.Listener{UnixListener: l, Log: log, Terminals: terminals}, nil
+	return l, nil
 }
 
 // listenTokens listens where processes of other users may come, which nothing but a token lets in: a container or a
@@ -105,16 +113,9 @@ func listenTokens(cfg *config.Config) (net.Listener, error) {
 			path,
 		)
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("remove the old socket for tokens: %w", err)
-	}
-	l, err := net.Listen("unix", path)
+	l, err := listenSocket(path, 0o666)
 	if err != nil {
 		return nil, mail.Errorf(mail.Unavailable, "token_socket: cannot listen on %s: %w", path, err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		l.Close()
-		return nil, fmt.Errorf("open the socket for tokens to others: %w", err)
 	}
 	return l, nil
 }

@@ -2,6 +2,7 @@ package door
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -102,10 +103,7 @@ func (c *ClaudeSocket) Post(ctx context.Context, s *sessions.Session, id, text s
 	if err != nil {
 		return err
 	}
-	limit := c.Timeout
-	if limit <= 0 {
-		limit = claudeTimeout
-	}
+	limit := cmp.Or(c.Timeout, claudeTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return socketError(post(ctx, path, frame), limit)

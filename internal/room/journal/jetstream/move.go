@@ -3,12 +3,10 @@ package jetstream
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -250,45 +248,25 @@ func (c *Cluster) copyTo(ctx context.Context, s jetstream.Stream, room string, f
 
 // shift appends a batch of places, all or none, directly behind the place before the first.
 func (c *Cluster) shift(ctx context.Context, room string, batch []moved) error {
-	id := rand.Text()
-	var commit *nats.Msg
+	msgs := make([]*nats.Msg, len(batch))
 	for i, at := range batch {
-		m := &nats.Msg{Subject: c.subject(room), Data: at.text, Header: nats.Header{}}
+		msgs[i] = &nats.Msg{Subject: c.subject(room), Data: at.text, Header: nats.Header{}}
 		if at.text == nil {
-			m.Header.Set(headerGone, "1")
+			msgs[i].Header.Set(headerGone, "1")
 		}
 		if at.archived {
-			m.Header.Set(archivedHeader, "1")
-		}
-		if i == 0 {
-			m.Header.Set(headerExpected, strconv.FormatUint(uint64(at.seq-1), 10))
-		}
-		if len(batch) > 1 {
-			m.Header[headerBatch] = []string{id}
-			m.Header[headerBatchSeq] = []string{strconv.Itoa(i + 1)}
-		}
-		if i < len(batch)-1 {
-			if err := c.nc.PublishMsg(m); err != nil {
-				return unreachable("move the room", err)
-			}
-			continue
-		}
-		if commit = m; i > 0 {
-			m.Header[headerCommit] = []string{"1"}
+			msgs[i].Header.Set(archivedHeader, "1")
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
-	reply, err := c.nc.RequestMsgWithContext(ctx, commit)
+	behind := batch[0].seq - 1
+	a, err := c.store(ctx, msgs, &behind)
+	if err == nil && a.Error != nil {
+		err = a.Error
+	}
 	if err != nil {
 		return unreachable("move the room", err)
-	}
-	var a answer
-	if err := json.Unmarshal(reply.Data, &a); err != nil {
-		return fmt.Errorf("read the answer: %w", err)
-	}
-	if a.Error != nil {
-		return unreachable("move the room", a.Error)
 	}
 	return nil
 }

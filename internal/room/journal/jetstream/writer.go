@@ -399,14 +399,45 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (*
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	msgs := j.messages(f)
+	return j.cluster.store(ctx, j.messages(f), f.behind)
+}
+
+// messages makes the messages of a batch.
+func (j *Journal) messages(f *flight) []*nats.Msg {
+	msgs := make([]*nats.Msg, len(f.texts))
+	for i, text := range f.texts {
+		m := &nats.Msg{Subject: j.subject, Data: f.data[i], Header: nats.Header{headerID: {f.ids[i]}}}
+		if f.packed[i] {
+			m.Header[headerEncoding] = []string{packingName}
+		}
+		if text == nil {
+			m.Header[headerGone] = []string{"1"}
+		}
+		msgs[i] = m
+	}
+	return msgs
+}
+
+// store sends messages that are stored all or none, and waits for the answer. The stream must end at behind; nil: it
+// may end anywhere.
+func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg, behind *mail.Seq) (*answer, error) {
 	commit := msgs[len(msgs)-1]
+	if behind != nil {
+		msgs[0].Header[headerExpected] = []string{strconv.FormatUint(uint64(*behind), 10)}
+	}
+	if len(msgs) > 1 {
+		batch := []string{rand.Text()}
+		for i, m := range msgs {
+			m.Header[headerBatch], m.Header[headerBatchSeq] = batch, []string{strconv.Itoa(i + 1)}
+		}
+		commit.Header[headerCommit] = []string{"1"}
+	}
 	for _, m := range msgs[:len(msgs)-1] {
-		if err := j.cluster.nc.PublishMsg(m); err != nil {
+		if err := c.nc.PublishMsg(m); err != nil {
 			return nil, noConnection{err} // without its end, a batch counts for nothing
 		}
 	}
-	reply, err := j.cluster.nc.RequestMsgWithContext(ctx, commit)
+	reply, err := c.nc.RequestMsgWithContext(ctx, commit)
 	if err != nil {
 		return nil, err
 	}
@@ -415,36 +446,6 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (*
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
 	return a, nil
-}
-
-// messages makes the messages of a batch.
-func (j *Journal) messages(f *flight) []*nats.Msg {
-	msgs := make([]*nats.Msg, len(f.texts))
-	batch := ""
-	if len(f.texts) > 1 {
-		batch = rand.Text()
-	}
-	for i, text := range f.texts {
-		m := &nats.Msg{Subject: j.subject, Data: f.data[i], Header: nats.Header{headerID: {f.ids[i]}}}
-		if f.packed[i] {
-			m.Header[headerEncoding] = []string{packingName}
-		}
-		if batch != "" {
-			m.Header[headerBatch] = []string{batch}
-			m.Header[headerBatchSeq] = []string{strconv.Itoa(i + 1)}
-		}
-		if text == nil {
-			m.Header[headerGone] = []string{"1"}
-		}
-		if i == 0 && f.behind != nil {
-			m.Header[headerExpected] = []string{strconv.FormatUint(uint64(*f.behind), 10)}
-		}
-		msgs[i] = m
-	}
-	if batch != "" {
-		msgs[len(msgs)-1].Header[headerCommit] = []string{"1"}
-	}
-	return msgs
 }
 
 // await waits until the follower has seen the last message of a batch.

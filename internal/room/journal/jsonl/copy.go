@@ -2,7 +2,6 @@ package jsonl
 
 import (
 	"context"
-	"fmt"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
@@ -31,26 +30,20 @@ func (j *Journal) Lines(ctx context.Context, all bool, f func(Line) error) error
 		}
 		names = append(names, months...)
 	}
-	for _, name := range names {
-		_, err := j.eachLine(name, func(l line) error {
-			it, covered, err := inspect(l.text)
-			if err != nil {
-				return nil
-			}
-			at := Line{First: it.seq, Last: it.end, Missing: it.gone == missing, Archived: name != mainName}
-			if it.gone == "" {
-				at.Text = textOf(covered)
-			}
-			if err := f(at); err != nil {
-				return err
-			}
-			return j.stopped(ctx)
-		})
-		if err != nil && !isNotExist(err) {
-			return fmt.Errorf("read %s: %w", name, err)
+	return j.eachLineOf(names, func(name string, l line) error {
+		it, covered, err := inspect(l.text)
+		if err != nil {
+			return nil
 		}
-	}
-	return nil
+		at := Line{First: it.seq, Last: it.end, Missing: it.gone == missing, Archived: name != mainName}
+		if it.gone == "" {
+			at.Text = textOf(covered)
+		}
+		if err := f(at); err != nil {
+			return err
+		}
+		return j.stopped(ctx)
+	})
 }
 
 // textOf returns the event in a line as Encode returned it.

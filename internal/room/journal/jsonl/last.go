@@ -96,16 +96,10 @@ func (j *Journal) eachArchived(f func(item)) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		_, err := j.eachLine(name, func(l line) error {
-			if it, _, err := inspect(l.text); err == nil {
-				f(it)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	return j.eachLineOf(names, func(_ string, l line) error {
+		if it, _, err := inspect(l.text); err == nil {
+			f(it)
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -85,13 +85,7 @@ func (j *Journal) eachSetAside(f func(name string, l line) error) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range append([]string{rejectedName}, names...) {
-		_, err := j.eachLine(name, func(l line) error { return f(name, l) })
-		if err != nil && !noFile(err) {
-			return err
-		}
-	}
-	return nil
+	return j.eachLineOf(append([]string{rejectedName}, names...), f)
 }
 
 // forgetCopies takes out of the files that were set aside what stands in the journal or in the archive, byte for byte.
@@ -110,17 +104,15 @@ func (j *Journal) forgetCopies() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range append([]string{mainName}, months...) {
-		_, err := j.eachLine(name, func(l line) error {
-			sum := sha256.Sum256(l.text)
-			if _, aside := copies[sum]; aside {
-				copies[sum] = true
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+	err = j.eachLineOf(append([]string{mainName}, months...), func(_ string, l line) error {
+		sum := sha256.Sum256(l.text)
+		if _, aside := copies[sum]; aside {
+			copies[sum] = true
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for name := range names {
 		gone, left, err := j.sift(name, func(l line) (bool, []byte, error) {

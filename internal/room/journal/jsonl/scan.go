@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 )
@@ -105,6 +106,17 @@ func (j *Journal) eachLine(name string, f func(line) error) (size int64, err err
 		size = min(size, j.Condition().Bytes)
 	}
 	return size, scan(from, firstLine(from), size, f)
+}
+
+// eachLineOf calls f for each line of some files of the journal. Those that are not there have none.
+func (j *Journal) eachLineOf(names []string, f func(name string, l line) error) error {
+	for _, name := range names {
+		_, err := j.eachLine(name, func(l line) error { return f(name, l) })
+		if err != nil && !noFile(err) {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // cutLine takes the first line off text. A carriage return before the newline is not part of what the line says: some

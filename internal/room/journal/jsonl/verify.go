@@ -211,16 +211,14 @@ func (v *verifier) whose(ctx context.Context, months []string) error {
 	}
 	there := make(map[mail.ID]bool)
 	var said []trace
-	for _, name := range append([]string{mainName}, months...) {
-		_, err := v.journal.eachLine(name, func(l line) error {
-			if seq, covered, err := check(l.text); err == nil {
-				said = traces(said, there, v.parse.decode(seq, covered))
-			}
-			return v.journal.stopped(ctx)
-		})
-		if err != nil && !(isNotExist(err) && name == mainName) {
-			return err
+	err := v.journal.eachLineOf(append([]string{mainName}, months...), func(_ string, l line) error {
+		if seq, covered, err := check(l.text); err == nil {
+			said = traces(said, there, v.parse.decode(seq, covered))
 		}
+		return v.journal.stopped(ctx)
+	})
+	if err != nil {
+		return err
 	}
 	slices.SortStableFunc(said, func(a, b trace) int { return cmp.Compare(a.seq, b.seq) })
 	told := make(map[mail.ID]bool)
