@@ -102,7 +102,7 @@ func shellWords(line string) []string {
 			}
 			word.Reset()
 			inWord = false
-		case quote != '\'' && r == '\\' && i+1 < len(runes) && strings.ContainsRune(`'" \$`, runes[i+1]):
+		case quote != '\'' && escapes(runes[i:]):
 			i++
 			word.WriteRune(runes[i])
 			inWord = true
@@ -115,6 +115,11 @@ func shellWords(line string) []string {
 		words = append(words, word.String())
 	}
 	return words
+}
+
+// escapes reports whether the first of some characters takes the meaning from the one behind it.
+func escapes(runes []rune) bool {
+	return len(runes) > 1 && runes[0] == '\\' && strings.ContainsRune(`'" \$`, runes[1])
 }
 
 // isBinary reports whether a path is that of one of our programs.

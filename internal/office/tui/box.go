@@ -102,11 +102,17 @@ func (b *box) key(k string, width int) bool {
 	case "ctrl+w", "alt+backspace":
 		b.remove(b.wordStart(), b.at)
 	default:
-		if strings.Contains(k, "+") && len(k) > 1 || !printable(k) {
-			return false
-		}
-		b.insert(k)
+		return b.typed(k)
 	}
+	return true
+}
+
+// typed writes what a key stands for, if it is a character.
+func (b *box) typed(k string) bool {
+	if strings.Contains(k, "+") && len(k) > 1 || !printable(k) {
+		return false
+	}
+	b.insert(k)
 	return true
 }
 

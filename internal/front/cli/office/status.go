@@ -56,17 +56,15 @@ func (a *app) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		a.Out.Value(running{true, st})
+	return cli.Answer(a.App, running{true, st}, nil, func(st running) error {
+		if r := st.Relay; r != nil {
+			a.Out.Line("This machine uses the post office at %s.", r.URL)
+		} else {
+			a.Out.Line("The post office is open.")
+		}
+		a.Out.Table(append(a.statusRows(&st.Status), []string{"home", string(home)}), 0)
 		return nil
-	}
-	if r := st.Relay; r != nil {
-		a.Out.Line("This machine uses the post office at %s.", r.URL)
-	} else {
-		a.Out.Line("The post office is open.")
-	}
-	a.Out.Table(append(a.statusRows(&st), []string{"home", string(home)}), 0)
-	return nil
+	})
 }
 
 // statusRows says what there is to say of a post office, or of a relay.

@@ -61,7 +61,7 @@ func (a *app) doctor(ctx context.Context) error {
 		d.doors(ctx)
 	}
 	binaries := d.clients(self)
-	d.service()
+	d.service(ctx)
 	for _, binary := range binaries {
 		d.probe(ctx, binary)
 	}

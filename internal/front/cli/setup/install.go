@@ -394,12 +394,11 @@ func (a *app) installed(f installFlags) error {
 		}
 		rows = append(rows, []string{r.Client.Name, string(r.Scope), r.Client.Title, state})
 	}
-	if a.JSON {
-		a.Out.Value(struct {
-			Clients []row `json:"clients"`
-		}{list})
-		return nil
+	type clients struct {
+		Clients []row `json:"clients"`
 	}
-	a.Out.Table(rows)
-	return nil
+	return cli.Answer(a.App, clients{list}, nil, func(clients) error {
+		a.Out.Table(rows)
+		return nil
+	})
 }

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,49 +29,54 @@ func newService(a *app) *cobra.Command {
 		Example: "pennypost service install\npennypost service install --dry-run\npennypost service " +
 			"status\npennypost service uninstall",
 		Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.serviceStatus() },
+		RunE: cli.RunAt(a.unit, a.serviceStatus),
 	}
 	var dryRun bool
 	dry := cli.Flag{Into: &dryRun, Name: "dry-run", About: "show what would be done, and do nothing"}
 	cmd.AddCommand(cli.WithFlags(&cobra.Command{
 		Use: "install", Short: "write the unit and start it", Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.serviceInstall(dryRun) },
+		RunE: cli.RunAt(a.unit, func(_ context.Context, u unit, _ []string) error { return a.serviceInstall(u, dryRun) }),
 	}, dry), cli.WithFlags(&cobra.Command{
 		Use: "uninstall", Short: "stop the unit and remove it", Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.serviceUninstall(dryRun) },
+		RunE: cli.RunAt(a.unit, func(_ context.Context, u unit, _ []string) error {
+			return a.serviceUninstall(u, dryRun)
+		}),
 	}, dry), &cobra.Command{
 		Use: "status", Short: "say whether the unit is there", Args: cli.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.serviceStatus() },
+		RunE: cli.RunAt(a.unit, a.serviceStatus),
 	})
 	return cmd
 }
 
-// unit returns the service of this system, what is installed of it ("": nothing), and whether its manager can be
-// spoken to.
-func (a *app) unit() (u install.Unit, text string, reachable bool, err error) {
+// unit is the service of this system.
+type unit struct {
+	install.Unit
+	before    string // what is installed of it; "": nothing
+	reachable bool   // its manager can be spoken to
+}
+
+func (a *app) unit(context.Context) (u unit, err error) {
 	o, err := a.installOptions(installFlags{})
 	if err != nil {
-		return u, "", false, err
+		return u, err
 	}
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
-		return u, "", false, err
+		return u, err
 	}
-	u, err = install.Service(o, string(home), a.Env.Getenv("PENNYPOST_HOME") != "" ||
+	u.Unit, err = install.Service(o, string(home), a.Env.Getenv("PENNYPOST_HOME") != "" ||
 		a.Env.Getenv("XDG_STATE_HOME") != "")
 	if err != nil {
-		return u, "", false, err
-	}
-	if text, err = u.Read(); err != nil {
-		return u, "", false, err
+		return u, err
 	}
 	_, missing := exec.LookPath(u.Manager)
-	reachable = missing == nil
+	u.reachable = missing == nil
 	if runtime.GOOS == "linux" { // systemctl is there without a user's systemd, in a container say
 		_, err := os.Stat(filepath.Join(a.Env.Getenv("XDG_RUNTIME_DIR"), "bus"))
-		reachable = reachable && a.Env.Getenv("XDG_RUNTIME_DIR") != "" && err == nil
+		u.reachable = u.reachable && a.Env.Getenv("XDG_RUNTIME_DIR") != "" && err == nil
 	}
-	return u, text, reachable, nil
+	u.before, err = u.Read()
+	return u, err
 }
 
 // serviceOutcome is what the verbs of service say in JSON.
@@ -84,12 +90,8 @@ type serviceOutcome struct {
 	Unit      string   `json:"unit,omitempty"`
 }
 
-func (a *app) serviceInstall(dryRun bool) error {
-	u, before, reachable, err := a.unit()
-	if err != nil {
-		return err
-	}
-	out := serviceOutcome{Path: u.Path, Installed: !dryRun, Changed: before != u.Text, DryRun: dryRun, Unit: u.Text}
+func (a *app) serviceInstall(u unit, dryRun bool) error {
+	out := serviceOutcome{Path: u.Path, Installed: !dryRun, Changed: u.before != u.Text, DryRun: dryRun, Unit: u.Text}
 	if dryRun {
 		out.Type = typed(u.Start)
 		return a.sayService(out, "This would be written to "+u.Path+":", u.Text)
@@ -99,7 +101,7 @@ func (a *app) serviceInstall(dryRun bool) error {
 			return err
 		}
 	}
-	if !reachable {
+	if !u.reachable {
 		out.Type = typed(u.Start)
 	} else if err := a.runAll(u.Start, &out); err != nil {
 		return err
@@ -133,19 +135,16 @@ func typed(commands []install.Command) []string {
 
 // serviceUninstall stops the unit before its file goes: the manager would go on with a unit that nobody can find any
 // more.
-func (a *app) serviceUninstall(dryRun bool) error {
-	u, before, reachable, err := a.unit()
-	if err != nil {
-		return err
-	}
-	out := serviceOutcome{Path: u.Path, Changed: before != "", Installed: dryRun && before != "", DryRun: dryRun}
+func (a *app) serviceUninstall(u unit, dryRun bool) error {
+	there := u.before != ""
+	out := serviceOutcome{Path: u.Path, Changed: there, Installed: dryRun && there, DryRun: dryRun}
 	switch {
-	case before == "":
+	case !there:
 		return a.sayService(out, "There is no "+u.Path+".", "")
 	case dryRun:
 		out.Type = append(typed(u.Stop), install.Command{"rm", u.Path}.String())
 		return a.sayService(out, "This would be removed: "+u.Path, "")
-	case !reachable:
+	case !u.reachable:
 		out.Type = typed(u.Stop)
 	default:
 		if err := a.runAll(u.Stop, &out); err != nil {
@@ -155,7 +154,7 @@ func (a *app) serviceUninstall(dryRun bool) error {
 	if err := u.Remove(); err != nil {
 		return err
 	}
-	if reachable {
+	if u.reachable {
 		if err := a.runAll(u.Forget, &out); err != nil {
 			return err
 		}
@@ -163,12 +162,9 @@ func (a *app) serviceUninstall(dryRun bool) error {
 	return a.sayService(out, "Removed "+u.Path+".", "")
 }
 
-func (a *app) serviceStatus() error {
-	u, text, _, err := a.unit()
-	if err != nil {
-		return err
-	}
-	out := serviceOutcome{Path: u.Path, Installed: text != "", Changed: text != "" && text != u.Text}
+func (a *app) serviceStatus(_ context.Context, u unit, _ []string) error {
+	there := u.before != ""
+	out := serviceOutcome{Path: u.Path, Installed: there, Changed: there && u.before != u.Text}
 	said := "There is no service. pennypost service install makes one; it is not needed."
 	switch {
 	case out.Changed:
@@ -182,27 +178,25 @@ func (a *app) serviceStatus() error {
 }
 
 func (a *app) sayService(out serviceOutcome, said, text string) error {
-	if a.JSON {
-		a.Out.Value(out)
+	return cli.Answer(a.App, out, nil, func(out serviceOutcome) error {
+		a.Out.Line("%s", said)
+		a.Out.Write(text)
+		for _, line := range out.Ran {
+			a.Out.Line("ran   %s", line)
+		}
+		for _, line := range out.Type {
+			a.Out.Line("type  %s", line)
+		}
 		return nil
-	}
-	a.Out.Line("%s", said)
-	a.Out.Write(text)
-	for _, line := range out.Ran {
-		a.Out.Line("ran   %s", line)
-	}
-	for _, line := range out.Type {
-		a.Out.Line("type  %s", line)
-	}
-	return nil
+	})
 }
 
 // service looks at the unit, if there is one.
-func (d *doctor) service() {
-	u, text, _, err := d.app.unit()
+func (d *doctor) service(ctx context.Context) {
+	u, err := d.app.unit(ctx)
 	switch {
-	case err != nil, text == "":
-	case text != u.Text:
+	case err != nil, u.before == "":
+	case u.before != u.Text:
 		d.say("service", cli.Problem, "pennypost service install",
 			"%s is not what this program would write: it may start another one", u.Path)
 	default:
