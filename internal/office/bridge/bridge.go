@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/durable"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -71,7 +72,7 @@ type Bridge struct {
 	dir   *placed       // where they are; nil until it was found out
 	open  dialect.Files // nil until they could be opened
 	news  *dialect.News // read, and not yet told to the room
-	kick  chan struct{} // ends a pause between attempts
+	kick  pause.Nudge   // ends a pause between attempts
 
 	mu      sync.Mutex
 	busy    time.Time // since when files are used; zero if they are not
@@ -98,7 +99,7 @@ func New(opts Options) *Bridge {
 	}
 	b := &Bridge{
 		opts: opts, log: opts.Log.With("bridge", opts.Bridge.ID),
-		files: make(chan struct{}, 1), kick: make(chan struct{}, 1), moved: make(chan struct{}),
+		files: make(chan struct{}, 1), kick: pause.NewNudge(), moved: make(chan struct{}),
 	}
 	b.status.Bridge = opts.Bridge
 	b.status.Seq, b.owes = b.loadCursor()
@@ -178,10 +179,7 @@ func (b *Bridge) Sync(ctx context.Context) mail.BridgeStatus {
 	b.mu.Lock()
 	before := b.begun // one that is under way may have met what was wrong before: it does not count
 	b.mu.Unlock()
-	select {
-	case b.kick <- struct{}{}:
-	default:
-	}
+	b.kick.Give()
 	if _, err := b.inward(ctx); err == nil {
 		target = max(target, b.opts.Room.Shown())
 		b.until(ctx, func(s *mail.BridgeStatus, failed int) bool {

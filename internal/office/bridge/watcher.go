@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"pennypost/internal/base/pause"
 )
 
 // watcher tells when something happens in the directories of files. Where the system cannot tell, nothing is told: who
 // uses it looks by himself now and then.
 type watcher struct {
-	dirty chan struct{} // has something in it when there is something to look at
+	dirty pause.Nudge // given when there is something to look at
 	fs    *fsnotify.Watcher
 	dirs  map[string]bool
 	done  chan struct{}
@@ -22,7 +24,7 @@ type watcher struct {
 const settle = 10 * time.Millisecond
 
 func newWatcher(log *slog.Logger) *watcher {
-	w := &watcher{dirty: make(chan struct{}, 1), dirs: make(map[string]bool), done: make(chan struct{})}
+	w := &watcher{dirty: pause.NewNudge(), dirs: make(map[string]bool), done: make(chan struct{})}
 	var err error
 	if w.fs, err = fsnotify.NewWatcher(); err != nil {
 		log.Info("changes of files are looked for, because the system cannot tell of them", "err", err)
@@ -47,10 +49,7 @@ func (w *watcher) run() {
 				return
 			}
 		}
-		select {
-		case w.dirty <- struct{}{}:
-		default:
-		}
+		w.dirty.Give()
 	}
 }
 

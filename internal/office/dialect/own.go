@@ -1,11 +1,7 @@
 package dialect
 
 import (
-	"errors"
-	"io/fs"
-
-	"pennypost/internal/base/durable"
-	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/kept"
 	"pennypost/internal/mail"
 )
 
@@ -17,14 +13,7 @@ type Own struct {
 
 // Load reads the file. One that is not there says nothing.
 func (o Own) Load(into any) error {
-	text, err := durable.ReadFile(o.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = jsonx.Unmarshal(text, into)
-	}
-	if err != nil {
+	if err := kept.Load(o.Path, into); err != nil {
 		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps %s, cannot be read: %w", o.Path, o.Has, err)
 	}
 	return nil
@@ -32,11 +21,7 @@ func (o Own) Load(into any) error {
 
 // Save writes the file, durably.
 func (o Own) Save(v any) error {
-	text, err := jsonx.Marshal(v)
-	if err == nil {
-		err = durable.WriteFile(o.Path, text, 0o600)
-	}
-	if err != nil {
+	if err := kept.Save(o.Path, v); err != nil {
 		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps %s, cannot be written: %w. Nothing is lost; "+
 			"it is tried again", o.Path, o.Has, err)
 	}

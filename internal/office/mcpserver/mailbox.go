@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 )
@@ -155,13 +156,8 @@ func (n *Native) follow(ctx context.Context, agent mail.Name, uri string, after 
 		if after, err = n.followOnce(ctx, agent, uri, after); ctx.Err() == nil {
 			n.box.Log.Warn("mailbox not watched", "agent", agent, "err", err)
 		}
-		if mail.CodeOf(err) != mail.Unavailable {
+		if mail.CodeOf(err) != mail.Unavailable || !pause.For(ctx, followPause) {
 			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(followPause):
 		}
 	}
 }

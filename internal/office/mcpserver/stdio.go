@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/pause"
 )
 
 const (
@@ -53,7 +54,7 @@ func ServeStdio(ctx context.Context, server *Server, in io.Reader, out io.Writer
 		lines:    make(chan line),
 		broken:   make(chan error, 1),
 		closed:   make(chan struct{}),
-		answered: make(chan struct{}, 1),
+		answered: pause.NewNudge(),
 		calls:    make(map[jsonrpc.ID]string),
 		quick:    make(map[string]context.CancelFunc),
 	}
@@ -87,7 +88,7 @@ type stdioConn struct {
 	lines    chan line     // from scan; closed at the end of in
 	broken   chan error    // a slot: why a quick call could not be answered
 	closed   chan struct{} // by Close
-	answered chan struct{} // a slot: nothing is owed
+	answered pause.Nudge   // nothing is owed
 	once     sync.Once
 
 	writing sync.Mutex
@@ -412,10 +413,7 @@ func (c *stdioConn) settle(take func()) {
 	if len(c.calls)+c.owed > 0 {
 		return
 	}
-	select {
-	case c.answered <- struct{}{}:
-	default:
-	}
+	c.answered.Give()
 }
 
 func (c *stdioConn) reject(e rpcError) error {

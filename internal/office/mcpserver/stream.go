@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 )
 
@@ -50,7 +51,7 @@ type stream struct {
 	w      http.ResponseWriter // body: written by run only
 	rc     *http.ResponseController
 	header http.Header // the SDK's until begun; then copied to w
-	wake   chan struct{}
+	wake   pause.Nudge
 	done   chan struct{} // closed when run has returned
 
 	mu      sync.Mutex
@@ -70,7 +71,7 @@ func newStream(w http.ResponseWriter, x exchange) *stream {
 		w:        w,
 		rc:       http.NewResponseController(w),
 		header:   make(http.Header),
-		wake:     make(chan struct{}, 1),
+		wake:     pause.NewNudge(),
 		done:     make(chan struct{}),
 	}
 	s.room.L = &s.mu
@@ -93,7 +94,7 @@ func (s *stream) end() {
 	if hurry {
 		s.deadline() // of the write that is under way
 	}
-	s.signal()
+	s.wake.Give()
 	<-s.done
 }
 
@@ -155,7 +156,7 @@ func (s *stream) Write(p []byte) (int, error) {
 		return 0, errStreamEnded
 	}
 	s.pending = append(s.pending, s.ids.outside(p)...) // the SDK writes whole messages
-	s.signal()
+	s.wake.Give()
 	return len(p), nil
 }
 
@@ -166,15 +167,8 @@ func (s *stream) FlushError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush = true
-	s.signal()
+	s.wake.Give()
 	return s.err
-}
-
-func (s *stream) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // run has not yet looked at the last one
-	}
 }
 
 func (s *stream) run() {

@@ -243,7 +243,7 @@ func (t *team) askShutdown(ctx context.Context, name string) error {
 func (t *team) answerShutdown(ctx context.Context, id string, yes bool) error {
 	h, err := t.open("shutdown", id)
 	if h.State == approved && yes && t.config.ours() {
-		if err := t.finishLeaving(h); err != nil { // a crash may have come between the answer and the leaving
+		if err := t.leave(h); err != nil { // a crash may have come between the answer and the leaving
 			return err
 		}
 	}
@@ -295,19 +295,15 @@ func (t *team) shutdownAnswer(from member, id string, yes bool) string {
 
 // leave takes the member that approved its shutdown out of the team. Its inbox stays.
 func (t *team) leave(h handshake) error {
+	if m, ok := t.config.member(h.Member); !ok || m.joined > h.Asked {
+		return nil
+	}
 	return editConfig(t.lock, t.files(), func(c *config) error {
 		if m, ok := c.member(h.Member); ok && m.joined <= h.Asked {
 			c.remove(h.Member)
 		}
 		return nil
 	})
-}
-
-func (t *team) finishLeaving(h handshake) error {
-	if m, ok := t.config.member(h.Member); !ok || m.joined > h.Asked {
-		return nil
-	}
-	return t.leave(h)
 }
 
 func (t *team) askPlan(ctx context.Context, text string) error {

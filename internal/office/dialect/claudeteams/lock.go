@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/base/confined"
 	"pennypost/internal/base/durable"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 )
 
@@ -97,8 +98,8 @@ func (l locker) acquire(dir confined.Dir, name, lock string) (*durable.Lock, err
 			return nil, mail.Errorf(mail.Unavailable, "somebody holds the lock of %s; nothing was written there. Try "+
 				"again", dir.Path(name))
 		}
-		if err := l.pause(wait/2 + rand.N(wait/2+1)); err != nil {
-			return nil, err
+		if !pause.For(l.ctx, wait/2+rand.N(wait/2+1)) {
+			return nil, context.Cause(l.ctx)
 		}
 		wait = min(2*wait, lastWait)
 	}
@@ -208,17 +209,6 @@ func removeLeft(dir confined.Dir, name string) {
 		if strings.HasPrefix(e.Name(), "."+base+".") && strings.HasSuffix(e.Name(), ".tmp") {
 			_ = dir.Remove(filepath.Join(parent, e.Name()))
 		}
-	}
-}
-
-func (l locker) pause(d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-l.ctx.Done():
-		return context.Cause(l.ctx)
 	}
 }
 

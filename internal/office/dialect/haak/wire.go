@@ -18,7 +18,7 @@ import (
 type object = dialect.Object
 
 func parseObject(line []byte) (object, error) {
-	o, err := jsonx.Members(bytes.ToValidUTF8(line, []byte("\uFFFD")))
+	o, err := jsonx.Members(jsonx.Mended(line))
 	if err != nil {
 		return nil, mail.Errorf(mail.Invalid, "%s", jsonx.Explain(err))
 	}

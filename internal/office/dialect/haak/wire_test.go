@@ -274,3 +274,12 @@ func FuzzEntry(f *testing.F) {
 		}
 	})
 }
+
+// A line that was cut in an emoji is read.
+func TestHalfOfAnEmoji(t *testing.T) {
+	m, _, err := decodeMessage([]byte(`{"id":"m1","sender":"a","recipient":"all","timestamp":"2026-03-17T10:00:00Z",`+
+		`"content":"half \ud83d"}`), exactly(nil))
+	if err != nil || m.Body != "half \uFFFD" {
+		t.Errorf("%+v, %v", m, err)
+	}
+}

@@ -1,7 +1,6 @@
 package openalice
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 
@@ -38,14 +37,14 @@ func known(name string) bool {
 
 // parse reads a line.
 func parse(line []byte) (entry, error) {
-	line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
+	line = jsonx.Mended(line)
 	var e entry
 	if err := jsonx.UnmarshalLenient(line, &e); err != nil {
 		return e, err
 	}
-	all, _ := jsonx.Members(line) // it fails on halves of surrogate pairs only, and then nothing more is known
+	all, err := jsonx.Members(line)
 	e.more = slices.DeleteFunc(all, func(m jsonx.Member) bool { return known(m.Name) })
-	return e, nil
+	return e, err
 }
 
 // encode writes e as JSON.stringify would, without the end of the line, with more behind it.

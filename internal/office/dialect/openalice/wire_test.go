@@ -254,3 +254,11 @@ func FuzzCheckPath(f *testing.F) {
 		}
 	})
 }
+
+// A line that was cut in an emoji keeps what mail has no word for.
+func TestHalfOfAnEmoji(t *testing.T) {
+	e, err := parse([]byte(`{"id":"a","ts":5,"workspaceId":"ws","comments":"half \ud83d","origin":{"kind":"agent"}}`))
+	if err != nil || e.Comments != "half \uFFFD" || len(e.more) != 1 || e.more[0].Name != "origin" {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
