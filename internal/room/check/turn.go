@@ -9,6 +9,44 @@ import (
 	"pennypost/internal/room/fold"
 )
 
+// Begin looks whether a moment of a session changes anything. If it is over by that, brief is all that there is to say.
+// Else asks says whether it matters which messages the client still has in the conversation, where it can tell: when a
+// turn has not come to its end, and when a session goes on.
+func (v *View) Begin(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing, over, asks bool) {
+	m := v.InSession(c.Name, t.Session)
+	brief = mail.Briefing{Agent: c.Name, State: mail.Gone}
+	switch {
+	case t.Sub:
+		return v.briefSubagent(m, c, t), true, false
+	case m == nil:
+		// A program that began before our tools were set up has none of them: by the time that a hook comes late,
+		// neither a hook nor a connection of it has told the room of it.
+		brief.Unequipped = t.Late && c.Process != "" && len(v.Programs[c.Process]) == 0
+		return brief, brief.Unequipped, false
+	case t.Ring && t.Moment == mail.TurnStart && !v.AwaitsTurn(m, v.Now):
+		// a door began it for mail that was dealt with meanwhile
+		return mail.Briefing{Agent: m.Name, State: m.State, Unread: v.CountUnread(m, v.Now), Stale: true}, true, false
+	}
+	asks = fold.BreaksOff(t, m.State) && len(m.Told) > 0 || t.Moment == mail.SessionStart && len(m.Unread.List) > 0
+	return brief, false, asks
+}
+
+// briefSubagent says what a subagent of m's session is to be told. It is nobody on the roster, and does not do its
+// session's work.
+func (v *View) briefSubagent(m *fold.Member, c *mail.AgentChange, t mail.Turn) mail.Briefing {
+	if m == nil { // a client may name the subagent above, and not the session above all
+		m = v.inProgram(c.Name, t.Process)
+	}
+	if m == nil {
+		return mail.Briefing{Agent: c.Name, State: mail.Gone}
+	}
+	brief := mail.Briefing{Agent: m.Name, State: m.State}
+	if t.Moment == mail.BeforeTool {
+		brief.Cancel = v.PendingCancel(m, v.Now)
+	}
+	return brief
+}
+
 // Turn checks whether a session may have a turn, and returns what that changes.
 func (v *View) Turn(c *mail.AgentChange, t mail.Turn, held map[mail.ID]bool) ([]mail.Event, error) {
 	if err := v.mayJoin(c.Name, v.Parent); err != nil {
@@ -97,9 +135,9 @@ func (v *View) obeyed(m *fold.Member) (events []mail.Event) {
 	return events
 }
 
-// InProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is
+// inProgram returns the one member that a program's session entered, which may be NAME-2 for NAME; nil if there is
 // none, or several.
-func (v *View) InProgram(name mail.Name, program string) (found *fold.Member) {
+func (v *View) inProgram(name mail.Name, program string) (found *fold.Member) {
 	for _, m := range v.Programs[program] {
 		if !m.Listed() || !v.Here(m) || m.Session == "" || m.Name != name && m.Base != name {
 			continue

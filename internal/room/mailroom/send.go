@@ -67,7 +67,7 @@ func (v *view) claim(ctx context.Context, key string) (release func(), err error
 		return func() {}, nil
 	}
 	var k fold.SentKey
-	v.read(func(s *fold.State, now mail.Time) { k = s.KeyOf(v.on(s, now).Signature(), key) })
+	v.check(func(v *check.View) { k = v.KeyOf(v.Signature(), key) })
 	s := &v.sending
 	for {
 		s.mu.Lock()

@@ -25,17 +25,18 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	if err != nil {
 		return mail.Briefing{}, err
 	}
-	if t.Sub {
-		return v.withTexts(ctx, v.subagentTurn(c, t))
+	var brief mail.Briefing
+	over, asks := false, false
+	v.check(func(v *check.View) { brief, over, asks = v.Begin(c, t) })
+	if over {
+		return v.withTexts(ctx, brief)
 	}
-	if v.unequipped(c, t) {
-		return mail.Briefing{Agent: c.Name, State: mail.Gone, Unequipped: true}, nil
-	}
-	if brief, stale := v.staleRing(c, t); stale {
-		return brief, nil
+	var held map[mail.ID]bool
+	if asks && t.Held != nil {
+		held = t.Held() // nothing is locked meanwhile
 	}
 	defer v.claiming(c)()
-	asked, held := *c, v.held(c, t)
+	asked := *c
 	if err := v.attempt(ctx, func(v *check.View) ([]mail.Event, error) {
 		c = new(asked)
 		return v.Turn(c, t, held)
@@ -43,7 +44,6 @@ func (v *view) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 		return mail.Briefing{}, err
 	}
 	var events []mail.Event
-	var brief mail.Briefing
 	v.read(func(s *fold.State, now mail.Time) {
 		brief = v.briefing(s, c, t, now)
 		events = events[:0]
@@ -64,65 +64,6 @@ func (v *view) withTexts(ctx context.Context, brief mail.Briefing) (_ mail.Brief
 		brief.Cancel, err = v.completeOne(ctx, brief.Cancel)
 	}
 	return brief, err
-}
-
-// subagentTurn says what a subagent is to be told. It is nobody on the roster, and does not do its session's work.
-func (v *view) subagentTurn(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing) {
-	v.read(func(s *fold.State, now mail.Time) {
-		brief = mail.Briefing{Agent: c.Name, State: mail.Gone}
-		m := s.InSession(c.Name, t.Session)
-		if m == nil { // a client may name the subagent above, and not the session above all
-			m = v.on(s, now).InProgram(c.Name, t.Process)
-		}
-		if m != nil {
-			brief.Agent, brief.State = m.Name, m.State
-			if t.Moment == mail.BeforeTool {
-				brief.Cancel = v.sight(s).PendingCancel(m, now)
-			}
-		}
-	})
-	return brief
-}
-
-// unequipped reports whether a session's program has none of our tools, because it began before they were set up: by
-// then neither a hook nor a connection of it has told the room of it.
-func (v *view) unequipped(c *mail.AgentChange, t mail.Turn) (lacks bool) {
-	if !t.Late || c.Process == "" {
-		return false
-	}
-	v.read(func(s *fold.State, _ mail.Time) {
-		lacks = s.InSession(c.Name, t.Session) == nil && len(s.Programs[c.Process]) == 0
-	})
-	return lacks
-}
-
-// staleRing reports whether a turn was begun by a door for mail that was dealt with meanwhile.
-func (v *view) staleRing(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing, stale bool) {
-	if !t.Ring || t.Moment != mail.TurnStart {
-		return brief, false
-	}
-	v.read(func(s *fold.State, now mail.Time) {
-		if m := s.InSession(c.Name, t.Session); m != nil && !s.AwaitsTurn(m, now) {
-			brief, stale = mail.Briefing{Agent: m.Name, State: m.State, Unread: s.CountUnread(m, now),
-				Stale: true}, true
-		}
-	})
-	return brief, stale
-}
-
-// held returns which messages the client still has in the conversation, where it can tell and where it matters: when
-// a turn has not come to its end, and when a session goes on. Nothing is locked meanwhile.
-func (v *view) held(c *mail.AgentChange, t mail.Turn) map[mail.ID]bool {
-	matters := false
-	v.read(func(s *fold.State, _ mail.Time) {
-		m := s.InSession(c.Name, t.Session)
-		matters = m != nil && (fold.BreaksOff(t, m.State) && len(m.Told) > 0 ||
-			t.Moment == mail.SessionStart && len(m.Unread.List) > 0)
-	})
-	if !matters || t.Held == nil {
-		return nil
-	}
-	return t.Held()
 }
 
 // Seat returns the agent in which a live session of an agent's name runs, which may be NAME-2 for NAME; "" if it runs

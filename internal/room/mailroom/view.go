@@ -56,13 +56,12 @@ func (v *view) on(s *fold.State, now mail.Time) *check.View {
 
 // touch journals a sign of life of an agent that looks. That it could not be written is no reason not to let it look.
 func (v *view) touch(ctx context.Context) {
-	var due []mail.Event
-	v.read(func(s *fold.State, now mail.Time) {
-		if v.on(s, now).Me() != nil {
-			due = v.on(s, now).Pulse()
+	if _, _, err := v.decide(ctx, func(v *check.View) ([]mail.Event, error) {
+		if v.Me() == nil {
+			return nil, nil
 		}
-	})
-	if _, err := v.commit(ctx, due...); err != nil {
+		return v.Pulse(), nil
+	}); err != nil {
 		v.opts.Log.Warn("sign of life not recorded", "room", v.name, "agent", v.Who, "err", err)
 	}
 }

@@ -33,9 +33,4 @@ func (r *Room) SessionIn(programs []string) mail.Name {
 }
 
 // Binds reports whether a session of this room is bound to one of some programs.
-func (r *Room) Binds(programs []string) bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	seats, _ := r.on(r.state, r.now()).Seats(programs)
-	return len(seats) > 0
-}
+func (r *Room) Binds(programs []string) bool { return r.SessionIn(programs) != "" }
