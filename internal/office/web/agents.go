@@ -356,14 +356,6 @@ func (p *agentPage) about() error {
 	return nil
 }
 
-func (p *agentPage) posts(items []mail.Item) []post {
-	var out []post
-	for _, it := range items {
-		out = append(out, post{view: p.view, Item: it})
-	}
-	return out
-}
-
 // docs lists the documents of messages, the newest first, each once.
 func (p *agentPage) docs(items []mail.Item) {
 	seen := make(map[string]bool)

@@ -38,10 +38,10 @@ func (s *Site) answer(v *view) error {
 		return mail.Errorf(mail.Conflict, "“%s” is on its way as the answer. Take that back first, with z",
 			other.Text())
 	}
-	f := found{v, it}
+	f := post{view: v, Item: it}
 	act := &undo.Deed{Targets: []undo.Target{t}, Answers: map[undo.Target]*undo.Answer{t: a},
 		Do: func([]undo.Target) { s.send(f, a) }}
-	d := done{view: v, Messages: messageLines([]found{f}), Undo: s.undo.Add(act), Done: "replied",
+	d := done{view: v, Messages: messageLines([]post{f}), Undo: s.undo.Add(act), Done: "replied",
 		MS: undoMS}
 	to := strings.Join(bareNames(a.Draft.To), ", ")
 	switch {
@@ -104,14 +104,14 @@ func addressed(list []mail.Address) mail.Recipients {
 }
 
 // declined is the refusal to answer a question.
-func declined(f found) undo.Answer {
+func declined(f post) undo.Answer {
 	d := f.Decline(mail.User, mail.DeclinedBody)
 	d.Key = undo.ChoiceKey + string(f.ID)
 	return undo.Answer{Settles: true, Draft: d}
 }
 
 // decline makes a deed decline questions too.
-func (s *Site) decline(act *undo.Deed, list []found) {
+func (s *Site) decline(act *undo.Deed, list []post) {
 	act.Answers = make(map[undo.Target]*undo.Answer)
 	for _, f := range list {
 		t := f.target(f.ID)
@@ -127,7 +127,7 @@ func (s *Site) decline(act *undo.Deed, list []found) {
 
 // send sends an answer that can no longer be taken back. Nobody waits to be told of an error: it is kept, and stands
 // with the text below the question.
-func (s *Site) send(f found, a *undo.Answer) {
+func (s *Site) send(f post, a *undo.Answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), sendingTimeout)
 	defer cancel()
 	it, err := f.svc.Message(ctx, f.ID)

@@ -22,7 +22,7 @@ type composePage struct {
 	Issue    string
 	Body     string
 	Verdict  string
-	Answered *found // what it answers
+	Answered *post // what it answers
 	Key      string
 	Failure  string
 	Preview  bool // the body is shown as it will be read
@@ -70,7 +70,7 @@ func (v *view) letterTo(answers mail.ID) (*composePage, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Answered = &found{v, it}
+	p.Answered = &post{view: v, Item: it}
 	for _, a := range it.AnswerTo(mail.User) {
 		p.To = append(p.To, string(a))
 	}

@@ -300,10 +300,10 @@ func (p *flowPage) Summary() string {
 }
 
 // Newest are the messages of the picture as a list, the newest first.
-func (p *flowPage) Newest() []event {
-	out := make([]event, 0, len(p.Chart.Arrows))
+func (p *flowPage) Newest() []post {
+	out := make([]post, 0, len(p.Chart.Arrows))
 	for _, a := range slices.Backward(p.Chart.Arrows) {
-		out = append(out, event{view: p.view, Item: a.Item})
+		out = append(out, post{view: p.view, Item: a.Item})
 	}
 	return out
 }

@@ -38,8 +38,7 @@ type today struct {
 
 // event is a message in the timeline.
 type event struct {
-	*view
-	mail.Item
+	post
 	search string
 }
 
@@ -116,7 +115,7 @@ func (p *historyPage) list(q url.Values) error {
 			p.Days = append(p.Days, today{Name: name})
 		}
 		d := &p.Days[len(p.Days)-1]
-		d.Rows = append(d.Rows, event{view: p.view, Item: it, search: ask.Search})
+		d.Rows = append(d.Rows, event{post{view: p.view, Item: it}, ask.Search})
 		p.Shown++
 	}
 	if n := len(p.Days); found.More && n > 0 {
@@ -279,9 +278,6 @@ func (p *historyPage) Chips() []chip {
 	return out
 }
 
-// Href is the address of the conversation, at this message.
-func (e event) Href() string { return post{view: e.view, Item: e.Item}.ThreadHref() }
-
 // Heading is the subject, or what serves as one, with what was searched for marked.
 func (e event) Heading() template.HTML { return marked(words.Subject(&e.Message), e.search) }
 
@@ -344,9 +340,3 @@ func marked(text, search string) template.HTML {
 
 // More is how many others were found in its conversation.
 func (e event) More() int { return max(0, e.Hits-1) }
-
-// At is when it was sent, in milliseconds: the order of the list.
-func (e event) At() int64 { return int64(e.Sent) }
-
-// Fate is the one word for what became of a message, and whether that is true of all its recipients.
-func (e event) Fate() words.Outcome { return words.OutcomeOf(e.Deliveries) }

@@ -13,8 +13,7 @@ import (
 
 // letter is a message in full, with all that belongs to it.
 type letter struct {
-	*view
-	mail.Item
+	post
 	Sender     *mail.Agent     // as the roster has it now; nil if it is not there
 	Workspace  *mail.Workspace // in which the sender works, if that is known
 	Docs       []document      // instead of their names in Item
@@ -81,7 +80,7 @@ func (v *view) letter(id mail.ID) (*letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &letter{view: v, Item: it, Unsent: v.site.undo.Failed(v.target(id))}
+	l := &letter{post: post{view: v, Item: it}, Unsent: v.site.undo.Failed(v.target(id))}
 	l.Pending, l.TakeBack = v.site.undo.Answering(v.target(id))
 	if l.Recipients, err = v.reachable(it.AnswerTo(mail.User)); err != nil {
 		return nil, err
@@ -145,7 +144,7 @@ func (l *letter) Opens() string {
 	lines := messageLine(l.Room, l.ID)
 	for _, list := range [][]post{l.Before, l.After} {
 		for _, p := range list {
-			if p.Fresh() {
+			if p.Unopened() {
 				lines += "\n" + messageLine(l.Room, p.ID)
 			}
 		}
@@ -153,11 +152,8 @@ func (l *letter) Opens() string {
 	return lines
 }
 
-// Fresh reports whether opening it marks it read.
-func (p post) Fresh() bool { return !p.Read && p.State != "" }
-
 // EarlierFresh reports whether something stands before the letter that was not read.
-func (l *letter) EarlierFresh() bool { return slices.ContainsFunc(l.Before, post.Fresh) }
+func (l *letter) EarlierFresh() bool { return slices.ContainsFunc(l.Before, post.Unopened) }
 
 // followUp says what became of the user's answers.
 func (l *letter) followUp() error {
@@ -208,9 +204,6 @@ func (l *letter) ReplyLabel() string {
 	return "Reply to"
 }
 
-// Heading is the subject, or what serves as one.
-func (l *letter) Heading() string { return words.Subject(&l.Message) }
-
 // Mine reports whether the message is in the user's mailbox, so that the user can mark it.
 func (l *letter) Mine() bool { return l.State != "" || triage.ToUser(&l.Message) }
 
@@ -225,12 +218,7 @@ func (l *letter) LaterFresh() bool {
 
 // Fresh reports whether opening it marks anything read.
 func (l *letter) Fresh() bool {
-	return !l.Read && l.Mine() || slices.ContainsFunc(slices.Concat(l.Before, l.After), post.Fresh)
-}
-
-// Asks reports whether it is a question to the user that waits for an answer.
-func (l *letter) Asks() bool {
-	return l.Open && triage.ToUser(&l.Message)
+	return !l.Read && l.Mine() || slices.ContainsFunc(slices.Concat(l.Before, l.After), post.Unopened)
 }
 
 // Words are the text of a suggestion, which may stand on the page a second time, as a letter.
@@ -253,9 +241,6 @@ func letterPath(id mail.ID) string { return "/?" + url.Values{"m": {string(id)}}
 // LetterHref is the address of a message in full, with its documents.
 func (v *view) LetterHref(id mail.ID) string { return v.Base + letterPath(id) }
 
-// ThreadHref is the address of the conversation.
-func (l *letter) ThreadHref() string { return post{view: l.view, Item: l.Item}.ThreadHref() }
-
 // AgentHref is the address of the sender's page.
 func (l *letter) AgentHref() string { return l.Base + "/agents/" + url.PathEscape(words.Who(l.From)) }
 
@@ -264,9 +249,6 @@ func (l *letter) Others() []words.Note {
 	others := slices.DeleteFunc(slices.Clone(l.Deliveries), func(d mail.Delivery) bool { return d.Agent == mail.User })
 	return words.Notes(l.Now, others)
 }
-
-// Due says when a message that was put off comes back.
-func (l *letter) Due() string { return words.Moment(l.Now, l.Snoozed) }
 
 // Live reports whether the sender's session runs.
 func (l *letter) Live() bool { return l.Sender != nil && l.Sender.State.Live() }

@@ -1,23 +1,17 @@
 package web
 
 import (
+	"cmp"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/words"
 )
 
-// row is a message in a list.
-type row struct {
-	*view
-	mail.Item
-	Href string
-}
-
-// Heading is the subject, or what serves as one.
-func (r row) Heading() string { return words.Subject(&r.Message) }
-
-// post is a message in a conversation: an agent's page, a channel, a thread.
+// post is a message on a page. Its view is of the room in which it is.
 type post struct {
 	*view
 	mail.Item
@@ -25,6 +19,18 @@ type post struct {
 	ManyReaders bool         // it is for so many that they are only counted
 	Notes       []words.Note // what happened to it, one thing after the other; none: Deliveries say how it stands
 }
+
+// posts are messages of this room.
+func (v *view) posts(items []mail.Item) []post {
+	out := make([]post, len(items))
+	for i := range items {
+		out[i] = post{view: v, Item: items[i]}
+	}
+	return out
+}
+
+// Heading is the subject, or what serves as one.
+func (p post) Heading() string { return words.Subject(&p.Message) }
 
 // ThreadHref is the address of the conversation, at this message.
 func (p post) ThreadHref() string {
@@ -34,26 +40,44 @@ func (p post) ThreadHref() string {
 // Mine reports whether the user wrote it.
 func (p post) Mine() bool { return p.From == mail.ToUser }
 
-// Heading is the subject, or what serves as one.
-func (p post) Heading() string { return words.Subject(&p.Message) }
+// At is when it was sent, in milliseconds: the order of lists.
+func (p post) At() int64 { return int64(p.Sent) }
 
-// box is a form to write in, below a message or a conversation.
-type box struct {
-	*view
-	To      string   // an address, or several with commas between
-	Also    []string // more addresses, each as it is
-	ReplyTo mail.ID  // what is answered, if anything is
-	Kind    string   // the type of what is sent; "": custom
-	Label   string
-	Answers string // what is answered, in words
-	Plain   string // where the box is that answers nothing
-	Next    string // where a browser without script goes on: a path in the room
+// Asks reports whether it is a question to the user that waits for an answer.
+func (p post) Asks() bool { return p.Item.Open && triage.ToUser(&p.Message) }
+
+// Due says when a message that was put off comes back.
+func (p post) Due() string { return words.Moment(p.Now, p.Snoozed) }
+
+// Unopened reports whether opening it marks it read.
+func (p post) Unopened() bool { return !p.Read && p.State != "" }
+
+// Fate is the one word for what became of a message, and whether that is true of all its recipients.
+func (p post) Fate() words.Outcome { return words.OutcomeOf(p.Deliveries) }
+
+// Seen says how many of those who hear of the message have read it.
+func (p post) Seen() string {
+	n := 0
+	for _, d := range p.Deliveries {
+		if d.State == mail.Read || d.State == mail.Archived {
+			n++
+		}
+	}
+	return "read by " + strconv.Itoa(max(n, p.ReadBy)) + " of " + strconv.Itoa(len(p.Deliveries)+p.Others)
 }
 
-// Field is the id of what one writes in. Where what is answered can change below the writing, the id does not.
-func (b box) Field() string {
-	if b.Plain != "" {
-		return "box"
+// mostReaders is how many recipients the words above a message's mark name.
+const mostReaders = 20
+
+// Readers says where the message stands with each of them.
+func (p post) Readers() string {
+	var out []string
+	most := p.Deliveries[:min(len(p.Deliveries), mostReaders)]
+	for _, d := range most {
+		out = append(out, cmp.Or(string(d.Agent), string(d.Address))+": "+d.State.Word())
 	}
-	return "box-" + string(b.ReplyTo)
+	if n := len(p.Deliveries) + p.Others - len(most); n > 0 {
+		out = append(out, "and "+strconv.Itoa(n)+" more")
+	}
+	return strings.Join(out, "\n")
 }

@@ -10,12 +10,6 @@ import (
 	"pennypost/internal/office/dialect/openalice"
 )
 
-// found is a message. Its view is of the room in which it is.
-type found struct {
-	*view
-	mail.Item
-}
-
 // in is the same request as the view of another room.
 func (v *view) in(room mail.RoomName, svc mail.Service) *view {
 	other := *v

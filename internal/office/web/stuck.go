@@ -63,7 +63,7 @@ type stuckGroup struct {
 	Title    string
 	Why      string
 	Since    mail.Time
-	Items    []*mail.Item // the first of the mail, oldest first
+	Items    []mail.Item  // the first of the mail, oldest first
 	Count    int          // how much there is
 	Many     bool         // and more
 	Commands []string     // to be typed where the agents run
@@ -86,13 +86,7 @@ func (s *stuckGroup) Key() string {
 }
 
 // Shown are the messages that the page lists.
-func (s *stuckGroup) Shown() []row {
-	var out []row
-	for _, it := range s.Items[:min(maxShown, len(s.Items))] {
-		out = append(out, row{view: s.view, Item: *it, Href: post{view: s.view, Item: *it}.ThreadHref()})
-	}
-	return out
-}
+func (s *stuckGroup) Shown() []post { return s.posts(s.Items[:min(maxShown, len(s.Items))]) }
 
 // Rest is how many messages the page does not list.
 func (s *stuckGroup) Rest() int { return max(0, s.Count-maxShown) }
@@ -122,7 +116,7 @@ func (s *stuckGroup) Movable() bool { return s.Lost() || s.Kind == "waiting" }
 
 // Tellable reports whether there is an agent who should know that its mail was not read.
 func (s *stuckGroup) Tellable() bool {
-	return s.Lost() && slices.ContainsFunc(s.Items, func(it *mail.Item) bool { return isAgent(it.From) })
+	return s.Lost() && slices.ContainsFunc(s.Items, func(it mail.Item) bool { return isAgent(it.From) })
 }
 
 // Written is the one message of the user's own that is lost here: it can be deleted. "" if there is none, or others.

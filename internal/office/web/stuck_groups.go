@@ -118,10 +118,8 @@ func (c *catch) mail(q mail.StuckQuery) error {
 
 // group adds the mail of one kind for one reader, with why it does not move, as its first message tells.
 func (c *catch) group(g *mail.StuckGroup) error {
-	s := c.add(&stuckGroup{Kind: string(g.Kind), Who: g.For, Since: g.Since, Count: g.Count, Many: g.More})
-	for i := range g.Mail {
-		s.Items = append(s.Items, &g.Mail[i])
-	}
+	s := c.add(&stuckGroup{Kind: string(g.Kind), Who: g.For, Since: g.Since, Items: g.Mail, Count: g.Count,
+		Many: g.More})
 	d := g.Mail[0].Deliveries[0]
 	if g.Kind == mail.StuckHeld {
 		var err error

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,12 +12,10 @@ import (
 )
 
 const (
-	talkPosts = 50  // what a conversation shows at first, and what "earlier" adds
-	talkMost  = 300 // what it shows at most: each change in the room makes it anew
-	talkCrowd = 6   // recipients that are named one by one
-	// recipients that the words above a message's mark name
-	talkReaders = 20
-	talkPause   = 5 * time.Minute // after which a sender that goes on is named again
+	talkPosts = 50              // what a conversation shows at first, and what "earlier" adds
+	talkMost  = 300             // what it shows at most: each change in the room makes it anew
+	talkCrowd = 6               // recipients that are named one by one
+	talkPause = 5 * time.Minute // after which a sender that goes on is named again
 )
 
 // talk is a conversation that goes on: the newest message is at the bottom, and it grows at both ends.
@@ -171,28 +168,4 @@ func (v *view) writing(to mail.Address, path, next string) (box, error) {
 		}
 	}
 	return b, nil
-}
-
-// Seen says how many of those who hear of the message have read it.
-func (p post) Seen() string {
-	n := 0
-	for _, d := range p.Deliveries {
-		if d.State == mail.Read || d.State == mail.Archived {
-			n++
-		}
-	}
-	return "read by " + strconv.Itoa(max(n, p.ReadBy)) + " of " + strconv.Itoa(len(p.Deliveries)+p.Others)
-}
-
-// Readers says where the message stands with each of them.
-func (p post) Readers() string {
-	var out []string
-	most := p.Deliveries[:min(len(p.Deliveries), talkReaders)]
-	for _, d := range most {
-		out = append(out, cmp.Or(string(d.Agent), string(d.Address))+": "+d.State.Word())
-	}
-	if n := len(p.Deliveries) + p.Others - len(most); n > 0 {
-		out = append(out, "and "+strconv.Itoa(n)+" more")
-	}
-	return strings.Join(out, "\n")
 }

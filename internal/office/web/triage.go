@@ -44,13 +44,13 @@ func (s *Site) mark(v *view) error {
 			return err
 		}
 	}
-	var declines []found
-	if open := slices.DeleteFunc(slices.Clone(list), func(f found) bool { return !f.waits() }); q.Mark ==
+	var declines []post
+	if open := slices.DeleteFunc(slices.Clone(list), func(f post) bool { return !f.Asks() }); q.Mark ==
 		mail.MarkArchived && len(open) > 0 {
 		switch v.r.PostForm.Get("open") {
 		case "archive":
 		case "leave":
-			list = slices.DeleteFunc(list, found.waits)
+			list = slices.DeleteFunc(list, post.Asks)
 		case "decline":
 			declines = open
 		default:
@@ -73,11 +73,8 @@ func (s *Site) mark(v *view) error {
 	return v.answerDone(d)
 }
 
-// waits reports whether it is a question to the user that is not settled.
-func (f found) waits() bool { return f.Item.Open && triage.ToUser(&f.Message) }
-
 // markedText says what was done, and what our script is to make of it.
-func markedText(list []found, m mail.Mark, until string) (text, shows string) {
+func markedText(list []post, m mail.Mark, until string) (text, shows string) {
 	count := ""
 	if n := len(list); n > 1 {
 		count = " " + strconv.Itoa(n) + " messages"
@@ -93,14 +90,14 @@ func markedText(list []found, m mail.Mark, until string) (text, shows string) {
 	case mail.MarkUnarchived:
 		return "Back in the inbox", "back"
 	}
-	if slices.ContainsFunc(list, func(f found) bool { return f.Snoozed != 0 || f.State == mail.Archived }) {
+	if slices.ContainsFunc(list, func(f post) bool { return f.Snoozed != 0 || f.State == mail.Archived }) {
 		return "Marked" + count + " " + string(m), "back"
 	}
 	return "Marked" + count + " " + string(m), string(m)
 }
 
 // markAll marks messages, and returns those that were otherwise, as they were.
-func (v *view) markAll(list []found, q mail.Marking) (changed []found, err error) {
+func (v *view) markAll(list []post, q mail.Marking) (changed []post, err error) {
 	for _, in := range byRoom(list) {
 		q.IDs = nil
 		for _, f := range in {
@@ -120,7 +117,7 @@ func (v *view) markAll(list []found, q mail.Marking) (changed []found, err error
 }
 
 // takeMarksBack makes messages what they were before a mark.
-func takeMarksBack(ctx context.Context, changed []found, m mail.Mark) error {
+func takeMarksBack(ctx context.Context, changed []post, m mail.Mark) error {
 	type how struct {
 		mark  mail.Mark
 		until mail.Time
@@ -145,14 +142,11 @@ func takeMarksBack(ctx context.Context, changed []found, m mail.Mark) error {
 // asksArchive is the question before questions are archived that still wait for an answer.
 type asksArchive struct {
 	*view
-	Messages string  // all that is to be archived
-	Waiting  []found // of these; they are few, or only the first
-	Rest     int     // how many more wait
-	Others   int     // that wait for nothing
+	Messages string // all that is to be archived
+	Waiting  []post // of these; they are few, or only the first
+	Rest     int    // how many more wait
+	Others   int    // that wait for nothing
 }
-
-// Heading is the subject of what still waits, or what serves as one.
-func (f found) Heading() string { return words.Subject(&f.Message) }
 
 // One reports whether one question waits.
 func (p asksArchive) One() bool { return len(p.Waiting) == 1 }
@@ -161,7 +155,7 @@ func (p asksArchive) One() bool { return len(p.Waiting) == 1 }
 func (p asksArchive) AnswerHref() string { return p.Waiting[0].LetterHref(p.Waiting[0].ID) }
 
 // askArchive asks what to do with open among list, which is to be archived.
-func (v *view) askArchive(list, open []found) error {
+func (v *view) askArchive(list, open []post) error {
 	const shown = 5
 	v.Title = "It still waits for an answer"
 	if len(open) > 1 {
@@ -234,7 +228,7 @@ func (s *Site) takeBack(v *view) error {
 
 // chosen reads the form, and the messages that it names: one of this room as id, or any as messages. Each comes with
 // the view of its room.
-func (v *view) chosen() ([]found, error) {
+func (v *view) chosen() ([]post, error) {
 	if err := v.form(); err != nil {
 		return nil, err
 	}
@@ -242,7 +236,7 @@ func (v *view) chosen() ([]found, error) {
 	if len(lines) == 0 {
 		lines = []string{messageLine(v.Room, mail.ID(v.r.PostForm.Get("id")))}
 	}
-	var list []found
+	var list []post
 	views := map[mail.RoomName]*view{v.Room: v}
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
@@ -271,7 +265,7 @@ func (v *view) chosen() ([]found, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		list = append(list, found{views[name], it})
+		list = append(list, post{view: views[name], Item: it})
 	}
 	if len(list) == 0 {
 		return nil, mail.Errorf(mail.NotFound, "these messages have been deleted meanwhile")
@@ -285,7 +279,7 @@ func (v *view) lines() []string {
 }
 
 // asPosted names messages as the form did: what the page shows in one row has one line.
-func (v *view) asPosted(list []found) string {
+func (v *view) asPosted(list []post) string {
 	lines := slices.DeleteFunc(v.lines(), func(line string) bool { return !strings.HasPrefix(line, reportsLine) })
 	if len(lines) == 0 {
 		return messageLines(list)
@@ -296,7 +290,7 @@ func (v *view) asPosted(list []found) string {
 // messageLine is how forms name a message, and messageLines how they name several.
 func messageLine(room mail.RoomName, id mail.ID) string { return string(room) + "/" + string(id) }
 
-func messageLines(list []found) string {
+func messageLines(list []post) string {
 	lines := make([]string, len(list))
 	for i, f := range list {
 		lines[i] = messageLine(f.Room, f.ID)
@@ -305,7 +299,7 @@ func messageLines(list []found) string {
 }
 
 // byRoom parts messages by their rooms, in the order in which these come first.
-func byRoom(list []found) (out [][]found) {
+func byRoom(list []post) (out [][]post) {
 	at := make(map[mail.RoomName]int)
 	for _, f := range list {
 		i, known := at[f.Room]

@@ -38,8 +38,8 @@ func TestTemplates(t *testing.T) {
 	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"},
 		Type: mail.Question, Sent: mail.TimeOf(now)}}
 	all := []stuckSection{{Kind: "dead", Title: "T", Why: "W", Groups: []*stuckGroup{
-		{view: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []*mail.Item{&it, &it, &it, &it, &it,
-			&it}, Commands: []string{"c"}, Notice: "n", Doors: []doorReport{{"d", "a"}}, Bridge: "b", Frozen: "f"},
+		{view: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []mail.Item{it, it, it, it, it,
+			it}, Commands: []string{"c"}, Notice: "n", Doors: []doorReport{{"d", "a"}}, Bridge: "b", Frozen: "f"},
 		{view: v, Kind: "held", Who: "role:r"}, {view: v, Kind: "notice", Title: "t", Notice: "n"},
 		{view: v, Kind: "file", Title: "t"},
 	}}}
