@@ -134,16 +134,7 @@ func (p *agentsPage) first(ask mail.RosterQuery) ([]mail.Agent, error) {
 
 // href is the address of one group, of those agents that are searched for, behind a name.
 func (p *agentsPage) href(only, after string) string {
-	q := url.Values{}
-	for k, v := range map[string]string{"q": p.Query, "show": only, "after": after} {
-		if v != "" {
-			q.Set(k, v)
-		}
-	}
-	if len(q) == 0 {
-		return p.Base + "/agents"
-	}
-	return p.Base + "/agents?" + q.Encode()
+	return address(p.Base+"/agents", "after", after, "q", p.Query, "show", only)
 }
 
 // Here is the address of what is shown, for its refreshing.
@@ -201,25 +192,11 @@ func (v *view) lastWord(n mail.Name) (*mail.Item, error) {
 	return &page.Messages[0], nil
 }
 
-// AgentHref is the address of an agent's page. A name of dots alone would lead elsewhere as a piece of a path.
-func (v *view) AgentHref(name any) string {
-	n := words.Who(name)
-	if n == "." || n == ".." {
-		return v.Base + "/agents?name=" + n
-	}
-	return v.Base + "/agents/" + url.PathEscape(n)
-}
-
 // AgentRef is the id of an agent's row.
 func (a agentRow) AgentRef() string { return "agent-" + url.QueryEscape(string(a.Name)) }
 
 // Heading is what the last message is about.
 func (a agentRow) Heading() string { return words.Subject(&a.Last.Message) }
-
-// ComposeHref is the address of an empty letter to the agent.
-func (a agentRow) ComposeHref() string {
-	return a.Base + "/compose?to=" + url.QueryEscape("agent:"+string(a.Name))
-}
 
 // RoleAddresses are the addresses of the agent's roles.
 func (a agentRow) RoleAddresses() []mail.Address {
@@ -293,7 +270,7 @@ func (v *view) formerAgent(name mail.Name) error {
 		}
 		ask.Limit = 1
 		if page, err := v.svc.History(v.ctx(), ask); err == nil && len(page.Messages) > 0 && name != mail.User {
-			return v.redirect("/history" + f.address(nil))
+			return v.redirect(f.href("/history"))
 		}
 	}
 	_, err := v.svc.Inbox(v.ctx(), mail.InboxQuery{Agent: name, Limit: 1}) // names those that are spelled like it

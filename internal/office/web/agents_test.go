@@ -228,7 +228,7 @@ func TestAgentHostile(t *testing.T) {
 			`class="answering"`)
 		page.without(t, "<script>alert", "<img", `onmouseover="x"`, "<i>")
 		if agent := (agentRow{view: v, Agent: mail.Agent{Name: name}}); !strings.Contains(
-			html.UnescapeString(page.Body), `hx-get="`+agent.ComposeHref()+`"`) {
+			html.UnescapeString(page.Body), `hx-get="`+agent.ComposeHref(agent.Sender())+`"`) {
 			t.Errorf("the page of %q lacks the link to write to it", name)
 		}
 	}

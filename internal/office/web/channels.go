@@ -2,8 +2,6 @@ package web
 
 import (
 	"cmp"
-	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -253,11 +251,6 @@ func (c *channelPage) fill() error {
 	}
 	c.Writing, err = c.writing(c.Address, path, strings.TrimPrefix(path, c.Base))
 	return err
-}
-
-// ChannelHref is the address of a channel's page.
-func (v *view) ChannelHref(a any) string {
-	return v.Base + "/channels/" + url.PathEscape(fmt.Sprint(a))
 }
 
 // IsAgent reports whether it is the thread of an agent.

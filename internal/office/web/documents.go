@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"mime"
 	"net/http"
-	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -58,8 +57,7 @@ func (v *view) documents(m *mail.Message, ws *mail.Workspace) []document {
 	out := make([]document, 0, len(m.Docs))
 	shown := 0
 	for i, doc := range m.Docs {
-		d := document{view: v, Doc: doc, Href: v.Base + "/doc?" + url.Values{"m": {string(m.ID)},
-			"n": {strconv.Itoa(i)}}.Encode()}
+		d := document{view: v, Doc: doc, Href: address(v.Base+"/doc", "m", string(m.ID), "n", strconv.Itoa(i))}
 		switch {
 		case ws == nil:
 			d.Notice = "No workspace of " + words.Who(m.From) +

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -68,19 +69,12 @@ func (f filters) without(name string) filters {
 	return out
 }
 
-// address returns the part of an address that names the filters, and more.
-func (f filters) address(more map[string]string) string {
-	q := make(url.Values)
-	for n, value := range f {
-		q.Set(n, value)
+// href returns the address of the history, or of its path, with these filters and more: keys and values.
+func (f filters) href(path string, more ...string) string {
+	for _, n := range slices.Sorted(maps.Keys(f)) {
+		path = query(path, n, f[n])
 	}
-	for n, value := range more {
-		q.Set(n, value)
-	}
-	if len(q) == 0 {
-		return ""
-	}
-	return "?" + q.Encode()
+	return address(path, more...)
 }
 
 // query returns what the filters ask of the room.

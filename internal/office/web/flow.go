@@ -172,36 +172,25 @@ func (p *flowPage) nothing() error {
 }
 
 // Here is the address of the picture, for its refreshing.
-func (p *flowPage) Here() string { return p.with("", "") }
+func (p *flowPage) Here() string { return p.With("", "") }
 
-// with is the address of this picture with one thing changed.
-func (p *flowPage) with(key, value string) string {
-	q := url.Values{}
-	for k, v := range map[string]string{"view": p.View, "w": p.Window.Name, "until": p.Until.String(),
-		"type": string(p.Kind), key: value} {
-		if v != "" && !(k == "w" && v == "1d") {
-			q.Set(k, v)
-		}
+// With is the address of this picture with one thing changed.
+func (p *flowPage) With(key, value string) string {
+	is := map[string]string{"view": p.View, "w": p.Window.Name, "until": p.Until.String(), "type": string(p.Kind)}
+	is[key] = value
+	if is["w"] == "1d" {
+		is["w"] = ""
 	}
-	if len(q) == 0 {
-		return p.Base + "/flow"
-	}
-	return p.Base + "/flow?" + q.Encode()
+	return address(p.Base+"/flow", "type", is["type"], "until", is["until"], "view", is["view"], "w", is["w"])
 }
 
 // Windows are the choices of how much is shown.
 func (p *flowPage) Windows() []window { return windows }
 
-// WindowHref is the address of more or less time.
-func (p *flowPage) WindowHref(w window) string { return p.with("w", w.Name) }
-
-// ViewHref is the address of the other picture.
-func (p *flowPage) ViewHref(view string) string { return p.with("view", view) }
-
 // zoom is the address of the window n steps farther; "" if there is none.
 func (p *flowPage) zoom(n int) string {
 	if i := slices.Index(windows, p.Window) + n; i >= 0 && i < len(windows) {
-		return p.with("w", windows[i].Name)
+		return p.With("w", windows[i].Name)
 	}
 	return ""
 }
@@ -217,7 +206,7 @@ func (p *flowPage) Earlier() string {
 	if p.Since == 0 {
 		return ""
 	}
-	return p.with("until", p.Since.String())
+	return p.With("until", p.Since.String())
 }
 
 // Later is the address of the hours behind; "" if they have not come.
@@ -227,19 +216,16 @@ func (p *flowPage) Later() string {
 	}
 	next := p.Until.Add(p.Window.Long)
 	if p.Window.Long == 0 || next >= mail.TimeOf(p.Now) {
-		return p.with("until", "")
+		return p.With("until", "")
 	}
-	return p.with("until", next.String())
+	return p.With("until", next.String())
 }
 
-// NowHref is the address of the hours that end now.
-func (p *flowPage) NowHref() string { return p.with("until", "") }
-
 // BeforeHref is the address of what was left out.
-func (p *flowPage) BeforeHref() string { return p.with("until", p.Cut.String()) }
+func (p *flowPage) BeforeHref() string { return p.With("until", p.Cut.String()) }
 
 // LastHref is the address of the hours in which something happened last.
-func (p *flowPage) LastHref() string { return p.with("until", p.Last.Add(time.Minute).String()) }
+func (p *flowPage) LastHref() string { return p.With("until", p.Last.Add(time.Minute).String()) }
 
 // Span says which hours are shown.
 func (p *flowPage) Span() string {
@@ -275,9 +261,9 @@ func (p *flowPage) Legend() []kind {
 	var out []kind
 	for _, t := range mail.Types() {
 		if n := p.Counts[t]; n > 0 || t == p.Kind {
-			k := kind{Type: t, Count: n, Only: t == p.Kind, Href: p.with("type", string(t))}
+			k := kind{Type: t, Count: n, Only: t == p.Kind, Href: p.With("type", string(t))}
 			if k.Only {
-				k.Href = p.with("type", "")
+				k.Href = p.With("type", "")
 			}
 			out = append(out, k)
 		}
@@ -326,17 +312,8 @@ func (p *flowPage) ArrowTitle(a picture.Arrow) string {
 
 // PairHref is what one wrote to another in these hours.
 func (p *flowPage) PairHref(e picture.Pair) string {
-	f := filters{"from": string(mail.AgentAddress(e.From)), "agent": string(e.To)}
-	if p.Since != 0 {
-		f["since"] = p.Since.String()
-	}
-	if p.Until != 0 {
-		f["until"] = p.Until.String()
-	}
-	if p.Kind != "" {
-		f["type"] = string(p.Kind)
-	}
-	return p.Base + "/history" + f.address(nil)
+	pair := filters{"from": string(mail.AgentAddress(e.From)), "agent": string(e.To)}
+	return pair.href(p.Base+"/history", "since", p.Since.String(), "until", p.Until.String(), "type", string(p.Kind))
 }
 
 // PairTitle is a pair in words.

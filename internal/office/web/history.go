@@ -119,7 +119,7 @@ func (p *historyPage) list(q url.Values) error {
 		p.Shown++
 	}
 	if n := len(p.Days); found.More && n > 0 {
-		p.More = p.href(map[string]string{"before": p.On.String(), "day": p.Days[n-1].Name})
+		p.More = p.href("before", p.On.String(), "day", p.Days[n-1].Name)
 	}
 	if len(p.Days) > 0 && p.Days[0].Name == last {
 		p.Days[0].Name = ""
@@ -193,12 +193,10 @@ func (v *view) shown(items []mail.Item) []mail.Item {
 }
 
 // href is the address of the list with something more.
-func (p *historyPage) href(more map[string]string) string {
-	return p.Base + "/history" + p.Filters.address(more)
-}
+func (p *historyPage) href(more ...string) string { return p.Filters.href(p.Base+"/history", more...) }
 
 // Here is the address of the list.
-func (p *historyPage) Here() string { return p.href(nil) }
+func (p *historyPage) Here() string { return p.href() }
 
 // Live is the address of what the page shows first of the list, for its refreshing. What was loaded behind that stays
 // as it is. A list that is there to its end has no last place: what comes in late may stand below it.
@@ -207,12 +205,12 @@ func (p *historyPage) Live() string {
 	if p.More != "" {
 		down = p.On.String()
 	}
-	return p.href(map[string]string{"down": down})
+	return query(p.href(), "down", down)
 }
 
 // ExportHref is the address from which the whole result is had as a file.
 func (p *historyPage) ExportHref(format string) string {
-	return p.Base + "/history/export" + p.Filters.address(map[string]string{"format": format})
+	return p.Filters.href(p.Base+"/history/export", "format", format)
 }
 
 // Types and States are the choices of the form, with what the address says and the form does not know.
@@ -271,8 +269,8 @@ func (p *historyPage) Chips() []chip {
 			if f.name == "archive" {
 				value = ""
 			}
-			out = append(out, chip{Name: f.name, Label: f.label, Value: value, Href: p.Base + "/history" +
-				p.Filters.without(f.name).address(nil)})
+			out = append(out, chip{Name: f.name, Label: f.label, Value: value,
+				Href: p.Filters.without(f.name).href(p.Base + "/history")})
 		}
 	}
 	return out

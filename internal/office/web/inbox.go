@@ -329,26 +329,14 @@ func (p *inboxPage) href(more ...string) string { return p.Base + p.path(more...
 
 // path is href without the room.
 func (p *inboxPage) path(more ...string) string {
-	q := url.Values{}
-	if p.Shelf != "" {
-		q.Set("show", p.Shelf)
-	}
+	rooms, reports := "", ""
 	if p.All && len(p.Rooms) > 1 {
-		q.Set("rooms", "all")
-	}
-	if p.Workspace != "" {
-		q.Set("ws", string(p.Workspace))
+		rooms = "all"
 	}
 	if p.Unfolded {
-		q.Set("reports", "1")
+		reports = "1"
 	}
-	for i := 0; i < len(more); i += 2 {
-		q.Set(more[i], more[i+1])
-	}
-	if len(q) == 0 {
-		return "/"
-	}
-	return "/?" + q.Encode()
+	return address(address("/", more...), "reports", reports, "rooms", rooms, "show", p.Shelf, "ws", string(p.Workspace))
 }
 
 // Empty reports whether there is nothing to list, and not only nothing more.
@@ -373,7 +361,7 @@ func (p *inboxPage) Live() string {
 	if p.More != "" {
 		down = p.Last
 	}
-	return p.href("down", down)
+	return query(p.href(), "down", down)
 }
 
 // ShelfHref is the address of a part of the mailbox.

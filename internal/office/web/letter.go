@@ -2,7 +2,6 @@ package web
 
 import (
 	"html/template"
-	"net/url"
 	"slices"
 
 	"pennypost/internal/mail"
@@ -230,19 +229,10 @@ func (l *letter) Words(s mail.Suggestion) template.HTML {
 func (l *letter) Newest(i int) bool { return i == len(l.Suggestions)-1 }
 
 // Self is where the letter is to be had again.
-func (l *letter) Self() string { return l.Base + "/letter?" + url.Values{"m": {string(l.ID)}}.Encode() }
+func (l *letter) Self() string { return query(l.Base+"/letter", "m", string(l.ID)) }
 
 // Here is where a browser without script comes back to.
 func (l *letter) Here() string { return letterPath(l.ID) }
-
-// letterPath is where a message is shown in full.
-func letterPath(id mail.ID) string { return "/?" + url.Values{"m": {string(id)}}.Encode() }
-
-// LetterHref is the address of a message in full, with its documents.
-func (v *view) LetterHref(id mail.ID) string { return v.Base + letterPath(id) }
-
-// AgentHref is the address of the sender's page.
-func (l *letter) AgentHref() string { return l.Base + "/agents/" + url.PathEscape(words.Who(l.From)) }
 
 // Others are the deliveries to recipients other than the user, in words.
 func (l *letter) Others() []words.Note {

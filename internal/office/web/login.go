@@ -3,7 +3,6 @@ package web
 import (
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"pennypost/internal/mail"
@@ -35,7 +34,7 @@ func (s *Site) LetterLink(room mail.RoomName, id mail.ID) string {
 }
 
 func (s *Site) link(one session.Link) string {
-	return "/login?" + url.Values{"key": {s.links.Add(one)}}.Encode()
+	return query("/login", "key", s.links.Add(one))
 }
 
 // Sessions returns the browsers that are logged in, the last used first.
@@ -87,7 +86,7 @@ func (s *Site) offer(v *view) error {
 	}
 	// at the plain address, which is the one that a list of processes may show
 	if _, ok := s.links.Find(key, session.Doorway{}, false); ok && v.r.TLS == nil {
-		to := "http://" + s.ownHost(v.r) + "/login?" + url.Values{"key": {key}}.Encode()
+		to := query("http://"+s.ownHost(v.r)+"/login", "key", key)
 		http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 		return nil
 	}

@@ -149,7 +149,7 @@ func (p *palettePage) addresses() error {
 		}
 		write = append(write, paletteChoice{
 			ID: "write-" + url.PathEscape(string(a.Address)), Label: "Write to " + words.Who(a.Address),
-			Href: p.Base + "/compose?" + url.Values{"to": {string(a.Address)}}.Encode(),
+			Href: p.ComposeHref(a.Address),
 		})
 	}
 	p.add("Agents", paletteMost, agents)
@@ -168,7 +168,7 @@ func (p *palettePage) otherRooms() []paletteChoice {
 			continue
 		}
 		c := paletteChoice{ID: "room-" + string(r.Name), Label: string(r.Name),
-			Href: "/@" + url.PathEscape(string(r.Name)) + "/"}
+			Href: roomBase(r.Name) + "/"}
 		if r.Unread > 0 {
 			c.Note = wording.Plural(r.Unread, "unread message")
 		}
@@ -213,8 +213,8 @@ func (p *palettePage) threads() error {
 		})
 	}
 	g.Choices = append(g.Choices, paletteChoice{
-		ID: "search", Label: "Search the history for “" + p.Query + "”", Href: p.Base + "/history?" +
-			url.Values{"q": {p.Query}}.Encode(), Keys: "/",
+		ID: "search", Label: "Search the history for “" + p.Query + "”",
+		Href: query(p.Base+"/history", "q", p.Query), Keys: "/",
 	})
 	p.Groups = append(p.Groups, g)
 	return nil

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
 	"sync"
 
@@ -25,9 +24,6 @@ func (v *view) other(room mail.RoomName) (*view, error) {
 	svc, err := v.site.opts.Office.Room(v.ctx(), room, mail.User)
 	return v.in(room, svc), err
 }
-
-// roomBase is what stands before every path of a room.
-func roomBase(room mail.RoomName) string { return "/@" + url.PathEscape(string(room)) }
 
 // roomWorkspaces is the workspaces of a room.
 type roomWorkspaces struct {

@@ -48,10 +48,7 @@ func (p *stuckPage) Here() string { return p.KindHref(p.Kind) }
 
 // KindHref is the address of the page with one kind only.
 func (p *stuckPage) KindHref(kind string) string {
-	if kind == "" {
-		return p.Base + "/stuck"
-	}
-	return p.Base + "/stuck?kind=" + kind
+	return address(p.Base+"/stuck", "kind", kind)
 }
 
 // stuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge,

@@ -2,9 +2,7 @@ package web
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"pennypost/internal/mail"
@@ -85,15 +83,6 @@ func (v *view) talk(ask mail.HistoryQuery, path string) (*talk, error) {
 	return t, nil
 }
 
-// query adds to an address what stands behind the question mark.
-func query(path, key, value string) string {
-	mark := "?"
-	if strings.Contains(path, "?") {
-		mark = "&"
-	}
-	return path + mark + url.Values{key: {value}}.Encode()
-}
-
 // talkFrom returns where the conversation is to begin; the zero spot: wherever the newest messages do.
 func (v *view) talkFrom(ask mail.HistoryQuery) (spot, error) {
 	q := v.r.URL.Query()
@@ -112,14 +101,7 @@ func (v *view) talkFrom(ask mail.HistoryQuery) (spot, error) {
 
 // historyHref is the address of the history with what ask asks for.
 func (v *view) historyHref(ask mail.HistoryQuery) string {
-	q := url.Values{}
-	if ask.Agent != "" {
-		q.Set("agent", string(ask.Agent))
-	}
-	if ask.To != "" {
-		q.Set("to", ask.To)
-	}
-	return v.Base + "/history?" + q.Encode()
+	return address(v.Base+"/history", "agent", string(ask.Agent), "to", ask.To)
 }
 
 // add puts items[i] below the others. there says where those stand.

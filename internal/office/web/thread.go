@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -39,10 +38,6 @@ type branch struct {
 	Apart   bool     // that does not stand right above it
 	Below   []branch // replies, indented
 }
-
-// threadPath is the path of the conversation to which the message belongs that the address names, and that message's
-// id.
-func threadPath(id mail.ID) string { return "/t/" + url.PathEscape(string(id)) }
 
 func thread(v *view) error {
 	v.Place = "history"
@@ -119,18 +114,18 @@ func (p *threadPage) head(items []mail.Item) {
 
 // IssueHref is everything about an issue.
 func (p *threadPage) IssueHref(issue string) string {
-	return p.Base + "/history" + filters{"issue": issue}.address(nil)
+	return filters{"issue": issue}.href(p.Base + "/history")
 }
 
+// filters let through this thread and no more.
+func (p *threadPage) filters() filters { return filters{"thread": string(p.ID), "archive": "1"} }
+
 // HistoryHref is the thread in the history.
-func (p *threadPage) HistoryHref() string {
-	return p.Base + "/history" + filters{"thread": string(p.ID), "archive": "1"}.address(nil)
-}
+func (p *threadPage) HistoryHref() string { return p.filters().href(p.Base + "/history") }
 
 // ExportHref is the address from which the thread is had as a file.
 func (p *threadPage) ExportHref(format string) string {
-	return p.Base + "/history/export" + filters{"thread": string(p.ID),
-		"archive": "1"}.address(map[string]string{"format": format})
+	return p.filters().href(p.Base+"/history/export", "format", format)
 }
 
 // Here is the address of the page, for its refreshing.

@@ -46,7 +46,7 @@ func (l waitLink) ToHref() string {
 	case l.Asked != "":
 		return l.nameHref(l.Asked)
 	case l.Address.Kind() == mail.FromFar, elsewhere(l.Address):
-		return l.Base + "/history?to=" + url.QueryEscape(string(l.Address))
+		return query(l.Base+"/history", "to", string(l.Address))
 	}
 	return l.ChannelHref(l.Address)
 }
