@@ -18,9 +18,6 @@ const sendingTimeout = 30 * time.Second // for an answer, which is durable then
 // answer takes an answer to a message, which leaves once it can no longer be taken back. A browser without script has
 // no toast to take it back by; its forms post to /send, and what they hold leaves at once.
 func (s *Site) answer(v *view) error {
-	if err := v.form(); err != nil {
-		return err
-	}
 	id, err := mail.ParseID(v.r.PostForm.Get("reply_to"))
 	if err != nil {
 		return err
@@ -55,7 +52,7 @@ func (s *Site) answer(v *view) error {
 	if a.Settles {
 		d.Done = "answered"
 	}
-	return v.answerDone(d)
+	return v.acted(d)
 }
 
 // complete makes of the form what an answer is beside its text: whom it is for, and, if it is an option of the

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"net/http"
-
 	"pennypost/internal/mail"
 )
 
@@ -14,9 +12,6 @@ type shownSession struct {
 
 // attach brings the session of an agent before the person, or says how they come to it.
 func attach(v *view) error {
-	if err := v.form(); err != nil {
-		return err
-	}
 	agent := mail.Name(v.r.PostForm.Get("agent"))
 	if v.site.opts.Attach == nil {
 		return mail.Errorf(mail.Unavailable, "sessions cannot be brought to the front from here")
@@ -46,8 +41,6 @@ func attach(v *view) error {
 	if !v.scripted() {
 		return v.render("session", s)
 	}
-	v.w.Header().Set("HX-Retarget", "#session-how")
-	v.w.Header().Set("HX-Reswap", "innerHTML")
-	v.w.Header().Set("HX-Push-Url", "false")
-	return v.answer(http.StatusOK, "inbox", "session-how", s)
+	v.aim("#session-how", "innerHTML")
+	return v.part("session", "session-how", s)
 }

@@ -12,15 +12,9 @@ import (
 // channelsPage is the channels and beside them the threads of agents, and the one that is open.
 type channelsPage struct {
 	*view
-	Groups []channelGroup
+	Groups []group[channel]
 	More   int // agents that are not listed
 	Open   *channelPage
-}
-
-// channelGroup is the channels of one kind.
-type channelGroup struct {
-	Name     string
-	Channels []channel
 }
 
 // channel is an address of several agents, or one agent, and what was lately said there.
@@ -202,7 +196,7 @@ func (p *channelsPage) group(kinds map[mail.Kind][]channel) {
 		slices.SortFunc(list, func(a, b channel) int {
 			return mail.CompareNames(a.Address.Value(), b.Address.Value())
 		})
-		p.Groups = append(p.Groups, channelGroup{kind.name, list})
+		p.Groups = append(p.Groups, group[channel]{kind.name, list})
 	}
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"errors"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -142,9 +141,6 @@ func (p *composePage) choices(text string) error {
 
 // posted returns the letter as it stood in the browser.
 func (v *view) posted() (*composePage, mail.Draft, error) {
-	if err := v.form(); err != nil {
-		return nil, mail.Draft{}, err
-	}
 	d := v.draft()
 	p, err := v.letterTo(d.ReplyTo)
 	// it was erased meanwhile: the room is to say so, and what was typed is to stay
@@ -172,11 +168,7 @@ func sendComposed(v *view) error {
 	if err != nil {
 		return p.refused(err)
 	}
-	if !v.scripted() {
-		return v.redirect("/t/" + url.PathEscape(string(sent.ID)))
-	}
-	v.toast("pp-sent")
-	return v.part("inbox", "toast-sent", sentPage{v, sent})
+	return v.changed(threadPath(sent.ID), "pp-sent", "toast-sent", sentPage{v, sent})
 }
 
 // refused shows the letter again, with why it was not sent.
@@ -202,9 +194,6 @@ func preview(v *view) error {
 		}
 		p.Preview = true
 		return v.render("compose", p)
-	}
-	if err := v.form(); err != nil {
-		return err
 	}
 	return v.part("compose", "compose-preview", &composePage{view: v, Body: v.draft().Body, Preview: true})
 }

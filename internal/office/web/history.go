@@ -19,7 +19,7 @@ type historyPage struct {
 	*view
 	Filters filters
 	Problem string // what is wrong with the filters
-	Days    []today
+	Days    []group[event]
 	Shown   int    // rows
 	Total   int    // what fits, up to mail.MaxLimit
 	Many    bool   // more than Total fit
@@ -28,12 +28,6 @@ type historyPage struct {
 	More    string // the address of that; "" at the end
 	Loosen  []loosened
 	Roster  []mail.Agent
-}
-
-// today is what was sent on one day.
-type today struct {
-	Name string
-	Rows []event
 }
 
 // event is a message in the timeline.
@@ -108,21 +102,12 @@ func (p *historyPage) list(q url.Values) error {
 	if ask.Conversations { // those of a page stand in order of what is shown of them, under its days
 		slices.SortFunc(found.Messages, func(a, b mail.Item) int { return spotOf(&a).compare(spotOf(&b)) })
 	}
-	last := q.Get("day") // of the part before, whose heading stands already
 	for _, it := range slices.Backward(p.shown(found.Messages)) {
-		name := words.Date(p.Now, it.Sent)
-		if n := len(p.Days); n == 0 || p.Days[n-1].Name != name {
-			p.Days = append(p.Days, today{Name: name})
-		}
-		d := &p.Days[len(p.Days)-1]
-		d.Rows = append(d.Rows, event{post{view: p.view, Item: it}, ask.Search})
+		p.Days = grouped(p.Days, words.Date(p.Now, it.Sent), event{post{view: p.view, Item: it}, ask.Search})
 		p.Shown++
 	}
-	if n := len(p.Days); found.More && n > 0 {
-		p.More = p.href("before", p.On.String(), "day", p.Days[n-1].Name)
-	}
-	if len(p.Days) > 0 && p.Days[0].Name == last {
-		p.Days[0].Name = ""
+	if last := continued(p.Days, q.Get("day")); found.More && len(p.Days) > 0 {
+		p.More = p.href("before", p.On.String(), "day", last)
 	}
 	return nil
 }
@@ -198,15 +183,8 @@ func (p *historyPage) href(more ...string) string { return p.Filters.href(p.Base
 // Here is the address of the list.
 func (p *historyPage) Here() string { return p.href() }
 
-// Live is the address of what the page shows first of the list, for its refreshing. What was loaded behind that stays
-// as it is. A list that is there to its end has no last place: what comes in late may stand below it.
-func (p *historyPage) Live() string {
-	down := p.r.URL.Query().Get("down")
-	if p.More != "" {
-		down = p.On.String()
-	}
-	return query(p.href(), "down", down)
-}
+// Live is the address of what the page shows first of the list, for its refreshing.
+func (p *historyPage) Live() string { return p.live(p.Here(), p.More, p.On.String()) }
 
 // ExportHref is the address from which the whole result is had as a file.
 func (p *historyPage) ExportHref(format string) string {
@@ -214,26 +192,16 @@ func (p *historyPage) ExportHref(format string) string {
 }
 
 // Types and States are the choices of the form, with what the address says and the form does not know.
-func (p *historyPage) Types() []string {
-	var all []string
-	for _, t := range mail.Types() {
-		all = append(all, string(t))
-	}
-	return withChosen(all, p.Filters["type"])
-}
+func (p *historyPage) Types() []mail.Type { return withChosen(mail.Types(), p.Filters["type"]) }
 
 // States are those of deliveries.
-func (p *historyPage) States() []string {
-	var all []string
-	for _, s := range mail.DeliveryStates() {
-		all = append(all, string(s))
-	}
-	return withChosen(all, p.Filters["state"])
+func (p *historyPage) States() []mail.DeliveryState {
+	return withChosen(mail.DeliveryStates(), p.Filters["state"])
 }
 
-func withChosen(all []string, chosen string) []string {
-	if chosen != "" && !slices.Contains(all, chosen) {
-		all = append(all, chosen)
+func withChosen[T ~string](all []T, chosen string) []T {
+	if chosen != "" && !slices.Contains(all, T(chosen)) {
+		all = append(slices.Clip(all), T(chosen))
 	}
 	return all
 }

@@ -50,9 +50,9 @@ type inboxPage struct {
 	Scopes    []scope   // what else there is to choose from; none if there is one room and no workspaces
 	Waiting   int       // how many conversations need the user
 	NeedsYou  []deskRow
-	Kept      []deskRow // questions that were archived and are open
-	Groups    []group   // the updates
-	Reports   []deskRow // those that are folded, if Unfolded
+	Kept      []deskRow        // questions that were archived and are open
+	Groups    []group[deskRow] // the updates
+	Reports   []deskRow        // those that are folded, if Unfolded
 	Away      []mail.RoomName
 	Trouble   string // how old this is, while what keeps rooms cannot be reached
 	Total     int    // rows
@@ -62,13 +62,6 @@ type inboxPage struct {
 	Working   int // agents
 	Idle      int
 	Steps     *steps // for a person whose agents have not come yet
-}
-
-// group is the rows of a list that belong to one time.
-type group struct {
-	Name  string
-	Begun bool // above, by what the page has already
-	Rows  []deskRow
 }
 
 // deskRow is a conversation in the inbox. Its view is of the room in which it is.
@@ -167,9 +160,9 @@ func (p *inboxPage) list(q url.Values) error {
 	if ask.After == "" {
 		p.needs(desk.Needs)
 	}
-	p.updates(desk.Updates, q.Get("in"))
-	if desk.Next != "" {
-		p.More = p.href("after", desk.Next, "in", p.Groups[len(p.Groups)-1].Name)
+	p.updates(desk.Updates)
+	if last := continued(p.Groups, q.Get("in")); desk.Next != "" {
+		p.More = p.href("after", desk.Next, "in", last)
 	}
 	if p.Unfolded && ask.After == "" {
 		if err := p.reports(ask); err != nil {
@@ -214,23 +207,15 @@ func (p *inboxPage) needs(list []mail.Conversation) {
 	p.Total += len(p.NeedsYou) + len(p.Kept)
 }
 
-// updates makes rows of the other conversations, and groups of rows. The first group goes on with one that the page
-// has.
-func (p *inboxPage) updates(list []mail.Conversation, begun string) {
-	p.Groups = []group{{Name: begun, Begun: true}}
+// updates makes rows of the other conversations.
+func (p *inboxPage) updates(list []mail.Conversation) {
 	for i := range list {
 		c := &list[i]
 		p.Last = c.Spot().String()
-		r, ok := p.row(c)
-		if !ok {
-			continue
+		if r, ok := p.row(c); ok {
+			p.Groups = grouped(p.Groups, words.Day(p.Now, c.Sent), r)
+			p.Total++
 		}
-		if name := words.Day(p.Now, c.Sent); p.Groups[len(p.Groups)-1].Name != name {
-			p.Groups = append(p.Groups, group{Name: name})
-		}
-		last := &p.Groups[len(p.Groups)-1]
-		last.Rows = append(last.Rows, r)
-		p.Total++
 	}
 }
 
@@ -354,15 +339,8 @@ func (r deskRow) At() int64 { return int64(r.Sent) }
 // Here is the address of the list.
 func (p *inboxPage) Here() string { return p.href() }
 
-// Live is the address of what the page shows first of the list, for its refreshing. What was loaded behind that stays
-// as it is. A list that is there to its end has no last place: what comes in late may stand below it.
-func (p *inboxPage) Live() string {
-	down := p.r.URL.Query().Get("down")
-	if p.More != "" {
-		down = p.Last
-	}
-	return query(p.href(), "down", down)
-}
+// Live is the address of what the page shows first of the list, for its refreshing.
+func (p *inboxPage) Live() string { return p.live(p.href(), p.More, p.Last) }
 
 // ShelfHref is the address of a part of the mailbox.
 func (p *inboxPage) ShelfHref(name string) string {

@@ -200,9 +200,6 @@ func listSessions(v *view) error {
 
 // endSession ends the session that the form names, or all.
 func endSession(v *view) error {
-	if err := v.form(); err != nil {
-		return err
-	}
 	id := v.r.PostForm.Get("id")
 	if id == "" && v.r.PostForm.Get("all") == "" {
 		return mail.Errorf(mail.Invalid, "the form names no session; nothing was ended")

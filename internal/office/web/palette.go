@@ -17,13 +17,7 @@ import (
 type palettePage struct {
 	*view
 	Query  string
-	Groups []paletteGroup
-}
-
-// paletteGroup is what fits of one kind.
-type paletteGroup struct {
-	Name    string
-	Choices []paletteChoice
+	Groups []group[paletteChoice]
 }
 
 // paletteChoice is a place to go to, or something to do.
@@ -79,11 +73,11 @@ func (p *palettePage) add(name string, most int, choices []paletteChoice) {
 		}
 	}
 	slices.SortStableFunc(fit, func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) })
-	g := paletteGroup{Name: name}
+	g := group[paletteChoice]{Name: name}
 	for _, c := range fit[:min(most, len(fit))] {
-		g.Choices = append(g.Choices, c.paletteChoice)
+		g.Rows = append(g.Rows, c.paletteChoice)
 	}
-	if len(g.Choices) > 0 {
+	if len(g.Rows) > 0 {
 		p.Groups = append(p.Groups, g)
 	}
 }
@@ -204,15 +198,15 @@ func (p *palettePage) threads() error {
 	} else if err != nil {
 		return err
 	}
-	g := paletteGroup{Name: "Mail"}
+	g := group[paletteChoice]{Name: "Mail"}
 	for _, it := range slices.Backward(page.Messages) {
-		g.Choices = append(g.Choices, paletteChoice{
+		g.Rows = append(g.Rows, paletteChoice{
 			ID: "mail-" + url.PathEscape(string(it.ID)), Label: words.Subject(&it.Message),
 			Note: words.Sender(it.Message) + " · " + words.Ago(p.Now, it.Sent),
 			Href: post{view: p.view, Item: it}.ThreadHref(),
 		})
 	}
-	g.Choices = append(g.Choices, paletteChoice{
+	g.Rows = append(g.Rows, paletteChoice{
 		ID: "search", Label: "Search the history for “" + p.Query + "”",
 		Href: query(p.Base+"/history", "q", p.Query), Keys: "/",
 	})

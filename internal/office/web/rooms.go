@@ -34,8 +34,7 @@ type roomWorkspaces struct {
 
 // workspaces knows the workspaces of rooms. A room that has not changed since is not opened to look again.
 type workspaces struct {
-	mu    sync.Mutex
-	rooms map[mail.RoomName]roomWorkspaces
+	rooms sync.Map // of roomWorkspaces, by the name of the room
 }
 
 // roomsAtOnce is how many rooms that nobody has looked at a page opens for a menu.
@@ -62,7 +61,7 @@ func (v *view) workspaces() ([]roomWorkspaces, error) {
 				v.site.opts.Log.Warn("the workspaces of a room are left out", "room", st.Name, "err", err)
 				continue
 			}
-			v.site.workspaces.put(r)
+			v.site.workspaces.rooms.Store(r.Room, r)
 		}
 		if len(r.List) > 0 {
 			out = append(out, r)
@@ -72,19 +71,9 @@ func (v *view) workspaces() ([]roomWorkspaces, error) {
 }
 
 func (w *workspaces) get(st *mail.RoomStatus) (roomWorkspaces, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	r, ok := w.rooms[st.Name]
+	kept, _ := w.rooms.Load(st.Name)
+	r, ok := kept.(roomWorkspaces)
 	return r, ok && st.Seq > 0 && r.seq == st.Seq
-}
-
-func (w *workspaces) put(r roomWorkspaces) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.rooms == nil {
-		w.rooms = make(map[mail.RoomName]roomWorkspaces)
-	}
-	w.rooms[r.Room] = r
 }
 
 // scope is an entry of the menu of what the inbox shows.

@@ -78,18 +78,11 @@ func (p sentPage) Notes() []words.Note { return words.Notes(p.Now, p.Sent.Recipi
 // sendMail sends what the user wrote. Every form for writing posts here; the field next says where a browser without
 // script goes on.
 func sendMail(v *view) error {
-	if err := v.form(); err != nil {
-		return err
-	}
 	sent, err := v.sends(v.draft())
 	if err != nil {
 		return err
 	}
-	if !v.scripted() {
-		return v.redirect(v.next())
-	}
-	v.toast("pp-sent")
-	return v.part("inbox", "toast-sent", sentPage{v, sent})
+	return v.changed(v.next(), "pp-sent", "toast-sent", sentPage{v, sent})
 }
 
 // next is the path in this room at which a browser without script goes on after a change: one that the form names,
@@ -102,13 +95,21 @@ func (v *view) next() string {
 	return "/"
 }
 
-// toast has our script add the answer to the toasts and change nothing else, and tells the page of an event.
-func (v *view) toast(event string) {
+// aim has our script put the answer elsewhere than it meant to, and leave the address of the page as it is.
+func (v *view) aim(target, swap string) {
 	h := v.w.Header()
-	h.Set("HX-Retarget", "#toasts")
-	h.Set("HX-Reswap", "beforeend")
+	h.Set("HX-Retarget", target)
+	h.Set("HX-Reswap", swap)
 	h.Set("HX-Push-Url", "false")
-	if event != "" {
-		h.Set("HX-Trigger", event)
+}
+
+// changed answers a change: our script with a toast, and an event that tells the page; a browser with the path in this
+// room that comes next.
+func (v *view) changed(next, event, part string, data any) error {
+	if !v.scripted() {
+		return v.redirect(next)
 	}
+	v.aim("#toasts", "beforeend")
+	v.w.Header().Set("HX-Trigger", event)
+	return v.part("toasts", part, data)
 }

@@ -178,18 +178,11 @@ func countStuck(sections []stuckSection) int {
 
 // mended answers a change on this page.
 func (v *view) mended(format string, args ...any) error {
-	if !v.scripted() {
-		return v.redirect("/stuck")
-	}
-	v.toast("pp-mended, pp-sent")
-	return v.part("inbox", "toast-done", done{view: v, Text: fmt.Sprintf(format, args...), MS: 6000})
+	return v.changed("/stuck", "pp-mended, pp-sent", "toast-done", done{view: v, Text: fmt.Sprintf(format, args...), MS: 6000})
 }
 
-// stuckForm reads a form of this page, and the messages that it names.
-func (v *view) stuckForm() ([]mail.Item, error) {
-	if err := v.form(); err != nil {
-		return nil, err
-	}
+// named returns the messages that a form of this page names.
+func (v *view) named() ([]mail.Item, error) {
 	var items []mail.Item
 	for _, id := range v.r.PostForm["id"] {
 		it, err := v.svc.Message(v.ctx(), mail.ID(id))
@@ -203,7 +196,7 @@ func (v *view) stuckForm() ([]mail.Item, error) {
 
 // sendOn sends messages that nobody reads to somebody else, as the user's: whose they were stands above them.
 func sendOn(v *view) error {
-	items, err := v.stuckForm()
+	items, err := v.named()
 	if err != nil {
 		return err
 	}
@@ -242,7 +235,7 @@ func again(it mail.Item, to string) mail.Draft {
 
 // tellSenders answers mail that nobody will read, so that its sender does not wait.
 func tellSenders(v *view) error {
-	items, err := v.stuckForm()
+	items, err := v.named()
 	if err != nil {
 		return err
 	}
@@ -270,9 +263,6 @@ func tellSenders(v *view) error {
 
 // giveRole gives an agent a role, and with it the mail that is held for it.
 func giveRole(v *view) error {
-	if _, err := v.stuckForm(); err != nil {
-		return err
-	}
 	name, role := mail.Name(strings.TrimPrefix(strings.TrimSpace(v.r.PostForm.Get("agent")),
 		"agent:")), v.r.PostForm.Get("role")
 	a, ok, err := mail.OneAgent(v.ctx(), v.svc, name)
@@ -299,9 +289,6 @@ func giveRole(v *view) error {
 
 // thaw lets an agent go on that was paused.
 func thaw(v *view) error {
-	if _, err := v.stuckForm(); err != nil {
-		return err
-	}
 	a, err := v.svc.Register(v.ctx(), mail.Presence{Name: mail.Name(v.r.PostForm.Get("agent")), State: mail.Idle,
 		Update: true})
 	if err != nil {
@@ -312,7 +299,7 @@ func thaw(v *view) error {
 
 // dismiss archives what the post office told the user.
 func dismiss(v *view) error {
-	items, err := v.stuckForm()
+	items, err := v.named()
 	if err != nil {
 		return err
 	}
@@ -329,9 +316,6 @@ func dismiss(v *view) error {
 
 // syncBridge brings a bridge's files in step now.
 func syncBridge(v *view) error {
-	if _, err := v.stuckForm(); err != nil {
-		return err
-	}
 	b, err := v.svc.SyncBridge(v.ctx(), v.r.PostForm.Get("bridge"))
 	if err != nil {
 		return err
@@ -345,9 +329,6 @@ func syncBridge(v *view) error {
 
 // verifyRoom reads every line of the room's files.
 func verifyRoom(v *view) error {
-	if _, err := v.stuckForm(); err != nil {
-		return err
-	}
 	found, err := v.svc.Verify(v.ctx())
 	if err != nil {
 		return err
@@ -363,8 +344,7 @@ func verifyRoom(v *view) error {
 
 // tallies remember how much is stuck in each room.
 type tallies struct {
-	mu    sync.Mutex
-	rooms map[mail.RoomName]tally
+	rooms sync.Map // of tally, by the name of the room
 }
 
 // tally is how much was stuck when the room's journal stood there.
@@ -384,9 +364,8 @@ const (
 // is counted less often.
 func (t *tallies) get(room mail.RoomName, seq mail.Seq, count func() int) int {
 	began := time.Now()
-	t.mu.Lock()
-	old, known := t.rooms[room]
-	t.mu.Unlock()
+	kept, _ := t.rooms.Load(room)
+	old, known := kept.(tally)
 	age := began.Sub(old.at)
 	if known && (old.seq == seq && age < tallyAge || old.took > tallyFree && age < 20*old.took) {
 		return old.n
@@ -397,21 +376,10 @@ func (t *tallies) get(room mail.RoomName, seq mail.Seq, count func() int) int {
 }
 
 // put remembers a count.
-func (t *tallies) put(room mail.RoomName, n tally) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.rooms == nil {
-		t.rooms = make(map[mail.RoomName]tally)
-	}
-	t.rooms[room] = n
-}
+func (t *tallies) put(room mail.RoomName, n tally) { t.rooms.Store(room, n) }
 
 // forget has the room counted again.
-func (t *tallies) forget(room mail.RoomName) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.rooms, room)
-}
+func (t *tallies) forget(room mail.RoomName) { t.rooms.Delete(room) }
 
 // Stuck is how many things are stuck in the room, for the places at the side. If it cannot be found out now, the page
 // itself will say so.

@@ -115,7 +115,7 @@ const remindAgain = 10 * time.Minute
 
 // remind writes to whoever is asked, which wakes them as a message of the user does.
 func remind(v *view) error {
-	items, err := v.stuckForm()
+	items, err := v.named()
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func remind(v *view) error {
 
 // withdraw takes a question back, for whoever asked it.
 func withdraw(v *view) error {
-	items, err := v.stuckForm()
+	items, err := v.named()
 	if err != nil {
 		return err
 	}

@@ -21,17 +21,11 @@ type talk struct {
 	*view
 	Path    string // of the page
 	Mixed   bool   // it is an agent's, to many addresses
-	Days    []talkDay
+	Days    []group[said]
 	Count   int
 	Here    string // where it is got again, from the message on with which it begins
 	Earlier string // where it is got with more of what came before; "": this is all
 	History string // where the rest is, if it is too much for this page
-}
-
-// talkDay is what was said on one day.
-type talkDay struct {
-	Name  string
-	Posts []said
 }
 
 // said is a message of a conversation in its place.
@@ -108,21 +102,17 @@ func (v *view) historyHref(ask mail.HistoryQuery) string {
 func (t *talk) add(items []mail.Item, i int, there map[mail.ID]int) {
 	it := items[i]
 	name := words.Date(t.Now, it.Sent)
-	if n := len(t.Days); n == 0 || t.Days[n-1].Name != name {
-		t.Days = append(t.Days, talkDay{Name: name})
-	}
-	d := &t.Days[len(t.Days)-1]
 	s := said{post: post{view: t.view, Item: it, Reply: query(t.Path, "reply", string(it.ID)),
 		ManyReaders: len(it.Deliveries) > talkCrowd}, Mixed: t.Mixed}
-	if n := len(d.Posts); n > 0 {
-		above := &d.Posts[n-1]
-		s.GoesOn = above.From == it.From && above.Via == it.Via && slices.Equal(above.To, it.To) &&
+	if i > 0 {
+		above := &items[i-1]
+		s.GoesOn = words.Date(t.Now, above.Sent) == name && above.From == it.From && above.Via == it.Via && slices.Equal(above.To, it.To) &&
 			it.Sent.Std().Sub(above.Sent.Std()) < talkPause
 	}
 	if j, ok := there[it.ReplyTo]; ok && j != i-1 {
 		s.Answered = &post{view: t.view, Item: items[j]}
 	}
-	d.Posts = append(d.Posts, s)
+	t.Days = grouped(t.Days, name, s)
 }
 
 // writing is the box below a conversation, which may be an answer to the message that the address names: then it goes

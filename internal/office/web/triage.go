@@ -31,6 +31,9 @@ type done struct {
 	MS       int    // how long the toast stays
 }
 
+// acted answers with a toast that tells what was done.
+func (v *view) acted(d done) error { return v.changed(v.next(), "pp-done", "toast-done", d) }
+
 // mark carries out what a person does with messages: read, unread, archived, unarchived, snoozed. Before a question is
 // archived that still waits for an answer, the person is asked, once for all of them.
 func (s *Site) mark(v *view) error {
@@ -70,7 +73,7 @@ func (s *Site) mark(v *view) error {
 		s.decline(act, declines)
 	}
 	d.Undo = s.undo.Add(act)
-	return v.answerDone(d)
+	return v.acted(d)
 }
 
 // markedText says what was done, and what our script is to make of it.
@@ -166,9 +169,7 @@ func (v *view) askArchive(list, open []post) error {
 		p.Waiting, p.Rest = open[:shown], len(open)-shown
 	}
 	if v.scripted() {
-		v.w.Header().Set("HX-Retarget", "#dialog")
-		v.w.Header().Set("HX-Reswap", "innerHTML")
-		v.w.Header().Set("HX-Push-Url", "false")
+		v.aim("#dialog", "innerHTML")
 		return v.part("archive", "dialog", p)
 	}
 	return v.render("archive", p)
@@ -200,15 +201,12 @@ func (s *Site) remove(v *view) error {
 	if len(list) > 1 {
 		text += " " + wording.Plural(len(list), "message")
 	}
-	return v.answerDone(done{view: v, Messages: v.asPosted(list), Text: text, Done: "gone", Undo: key,
+	return v.acted(done{view: v, Messages: v.asPosted(list), Text: text, Done: "gone", Undo: key,
 		MS: undoMS})
 }
 
 // takeBack takes back what a toast tells of.
 func (s *Site) takeBack(v *view) error {
-	if err := v.form(); err != nil {
-		return err
-	}
 	d, ok := s.undo.TakeBack(v.r.PostForm.Get("key"))
 	if !ok {
 		return mail.Errorf(mail.NotFound, "it is too late to take that back: it has been done")
@@ -223,15 +221,12 @@ func (s *Site) takeBack(v *view) error {
 		out.Text, out.Typed = "Not sent", a.Typed()
 		out.Messages = messageLine(t.Room, t.ID)
 	}
-	return v.answerDone(out)
+	return v.acted(out)
 }
 
-// chosen reads the form, and the messages that it names: one of this room as id, or any as messages. Each comes with
+// chosen reads the messages that the form names: one of this room as id, or any as messages. Each comes with
 // the view of its room.
 func (v *view) chosen() ([]post, error) {
-	if err := v.form(); err != nil {
-		return nil, err
-	}
 	lines := v.lines()
 	if len(lines) == 0 {
 		lines = []string{messageLine(v.Room, mail.ID(v.r.PostForm.Get("id")))}
@@ -310,19 +305,6 @@ func byRoom(list []post) (out [][]post) {
 	}
 	return out
 }
-
-// answerDone answers a change: our script with a toast that names the messages, and an event; a browser with the page
-// that comes next.
-func (v *view) answerDone(d done) error {
-	if !v.scripted() {
-		return v.redirect(v.next())
-	}
-	v.toast("pp-done")
-	return v.part("inbox", "toast-done", d)
-}
-
-// When is the time of a choice.
-func (v *view) When(at mail.Time) string { return words.Moment(v.Now, at) }
 
 // Snoozes lists until when a message can be put off with one press, as of now.
 func (v *view) Snoozes() []triage.Later {

@@ -231,9 +231,7 @@ func (v *view) fail(err error) {
 	part := "layout"
 	if v.scripted() {
 		// An error of a part is told beside what is there, which stays.
-		v.w.Header().Set("HX-Retarget", "#toasts")
-		v.w.Header().Set("HX-Reswap", "beforeend")
-		v.w.Header().Set("HX-Push-Url", "false")
+		v.aim("#toasts", "beforeend")
 		part = "toast-failure"
 	}
 	if v.answer(f.Status, "failure", part, f) != nil {

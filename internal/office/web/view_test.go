@@ -43,7 +43,7 @@ func TestTemplates(t *testing.T) {
 		{view: v, Kind: "held", Who: "role:r"}, {view: v, Kind: "notice", Title: "t", Notice: "n"},
 		{view: v, Kind: "file", Title: "t"},
 	}}}
-	choices := []paletteGroup{{"G",
+	choices := []group[paletteChoice]{{"G",
 		[]paletteChoice{{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"},
 			{ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
 	plain := *v

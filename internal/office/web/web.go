@@ -198,6 +198,11 @@ func (s *Site) page(h handler) http.Handler {
 		if err := v.enter(); err != nil {
 			return err
 		}
+		if v.r.Method == http.MethodPost {
+			if err := v.form(); err != nil {
+				return err
+			}
+		}
 		return h(v)
 	})
 }

@@ -17,9 +17,7 @@ import (
 func Functions() template.FuncMap {
 	return template.FuncMap{
 		"ago": Ago, "used": used, "looked": mail.Looked, "settled": Settled, "moment": Moment,
-		"stateWord": func(s string) string {
-			return mail.DeliveryState(s).Word()
-		}, "clock": Clock, "day": Day, "iso": iso, "full": full,
+		"clock": Clock, "day": Day, "iso": iso, "full": full,
 		"color": Color, "initials": Initials, "who": Who,
 		"from": Sender, "unproven": func() string { return mail.Unproven },
 		"plural": wording.Plural, "markdown": Markdown, "firstLine": FirstLine, "badge": Badge, "tagValue": TagValue,
