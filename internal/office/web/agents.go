@@ -53,12 +53,12 @@ func agents(v *view) error {
 		return v.render("agents", p)
 	}
 	if name := q.Get("name"); name != "" {
-		return v.agentNamed(mail.Name(name))
+		return agentNamed(v, mail.Name(name))
 	}
 	if !slices.Contains([]string{"", "live", "frozen", "gone"}, p.Only) {
 		return mail.Errorf(mail.Invalid, "the roster has no part %q; it has live, frozen and gone", p.Only)
 	}
-	links, _, err := v.waiting()
+	links, _, err := linksIn(v)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (p *agentsPage) add(key, name, note string, ask mail.RosterQuery) error {
 	}
 	for _, f := range family(list.Agents) {
 		row := agentRow{view: p.view, Agent: f.Agent, agentWaits: p.Waits[f.Name], Depth: f.depth}
-		if row.Last, err = p.lastWord(f.Name); err != nil {
+		if row.Last, err = lastWord(p.view, f.Name); err != nil {
 			return err
 		}
 		g.Agents = append(g.Agents, row)
@@ -184,7 +184,7 @@ func family(list []mail.Agent) []relative {
 }
 
 // lastWord returns the last message of an agent that is not in the archive; nil if there is none.
-func (v *view) lastWord(n mail.Name) (*mail.Item, error) {
+func lastWord(v *view, n mail.Name) (*mail.Item, error) {
 	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{From: string(mail.AgentAddress(n)), Limit: 1})
 	if err != nil || len(page.Messages) == 0 {
 		return nil, err
@@ -231,21 +231,21 @@ type sentDoc struct {
 }
 
 // agentMail shows one agent.
-func agentMail(v *view) error { return v.agentNamed(mail.Name(v.r.PathValue("name"))) }
+func agentMail(v *view) error { return agentNamed(v, mail.Name(v.r.PathValue("name"))) }
 
-func (v *view) agentNamed(name mail.Name) error {
+func agentNamed(v *view, name mail.Name) error {
 	v.Place, v.Title = "agents", string(name)
 	a, ok, err := mail.OneAgent(v.ctx(), v.svc, name)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return v.formerAgent(name)
+		return formerAgent(v, name)
 	}
 	p := &agentPage{view: v, Agent: agentRow{view: v, Agent: a}}
 	path := v.AgentHref(name)
 	if p.wants("talk") {
-		if p.Talk, err = v.talk(mail.HistoryQuery{Agent: name}, path); err != nil {
+		if p.Talk, err = talkOf(v, mail.HistoryQuery{Agent: name}, path); err != nil {
 			return err
 		}
 	}
@@ -254,14 +254,14 @@ func (v *view) agentNamed(name mail.Name) error {
 			return err
 		}
 	}
-	if p.Writing, err = v.writing(mail.Address("agent:"+name), path, strings.TrimPrefix(path, v.Base)); err != nil {
+	if p.Writing, err = writingTo(v, mail.Address("agent:"+name), path, strings.TrimPrefix(path, v.Base)); err != nil {
 		return err
 	}
 	return v.render("agent", p, "talk", "about", "writing")
 }
 
 // formerAgent leads to what is left of an agent that was retired: its mail.
-func (v *view) formerAgent(name mail.Name) error {
+func formerAgent(v *view, name mail.Name) error {
 	address := string(mail.AgentAddress(name))
 	for _, f := range []filters{{"from": address}, {"to": address}} {
 		ask, err := f.query(v.Now)
@@ -317,7 +317,7 @@ func (p *agentPage) about() error {
 		p.Agent.Last = &sent.Messages[n-1]
 	}
 	p.docs(sent.Messages)
-	links, _, err := p.waiting()
+	links, _, err := linksIn(p.view)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const sendingTimeout = 30 * time.Second // for an answer, which is durable then
 
 // answer takes an answer to a message, which leaves once it can no longer be taken back. A browser without script has
 // no toast to take it back by; its forms post to /send, and what they hold leaves at once.
-func (s *Site) answer(v *view) error {
+func answer(v *view) error {
 	id, err := mail.ParseID(v.r.PostForm.Get("reply_to"))
 	if err != nil {
 		return err
@@ -27,18 +27,18 @@ func (s *Site) answer(v *view) error {
 		return err
 	}
 	a := &undo.Answer{Draft: v.draft(), Settles: it.Open && triage.ToUser(&it.Message)}
-	if err := v.complete(a, &it); err != nil {
+	if err := complete(v, a, &it); err != nil {
 		return err
 	}
 	t := v.target(id)
-	if other, _ := s.undo.Answering(t); other != nil && strings.HasPrefix(a.Draft.Key, undo.ChoiceKey) {
+	if other, _ := v.site.Undo.Answering(t); other != nil && strings.HasPrefix(a.Draft.Key, undo.ChoiceKey) {
 		return mail.Errorf(mail.Conflict, "“%s” is on its way as the answer. Take that back first, with z",
 			other.Text())
 	}
 	f := post{view: v, Item: it}
 	act := &undo.Deed{Targets: []undo.Target{t}, Answers: map[undo.Target]*undo.Answer{t: a},
-		Do: func([]undo.Target) { s.send(f, a) }}
-	d := done{view: v, Messages: messageLines([]post{f}), Undo: s.undo.Add(act), Done: "replied",
+		Do: func([]undo.Target) { send(f, a) }}
+	d := toast{view: v, Messages: messageLines([]post{f}), Undo: v.site.Undo.Add(act), Done: "replied",
 		MS: undoMS}
 	to := strings.Join(bareNames(a.Draft.To), ", ")
 	switch {
@@ -52,12 +52,12 @@ func (s *Site) answer(v *view) error {
 	if a.Settles {
 		d.Done = "answered"
 	}
-	return v.acted(d)
+	return acted(v, d)
 }
 
 // complete makes of the form what an answer is beside its text: whom it is for, and, if it is an option of the
 // question, a refusal or the words of a suggestion, that.
-func (v *view) complete(a *undo.Answer, it *mail.Item) error {
+func complete(v *view, a *undo.Answer, it *mail.Item) error {
 	to, err := v.reachable(it.AnswerTo(mail.User))
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func declined(f post) undo.Answer {
 }
 
 // decline makes a deed decline questions too.
-func (s *Site) decline(act *undo.Deed, list []post) {
+func decline(act *undo.Deed, list []post) {
 	act.Answers = make(map[undo.Target]*undo.Answer)
 	for _, f := range list {
 		t := f.target(f.ID)
@@ -117,14 +117,14 @@ func (s *Site) decline(act *undo.Deed, list []post) {
 	}
 	act.Do = func([]undo.Target) {
 		for _, f := range list {
-			s.send(f, act.Answers[f.target(f.ID)])
+			send(f, act.Answers[f.target(f.ID)])
 		}
 	}
 }
 
 // send sends an answer that can no longer be taken back. Nobody waits to be told of an error: it is kept, and stands
 // with the text below the question.
-func (s *Site) send(f post, a *undo.Answer) {
+func send(f post, a *undo.Answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), sendingTimeout)
 	defer cancel()
 	it, err := f.svc.Message(ctx, f.ID)
@@ -137,11 +137,11 @@ func (s *Site) send(f post, a *undo.Answer) {
 	if err == nil {
 		return
 	}
-	s.opts.Log.Error("an answer was not sent; it is kept below the question", "room", f.Room, "question", f.ID, "err",
+	f.site.Log.Error("an answer was not sent; it is kept below the question", "room", f.Room, "question", f.ID, "err",
 		err)
 	failed := *a
 	failed.Problem = err.Error()
-	s.undo.Fail(f.target(f.ID), &failed)
+	f.site.Undo.Fail(f.target(f.ID), &failed)
 }
 
 // bareNames are addresses of a draft as a person reads them.

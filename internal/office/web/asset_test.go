@@ -15,7 +15,7 @@ func zipped(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip, br") }
 
 func TestAssets(t *testing.T) {
 	b := newFixture(t)
-	for path, a := range b.site.assets {
+	for path, a := range b.site.core.Assets {
 		text, hash := a.Load()
 		kept := b.get(path+"?"+hash, stranger, zipped).want(t, http.StatusOK)
 		if kept.Body != string(text) || kept.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" ||
@@ -47,7 +47,7 @@ func TestAssets(t *testing.T) {
 	if got := b.do(http.MethodPost, "/static/app.css", nil); got.Code == http.StatusOK {
 		t.Errorf("POST of an asset: %d", got.Code)
 	}
-	if _, err := b.site.assets.Address("none.css"); err == nil {
+	if _, err := b.site.core.Assets.Address("none.css"); err == nil {
 		t.Error("an asset that is not there has an address")
 	}
 }
@@ -56,7 +56,7 @@ func TestAssets(t *testing.T) {
 func TestModulesAreKept(t *testing.T) {
 	b := newFixture(t)
 	n := 0
-	for path, a := range b.site.assets {
+	for path, a := range b.site.core.Assets {
 		if strings.Contains(path, "/vendor/") || !strings.HasSuffix(path, ".js") {
 			continue
 		}

@@ -13,10 +13,10 @@ type shownSession struct {
 // attach brings the session of an agent before the person, or says how they come to it.
 func attach(v *view) error {
 	agent := mail.Name(v.r.PostForm.Get("agent"))
-	if v.site.opts.Attach == nil {
+	if v.site.Attach == nil {
 		return mail.Errorf(mail.Unavailable, "sessions cannot be brought to the front from here")
 	}
-	got, err := v.site.opts.Attach(v.ctx(), v.Room, agent)
+	got, err := v.site.Attach(v.ctx(), v.Room, agent)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func TestOpenSession(t *testing.T) {
 
 	var asked []string
 	var answer wire.Attached
-	b.site.opts.Attach = func(_ context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
+	b.site.core.Attach = func(_ context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
 		asked = append(asked, string(room)+"/"+string(agent))
 		return answer, nil
 	}

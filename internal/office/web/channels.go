@@ -54,7 +54,7 @@ func channels(v *view) error {
 			if _, there, err := mail.OneAgent(v.ctx(), v.svc, name); err != nil {
 				return err
 			} else if !there {
-				return v.formerAgent(name)
+				return formerAgent(v, name)
 			}
 		}
 		p.Open = &channelPage{view: v, channel: channel{view: v, Address: a}}
@@ -230,7 +230,7 @@ func (c *channelPage) fill() error {
 		if c.IsAgent() {
 			ask = mail.HistoryQuery{Agent: mail.Name(c.Address.Value())}
 		}
-		if c.Talk, err = c.talk(ask, path); err != nil {
+		if c.Talk, err = talkOf(c.view, ask, path); err != nil {
 			return err
 		}
 	}
@@ -243,7 +243,7 @@ func (c *channelPage) fill() error {
 			c.Held = g.Count
 		}
 	}
-	c.Writing, err = c.writing(c.Address, path, strings.TrimPrefix(path, c.Base))
+	c.Writing, err = writingTo(c.view, c.Address, path, strings.TrimPrefix(path, c.Base))
 	return err
 }
 

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"strings"
 
 	"pennypost/internal/base/jsonx"
@@ -43,7 +42,7 @@ func (p *composePage) Verdicts() []string { return mail.Verdicts() }
 
 // compose shows an empty letter. The address may say what stands in it already.
 func compose(v *view) error {
-	p, err := v.letterTo(mail.ID(v.r.URL.Query().Get("reply_to")))
+	p, err := letterTo(v, mail.ID(v.r.URL.Query().Get("reply_to")))
 	if err != nil {
 		return err
 	}
@@ -59,7 +58,7 @@ func compose(v *view) error {
 }
 
 // letterTo returns a letter that answers a message, or, without one, an empty letter.
-func (v *view) letterTo(answers mail.ID) (*composePage, error) {
+func letterTo(v *view, answers mail.ID) (*composePage, error) {
 	v.Title = "Write"
 	p := &composePage{view: v, Kind: mail.Custom, Key: v.Once()}
 	if err := p.choices(""); err != nil || answers == "" {
@@ -83,25 +82,6 @@ func (v *view) letterTo(answers mail.ID) (*composePage, error) {
 
 // maxNote is how many bytes of names beside a role or tag are enough.
 const maxNote = 200
-
-// maxChoices is how many agents are proposed. Others can be typed.
-const maxChoices = 200
-
-// someAgents returns agents with a text in what the roster says of them: those who are there first.
-func (v *view) someAgents(text string) ([]mail.Agent, error) {
-	q := mail.RosterQuery{Search: text, States: []mail.State{mail.Working, mail.Idle}, Limit: maxChoices}
-	live, err := v.svc.Agents(v.ctx(), q)
-	if err != nil || len(live.Agents) == maxChoices {
-		return live.Agents, err
-	}
-	q.States, q.Limit = []mail.State{mail.Frozen, mail.Gone}, maxChoices-len(live.Agents)
-	others, err := v.svc.Agents(v.ctx(), q)
-	all := append(live.Agents, others.Agents...)
-	if live.Total+others.Total <= maxChoices { // a short roster stays in order
-		slices.SortFunc(all, func(a, b mail.Agent) int { return mail.CompareNames(a.Name, b.Name) })
-	}
-	return all, err
-}
 
 // choices lists whom one can write to, as far as the roster tells of those that a text is about: agents first, then
 // who hears of it by role or tag.
@@ -140,12 +120,12 @@ func (p *composePage) choices(text string) error {
 }
 
 // posted returns the letter as it stood in the browser.
-func (v *view) posted() (*composePage, mail.Draft, error) {
+func posted(v *view) (*composePage, mail.Draft, error) {
 	d := v.draft()
-	p, err := v.letterTo(d.ReplyTo)
+	p, err := letterTo(v, d.ReplyTo)
 	// it was erased meanwhile: the room is to say so, and what was typed is to stay
 	if mail.CodeOf(err) == mail.NotFound && d.ReplyTo != "" {
-		p, err = v.letterTo("")
+		p, err = letterTo(v, "")
 	}
 	if err != nil {
 		return nil, d, err
@@ -160,11 +140,11 @@ func (v *view) posted() (*composePage, mail.Draft, error) {
 
 // sendComposed sends a letter. If the room refuses it, it is told beside what was typed.
 func sendComposed(v *view) error {
-	p, d, err := v.posted()
+	p, d, err := posted(v)
 	if err != nil {
 		return err
 	}
-	sent, err := v.sends(d)
+	sent, err := sends(v, d)
 	if err != nil {
 		return p.refused(err)
 	}
@@ -188,7 +168,7 @@ func (p *composePage) refused(err error) error {
 // preview shows how the text of a letter will be read.
 func preview(v *view) error {
 	if !v.scripted() {
-		p, _, err := v.posted()
+		p, _, err := posted(v)
 		if err != nil {
 			return err
 		}

@@ -51,9 +51,9 @@ func (d document) Weight() string {
 	return fmt.Sprintf("%.1f MB", float64(d.Size)/1e6)
 }
 
-// documents reads what a message names from the workspace of its sender. Nothing is an error: what cannot be shown
+// documentsOf reads what a message names from the workspace of its sender. Nothing is an error: what cannot be shown
 // says why.
-func (v *view) documents(m *mail.Message, ws *mail.Workspace) []document {
+func documentsOf(v *view, m *mail.Message, ws *mail.Workspace) []document {
 	out := make([]document, 0, len(m.Docs))
 	shown := 0
 	for i, doc := range m.Docs {
@@ -75,7 +75,7 @@ func (v *view) documents(m *mail.Message, ws *mail.Workspace) []document {
 
 // read fills in what is at the document's path, and returns how much that was.
 func (d *document) read(m *mail.Message, n int, ws *mail.Workspace) int {
-	file, err := d.site.opts.Documents.Read(d.ctx(), d.Room, m, n, ws)
+	file, err := d.site.Documents.Read(d.ctx(), d.Room, m, n, ws)
 	if err != nil {
 		d.Notice = unshown(err, d.Path)
 		return 0
@@ -181,8 +181,8 @@ func language(name string) string {
 	return ext
 }
 
-// workspace returns the directory in which the sender of a message works, or nil.
-func (v *view) workspace(from mail.Address) (*mail.Workspace, error) {
+// workspaceOf returns the directory in which the sender of a message works, or nil.
+func workspaceOf(v *view, from mail.Address) (*mail.Workspace, error) {
 	list, err := v.svc.Workspaces(v.ctx())
 	if err != nil {
 		return nil, err
@@ -211,22 +211,22 @@ func serveDocument(v *view) error {
 	if err != nil || n < 0 || n >= len(it.Docs) || v.hides(it.ID) {
 		return mail.Errorf(mail.NotFound, "the message names no such document")
 	}
-	ws, err := v.workspace(it.From)
+	ws, err := workspaceOf(v, it.From)
 	if err != nil {
 		return err
 	}
 	if ws == nil {
 		return mail.Errorf(mail.NotFound, "no workspace of %s is known", words.Who(it.From))
 	}
-	file, err := v.site.opts.Documents.Read(v.ctx(), v.Room, &it.Message, n, ws)
+	file, err := v.site.Documents.Read(v.ctx(), v.Room, &it.Message, n, ws)
 	if err != nil {
 		return mail.Errorf(mail.NotFound, "%s: %s", it.Docs[n].Path, unshown(err, it.Docs[n].Path))
 	}
-	v.writeDocument(it.Docs[n].Path, file, q.Get("as") == "file")
+	writeDocument(v, it.Docs[n].Path, file, q.Get("as") == "file")
 	return nil
 }
 
-func (v *view) writeDocument(name string, file openalice.Document, keep bool) {
+func writeDocument(v *view, name string, file openalice.Document, keep bool) {
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", inert)
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -35,7 +35,7 @@ func exportHistory(v *view) error {
 		return err
 	}
 	ask.Deliveries = true
-	first, err := v.oldest(&ask)
+	first, err := oldest(v, &ask)
 	if err != nil {
 		return err
 	}
@@ -49,9 +49,9 @@ func exportHistory(v *view) error {
 		chips = append(chips, strings.TrimSpace(c.Label+" "+c.Value))
 	}
 	file := export.New(pieces{v}, form.Format, export.Heading{Title: string(v.Room), Notes: chips, Now: v.Now})
-	if err := v.export(file, ask, first); err != nil {
+	if err := exportAll(v, file, ask, first); err != nil {
 		// What was sent must not be taken for the whole.
-		v.site.opts.Log.Warn("export broken off", "room", v.Room, "err", err)
+		v.site.Log.Warn("export broken off", "room", v.Room, "err", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil
@@ -64,7 +64,7 @@ func (p pieces) Write(b []byte) (int, error) { return len(b), p.piece(string(b))
 
 // oldest returns the first part of a history, and has ask go on behind it. A history is asked for from its end unless
 // it has a cursor, and a cursor cannot stand before the first place: what is there is asked for by itself.
-func (v *view) oldest(ask *mail.HistoryQuery) (mail.Page, error) {
+func oldest(v *view, ask *mail.HistoryQuery) (mail.Page, error) {
 	ask.Limit = mail.MaxLimit
 	only := *ask
 	if v.At >= 2 {
@@ -75,8 +75,8 @@ func (v *view) oldest(ask *mail.HistoryQuery) (mail.Page, error) {
 	return page, err
 }
 
-// export writes the messages of first and those behind them that were there when the request came.
-func (v *view) export(x *export.Writer, ask mail.HistoryQuery, page mail.Page) error {
+// exportAll writes the messages of first and those behind them that were there when the request came.
+func exportAll(v *view, x *export.Writer, ask mail.HistoryQuery, page mail.Page) error {
 	for {
 		for i := range page.Messages {
 			switch it := &page.Messages[i]; {

@@ -151,7 +151,7 @@ const mostChains = 100
 
 // wait finds who waits for whom.
 func (p *flowPage) wait() error {
-	links, rest, err := p.waiting()
+	links, rest, err := linksIn(p.view)
 	p.Chains = chainsOf(links)
 	p.Others = rest + max(len(p.Chains)-mostChains, 0)
 	p.Chains = p.Chains[:min(len(p.Chains), mostChains)]

@@ -172,11 +172,6 @@ func (p *historyPage) count(ask mail.HistoryQuery) error {
 	return nil
 }
 
-// shown leaves out what is about to be deleted.
-func (v *view) shown(items []mail.Item) []mail.Item {
-	return slices.DeleteFunc(items, func(it mail.Item) bool { return v.hides(it.ID) })
-}
-
 // href is the address of the list with something more.
 func (p *historyPage) href(more ...string) string { return p.Filters.href(p.Base+"/history", more...) }
 

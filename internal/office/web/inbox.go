@@ -6,36 +6,8 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
-	"pennypost/internal/office/web/undo"
 	"pennypost/internal/office/web/words"
 )
-
-// place is an entry of the places at the side.
-type place struct {
-	Name, Title, Path, Key string
-	Count                  int
-	Quiet                  int // a number that asks for less attention
-}
-
-// Places lists the places, with the numbers that ask for attention.
-func (v *view) Places() []place {
-	return []place{
-		{"inbox", "Inbox", v.inboxPath(), "i", v.Needs(), v.Unread()},
-		{"agents", "Agents", "/agents", "a", 0, 0},
-		{"channels", "Channels", "/channels", "c", 0, 0},
-		{"history", "History", "/history", "h", 0, 0},
-		{"flow", "Flow", "/flow", "f", 0, 0},
-		{"stuck", "Stuck", "/stuck", "s", v.Stuck(), 0},
-	}
-}
-
-// inboxPath is the inbox over all rooms, from the pages of this one.
-func (v *view) inboxPath() string {
-	if len(v.Rooms) < 2 {
-		return "/"
-	}
-	return "/?rooms=all"
-}
 
 // pageRows is how many rows a list has before it asks for more.
 const pageRows = 50
@@ -43,6 +15,7 @@ const pageRows = 50
 // inboxPage is the inbox: what needs the user, and what else agents sent.
 type inboxPage struct {
 	*view
+	known     *workspaces
 	Shelf     string    // which part of the mailbox: "", "unread", "snoozed" or "archived"
 	All       bool      // of all rooms
 	Workspace mail.Name // of this one only; "": whoever wrote
@@ -81,10 +54,10 @@ var shelves = []string{"", "unread", "snoozed", "archived"}
 // Shelves lists them for the page's tabs.
 func (p *inboxPage) Shelves() []string { return shelves }
 
-func inbox(v *view) error {
+func (w *workspaces) inbox(v *view) error {
 	v.Place, v.Title = "inbox", "Inbox"
 	q := v.r.URL.Query()
-	p := &inboxPage{view: v, Shelf: q.Get("show"), All: q.Get("rooms") == "all" || v.everywhere,
+	p := &inboxPage{view: v, known: w, Shelf: q.Get("show"), All: q.Get("rooms") == "all" || v.everywhere,
 		Workspace: mail.Name(q.Get("ws")), Unfolded: q.Has("reports")}
 	if !slices.Contains(shelves, p.Shelf) {
 		return mail.Errorf(mail.Invalid, "the inbox has no part %q; it has unread, snoozed and archived", p.Shelf)
@@ -97,7 +70,7 @@ func inbox(v *view) error {
 		p.Workspace = ""
 	}
 	if id := q.Get("m"); id != "" && !v.partial("rows") && !v.partial("more") {
-		open, err := v.letterAnywhere(mail.ID(id))
+		open, err := letterAnywhere(v, mail.ID(id))
 		if err != nil {
 			return err
 		}
@@ -118,15 +91,15 @@ func inbox(v *view) error {
 }
 
 // letterAnywhere is a message of this room or, if the address names no room, of one that is open.
-func (v *view) letterAnywhere(id mail.ID) (*letter, error) {
-	l, err := v.letter(id)
+func letterAnywhere(v *view, id mail.ID) (*letter, error) {
+	l, err := letterOf(v, id)
 	for i := 0; v.everywhere && mail.CodeOf(err) == mail.NotFound && i < len(v.Rooms); i++ {
 		if v.Rooms[i].Open {
 			in, failed := v.other(v.Rooms[i].Name)
 			if failed != nil {
 				return nil, failed
 			}
-			if there, none := in.letter(id); none == nil {
+			if there, none := letterOf(in, id); none == nil {
 				return there, nil
 			}
 		}
@@ -146,7 +119,7 @@ func (p *inboxPage) list(q url.Values) error {
 	if q.Has("down") {
 		ask.Limit = mail.MaxLimit
 	}
-	desk, err := p.site.opts.Office.Desk(p.ctx(), ask)
+	desk, err := p.site.Office.Desk(p.ctx(), ask)
 	if err != nil {
 		return err
 	}
@@ -222,7 +195,7 @@ func (p *inboxPage) updates(list []mail.Conversation) {
 // reports makes rows of the status reports that are folded otherwise.
 func (p *inboxPage) reports(ask mail.DeskQuery) error {
 	ask.Status, ask.Part = true, mail.Updates
-	desk, err := p.site.opts.Office.Desk(p.ctx(), ask)
+	desk, err := p.site.Office.Desk(p.ctx(), ask)
 	if err != nil {
 		return err
 	}
@@ -239,7 +212,7 @@ func (p *inboxPage) row(c *mail.Conversation) (deskRow, bool) {
 	in := p.in(c.Room, nil)
 	r := deskRow{view: in, Conversation: *c, Elsewhere: p.All && len(p.Rooms) > 1, Href: in.Base + p.path("m",
 		string(c.ID)), Open: p.Open != nil && p.Open.ID == c.ID && p.Open.Room == c.Room}
-	if a, _ := in.site.undo.Answering(in.target(c.ID)); a != nil && a.Settles {
+	if a, _ := in.site.Undo.Answering(in.target(c.ID)); a != nil && a.Settles {
 		return r, false
 	}
 	if c.Folded > 0 {
@@ -302,12 +275,6 @@ func (r deskRow) Due() string { return words.Moment(r.Now, r.Snoozed) }
 
 // Several reports whether the row stands for more messages than one.
 func (r deskRow) Several() bool { return r.Messages > 1 && r.Folded == 0 }
-
-// target is a message of this room as what can be taken back names it.
-func (v *view) target(id mail.ID) undo.Target { return undo.Target{Room: v.Room, ID: id} }
-
-// hides reports whether the message is about to be deleted.
-func (v *view) hides(id mail.ID) bool { return v.site.undo.Hides(v.target(id)) }
 
 // href returns the address of this part of the inbox with more in its query: keys and values.
 func (p *inboxPage) href(more ...string) string { return p.Base + p.path(more...) }

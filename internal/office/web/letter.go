@@ -37,7 +37,7 @@ func showLetter(v *view) error {
 	if !v.scripted() {
 		return v.redirect(letterPath(id))
 	}
-	l, err := v.letter(id)
+	l, err := letterOf(v, id)
 	if mail.CodeOf(err) == mail.NotFound {
 		return v.part("inbox", "letter-gone", v)
 	} else if err != nil {
@@ -50,7 +50,7 @@ func showLetter(v *view) error {
 // with the letter as it is then. To open is to read, and nothing else is; and to open is what a person does: whatever
 // looks ahead gets pages, and runs none.
 func opened(v *view) error {
-	list, err := v.chosen()
+	list, err := chosen(v)
 	if err != nil {
 		return err
 	}
@@ -63,15 +63,15 @@ func opened(v *view) error {
 	if err != nil && mail.CodeOf(err) != mail.NotFound {
 		return err
 	}
-	l, err := v.letter(ids[0])
+	l, err := letterOf(v, ids[0])
 	if err != nil {
 		return err
 	}
 	return v.part("inbox", "letter", l)
 }
 
-// letter gathers a message and what belongs to it.
-func (v *view) letter(id mail.ID) (*letter, error) {
+// letterOf gathers a message and what belongs to it.
+func letterOf(v *view, id mail.ID) (*letter, error) {
 	if v.hides(id) {
 		return nil, mail.Errorf(mail.NotFound, "this message has just been deleted")
 	}
@@ -79,18 +79,18 @@ func (v *view) letter(id mail.ID) (*letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &letter{post: post{view: v, Item: it}, Unsent: v.site.undo.Failed(v.target(id))}
-	l.Pending, l.TakeBack = v.site.undo.Answering(v.target(id))
+	l := &letter{post: post{view: v, Item: it}, Unsent: v.site.Undo.Failed(v.target(id))}
+	l.Pending, l.TakeBack = v.site.Undo.Answering(v.target(id))
 	if l.Recipients, err = v.reachable(it.AnswerTo(mail.User)); err != nil {
 		return nil, err
 	}
 	if it.Type.Asks() && len(l.Recipients) > 0 {
 		l.Options = it.Metadata.Options()
 	}
-	if l.Workspace, err = v.workspace(it.From); err != nil {
+	if l.Workspace, err = workspaceOf(v, it.From); err != nil {
 		return nil, err
 	}
-	l.Docs = v.documents(&it.Message, l.Workspace)
+	l.Docs = documentsOf(v, &it.Message, l.Workspace)
 	sender, ok, err := mail.OneAgent(v.ctx(), v.svc, it.From.Signer())
 	if err != nil {
 		return nil, err
@@ -168,25 +168,6 @@ func (l *letter) followUp() error {
 		l.Answers[i].Notes = l.deliveryNotes(&items[i], receipts[items[i].ID])
 	}
 	return err
-}
-
-// reachable returns those of some addresses behind which somebody is, or may come: mail to an agent that is not on the
-// roster is refused.
-func (v *view) reachable(list []mail.Address) ([]mail.Address, error) {
-	var out []mail.Address
-	for _, a := range list {
-		ok := true
-		if a.Kind() == mail.ToAgent {
-			var err error
-			if _, ok, err = mail.OneAgent(v.ctx(), v.svc, a.Signer()); err != nil {
-				return nil, err
-			}
-		}
-		if ok {
-			out = append(out, a)
-		}
-	}
-	return out, nil
 }
 
 // ReplyType is the type of what the person answers.

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,10 +19,9 @@ import (
 )
 
 const (
-	tick        = 15 * time.Second       // between signs of life: a browser that hears none for long asks by itself
-	gather      = 150 * time.Millisecond // what happens within is told at once
-	sendTimeout = 10 * time.Second       // for a browser to take a piece
-	maxStreams  = 64                     // each holds a connection; pages in the background have none
+	tick       = 15 * time.Second       // between signs of life: a browser that hears none for long asks by itself
+	gather     = 150 * time.Millisecond // what happens within is told at once
+	maxStreams = 64                     // each holds a connection; pages in the background have none
 )
 
 // change is what an open page is told of: that something happened, and nothing of what.
@@ -42,6 +40,12 @@ type change struct {
 	asked mail.RoomName // another room, in which more needs the user than before
 }
 
+// follower is a page that is open, and asks what happened.
+type follower struct {
+	*view
+	needs map[mail.RoomName]int // what it has heard of other rooms
+}
+
 // arrival is what a notification shows.
 type arrival struct {
 	ID      mail.ID       `json:"id"`
@@ -52,7 +56,8 @@ type arrival struct {
 
 // events streams changes as Server-Sent Events whose ids are places in the journal. A browser that comes back says the
 // last one.
-func (s *Site) events(v *view) error {
+func (s *Site) events(in *view) error {
+	v := &follower{view: in}
 	defer s.streams.Add(-1)
 	if s.streams.Add(1) > maxStreams {
 		return mail.Errorf(mail.Limited, "%d pages follow this post office already; this one asks for itself",
@@ -70,7 +75,7 @@ func (s *Site) events(v *view) error {
 		return err
 	}
 	defer stop()
-	defer s.sessions.Watch(v.session)()
+	defer s.sessions.Watch(v.loggedIn)()
 	v.At = after
 	v.w.Header().Set("Content-Type", "text/event-stream")
 	v.w.Header().Set("X-Accel-Buffering", "no")
@@ -98,7 +103,7 @@ func (s *Site) events(v *view) error {
 }
 
 // tell sends a change; nil is a sign of life.
-func (v *view) tell(c *change) error {
+func (v *follower) tell(c *change) error {
 	if c == nil {
 		return v.piece("event: pp-tick\ndata: {}\n\n")
 	}
@@ -111,7 +116,7 @@ func (v *view) tell(c *change) error {
 
 // after is the place behind which the browser wants to know what happened. One that the journal has not reached comes
 // from a room that was made anew under the name of another.
-func (v *view) after() (after mail.Seq, reset bool, err error) {
+func (v *follower) after() (after mail.Seq, reset bool, err error) {
 	text := v.r.Header.Get("Last-Event-ID")
 	if text == "" {
 		text = v.r.URL.Query().Get("after")
@@ -123,20 +128,6 @@ func (v *view) after() (after mail.Seq, reset bool, err error) {
 	return min(mail.Seq(n), v.At), mail.Seq(n) > v.At, nil
 }
 
-// piece sends text at once.
-func (v *view) piece(text string) error {
-	rc := http.NewResponseController(v.w)
-	_ = rc.SetWriteDeadline(time.Now().Add(sendTimeout))
-	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
-	if _, err := v.w.Write([]byte(text)); err != nil {
-		return err
-	}
-	if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	return nil
-}
-
 // news is what was heard at once: of this room, or of the desk.
 type news struct {
 	events []mail.Event
@@ -145,12 +136,12 @@ type news struct {
 }
 
 // follow listens to this room behind a place, and to the desk. It is stopped by its owner.
-func (v *view) follow(ctx context.Context, after mail.Seq) (heard <-chan news, stop func(), err error) {
+func (v *follower) follow(ctx context.Context, after mail.Seq) (heard <-chan news, stop func(), err error) {
 	room, err := v.svc.Watch(ctx, after)
 	if err != nil {
 		return nil, nil, err
 	}
-	desk, err := v.site.opts.Office.WatchDesk(ctx)
+	desk, err := v.site.Office.WatchDesk(ctx)
 	if err != nil {
 		room.Close()
 		return nil, nil, err
@@ -184,7 +175,7 @@ func (v *view) follow(ctx context.Context, after mail.Seq) (heard <-chan news, s
 }
 
 // happened waits for something to happen and returns it with what follows closely. After a silence it returns nil.
-func (v *view) happened(ctx context.Context, heard <-chan news) (*change, error) {
+func (v *follower) happened(ctx context.Context, heard <-chan news) (*change, error) {
 	c := &change{Seq: v.At}
 	wait := time.After(tick)
 	for first := true; ; {
@@ -211,7 +202,7 @@ func (v *view) happened(ctx context.Context, heard <-chan news) (*change, error)
 }
 
 // add notes news, and reports whether the page is to be told. What happened in this room comes as events.
-func (v *view) add(c *change, n news) bool {
+func (v *follower) add(c *change, n news) bool {
 	c.add(v.Room, n.events)
 	told := len(n.events) > 0
 	for _, d := range n.desk {
@@ -231,11 +222,11 @@ func (v *view) add(c *change, n news) bool {
 }
 
 // elsewhere finds what arrived in another room in which more needs the user than before.
-func (v *view) elsewhere(ctx context.Context, c *change) error {
+func (v *follower) elsewhere(ctx context.Context, c *change) error {
 	if c.asked == "" || c.Arrived != nil {
 		return nil
 	}
-	desk, err := v.site.opts.Office.Desk(ctx, mail.DeskQuery{Rooms: []mail.RoomName{c.asked}, Part: mail.NeedsYou})
+	desk, err := v.site.Office.Desk(ctx, mail.DeskQuery{Rooms: []mail.RoomName{c.asked}, Part: mail.NeedsYou})
 	if err != nil || len(desk.Needs) == 0 {
 		return err
 	}
@@ -263,8 +254,8 @@ func (c *change) add(room mail.RoomName, events []mail.Event) {
 }
 
 // count says how much is unread and stuck now.
-func (v *view) count(ctx context.Context, c *change) error {
-	rooms, err := v.site.opts.Office.Rooms(ctx)
+func (v *follower) count(ctx context.Context, c *change) error {
+	rooms, err := v.site.Office.Rooms(ctx)
 	if err != nil {
 		return err
 	}
@@ -274,7 +265,8 @@ func (v *view) count(ctx context.Context, c *change) error {
 }
 
 // changes says how the room stands. It is for browsers to which no stream comes through.
-func changes(v *view) error {
+func changes(in *view) error {
+	v := &follower{view: in}
 	after, reset, err := v.after()
 	if err != nil {
 		return err
@@ -295,7 +287,7 @@ func changes(v *view) error {
 }
 
 // arrived returns the newest unread message to the user behind a place, if there is one.
-func (v *view) arrived(after mail.Seq) (*arrival, error) {
+func (v *follower) arrived(after mail.Seq) (*arrival, error) {
 	page, err := v.svc.Inbox(v.ctx(), mail.InboxQuery{After: after, Newest: true, Limit: 1})
 	if err != nil || len(page.Messages) == 0 {
 		return nil, err

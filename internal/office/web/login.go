@@ -65,7 +65,7 @@ func (s *Site) loggedIn(r *http.Request) string {
 	}
 	id, err := s.sessions.Find(r.Context(), c.Value, s.at(r), !byItself(r))
 	if err != nil {
-		s.opts.Log.Error("sessions", "err", err)
+		s.core.Log.Error("sessions", "err", err)
 	}
 	return id
 }
@@ -82,7 +82,7 @@ func (s *Site) offer(v *view) error {
 	key := v.r.URL.Query().Get("key")
 	if _, ok := s.links.Find(key, s.at(v.r), false); ok {
 		v.Title = "Log in"
-		return v.door(http.StatusOK, "offer", key, !v.Plain)
+		return closedDoor(v, http.StatusOK, "offer", key, !v.Plain)
 	}
 	// at the plain address, which is the one that a list of processes may show
 	if _, ok := s.links.Find(key, session.Doorway{}, false); ok && v.r.TLS == nil {
@@ -90,10 +90,10 @@ func (s *Site) offer(v *view) error {
 		http.Redirect(v.w, v.r, to, http.StatusSeeOther)
 		return nil
 	}
-	if v.session != "" { // the link was opened twice
+	if v.loggedIn != "" { // the link was opened twice
 		return v.redirect("/")
 	}
-	return v.stranger(key)
+	return askLogin(v, key)
 }
 
 // ownHost is the pages' own name, with the port at which r came.
@@ -112,18 +112,18 @@ func (s *Site) enter(v *view) error {
 	key := v.r.PostForm.Get("key")
 	one, ok := s.links.Find(key, s.at(v.r), true)
 	ok = ok && s.sessions.Good(one.Pass)
-	if !ok && v.session == "" {
-		return v.stranger(key)
+	if !ok && v.loggedIn == "" {
+		return askLogin(v, key)
 	}
-	if v.session == "" {
+	if v.loggedIn == "" {
 		cookie, err := s.sessions.Begin(session.Browser(v.r.UserAgent()), s.at(v.r), one.Pass)
 		if err != nil {
-			s.opts.Log.Error("a session that a restart ends", "err", err)
+			s.core.Log.Error("a session that a restart ends", "err", err)
 		}
-		v.setCookie(cookie, int(session.Longest.Seconds()))
+		setCookie(v, cookie, int(session.Longest.Seconds()))
 	}
 	to := "/"
-	if rooms, err := s.opts.Office.Rooms(v.ctx()); err == nil && has(rooms, one.Room) {
+	if rooms, err := s.core.Office.Rooms(v.ctx()); err == nil && has(rooms, one.Room) {
 		v.Rooms = rooms
 		if to = roomBase(one.Room) + v.inboxPath(); one.To != "" {
 			to = roomBase(one.Room) + letterPath(one.To)
@@ -142,7 +142,7 @@ func cookieName(r *http.Request) string {
 }
 
 // setCookie has the browser keep a session, for so many seconds; negative: forget it.
-func (v *view) setCookie(value string, seconds int) {
+func setCookie(v *view, value string, seconds int) {
 	http.SetCookie(v.w, &http.Cookie{
 		Name: cookieName(v.r), Value: value, Path: "/", MaxAge: seconds,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.r.TLS != nil,
@@ -151,23 +151,23 @@ func (v *view) setCookie(value string, seconds int) {
 
 // logout ends the session, here and in this browser.
 func (s *Site) logout(v *view) error {
-	v.setCookie("", -1)
-	if v.session != "" {
-		if err := s.sessions.End(v.session); err != nil && mail.CodeOf(err) != mail.NotFound {
+	setCookie(v, "", -1)
+	if v.loggedIn != "" {
+		if err := s.sessions.End(v.loggedIn); err != nil && mail.CodeOf(err) != mail.NotFound {
 			return err
 		}
 	}
 	return v.redirect("/")
 }
 
-// stranger answers who has not logged in, perhaps with the key of a link that is not good. The page must tell how to
+// askLogin answers who has not logged in, perhaps with the key of a link that is not good. The page must tell how to
 // get in.
-func (v *view) stranger(key string) error {
+func askLogin(v *view, key string) error {
 	v.Title = "Log in"
 	if v.scripted() {
 		v.w.Header().Set("HX-Refresh", "true") // the session ended under an open page
 	}
-	return v.door(http.StatusUnauthorized, "stranger", key, false)
+	return closedDoor(v, http.StatusUnauthorized, "stranger", key, false)
 }
 
 // doorPage is a page for who is not inside.
@@ -177,7 +177,7 @@ type doorPage struct {
 	Press bool   // our script is to press the button
 }
 
-func (v *view) door(status int, part, key string, press bool) error {
+func closedDoor(v *view, status int, part, key string, press bool) error {
 	return v.answer(status, "door", part, doorPage{v, key, press})
 }
 
@@ -191,23 +191,23 @@ type sessionsPage struct {
 func (p *sessionsPage) Idle() int { return int(session.Idle.Hours()) }
 
 // This reports whether it is the session of this browser.
-func (p *sessionsPage) This(one session.Session) bool { return one.ID == p.session }
+func (p *sessionsPage) This(one session.Session) bool { return one.ID == p.loggedIn }
 
-func listSessions(v *view) error {
+func (s *Site) listSessions(v *view) error {
 	v.Title = "Sessions"
-	return v.render("sessions", &sessionsPage{view: v, Sessions: v.site.Sessions()})
+	return v.render("sessions", &sessionsPage{view: v, Sessions: s.Sessions()})
 }
 
 // endSession ends the session that the form names, or all.
-func endSession(v *view) error {
+func (s *Site) endSession(v *view) error {
 	id := v.r.PostForm.Get("id")
 	if id == "" && v.r.PostForm.Get("all") == "" {
 		return mail.Errorf(mail.Invalid, "the form names no session; nothing was ended")
 	}
-	if id == "" || id == v.session {
-		v.setCookie("", -1)
+	if id == "" || id == v.loggedIn {
+		setCookie(v, "", -1)
 	}
-	if err := v.site.sessions.End(id); err != nil && mail.CodeOf(err) != mail.NotFound {
+	if err := s.sessions.End(id); err != nil && mail.CodeOf(err) != mail.NotFound {
 		return err
 	}
 	return v.redirect("/sessions")

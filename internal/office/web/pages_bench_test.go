@@ -66,7 +66,7 @@ func BenchmarkPages(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("imported=%t/changed", imported), func(b *testing.B) { // what is stuck is counted again
 			for b.Loop() {
-				fixture.site.stuck.forget("shop")
+				_, fixture.site.core.Stuck = roomPages()
 				fixture.get("/changes").want(b, 200)
 			}
 		})

@@ -22,7 +22,7 @@ func (p *inboxPage) reportLine(newest mail.Time) string {
 }
 
 // reported returns the messages that such a line names, of the mail.MaxLimit newest conversations.
-func (v *view) reported(line string) (lines []string, err error) {
+func reported(v *view, line string) (lines []string, err error) {
 	parts := strings.SplitN(strings.TrimPrefix(line, reportsLine), "/", 4)
 	if len(parts) < 4 {
 		return nil, mail.Errorf(mail.Invalid, "%.80q does not name messages", line)
@@ -37,7 +37,7 @@ func (v *view) reported(line string) (lines []string, err error) {
 		ask.Rooms = []mail.RoomName{mail.RoomName(parts[1])}
 	}
 	ask.Status, ask.Part, ask.Limit = true, mail.Updates, mail.MaxLimit
-	desk, err := v.site.opts.Office.Desk(v.ctx(), ask)
+	desk, err := v.site.Office.Desk(v.ctx(), ask)
 	if err != nil {
 		return nil, err
 	}

@@ -9,22 +9,6 @@ import (
 	"pennypost/internal/office/dialect/openalice"
 )
 
-// in is the same request as the view of another room.
-func (v *view) in(room mail.RoomName, svc mail.Service) *view {
-	other := *v
-	other.Room, other.Base, other.svc = room, roomBase(room), svc
-	return &other
-}
-
-// other is the same request as the view of another room, which must be there.
-func (v *view) other(room mail.RoomName) (*view, error) {
-	if !has(v.Rooms, room) {
-		return nil, mail.Errorf(mail.NotFound, "there is no room %s here any more", room)
-	}
-	svc, err := v.site.opts.Office.Room(v.ctx(), room, mail.User)
-	return v.in(room, svc), err
-}
-
 // roomWorkspaces is the workspaces of a room.
 type roomWorkspaces struct {
 	Room mail.RoomName
@@ -40,28 +24,28 @@ type workspaces struct {
 // roomsAtOnce is how many rooms that nobody has looked at a page opens for a menu.
 const roomsAtOnce = 8
 
-// workspaces returns the rooms that have workspaces, in order, with those. Of rooms that it does not know it opens a
+// of returns the rooms that have workspaces, in order, with those. Of rooms that it does not know it opens a
 // few; those that cannot be opened are left out.
-func (v *view) workspaces() ([]roomWorkspaces, error) {
+func (w *workspaces) of(v *view) ([]roomWorkspaces, error) {
 	var out []roomWorkspaces
 	toOpen := roomsAtOnce
 	for i := range v.Rooms {
 		st := &v.Rooms[i]
-		r, known := v.site.workspaces.get(st)
+		r, known := w.get(st)
 		if !known && !st.Open {
 			toOpen--
 		}
 		if !known && (st.Open || toOpen >= 0) {
-			svc, err := v.site.opts.Office.Room(v.ctx(), st.Name, mail.User)
+			svc, err := v.site.Office.Room(v.ctx(), st.Name, mail.User)
 			if err == nil {
 				r = roomWorkspaces{Room: st.Name, seq: st.Seq}
 				r.List, err = svc.Workspaces(v.ctx())
 			}
 			if err != nil {
-				v.site.opts.Log.Warn("the workspaces of a room are left out", "room", st.Name, "err", err)
+				v.site.Log.Warn("the workspaces of a room are left out", "room", st.Name, "err", err)
 				continue
 			}
-			v.site.workspaces.rooms.Store(r.Room, r)
+			w.rooms.Store(r.Room, r)
 		}
 		if len(r.List) > 0 {
 			out = append(out, r)
@@ -86,7 +70,7 @@ type scope struct {
 // here, and are known by what they pushed only, there are those whose mail the page shows. With one room and no
 // workspaces there is no choice.
 func (p *inboxPage) scopes() ([]scope, error) {
-	all, err := p.workspaces()
+	all, err := p.known.of(p.view)
 	if err != nil {
 		return nil, err
 	}

@@ -444,9 +444,11 @@ func TestBrowserOf(t *testing.T) {
 func paths(s *Site) map[string]string {
 	hole := regexp.MustCompile(`\{[^}$]*\}`)
 	out := make(map[string]string)
-	for pattern := range s.routes() {
-		_, path, _ := strings.Cut(pattern, " ")
-		out[pattern] = hole.ReplaceAllString(strings.TrimSuffix(path, "{$}"), "x")
+	for _, part := range s.parts {
+		for pattern := range part.Routes {
+			_, path, _ := strings.Cut(pattern, " ")
+			out[pattern] = hole.ReplaceAllString(strings.TrimSuffix(path, "{$}"), "x")
+		}
 	}
 	return out
 }

@@ -141,7 +141,7 @@ func isAgent(from mail.Address) bool {
 		!strings.Contains(string(from), "@")
 }
 
-func stuck(v *view) error {
+func (t *tallies) stuck(v *view) error {
 	v.Place, v.Title = "stuck", "Stuck"
 	p := &stuckPage{view: v, Kind: v.r.URL.Query().Get("kind")}
 	if v.svc == nil {
@@ -156,11 +156,11 @@ func stuck(v *view) error {
 	if p.Kind != "" {
 		q.Kind, q.Limit = mail.StuckKind(p.Kind), oneKind
 	}
-	if p.Sections, err = v.stuckGroups(q); err != nil {
+	if p.Sections, err = stuckGroups(v, q); err != nil {
 		return err
 	}
 	if p.Kind == "" {
-		v.site.stuck.put(v.Room, tally{seq: v.At, at: v.Now, took: time.Since(v.Now), n: p.Total()})
+		t.put(v.Room, tally{seq: v.At, at: v.Now, took: time.Since(v.Now), n: p.Total()})
 	}
 	return v.render("stuck", p, "stuck-groups")
 }
@@ -177,12 +177,12 @@ func countStuck(sections []stuckSection) int {
 }
 
 // mended answers a change on this page.
-func (v *view) mended(format string, args ...any) error {
-	return v.changed("/stuck", "pp-mended, pp-sent", "toast-done", done{view: v, Text: fmt.Sprintf(format, args...), MS: 6000})
+func mended(v *view, format string, args ...any) error {
+	return v.changed("/stuck", "pp-mended, pp-sent", "toast-done", toast{view: v, Text: fmt.Sprintf(format, args...), MS: 6000})
 }
 
 // named returns the messages that a form of this page names.
-func (v *view) named() ([]mail.Item, error) {
+func named(v *view) ([]mail.Item, error) {
 	var items []mail.Item
 	for _, id := range v.r.PostForm["id"] {
 		it, err := v.svc.Message(v.ctx(), mail.ID(id))
@@ -196,7 +196,7 @@ func (v *view) named() ([]mail.Item, error) {
 
 // sendOn sends messages that nobody reads to somebody else, as the user's: whose they were stands above them.
 func sendOn(v *view) error {
-	items, err := v.named()
+	items, err := named(v)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func sendOn(v *view) error {
 			return err
 		}
 	}
-	return v.mended("%s sent on to %s", wording.Plural(len(items), "message"), to)
+	return mended(v, "%s sent on to %s", wording.Plural(len(items), "message"), to)
 }
 
 // again is a message as it goes to another reader. The answer to it settles what became of the first.
@@ -235,7 +235,7 @@ func again(it mail.Item, to string) mail.Draft {
 
 // tellSenders answers mail that nobody will read, so that its sender does not wait.
 func tellSenders(v *view) error {
-	items, err := v.named()
+	items, err := named(v)
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func tellSenders(v *view) error {
 	if len(senders) == 0 {
 		return mail.Errorf(mail.Invalid, "no agent of this room wrote it: nobody was told")
 	}
-	return v.mended("%s told", wording.Plural(len(senders), "sender"))
+	return mended(v, "%s told", wording.Plural(len(senders), "sender"))
 }
 
 // giveRole gives an agent a role, and with it the mail that is held for it.
@@ -284,7 +284,7 @@ func giveRole(v *view) error {
 	if _, err := v.svc.Register(v.ctx(), mail.Presence{Name: name, Roles: roles, Update: true}); err != nil {
 		return err
 	}
-	return v.mended("%s has the role %s", name, role)
+	return mended(v, "%s has the role %s", name, role)
 }
 
 // thaw lets an agent go on that was paused.
@@ -294,12 +294,12 @@ func thaw(v *view) error {
 	if err != nil {
 		return err
 	}
-	return v.mended("%s goes on", a.Name)
+	return mended(v, "%s goes on", a.Name)
 }
 
 // dismiss archives what the post office told the user.
 func dismiss(v *view) error {
-	items, err := v.named()
+	items, err := named(v)
 	if err != nil {
 		return err
 	}
@@ -311,20 +311,20 @@ func dismiss(v *view) error {
 			return err
 		}
 	}
-	return v.mended("Dismissed")
+	return mended(v, "Dismissed")
 }
 
 // syncBridge brings a bridge's files in step now.
-func syncBridge(v *view) error {
+func (t *tallies) syncBridge(v *view) error {
 	b, err := v.svc.SyncBridge(v.ctx(), v.r.PostForm.Get("bridge"))
 	if err != nil {
 		return err
 	}
-	v.site.stuck.forget(v.Room)
+	t.forget(v.Room)
 	if b.Failing != "" {
-		return v.mended("%s still fails: %s", b.ID, b.Failing)
+		return mended(v, "%s still fails: %s", b.ID, b.Failing)
 	}
-	return v.mended("%s is in step", b.ID)
+	return mended(v, "%s is in step", b.ID)
 }
 
 // verifyRoom reads every line of the room's files.
@@ -334,11 +334,11 @@ func verifyRoom(v *view) error {
 		return err
 	}
 	if len(found.Problems) == 0 {
-		return v.mended("All %s of %s are whole", wording.Plural(found.Lines, "line"),
+		return mended(v, "All %s of %s are whole", wording.Plural(found.Lines, "line"),
 			wording.Plural(found.Files, "file"))
 	}
 	p := found.Problems[0]
-	return v.mended("%s in %s; the first: %s line %d: %s", wording.Plural(len(found.Problems), "bad line"),
+	return mended(v, "%s in %s; the first: %s line %d: %s", wording.Plural(len(found.Problems), "bad line"),
 		wording.Plural(found.Lines, "line"), p.File, p.Line, p.Text)
 }
 
@@ -381,14 +381,10 @@ func (t *tallies) put(room mail.RoomName, n tally) { t.rooms.Store(room, n) }
 // forget has the room counted again.
 func (t *tallies) forget(room mail.RoomName) { t.rooms.Delete(room) }
 
-// Stuck is how many things are stuck in the room, for the places at the side. If it cannot be found out now, the page
-// itself will say so.
-func (v *view) Stuck() int {
-	if v.svc == nil {
-		return 0
-	}
-	return v.site.stuck.get(v.Room, v.At, func() int {
-		sections, err := v.stuckGroups(mail.StuckQuery{Limit: 1, Mail: 1})
+// count is how many things are stuck in a room. If it cannot be found out now, the page itself will say so.
+func (t *tallies) count(v *view) int {
+	return t.get(v.Room, v.At, func() int {
+		sections, err := stuckGroups(v, mail.StuckQuery{Limit: 1, Mail: 1})
 		if err != nil {
 			return 0
 		}

@@ -42,7 +42,7 @@ func stuckSections() []stuckSection {
 }
 
 // stuckGroups finds what is stuck: of mail as much as q asks for.
-func (v *view) stuckGroups(q mail.StuckQuery) ([]stuckSection, error) {
+func stuckGroups(v *view, q mail.StuckQuery) ([]stuckSection, error) {
 	c := &catch{view: v, found: make(map[string]*stuckGroup), totals: make(map[string]int)}
 	if err := c.all(q); err != nil {
 		return nil, err
@@ -338,14 +338,14 @@ func (c *catch) bridges() error {
 	}
 	for _, b := range all {
 		s := &stuckGroup{Kind: "bridge", Bridge: b.ID, Title: b.ID,
-			Commands: []string{c.command("bridge sync " + b.ID)}}
+			Commands: []string{command(c.view, "bridge sync "+b.ID)}}
 		switch {
 		case b.Failing != "":
 			s.Why, s.Since = b.Failing+".", b.Since
 		case b.Rejected > 0:
 			s.Why = wording.Plural(b.Rejected, "piece") + " of its files cannot be understood, and stay " +
 				"where they are."
-			s.Commands = []string{c.command("bridge list --rejected")}
+			s.Commands = []string{command(c.view, "bridge list --rejected")}
 		default:
 			continue
 		}
@@ -375,18 +375,18 @@ func (c *catch) room() {
 	}
 	if st.Missing > 0 {
 		c.add(&stuckGroup{Kind: "file", Title: wording.Plural(st.Missing, "line") + " missing",
-			Commands: []string{c.command("verify")},
+			Commands: []string{command(c.view, "verify")},
 			Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and " +
 				"whose."})
 	}
 	if st.Rejected > 0 {
 		c.add(&stuckGroup{Kind: "file", Title: wording.Plural(st.Rejected, "line") + " set aside",
-			Commands: []string{c.command("verify")},
+			Commands: []string{command(c.view, "verify")},
 			Why:      "They are kept byte for byte in files of their own, beside the room's journal."})
 	}
 }
 
 // command is what to type in a terminal about this room.
-func (v *view) command(words string) string {
+func command(v *view, words string) string {
 	return "pennypost --room " + string(v.Room) + " " + words
 }

@@ -282,7 +282,7 @@ func (o failingOffice) Room(ctx context.Context, name mail.RoomName, as mail.Nam
 
 func TestStuckFiles(t *testing.T) {
 	b := newFixture(t)
-	b.site.opts.Office = failingOffice{b.office}
+	b.site.core.Office = failingOffice{b.office}
 	b.get("/@shop/stuck").want(t, http.StatusOK, "permission denied. The files are below /srv/&lt;haak&gt;",
 		"pennypost --room shop bridge sync haak", "2 pieces of its files cannot be understood",
 		"3 lines set aside", "pennypost --room shop verify", "2 lines missing", "The room takes no mail",
@@ -296,7 +296,7 @@ func TestStuckFiles(t *testing.T) {
 	sync("none").want(t, http.StatusNotFound, "there is no bridge none")
 	b.post("/@shop/stuck/verify", nil, asScript("form")).want(t, http.StatusOK, "1 bad line in 9 lines",
 		"it is &lt;torn&gt;")
-	b.site.opts.Office = b.office
+	b.site.core.Office = b.office
 	b.post("/@shop/stuck/verify", nil).want(t, http.StatusSeeOther)
 }
 

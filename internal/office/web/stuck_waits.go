@@ -26,7 +26,7 @@ func ofWaits(kind mail.StuckKind) bool { return kind == stuckCircle || kind == s
 
 // waits finds who waits in a circle, and who waits long for an answer of somebody who has seen the question.
 func (c *catch) waits() error {
-	links, _, err := c.waiting()
+	links, _, err := linksIn(c.view)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ const remindAgain = 10 * time.Minute
 
 // remind writes to whoever is asked, which wakes them as a message of the user does.
 func remind(v *view) error {
-	items, err := v.named()
+	items, err := named(v)
 	if err != nil {
 		return err
 	}
@@ -138,12 +138,12 @@ func remind(v *view) error {
 	if err != nil {
 		return err
 	}
-	return v.mended("%s was reminded", words.Who(to))
+	return mended(v, "%s was reminded", words.Who(to))
 }
 
 // withdraw takes a question back, for whoever asked it.
 func withdraw(v *view) error {
-	items, err := v.named()
+	items, err := named(v)
 	if err != nil {
 		return err
 	}
@@ -152,5 +152,5 @@ func withdraw(v *view) error {
 			return err
 		}
 	}
-	return v.mended("Withdrawn: nobody waits for it any more")
+	return mended(v, "Withdrawn: nobody waits for it any more")
 }

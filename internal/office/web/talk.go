@@ -36,10 +36,10 @@ type said struct {
 	Answered *post // what it answers, if that stands further up
 }
 
-// talk returns the messages that ask accepts in order of sending, whenever they arrived: the newest, or those from the
+// talkOf returns the messages that ask accepts in order of sending, whenever they arrived: the newest, or those from the
 // place on that the address names.
-func (v *view) talk(ask mail.HistoryQuery, path string) (*talk, error) {
-	from, err := v.talkFrom(ask)
+func talkOf(v *view, ask mail.HistoryQuery, path string) (*talk, error) {
+	from, err := talkFrom(v, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -72,13 +72,13 @@ func (v *view) talk(ask mail.HistoryQuery, path string) (*talk, error) {
 	case len(items) < talkMost:
 		t.Earlier = query(path, "before", first)
 	default:
-		t.History = v.historyHref(ask)
+		t.History = historyHref(v, ask)
 	}
 	return t, nil
 }
 
 // talkFrom returns where the conversation is to begin; the zero spot: wherever the newest messages do.
-func (v *view) talkFrom(ask mail.HistoryQuery) (spot, error) {
+func talkFrom(v *view, ask mail.HistoryQuery) (spot, error) {
 	q := v.r.URL.Query()
 	before, err := parseSpot(q.Get("before"))
 	if err != nil || before == (spot{}) {
@@ -94,7 +94,7 @@ func (v *view) talkFrom(ask mail.HistoryQuery) (spot, error) {
 }
 
 // historyHref is the address of the history with what ask asks for.
-func (v *view) historyHref(ask mail.HistoryQuery) string {
+func historyHref(v *view, ask mail.HistoryQuery) string {
 	return address(v.Base+"/history", "agent", string(ask.Agent), "to", ask.To)
 }
 
@@ -115,9 +115,9 @@ func (t *talk) add(items []mail.Item, i int, there map[mail.ID]int) {
 	t.Days = grouped(t.Days, name, s)
 }
 
-// writing is the box below a conversation, which may be an answer to the message that the address names: then it goes
+// writingTo is the box below a conversation, which may be an answer to the message that the address names: then it goes
 // to that one's sender too.
-func (v *view) writing(to mail.Address, path, next string) (box, error) {
+func writingTo(v *view, to mail.Address, path, next string) (box, error) {
 	b := box{view: v, To: string(to), Label: "Write to " + words.Who(to), Next: next}
 	id := v.r.URL.Query().Get("reply")
 	b.Plain = path

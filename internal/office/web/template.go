@@ -11,40 +11,49 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
+// frame has the templates that every page may use, and the pages that any request can end in.
+//
 //go:embed templates
-var templates embed.FS
+var frame embed.FS
 
-// shared are the templates that every page may use; of the others, each is a page of its own.
+// shared are the templates that every page may use; each of the others is a page of its own.
 var shared = []string{"templates/layout.html", "templates/parts.html", "templates/icons.html"}
 
-// pageTemplates parses every page once, when the first is asked for: commands and hooks must not pay for it.
-var pageTemplates = sync.OnceValues(func() (map[string]*template.Template, error) {
-	base, err := template.New("").Funcs(words.Functions()).ParseFS(templates, shared...)
-	if err != nil {
-		return nil, err
-	}
-	names, err := fs.Glob(templates, "templates/*.html")
-	if err != nil {
-		return nil, err
-	}
-	pages := make(map[string]*template.Template)
-	for _, name := range names {
-		t, err := base.Clone()
-		if err == nil {
-			_, err = t.ParseFS(templates, name)
-		}
+// templates are the pages by name.
+type templates struct {
+	pages func() (map[string]*template.Template, error)
+}
+
+// newTemplates returns the pages whose templates are in some file systems. They are parsed once, when the first is
+// asked for: commands and hooks must not pay for it.
+func newTemplates(files ...fs.FS) *templates {
+	return &templates{sync.OnceValues(func() (map[string]*template.Template, error) {
+		base, err := template.New("").Funcs(words.Functions()).ParseFS(frame, shared...)
 		if err != nil {
 			return nil, err
 		}
+		pages := make(map[string]*template.Template)
+		for _, in := range append(files, frame) {
+			if err := addPages(pages, base, in); err != nil {
+				return nil, err
+			}
+		}
+		return pages, nil
+	})}
+}
+
+// addPages parses each file as a page of its own.
+func addPages(pages map[string]*template.Template, base *template.Template, in fs.FS) error {
+	names, err := fs.Glob(in, "templates/*.html")
+	for _, name := range names {
+		t, err := base.Clone()
+		if err == nil {
+			_, err = t.ParseFS(in, name)
+		}
+		if err != nil {
+			return err
+		}
 		pages[strings.TrimSuffix(path.Base(name), ".html")] = t
 	}
-	return pages, nil
-})
-
-func pageTemplate(name string) (*template.Template, error) {
-	pages, err := pageTemplates()
-	if err != nil {
-		return nil, err
-	}
-	return pages[name], nil
+	return err
 }

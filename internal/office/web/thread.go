@@ -41,7 +41,7 @@ type branch struct {
 
 func thread(v *view) error {
 	v.Place = "history"
-	items, more, err := v.thread(mail.ID(v.r.PathValue("id")))
+	items, more, err := threadOf(v, mail.ID(v.r.PathValue("id")))
 	if err != nil {
 		return err
 	}
@@ -62,9 +62,9 @@ func thread(v *view) error {
 	return v.render("thread", p, "thread", "writing")
 }
 
-// thread returns the messages of the thread to which one belongs, in order of sending, and whether it has earlier ones
+// threadOf returns the messages of the thread to which one belongs, in order of sending, and whether it has earlier ones
 // than it returns.
-func (v *view) thread(id mail.ID) ([]mail.Item, bool, error) {
+func threadOf(v *view, id mail.ID) ([]mail.Item, bool, error) {
 	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{Thread: id, Archive: true, Deliveries: true,
 		Limit: mail.MaxLimit})
 	if err != nil {
@@ -247,7 +247,7 @@ func threadRead(v *view) error {
 	if !ok {
 		return nowhere(v)
 	}
-	items, _, err := v.thread(mail.ID(id))
+	items, _, err := threadOf(v, mail.ID(id))
 	if err != nil {
 		return err
 	}

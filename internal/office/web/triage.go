@@ -20,24 +20,13 @@ const eraseTimeout = time.Minute
 // undoMS is how long a toast stays by which something can be taken back that has not been done yet.
 const undoMS = int(undo.Time / time.Millisecond)
 
-// done is the toast that tells what became of messages, and how to take that back.
-type done struct {
-	*view
-	Text     string
-	Undo     string // the key by which it can be taken back; "": it cannot
-	Messages string // what it is about: see messageLines
-	Done     string // what our script is to make of it: "gone", "back", "read", "unread", "answered" or "replied"
-	Typed    string // in an answer that was taken back
-	MS       int    // how long the toast stays
-}
-
 // acted answers with a toast that tells what was done.
-func (v *view) acted(d done) error { return v.changed(v.next(), "pp-done", "toast-done", d) }
+func acted(v *view, d toast) error { return v.changed(v.next(), "pp-done", "toast-done", d) }
 
 // mark carries out what a person does with messages: read, unread, archived, unarchived, snoozed. Before a question is
 // archived that still waits for an answer, the person is asked, once for all of them.
-func (s *Site) mark(v *view) error {
-	list, err := v.chosen()
+func mark(v *view) error {
+	list, err := chosen(v)
 	if err != nil {
 		return err
 	}
@@ -57,23 +46,23 @@ func (s *Site) mark(v *view) error {
 		case "decline":
 			declines = open
 		default:
-			return v.askArchive(list, open)
+			return askArchive(v, list, open)
 		}
 	}
-	changed, err := v.markAll(list, q)
+	changed, err := markAll(v, list, q)
 	if err != nil {
 		return err
 	}
-	d := done{view: v, Messages: v.asPosted(list), MS: 6000}
+	d := toast{view: v, Messages: asPosted(v, list), MS: 6000}
 	d.Text, d.Done = markedText(list, q.Mark, words.Moment(v.Now, q.Until))
 	act := &undo.Deed{Back: func(ctx context.Context) error { return takeMarksBack(ctx, changed, q.Mark) }}
 	if len(declines) > 0 {
 		d.Text += ", and declined " + wording.Plural(len(declines), "question")
 		d.MS = undoMS
-		s.decline(act, declines)
+		decline(act, declines)
 	}
-	d.Undo = s.undo.Add(act)
-	return v.acted(d)
+	d.Undo = v.site.Undo.Add(act)
+	return acted(v, d)
 }
 
 // markedText says what was done, and what our script is to make of it.
@@ -100,7 +89,7 @@ func markedText(list []post, m mail.Mark, until string) (text, shows string) {
 }
 
 // markAll marks messages, and returns those that were otherwise, as they were.
-func (v *view) markAll(list []post, q mail.Marking) (changed []post, err error) {
+func markAll(v *view, list []post, q mail.Marking) (changed []post, err error) {
 	for _, in := range byRoom(list) {
 		q.IDs = nil
 		for _, f := range in {
@@ -158,13 +147,13 @@ func (p asksArchive) One() bool { return len(p.Waiting) == 1 }
 func (p asksArchive) AnswerHref() string { return p.Waiting[0].LetterHref(p.Waiting[0].ID) }
 
 // askArchive asks what to do with open among list, which is to be archived.
-func (v *view) askArchive(list, open []post) error {
+func askArchive(v *view, list, open []post) error {
 	const shown = 5
 	v.Title = "It still waits for an answer"
 	if len(open) > 1 {
 		v.Title = strconv.Itoa(len(open)) + " of them still wait for an answer"
 	}
-	p := asksArchive{view: v, Messages: v.asPosted(list), Waiting: open, Others: len(list) - len(open)}
+	p := asksArchive{view: v, Messages: asPosted(v, list), Waiting: open, Others: len(list) - len(open)}
 	if len(open) > shown {
 		p.Waiting, p.Rest = open[:shown], len(open)-shown
 	}
@@ -176,8 +165,8 @@ func (v *view) askArchive(list, open []post) error {
 }
 
 // remove deletes messages for good once that can no longer be taken back.
-func (s *Site) remove(v *view) error {
-	list, err := v.chosen()
+func remove(v *view) error {
+	list, err := chosen(v)
 	if err != nil {
 		return err
 	}
@@ -187,12 +176,12 @@ func (s *Site) remove(v *view) error {
 		targets = append(targets, f.target(f.ID))
 		services[f.Room] = f.svc
 	}
-	key := s.undo.Add(&undo.Deed{Targets: targets, Do: func(targets []undo.Target) {
+	key := v.site.Undo.Add(&undo.Deed{Targets: targets, Do: func(targets []undo.Target) {
 		ctx, cancel := context.WithTimeout(context.Background(), eraseTimeout)
 		defer cancel()
 		for _, t := range targets {
 			if err := services[t.Room].Erase(ctx, t.ID); err != nil && mail.CodeOf(err) != mail.NotFound {
-				s.opts.Log.Error("a message could not be deleted; it is back in its list", "room", t.Room, "id", t.ID,
+				v.site.Log.Error("a message could not be deleted; it is back in its list", "room", t.Room, "id", t.ID,
 					"err", err)
 			}
 		}
@@ -201,13 +190,13 @@ func (s *Site) remove(v *view) error {
 	if len(list) > 1 {
 		text += " " + wording.Plural(len(list), "message")
 	}
-	return v.acted(done{view: v, Messages: v.asPosted(list), Text: text, Done: "gone", Undo: key,
+	return acted(v, toast{view: v, Messages: asPosted(v, list), Text: text, Done: "gone", Undo: key,
 		MS: undoMS})
 }
 
 // takeBack takes back what a toast tells of.
-func (s *Site) takeBack(v *view) error {
-	d, ok := s.undo.TakeBack(v.r.PostForm.Get("key"))
+func takeBack(v *view) error {
+	d, ok := v.site.Undo.TakeBack(v.r.PostForm.Get("key"))
 	if !ok {
 		return mail.Errorf(mail.NotFound, "it is too late to take that back: it has been done")
 	}
@@ -216,18 +205,18 @@ func (s *Site) takeBack(v *view) error {
 			return err
 		}
 	}
-	out := done{view: v, Text: "It is back", Done: "back", MS: 2000}
+	out := toast{view: v, Text: "It is back", Done: "back", MS: 2000}
 	for t, a := range d.Answers {
 		out.Text, out.Typed = "Not sent", a.Typed()
 		out.Messages = messageLine(t.Room, t.ID)
 	}
-	return v.acted(out)
+	return acted(v, out)
 }
 
 // chosen reads the messages that the form names: one of this room as id, or any as messages. Each comes with
 // the view of its room.
-func (v *view) chosen() ([]post, error) {
-	lines := v.lines()
+func chosen(v *view) ([]post, error) {
+	lines := lines(v)
 	if len(lines) == 0 {
 		lines = []string{messageLine(v.Room, mail.ID(v.r.PostForm.Get("id")))}
 	}
@@ -236,7 +225,7 @@ func (v *view) chosen() ([]post, error) {
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		if strings.HasPrefix(line, reportsLine) {
-			more, err := v.reported(line)
+			more, err := reported(v, line)
 			if err != nil {
 				return nil, err
 			}
@@ -269,13 +258,13 @@ func (v *view) chosen() ([]post, error) {
 }
 
 // lines are what the form says of messages.
-func (v *view) lines() []string {
+func lines(v *view) []string {
 	return strings.FieldsFunc(v.r.PostForm.Get("messages"), func(r rune) bool { return r == '\n' || r == '\r' })
 }
 
 // asPosted names messages as the form did: what the page shows in one row has one line.
-func (v *view) asPosted(list []post) string {
-	lines := slices.DeleteFunc(v.lines(), func(line string) bool { return !strings.HasPrefix(line, reportsLine) })
+func asPosted(v *view, list []post) string {
+	lines := slices.DeleteFunc(lines(v), func(line string) bool { return !strings.HasPrefix(line, reportsLine) })
 	if len(lines) == 0 {
 		return messageLines(list)
 	}
@@ -306,20 +295,11 @@ func byRoom(list []post) (out [][]post) {
 	return out
 }
 
-// Snoozes lists until when a message can be put off with one press, as of now.
-func (v *view) Snoozes() []triage.Later {
-	y, m, d := v.Now.Date()
-	midnight := time.Date(y, m, d+1, 0, 0, 0, 0, v.Now.Location())
-	return slices.DeleteFunc(triage.Laters(v.Now), func(l triage.Later) bool {
-		return l.Name == "later" && !l.At.Std().Before(midnight)
-	})
-}
-
-// snoozeUntil reads when the person wants to see a message again: one of Snoozes, or a time as browsers write it,
+// snoozeUntil reads when the person wants to see a message again: one of words.Snoozes, or a time as browsers write it,
 // which is that of the place where the post office is.
 func snoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time, error) {
 	name := form.Get("until")
-	for _, s := range (&view{Now: now}).Snoozes() {
+	for _, s := range words.Snoozes(now) {
 		if s.Name == name {
 			return s.At, nil
 		}

@@ -278,9 +278,8 @@ func TestSnoozes(t *testing.T) {
 		{"2026-05-18 08:00", "2026-05-18 11:00", "2026-05-19 09:00", "2026-05-25 09:00"}, // a Monday
 		{"2026-12-31 22:00", "", "2027-01-01 09:00", "2027-01-04 09:00"},
 	} {
-		v := &view{Now: at(tt.now)}
 		got := map[string]string{}
-		for _, s := range v.Snoozes() {
+		for _, s := range words.Snoozes(at(tt.now)) {
 			got[s.Name] = s.At.Std().In(zone).Format("2006-01-02 15:04")
 		}
 		if got["later"] != tt.later || got["tomorrow"] != tt.tomorrow || got["week"] != tt.week {

@@ -17,13 +17,13 @@ import (
 
 // view is one request: what every page struct embeds.
 type view struct {
-	site *Site
+	site *core
 	w    http.ResponseWriter
 	r    *http.Request
 	svc  mail.Service
 
-	session string // the browser's; "": it has not logged in
-	Plain   bool   // this is not the pages' own address
+	loggedIn string // the session of the browser; "": it has not logged in
+	Plain    bool   // this is not the pages' own address
 
 	Now   time.Time
 	Nonce string
@@ -32,13 +32,26 @@ type view struct {
 	Rooms []mail.RoomStatus
 	// everywhere says that the address names no room, so that Room is the one that changed last.
 	everywhere bool
-	At         mail.Seq              // the room's journal when the page was made
-	needs      map[mail.RoomName]int // of a stream: what it has heard of other rooms
-	Place      string                // where the page belongs: an entry of the places
+	At         mail.Seq // the room's journal when the page was made
+	Place      string   // where the page belongs: an entry of the places
 	Title      string
 }
 
-func newNonce() string { return rand.Text() }
+const sendTimeout = 10 * time.Second // for a browser to take a piece
+
+type roomKey struct{}
+
+// withRoom returns the context of a request whose address names a room.
+func withRoom(ctx context.Context, room mail.RoomName) context.Context {
+	return context.WithValue(ctx, roomKey{}, room)
+}
+
+// newView begins the answer to a request.
+func newView(site *core, w http.ResponseWriter, r *http.Request) *view {
+	v := &view{site: site, w: w, r: r, Now: time.Now(), Nonce: rand.Text()}
+	v.header()
+	return v
+}
 
 // header sets what every page has. The policy lets nothing run or load but our own files; images of agents' mail that
 // come from elsewhere do not load.
@@ -56,7 +69,7 @@ func (v *view) header() {
 // enter finds the room that the request is about.
 func (v *view) enter() error {
 	ctx := v.r.Context()
-	rooms, err := v.site.opts.Office.Rooms(ctx)
+	rooms, err := v.site.Office.Rooms(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,7 +88,7 @@ func (v *view) enter() error {
 		return nil // a post office without rooms
 	}
 	v.Base = roomBase(v.Room)
-	if v.svc, err = v.site.opts.Office.Room(ctx, v.Room, mail.User); err != nil {
+	if v.svc, err = v.site.Office.Room(ctx, v.Room, mail.User); err != nil {
 		return err
 	}
 	st, err := v.svc.Status(ctx)
@@ -115,43 +128,8 @@ func (v *view) status() *mail.RoomStatus {
 	return new(mail.RoomStatus)
 }
 
-// Needs returns how many conversations need the user, in all rooms.
-func (v *view) Needs() int {
-	n := 0
-	for i := range v.Rooms {
-		n += v.Rooms[i].Needs
-	}
-	return n
-}
-
-// Unread returns how much the user has not read, in all rooms.
-func (v *view) Unread() int {
-	n := 0
-	for i := range v.Rooms {
-		n += v.Rooms[i].Unread
-	}
-	return n
-}
-
 // HX is the attribute without which htmx ignores an element: mail cannot know it.
 func (v *view) HX() template.HTMLAttr { return template.HTMLAttr(`hx-nonce="` + v.Nonce + `"`) }
-
-// Host is the address that the browser came to, without its port.
-func (v *view) Host() string { return hostOf(v.r) }
-
-// Theme is what the person chose: "light", "dark" or "" for what the system says.
-func (v *view) Theme() string {
-	if c, err := v.r.Cookie("pennypost_theme"); err == nil && (c.Value == "light" || c.Value == "dark") {
-		return c.Value
-	}
-	return ""
-}
-
-// Version is that of the program.
-func (v *view) Version() string { return v.site.opts.Version }
-
-// Asset returns the address of one of our own files.
-func (v *view) Asset(name string) (string, error) { return v.site.assets.Address(name) }
 
 // partial reports whether htmx asks for the part of a page with that id.
 func (v *view) partial(id string) bool {
@@ -183,12 +161,12 @@ func (v *view) part(name, part string, data any) error {
 
 // answer answers with a template of a page. It writes nothing unless the whole of it could be made.
 func (v *view) answer(status int, name, part string, data any) error {
-	t, err := pageTemplate(name)
+	pages, err := v.site.Templates.pages()
 	if err != nil {
 		return err
 	}
 	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, part, data); err != nil {
+	if err := pages[name].ExecuteTemplate(&b, part, data); err != nil {
 		return err
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -225,7 +203,7 @@ func (v *view) fail(err error) {
 	if errors.As(err, &known) && statuses[known.Code] != 0 {
 		f.Status, f.Message = statuses[known.Code], known.Msg
 	} else if v.ctx().Err() == nil {
-		v.site.opts.Log.Error("page", "path", v.r.URL.Path, "err", err)
+		v.site.Log.Error("page", "path", v.r.URL.Path, "err", err)
 	}
 	v.Title = http.StatusText(f.Status)
 	part := "layout"
@@ -237,4 +215,18 @@ func (v *view) fail(err error) {
 	if v.answer(f.Status, "failure", part, f) != nil {
 		http.Error(v.w, f.Message, f.Status)
 	}
+}
+
+// piece sends text at once.
+func (v *view) piece(text string) error {
+	rc := http.NewResponseController(v.w)
+	_ = rc.SetWriteDeadline(time.Now().Add(sendTimeout))
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
+	if _, err := v.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
 }

@@ -19,7 +19,8 @@ import (
 // TestTemplates: every page and every part of it is a template that parses, and what a page needs beyond the frame is
 // there.
 func TestTemplates(t *testing.T) {
-	pages, err := pageTemplates()
+	b := newFixture(t)
+	pages, err := b.site.core.Templates.pages()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,10 +32,9 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s has no main", name)
 		}
 	}
-	b := newFixture(t)
 	now := time.Now()
-	v := &view{site: b.site, w: httptest.NewRecorder(), r: httptest.NewRequest(http.MethodGet, "/", nil),
-		svc: b.as(mail.User), Now: now, Nonce: newNonce(), Room: "shop", Base: "/@shop", Title: "Title"}
+	v := &view{site: &b.site.core, w: httptest.NewRecorder(), r: httptest.NewRequest(http.MethodGet, "/", nil),
+		svc: b.as(mail.User), Now: now, Nonce: "nonce", Room: "shop", Base: "/@shop", Title: "Title"}
 	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"},
 		Type: mail.Question, Sent: mail.TimeOf(now)}}
 	all := []stuckSection{{Kind: "dead", Title: "T", Why: "W", Groups: []*stuckGroup{
@@ -83,7 +83,7 @@ func TestTemplates(t *testing.T) {
 func TestFailures(t *testing.T) {
 	b := newFixture(t)
 	var log bytes.Buffer
-	b.site.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	b.site.core.Log = slog.New(slog.NewTextHandler(&log, nil))
 	secret := errors.New("the secret cause")
 	for code, want := range map[mail.Code]int{
 		mail.Invalid: 400, mail.NotFound: 404, mail.Denied: 403, mail.Conflict: 409, mail.TooLarge: 413,

@@ -38,13 +38,13 @@ func (l waitLink) To() mail.Address { return waitsFor(&l.Waiting) }
 func (l waitLink) From() mail.Address { return mail.AgentAddress(l.Asker) }
 
 // FromHref is the page of who waits.
-func (l waitLink) FromHref() string { return l.nameHref(l.Asker) }
+func (l waitLink) FromHref() string { return nameHref(l.view, l.Asker) }
 
 // ToHref is the page of whoever is waited for.
 func (l waitLink) ToHref() string {
 	switch {
 	case l.Asked != "":
-		return l.nameHref(l.Asked)
+		return nameHref(l.view, l.Asked)
 	case l.Address.Kind() == mail.FromFar, elsewhere(l.Address):
 		return query(l.Base+"/history", "to", string(l.Address))
 	}
@@ -52,7 +52,7 @@ func (l waitLink) ToHref() string {
 }
 
 // nameHref is the page of an agent, or the inbox.
-func (v *view) nameHref(n mail.Name) string {
+func nameHref(v *view, n mail.Name) string {
 	if n == mail.User {
 		return v.Base + "/"
 	}
@@ -121,7 +121,7 @@ func (c waitChain) Round() []waitLink { return c.Circle[:len(c.Circle)-1] }
 func (c waitChain) Back() waitLink { return c.Circle[len(c.Circle)-1] }
 
 // linksOf gathers open questions, the oldest first, by who waits for whom.
-func (v *view) linksOf(list []mail.Waiting) []waitLink {
+func linksOf(v *view, list []mail.Waiting) []waitLink {
 	at := make(map[pairKey]int)
 	var out []waitLink
 	for i := range list {
@@ -191,10 +191,10 @@ func (l waitLink) chain(by map[pairKey]waitLink, open map[string]waitLink) waitC
 	return waitChain{Lead: links}
 }
 
-// waiting returns who waits for whom in the room, the longest first, and how many others there are.
-func (v *view) waiting() (links []waitLink, rest int, err error) {
+// linksIn returns who waits for whom in the room, the longest first, and how many others there are.
+func linksIn(v *view) (links []waitLink, rest int, err error) {
 	list, err := v.svc.Waiting(v.ctx(), mail.WaitingQuery{Limit: mail.MaxLimit})
-	return v.linksOf(list.Waiting), list.Rest, err
+	return linksOf(v, list.Waiting), list.Rest, err
 }
 
 // agentWaits is an agent among those who wait.

@@ -54,7 +54,7 @@ func TestChainsOf(t *testing.T) {
 		{"a>b b>c c>a d>e e>d", "(a>b>c>a)@1 (d>e>d)@4"},
 	} {
 		var got []string
-		for _, chain := range chainsOf((&view{}).linksOf(openQuestions(c.waits))) {
+		for _, chain := range chainsOf(linksOf(&view{}, openQuestions(c.waits))) {
 			got = append(got, spelled(chain))
 		}
 		if s := strings.Join(got, " "); s != c.want {
@@ -66,7 +66,7 @@ func TestChainsOf(t *testing.T) {
 // A list that was cut lacks what a chain goes on with: the chain ends there.
 func TestChainsOfCutList(t *testing.T) {
 	all := openQuestions("a>b b>c c>a")
-	if got := chainsOf((&view{}).linksOf(all[:2])); len(got) != 1 || spelled(got[0]) != "a>b>c@1" {
+	if got := chainsOf(linksOf(&view{}, all[:2])); len(got) != 1 || spelled(got[0]) != "a>b>c@1" {
 		t.Errorf("%d chains, the first %s", len(got), spelled(got[0]))
 	}
 }
