@@ -53,6 +53,7 @@ var floors = []struct {
 		"internal/office/web/words",
 	}},
 	{"a picture has words in it", []string{"internal/office/web/picture"}},
+	{"what every page is made of knows no page", []string{"internal/office/web/page"}},
 	{"who decides to ring knows no door, and what is known of sessions leads to none", []string{
 		"internal/office/wake", "internal/office/wake/sessions",
 	}},

@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -17,7 +18,7 @@ const (
 
 // agentsPage is the roster, or a part of it.
 type agentsPage struct {
-	*view
+	*page.View
 	Query  string // what is searched for
 	Only   string // the one group that is shown; "": all
 	After  string // the name behind which it begins
@@ -36,7 +37,7 @@ type agentGroup struct {
 
 // agentRow is an agent in a list, or at the head of its page.
 type agentRow struct {
-	*view
+	*page.View
 	mail.Agent
 	agentWaits
 	Depth int        // how far it is indented below the agent that started it
@@ -44,13 +45,13 @@ type agentRow struct {
 }
 
 // agents shows who is there.
-func agents(v *view) error {
+func agents(v *page.View) error {
 	v.Place, v.Title = "agents", "Agents"
-	q := v.r.URL.Query()
-	p := &agentsPage{view: v, Query: strings.TrimSpace(wording.ClipRunes(q.Get("q"), paletteQuery+1)),
+	q := v.R.URL.Query()
+	p := &agentsPage{View: v, Query: strings.TrimSpace(wording.ClipRunes(q.Get("q"), paletteQuery+1)),
 		Only: q.Get("show"), After: q.Get("after")}
-	if v.svc == nil {
-		return v.render("agents", p)
+	if v.Svc == nil {
+		return v.Render("agents", p)
 	}
 	if name := q.Get("name"); name != "" {
 		return agentNamed(v, mail.Name(name))
@@ -83,12 +84,12 @@ func agents(v *view) error {
 			return err
 		}
 	}
-	return v.render("agents", p, "roster")
+	return v.Render("agents", p, "roster")
 }
 
 // add adds a group, if there is anybody in it.
 func (p *agentsPage) add(key, name, note string, ask mail.RosterQuery) error {
-	list, err := p.svc.Agents(p.ctx(), ask)
+	list, err := p.Svc.Agents(p.Ctx(), ask)
 	if err != nil || len(list.Agents) == 0 {
 		return err
 	}
@@ -103,8 +104,8 @@ func (p *agentsPage) add(key, name, note string, ask mail.RosterQuery) error {
 		}
 	}
 	for _, f := range family(list.Agents) {
-		row := agentRow{view: p.view, Agent: f.Agent, agentWaits: p.Waits[f.Name], Depth: f.depth}
-		if row.Last, err = lastWord(p.view, f.Name); err != nil {
+		row := agentRow{View: p.View, Agent: f.Agent, agentWaits: p.Waits[f.Name], Depth: f.depth}
+		if row.Last, err = lastWord(p.View, f.Name); err != nil {
 			return err
 		}
 		g.Agents = append(g.Agents, row)
@@ -123,7 +124,7 @@ func (p *agentsPage) first(ask mail.RosterQuery) ([]mail.Agent, error) {
 		if one.Limit == 0 {
 			break
 		}
-		list, err := p.svc.Agents(p.ctx(), one)
+		list, err := p.Svc.Agents(p.Ctx(), one)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +135,7 @@ func (p *agentsPage) first(ask mail.RosterQuery) ([]mail.Agent, error) {
 
 // href is the address of one group, of those agents that are searched for, behind a name.
 func (p *agentsPage) href(only, after string) string {
-	return address(p.Base+"/agents", "after", after, "q", p.Query, "show", only)
+	return page.Address(p.Base+"/agents", "after", after, "q", p.Query, "show", only)
 }
 
 // Here is the address of what is shown, for its refreshing.
@@ -184,12 +185,12 @@ func family(list []mail.Agent) []relative {
 }
 
 // lastWord returns the last message of an agent that is not in the archive; nil if there is none.
-func lastWord(v *view, n mail.Name) (*mail.Item, error) {
-	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{From: string(mail.AgentAddress(n)), Limit: 1})
-	if err != nil || len(page.Messages) == 0 {
+func lastWord(v *page.View, n mail.Name) (*mail.Item, error) {
+	got, err := v.Svc.History(v.Ctx(), mail.HistoryQuery{From: string(mail.AgentAddress(n)), Limit: 1})
+	if err != nil || len(got.Messages) == 0 {
 		return nil, err
 	}
-	return &page.Messages[0], nil
+	return &got.Messages[0], nil
 }
 
 // AgentRef is the id of an agent's row.
@@ -212,37 +213,37 @@ func (a agentRow) Sender() mail.Address { return mail.AgentAddress(a.Name) }
 
 // agentPage is one agent and its mail.
 type agentPage struct {
-	*view
+	*page.View
 	Agent   agentRow
-	Dir     string // its workspace
-	Resume  string // the command that takes its session up again
-	Waits   []post // what it has not read, oldest first
-	More    int    // what else it has not read
-	Lost    []post // what never reached it, the newest last
+	Dir     string      // its workspace
+	Resume  string      // the command that takes its session up again
+	Waits   []page.Post // what it has not read, oldest first
+	More    int         // what else it has not read
+	Lost    []page.Post // what never reached it, the newest last
 	Docs    []sentDoc
 	Talk    *talk
-	Writing box
+	Writing page.Box
 }
 
 // sentDoc is a document, and the last message with which the agent sent it.
 type sentDoc struct {
 	mail.Doc
-	With post
+	With page.Post
 }
 
 // agentMail shows one agent.
-func agentMail(v *view) error { return agentNamed(v, mail.Name(v.r.PathValue("name"))) }
+func agentMail(v *page.View) error { return agentNamed(v, mail.Name(v.R.PathValue("name"))) }
 
-func agentNamed(v *view, name mail.Name) error {
+func agentNamed(v *page.View, name mail.Name) error {
 	v.Place, v.Title = "agents", string(name)
-	a, ok, err := mail.OneAgent(v.ctx(), v.svc, name)
+	a, ok, err := mail.OneAgent(v.Ctx(), v.Svc, name)
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return formerAgent(v, name)
 	}
-	p := &agentPage{view: v, Agent: agentRow{view: v, Agent: a}}
+	p := &agentPage{View: v, Agent: agentRow{View: v, Agent: a}}
 	path := v.AgentHref(name)
 	if p.wants("talk") {
 		if p.Talk, err = talkOf(v, mail.HistoryQuery{Agent: name}, path); err != nil {
@@ -257,23 +258,23 @@ func agentNamed(v *view, name mail.Name) error {
 	if p.Writing, err = writingTo(v, mail.Address("agent:"+name), path, strings.TrimPrefix(path, v.Base)); err != nil {
 		return err
 	}
-	return v.render("agent", p, "talk", "about", "writing")
+	return v.Render("agent", p, "talk", "about", "writing")
 }
 
 // formerAgent leads to what is left of an agent that was retired: its mail.
-func formerAgent(v *view, name mail.Name) error {
+func formerAgent(v *page.View, name mail.Name) error {
 	address := string(mail.AgentAddress(name))
-	for _, f := range []filters{{"from": address}, {"to": address}} {
-		ask, err := f.query(v.Now)
+	for _, f := range []page.Filters{{"from": address}, {"to": address}} {
+		ask, err := f.Query(v.Now)
 		if err != nil {
 			return err
 		}
 		ask.Limit = 1
-		if page, err := v.svc.History(v.ctx(), ask); err == nil && len(page.Messages) > 0 && name != mail.User {
-			return v.redirect(f.href("/history"))
+		if got, err := v.Svc.History(v.Ctx(), ask); err == nil && len(got.Messages) > 0 && name != mail.User {
+			return v.Redirect(f.Href("/history"))
 		}
 	}
-	_, err := v.svc.Inbox(v.ctx(), mail.InboxQuery{Agent: name, Limit: 1}) // names those that are spelled like it
+	_, err := v.Svc.Inbox(v.Ctx(), mail.InboxQuery{Agent: name, Limit: 1}) // names those that are spelled like it
 	if err == nil {
 		err = mail.Errorf(mail.NotFound, "%q is not on the roster", name)
 	}
@@ -283,7 +284,7 @@ func formerAgent(v *view, name mail.Name) error {
 // wants reports whether the answer has that part in it.
 func (p *agentPage) wants(part string) bool {
 	for _, other := range []string{"talk", "about", "writing"} {
-		if p.partial(other) {
+		if p.Partial(other) {
 			return other == part
 		}
 	}
@@ -298,18 +299,18 @@ const (
 // about fills the side of the page.
 func (p *agentPage) about() error {
 	name := p.Agent.Name
-	waits, err := p.svc.Inbox(p.ctx(), mail.InboxQuery{Agent: name, Limit: waitRows})
+	waits, err := p.Svc.Inbox(p.Ctx(), mail.InboxQuery{Agent: name, Limit: waitRows})
 	if err != nil {
 		return err
 	}
-	p.Waits, p.More = p.posts(waits.Messages), max(waits.Unread-len(waits.Messages), 0)
-	lost, err := p.svc.History(p.ctx(), mail.HistoryQuery{To: "agent:" + string(name),
+	p.Waits, p.More = p.Posts(waits.Messages), max(waits.Unread-len(waits.Messages), 0)
+	lost, err := p.Svc.History(p.Ctx(), mail.HistoryQuery{To: "agent:" + string(name),
 		States: []mail.DeliveryState{mail.Dead, mail.Expired}, Limit: waitRows})
 	if err != nil {
 		return err
 	}
-	p.Lost = p.posts(lost.Messages)
-	sent, err := p.svc.History(p.ctx(), mail.HistoryQuery{From: string(p.Agent.Sender()), Limit: docsFrom})
+	p.Lost = p.Posts(lost.Messages)
+	sent, err := p.Svc.History(p.Ctx(), mail.HistoryQuery{From: string(p.Agent.Sender()), Limit: docsFrom})
 	if err != nil {
 		return err
 	}
@@ -317,19 +318,19 @@ func (p *agentPage) about() error {
 		p.Agent.Last = &sent.Messages[n-1]
 	}
 	p.docs(sent.Messages)
-	links, _, err := linksIn(p.view)
+	links, _, err := linksIn(p.View)
 	if err != nil {
 		return err
 	}
 	p.Agent.agentWaits = waitsOf(links)[name]
-	places, err := p.svc.Workspaces(p.ctx())
+	places, err := p.Svc.Workspaces(p.Ctx())
 	if err != nil {
 		return err
 	}
 	if i := slices.IndexFunc(places, func(w mail.Workspace) bool { return w.ID == name }); i >= 0 {
 		p.Dir = places[i].Dir
 	}
-	p.Resume = resume(&p.Agent.Agent, p.Dir)
+	p.Resume = page.Resume(&p.Agent.Agent, p.Dir)
 	return nil
 }
 
@@ -339,7 +340,7 @@ func (p *agentPage) docs(items []mail.Item) {
 	for _, it := range slices.Backward(items) {
 		for _, d := range it.Docs {
 			if !seen[d.Path] && len(p.Docs) < waitRows {
-				p.Docs = append(p.Docs, sentDoc{d, post{view: p.view, Item: it}})
+				p.Docs = append(p.Docs, sentDoc{d, page.Post{View: p.View, Item: it}})
 			}
 			seen[d.Path] = true
 		}

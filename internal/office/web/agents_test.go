@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 )
 
 // hostile are names and texts that would do something if they were not taken as text.
@@ -217,7 +218,7 @@ func TestAgentHostile(t *testing.T) {
 	}
 	roster := b.get("/@shop/agents").want(t, http.StatusOK)
 	for _, name := range hostileNames {
-		v := &view{Base: "/@shop"}
+		v := &page.View{Base: "/@shop"}
 		href := v.AgentHref(name)
 		if !strings.Contains(html.UnescapeString(roster.Body), `href="`+href+`"`) {
 			t.Errorf("the roster does not link to %q by %s", name, href)
@@ -227,7 +228,7 @@ func TestAgentHostile(t *testing.T) {
 		b.part(attribute(t, page.Body, `class="answer-to" href="`), "writing").want(t, http.StatusOK,
 			`class="answering"`)
 		page.without(t, "<script>alert", "<img", `onmouseover="x"`, "<i>")
-		if agent := (agentRow{view: v, Agent: mail.Agent{Name: name}}); !strings.Contains(
+		if agent := (agentRow{View: v, Agent: mail.Agent{Name: name}}); !strings.Contains(
 			html.UnescapeString(page.Body), `hx-get="`+agent.ComposeHref(agent.Sender())+`"`) {
 			t.Errorf("the page of %q lacks the link to write to it", name)
 		}

@@ -2,25 +2,26 @@ package web
 
 import (
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 )
 
 // shownSession is where the session of an agent is, and the command that shows or resumes it, "" if none has to.
 type shownSession struct {
-	*view
+	*page.View
 	Text, Command string
 }
 
 // attach brings the session of an agent before the person, or says how they come to it.
-func attach(v *view) error {
-	agent := mail.Name(v.r.PostForm.Get("agent"))
-	if v.site.Attach == nil {
+func attach(v *page.View) error {
+	agent := mail.Name(v.R.PostForm.Get("agent"))
+	if v.Site.Attach == nil {
 		return mail.Errorf(mail.Unavailable, "sessions cannot be brought to the front from here")
 	}
-	got, err := v.site.Attach(v.ctx(), v.Room, agent)
+	got, err := v.Site.Attach(v.Ctx(), v.Room, agent)
 	if err != nil {
 		return err
 	}
-	s := shownSession{view: v, Command: got.Command}
+	s := shownSession{View: v, Command: got.Command}
 	switch {
 	case got.Front:
 		s.Text = "It is in front of you: " + got.Where + "."
@@ -38,9 +39,9 @@ func attach(v *view) error {
 		s.Text = "There is no session that could be shown: " + got.Why + "."
 	}
 	v.Title = "Session of " + string(agent)
-	if !v.scripted() {
-		return v.render("session", s)
+	if !v.Scripted() {
+		return v.Render("session", s)
 	}
-	v.aim("#session-how", "innerHTML")
-	return v.part("session", "session-how", s)
+	v.Aim("#session-how", "innerHTML")
+	return v.Part("session", "session-how", s)
 }

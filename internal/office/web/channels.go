@@ -6,20 +6,21 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
 // channelsPage is the channels and beside them the threads of agents, and the one that is open.
 type channelsPage struct {
-	*view
-	Groups []group[channel]
+	*page.View
+	Groups []page.Group[channel]
 	More   int // agents that are not listed
 	Open   *channelPage
 }
 
 // channel is an address of several agents, or one agent, and what was lately said there.
 type channel struct {
-	*view
+	*page.View
 	Address mail.Address
 	Count   int        // messages among the last of the room
 	Last    *mail.Item // the last of them
@@ -29,46 +30,46 @@ type channel struct {
 
 // channelPage is what was said in a channel.
 type channelPage struct {
-	*view
+	*page.View
 	channel
 	Audience []agentRow // who carries the tag, holds the role, or is the agent; or the first of them
 	Others   int        // of them
 	Held     int        // of a role: how much waits for a holder
 	Talk     *talk
-	Writing  box
+	Writing  page.Box
 }
 
 // channels shows the list of channels and, if the path names one, what was said there.
-func channels(v *view) error {
+func channels(v *page.View) error {
 	v.Place, v.Title = "channels", "Channels"
-	p := &channelsPage{view: v}
-	if v.svc == nil {
-		return v.render("channels", p)
+	p := &channelsPage{View: v}
+	if v.Svc == nil {
+		return v.Render("channels", p)
 	}
-	if address := v.r.PathValue("address"); address != "" {
+	if address := v.R.PathValue("address"); address != "" {
 		a, err := channelAddress(address)
 		if err != nil {
 			return err
 		}
 		if name := mail.Name(a.Value()); a.Kind() == mail.ToAgent {
-			if _, there, err := mail.OneAgent(v.ctx(), v.svc, name); err != nil {
+			if _, there, err := mail.OneAgent(v.Ctx(), v.Svc, name); err != nil {
 				return err
 			} else if !there {
 				return formerAgent(v, name)
 			}
 		}
-		p.Open = &channelPage{view: v, channel: channel{view: v, Address: a}}
+		p.Open = &channelPage{View: v, channel: channel{View: v, Address: a}}
 		v.Title = p.Open.Name()
 		if err := p.Open.fill(); err != nil {
 			return err
 		}
 	}
-	if p.Open == nil || !v.partial("talk") && !v.partial("writing") && !v.partial("audience") {
+	if p.Open == nil || !v.Partial("talk") && !v.Partial("writing") && !v.Partial("audience") {
 		if err := p.list(); err != nil {
 			return err
 		}
 	}
-	return v.render("channels", p, "channels", "talk", "audience", "writing")
+	return v.Render("channels", p, "channels", "talk", "audience", "writing")
 }
 
 // channelAddress checks the address of a channel. Tags of namespaces of the user's own are known to the room.
@@ -88,11 +89,11 @@ func channelAddress(text string) (mail.Address, error) {
 // list fills the list of channels: those that agents are in, and those that were lately written to. Beside them are
 // the agents who lately wrote or were written to, and others who are live.
 func (p *channelsPage) list() error {
-	agents, err := mail.Roster(p.ctx(), p.svc)
+	agents, err := mail.Roster(p.Ctx(), p.Svc)
 	if err != nil {
 		return err
 	}
-	page, err := p.svc.History(p.ctx(), mail.HistoryQuery{BySent: true, Limit: mail.MaxLimit})
+	got, err := p.Svc.History(p.Ctx(), mail.HistoryQuery{BySent: true, Limit: mail.MaxLimit})
 	if err != nil {
 		return err
 	}
@@ -107,12 +108,12 @@ func (p *channelsPage) list() error {
 		}
 		states[mail.Address("agent:"+a.Name)] = a.State
 	}
-	for i := range page.Messages {
-		for _, a := range spokenIn(&page.Messages[i], states) {
+	for i := range got.Messages {
+		for _, a := range spokenIn(&got.Messages[i], states) {
 			if found[a] == nil {
 				found[a] = new(channel)
 			}
-			found[a].Last = &page.Messages[i]
+			found[a].Last = &got.Messages[i]
 			found[a].Count++
 		}
 	}
@@ -191,12 +192,12 @@ func (p *channelsPage) group(kinds map[mail.Kind][]channel) {
 			continue
 		}
 		for i := range list {
-			list[i].view, list[i].Chosen = p.view, p.Open != nil && p.Open.Address == list[i].Address
+			list[i].View, list[i].Chosen = p.View, p.Open != nil && p.Open.Address == list[i].Address
 		}
 		slices.SortFunc(list, func(a, b channel) int {
 			return mail.CompareNames(a.Address.Value(), b.Address.Value())
 		})
-		p.Groups = append(p.Groups, group[channel]{kind.name, list})
+		p.Groups = append(p.Groups, page.Group[channel]{Name: kind.name, Rows: list})
 	}
 }
 
@@ -216,26 +217,26 @@ func (c *channelPage) fill() error {
 	default:
 		q.Tag = string(c.Address)
 	}
-	audience, err := c.svc.Agents(c.ctx(), q)
+	audience, err := c.Svc.Agents(c.Ctx(), q)
 	if err != nil {
 		return err
 	}
 	for _, a := range audience.Agents {
-		c.Audience = append(c.Audience, agentRow{view: c.view, Agent: a})
+		c.Audience = append(c.Audience, agentRow{View: c.View, Agent: a})
 	}
 	c.Others = audience.Total - len(c.Audience)
 	path := c.ChannelHref(c.Address)
-	if !c.partial("channels") && !c.partial("audience") && !c.partial("writing") {
+	if !c.Partial("channels") && !c.Partial("audience") && !c.Partial("writing") {
 		ask := mail.HistoryQuery{To: string(c.Address)}
 		if c.IsAgent() {
 			ask = mail.HistoryQuery{Agent: mail.Name(c.Address.Value())}
 		}
-		if c.Talk, err = talkOf(c.view, ask, path); err != nil {
+		if c.Talk, err = talkOf(c.View, ask, path); err != nil {
 			return err
 		}
 	}
 	if c.IsRole() {
-		held, err := c.svc.Stuck(c.ctx(), mail.StuckQuery{Kind: mail.StuckHeld, For: c.Address, Mail: 1})
+		held, err := c.Svc.Stuck(c.Ctx(), mail.StuckQuery{Kind: mail.StuckHeld, For: c.Address, Mail: 1})
 		if err != nil {
 			return err
 		}
@@ -243,7 +244,7 @@ func (c *channelPage) fill() error {
 			c.Held = g.Count
 		}
 	}
-	c.Writing, err = writingTo(c.view, c.Address, path, strings.TrimPrefix(path, c.Base))
+	c.Writing, err = writingTo(c.View, c.Address, path, strings.TrimPrefix(path, c.Base))
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 )
 
 func TestChannels(t *testing.T) {
@@ -199,7 +200,7 @@ func TestChannelHostile(t *testing.T) {
 		b.register(mail.Presence{Name: "<b>x</b>", Tags: []string{tag}, Roles: []string{"<u>"}})
 		b.send("<b>x</b>", mail.Draft{To: mail.Recipients{tag}, Subject: "<em>s</em>",
 			Body: "<script>alert(1)</script>", Docs: []mail.Doc{{Path: "<hr>"}}})
-		href := (&view{Base: "/@shop"}).ChannelHref(tag)
+		href := (&page.View{Base: "/@shop"}).ChannelHref(tag)
 		b.get(href).want(t, http.StatusOK, "&lt;script&gt;", `aria-current="true"`).without(t, "<img", "<script>alert",
 			"<em>", "<hr>", "<u>", `"onload`)
 	}

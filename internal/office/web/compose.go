@@ -2,17 +2,17 @@ package web
 
 import (
 	"cmp"
-	"errors"
 	"strings"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
 // composePage is a letter that is being written: a page of its own, or a dialog above another.
 type composePage struct {
-	*view
+	*page.View
 	To       []string // addresses that were chosen
 	Kind     mail.Type
 	Urgent   bool
@@ -20,7 +20,7 @@ type composePage struct {
 	Issue    string
 	Body     string
 	Verdict  string
-	Answered *post // what it answers
+	Answered *page.Post // what it answers
 	Key      string
 	Failure  string
 	Preview  bool // the body is shown as it will be read
@@ -41,34 +41,34 @@ func (p *composePage) Types() []mail.TypeRule { return mail.TypeRules() }
 func (p *composePage) Verdicts() []string { return mail.Verdicts() }
 
 // compose shows an empty letter. The address may say what stands in it already.
-func compose(v *view) error {
-	p, err := letterTo(v, mail.ID(v.r.URL.Query().Get("reply_to")))
+func compose(v *page.View) error {
+	p, err := letterTo(v, mail.ID(v.R.URL.Query().Get("reply_to")))
 	if err != nil {
 		return err
 	}
-	q := v.r.URL.Query()
+	q := v.R.URL.Query()
 	p.Urgent = q.Get("priority") == string(mail.Urgent)
 	p.Body = q.Get("body")
 	p.Subject, p.Issue = cmp.Or(q.Get("subject"), p.Subject), cmp.Or(q.Get("issue"), p.Issue)
 	p.Kind = cmp.Or(mail.Type(q.Get("type")), p.Kind)
-	if to := trimmed(q["to"]); len(to) > 0 {
+	if to := page.Trimmed(q["to"]); len(to) > 0 {
 		p.To = to
 	}
-	return v.render("compose", p, "dialog")
+	return v.Render("compose", p, "dialog")
 }
 
 // letterTo returns a letter that answers a message, or, without one, an empty letter.
-func letterTo(v *view, answers mail.ID) (*composePage, error) {
+func letterTo(v *page.View, answers mail.ID) (*composePage, error) {
 	v.Title = "Write"
-	p := &composePage{view: v, Kind: mail.Custom, Key: v.Once()}
+	p := &composePage{View: v, Kind: mail.Custom, Key: v.Once()}
 	if err := p.choices(""); err != nil || answers == "" {
 		return p, err
 	}
-	it, err := v.svc.Message(v.ctx(), answers)
+	it, err := v.Svc.Message(v.Ctx(), answers)
 	if err != nil {
 		return nil, err
 	}
-	p.Answered = &post{view: v, Item: it}
+	p.Answered = &page.Post{View: v, Item: it}
 	for _, a := range it.AnswerTo(mail.User) {
 		p.To = append(p.To, string(a))
 	}
@@ -86,7 +86,7 @@ const maxNote = 200
 // choices lists whom one can write to, as far as the roster tells of those that a text is about: agents first, then
 // who hears of it by role or tag.
 func (p *composePage) choices(text string) error {
-	list, err := p.someAgents(text)
+	list, err := p.SomeAgents(text)
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func (p *composePage) choices(text string) error {
 }
 
 // posted returns the letter as it stood in the browser.
-func posted(v *view) (*composePage, mail.Draft, error) {
-	d := v.draft()
+func posted(v *page.View) (*composePage, mail.Draft, error) {
+	d := v.Draft()
 	p, err := letterTo(v, d.ReplyTo)
 	// it was erased meanwhile: the room is to say so, and what was typed is to stay
 	if mail.CodeOf(err) == mail.NotFound && d.ReplyTo != "" {
@@ -132,14 +132,14 @@ func posted(v *view) (*composePage, mail.Draft, error) {
 	}
 	p.To, p.Kind, p.Subject, p.Issue, p.Body, p.Urgent, p.Key = d.To, mail.Type(d.Type), d.Subject, d.Issue, d.Body,
 		d.Priority == string(mail.Urgent), d.Key
-	if p.Verdict = v.r.PostForm.Get("verdict"); p.Kind.Rule().Verdict && p.Verdict != "" {
+	if p.Verdict = v.R.PostForm.Get("verdict"); p.Kind.Rule().Verdict && p.Verdict != "" {
 		d.Metadata, err = jsonx.Marshal(map[string]string{"verdict": p.Verdict})
 	}
 	return p, d, err
 }
 
 // sendComposed sends a letter. If the room refuses it, it is told beside what was typed.
-func sendComposed(v *view) error {
+func sendComposed(v *page.View) error {
 	p, d, err := posted(v)
 	if err != nil {
 		return err
@@ -148,32 +148,32 @@ func sendComposed(v *view) error {
 	if err != nil {
 		return p.refused(err)
 	}
-	return v.changed(threadPath(sent.ID), "pp-sent", "toast-sent", sentPage{v, sent})
+	return v.Changed(page.ThreadPath(sent.ID), "pp-sent", "toast-sent", sentPage{v, sent})
 }
 
 // refused shows the letter again, with why it was not sent.
 func (p *composePage) refused(err error) error {
-	var known *mail.Error
-	if !errors.As(err, &known) || statuses[known.Code] == 0 {
+	status, message := page.Told(err)
+	if status == 0 {
 		return err
 	}
-	p.Failure = known.Msg
+	p.Failure = message
 	part := "layout"
-	if p.scripted() {
+	if p.Scripted() {
 		part = "compose-error"
 	}
-	return p.answer(statuses[known.Code], "compose", part, p)
+	return p.Answer(status, "compose", part, p)
 }
 
 // preview shows how the text of a letter will be read.
-func preview(v *view) error {
-	if !v.scripted() {
+func preview(v *page.View) error {
+	if !v.Scripted() {
 		p, _, err := posted(v)
 		if err != nil {
 			return err
 		}
 		p.Preview = true
-		return v.render("compose", p)
+		return v.Render("compose", p)
 	}
-	return v.part("compose", "compose-preview", &composePage{view: v, Body: v.draft().Body, Preview: true})
+	return v.Part("compose", "compose-preview", &composePage{View: v, Body: v.Draft().Body, Preview: true})
 }

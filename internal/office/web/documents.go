@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // document is a file that a letter names, as it is now.
 type document struct {
-	*view
+	*page.View
 	mail.Doc
 	Kind     string // "markdown", "text", "image", "page" or "file"; "" if it cannot be shown
 	Notice   string // why not
@@ -53,11 +54,11 @@ func (d document) Weight() string {
 
 // documentsOf reads what a message names from the workspace of its sender. Nothing is an error: what cannot be shown
 // says why.
-func documentsOf(v *view, m *mail.Message, ws *mail.Workspace) []document {
+func documentsOf(v *page.View, m *mail.Message, ws *mail.Workspace) []document {
 	out := make([]document, 0, len(m.Docs))
 	shown := 0
 	for i, doc := range m.Docs {
-		d := document{view: v, Doc: doc, Href: address(v.Base+"/doc", "m", string(m.ID), "n", strconv.Itoa(i))}
+		d := document{View: v, Doc: doc, Href: page.Address(v.Base+"/doc", "m", string(m.ID), "n", strconv.Itoa(i))}
 		switch {
 		case ws == nil:
 			d.Notice = "No workspace of " + words.Who(m.From) +
@@ -75,7 +76,7 @@ func documentsOf(v *view, m *mail.Message, ws *mail.Workspace) []document {
 
 // read fills in what is at the document's path, and returns how much that was.
 func (d *document) read(m *mail.Message, n int, ws *mail.Workspace) int {
-	file, err := d.site.Documents.Read(d.ctx(), d.Room, m, n, ws)
+	file, err := d.Site.Documents.Read(d.Ctx(), d.Room, m, n, ws)
 	if err != nil {
 		d.Notice = unshown(err, d.Path)
 		return 0
@@ -182,8 +183,8 @@ func language(name string) string {
 }
 
 // workspaceOf returns the directory in which the sender of a message works, or nil.
-func workspaceOf(v *view, from mail.Address) (*mail.Workspace, error) {
-	list, err := v.svc.Workspaces(v.ctx())
+func workspaceOf(v *page.View, from mail.Address) (*mail.Workspace, error) {
+	list, err := v.Svc.Workspaces(v.Ctx())
 	if err != nil {
 		return nil, err
 	}
@@ -201,14 +202,14 @@ const (
 
 // serveDocument answers with the bytes of a document of a message. Only pictures and sandboxed pages are for the
 // browser to show; the rest is to be kept as a file.
-func serveDocument(v *view) error {
-	q := v.r.URL.Query()
-	it, err := v.svc.Message(v.ctx(), mail.ID(q.Get("m")))
+func serveDocument(v *page.View) error {
+	q := v.R.URL.Query()
+	it, err := v.Svc.Message(v.Ctx(), mail.ID(q.Get("m")))
 	if err != nil {
 		return err
 	}
 	n, err := strconv.Atoi(q.Get("n"))
-	if err != nil || n < 0 || n >= len(it.Docs) || v.hides(it.ID) {
+	if err != nil || n < 0 || n >= len(it.Docs) || v.Hides(it.ID) {
 		return mail.Errorf(mail.NotFound, "the message names no such document")
 	}
 	ws, err := workspaceOf(v, it.From)
@@ -218,7 +219,7 @@ func serveDocument(v *view) error {
 	if ws == nil {
 		return mail.Errorf(mail.NotFound, "no workspace of %s is known", words.Who(it.From))
 	}
-	file, err := v.site.Documents.Read(v.ctx(), v.Room, &it.Message, n, ws)
+	file, err := v.Site.Documents.Read(v.Ctx(), v.Room, &it.Message, n, ws)
 	if err != nil {
 		return mail.Errorf(mail.NotFound, "%s: %s", it.Docs[n].Path, unshown(err, it.Docs[n].Path))
 	}
@@ -226,8 +227,8 @@ func serveDocument(v *view) error {
 	return nil
 }
 
-func writeDocument(v *view, name string, file openalice.Document, keep bool) {
-	h := v.w.Header()
+func writeDocument(v *page.View, name string, file openalice.Document, keep bool) {
+	h := v.W.Header()
 	h.Set("Content-Security-Policy", inert)
 	h.Set("X-Content-Type-Options", "nosniff")
 	kind := kindOf(name, file)
@@ -242,7 +243,7 @@ func writeDocument(v *view, name string, file openalice.Document, keep bool) {
 		h.Set("Content-Disposition", disposition(file.Name))
 	}
 	h.Set("Content-Length", strconv.Itoa(len(file.Text)))
-	_, _ = v.w.Write(file.Text) // whoever asked has gone if this fails
+	_, _ = v.W.Write(file.Text) // whoever asked has gone if this fails
 }
 
 // disposition has the browser keep a file under a name, or under one of its own if that cannot be said.

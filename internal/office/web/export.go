@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/export"
+	"pennypost/internal/office/web/page"
 )
 
 // exportForm is how a history is had as a file.
@@ -22,15 +23,15 @@ var exportForms = map[string]exportForm{
 }
 
 // exportHistory sends everything that the filters let through as a file, oldest first, piece by piece.
-func exportHistory(v *view) error {
-	q := v.r.URL.Query()
+func exportHistory(v *page.View) error {
+	q := v.R.URL.Query()
 	format := q.Get("format")
 	form, ok := exportForms[format]
 	if !ok {
 		return mail.Errorf(mail.Invalid, "%q is no format of an export; use json, jsonl or md", format)
 	}
-	f := filtersOf(q)
-	ask, err := f.query(v.Now)
+	f := page.FiltersOf(q)
+	ask, err := f.Query(v.Now)
 	if err != nil {
 		return err
 	}
@@ -39,53 +40,53 @@ func exportHistory(v *view) error {
 	if err != nil {
 		return err
 	}
-	h := v.w.Header()
+	h := v.W.Header()
 	h.Set("Content-Type", form.mediaType)
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{
 		"filename": string(v.Room) + "-" + v.Now.Format("2006-01-02-1504") + "." + format,
 	}))
 	var chips []string
-	for _, c := range (&historyPage{view: v, Filters: f}).Chips() {
+	for _, c := range (&historyPage{View: v, Filters: f}).Chips() {
 		chips = append(chips, strings.TrimSpace(c.Label+" "+c.Value))
 	}
 	file := export.New(pieces{v}, form.Format, export.Heading{Title: string(v.Room), Notes: chips, Now: v.Now})
 	if err := exportAll(v, file, ask, first); err != nil {
 		// What was sent must not be taken for the whole.
-		v.site.Log.Warn("export broken off", "room", v.Room, "err", err)
+		v.Site.Log.Warn("export broken off", "room", v.Room, "err", err)
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
 // pieces sends what is written to the browser at once.
-type pieces struct{ *view }
+type pieces struct{ *page.View }
 
-func (p pieces) Write(b []byte) (int, error) { return len(b), p.piece(string(b)) }
+func (p pieces) Write(b []byte) (int, error) { return len(b), p.Piece(string(b)) }
 
 // oldest returns the first part of a history, and has ask go on behind it. A history is asked for from its end unless
 // it has a cursor, and a cursor cannot stand before the first place: what is there is asked for by itself.
-func oldest(v *view, ask *mail.HistoryQuery) (mail.Page, error) {
+func oldest(v *page.View, ask *mail.HistoryQuery) (mail.Page, error) {
 	ask.Limit = mail.MaxLimit
 	only := *ask
 	if v.At >= 2 {
 		only.Before = 2
 	}
-	page, err := v.svc.History(v.ctx(), only)
+	got, err := v.Svc.History(v.Ctx(), only)
 	ask.After = 1
-	return page, err
+	return got, err
 }
 
 // exportAll writes the messages of first and those behind them that were there when the request came.
-func exportAll(v *view, x *export.Writer, ask mail.HistoryQuery, page mail.Page) error {
+func exportAll(v *page.View, x *export.Writer, ask mail.HistoryQuery, got mail.Page) error {
 	for {
-		for i := range page.Messages {
-			switch it := &page.Messages[i]; {
+		for i := range got.Messages {
+			switch it := &got.Messages[i]; {
 			case it.Seq > v.At:
 				return x.Close()
-			case v.hides(it.ID):
+			case v.Hides(it.ID):
 				continue
 			}
-			if err := x.Add(&page.Messages[i]); err != nil {
+			if err := x.Add(&got.Messages[i]); err != nil {
 				return err
 			}
 		}
@@ -93,10 +94,10 @@ func exportAll(v *view, x *export.Writer, ask mail.HistoryQuery, page mail.Page)
 			return x.Close()
 		}
 		var err error
-		if page, err = v.svc.History(v.ctx(), ask); err != nil {
+		if got, err = v.Svc.History(v.Ctx(), ask); err != nil {
 			return err
 		}
-		if ask.After = page.Next; !page.More {
+		if ask.After = got.Next; !got.More {
 			ask.After = v.At
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/picture"
 	"pennypost/internal/office/web/words"
 )
@@ -18,11 +19,11 @@ const mostArrows = 300
 
 // flowPage is a picture of some hours.
 type flowPage struct {
-	*view
-	View   string // "" for the sequence, "talk" for who talks to whom, "waiting" for who waits for whom
-	Window window
-	Until  mail.Time // the end of the hours; 0: they end now
-	Kind   mail.Type // the only type that is shown; "": all
+	*page.View
+	Picture string // "" for the sequence, "talk" for who talks to whom, "waiting" for who waits for whom
+	Window  window
+	Until   mail.Time // the end of the hours; 0: they end now
+	Kind    mail.Type // the only type that is shown; "": all
 
 	Since  mail.Time // the beginning of the hours; 0: all that there is
 	Items  int
@@ -49,32 +50,32 @@ var windows = []window{
 	{"7d", "week", 7 * 24 * time.Hour}, {"all", "all", 0},
 }
 
-func flow(v *view) error {
+func flow(v *page.View) error {
 	v.Place, v.Title = "flow", "Flow"
-	p := &flowPage{view: v}
-	if err := p.choose(v.r.URL.Query()); err != nil {
+	p := &flowPage{View: v}
+	if err := p.choose(v.R.URL.Query()); err != nil {
 		return err
 	}
-	if v.svc == nil {
-		return v.render("flow", p, "flow")
+	if v.Svc == nil {
+		return v.Render("flow", p, "flow")
 	}
 	draw := p.draw
-	if p.View == "waiting" {
+	if p.Picture == "waiting" {
 		draw = p.wait
 	}
 	if err := draw(); err != nil {
 		return err
 	}
-	return v.render("flow", p, "flow")
+	return v.Render("flow", p, "flow")
 }
 
 // choose reads what the address asks for.
 func (p *flowPage) choose(q url.Values) error {
-	p.View = q.Get("view")
-	if !slices.Contains([]string{"", "talk", "waiting"}, p.View) {
+	p.Picture = q.Get("view")
+	if !slices.Contains([]string{"", "talk", "waiting"}, p.Picture) {
 		return mail.Errorf(mail.Invalid,
 			"there is no picture %q of the flow; there are talk, waiting and the sequence",
-			p.View)
+			p.Picture)
 	}
 	name := q.Get("w")
 	if name == "" {
@@ -113,16 +114,16 @@ func (p *flowPage) End() mail.Time {
 func (p *flowPage) draw() error {
 	ask := mail.HistoryQuery{Since: p.Since, Until: p.Until, Deliveries: true, Archive: p.Window.Long == 0,
 		Limit: mail.MaxLimit}
-	page, err := p.svc.History(p.ctx(), ask)
+	got, err := p.Svc.History(p.Ctx(), ask)
 	if err != nil {
 		return err
 	}
-	items := p.shown(page.Messages)
+	items := p.Undeleted(got.Messages)
 	p.Counts = make(map[mail.Type]int)
 	for i := range items {
 		p.Counts[items[i].Type]++
 	}
-	p.Strip = p.bars(items, page.More)
+	p.Strip = p.bars(items, got.More)
 	if p.Kind != "" {
 		items = slices.DeleteFunc(items, func(it mail.Item) bool { return it.Type != p.Kind })
 	}
@@ -131,14 +132,14 @@ func (p *flowPage) draw() error {
 	}
 	// What was imported stands in the journal when it came, and not when it was sent.
 	slices.SortStableFunc(items, func(a, b mail.Item) int { return int(a.Sent - b.Sent) })
-	more := page.More
-	if p.View == "" && len(items) > mostArrows {
+	more := got.More
+	if p.Picture == "" && len(items) > mostArrows {
 		items, more = items[len(items)-mostArrows:], true
 	}
 	if more {
 		p.Cut = items[0].Sent
 	}
-	if p.Items = len(items); p.View == "talk" {
+	if p.Items = len(items); p.Picture == "talk" {
 		p.Web = picture.NewTalk(items)
 	} else {
 		p.Chart = picture.NewChart(items, p.Now)
@@ -151,7 +152,7 @@ const mostChains = 100
 
 // wait finds who waits for whom.
 func (p *flowPage) wait() error {
-	links, rest, err := linksIn(p.view)
+	links, rest, err := linksIn(p.View)
 	p.Chains = chainsOf(links)
 	p.Others = rest + max(len(p.Chains)-mostChains, 0)
 	p.Chains = p.Chains[:min(len(p.Chains), mostChains)]
@@ -164,9 +165,9 @@ func (p *flowPage) nothing() error {
 	if p.Kind != "" {
 		ask.Types = []mail.Type{p.Kind}
 	}
-	page, err := p.svc.History(p.ctx(), ask)
-	if len(page.Messages) > 0 {
-		p.Last = page.Messages[0].Sent
+	got, err := p.Svc.History(p.Ctx(), ask)
+	if len(got.Messages) > 0 {
+		p.Last = got.Messages[0].Sent
 	}
 	return err
 }
@@ -176,12 +177,12 @@ func (p *flowPage) Here() string { return p.With("", "") }
 
 // With is the address of this picture with one thing changed.
 func (p *flowPage) With(key, value string) string {
-	is := map[string]string{"view": p.View, "w": p.Window.Name, "until": p.Until.String(), "type": string(p.Kind)}
+	is := map[string]string{"view": p.Picture, "w": p.Window.Name, "until": p.Until.String(), "type": string(p.Kind)}
 	is[key] = value
 	if is["w"] == "1d" {
 		is["w"] = ""
 	}
-	return address(p.Base+"/flow", "type", is["type"], "until", is["until"], "view", is["view"], "w", is["w"])
+	return page.Address(p.Base+"/flow", "type", is["type"], "until", is["until"], "view", is["view"], "w", is["w"])
 }
 
 // Windows are the choices of how much is shown.
@@ -273,7 +274,7 @@ func (p *flowPage) Legend() []kind {
 
 // Summary is the picture in words.
 func (p *flowPage) Summary() string {
-	if p.View == "talk" {
+	if p.Picture == "talk" {
 		return "Who talks to whom, " + p.Span() + ": " + wording.Plural(len(p.Web.Pairs), "pair") + " with " +
 			wording.Plural(p.Items, "message") + ". The table has the same numbers."
 	}
@@ -286,17 +287,17 @@ func (p *flowPage) Summary() string {
 }
 
 // Newest are the messages of the picture as a list, the newest first.
-func (p *flowPage) Newest() []post {
-	out := make([]post, 0, len(p.Chart.Arrows))
+func (p *flowPage) Newest() []page.Post {
+	out := make([]page.Post, 0, len(p.Chart.Arrows))
 	for _, a := range slices.Backward(p.Chart.Arrows) {
-		out = append(out, post{view: p.view, Item: a.Item})
+		out = append(out, page.Post{View: p.View, Item: a.Item})
 	}
 	return out
 }
 
 // ArrowHref is the conversation of an arrow.
 func (p *flowPage) ArrowHref(a picture.Arrow) string {
-	return post{view: p.view, Item: a.Item}.ThreadHref()
+	return page.Post{View: p.View, Item: a.Item}.ThreadHref()
 }
 
 // ArrowTitle is a message in words.
@@ -312,8 +313,8 @@ func (p *flowPage) ArrowTitle(a picture.Arrow) string {
 
 // PairHref is what one wrote to another in these hours.
 func (p *flowPage) PairHref(e picture.Pair) string {
-	pair := filters{"from": string(mail.AgentAddress(e.From)), "agent": string(e.To)}
-	return pair.href(p.Base+"/history", "since", p.Since.String(), "until", p.Until.String(), "type", string(p.Kind))
+	pair := page.Filters{"from": string(mail.AgentAddress(e.From)), "agent": string(e.To)}
+	return pair.Href(p.Base+"/history", "since", p.Since.String(), "until", p.Until.String(), "type", string(p.Kind))
 }
 
 // PairTitle is a pair in words.

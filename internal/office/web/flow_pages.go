@@ -1,8 +1,12 @@
 package web
 
-import "embed"
+import (
+	"embed"
+
+	"pennypost/internal/office/web/page"
+)
 
 // flowPages are the pictures.
-func flowPages() Part {
-	return Part{Templates: embed.FS{}, Routes: map[string]handler{"GET /flow": flow}}
+func flowPages() page.Part {
+	return page.Part{Templates: embed.FS{}, Routes: map[string]page.Handler{"GET /flow": flow}}
 }

@@ -11,28 +11,29 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/find"
 	render "pennypost/internal/office/markdown"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
 // historyPage is everything in the room, or what filters leave of it.
 type historyPage struct {
-	*view
-	Filters filters
+	*page.View
+	Filters page.Filters
 	Problem string // what is wrong with the filters
-	Days    []group[event]
-	Shown   int    // rows
-	Total   int    // what fits, up to mail.MaxLimit
-	Many    bool   // more than Total fit
-	Threads int    // to which these belong
-	On      spot   // where the list goes on
-	More    string // the address of that; "" at the end
+	Days    []page.Group[event]
+	Shown   int       // rows
+	Total   int       // what fits, up to mail.MaxLimit
+	Many    bool      // more than Total fit
+	Threads int       // to which these belong
+	On      page.Spot // where the list goes on
+	More    string    // the address of that; "" at the end
 	Loosen  []loosened
 	Roster  []mail.Agent
 }
 
 // event is a message in the timeline.
 type event struct {
-	post
+	page.Post
 	search string
 }
 
@@ -43,22 +44,22 @@ type loosened struct {
 	Many              bool
 }
 
-func history(v *view) error {
+func history(v *page.View) error {
 	v.Place, v.Title = "history", "History"
-	q := v.r.URL.Query()
-	p := &historyPage{view: v, Filters: filtersOf(q)}
-	if v.svc == nil {
-		return v.render("history", p)
+	q := v.R.URL.Query()
+	p := &historyPage{View: v, Filters: page.FiltersOf(q)}
+	if v.Svc == nil {
+		return v.Render("history", p)
 	}
-	if !v.scripted() {
+	if !v.Scripted() {
 		var err error
-		if p.Roster, err = v.someAgents(""); err != nil {
+		if p.Roster, err = v.SomeAgents(""); err != nil {
 			return err
 		}
 	}
 	// the form names empty fields too, which the address does not need
-	if strings.HasSuffix(v.r.Header.Get("HX-Source"), "#filters") {
-		v.w.Header().Set("HX-Push-Url", p.Here())
+	if strings.HasSuffix(v.R.Header.Get("HX-Source"), "#filters") {
+		v.W.Header().Set("HX-Push-Url", p.Here())
 	}
 	err := p.list(q)
 	status := http.StatusOK
@@ -68,26 +69,26 @@ func history(v *view) error {
 	} else if err != nil {
 		return err
 	}
-	return p.answer(status, "history", p.wanted("list", "found", "rows", "more"), p)
+	return p.Answer(status, "history", p.Wanted("list", "found", "rows", "more"), p)
 }
 
 // list fills the list from before the place that the address names, or down to a place if it names one: what is shown
 // already is kept.
 func (p *historyPage) list(q url.Values) error {
-	before, err := parseSpot(q.Get("before"))
+	before, err := page.ParseSpot(q.Get("before"))
 	if err != nil {
 		return err
 	}
-	down, err := parseSpot(q.Get("down"))
+	down, err := page.ParseSpot(q.Get("down"))
 	if err != nil {
 		return err
 	}
-	ask, err := p.Filters.query(p.Now)
+	ask, err := p.Filters.Query(p.Now)
 	if err != nil {
 		return err
 	}
-	if before == (spot{}) && down == (spot{}) {
-		if err := p.count(ask); err != nil || p.partial("found") {
+	if before == (page.Spot{}) && down == (page.Spot{}) {
+		if err := p.count(ask); err != nil || p.Partial("found") {
 			return err
 		}
 	}
@@ -97,16 +98,16 @@ func (p *historyPage) list(q url.Values) error {
 		return err
 	}
 	if found.More {
-		p.On = spot{found.Messages[0].Sent, found.Next}
+		p.On = page.Spot{Sent: found.Messages[0].Sent, Seq: found.Next}
 	}
 	if ask.Conversations { // those of a page stand in order of what is shown of them, under its days
-		slices.SortFunc(found.Messages, func(a, b mail.Item) int { return spotOf(&a).compare(spotOf(&b)) })
+		slices.SortFunc(found.Messages, func(a, b mail.Item) int { return page.SpotOf(&a).Compare(page.SpotOf(&b)) })
 	}
-	for _, it := range slices.Backward(p.shown(found.Messages)) {
-		p.Days = grouped(p.Days, words.Date(p.Now, it.Sent), event{post{view: p.view, Item: it}, ask.Search})
+	for _, it := range slices.Backward(p.Undeleted(found.Messages)) {
+		p.Days = page.Grouped(p.Days, words.Date(p.Now, it.Sent), event{page.Post{View: p.View, Item: it}, ask.Search})
 		p.Shown++
 	}
-	if last := continued(p.Days, q.Get("day")); found.More && len(p.Days) > 0 {
+	if last := page.Continued(p.Days, q.Get("day")); found.More && len(p.Days) > 0 {
 		p.More = p.href("before", p.On.String(), "day", last)
 	}
 	return nil
@@ -114,38 +115,38 @@ func (p *historyPage) list(q url.Values) error {
 
 // page returns a page of the list: by time of sending or, where that cannot be had, by arrival. What has come since
 // one was shown may be more than a page may have: then the list begins anew.
-func (p *historyPage) page(ask mail.HistoryQuery, before, down spot, again bool) (mail.Page, error) {
+func (p *historyPage) page(ask mail.HistoryQuery, before, down page.Spot, again bool) (mail.Page, error) {
 	ask.Deliveries = true
 	ask.BySent = !ask.Archive && ask.Search == ""
 	if again {
 		fresh := ask
 		fresh.Limit = mail.MaxLimit
-		if down != (spot{}) {
-			fresh.After = down.seq - 1
+		if down != (page.Spot{}) {
+			fresh.After = down.Seq - 1
 		}
-		if ask.BySent && down != (spot{}) {
-			fresh.Since = down.sent
+		if ask.BySent && down != (page.Spot{}) {
+			fresh.Since = down.Sent
 		}
-		page, err := p.svc.History(p.ctx(), fresh)
-		if err != nil || !page.More {
-			return page, err
+		got, err := p.Svc.History(p.Ctx(), fresh)
+		if err != nil || !got.More {
+			return got, err
 		}
 	}
-	if ask.Before = before.seq; ask.BySent && before != (spot{}) {
-		ask.Until = before.sent
+	if ask.Before = before.Seq; ask.BySent && before != (page.Spot{}) {
+		ask.Until = before.Sent
 	}
 	ask.Limit = pageRows
-	return p.svc.History(p.ctx(), ask)
+	return p.Svc.History(p.Ctx(), ask)
 }
 
 // count counts what fits, and if that is nothing, what would fit if one filter were left out.
 func (p *historyPage) count(ask mail.HistoryQuery) error {
 	ask.Limit = mail.MaxLimit
-	found, err := p.svc.History(p.ctx(), ask)
+	found, err := p.Svc.History(p.Ctx(), ask)
 	if err != nil {
 		return err
 	}
-	found.Messages = p.shown(found.Messages)
+	found.Messages = p.Undeleted(found.Messages)
 	p.Total, p.Many = len(found.Messages), found.More
 	threads := make(map[mail.ID]bool)
 	for i := range found.Messages {
@@ -156,12 +157,12 @@ func (p *historyPage) count(ask mail.HistoryQuery) error {
 		return nil
 	}
 	for _, c := range p.Chips() {
-		less, err := p.Filters.without(c.Name).query(p.Now)
+		less, err := p.Filters.Without(c.Name).Query(p.Now)
 		if err != nil {
 			return err
 		}
 		less.Limit = mail.MaxLimit
-		if found, err = p.svc.History(p.ctx(), less); err != nil {
+		if found, err = p.Svc.History(p.Ctx(), less); err != nil {
 			return err
 		}
 		if n := len(found.Messages); n > 0 {
@@ -173,17 +174,17 @@ func (p *historyPage) count(ask mail.HistoryQuery) error {
 }
 
 // href is the address of the list with something more.
-func (p *historyPage) href(more ...string) string { return p.Filters.href(p.Base+"/history", more...) }
+func (p *historyPage) href(more ...string) string { return p.Filters.Href(p.Base+"/history", more...) }
 
 // Here is the address of the list.
 func (p *historyPage) Here() string { return p.href() }
 
 // Live is the address of what the page shows first of the list, for its refreshing.
-func (p *historyPage) Live() string { return p.live(p.Here(), p.More, p.On.String()) }
+func (p *historyPage) Live() string { return p.Again(p.Here(), p.More, p.On.String()) }
 
 // ExportHref is the address from which the whole result is had as a file.
 func (p *historyPage) ExportHref(format string) string {
-	return p.Filters.href(p.Base+"/history/export", "format", format)
+	return p.Filters.Href(p.Base+"/history/export", "format", format)
 }
 
 // Types and States are the choices of the form, with what the address says and the form does not know.
@@ -227,13 +228,13 @@ type chip struct {
 // Chips are the filters that hold.
 func (p *historyPage) Chips() []chip {
 	var out []chip
-	for _, f := range filterNames {
-		if value := p.Filters[f.name]; value != "" {
-			if f.name == "archive" {
+	for _, f := range page.FilterNames {
+		if value := p.Filters[f.Name]; value != "" {
+			if f.Name == "archive" {
 				value = ""
 			}
-			out = append(out, chip{Name: f.name, Label: f.label, Value: value,
-				Href: p.Filters.without(f.name).href(p.Base + "/history")})
+			out = append(out, chip{Name: f.Name, Label: f.Label, Value: value,
+				Href: p.Filters.Without(f.Name).Href(p.Base + "/history")})
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -14,7 +15,7 @@ const pageRows = 50
 
 // inboxPage is the inbox: what needs the user, and what else agents sent.
 type inboxPage struct {
-	*view
+	*page.View
 	known     *workspaces
 	Shelf     string    // which part of the mailbox: "", "unread", "snoozed" or "archived"
 	All       bool      // of all rooms
@@ -23,9 +24,9 @@ type inboxPage struct {
 	Scopes    []scope   // what else there is to choose from; none if there is one room and no workspaces
 	Waiting   int       // how many conversations need the user
 	NeedsYou  []deskRow
-	Kept      []deskRow        // questions that were archived and are open
-	Groups    []group[deskRow] // the updates
-	Reports   []deskRow        // those that are folded, if Unfolded
+	Kept      []deskRow             // questions that were archived and are open
+	Groups    []page.Group[deskRow] // the updates
+	Reports   []deskRow             // those that are folded, if Unfolded
 	Away      []mail.RoomName
 	Trouble   string // how old this is, while what keeps rooms cannot be reached
 	Total     int    // rows
@@ -39,7 +40,7 @@ type inboxPage struct {
 
 // deskRow is a conversation in the inbox. Its view is of the room in which it is.
 type deskRow struct {
-	*view
+	*page.View
 	mail.Conversation
 	Href      string
 	Open      bool   // it is what the page shows in full
@@ -54,48 +55,48 @@ var shelves = []string{"", "unread", "snoozed", "archived"}
 // Shelves lists them for the page's tabs.
 func (p *inboxPage) Shelves() []string { return shelves }
 
-func (w *workspaces) inbox(v *view) error {
+func (w *workspaces) inbox(v *page.View) error {
 	v.Place, v.Title = "inbox", "Inbox"
-	q := v.r.URL.Query()
-	p := &inboxPage{view: v, known: w, Shelf: q.Get("show"), All: q.Get("rooms") == "all" || v.everywhere,
+	q := v.R.URL.Query()
+	p := &inboxPage{View: v, known: w, Shelf: q.Get("show"), All: q.Get("rooms") == "all" || v.Everywhere,
 		Workspace: mail.Name(q.Get("ws")), Unfolded: q.Has("reports")}
 	if !slices.Contains(shelves, p.Shelf) {
 		return mail.Errorf(mail.Invalid, "the inbox has no part %q; it has unread, snoozed and archived", p.Shelf)
 	}
-	if v.svc == nil {
+	if v.Svc == nil {
 		p.Steps = new(steps)
-		return v.render("inbox", p)
+		return v.Render("inbox", p)
 	}
 	if p.All {
 		p.Workspace = ""
 	}
-	if id := q.Get("m"); id != "" && !v.partial("rows") && !v.partial("more") {
+	if id := q.Get("m"); id != "" && !v.Partial("rows") && !v.Partial("more") {
 		open, err := letterAnywhere(v, mail.ID(id))
 		if err != nil {
 			return err
 		}
 		p.Open, v.Title = open, open.Heading()
 	}
-	if !v.partial("detail") {
+	if !v.Partial("detail") {
 		if err := p.list(q); err != nil {
 			return err
 		}
 	}
-	if !v.scripted() || v.partial("list") {
+	if !v.Scripted() || v.Partial("list") {
 		var err error
 		if p.Scopes, err = p.scopes(); err != nil {
 			return err
 		}
 	}
-	return v.render("inbox", p, "rows", "detail", "more", "list")
+	return v.Render("inbox", p, "rows", "detail", "more", "list")
 }
 
 // letterAnywhere is a message of this room or, if the address names no room, of one that is open.
-func letterAnywhere(v *view, id mail.ID) (*letter, error) {
+func letterAnywhere(v *page.View, id mail.ID) (*letter, error) {
 	l, err := letterOf(v, id)
-	for i := 0; v.everywhere && mail.CodeOf(err) == mail.NotFound && i < len(v.Rooms); i++ {
+	for i := 0; v.Everywhere && mail.CodeOf(err) == mail.NotFound && i < len(v.Rooms); i++ {
 		if v.Rooms[i].Open {
-			in, failed := v.other(v.Rooms[i].Name)
+			in, failed := v.Other(v.Rooms[i].Name)
 			if failed != nil {
 				return nil, failed
 			}
@@ -119,7 +120,7 @@ func (p *inboxPage) list(q url.Values) error {
 	if q.Has("down") {
 		ask.Limit = mail.MaxLimit
 	}
-	desk, err := p.site.Office.Desk(p.ctx(), ask)
+	desk, err := p.Site.Office.Desk(p.Ctx(), ask)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (p *inboxPage) list(q url.Values) error {
 		p.needs(desk.Needs)
 	}
 	p.updates(desk.Updates)
-	if last := continued(p.Groups, q.Get("in")); desk.Next != "" {
+	if last := page.Continued(p.Groups, q.Get("in")); desk.Next != "" {
 		p.More = p.href("after", desk.Next, "in", last)
 	}
 	if p.Unfolded && ask.After == "" {
@@ -186,7 +187,7 @@ func (p *inboxPage) updates(list []mail.Conversation) {
 		c := &list[i]
 		p.Last = c.Spot().String()
 		if r, ok := p.row(c); ok {
-			p.Groups = grouped(p.Groups, words.Day(p.Now, c.Sent), r)
+			p.Groups = page.Grouped(p.Groups, words.Day(p.Now, c.Sent), r)
 			p.Total++
 		}
 	}
@@ -195,7 +196,7 @@ func (p *inboxPage) updates(list []mail.Conversation) {
 // reports makes rows of the status reports that are folded otherwise.
 func (p *inboxPage) reports(ask mail.DeskQuery) error {
 	ask.Status, ask.Part = true, mail.Updates
-	desk, err := p.site.Office.Desk(p.ctx(), ask)
+	desk, err := p.Site.Office.Desk(p.Ctx(), ask)
 	if err != nil {
 		return err
 	}
@@ -209,10 +210,10 @@ func (p *inboxPage) reports(ask mail.DeskQuery) error {
 
 // row makes a row of a conversation, unless what it shows is about to go.
 func (p *inboxPage) row(c *mail.Conversation) (deskRow, bool) {
-	in := p.in(c.Room, nil)
-	r := deskRow{view: in, Conversation: *c, Elsewhere: p.All && len(p.Rooms) > 1, Href: in.Base + p.path("m",
+	in := p.In(c.Room, nil)
+	r := deskRow{View: in, Conversation: *c, Elsewhere: p.All && len(p.Rooms) > 1, Href: in.Base + p.path("m",
 		string(c.ID)), Open: p.Open != nil && p.Open.ID == c.ID && p.Open.Room == c.Room}
-	if a, _ := in.site.Undo.Answering(in.target(c.ID)); a != nil && a.Settles {
+	if a, _ := in.Site.Undo.Answering(in.Target(c.ID)); a != nil && a.Settles {
 		return r, false
 	}
 	if c.Folded > 0 {
@@ -221,7 +222,7 @@ func (p *inboxPage) row(c *mail.Conversation) (deskRow, bool) {
 		r.Unfolded, r.All, r.Href = p.Unfolded, p.reportLine(c.Sent), other.href()
 		return r, true
 	}
-	return r, !in.hides(c.ID)
+	return r, !in.Hides(c.ID)
 }
 
 // Heading is the subject, or what serves as one.
@@ -288,12 +289,13 @@ func (p *inboxPage) path(more ...string) string {
 	if p.Unfolded {
 		reports = "1"
 	}
-	return address(address("/", more...), "reports", reports, "rooms", rooms, "show", p.Shelf, "ws", string(p.Workspace))
+	return page.Address(page.Address("/", more...), "reports", reports, "rooms", rooms, "show", p.Shelf, "ws",
+		string(p.Workspace))
 }
 
 // Empty reports whether there is nothing to list, and not only nothing more.
 func (p *inboxPage) Empty() bool {
-	q := p.r.URL.Query()
+	q := p.R.URL.Query()
 	return p.Total == 0 && q.Get("after") == "" && q.Get("down") == ""
 }
 
@@ -307,7 +309,7 @@ func (r deskRow) At() int64 { return int64(r.Sent) }
 func (p *inboxPage) Here() string { return p.href() }
 
 // Live is the address of what the page shows first of the list, for its refreshing.
-func (p *inboxPage) Live() string { return p.live(p.href(), p.More, p.Last) }
+func (p *inboxPage) Live() string { return p.Again(p.href(), p.More, p.Last) }
 
 // ShelfHref is the address of a part of the mailbox.
 func (p *inboxPage) ShelfHref(name string) string {

@@ -1,25 +1,29 @@
 package web
 
-import "embed"
+import (
+	"embed"
+
+	"pennypost/internal/office/web/page"
+)
 
 // inboxPages are the inbox, letters, and what a person does with mail.
-func inboxPages() Part {
+func inboxPages() page.Part {
 	known := new(workspaces)
-	return Part{Templates: embed.FS{}, Routes: map[string]handler{
+	return page.Part{Templates: embed.FS{}, Routes: map[string]page.Handler{
 		"GET /{$}": known.inbox,
 
-		"GET /letter":  inRoom(showLetter),
-		"GET /doc":     inRoom(serveDocument),
-		"POST /opened": inRoom(opened),
-		"POST /mark":   inRoom(mark),
-		"POST /delete": inRoom(remove),
-		"POST /undo":   inRoom(takeBack),
-		"POST /answer": inRoom(answer),
-		"POST /attach": inRoom(attach),
+		"GET /letter":  page.InRoom(showLetter),
+		"GET /doc":     page.InRoom(serveDocument),
+		"POST /opened": page.InRoom(opened),
+		"POST /mark":   page.InRoom(mark),
+		"POST /delete": page.InRoom(remove),
+		"POST /undo":   page.InRoom(takeBack),
+		"POST /answer": page.InRoom(answer),
+		"POST /attach": page.InRoom(attach),
 
-		"POST /send":    inRoom(sendMail),
-		"GET /compose":  inRoom(compose),
-		"POST /compose": inRoom(sendComposed),
-		"POST /preview": inRoom(preview),
+		"POST /send":    page.InRoom(sendMail),
+		"GET /compose":  page.InRoom(compose),
+		"POST /compose": page.InRoom(sendComposed),
+		"POST /preview": page.InRoom(preview),
 	}}
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/office/web/page"
 )
 
 // manifest makes the pages an app that browsers install where the address is one that they trust: a name below
@@ -26,7 +27,7 @@ func (s *Site) manifest(w http.ResponseWriter, _ *http.Request) {
 	text, _ := jsonx.Marshal(map[string]any{
 		"id": "/", "start_url": "/", "scope": "/", "name": "Pennypost", "short_name": "Pennypost",
 		"description": "Mail between agents, and to you", "display": "standalone", "icons": icons,
-		"background_color": panelLight, "theme_color": panelLight,
+		"background_color": page.PanelLight, "theme_color": page.PanelLight,
 	})
 	w.Header().Set("Content-Type", "application/manifest+json")
 	w.Header().Set("Cache-Control", "no-cache")

@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pennypost/internal/office/web/page"
 )
 
 var update = flag.Bool("update", false, "draw the icons anew")
@@ -162,7 +164,7 @@ func TestManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	panel := regexp.MustCompile(`--panel: light-dark\((#\w+), (#\w+)\)`).FindSubmatch(css)
-	if panel == nil || string(panel[1]) != panelLight || string(panel[2]) != panelDark {
-		t.Errorf("the frame is drawn in %s, the browser's in %s and %s", panel, panelLight, panelDark)
+	if panel == nil || string(panel[1]) != page.PanelLight || string(panel[2]) != page.PanelDark {
+		t.Errorf("the frame is drawn in %s, the browser's in %s and %s", panel, page.PanelLight, page.PanelDark)
 	}
 }

@@ -6,20 +6,21 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/triage"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/undo"
 	"pennypost/internal/office/web/words"
 )
 
 // letter is a message in full, with all that belongs to it.
 type letter struct {
-	post
+	page.Post
 	Sender     *mail.Agent     // as the roster has it now; nil if it is not there
 	Workspace  *mail.Workspace // in which the sender works, if that is known
 	Docs       []document      // instead of their names in Item
 	Options    []mail.Option   // of a question that offers answers
-	Answers    []post          // the user's, with what became of them
-	Before     []post          // what else was said in the conversation, earlier
-	After      []post          // and later
+	Answers    []page.Post     // the user's, with what became of them
+	Before     []page.Post     // what else was said in the conversation, earlier
+	After      []page.Post     // and later
 	Messages   int             // in the conversation
 	All        string          // what of it the user has beside this message, as forms name it: see messageLines
 	Pending    *undo.Answer    // is on its way
@@ -32,24 +33,24 @@ type letter struct {
 const nearby = 20
 
 // showLetter is the letter as it is now. It is how an open letter is kept true, so it marks nothing.
-func showLetter(v *view) error {
-	id := mail.ID(v.r.URL.Query().Get("m"))
-	if !v.scripted() {
-		return v.redirect(letterPath(id))
+func showLetter(v *page.View) error {
+	id := mail.ID(v.R.URL.Query().Get("m"))
+	if !v.Scripted() {
+		return v.Redirect(page.LetterPath(id))
 	}
 	l, err := letterOf(v, id)
 	if mail.CodeOf(err) == mail.NotFound {
-		return v.part("inbox", "letter-gone", v)
+		return v.Part("inbox", "letter-gone", v)
 	} else if err != nil {
 		return err
 	}
-	return v.part("inbox", "letter", l)
+	return v.Part("inbox", "letter", l)
 }
 
 // opened marks the letter that the page has opened read, and what else of the conversation stood with it, and answers
 // with the letter as it is then. To open is to read, and nothing else is; and to open is what a person does: whatever
 // looks ahead gets pages, and runs none.
-func opened(v *view) error {
+func opened(v *page.View) error {
 	list, err := chosen(v)
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func opened(v *view) error {
 	for i, f := range list {
 		ids[i] = f.ID
 	}
-	_, err = v.svc.Mark(v.ctx(), mail.Marking{IDs: ids, Mark: mail.MarkRead})
+	_, err = v.Svc.Mark(v.Ctx(), mail.Marking{IDs: ids, Mark: mail.MarkRead})
 	// retention has taken it to the archive, where nothing is marked
 	if err != nil && mail.CodeOf(err) != mail.NotFound {
 		return err
@@ -67,21 +68,21 @@ func opened(v *view) error {
 	if err != nil {
 		return err
 	}
-	return v.part("inbox", "letter", l)
+	return v.Part("inbox", "letter", l)
 }
 
 // letterOf gathers a message and what belongs to it.
-func letterOf(v *view, id mail.ID) (*letter, error) {
-	if v.hides(id) {
+func letterOf(v *page.View, id mail.ID) (*letter, error) {
+	if v.Hides(id) {
 		return nil, mail.Errorf(mail.NotFound, "this message has just been deleted")
 	}
-	it, err := v.svc.Message(v.ctx(), id)
+	it, err := v.Svc.Message(v.Ctx(), id)
 	if err != nil {
 		return nil, err
 	}
-	l := &letter{post: post{view: v, Item: it}, Unsent: v.site.Undo.Failed(v.target(id))}
-	l.Pending, l.TakeBack = v.site.Undo.Answering(v.target(id))
-	if l.Recipients, err = v.reachable(it.AnswerTo(mail.User)); err != nil {
+	l := &letter{Post: page.Post{View: v, Item: it}, Unsent: v.Site.Undo.Failed(v.Target(id))}
+	l.Pending, l.TakeBack = v.Site.Undo.Answering(v.Target(id))
+	if l.Recipients, err = v.Reachable(it.AnswerTo(mail.User)); err != nil {
 		return nil, err
 	}
 	if it.Type.Asks() && len(l.Recipients) > 0 {
@@ -91,7 +92,7 @@ func letterOf(v *view, id mail.ID) (*letter, error) {
 		return nil, err
 	}
 	l.Docs = documentsOf(v, &it.Message, l.Workspace)
-	sender, ok, err := mail.OneAgent(v.ctx(), v.svc, it.From.Signer())
+	sender, ok, err := mail.OneAgent(v.Ctx(), v.Svc, it.From.Signer())
 	if err != nil {
 		return nil, err
 	}
@@ -104,19 +105,19 @@ func letterOf(v *view, id mail.ID) (*letter, error) {
 // conversation gathers what belongs to the thread: the user's answers, and what else was said before and after.
 func (l *letter) conversation() error {
 	l.All = messageLine(l.Room, l.ID)
-	page, err := l.svc.History(l.ctx(), mail.HistoryQuery{Thread: l.ID, Deliveries: true, Limit: mail.MaxLimit})
+	got, err := l.Svc.History(l.Ctx(), mail.HistoryQuery{Thread: l.ID, Deliveries: true, Limit: mail.MaxLimit})
 	if mail.CodeOf(err) == mail.NotFound { // an archived one, whose thread has gone from the room's memory
 		return nil
 	} else if err != nil {
 		return err
 	}
-	items := l.shown(page.Messages)
-	slices.SortStableFunc(items, func(a, b mail.Item) int { return spotOf(&a).compare(spotOf(&b)) })
+	items := l.Undeleted(got.Messages)
+	slices.SortStableFunc(items, func(a, b mail.Item) int { return page.SpotOf(&a).Compare(page.SpotOf(&b)) })
 	l.Messages = len(items)
-	at := spotOf(&l.Item)
+	at := page.SpotOf(&l.Item)
 	for _, it := range items {
-		p := post{view: l.view, Item: it}
-		switch place := spotOf(&it).compare(at); {
+		p := page.Post{View: l.View, Item: it}
+		switch place := page.SpotOf(&it).Compare(at); {
 		case it.ReplyTo == l.ID && it.From == mail.ToUser:
 			l.Answers = append(l.Answers, p)
 		case place < 0:
@@ -141,7 +142,7 @@ func (l *letter) sameShelf(it *mail.Item) bool {
 // Opens names what is read when the letter is opened: it, and what of the conversation stands with it unread.
 func (l *letter) Opens() string {
 	lines := messageLine(l.Room, l.ID)
-	for _, list := range [][]post{l.Before, l.After} {
+	for _, list := range [][]page.Post{l.Before, l.After} {
 		for _, p := range list {
 			if p.Unopened() {
 				lines += "\n" + messageLine(l.Room, p.ID)
@@ -152,7 +153,7 @@ func (l *letter) Opens() string {
 }
 
 // EarlierFresh reports whether something stands before the letter that was not read.
-func (l *letter) EarlierFresh() bool { return slices.ContainsFunc(l.Before, post.Unopened) }
+func (l *letter) EarlierFresh() bool { return slices.ContainsFunc(l.Before, page.Post.Unopened) }
 
 // followUp says what became of the user's answers.
 func (l *letter) followUp() error {
@@ -163,9 +164,9 @@ func (l *letter) followUp() error {
 	for i := range l.Answers {
 		items[i] = l.Answers[i].Item
 	}
-	receipts, err := l.receipts(items)
+	receipts, err := l.Receipts(items)
 	for i := range l.Answers {
-		l.Answers[i].Notes = l.deliveryNotes(&items[i], receipts[items[i].ID])
+		l.Answers[i].Notes = l.DeliveryNotes(&items[i], receipts[items[i].ID])
 	}
 	return err
 }
@@ -193,12 +194,12 @@ func (l *letter) Archived() bool { return l.State == mail.Archived }
 // LaterFresh reports whether something stands behind the letter that was to the user: what agents said to each other
 // is folded.
 func (l *letter) LaterFresh() bool {
-	return slices.ContainsFunc(l.After, func(p post) bool { return p.State != "" })
+	return slices.ContainsFunc(l.After, func(p page.Post) bool { return p.State != "" })
 }
 
 // Fresh reports whether opening it marks anything read.
 func (l *letter) Fresh() bool {
-	return !l.Read && l.Mine() || slices.ContainsFunc(slices.Concat(l.Before, l.After), post.Unopened)
+	return !l.Read && l.Mine() || slices.ContainsFunc(slices.Concat(l.Before, l.After), page.Post.Unopened)
 }
 
 // Words are the text of a suggestion, which may stand on the page a second time, as a letter.
@@ -210,10 +211,10 @@ func (l *letter) Words(s mail.Suggestion) template.HTML {
 func (l *letter) Newest(i int) bool { return i == len(l.Suggestions)-1 }
 
 // Self is where the letter is to be had again.
-func (l *letter) Self() string { return query(l.Base+"/letter", "m", string(l.ID)) }
+func (l *letter) Self() string { return page.Query(l.Base+"/letter", "m", string(l.ID)) }
 
 // Here is where a browser without script comes back to.
-func (l *letter) Here() string { return letterPath(l.ID) }
+func (l *letter) Here() string { return page.LetterPath(l.ID) }
 
 // Others are the deliveries to recipients other than the user, in words.
 func (l *letter) Others() []words.Note {
@@ -233,5 +234,5 @@ func (l *letter) Resume() string {
 	if l.Workspace != nil {
 		dir = l.Workspace.Dir
 	}
-	return resume(l.Sender, dir)
+	return page.Resume(l.Sender, dir)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -75,7 +76,7 @@ func TestBecame(t *testing.T) {
 		"not delivered: the session has ended, and did not read this": {Agent: "ann", State: mail.Dead},
 		"read and archived":                                           {Agent: "ann", State: mail.Archived},
 	} {
-		if got := words.Became(view{}.Now, d); got != want {
+		if got := words.Became(page.View{}.Now, d); got != want {
 			t.Errorf("became(%+v) = %q, want %q", d, got, want)
 		}
 	}
@@ -115,7 +116,7 @@ func TestResume(t *testing.T) {
 		{"claude", "$(x)", "", ""},
 		{"claude", "х", "", ""}, // Cyrillic
 	} {
-		if got := resume(&mail.Agent{Client: tt.client, Session: tt.session}, tt.dir); got != tt.want {
+		if got := page.Resume(&mail.Agent{Client: tt.client, Session: tt.session}, tt.dir); got != tt.want {
 			t.Errorf("resume(%q, %q, %q) = %q, want %q", tt.client, tt.session, tt.dir, got, tt.want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/asset"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -42,7 +43,7 @@ type change struct {
 
 // follower is a page that is open, and asks what happened.
 type follower struct {
-	*view
+	*page.View
 	needs map[mail.RoomName]int // what it has heard of other rooms
 }
 
@@ -56,8 +57,8 @@ type arrival struct {
 
 // events streams changes as Server-Sent Events whose ids are places in the journal. A browser that comes back says the
 // last one.
-func (s *Site) events(in *view) error {
-	v := &follower{view: in}
+func (s *Site) events(in *page.View) error {
+	v := &follower{View: in}
 	defer s.streams.Add(-1)
 	if s.streams.Add(1) > maxStreams {
 		return mail.Errorf(mail.Limited, "%d pages follow this post office already; this one asks for itself",
@@ -67,7 +68,7 @@ func (s *Site) events(in *view) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(v.ctx())
+	ctx, cancel := context.WithCancel(v.Ctx())
 	defer cancel()
 	defer context.AfterFunc(s.opts.Closing, cancel)()
 	news, stop, err := v.follow(ctx, after)
@@ -75,11 +76,11 @@ func (s *Site) events(in *view) error {
 		return err
 	}
 	defer stop()
-	defer s.sessions.Watch(v.loggedIn)()
+	defer s.sessions.Watch(v.LoggedIn)()
 	v.At = after
-	v.w.Header().Set("Content-Type", "text/event-stream")
-	v.w.Header().Set("X-Accel-Buffering", "no")
-	if err := v.piece("retry: 1000\n\n"); err != nil {
+	v.W.Header().Set("Content-Type", "text/event-stream")
+	v.W.Header().Set("X-Accel-Buffering", "no")
+	if err := v.Piece("retry: 1000\n\n"); err != nil {
 		return nil
 	}
 	if reset {
@@ -105,21 +106,21 @@ func (s *Site) events(in *view) error {
 // tell sends a change; nil is a sign of life.
 func (v *follower) tell(c *change) error {
 	if c == nil {
-		return v.piece("event: pp-tick\ndata: {}\n\n")
+		return v.Piece("event: pp-tick\ndata: {}\n\n")
 	}
 	data, err := jsonx.Marshal(c)
 	if err != nil {
 		return err
 	}
-	return v.piece(fmt.Sprintf("id: %d\nevent: pp-change\ndata: %s\n\n", c.Seq, data))
+	return v.Piece(fmt.Sprintf("id: %d\nevent: pp-change\ndata: %s\n\n", c.Seq, data))
 }
 
 // after is the place behind which the browser wants to know what happened. One that the journal has not reached comes
 // from a room that was made anew under the name of another.
 func (v *follower) after() (after mail.Seq, reset bool, err error) {
-	text := v.r.Header.Get("Last-Event-ID")
+	text := v.R.Header.Get("Last-Event-ID")
 	if text == "" {
-		text = v.r.URL.Query().Get("after")
+		text = v.R.URL.Query().Get("after")
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if text != "" && err != nil {
@@ -137,11 +138,11 @@ type news struct {
 
 // follow listens to this room behind a place, and to the desk. It is stopped by its owner.
 func (v *follower) follow(ctx context.Context, after mail.Seq) (heard <-chan news, stop func(), err error) {
-	room, err := v.svc.Watch(ctx, after)
+	room, err := v.Svc.Watch(ctx, after)
 	if err != nil {
 		return nil, nil, err
 	}
-	desk, err := v.site.Office.WatchDesk(ctx)
+	desk, err := v.Site.Office.WatchDesk(ctx)
 	if err != nil {
 		room.Close()
 		return nil, nil, err
@@ -226,12 +227,12 @@ func (v *follower) elsewhere(ctx context.Context, c *change) error {
 	if c.asked == "" || c.Arrived != nil {
 		return nil
 	}
-	desk, err := v.site.Office.Desk(ctx, mail.DeskQuery{Rooms: []mail.RoomName{c.asked}, Part: mail.NeedsYou})
+	desk, err := v.Site.Office.Desk(ctx, mail.DeskQuery{Rooms: []mail.RoomName{c.asked}, Part: mail.NeedsYou})
 	if err != nil || len(desk.Needs) == 0 {
 		return err
 	}
 	newest := slices.MaxFunc(desk.Needs, func(a, b mail.Conversation) int {
-		return spotOf(&a.Item).compare(spotOf(&b.Item))
+		return page.SpotOf(&a.Item).Compare(page.SpotOf(&b.Item))
 	})
 	c.Arrived = &arrival{ID: newest.ID, Room: c.asked, From: words.Sender(newest.Message),
 		Subject: cmp.Or(newest.Subject, newest.Preview)}
@@ -255,7 +256,7 @@ func (c *change) add(room mail.RoomName, events []mail.Event) {
 
 // count says how much is unread and stuck now.
 func (v *follower) count(ctx context.Context, c *change) error {
-	rooms, err := v.site.Office.Rooms(ctx)
+	rooms, err := v.Site.Office.Rooms(ctx)
 	if err != nil {
 		return err
 	}
@@ -265,8 +266,8 @@ func (v *follower) count(ctx context.Context, c *change) error {
 }
 
 // changes says how the room stands. It is for browsers to which no stream comes through.
-func changes(in *view) error {
-	v := &follower{view: in}
+func changes(in *page.View) error {
+	v := &follower{View: in}
 	after, reset, err := v.after()
 	if err != nil {
 		return err
@@ -282,16 +283,16 @@ func changes(in *view) error {
 	if err != nil {
 		return err
 	}
-	v.w.Header().Set("Content-Type", "application/json")
-	return asset.Send(v.w, v.r, http.StatusOK, data)
+	v.W.Header().Set("Content-Type", "application/json")
+	return asset.Send(v.W, v.R, http.StatusOK, data)
 }
 
 // arrived returns the newest unread message to the user behind a place, if there is one.
 func (v *follower) arrived(after mail.Seq) (*arrival, error) {
-	page, err := v.svc.Inbox(v.ctx(), mail.InboxQuery{After: after, Newest: true, Limit: 1})
-	if err != nil || len(page.Messages) == 0 {
+	got, err := v.Svc.Inbox(v.Ctx(), mail.InboxQuery{After: after, Newest: true, Limit: 1})
+	if err != nil || len(got.Messages) == 0 {
 		return nil, err
 	}
-	m := &page.Messages[0].Message
+	m := &got.Messages[0].Message
 	return &arrival{ID: m.ID, Room: v.Room, From: words.Sender(*m), Subject: words.Subject(m)}, nil
 }

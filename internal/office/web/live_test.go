@@ -15,6 +15,7 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 )
 
 // stream is a browser that listens to what happens.
@@ -285,8 +286,8 @@ func TestEventsDeadline(t *testing.T) {
 		d := &deadlines{stream: stream{header: make(http.Header)}}
 		began := time.Now()
 		b.site.ServeHTTP(d, r)
-		if len(d.set) != 4 || !d.set[0].Equal(began.Add(sendTimeout)) || !d.set[1].IsZero() ||
-			!d.set[2].Equal(began.Add(tick+sendTimeout)) || !d.set[3].IsZero() {
+		if len(d.set) != 4 || !d.set[0].Equal(began.Add(page.SendTimeout)) || !d.set[1].IsZero() ||
+			!d.set[2].Equal(began.Add(tick+page.SendTimeout)) || !d.set[3].IsZero() {
 			t.Errorf("deadlines for %v: %v", began, d.set)
 		}
 	})

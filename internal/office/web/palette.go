@@ -10,14 +10,15 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
 // palettePage is the way to anywhere: a field to type in, and what fits.
 type palettePage struct {
-	*view
+	*page.View
 	Query  string
-	Groups []group[paletteChoice]
+	Groups []page.Group[paletteChoice]
 }
 
 // paletteChoice is a place to go to, or something to do.
@@ -38,23 +39,23 @@ const (
 	paletteQuery   = 200 // letters that are looked for
 )
 
-func palette(v *view) error {
+func palette(v *page.View) error {
 	v.Title = "Go anywhere"
-	p := &palettePage{view: v, Query: strings.TrimSpace(wording.ClipRunes(v.r.URL.Query().Get("q"), paletteQuery+1))}
+	p := &palettePage{View: v, Query: strings.TrimSpace(wording.ClipRunes(v.R.URL.Query().Get("q"), paletteQuery+1))}
 	p.add("Places", len(p.Places()), p.places())
-	if v.svc != nil {
+	if v.Svc != nil {
 		if err := p.addresses(); err != nil {
 			return err
 		}
 	}
 	p.add("Rooms", paletteMost, p.otherRooms())
 	p.add("Actions", paletteMost, p.actions())
-	if v.svc != nil && utf8.RuneCountInString(p.Query) >= 2 {
+	if v.Svc != nil && utf8.RuneCountInString(p.Query) >= 2 {
 		if err := p.threads(); err != nil {
 			return err
 		}
 	}
-	return v.render("palette", p, "dialog", "palette-results")
+	return v.Render("palette", p, "dialog", "palette-results")
 }
 
 // Empty reports whether nothing fits.
@@ -73,7 +74,7 @@ func (p *palettePage) add(name string, most int, choices []paletteChoice) {
 		}
 	}
 	slices.SortStableFunc(fit, func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) })
-	g := group[paletteChoice]{Name: name}
+	g := page.Group[paletteChoice]{Name: name}
 	for _, c := range fit[:min(most, len(fit))] {
 		g.Rows = append(g.Rows, c.paletteChoice)
 	}
@@ -120,11 +121,11 @@ func (p *palettePage) places() []paletteChoice {
 
 // addresses adds the agents and channels that fit, and, once something was typed, to write to them.
 func (p *palettePage) addresses() error {
-	letter := composePage{view: p.view}
+	letter := composePage{View: p.View}
 	if err := letter.choices(""); err != nil {
 		return err
 	}
-	if p.status().Agents > maxChoices && p.Query != "" { // of many, those that have the word
+	if p.Status().Agents > page.MaxChoices && p.Query != "" { // of many, those that have the word
 		letter.Addresses = nil
 		if err := letter.choices(p.Query); err != nil {
 			return err
@@ -162,7 +163,7 @@ func (p *palettePage) otherRooms() []paletteChoice {
 			continue
 		}
 		c := paletteChoice{ID: "room-" + string(r.Name), Label: string(r.Name),
-			Href: roomBase(r.Name) + "/"}
+			Href: page.RoomBase(r.Name) + "/"}
 		if r.Unread > 0 {
 			c.Note = wording.Plural(r.Unread, "unread message")
 		}
@@ -187,28 +188,28 @@ func (p *palettePage) actions() []paletteChoice {
 // threads adds the newest conversations in which a message has the words that were typed, each as the message that
 // fits best, and the way to all of them.
 func (p *palettePage) threads() error {
-	ask, err := filtersOf(url.Values{"q": {p.Query}}).query(p.Now)
+	ask, err := page.FiltersOf(url.Values{"q": {p.Query}}).Query(p.Now)
 	if err != nil {
 		return nil // half a word yet; the history says what is wrong with it
 	}
 	ask.Conversations, ask.Limit = true, paletteThreads
-	page, err := p.svc.History(p.ctx(), ask)
+	got, err := p.Svc.History(p.Ctx(), ask)
 	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	g := group[paletteChoice]{Name: "Mail"}
-	for _, it := range slices.Backward(page.Messages) {
+	g := page.Group[paletteChoice]{Name: "Mail"}
+	for _, it := range slices.Backward(got.Messages) {
 		g.Rows = append(g.Rows, paletteChoice{
 			ID: "mail-" + url.PathEscape(string(it.ID)), Label: words.Subject(&it.Message),
 			Note: words.Sender(it.Message) + " · " + words.Ago(p.Now, it.Sent),
-			Href: post{view: p.view, Item: it}.ThreadHref(),
+			Href: page.Post{View: p.View, Item: it}.ThreadHref(),
 		})
 	}
 	g.Rows = append(g.Rows, paletteChoice{
 		ID: "search", Label: "Search the history for “" + p.Query + "”",
-		Href: query(p.Base+"/history", "q", p.Query), Keys: "/",
+		Href: page.Query(p.Base+"/history", "q", p.Query), Keys: "/",
 	})
 	p.Groups = append(p.Groups, g)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 )
 
 // reportsLine begins a line by which a form names status reports that a list folds.
@@ -22,7 +23,7 @@ func (p *inboxPage) reportLine(newest mail.Time) string {
 }
 
 // reported returns the messages that such a line names, of the mail.MaxLimit newest conversations.
-func reported(v *view, line string) (lines []string, err error) {
+func reported(v *page.View, line string) (lines []string, err error) {
 	parts := strings.SplitN(strings.TrimPrefix(line, reportsLine), "/", 4)
 	if len(parts) < 4 {
 		return nil, mail.Errorf(mail.Invalid, "%.80q does not name messages", line)
@@ -31,13 +32,13 @@ func reported(v *view, line string) (lines []string, err error) {
 	if err != nil {
 		return nil, mail.Errorf(mail.Invalid, "%.80q does not name messages", line)
 	}
-	p := inboxPage{view: v, Shelf: parts[2], All: parts[1] == "", Workspace: mail.Name(parts[3])}
+	p := inboxPage{View: v, Shelf: parts[2], All: parts[1] == "", Workspace: mail.Name(parts[3])}
 	ask := p.query()
 	if !p.All {
 		ask.Rooms = []mail.RoomName{mail.RoomName(parts[1])}
 	}
 	ask.Status, ask.Part, ask.Limit = true, mail.Updates, mail.MaxLimit
-	desk, err := v.site.Office.Desk(v.ctx(), ask)
+	desk, err := v.Site.Office.Desk(v.Ctx(), ask)
 	if err != nil {
 		return nil, err
 	}

@@ -1,29 +1,33 @@
 package web
 
-import "embed"
+import (
+	"embed"
+
+	"pennypost/internal/office/web/page"
+)
 
 // roomPages are what is in one room, and how much of it is stuck.
-func roomPages() (Part, func(*view) int) {
+func roomPages() (page.Part, func(*page.View) int) {
 	kept := new(tallies)
-	return Part{Templates: embed.FS{}, Routes: map[string]handler{
+	return page.Part{Templates: embed.FS{}, Routes: map[string]page.Handler{
 		"GET /agents":             agents,
-		"GET /agents/{name}":      inRoom(agentMail),
+		"GET /agents/{name}":      page.InRoom(agentMail),
 		"GET /channels":           channels,
-		"GET /channels/{address}": inRoom(channels),
+		"GET /channels/{address}": page.InRoom(channels),
 		"GET /history":            history,
-		"GET /history/export":     inRoom(exportHistory),
-		"GET /t/{id...}":          inRoom(thread),
-		"POST /t/{id...}":         inRoom(threadRead),
+		"GET /history/export":     page.InRoom(exportHistory),
+		"GET /t/{id...}":          page.InRoom(thread),
+		"POST /t/{id...}":         page.InRoom(threadRead),
 
 		"GET /stuck":           kept.stuck,
-		"POST /stuck/again":    inRoom(sendOn),
-		"POST /stuck/tell":     inRoom(tellSenders),
-		"POST /stuck/role":     inRoom(giveRole),
-		"POST /stuck/thaw":     inRoom(thaw),
-		"POST /stuck/dismiss":  inRoom(dismiss),
-		"POST /stuck/sync":     inRoom(kept.syncBridge),
-		"POST /stuck/verify":   inRoom(verifyRoom),
-		"POST /stuck/remind":   inRoom(remind),
-		"POST /stuck/withdraw": inRoom(withdraw),
+		"POST /stuck/again":    page.InRoom(sendOn),
+		"POST /stuck/tell":     page.InRoom(tellSenders),
+		"POST /stuck/role":     page.InRoom(giveRole),
+		"POST /stuck/thaw":     page.InRoom(thaw),
+		"POST /stuck/dismiss":  page.InRoom(dismiss),
+		"POST /stuck/sync":     page.InRoom(kept.syncBridge),
+		"POST /stuck/verify":   page.InRoom(verifyRoom),
+		"POST /stuck/remind":   page.InRoom(remind),
+		"POST /stuck/withdraw": page.InRoom(withdraw),
 	}}, kept.count
 }

@@ -7,6 +7,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/web/page"
 )
 
 // roomWorkspaces is the workspaces of a room.
@@ -26,7 +27,7 @@ const roomsAtOnce = 8
 
 // of returns the rooms that have workspaces, in order, with those. Of rooms that it does not know it opens a
 // few; those that cannot be opened are left out.
-func (w *workspaces) of(v *view) ([]roomWorkspaces, error) {
+func (w *workspaces) of(v *page.View) ([]roomWorkspaces, error) {
 	var out []roomWorkspaces
 	toOpen := roomsAtOnce
 	for i := range v.Rooms {
@@ -36,13 +37,13 @@ func (w *workspaces) of(v *view) ([]roomWorkspaces, error) {
 			toOpen--
 		}
 		if !known && (st.Open || toOpen >= 0) {
-			svc, err := v.site.Office.Room(v.ctx(), st.Name, mail.User)
+			svc, err := v.Site.Office.Room(v.Ctx(), st.Name, mail.User)
 			if err == nil {
 				r = roomWorkspaces{Room: st.Name, seq: st.Seq}
-				r.List, err = svc.Workspaces(v.ctx())
+				r.List, err = svc.Workspaces(v.Ctx())
 			}
 			if err != nil {
-				v.site.Log.Warn("the workspaces of a room are left out", "room", st.Name, "err", err)
+				v.Site.Log.Warn("the workspaces of a room are left out", "room", st.Name, "err", err)
 				continue
 			}
 			w.rooms.Store(r.Room, r)
@@ -51,7 +52,7 @@ func (w *workspaces) of(v *view) ([]roomWorkspaces, error) {
 			out = append(out, r)
 		}
 	}
-	return out, v.ctx().Err()
+	return out, v.Ctx().Err()
 }
 
 func (w *workspaces) get(st *mail.RoomStatus) (roomWorkspaces, bool) {
@@ -70,7 +71,7 @@ type scope struct {
 // here, and are known by what they pushed only, there are those whose mail the page shows. With one room and no
 // workspaces there is no choice.
 func (p *inboxPage) scopes() ([]scope, error) {
-	all, err := p.known.of(p.view)
+	all, err := p.known.of(p.View)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +112,6 @@ func (p *inboxPage) scopes() ([]scope, error) {
 
 // scope is the address of this part of another inbox.
 func (p *inboxPage) scope(room mail.RoomName, ws mail.Name, all bool) string {
-	other := inboxPage{view: p.in(room, nil), Shelf: p.Shelf, Workspace: ws, All: all}
+	other := inboxPage{View: p.In(room, nil), Shelf: p.Shelf, Workspace: ws, All: all}
 	return other.href()
 }

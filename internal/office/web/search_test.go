@@ -12,11 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 )
 
 // TestSearchWords: words of the search box that name filters are filters, and nothing else is.
 func TestSearchWords(t *testing.T) {
-	for typed, want := range map[string]filters{
+	for typed, want := range map[string]page.Filters{
 		"harbour lights": {"q": "harbour lights"},
 		"lights from:scout yesterday": {"q": "lights", "from": "scout", "since": "yesterday",
 			"until": "yesterday"},
@@ -30,7 +31,7 @@ func TestSearchWords(t *testing.T) {
 		"issue:PP-12":                      {"issue": "PP-12"},
 		"yesterday's news":                 {"q": "yesterday's news"},
 	} {
-		if diff := cmp.Diff(want, filtersOf(url.Values{"q": {typed}})); diff != "" {
+		if diff := cmp.Diff(want, page.FiltersOf(url.Values{"q": {typed}})); diff != "" {
 			t.Errorf("%q: -want +got\n%s", typed, diff)
 		}
 	}
@@ -40,7 +41,7 @@ func TestSearchWords(t *testing.T) {
 // have the same word.
 func TestFindYesterday(t *testing.T) {
 	now := time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
-	q, err := filtersOf(url.Values{"q": {"harbour yesterday"}}).query(now)
+	q, err := page.FiltersOf(url.Values{"q": {"harbour yesterday"}}).Query(now)
 	if err != nil || q.Search != "harbour" || len(strings.Fields("harbour yesterday")) > 3 {
 		t.Fatalf("%+v, %v", q, err)
 	}

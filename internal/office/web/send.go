@@ -2,12 +2,13 @@ package web
 
 import (
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
 // sends sends a draft. Its key is that of the form, which says no two things: a second press says nothing more.
-func sends(v *view, d mail.Draft) (mail.Sent, error) {
-	sent, err := v.svc.Send(v.ctx(), d)
+func sends(v *page.View, d mail.Draft) (mail.Sent, error) {
+	sent, err := v.Svc.Send(v.Ctx(), d)
 	if d.Key != "" && mail.CodeOf(err) == mail.Conflict {
 		err = mail.Errorf(mail.Conflict, "this form was sent before with other words, and these were not sent. Load "+
 			"the page again to see what was")
@@ -17,7 +18,7 @@ func sends(v *view, d mail.Draft) (mail.Sent, error) {
 
 // sentPage tells what became of what the user sent.
 type sentPage struct {
-	*view
+	*page.View
 	Sent mail.Sent
 }
 
@@ -26,10 +27,10 @@ func (p sentPage) Notes() []words.Note { return words.Notes(p.Now, p.Sent.Recipi
 
 // sendMail sends what the user wrote. Every form for writing posts here; the field next says where a browser without
 // script goes on.
-func sendMail(v *view) error {
-	sent, err := sends(v, v.draft())
+func sendMail(v *page.View) error {
+	sent, err := sends(v, v.Draft())
 	if err != nil {
 		return err
 	}
-	return v.changed(v.next(), "pp-sent", "toast-sent", sentPage{v, sent})
+	return v.Changed(v.Next(), "pp-sent", "toast-sent", sentPage{v, sent})
 }

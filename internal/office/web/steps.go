@@ -21,7 +21,7 @@ func (p *inboxPage) nothing() error {
 			return nil
 		}
 	}
-	list, err := p.svc.Agents(p.ctx(), mail.RosterQuery{Limit: 3})
+	list, err := p.Svc.Agents(p.Ctx(), mail.RosterQuery{Limit: 3})
 	p.Working, p.Idle = list.States[mail.Working], list.States[mail.Idle]
 	if p.Steps != nil {
 		for _, a := range list.Agents {

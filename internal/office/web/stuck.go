@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // stuckPage is what does not move, why, and what mends it.
 type stuckPage struct {
-	*view
+	*page.View
 	Kind     string // the only one that is shown; "": all
 	Sections []stuckSection
 	Live     []mail.Agent // who can be given what others left
@@ -48,13 +49,13 @@ func (p *stuckPage) Here() string { return p.KindHref(p.Kind) }
 
 // KindHref is the address of the page with one kind only.
 func (p *stuckPage) KindHref(kind string) string {
-	return address(p.Base+"/stuck", "kind", kind)
+	return page.Address(p.Base+"/stuck", "kind", kind)
 }
 
 // stuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge,
 // a notice.
 type stuckGroup struct {
-	*view
+	*page.View
 	Kind     string       // of its section
 	Who      mail.Address // for whom the mail is; "" if the group has a Title instead
 	Title    string
@@ -83,7 +84,7 @@ func (s *stuckGroup) Key() string {
 }
 
 // Shown are the messages that the page lists.
-func (s *stuckGroup) Shown() []post { return s.posts(s.Items[:min(maxShown, len(s.Items))]) }
+func (s *stuckGroup) Shown() []page.Post { return s.Posts(s.Items[:min(maxShown, len(s.Items))]) }
 
 // Rest is how many messages the page does not list.
 func (s *stuckGroup) Rest() int { return max(0, s.Count-maxShown) }
@@ -141,13 +142,13 @@ func isAgent(from mail.Address) bool {
 		!strings.Contains(string(from), "@")
 }
 
-func (t *tallies) stuck(v *view) error {
+func (t *tallies) stuck(v *page.View) error {
 	v.Place, v.Title = "stuck", "Stuck"
-	p := &stuckPage{view: v, Kind: v.r.URL.Query().Get("kind")}
-	if v.svc == nil {
-		return v.render("stuck", p, "stuck-groups")
+	p := &stuckPage{View: v, Kind: v.R.URL.Query().Get("kind")}
+	if v.Svc == nil {
+		return v.Render("stuck", p, "stuck-groups")
 	}
-	live, err := v.svc.Agents(v.ctx(), mail.RosterQuery{States: []mail.State{mail.Working, mail.Idle}, Limit: maxLive})
+	live, err := v.Svc.Agents(v.Ctx(), mail.RosterQuery{States: []mail.State{mail.Working, mail.Idle}, Limit: maxLive})
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (t *tallies) stuck(v *view) error {
 	if p.Kind == "" {
 		t.put(v.Room, tally{seq: v.At, at: v.Now, took: time.Since(v.Now), n: p.Total()})
 	}
-	return v.render("stuck", p, "stuck-groups")
+	return v.Render("stuck", p, "stuck-groups")
 }
 
 // Total is how many groups there are.
@@ -177,15 +178,16 @@ func countStuck(sections []stuckSection) int {
 }
 
 // mended answers a change on this page.
-func mended(v *view, format string, args ...any) error {
-	return v.changed("/stuck", "pp-mended, pp-sent", "toast-done", toast{view: v, Text: fmt.Sprintf(format, args...), MS: 6000})
+func mended(v *page.View, format string, args ...any) error {
+	return v.Changed("/stuck", "pp-mended, pp-sent", "toast-done",
+		page.Toast{View: v, Text: fmt.Sprintf(format, args...), MS: 6000})
 }
 
 // named returns the messages that a form of this page names.
-func named(v *view) ([]mail.Item, error) {
+func named(v *page.View) ([]mail.Item, error) {
 	var items []mail.Item
-	for _, id := range v.r.PostForm["id"] {
-		it, err := v.svc.Message(v.ctx(), mail.ID(id))
+	for _, id := range v.R.PostForm["id"] {
+		it, err := v.Svc.Message(v.Ctx(), mail.ID(id))
 		if err != nil {
 			return nil, err
 		}
@@ -195,17 +197,17 @@ func named(v *view) ([]mail.Item, error) {
 }
 
 // sendOn sends messages that nobody reads to somebody else, as the user's: whose they were stands above them.
-func sendOn(v *view) error {
+func sendOn(v *page.View) error {
 	items, err := named(v)
 	if err != nil {
 		return err
 	}
-	to := strings.TrimSpace(v.r.PostForm.Get("to"))
+	to := strings.TrimSpace(v.R.PostForm.Get("to"))
 	if to == "" || len(items) == 0 {
 		return mail.Errorf(mail.Invalid, "say to whom it is to be sent: an agent or a role. Nothing was sent")
 	}
 	for i, it := range items {
-		if _, err := v.svc.Send(v.ctx(), again(it, to)); err != nil {
+		if _, err := v.Svc.Send(v.Ctx(), again(it, to)); err != nil {
 			if i > 0 {
 				return mail.Errorf(mail.CodeOf(err), "%d of %s went to %s; the next did not: %v", i,
 					wording.Plural(len(items), "message"), to, err)
@@ -234,7 +236,7 @@ func again(it mail.Item, to string) mail.Draft {
 }
 
 // tellSenders answers mail that nobody will read, so that its sender does not wait.
-func tellSenders(v *view) error {
+func tellSenders(v *page.View) error {
 	items, err := named(v)
 	if err != nil {
 		return err
@@ -244,7 +246,7 @@ func tellSenders(v *view) error {
 		if !isAgent(it.From) {
 			continue
 		}
-		_, err := v.svc.Send(v.ctx(), mail.Draft{
+		_, err := v.Svc.Send(v.Ctx(), mail.Draft{
 			To: mail.Recipients{string(it.From)}, Type: string(mail.Answer), ReplyTo: it.ID, Subject: "Not read: " +
 				wording.ClipRunes(words.Subject(&it.Message), 200),
 			Body: words.Names(it.To) + " did not read this, and will not. Do not wait for an answer.",
@@ -262,10 +264,10 @@ func tellSenders(v *view) error {
 }
 
 // giveRole gives an agent a role, and with it the mail that is held for it.
-func giveRole(v *view) error {
-	name, role := mail.Name(strings.TrimPrefix(strings.TrimSpace(v.r.PostForm.Get("agent")),
-		"agent:")), v.r.PostForm.Get("role")
-	a, ok, err := mail.OneAgent(v.ctx(), v.svc, name)
+func giveRole(v *page.View) error {
+	name, role := mail.Name(strings.TrimPrefix(strings.TrimSpace(v.R.PostForm.Get("agent")),
+		"agent:")), v.R.PostForm.Get("role")
+	a, ok, err := mail.OneAgent(v.Ctx(), v.Svc, name)
 	if err != nil {
 		return err
 	}
@@ -281,15 +283,15 @@ func giveRole(v *view) error {
 	if !slices.Contains(roles, role) {
 		roles = append(roles, role)
 	}
-	if _, err := v.svc.Register(v.ctx(), mail.Presence{Name: name, Roles: roles, Update: true}); err != nil {
+	if _, err := v.Svc.Register(v.Ctx(), mail.Presence{Name: name, Roles: roles, Update: true}); err != nil {
 		return err
 	}
 	return mended(v, "%s has the role %s", name, role)
 }
 
 // thaw lets an agent go on that was paused.
-func thaw(v *view) error {
-	a, err := v.svc.Register(v.ctx(), mail.Presence{Name: mail.Name(v.r.PostForm.Get("agent")), State: mail.Idle,
+func thaw(v *page.View) error {
+	a, err := v.Svc.Register(v.Ctx(), mail.Presence{Name: mail.Name(v.R.PostForm.Get("agent")), State: mail.Idle,
 		Update: true})
 	if err != nil {
 		return err
@@ -298,7 +300,7 @@ func thaw(v *view) error {
 }
 
 // dismiss archives what the post office told the user.
-func dismiss(v *view) error {
+func dismiss(v *page.View) error {
 	items, err := named(v)
 	if err != nil {
 		return err
@@ -307,7 +309,7 @@ func dismiss(v *view) error {
 		if it.From != mail.FromSystem {
 			return mail.Errorf(mail.Invalid, "only what the post office says can be dismissed")
 		}
-		if _, err := v.svc.Mark(v.ctx(), mail.Marking{IDs: []mail.ID{it.ID}, Mark: mail.MarkArchived}); err != nil {
+		if _, err := v.Svc.Mark(v.Ctx(), mail.Marking{IDs: []mail.ID{it.ID}, Mark: mail.MarkArchived}); err != nil {
 			return err
 		}
 	}
@@ -315,8 +317,8 @@ func dismiss(v *view) error {
 }
 
 // syncBridge brings a bridge's files in step now.
-func (t *tallies) syncBridge(v *view) error {
-	b, err := v.svc.SyncBridge(v.ctx(), v.r.PostForm.Get("bridge"))
+func (t *tallies) syncBridge(v *page.View) error {
+	b, err := v.Svc.SyncBridge(v.Ctx(), v.R.PostForm.Get("bridge"))
 	if err != nil {
 		return err
 	}
@@ -328,8 +330,8 @@ func (t *tallies) syncBridge(v *view) error {
 }
 
 // verifyRoom reads every line of the room's files.
-func verifyRoom(v *view) error {
-	found, err := v.svc.Verify(v.ctx())
+func verifyRoom(v *page.View) error {
+	found, err := v.Svc.Verify(v.Ctx())
 	if err != nil {
 		return err
 	}
@@ -382,7 +384,7 @@ func (t *tallies) put(room mail.RoomName, n tally) { t.rooms.Store(room, n) }
 func (t *tallies) forget(room mail.RoomName) { t.rooms.Delete(room) }
 
 // count is how many things are stuck in a room. If it cannot be found out now, the page itself will say so.
-func (t *tallies) count(v *view) int {
+func (t *tallies) count(v *page.View) int {
 	return t.get(v.Room, v.At, func() int {
 		sections, err := stuckGroups(v, mail.StuckQuery{Limit: 1, Mail: 1})
 		if err != nil {

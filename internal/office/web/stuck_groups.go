@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -42,8 +43,8 @@ func stuckSections() []stuckSection {
 }
 
 // stuckGroups finds what is stuck: of mail as much as q asks for.
-func stuckGroups(v *view, q mail.StuckQuery) ([]stuckSection, error) {
-	c := &catch{view: v, found: make(map[string]*stuckGroup), totals: make(map[string]int)}
+func stuckGroups(v *page.View, q mail.StuckQuery) ([]stuckSection, error) {
+	c := &catch{View: v, found: make(map[string]*stuckGroup), totals: make(map[string]int)}
 	if err := c.all(q); err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func stuckGroups(v *view, q mail.StuckQuery) ([]stuckSection, error) {
 
 // catch gathers groups.
 type catch struct {
-	*view
+	*page.View
 	found  map[string]*stuckGroup // by Key
 	totals map[string]int         // by kind: how many groups of mail there are
 }
@@ -94,14 +95,14 @@ func (c *catch) all(q mail.StuckQuery) error {
 
 // add puts a group among the others.
 func (c *catch) add(s *stuckGroup) *stuckGroup {
-	s.view = c.view
+	s.View = c.View
 	c.found[s.Key()] = s
 	return s
 }
 
 // mail finds the messages that do not move.
 func (c *catch) mail(q mail.StuckQuery) error {
-	list, err := c.svc.Stuck(c.ctx(), q)
+	list, err := c.Svc.Stuck(c.Ctx(), q)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (c *catch) group(g *mail.StuckGroup) error {
 		s.Why, err = c.whyHeld(d)
 		return err
 	}
-	a, _, err := mail.OneAgent(c.ctx(), c.svc, d.Agent)
+	a, _, err := mail.OneAgent(c.Ctx(), c.Svc, d.Agent)
 	switch g.Kind {
 	case mail.StuckDead:
 		s.Why = c.whyDead(&a)
@@ -181,7 +182,7 @@ const mostHolders = 5
 
 func (c *catch) whyHeld(d mail.Delivery) (string, error) {
 	role := d.Address.Value()
-	holders, err := c.svc.Agents(c.ctx(), mail.RosterQuery{Role: role, Limit: mostHolders})
+	holders, err := c.Svc.Agents(c.Ctx(), mail.RosterQuery{Role: role, Limit: mostHolders})
 	if err != nil {
 		return "", err
 	}
@@ -259,13 +260,13 @@ type noticed struct {
 
 // notices finds what the post office told the user and is still so, until the user archives it.
 func (c *catch) notices() error {
-	page, err := c.svc.Inbox(c.ctx(), mail.InboxQuery{All: true, Newest: true, From: string(mail.FromSystem),
+	got, err := c.Svc.Inbox(c.Ctx(), mail.InboxQuery{All: true, Newest: true, From: string(mail.FromSystem),
 		Limit: mostNotices})
 	if err != nil {
 		return err
 	}
-	for i := range page.Messages {
-		it := &page.Messages[i]
+	for i := range got.Messages {
+		it := &got.Messages[i]
 		if c.Now.Sub(it.Sent.Std()) > noticeTime {
 			break
 		}
@@ -279,7 +280,7 @@ func (c *catch) notices() error {
 // anyMoves reports whether somebody has yet to look at one of the messages.
 func (c *catch) anyMoves(ids []mail.ID) (bool, error) {
 	for _, id := range ids {
-		it, err := c.svc.Message(c.ctx(), id)
+		it, err := c.Svc.Message(c.Ctx(), id)
 		if mail.CodeOf(err) == mail.NotFound {
 			continue // erased since
 		}
@@ -332,20 +333,20 @@ func (c *catch) notice(it *mail.Item) error {
 
 // bridges finds those that fail, or do not understand something.
 func (c *catch) bridges() error {
-	all, err := c.svc.Bridges(c.ctx())
+	all, err := c.Svc.Bridges(c.Ctx())
 	if err != nil {
 		return err
 	}
 	for _, b := range all {
 		s := &stuckGroup{Kind: "bridge", Bridge: b.ID, Title: b.ID,
-			Commands: []string{command(c.view, "bridge sync "+b.ID)}}
+			Commands: []string{command(c.View, "bridge sync "+b.ID)}}
 		switch {
 		case b.Failing != "":
 			s.Why, s.Since = b.Failing+".", b.Since
 		case b.Rejected > 0:
 			s.Why = wording.Plural(b.Rejected, "piece") + " of its files cannot be understood, and stay " +
 				"where they are."
-			s.Commands = []string{command(c.view, "bridge list --rejected")}
+			s.Commands = []string{command(c.View, "bridge list --rejected")}
 		default:
 			continue
 		}
@@ -375,18 +376,18 @@ func (c *catch) room() {
 	}
 	if st.Missing > 0 {
 		c.add(&stuckGroup{Kind: "file", Title: wording.Plural(st.Missing, "line") + " missing",
-			Commands: []string{command(c.view, "verify")},
+			Commands: []string{command(c.View, "verify")},
 			Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and " +
 				"whose."})
 	}
 	if st.Rejected > 0 {
 		c.add(&stuckGroup{Kind: "file", Title: wording.Plural(st.Rejected, "line") + " set aside",
-			Commands: []string{command(c.view, "verify")},
+			Commands: []string{command(c.View, "verify")},
 			Why:      "They are kept byte for byte in files of their own, beside the room's journal."})
 	}
 }
 
 // command is what to type in a terminal about this room.
-func command(v *view, words string) string {
+func command(v *page.View, words string) string {
 	return "pennypost --room " + string(v.Room) + " " + words
 }

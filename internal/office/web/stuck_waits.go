@@ -8,6 +8,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -26,7 +27,7 @@ func ofWaits(kind mail.StuckKind) bool { return kind == stuckCircle || kind == s
 
 // waits finds who waits in a circle, and who waits long for an answer of somebody who has seen the question.
 func (c *catch) waits() error {
-	links, _, err := linksIn(c.view)
+	links, _, err := linksIn(c.View)
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ const mostLate = 200
 
 // seen reports whether the reader was shown the question: what it did not see is stuck as mail.
 func (c *catch) seen(l waitLink) (bool, error) {
-	it, err := c.svc.Message(c.ctx(), l.Question)
+	it, err := c.Svc.Message(c.Ctx(), l.Question)
 	if mail.CodeOf(err) == mail.NotFound {
 		return false, nil // erased since
 	}
@@ -114,12 +115,12 @@ func (l waitLink) Remindable() bool { return l.Asked != "" && l.Asked != mail.Us
 const remindAgain = 10 * time.Minute
 
 // remind writes to whoever is asked, which wakes them as a message of the user does.
-func remind(v *view) error {
+func remind(v *page.View) error {
 	items, err := named(v)
 	if err != nil {
 		return err
 	}
-	to := v.r.PostForm.Get("to")
+	to := v.R.PostForm.Get("to")
 	if len(items) != 1 || to == "" {
 		return mail.Errorf(mail.Invalid, "say whom to remind of which question. Nobody was reminded")
 	}
@@ -127,7 +128,7 @@ func remind(v *view) error {
 	if q.Settled != nil {
 		return mail.Errorf(mail.Conflict, "the question is %s by now. Nobody was reminded", q.Settled.As)
 	}
-	_, err = v.svc.Send(v.ctx(), mail.Draft{
+	_, err = v.Svc.Send(v.Ctx(), mail.Draft{
 		To: mail.Recipients{to}, Type: string(mail.Custom), ReplyTo: q.ID, Issue: q.Issue,
 		Subject: "Reminder: " + wording.ClipRunes(words.Subject(&q.Message), 200),
 		Body: words.Who(q.From) + " has waited for an answer of yours since " + words.Moment(v.Now, q.Sent) +
@@ -142,13 +143,13 @@ func remind(v *view) error {
 }
 
 // withdraw takes a question back, for whoever asked it.
-func withdraw(v *view) error {
+func withdraw(v *page.View) error {
 	items, err := named(v)
 	if err != nil {
 		return err
 	}
 	for _, q := range items {
-		if err := v.svc.Withdraw(v.ctx(), q.ID); err != nil {
+		if err := v.Svc.Withdraw(v.Ctx(), q.ID); err != nil {
 			return err
 		}
 	}

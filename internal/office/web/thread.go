@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -13,7 +14,7 @@ const deepest = 4 // how far replies are indented; those below go straight down
 
 // threadPage is a conversation as the tree that its replies make.
 type threadPage struct {
-	*view
+	*page.View
 	ID      mail.ID // of the message that began it
 	Subject string
 	Roots   []branch
@@ -23,7 +24,7 @@ type threadPage struct {
 	People  []mail.Name
 	Docs    []threadDoc
 	Unread  int // of those messages that are to the user
-	Box     *box
+	Box     *page.Box
 }
 
 // threadDoc is a document that a message of the thread names.
@@ -33,50 +34,50 @@ type threadDoc struct {
 
 // branch is a message and what was answered to it.
 type branch struct {
-	post
+	page.Post
 	Answers string   // whom it answers
 	Apart   bool     // that does not stand right above it
 	Below   []branch // replies, indented
 }
 
-func thread(v *view) error {
+func thread(v *page.View) error {
 	v.Place = "history"
-	items, more, err := threadOf(v, mail.ID(v.r.PathValue("id")))
+	items, more, err := threadOf(v, mail.ID(v.R.PathValue("id")))
 	if err != nil {
 		return err
 	}
-	p := &threadPage{view: v, ID: items[0].ThreadRoot(), Count: len(items), Earlier: more}
+	p := &threadPage{View: v, ID: items[0].ThreadRoot(), Count: len(items), Earlier: more}
 	p.Subject = words.Subject(&items[max(0, indexOf(items, p.ID))].Message)
 	p.Title = p.Subject
 	p.head(items)
 	if p.Box, err = p.writeTo(items); err != nil {
 		return err
 	}
-	if !v.partial("writing") {
-		receipts, err := v.receipts(items)
+	if !v.Partial("writing") {
+		receipts, err := v.Receipts(items)
 		if err != nil {
 			return err
 		}
 		p.Roots = p.tree(items, receipts)
 	}
-	return v.render("thread", p, "thread", "writing")
+	return v.Render("thread", p, "thread", "writing")
 }
 
-// threadOf returns the messages of the thread to which one belongs, in order of sending, and whether it has earlier ones
-// than it returns.
-func threadOf(v *view, id mail.ID) ([]mail.Item, bool, error) {
-	page, err := v.svc.History(v.ctx(), mail.HistoryQuery{Thread: id, Archive: true, Deliveries: true,
+// threadOf returns the messages of the thread to which one belongs, in order of sending, and whether it has earlier
+// ones than it returns.
+func threadOf(v *page.View, id mail.ID) ([]mail.Item, bool, error) {
+	got, err := v.Svc.History(v.Ctx(), mail.HistoryQuery{Thread: id, Archive: true, Deliveries: true,
 		Limit: mail.MaxLimit})
 	if err != nil {
 		return nil, false, err
 	}
-	items := v.shown(page.Messages)
+	items := v.Undeleted(got.Messages)
 	if len(items) == 0 {
 		return nil, false, mail.Errorf(mail.NotFound, "there is no message %s in room %s; it may have been erased", id,
 			v.Room)
 	}
 	slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Sent, b.Sent) })
-	return items, page.More, nil
+	return items, got.More, nil
 }
 
 // head notes what the whole conversation is about, and who takes part.
@@ -114,22 +115,24 @@ func (p *threadPage) head(items []mail.Item) {
 
 // IssueHref is everything about an issue.
 func (p *threadPage) IssueHref(issue string) string {
-	return filters{"issue": issue}.href(p.Base + "/history")
+	return page.Filters{"issue": issue}.Href(p.Base + "/history")
 }
 
 // filters let through this thread and no more.
-func (p *threadPage) filters() filters { return filters{"thread": string(p.ID), "archive": "1"} }
+func (p *threadPage) filters() page.Filters {
+	return page.Filters{"thread": string(p.ID), "archive": "1"}
+}
 
 // HistoryHref is the thread in the history.
-func (p *threadPage) HistoryHref() string { return p.filters().href(p.Base + "/history") }
+func (p *threadPage) HistoryHref() string { return p.filters().Href(p.Base + "/history") }
 
 // ExportHref is the address from which the thread is had as a file.
 func (p *threadPage) ExportHref(format string) string {
-	return p.filters().href(p.Base+"/history/export", "format", format)
+	return p.filters().Href(p.Base+"/history/export", "format", format)
 }
 
 // Here is the address of the page, for its refreshing.
-func (p *threadPage) Here() string { return p.Base + threadPath(p.ID) }
+func (p *threadPage) Here() string { return p.Base + page.ThreadPath(p.ID) }
 
 // tree arranges messages below what they answer. A message that answers one that is not there stands by itself, and so
 // does one of a ring.
@@ -145,8 +148,8 @@ func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) 
 		var out []branch
 		for _, i := range list {
 			it := items[i]
-			b := branch{post: post{view: p.view, Item: it, Reply: query(p.Here(), "reply", string(it.ID))}}
-			b.Notes = p.deliveryNotes(&it, receipts[it.ID])
+			b := branch{Post: page.Post{View: p.View, Item: it, Reply: page.Query(p.Here(), "reply", string(it.ID))}}
+			b.Notes = p.DeliveryNotes(&it, receipts[it.ID])
 			if j := parents[i]; j >= 0 {
 				b.Answers, b.Apart = words.Sender(items[j].Message), j != last
 			}
@@ -193,44 +196,25 @@ func indexOf(items []mail.Item, id mail.ID) int {
 
 // writeTo is the box below the conversation: an answer to the message that the address names, else to the last that
 // somebody else wrote who can be answered. nil: nobody can.
-func (p *threadPage) writeTo(items []mail.Item) (*box, error) {
-	b := &box{view: p.view, Plain: p.Here(), Next: threadPath(p.ID)}
-	if id := mail.ID(p.r.URL.Query().Get("reply")); id != "" {
+func (p *threadPage) writeTo(items []mail.Item) (*page.Box, error) {
+	b := &page.Box{View: p.View, Plain: p.Here(), Next: page.ThreadPath(p.ID)}
+	if id := mail.ID(p.R.URL.Query().Get("reply")); id != "" {
 		i := indexOf(items, id)
 		if i < 0 {
 			return nil, mail.Errorf(mail.NotFound, "there is no message %s in this conversation", id)
 		}
 		b.Answers = words.Sender(items[i].Message) + ": " + words.Subject(&items[i].Message)
-		return b.answering(&items[i])
+		return b.Answering(&items[i])
 	}
 	for i := range slices.Backward(items) {
 		if items[i].From == mail.ToUser || items[i].From == mail.FromSystem {
 			continue
 		}
-		if b, err := b.answering(&items[i]); b != nil || err != nil {
+		if b, err := b.Answering(&items[i]); b != nil || err != nil {
 			return b, err
 		}
 	}
-	return b.answering(&items[len(items)-1])
-}
-
-// answering makes b an answer to a message; nil if nobody can be answered. What answers the post office itself goes to
-// whoever leads.
-func (b *box) answering(it *mail.Item) (*box, error) {
-	to := it.AnswerTo(mail.User)
-	if it.From == mail.FromSystem && !it.Type.Asks() {
-		to = []mail.Address{mail.ToOrchestrator}
-	}
-	to, err := b.reachable(to)
-	if err != nil || len(to) == 0 {
-		return nil, err
-	}
-	b.ReplyTo, b.Kind = it.ID, string(it.AnswerType(mail.User))
-	b.To, b.Label = string(to[0]), "Reply to "+words.Who(to[0])
-	for _, a := range to[1:] {
-		b.Also = append(b.Also, string(a))
-	}
-	return b, nil
+	return b.Answering(&items[len(items)-1])
 }
 
 // unreadByUser reports whether a message waits for the user to read it.
@@ -242,10 +226,10 @@ func unreadByUser(it *mail.Item) bool {
 }
 
 // threadRead marks what waits in a thread for the user as read.
-func threadRead(v *view) error {
-	id, ok := strings.CutSuffix(v.r.PathValue("id"), "/read")
+func threadRead(v *page.View) error {
+	id, ok := strings.CutSuffix(v.R.PathValue("id"), "/read")
 	if !ok {
-		return nowhere(v)
+		return page.Nowhere(v)
 	}
 	items, _, err := threadOf(v, mail.ID(id))
 	if err != nil {
@@ -258,13 +242,13 @@ func threadRead(v *view) error {
 		}
 	}
 	if len(ids) > 0 {
-		if _, err := v.svc.Mark(v.ctx(), mail.Marking{IDs: ids, Mark: mail.MarkRead}); err != nil {
+		if _, err := v.Svc.Mark(v.Ctx(), mail.Marking{IDs: ids, Mark: mail.MarkRead}); err != nil {
 			return err
 		}
 	}
-	if v.scripted() {
-		v.r.SetPathValue("id", id)
+	if v.Scripted() {
+		v.R.SetPathValue("id", id)
 		return thread(v)
 	}
-	return v.redirect(threadPath(mail.ID(id)))
+	return v.Redirect(page.ThreadPath(mail.ID(id)))
 }

@@ -10,6 +10,7 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/triage"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/undo"
 	"pennypost/internal/office/web/words"
 )
@@ -21,28 +22,28 @@ const eraseTimeout = time.Minute
 const undoMS = int(undo.Time / time.Millisecond)
 
 // acted answers with a toast that tells what was done.
-func acted(v *view, d toast) error { return v.changed(v.next(), "pp-done", "toast-done", d) }
+func acted(v *page.View, d page.Toast) error { return v.Changed(v.Next(), "pp-done", "toast-done", d) }
 
 // mark carries out what a person does with messages: read, unread, archived, unarchived, snoozed. Before a question is
 // archived that still waits for an answer, the person is asked, once for all of them.
-func mark(v *view) error {
+func mark(v *page.View) error {
 	list, err := chosen(v)
 	if err != nil {
 		return err
 	}
-	q := mail.Marking{Mark: mail.Mark(v.r.PostForm.Get("mark"))}
+	q := mail.Marking{Mark: mail.Mark(v.R.PostForm.Get("mark"))}
 	if q.Mark == mail.MarkSnoozed {
-		if q.Until, err = snoozeUntil(v.r.PostForm, v.Now); err != nil {
+		if q.Until, err = snoozeUntil(v.R.PostForm, v.Now); err != nil {
 			return err
 		}
 	}
-	var declines []post
-	if open := slices.DeleteFunc(slices.Clone(list), func(f post) bool { return !f.Asks() }); q.Mark ==
+	var declines []page.Post
+	if open := slices.DeleteFunc(slices.Clone(list), func(f page.Post) bool { return !f.Asks() }); q.Mark ==
 		mail.MarkArchived && len(open) > 0 {
-		switch v.r.PostForm.Get("open") {
+		switch v.R.PostForm.Get("open") {
 		case "archive":
 		case "leave":
-			list = slices.DeleteFunc(list, post.Asks)
+			list = slices.DeleteFunc(list, page.Post.Asks)
 		case "decline":
 			declines = open
 		default:
@@ -53,7 +54,7 @@ func mark(v *view) error {
 	if err != nil {
 		return err
 	}
-	d := toast{view: v, Messages: asPosted(v, list), MS: 6000}
+	d := page.Toast{View: v, Messages: asPosted(v, list), MS: 6000}
 	d.Text, d.Done = markedText(list, q.Mark, words.Moment(v.Now, q.Until))
 	act := &undo.Deed{Back: func(ctx context.Context) error { return takeMarksBack(ctx, changed, q.Mark) }}
 	if len(declines) > 0 {
@@ -61,12 +62,12 @@ func mark(v *view) error {
 		d.MS = undoMS
 		decline(act, declines)
 	}
-	d.Undo = v.site.Undo.Add(act)
+	d.Undo = v.Site.Undo.Add(act)
 	return acted(v, d)
 }
 
 // markedText says what was done, and what our script is to make of it.
-func markedText(list []post, m mail.Mark, until string) (text, shows string) {
+func markedText(list []page.Post, m mail.Mark, until string) (text, shows string) {
 	count := ""
 	if n := len(list); n > 1 {
 		count = " " + strconv.Itoa(n) + " messages"
@@ -82,20 +83,20 @@ func markedText(list []post, m mail.Mark, until string) (text, shows string) {
 	case mail.MarkUnarchived:
 		return "Back in the inbox", "back"
 	}
-	if slices.ContainsFunc(list, func(f post) bool { return f.Snoozed != 0 || f.State == mail.Archived }) {
+	if slices.ContainsFunc(list, func(f page.Post) bool { return f.Snoozed != 0 || f.State == mail.Archived }) {
 		return "Marked" + count + " " + string(m), "back"
 	}
 	return "Marked" + count + " " + string(m), string(m)
 }
 
 // markAll marks messages, and returns those that were otherwise, as they were.
-func markAll(v *view, list []post, q mail.Marking) (changed []post, err error) {
+func markAll(v *page.View, list []page.Post, q mail.Marking) (changed []page.Post, err error) {
 	for _, in := range byRoom(list) {
 		q.IDs = nil
 		for _, f := range in {
 			q.IDs = append(q.IDs, f.ID)
 		}
-		marked, err := in[0].svc.Mark(v.ctx(), q)
+		marked, err := in[0].Svc.Mark(v.Ctx(), q)
 		if err != nil {
 			return changed, err
 		}
@@ -109,7 +110,7 @@ func markAll(v *view, list []post, q mail.Marking) (changed []post, err error) {
 }
 
 // takeMarksBack makes messages what they were before a mark.
-func takeMarksBack(ctx context.Context, changed []post, m mail.Mark) error {
+func takeMarksBack(ctx context.Context, changed []page.Post, m mail.Mark) error {
 	type how struct {
 		mark  mail.Mark
 		until mail.Time
@@ -123,7 +124,7 @@ func takeMarksBack(ctx context.Context, changed []post, m mail.Mark) error {
 		}
 		for back, list := range ids {
 			q := mail.Marking{IDs: list, Mark: back.mark, Until: back.until}
-			if _, err := in[0].svc.Mark(ctx, q); err != nil {
+			if _, err := in[0].Svc.Mark(ctx, q); err != nil {
 				return err
 			}
 		}
@@ -133,11 +134,11 @@ func takeMarksBack(ctx context.Context, changed []post, m mail.Mark) error {
 
 // asksArchive is the question before questions are archived that still wait for an answer.
 type asksArchive struct {
-	*view
-	Messages string // all that is to be archived
-	Waiting  []post // of these; they are few, or only the first
-	Rest     int    // how many more wait
-	Others   int    // that wait for nothing
+	*page.View
+	Messages string      // all that is to be archived
+	Waiting  []page.Post // of these; they are few, or only the first
+	Rest     int         // how many more wait
+	Others   int         // that wait for nothing
 }
 
 // One reports whether one question waits.
@@ -147,25 +148,25 @@ func (p asksArchive) One() bool { return len(p.Waiting) == 1 }
 func (p asksArchive) AnswerHref() string { return p.Waiting[0].LetterHref(p.Waiting[0].ID) }
 
 // askArchive asks what to do with open among list, which is to be archived.
-func askArchive(v *view, list, open []post) error {
+func askArchive(v *page.View, list, open []page.Post) error {
 	const shown = 5
 	v.Title = "It still waits for an answer"
 	if len(open) > 1 {
 		v.Title = strconv.Itoa(len(open)) + " of them still wait for an answer"
 	}
-	p := asksArchive{view: v, Messages: asPosted(v, list), Waiting: open, Others: len(list) - len(open)}
+	p := asksArchive{View: v, Messages: asPosted(v, list), Waiting: open, Others: len(list) - len(open)}
 	if len(open) > shown {
 		p.Waiting, p.Rest = open[:shown], len(open)-shown
 	}
-	if v.scripted() {
-		v.aim("#dialog", "innerHTML")
-		return v.part("archive", "dialog", p)
+	if v.Scripted() {
+		v.Aim("#dialog", "innerHTML")
+		return v.Part("archive", "dialog", p)
 	}
-	return v.render("archive", p)
+	return v.Render("archive", p)
 }
 
 // remove deletes messages for good once that can no longer be taken back.
-func remove(v *view) error {
+func remove(v *page.View) error {
 	list, err := chosen(v)
 	if err != nil {
 		return err
@@ -173,15 +174,15 @@ func remove(v *view) error {
 	var targets []undo.Target
 	services := make(map[mail.RoomName]mail.Service)
 	for _, f := range list {
-		targets = append(targets, f.target(f.ID))
-		services[f.Room] = f.svc
+		targets = append(targets, f.Target(f.ID))
+		services[f.Room] = f.Svc
 	}
-	key := v.site.Undo.Add(&undo.Deed{Targets: targets, Do: func(targets []undo.Target) {
+	key := v.Site.Undo.Add(&undo.Deed{Targets: targets, Do: func(targets []undo.Target) {
 		ctx, cancel := context.WithTimeout(context.Background(), eraseTimeout)
 		defer cancel()
 		for _, t := range targets {
 			if err := services[t.Room].Erase(ctx, t.ID); err != nil && mail.CodeOf(err) != mail.NotFound {
-				v.site.Log.Error("a message could not be deleted; it is back in its list", "room", t.Room, "id", t.ID,
+				v.Site.Log.Error("a message could not be deleted; it is back in its list", "room", t.Room, "id", t.ID,
 					"err", err)
 			}
 		}
@@ -190,22 +191,22 @@ func remove(v *view) error {
 	if len(list) > 1 {
 		text += " " + wording.Plural(len(list), "message")
 	}
-	return acted(v, toast{view: v, Messages: asPosted(v, list), Text: text, Done: "gone", Undo: key,
+	return acted(v, page.Toast{View: v, Messages: asPosted(v, list), Text: text, Done: "gone", Undo: key,
 		MS: undoMS})
 }
 
 // takeBack takes back what a toast tells of.
-func takeBack(v *view) error {
-	d, ok := v.site.Undo.TakeBack(v.r.PostForm.Get("key"))
+func takeBack(v *page.View) error {
+	d, ok := v.Site.Undo.TakeBack(v.R.PostForm.Get("key"))
 	if !ok {
 		return mail.Errorf(mail.NotFound, "it is too late to take that back: it has been done")
 	}
 	if d.Back != nil {
-		if err := d.Back(v.ctx()); err != nil {
+		if err := d.Back(v.Ctx()); err != nil {
 			return err
 		}
 	}
-	out := toast{view: v, Text: "It is back", Done: "back", MS: 2000}
+	out := page.Toast{View: v, Text: "It is back", Done: "back", MS: 2000}
 	for t, a := range d.Answers {
 		out.Text, out.Typed = "Not sent", a.Typed()
 		out.Messages = messageLine(t.Room, t.ID)
@@ -215,13 +216,13 @@ func takeBack(v *view) error {
 
 // chosen reads the messages that the form names: one of this room as id, or any as messages. Each comes with
 // the view of its room.
-func chosen(v *view) ([]post, error) {
+func chosen(v *page.View) ([]page.Post, error) {
 	lines := lines(v)
 	if len(lines) == 0 {
-		lines = []string{messageLine(v.Room, mail.ID(v.r.PostForm.Get("id")))}
+		lines = []string{messageLine(v.Room, mail.ID(v.R.PostForm.Get("id")))}
 	}
-	var list []post
-	views := map[mail.RoomName]*view{v.Room: v}
+	var list []page.Post
+	views := map[mail.RoomName]*page.View{v.Room: v}
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
 		if strings.HasPrefix(line, reportsLine) {
@@ -239,17 +240,17 @@ func chosen(v *view) ([]post, error) {
 			return nil, err
 		}
 		if views[name] == nil {
-			if views[name], err = v.other(name); err != nil {
+			if views[name], err = v.Other(name); err != nil {
 				return nil, err
 			}
 		}
-		it, err := views[name].svc.Message(v.ctx(), id)
+		it, err := views[name].Svc.Message(v.Ctx(), id)
 		if mail.CodeOf(err) == mail.NotFound && len(lines) > 1 {
 			continue // it was deleted meanwhile
 		} else if err != nil {
 			return nil, err
 		}
-		list = append(list, post{view: views[name], Item: it})
+		list = append(list, page.Post{View: views[name], Item: it})
 	}
 	if len(list) == 0 {
 		return nil, mail.Errorf(mail.NotFound, "these messages have been deleted meanwhile")
@@ -258,12 +259,12 @@ func chosen(v *view) ([]post, error) {
 }
 
 // lines are what the form says of messages.
-func lines(v *view) []string {
-	return strings.FieldsFunc(v.r.PostForm.Get("messages"), func(r rune) bool { return r == '\n' || r == '\r' })
+func lines(v *page.View) []string {
+	return strings.FieldsFunc(v.R.PostForm.Get("messages"), func(r rune) bool { return r == '\n' || r == '\r' })
 }
 
 // asPosted names messages as the form did: what the page shows in one row has one line.
-func asPosted(v *view, list []post) string {
+func asPosted(v *page.View, list []page.Post) string {
 	lines := slices.DeleteFunc(lines(v), func(line string) bool { return !strings.HasPrefix(line, reportsLine) })
 	if len(lines) == 0 {
 		return messageLines(list)
@@ -274,7 +275,7 @@ func asPosted(v *view, list []post) string {
 // messageLine is how forms name a message, and messageLines how they name several.
 func messageLine(room mail.RoomName, id mail.ID) string { return string(room) + "/" + string(id) }
 
-func messageLines(list []post) string {
+func messageLines(list []page.Post) string {
 	lines := make([]string, len(list))
 	for i, f := range list {
 		lines[i] = messageLine(f.Room, f.ID)
@@ -283,7 +284,7 @@ func messageLines(list []post) string {
 }
 
 // byRoom parts messages by their rooms, in the order in which these come first.
-func byRoom(list []post) (out [][]post) {
+func byRoom(list []page.Post) (out [][]page.Post) {
 	at := make(map[mail.RoomName]int)
 	for _, f := range list {
 		i, known := at[f.Room]
@@ -295,8 +296,8 @@ func byRoom(list []post) (out [][]post) {
 	return out
 }
 
-// snoozeUntil reads when the person wants to see a message again: one of words.Snoozes, or a time as browsers write it,
-// which is that of the place where the post office is.
+// snoozeUntil reads when the person wants to see a message again: one of words.Snoozes, or a time as browsers write
+// it, which is that of the place where the post office is.
 func snoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time, error) {
 	name := form.Get("until")
 	for _, s := range words.Snoozes(now) {

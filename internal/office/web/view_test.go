@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/session"
 )
 
@@ -20,7 +21,7 @@ import (
 // there.
 func TestTemplates(t *testing.T) {
 	b := newFixture(t)
-	pages, err := b.site.core.Templates.pages()
+	pages, err := b.site.core.Templates.Pages()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,19 +34,18 @@ func TestTemplates(t *testing.T) {
 		}
 	}
 	now := time.Now()
-	v := &view{site: &b.site.core, w: httptest.NewRecorder(), r: httptest.NewRequest(http.MethodGet, "/", nil),
-		svc: b.as(mail.User), Now: now, Nonce: "nonce", Room: "shop", Base: "/@shop", Title: "Title"}
+	v := &page.View{Site: &b.site.core, W: httptest.NewRecorder(), R: httptest.NewRequest(http.MethodGet, "/", nil),
+		Svc: b.as(mail.User), Now: now, Nonce: "nonce", Room: "shop", Base: "/@shop", Title: "Title"}
 	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"},
 		Type: mail.Question, Sent: mail.TimeOf(now)}}
 	all := []stuckSection{{Kind: "dead", Title: "T", Why: "W", Groups: []*stuckGroup{
-		{view: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []mail.Item{it, it, it, it, it,
+		{View: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []mail.Item{it, it, it, it, it,
 			it}, Commands: []string{"c"}, Notice: "n", Doors: []doorReport{{"d", "a"}}, Bridge: "b", Frozen: "f"},
-		{view: v, Kind: "held", Who: "role:r"}, {view: v, Kind: "notice", Title: "t", Notice: "n"},
-		{view: v, Kind: "file", Title: "t"},
+		{View: v, Kind: "held", Who: "role:r"}, {View: v, Kind: "notice", Title: "t", Notice: "n"},
+		{View: v, Kind: "file", Title: "t"},
 	}}}
-	choices := []group[paletteChoice]{{"G",
-		[]paletteChoice{{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"},
-			{ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
+	choices := []page.Group[paletteChoice]{{Name: "G", Rows: []paletteChoice{{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"},
+		{ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
 	plain := *v
 	plain.Plain = true
 	for _, c := range []struct {
@@ -53,17 +53,18 @@ func TestTemplates(t *testing.T) {
 		data any
 		part []string
 	}{
-		{"stuck", &stuckPage{view: v}, []string{"layout", "main", "stuck-groups"}},
-		{"stuck", &stuckPage{view: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}},
+		{"stuck", &stuckPage{View: v}, []string{"layout", "main", "stuck-groups"}},
+		{"stuck", &stuckPage{View: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}},
 			[]string{"layout", "main", "stuck-groups"}},
-		{"palette", &palettePage{view: v}, []string{"layout", "main", "dialog", "palette-results"}},
-		{"palette", &palettePage{view: v, Query: "q", Groups: choices},
+		{"palette", &palettePage{View: v}, []string{"layout", "main", "dialog", "palette-results"}},
+		{"palette", &palettePage{View: v, Query: "q", Groups: choices},
 			[]string{"layout", "main", "dialog", "palette-results"}},
-		{"failure", failure{v, 404, "message"}, []string{"layout", "main", "toast-failure"}},
-		{"door", doorPage{view: v}, []string{"stranger", "offer"}},
+		{"failure", page.Failure{View: v, Status: 404, Message: "message"},
+			[]string{"layout", "main", "toast-failure"}},
+		{"door", doorPage{View: v}, []string{"stranger", "offer"}},
 		{"door", doorPage{&plain, "k", true}, []string{"stranger", "offer"}},
-		{"sessions", &sessionsPage{view: v}, []string{"layout", "main"}},
-		{"sessions", &sessionsPage{view: v, Sessions: []session.Session{
+		{"sessions", &sessionsPage{View: v}, []string{"layout", "main"}},
+		{"sessions", &sessionsPage{View: v, Sessions: []session.Session{
 			{ID: "a", Browser: "b", Plain: true}, {ID: "b"},
 		}}, []string{"layout", "main"}},
 	} {
@@ -89,7 +90,7 @@ func TestFailures(t *testing.T) {
 		mail.Invalid: 400, mail.NotFound: 404, mail.Denied: 403, mail.Conflict: 409, mail.TooLarge: 413,
 		mail.Unavailable: 503, mail.Timeout: 504, mail.Unknown: 401, mail.Limited: 429, mail.Internal: 500,
 	} {
-		h := b.site.page(func(*view) error {
+		h := b.site.page(func(*page.View) error {
 			return fmt.Errorf("page: %w", &mail.Error{Code: code, Msg: "what <b>happened</b>", Err: secret})
 		})
 		for _, part := range []bool{false, true} {
@@ -129,7 +130,7 @@ func TestLatestRoom(t *testing.T) {
 		want  mail.RoomName
 	}{{nil, ""}, {[]mail.RoomStatus{{Name: "a"}, {Name: "b"}}, "a"},
 		{[]mail.RoomStatus{{Name: "a", Last: 1}, {Name: "b", Last: 2}, {Name: "c", Last: 2}}, "b"}} {
-		if got := latest(c.rooms); got != c.want {
+		if got := page.Latest(c.rooms); got != c.want {
 			t.Errorf("latest(%v) = %s, want %s", c.rooms, got, c.want)
 		}
 	}

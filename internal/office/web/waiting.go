@@ -8,12 +8,13 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
 // waitLink is that somebody waits for somebody: their open question that is the oldest.
 type waitLink struct {
-	*view
+	*page.View
 	mail.Waiting
 	More int // open questions that one has asked the other since
 }
@@ -38,21 +39,21 @@ func (l waitLink) To() mail.Address { return waitsFor(&l.Waiting) }
 func (l waitLink) From() mail.Address { return mail.AgentAddress(l.Asker) }
 
 // FromHref is the page of who waits.
-func (l waitLink) FromHref() string { return nameHref(l.view, l.Asker) }
+func (l waitLink) FromHref() string { return nameHref(l.View, l.Asker) }
 
 // ToHref is the page of whoever is waited for.
 func (l waitLink) ToHref() string {
 	switch {
 	case l.Asked != "":
-		return nameHref(l.view, l.Asked)
+		return nameHref(l.View, l.Asked)
 	case l.Address.Kind() == mail.FromFar, elsewhere(l.Address):
-		return query(l.Base+"/history", "to", string(l.Address))
+		return page.Query(l.Base+"/history", "to", string(l.Address))
 	}
 	return l.ChannelHref(l.Address)
 }
 
 // nameHref is the page of an agent, or the inbox.
-func nameHref(v *view, n mail.Name) string {
+func nameHref(v *page.View, n mail.Name) string {
 	if n == mail.User {
 		return v.Base + "/"
 	}
@@ -64,7 +65,7 @@ func (l waitLink) Href() string {
 	if l.Asked == mail.User {
 		return l.LetterHref(l.Question)
 	}
-	return l.Base + threadPath(l.Question) + "#m-" + string(l.Question)
+	return l.Base + page.ThreadPath(l.Question) + "#m-" + string(l.Question)
 }
 
 // Key names the link among all, and stays the same from one look to the next.
@@ -121,7 +122,7 @@ func (c waitChain) Round() []waitLink { return c.Circle[:len(c.Circle)-1] }
 func (c waitChain) Back() waitLink { return c.Circle[len(c.Circle)-1] }
 
 // linksOf gathers open questions, the oldest first, by who waits for whom.
-func linksOf(v *view, list []mail.Waiting) []waitLink {
+func linksOf(v *page.View, list []mail.Waiting) []waitLink {
 	at := make(map[pairKey]int)
 	var out []waitLink
 	for i := range list {
@@ -131,7 +132,7 @@ func linksOf(v *view, list []mail.Waiting) []waitLink {
 			continue
 		}
 		at[key] = len(out)
-		out = append(out, waitLink{view: v, Waiting: list[i]})
+		out = append(out, waitLink{View: v, Waiting: list[i]})
 	}
 	return out
 }
@@ -192,8 +193,8 @@ func (l waitLink) chain(by map[pairKey]waitLink, open map[string]waitLink) waitC
 }
 
 // linksIn returns who waits for whom in the room, the longest first, and how many others there are.
-func linksIn(v *view) (links []waitLink, rest int, err error) {
-	list, err := v.svc.Waiting(v.ctx(), mail.WaitingQuery{Limit: mail.MaxLimit})
+func linksIn(v *page.View) (links []waitLink, rest int, err error) {
+	list, err := v.Svc.Waiting(v.Ctx(), mail.WaitingQuery{Limit: mail.MaxLimit})
 	return linksOf(v, list.Waiting), list.Rest, err
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 	"pennypost/internal/policy"
 )
@@ -54,7 +55,7 @@ func TestChainsOf(t *testing.T) {
 		{"a>b b>c c>a d>e e>d", "(a>b>c>a)@1 (d>e>d)@4"},
 	} {
 		var got []string
-		for _, chain := range chainsOf(linksOf(&view{}, openQuestions(c.waits))) {
+		for _, chain := range chainsOf(linksOf(&page.View{}, openQuestions(c.waits))) {
 			got = append(got, spelled(chain))
 		}
 		if s := strings.Join(got, " "); s != c.want {
@@ -66,7 +67,7 @@ func TestChainsOf(t *testing.T) {
 // A list that was cut lacks what a chain goes on with: the chain ends there.
 func TestChainsOfCutList(t *testing.T) {
 	all := openQuestions("a>b b>c c>a")
-	if got := chainsOf(linksOf(&view{}, all[:2])); len(got) != 1 || spelled(got[0]) != "a>b>c@1" {
+	if got := chainsOf(linksOf(&page.View{}, all[:2])); len(got) != 1 || spelled(got[0]) != "a>b>c@1" {
 		t.Errorf("%d chains, the first %s", len(got), spelled(got[0]))
 	}
 }

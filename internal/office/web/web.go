@@ -14,6 +14,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
 	"pennypost/internal/office/web/asset"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/session"
 	"pennypost/internal/wire"
 )
@@ -42,10 +43,10 @@ type Options struct {
 
 // Site serves the pages. It is an http.Handler; Close it when it serves no more.
 type Site struct {
-	core     core
+	core     page.Site
 	opts     Options
 	mux      *http.ServeMux
-	parts    []Part
+	parts    []page.Part
 	links    session.Links
 	sessions *session.Store
 
@@ -61,7 +62,7 @@ func New(opts Options) *Site {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	room, stuck := roomPages()
-	s := &Site{opts: opts, mux: http.NewServeMux(), core: core{Office: opts.Office, Log: opts.Log,
+	s := &Site{opts: opts, mux: http.NewServeMux(), core: page.Site{Office: opts.Office, Log: opts.Log,
 		Version: opts.Version, Attach: opts.Attach, Documents: opts.Documents, Assets: asset.New(), Stuck: stuck}}
 	var err error
 	if s.sessions, err = session.Open(opts.File, opts.Key, opts.Machine); err != nil {
@@ -76,23 +77,26 @@ func New(opts Options) *Site {
 	s.mux.Handle("POST /login", s.door(s.enter))
 	s.mux.Handle("POST /logout", s.door(s.logout))
 	var files []fs.FS
-	s.parts = []Part{s.pages(), inboxPages(), room, flowPages()}
+	s.parts = []page.Part{s.pages(), inboxPages(), room, flowPages()}
 	for _, part := range s.parts {
 		files = append(files, part.Templates)
 		for pattern, h := range part.Routes {
 			s.mux.Handle(pattern, s.page(h))
 		}
 	}
-	s.core.Templates = newTemplates(files...)
-	s.mux.Handle("/", s.page(nowhere))
+	s.core.Templates = page.NewTemplates(files...)
+	s.mux.Handle("/", s.page(page.Nowhere))
 	return s
 }
 
+//go:embed templates
+var templates embed.FS
+
 // pages are those that are about no mail.
-func (s *Site) pages() Part {
-	return Part{Templates: embed.FS{}, Routes: map[string]handler{
+func (s *Site) pages() page.Part {
+	return page.Part{Templates: templates, Routes: map[string]page.Handler{
 		"GET /palette":   palette,
-		"GET /events":    inRoom(s.events),
+		"GET /events":    page.InRoom(s.events),
 		"GET /changes":   changes,
 		"GET /sessions":  s.listSessions,
 		"POST /sessions": s.endSession,
@@ -125,7 +129,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "the address is not well-formed", http.StatusBadRequest)
 			return
 		}
-		r = r.WithContext(withRoom(r.Context(), mail.RoomName(name)))
+		r = r.WithContext(page.WithRoom(r.Context(), mail.RoomName(name)))
 		r.URL = &u
 	}
 	ctx, end := life.Begin(r.Context())
@@ -134,23 +138,23 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // page serves h to whoever has logged in.
-func (s *Site) page(h handler) http.Handler {
-	return s.door(func(v *view) error {
-		if v.loggedIn == "" {
+func (s *Site) page(h page.Handler) http.Handler {
+	return s.door(func(v *page.View) error {
+		if v.LoggedIn == "" {
 			return askLogin(v, "")
 		}
 		if s.opts.Enter != nil {
-			ctx, err := s.opts.Enter(v.ctx())
+			ctx, err := s.opts.Enter(v.Ctx())
 			if err != nil {
 				return err
 			}
-			v.r = v.r.WithContext(ctx)
+			v.R = v.R.WithContext(ctx)
 		}
-		if err := v.enter(); err != nil {
+		if err := v.Enter(); err != nil {
 			return err
 		}
-		if v.r.Method == http.MethodPost {
-			if err := v.form(); err != nil {
+		if v.R.Method == http.MethodPost {
+			if err := v.Form(); err != nil {
 				return err
 			}
 		}
@@ -159,12 +163,12 @@ func (s *Site) page(h handler) http.Handler {
 }
 
 // door serves h to anybody.
-func (s *Site) door(h handler) http.Handler {
+func (s *Site) door(h page.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := newView(&s.core, w, r)
-		v.Plain, v.loggedIn = s.at(r).Plain, s.loggedIn(r)
+		v := page.NewView(&s.core, w, r)
+		v.Plain, v.LoggedIn = s.at(r).Plain, s.loggedIn(r)
 		if err := h(v); err != nil {
-			v.fail(err)
+			v.Fail(err)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package web
+package page
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// core is what all pages of a post office share.
-type core struct {
+// Site is what all pages of a post office share.
+type Site struct {
 	Office  mail.Office // rooms; they are always entered as the user
 	Log     *slog.Logger
 	Version string
@@ -24,5 +24,5 @@ type core struct {
 	Assets    asset.Set
 	Templates *templates
 	Undo      undo.List
-	Stuck     func(*view) int // how many things are stuck in a room
+	Stuck     func(*View) int // how many things are stuck in a room
 }

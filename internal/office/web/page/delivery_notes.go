@@ -1,4 +1,4 @@
-package web
+package page
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 // maxReceipts is how many events are looked through for receipts: reading them takes less than half a second.
 const maxReceipts = 20_000
 
-// receipts returns the receipts of messages, which are in order, from the journal: the messages themselves only tell
+// Receipts returns the receipts of messages, which are in order, from the journal: the messages themselves only tell
 // how they stand now.
-func (v *view) receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
+func (v *View) Receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	out := make(map[mail.ID][]mail.Event)
 	for i := range items {
 		out[items[i].ID] = nil
@@ -24,18 +24,18 @@ func (v *view) receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	if v.At-first > maxReceipts {
 		return out, nil
 	}
-	w, err := v.svc.Watch(v.ctx(), first)
+	w, err := v.Svc.Watch(v.Ctx(), first)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
 	for at := first; at < v.At; {
 		// The journal may have lost its last place to compaction: then nothing more comes.
-		ctx, cancel := context.WithTimeout(v.ctx(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(v.Ctx(), 200*time.Millisecond)
 		events, err := w.Next(ctx)
 		cancel()
 		if err != nil {
-			return out, v.ctx().Err()
+			return out, v.Ctx().Err()
 		}
 		for _, e := range events {
 			at = e.Seq
@@ -50,8 +50,8 @@ func (v *view) receipts(items []mail.Item) (map[mail.ID][]mail.Event, error) {
 	return out, nil
 }
 
-// deliveryNotes says for each recipient of a message what happened to it, one after the other.
-func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event) []words.Note {
+// DeliveryNotes says for each recipient of a message what happened to it, one after the other.
+func (v *View) DeliveryNotes(it *mail.Item, receipts []mail.Event) []words.Note {
 	var out []words.Note
 	for _, d := range it.Deliveries {
 		f := words.Note{State: d.State, Who: words.Recipient(d), Exact: words.Exactly(d)}
@@ -75,7 +75,7 @@ func (v *view) deliveryNotes(it *mail.Item, receipts []mail.Event) []words.Note 
 }
 
 // timeBeside is the time of what happened to a message. On the day of the message itself the hour is enough.
-func (v *view) timeBeside(t, sent mail.Time) string {
+func (v *View) timeBeside(t, sent mail.Time) string {
 	if words.Date(v.Now, t) == words.Date(v.Now, sent) {
 		return words.Clock(t)
 	}

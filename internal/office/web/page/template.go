@@ -1,4 +1,4 @@
-package web
+package page
 
 import (
 	"embed"
@@ -21,12 +21,12 @@ var shared = []string{"templates/layout.html", "templates/parts.html", "template
 
 // templates are the pages by name.
 type templates struct {
-	pages func() (map[string]*template.Template, error)
+	Pages func() (map[string]*template.Template, error)
 }
 
-// newTemplates returns the pages whose templates are in some file systems. They are parsed once, when the first is
+// NewTemplates returns the pages whose templates are in some file systems. They are parsed once, when the first is
 // asked for: commands and hooks must not pay for it.
-func newTemplates(files ...fs.FS) *templates {
+func NewTemplates(files ...fs.FS) *templates {
 	return &templates{sync.OnceValues(func() (map[string]*template.Template, error) {
 		base, err := template.New("").Funcs(words.Functions()).ParseFS(frame, shared...)
 		if err != nil {

@@ -1,4 +1,4 @@
-package web
+package page
 
 import (
 	"crypto/rand"
@@ -12,15 +12,15 @@ import (
 // maxForm bounds what a browser may post: a message of the largest size, in the spelling of forms, and its address.
 const maxForm = 1 << 20
 
-// form reads what the browser posted.
-func (v *view) form() error {
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxForm)
-	kind, _, _ := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
+// Form reads what the browser posted.
+func (v *View) Form() error {
+	v.R.Body = http.MaxBytesReader(v.W, v.R.Body, maxForm)
+	kind, _, _ := mime.ParseMediaType(v.R.Header.Get("Content-Type"))
 	var err error
 	if kind == "multipart/form-data" {
-		err = v.r.ParseMultipartForm(maxForm)
+		err = v.R.ParseMultipartForm(maxForm)
 	} else {
-		err = v.r.ParseForm()
+		err = v.R.ParseForm()
 	}
 	if err != nil {
 		return mail.Errorf(mail.TooLarge,
@@ -29,11 +29,11 @@ func (v *view) form() error {
 	return nil
 }
 
-// draft makes a message of the form's fields. Browsers end lines in the way of the network.
-func (v *view) draft() mail.Draft {
-	field := func(name string) string { return strings.ReplaceAll(v.r.PostForm.Get(name), "\r\n", "\n") }
+// Draft makes a message of the form's fields. Browsers end lines in the way of the network.
+func (v *View) Draft() mail.Draft {
+	field := func(name string) string { return strings.ReplaceAll(v.R.PostForm.Get(name), "\r\n", "\n") }
 	return mail.Draft{
-		To:   trimmed(v.r.PostForm["to"]),
+		To:   Trimmed(v.R.PostForm["to"]),
 		Type: field("type"), Subject: field("subject"), Body: field("body"), ReplyTo: mail.ID(field("reply_to")),
 		Priority: field("priority"), Issue: field("issue"),
 		Key: field("key"),
@@ -41,11 +41,11 @@ func (v *view) draft() mail.Draft {
 }
 
 // Once is the key of a form, so that what is in it is sent once however often it is posted.
-func (v *view) Once() string { return rand.Text() }
+func (v *View) Once() string { return rand.Text() }
 
-// trimmed returns the texts that are not blank. As addresses, the room takes them apart at commas where no agent is
+// Trimmed returns the texts that are not blank. As addresses, the room takes them apart at commas where no agent is
 // called so.
-func trimmed(texts []string) []string {
+func Trimmed(texts []string) []string {
 	var out []string
 	for _, t := range texts {
 		if t = strings.Trim(t, ", \r\n\t"); t != "" {
@@ -55,10 +55,10 @@ func trimmed(texts []string) []string {
 	return out
 }
 
-// next is the path in this room at which a browser without script goes on after a change: one that the form names,
+// Next is the path in this room at which a browser without script goes on after a change: one that the form names,
 // else the inbox.
-func (v *view) next() string {
-	if next := v.r.PostForm.Get("next"); strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//") &&
+func (v *View) Next() string {
+	if next := v.R.PostForm.Get("next"); strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//") &&
 		!strings.ContainsAny(next, "\\\r\n") {
 		return next
 	}

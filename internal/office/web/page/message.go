@@ -1,4 +1,4 @@
-package web
+package page
 
 import (
 	"cmp"
@@ -11,52 +11,52 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// post is a message on a page. Its view is of the room in which it is.
-type post struct {
-	*view
+// Post is a message on a page. Its view is of the room in which it is.
+type Post struct {
+	*View
 	mail.Item
 	Reply       string       // where an answer to it is written; "": not here
 	ManyReaders bool         // it is for so many that they are only counted
 	Notes       []words.Note // what happened to it, one thing after the other; none: Deliveries say how it stands
 }
 
-// posts are messages of this room.
-func (v *view) posts(items []mail.Item) []post {
-	out := make([]post, len(items))
+// Posts are messages of this room.
+func (v *View) Posts(items []mail.Item) []Post {
+	out := make([]Post, len(items))
 	for i := range items {
-		out[i] = post{view: v, Item: items[i]}
+		out[i] = Post{View: v, Item: items[i]}
 	}
 	return out
 }
 
 // Heading is the subject, or what serves as one.
-func (p post) Heading() string { return words.Subject(&p.Message) }
+func (p Post) Heading() string { return words.Subject(&p.Message) }
 
 // ThreadHref is the address of the conversation, at this message.
-func (p post) ThreadHref() string {
+func (p Post) ThreadHref() string {
 	return p.Base + "/t/" + url.PathEscape(string(p.ThreadRoot())) + "#m-" + string(p.ID)
 }
 
 // Mine reports whether the user wrote it.
-func (p post) Mine() bool { return p.From == mail.ToUser }
+func (p Post) Mine() bool { return p.From == mail.ToUser }
 
 // At is when it was sent, in milliseconds: the order of lists.
-func (p post) At() int64 { return int64(p.Sent) }
+func (p Post) At() int64 { return int64(p.Sent) }
 
 // Asks reports whether it is a question to the user that waits for an answer.
-func (p post) Asks() bool { return p.Item.Open && triage.ToUser(&p.Message) }
+func (p Post) Asks() bool { return p.Item.Open && triage.ToUser(&p.Message) }
 
 // Due says when a message that was put off comes back.
-func (p post) Due() string { return words.Moment(p.Now, p.Snoozed) }
+func (p Post) Due() string { return words.Moment(p.Now, p.Snoozed) }
 
 // Unopened reports whether opening it marks it read.
-func (p post) Unopened() bool { return !p.Read && p.State != "" }
+func (p Post) Unopened() bool { return !p.Read && p.State != "" }
 
 // Fate is the one word for what became of a message, and whether that is true of all its recipients.
-func (p post) Fate() words.Outcome { return words.OutcomeOf(p.Deliveries) }
+func (p Post) Fate() words.Outcome { return words.OutcomeOf(p.Deliveries) }
 
 // Seen says how many of those who hear of the message have read it.
-func (p post) Seen() string {
+func (p Post) Seen() string {
 	n := 0
 	for _, d := range p.Deliveries {
 		if d.State == mail.Read || d.State == mail.Archived {
@@ -70,7 +70,7 @@ func (p post) Seen() string {
 const mostReaders = 20
 
 // Readers says where the message stands with each of them.
-func (p post) Readers() string {
+func (p Post) Readers() string {
 	var out []string
 	most := p.Deliveries[:min(len(p.Deliveries), mostReaders)]
 	for _, d := range most {

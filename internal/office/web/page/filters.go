@@ -1,4 +1,4 @@
-package web
+package page
 
 import (
 	"maps"
@@ -11,22 +11,22 @@ import (
 	"pennypost/internal/mail"
 )
 
-// filters are the conditions that the address of the page names.
-type filters map[string]string
+// Filters are the conditions that the address of the page names.
+type Filters map[string]string
 
-// filterNames are the filters in their order, with what a person calls them.
-var filterNames = []struct{ name, label string }{
+// FilterNames are the filters in their order, with what a person calls them.
+var FilterNames = []struct{ Name, Label string }{
 	{"q", "text"}, {"type", "type"}, {"agent", "agent"}, {"from", "from"}, {"to", "to"}, {"issue", "issue"},
 	{"state", "state"},
 	{"since", "since"}, {"until", "until"}, {"thread", "thread"}, {"archive", "with the archive"},
 }
 
-// filtersOf reads the filters of an address. What is typed as text may name others.
-func filtersOf(q url.Values) filters {
-	f := make(filters)
-	for _, n := range filterNames {
-		if value := strings.TrimSpace(strings.Join(q[n.name], ",")); strings.Trim(value, ",") != "" {
-			f[n.name] = value
+// FiltersOf reads the filters of an address. What is typed as text may name others.
+func FiltersOf(q url.Values) Filters {
+	f := make(Filters)
+	for _, n := range FilterNames {
+		if value := strings.TrimSpace(strings.Join(q[n.Name], ",")); strings.Trim(value, ",") != "" {
+			f[n.Name] = value
 		}
 	}
 	f.takeWords()
@@ -38,7 +38,7 @@ var typed = regexp.MustCompile(`(?:[A-Za-z]+:)?"[^"]*"|\S+`)
 
 // takeWords makes filters of the words in the text that name them: from:, to:, agent:, type:, issue:, since:, until:
 // and on: with what is meant behind the colon, and today and yesterday alone. In double quotes all of them are text.
-func (f filters) takeWords() {
+func (f Filters) takeWords() {
 	text := typed.ReplaceAllStringFunc(f["q"], func(word string) string {
 		name, value, named := strings.Cut(word, ":")
 		value = strings.Trim(value, `"`)
@@ -59,8 +59,9 @@ func (f filters) takeWords() {
 	}
 }
 
-func (f filters) without(name string) filters {
-	out := make(filters)
+// Without returns all of them but one.
+func (f Filters) Without(name string) Filters {
+	out := make(Filters)
 	for n, value := range f {
 		if n != name {
 			out[n] = value
@@ -69,16 +70,16 @@ func (f filters) without(name string) filters {
 	return out
 }
 
-// href returns the address of the history, or of its path, with these filters and more: keys and values.
-func (f filters) href(path string, more ...string) string {
+// Href returns the address of the history, or of its path, with these filters and more: keys and values.
+func (f Filters) Href(path string, more ...string) string {
 	for _, n := range slices.Sorted(maps.Keys(f)) {
-		path = query(path, n, f[n])
+		path = Query(path, n, f[n])
 	}
-	return address(path, more...)
+	return Address(path, more...)
 }
 
-// query returns what the filters ask of the room.
-func (f filters) query(now time.Time) (mail.HistoryQuery, error) {
+// Query returns what the filters ask of the room.
+func (f Filters) Query(now time.Time) (mail.HistoryQuery, error) {
 	q := mail.HistoryQuery{
 		Search: f["q"], Agent: mail.Name(f["agent"]), From: f["from"], To: f["to"], Issue: f["issue"],
 		Thread: mail.ID(f["thread"]), Archive: f["archive"] != "",
