@@ -48,7 +48,7 @@ type agentRow struct {
 func agents(v *page.View) error {
 	v.Place, v.Title = "agents", "Agents"
 	q := v.R.URL.Query()
-	p := &agentsPage{View: v, Query: strings.TrimSpace(wording.ClipRunes(q.Get("q"), paletteQuery+1)),
+	p := &agentsPage{View: v, Query: strings.TrimSpace(wording.ClipRunes(q.Get("q"), page.MaxQuery+1)),
 		Only: q.Get("show"), After: q.Get("after")}
 	if v.Svc == nil {
 		return v.Render("agents", p)

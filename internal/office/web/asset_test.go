@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 )
 
 // zipped makes a request one of a browser that takes compressed answers.
@@ -94,7 +95,7 @@ const mostWeight = 100_000
 // TestWeight adds up what a browser fetches to show the inbox for the first time: the page, and all that it names.
 func TestWeight(t *testing.T) {
 	b := newFixture(t)
-	for range 3 * pageRows {
+	for range 3 * page.Rows {
 		b.send("builder-1", mail.Draft{Subject: "The parser is done", Type: "question",
 			Body: strings.Repeat("A sentence of some length. ", 40)})
 	}

@@ -140,7 +140,7 @@ func spokenIn(it *mail.Item, states map[mail.Address]mail.State) (in []mail.Addr
 	for _, a := range it.To {
 		switch a.Kind() {
 		case mail.ToEveryone, mail.ToRole, mail.ToTag:
-			if !elsewhere(a) {
+			if !page.Elsewhere(a) {
 				in = append(in, a)
 			}
 		case mail.ToAgent:
@@ -177,9 +177,6 @@ func threads(said []channel, agents []mail.Agent, open *channelPage) []channel {
 	}
 	return out
 }
-
-// elsewhere reports whether an address leads to another room.
-func elsewhere(a mail.Address) bool { return strings.Contains(string(a), "@") }
 
 // group puts channels in order: everybody, tags, roles, agents; each by name, so that none moves while one reads.
 func (p *channelsPage) group(kinds map[mail.Kind][]channel) {

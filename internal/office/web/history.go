@@ -135,7 +135,7 @@ func (p *historyPage) page(ask mail.HistoryQuery, before, down page.Spot, again 
 	if ask.Before = before.Seq; ask.BySent && before != (page.Spot{}) {
 		ask.Until = before.Sent
 	}
-	ask.Limit = pageRows
+	ask.Limit = page.Rows
 	return p.Svc.History(p.Ctx(), ask)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/find"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -100,7 +101,7 @@ func TestHistoryPart(t *testing.T) {
 // The list goes on where it ended, without a second heading of the same day, until everything was shown once.
 func TestHistoryPages(t *testing.T) {
 	b := newFixture(t)
-	for i := range 2*pageRows + 7 {
+	for i := range 2*page.Rows + 7 {
 		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
 	}
 	more := regexp.MustCompile(`id="more" class="more" href="([^"]*)"`)
@@ -117,7 +118,7 @@ func TestHistoryPages(t *testing.T) {
 		}
 		a = b.part(html.UnescapeString(next[1]), "more").want(t, 200).without(t, `<h2 class="when">`)
 	}
-	if len(seen) != 2*pageRows+7 || seen[0] != strconv.Itoa(2*pageRows+6) || seen[len(seen)-1] != "0" {
+	if len(seen) != 2*page.Rows+7 || seen[0] != strconv.Itoa(2*page.Rows+6) || seen[len(seen)-1] != "0" {
 		t.Errorf("%d rows, from %s to %s", len(seen), seen[0], seen[len(seen)-1])
 	}
 }
@@ -203,7 +204,7 @@ func TestOutcome(t *testing.T) {
 // stays.
 func TestHistoryLive(t *testing.T) {
 	b := newFixture(t)
-	for i := range 2 * pageRows {
+	for i := range 2 * page.Rows {
 		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i)})
 	}
 	page := b.get("/@shop/history").want(t, 200, `id="later"`)
@@ -214,8 +215,8 @@ func TestHistoryLive(t *testing.T) {
 	b.send("builder-1", mail.Draft{Subject: "The newest"})
 	rows := b.part(html.UnescapeString(live[1]), "rows").want(t, 200, "The newest", "Number 50<").without(t,
 		"Number 49<", `id="more"`, `id="list"`)
-	if n := strings.Count(rows.Body, `class="row event"`); n != pageRows+1 {
-		t.Errorf("%d rows, want %d", n, pageRows+1)
+	if n := strings.Count(rows.Body, `class="row event"`); n != page.Rows+1 {
+		t.Errorf("%d rows, want %d", n, page.Rows+1)
 	}
 	if again := regexp.MustCompile(`id="rows" hx-get="([^"]+)"`).FindStringSubmatch(rows.Body); again == nil ||
 		again[1] != live[1] {

@@ -10,9 +10,6 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// pageRows is how many rows a list has before it asks for more.
-const pageRows = 50
-
 // inboxPage is the inbox: what needs the user, and what else agents sent.
 type inboxPage struct {
 	*page.View
@@ -116,7 +113,7 @@ func (p *inboxPage) list(q url.Values) error {
 		return err
 	}
 	ask := p.query()
-	ask.After, ask.Limit = q.Get("after"), pageRows
+	ask.After, ask.Limit = q.Get("after"), page.Rows
 	if q.Has("down") {
 		ask.Limit = mail.MaxLimit
 	}

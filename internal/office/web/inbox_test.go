@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
@@ -149,7 +150,7 @@ func TestInboxPages(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"})
 	var sent []string
-	for i := range 2*pageRows + 20 {
+	for i := range 2*page.Rows + 20 {
 		sent = append(sent, string(b.send("ann", mail.Draft{Subject: fmt.Sprintf("Report %d", i)})))
 	}
 	slices.Reverse(sent)
@@ -169,7 +170,7 @@ func TestInboxPages(t *testing.T) {
 	// What is live is what the page showed first, and what came since.
 	fresh := string(b.send("ann", mail.Draft{Subject: "Fresh"}))
 	again := b.part(live, "rows").want(t, 200, `id="rows"`).without(t, "<html", `id="more"`)
-	want := append([]string{fresh}, sent[:pageRows]...)
+	want := append([]string{fresh}, sent[:page.Rows]...)
 	for range 2 { // what was got again is got again as far
 		if !slices.Equal(rowsOf(again.Body), want) {
 			t.Errorf("refreshed, the list begins with %d rows, want %d", len(rowsOf(again.Body)), len(want))

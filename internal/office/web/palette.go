@@ -36,12 +36,11 @@ type paletteChoice struct {
 const (
 	paletteMost    = 8 // of a kind
 	paletteThreads = 6
-	paletteQuery   = 200 // letters that are looked for
 )
 
 func palette(v *page.View) error {
 	v.Title = "Go anywhere"
-	p := &palettePage{View: v, Query: strings.TrimSpace(wording.ClipRunes(v.R.URL.Query().Get("q"), paletteQuery+1))}
+	p := &palettePage{View: v, Query: strings.TrimSpace(wording.ClipRunes(v.R.URL.Query().Get("q"), page.MaxQuery+1))}
 	p.add("Places", len(p.Places()), p.places())
 	if v.Svc != nil {
 		if err := p.addresses(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 )
 
 func TestPalette(t *testing.T) {
@@ -44,7 +45,7 @@ func TestPalette(t *testing.T) {
 	}
 	b.part("/@shop/palette?q=bui", "palette-results").without(t, `href="/@shop/stuck"`, "Log out", "reviewer")
 	b.get("/@shop/palette?q="+strings.Repeat("a", 5_000)).want(t, http.StatusOK,
-		strings.Repeat("a", paletteQuery)).without(t, strings.Repeat("a", paletteQuery+1))
+		strings.Repeat("a", page.MaxQuery)).without(t, strings.Repeat("a", page.MaxQuery+1))
 }
 
 func TestPaletteOfHundreds(t *testing.T) {

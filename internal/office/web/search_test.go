@@ -94,7 +94,7 @@ func TestSearchByConversation(t *testing.T) {
 func TestSearchPages(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
-	const n = 2*pageRows + 2
+	const n = 2*page.Rows + 2
 	var roots []mail.ID
 	for i := range n {
 		roots = append(roots, b.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Subject: "Of lamp " +
@@ -135,9 +135,9 @@ func TestSearchPages(t *testing.T) {
 	}
 	b.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Subject: "The newest lamp"})
 	again := b.part(live, "rows").want(t, 200, "The newest <mark>lamp</mark>")
-	if k := len(shown.FindAllString(again.Body, -1)); k != pageRows+1 ||
+	if k := len(shown.FindAllString(again.Body, -1)); k != page.Rows+1 ||
 		link(`id="rows" hx-get=`, again.Body) != live {
-		t.Errorf("got again it has %d rows, want %d", k, pageRows+1)
+		t.Errorf("got again it has %d rows, want %d", k, page.Rows+1)
 	}
 	all := b.part("/@shop/history?q=lamp&down=", "rows").want(t, 200)
 	if k := len(shown.FindAllString(all.Body, -1)); k != n+1 {

@@ -12,10 +12,6 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// longWait is after how much time a question that was seen and not answered is stuck: most turns end before, and
-// whoever waits longer should not do so unnoticed.
-const longWait = 30 * time.Minute
-
 // The kinds of groups that are about questions instead of mail.
 const (
 	stuckCircle     mail.StuckKind = "circle"
@@ -107,9 +103,6 @@ func (c *catch) unanswered(l waitLink) {
 
 // MoreWaits is how many questions the page does not list.
 func (s *stuckGroup) MoreWaits() int { return max(0, s.Count-len(s.Waits)) }
-
-// Remindable reports whether whoever is asked can be reminded: the user needs no mail for that.
-func (l waitLink) Remindable() bool { return l.Asked != "" && l.Asked != mail.User }
 
 // remindAgain is how much time passes before the same reminder is sent once more.
 const remindAgain = 10 * time.Minute

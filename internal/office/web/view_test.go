@@ -44,7 +44,8 @@ func TestTemplates(t *testing.T) {
 		{View: v, Kind: "held", Who: "role:r"}, {View: v, Kind: "notice", Title: "t", Notice: "n"},
 		{View: v, Kind: "file", Title: "t"},
 	}}}
-	choices := []page.Group[paletteChoice]{{Name: "G", Rows: []paletteChoice{{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"},
+	choices := []page.Group[paletteChoice]{{Name: "G", Rows: []paletteChoice{
+		{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"},
 		{ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
 	plain := *v
 	plain.Plain = true

@@ -12,6 +12,10 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
+// longWait is after how much time a question that was seen and not answered is stuck: most turns end before, and
+// whoever waits longer should not do so unnoticed.
+const longWait = 30 * time.Minute
+
 // waitLink is that somebody waits for somebody: their open question that is the oldest.
 type waitLink struct {
 	*page.View
@@ -46,7 +50,7 @@ func (l waitLink) ToHref() string {
 	switch {
 	case l.Asked != "":
 		return nameHref(l.View, l.Asked)
-	case l.Address.Kind() == mail.FromFar, elsewhere(l.Address):
+	case l.Address.Kind() == mail.FromFar, page.Elsewhere(l.Address):
 		return page.Query(l.Base+"/history", "to", string(l.Address))
 	}
 	return l.ChannelHref(l.Address)
@@ -222,3 +226,6 @@ func waitsOf(links []waitLink) map[mail.Name]agentWaits {
 	}
 	return out
 }
+
+// Remindable reports whether whoever is asked can be reminded: the user needs no mail for that.
+func (l waitLink) Remindable() bool { return l.Asked != "" && l.Asked != mail.User }

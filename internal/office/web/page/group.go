@@ -1,5 +1,8 @@
 package page
 
+// Rows is how many rows a list has before it asks for more.
+const Rows = 50
+
 // Group is the rows of a list that stand under one heading.
 type Group[R any] struct {
 	Name string // "": the heading stands above, by what the page has already

@@ -58,3 +58,9 @@ func (v *View) ChannelHref(a any) string {
 func (v *View) ComposeHref(to mail.Address) string {
 	return Address(v.Base+"/compose", "to", string(to))
 }
+
+// Elsewhere reports whether an address leads to another room.
+func Elsewhere(a mail.Address) bool { return strings.Contains(string(a), "@") }
+
+// MaxQuery is how many letters of what was typed are looked for.
+const MaxQuery = 200
