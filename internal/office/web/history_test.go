@@ -207,10 +207,10 @@ func TestHistoryLive(t *testing.T) {
 	for i := range 2 * page.Rows {
 		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i)})
 	}
-	page := b.get("/@shop/history").want(t, 200, `id="later"`)
-	live := regexp.MustCompile(`id="rows" hx-get="([^"]+)"`).FindStringSubmatch(page.Body)
+	shown := b.get("/@shop/history").want(t, 200, `id="later"`)
+	live := regexp.MustCompile(`id="rows" hx-get="([^"]+)"`).FindStringSubmatch(shown.Body)
 	if live == nil {
-		t.Fatalf("the rows are not live: %s", page.Body)
+		t.Fatalf("the rows are not live: %s", shown.Body)
 	}
 	b.send("builder-1", mail.Draft{Subject: "The newest"})
 	rows := b.part(html.UnescapeString(live[1]), "rows").want(t, 200, "The newest", "Number 50<").without(t,

@@ -17,21 +17,21 @@ import (
 )
 
 // rowsOf returns the ids of the rows of a page, in their order.
-func rowsOf(page string) (ids []string) {
-	for _, m := range regexp.MustCompile(`class="row[^"]*" id="row-([^"]*)"`).FindAllStringSubmatch(page, -1) {
+func rowsOf(shown string) (ids []string) {
+	for _, m := range regexp.MustCompile(`class="row[^"]*" id="row-([^"]*)"`).FindAllStringSubmatch(shown, -1) {
 		ids = append(ids, m[1])
 	}
 	return ids
 }
 
 // link returns an attribute's value in the element that begins so.
-func link(t *testing.T, page, element, attribute string) string {
+func link(t *testing.T, shown, element, attribute string) string {
 	t.Helper()
-	_, rest, ok := strings.Cut(page, element)
+	_, rest, ok := strings.Cut(shown, element)
 	tag, _, _ := strings.Cut(rest, ">")
 	_, value, found := strings.Cut(tag, " "+attribute+`="`)
 	if !ok || !found {
-		t.Fatalf("there is no %s with %s in %s", element, attribute, page)
+		t.Fatalf("there is no %s with %s in %s", element, attribute, shown)
 	}
 	value, _, _ = strings.Cut(value, `"`)
 	return strings.ReplaceAll(value, "&amp;", "&")
@@ -44,11 +44,11 @@ func TestInboxRow(t *testing.T) {
 	b.send("ann", mail.Draft{Subject: "With documents", Docs: []mail.Doc{{Path: "a.md"}, {Path: "b.md"}}})
 	b.send("ann", mail.Draft{Type: "question", Priority: "urgent", Subject: "Which?",
 		Metadata: mail.Metadata(`{"options":["Left","Right"]}`)})
-	page := b.get("/@shop/").want(t, 200, "Shall I?", "needs an answer", ">urgent</span>", "SH-1", "Unread: ",
+	shown := b.get("/@shop/").want(t, 200, "Shall I?", "needs an answer", ">urgent</span>", "SH-1", "Unread: ",
 		"2 documents",
 		`<h3 class="when">Today</h3>`, words.Color("ann"), `Needs you <span class="number">2</span>`, "Updates",
 		`<kbd>1</kbd> <bdi>Left</bdi>`, `data-asks="2"`, `(2) Inbox`)
-	if n := len(rowsOf(page.Body)); n != 3 {
+	if n := len(rowsOf(shown.Body)); n != 3 {
 		t.Errorf("%d rows, want 3", n)
 	}
 	b.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, ReplyTo: asked, Type: "answer", Body: "Yes."})
@@ -68,20 +68,20 @@ func TestInboxParts(t *testing.T) {
 	urgent := b.send("ben", mail.Draft{Subject: "It burns", Priority: "urgent"})
 	reports := []mail.ID{b.send("ann", mail.Draft{Type: "status", Subject: "Half of it"}),
 		b.send("ben", mail.Draft{Type: "status", Subject: "All of it"})}
-	page := b.get("/@shop/").want(t, 200, "2 status reports", `data-messages="shop/`+string(told)+"\nshop/"+
+	shown := b.get("/@shop/").want(t, 200, "2 status reports", `data-messages="shop/`+string(told)+"\nshop/"+
 		string(more)+`"`,
 		`title="2 messages"`).without(t, "Half of it")
 	want := []string{string(urgent), string(first), string(second), string(more)}
-	if got := rowsOf(page.Body); !slices.Equal(got, want) {
+	if got := rowsOf(shown.Body); !slices.Equal(got, want) {
 		t.Errorf("the rows are %q, want %q", got, want)
 	}
-	unfold := link(t, page.Body, `id="reports"`, "href")
+	unfold := link(t, shown.Body, `id="reports"`, "href")
 	open := b.get(unfold).want(t, 200, `aria-expanded="true"`, "Half of it", "All of it")
 	if got := len(rowsOf(open.Body)); got != 6 {
 		t.Errorf("unfolded there are %d rows, want 6", got)
 	}
 	// What is done with the folded row is done with all that it stands for, and with nothing that came later.
-	line := link(t, page.Body, `id="slot-`+string(reports[1])+`"`, "data-messages")
+	line := link(t, shown.Body, `id="slot-`+string(reports[1])+`"`, "data-messages")
 	if _, err := b.as(mail.User).Import(t.Context(), []mail.Item{{Message: mail.Message{ID: "later", Type: "status",
 		From: "agent:ann", To: []mail.Address{"user"}, Body: "Later",
 		Sent: mail.TimeOf(time.Now().Add(time.Second))}}}); err != nil {
@@ -94,8 +94,8 @@ func TestInboxParts(t *testing.T) {
 	}
 	// An open question that was archived stays in sight.
 	b.post("/@shop/mark", url.Values{"id": {string(first)}, "mark": {"archived"}, "open": {"archive"}}).want(t, 303)
-	page = b.get("/@shop/").want(t, 200, "Archived, and still open", "First?")
-	if got := rowsOf(page.Body)[:3]; !slices.Equal(got, []string{string(urgent), string(second), string(first)}) {
+	shown = b.get("/@shop/").want(t, 200, "Archived, and still open", "First?")
+	if got := rowsOf(shown.Body)[:3]; !slices.Equal(got, []string{string(urgent), string(second), string(first)}) {
 		t.Errorf("the rows begin with %q", got)
 	}
 }
@@ -109,16 +109,16 @@ func TestInboxRooms(t *testing.T) {
 	b.brought(1, "agent:ann", map[string]time.Duration{"there": time.Hour})
 	want := []string{string(own), "there"}
 	for _, path := range []string{"/", "/?rooms=all", "/@shop/?rooms=all", "/@macro/?rooms=all"} {
-		page := b.get(path).want(t, 200, `<span class="room">macro</span>`, `data-rooms="all"`,
+		shown := b.get(path).want(t, 200, `<span class="room">macro</span>`, `data-rooms="all"`,
 			`class="name">All rooms<`)
-		if got := rowsOf(page.Body); !slices.Equal(got, want) {
+		if got := rowsOf(shown.Body); !slices.Equal(got, want) {
 			t.Errorf("%s has %q", path, got)
 		}
 	}
 	for path, want := range map[string]string{"/@shop/": string(own), "/@macro/": "there",
 		"/@macro/?m=there": "there"} {
-		page := b.get(path).want(t, 200, `/?rooms=all">`).without(t, `class="room"`, `data-rooms`)
-		if got := rowsOf(page.Body); !slices.Equal(got, []string{want}) {
+		shown := b.get(path).want(t, 200, `/?rooms=all">`).without(t, `class="room"`, `data-rooms`)
+		if got := rowsOf(shown.Body); !slices.Equal(got, []string{want}) {
 			t.Errorf("%s has %q", path, got)
 		}
 	}
@@ -135,9 +135,9 @@ func TestInboxEarlier(t *testing.T) {
 	root := b.send("ann", mail.Draft{Subject: "Root", Body: "It *begins*."})
 	asked := b.send("ann", mail.Draft{Type: "question", Subject: "Which?", ReplyTo: root})
 	after := b.send("ann", mail.Draft{Body: "I cannot wait.", ReplyTo: asked})
-	page := b.get("/@shop/?m="+string(asked)).want(t, 200, "1 earlier message</summary>", `id="m-`+string(root),
+	shown := b.get("/@shop/?m="+string(asked)).want(t, 200, "1 earlier message</summary>", `id="m-`+string(root),
 		`id="m-`+string(after), `id="earlier" hx-morph-skip`)
-	opens := link(t, page.Body, `id="opened"`, "data-messages")
+	opens := link(t, shown.Body, `id="opened"`, "data-messages")
 	b.post("/@shop/opened", url.Values{"messages": {opens}}, asScript("article#letter")).want(t, 200, `id="letter"`)
 	for _, id := range []mail.ID{root, asked, after} {
 		if !b.item(id).Read {
@@ -157,11 +157,11 @@ func TestInboxPages(t *testing.T) {
 	first := b.get("/@shop/").want(t, 200)
 	got := rowsOf(first.Body)
 	live := link(t, first.Body, `id="rows"`, "hx-get")
-	page := first.Body
-	for strings.Contains(page, `id="more"`) {
-		page = b.part(link(t, page, `id="more"`, "hx-get"), "more").want(t, 200).without(t, "<html",
+	shown := first.Body
+	for strings.Contains(shown, `id="more"`) {
+		shown = b.part(link(t, shown, `id="more"`, "hx-get"), "more").want(t, 200).without(t, "<html",
 			`class="when"`).Body
-		got = append(got, rowsOf(page)...)
+		got = append(got, rowsOf(shown)...)
 	}
 	if !slices.Equal(got, sent) {
 		t.Errorf("the pages of the list have %d rows, want the %d messages, each once, newest first", len(got),
