@@ -8,6 +8,7 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/waits"
 	"pennypost/internal/office/web/words"
 )
 
@@ -23,7 +24,7 @@ type agentsPage struct {
 	Only   string // the one group that is shown; "": all
 	After  string // the name behind which it begins
 	Groups []agentGroup
-	Waits  map[mail.Name]agentWaits
+	Waits  map[mail.Name]waits.OfAgent
 }
 
 // agentGroup is the agents of which the same can be expected.
@@ -39,7 +40,7 @@ type agentGroup struct {
 type agentRow struct {
 	*page.View
 	mail.Agent
-	agentWaits
+	waits.OfAgent
 	Depth int        // how far it is indented below the agent that started it
 	Last  *mail.Item // the last message that it sent, if that is not long past
 }
@@ -59,11 +60,11 @@ func agents(v *page.View) error {
 	if !slices.Contains([]string{"", "live", "frozen", "gone"}, p.Only) {
 		return mail.Errorf(mail.Invalid, "the roster has no part %q; it has live, frozen and gone", p.Only)
 	}
-	links, _, err := linksIn(v)
+	links, _, err := waits.In(v)
 	if err != nil {
 		return err
 	}
-	p.Waits = waitsOf(links)
+	p.Waits = waits.ByAgent(links)
 	for _, g := range []struct {
 		key, name, note string
 		states          []mail.State
@@ -104,7 +105,7 @@ func (p *agentsPage) add(key, name, note string, ask mail.RosterQuery) error {
 		}
 	}
 	for _, f := range family(list.Agents) {
-		row := agentRow{View: p.View, Agent: f.Agent, agentWaits: p.Waits[f.Name], Depth: f.depth}
+		row := agentRow{View: p.View, Agent: f.Agent, OfAgent: p.Waits[f.Name], Depth: f.depth}
 		if row.Last, err = lastWord(p.View, f.Name); err != nil {
 			return err
 		}
@@ -299,11 +300,11 @@ const (
 // about fills the side of the page.
 func (p *agentPage) about() error {
 	name := p.Agent.Name
-	waits, err := p.Svc.Inbox(p.Ctx(), mail.InboxQuery{Agent: name, Limit: waitRows})
+	unread, err := p.Svc.Inbox(p.Ctx(), mail.InboxQuery{Agent: name, Limit: waitRows})
 	if err != nil {
 		return err
 	}
-	p.Waits, p.More = p.Posts(waits.Messages), max(waits.Unread-len(waits.Messages), 0)
+	p.Waits, p.More = p.Posts(unread.Messages), max(unread.Unread-len(unread.Messages), 0)
 	lost, err := p.Svc.History(p.Ctx(), mail.HistoryQuery{To: "agent:" + string(name),
 		States: []mail.DeliveryState{mail.Dead, mail.Expired}, Limit: waitRows})
 	if err != nil {
@@ -318,11 +319,11 @@ func (p *agentPage) about() error {
 		p.Agent.Last = &sent.Messages[n-1]
 	}
 	p.docs(sent.Messages)
-	links, _, err := linksIn(p.View)
+	links, _, err := waits.In(p.View)
 	if err != nil {
 		return err
 	}
-	p.Agent.agentWaits = waitsOf(links)[name]
+	p.Agent.OfAgent = waits.ByAgent(links)[name]
 	places, err := p.Svc.Workspaces(p.Ctx())
 	if err != nil {
 		return err

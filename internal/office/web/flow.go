@@ -11,6 +11,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/picture"
+	"pennypost/internal/office/web/waits"
 	"pennypost/internal/office/web/words"
 )
 
@@ -34,8 +35,8 @@ type flowPage struct {
 	Strip  []bar
 	Last   mail.Time // if there is nothing in these hours: when there was something before
 
-	Chains []waitChain // who waits for whom now
-	Others int         // chains and questions that are not shown
+	Chains []waits.Chain // who waits for whom now
+	Others int           // chains and questions that are not shown
 }
 
 // window is how much time a picture shows.
@@ -152,8 +153,8 @@ const mostChains = 100
 
 // wait finds who waits for whom.
 func (p *flowPage) wait() error {
-	links, rest, err := linksIn(p.View)
-	p.Chains = chainsOf(links)
+	links, rest, err := waits.In(p.View)
+	p.Chains = waits.ChainsOf(links)
 	p.Others = rest + max(len(p.Chains)-mostChains, 0)
 	p.Chains = p.Chains[:min(len(p.Chains), mostChains)]
 	return err

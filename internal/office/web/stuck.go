@@ -15,6 +15,7 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/waits"
 	"pennypost/internal/office/web/words"
 )
 
@@ -69,7 +70,7 @@ type stuckGroup struct {
 	Doors    []doorReport // what doors answered, as it told
 	Bridge   string       // the id of a bridge
 	Frozen   mail.Name    // an agent that somebody has paused
-	Waits    []waitLink   // questions that somebody waits for
+	Waits    []waits.Link // questions that somebody waits for
 }
 
 // doorReport is what a door answered when it was rung, as the post office tells in its notices.

@@ -12,6 +12,7 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/waits"
 	"pennypost/internal/office/web/words"
 )
 
@@ -30,7 +31,7 @@ func stuckSections() []stuckSection {
 		{Kind: "waiting", Title: "Not looked at",
 			Why: "This should have woken its reader, and the reader has not been shown the text."},
 		{Kind: string(stuckUnanswered), Title: "Long unanswered",
-			Why: "Seen by whom it was for, and not answered for " + words.Lasting(longWait) +
+			Why: "Seen by whom it was for, and not answered for " + words.Lasting(waits.LongWait) +
 				". What waits for you is in the inbox."},
 		{Kind: "expired", Title: "Expired unread",
 			Why: "It expired before anybody had read it. It stays in the history."},

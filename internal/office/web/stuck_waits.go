@@ -9,6 +9,7 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/waits"
 	"pennypost/internal/office/web/words"
 )
 
@@ -23,12 +24,12 @@ func ofWaits(kind mail.StuckKind) bool { return kind == stuckCircle || kind == s
 
 // waits finds who waits in a circle, and who waits long for an answer of somebody who has seen the question.
 func (c *catch) waits() error {
-	links, _, err := linksIn(c.View)
+	links, _, err := waits.In(c.View)
 	if err != nil {
 		return err
 	}
 	round := make(map[mail.ID]bool)
-	for _, chain := range chainsOf(links) {
+	for _, chain := range waits.ChainsOf(links) {
 		if len(chain.Circle) > 0 {
 			c.circle(chain)
 			for _, l := range chain.Circle {
@@ -58,7 +59,7 @@ func (c *catch) waits() error {
 const mostLate = 200
 
 // seen reports whether the reader was shown the question: what it did not see is stuck as mail.
-func (c *catch) seen(l waitLink) (bool, error) {
+func (c *catch) seen(l waits.Link) (bool, error) {
 	it, err := c.Svc.Message(c.Ctx(), l.Question)
 	if mail.CodeOf(err) == mail.NotFound {
 		return false, nil // erased since
@@ -69,7 +70,7 @@ func (c *catch) seen(l waitLink) (bool, error) {
 }
 
 // circle adds a circle, which may have been found by several ways into it.
-func (c *catch) circle(chain waitChain) {
+func (c *catch) circle(chain waits.Chain) {
 	var members []string
 	for _, l := range chain.Circle {
 		members = append(members, string(l.Asker))
@@ -85,14 +86,14 @@ func (c *catch) circle(chain waitChain) {
 }
 
 // unanswered adds a question to those that wait for the same agent.
-func (c *catch) unanswered(l waitLink) {
+func (c *catch) unanswered(l waits.Link) {
 	s := &stuckGroup{Kind: string(stuckUnanswered), Who: mail.Address("agent:" + l.Asked), Since: l.Since}
 	if known := c.found[s.Key()]; known != nil {
 		s = known
 	} else {
 		c.add(s)
 		if s.Why = "It has seen this, and not answered."; len(l.Chain) > 2 {
-			further := waitLink{Waiting: mail.Waiting{Asked: l.Chain[2]}}
+			further := waits.Link{Waiting: mail.Waiting{Asked: l.Chain[2]}}
 			s.Why = "It has seen this, and waits for " + further.Whom() + " itself."
 		}
 	}

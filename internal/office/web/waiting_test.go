@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/waits"
 	"pennypost/internal/office/web/words"
 	"pennypost/internal/policy"
 )
@@ -55,7 +56,7 @@ func TestChainsOf(t *testing.T) {
 		{"a>b b>c c>a d>e e>d", "(a>b>c>a)@1 (d>e>d)@4"},
 	} {
 		var got []string
-		for _, chain := range chainsOf(linksOf(&page.View{}, openQuestions(c.waits))) {
+		for _, chain := range waits.ChainsOf(waits.LinksOf(&page.View{}, openQuestions(c.waits))) {
 			got = append(got, spelled(chain))
 		}
 		if s := strings.Join(got, " "); s != c.want {
@@ -67,14 +68,14 @@ func TestChainsOf(t *testing.T) {
 // A list that was cut lacks what a chain goes on with: the chain ends there.
 func TestChainsOfCutList(t *testing.T) {
 	all := openQuestions("a>b b>c c>a")
-	if got := chainsOf(linksOf(&page.View{}, all[:2])); len(got) != 1 || spelled(got[0]) != "a>b>c@1" {
+	if got := waits.ChainsOf(waits.LinksOf(&page.View{}, all[:2])); len(got) != 1 || spelled(got[0]) != "a>b>c@1" {
 		t.Errorf("%d chains, the first %s", len(got), spelled(got[0]))
 	}
 }
 
 // spelled is a chain in letters: "x>(a>b>a)@3", with the minute of the longest wait.
-func spelled(c waitChain) string {
-	more := func(l waitLink) string {
+func spelled(c waits.Chain) string {
+	more := func(l waits.Link) string {
 		if l.More == 0 {
 			return ""
 		}
@@ -159,7 +160,7 @@ func TestStuckWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(longWait)
+		time.Sleep(waits.LongWait)
 		page := b.get("/@shop/stuck").want(t, http.StatusOK, circle, "Long unanswered", "From b to c", "From a to b",
 			"It has seen this, and waits for c itself.", "waits for you itself", "answered for 30 min").without(t,
 			"From c to user")

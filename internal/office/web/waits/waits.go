@@ -1,4 +1,4 @@
-package web
+package waits
 
 import (
 	"cmp"
@@ -12,12 +12,12 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// longWait is after how much time a question that was seen and not answered is stuck: most turns end before, and
+// LongWait is after how much time a question that was seen and not answered is stuck: most turns end before, and
 // whoever waits longer should not do so unnoticed.
-const longWait = 30 * time.Minute
+const LongWait = 30 * time.Minute
 
-// waitLink is that somebody waits for somebody: their open question that is the oldest.
-type waitLink struct {
+// Link is that somebody waits for somebody: their open question that is the oldest.
+type Link struct {
 	*page.View
 	mail.Waiting
 	More int // open questions that one has asked the other since
@@ -37,16 +37,16 @@ func waitsFor(w *mail.Waiting) mail.Address {
 }
 
 // To is whom it waits for.
-func (l waitLink) To() mail.Address { return waitsFor(&l.Waiting) }
+func (l Link) To() mail.Address { return waitsFor(&l.Waiting) }
 
 // From is who waits.
-func (l waitLink) From() mail.Address { return mail.AgentAddress(l.Asker) }
+func (l Link) From() mail.Address { return mail.AgentAddress(l.Asker) }
 
 // FromHref is the page of who waits.
-func (l waitLink) FromHref() string { return nameHref(l.View, l.Asker) }
+func (l Link) FromHref() string { return nameHref(l.View, l.Asker) }
 
 // ToHref is the page of whoever is waited for.
-func (l waitLink) ToHref() string {
+func (l Link) ToHref() string {
 	switch {
 	case l.Asked != "":
 		return nameHref(l.View, l.Asked)
@@ -65,7 +65,7 @@ func nameHref(v *page.View, n mail.Name) string {
 }
 
 // Href is the question: where it can be answered, if it waits for the user.
-func (l waitLink) Href() string {
+func (l Link) Href() string {
 	if l.Asked == mail.User {
 		return l.LetterHref(l.Question)
 	}
@@ -73,21 +73,21 @@ func (l waitLink) Href() string {
 }
 
 // Key names the link among all, and stays the same from one look to the next.
-func (l waitLink) Key() string { return string(l.Question) + "-" + url.PathEscape(words.Who(l.To())) }
+func (l Link) Key() string { return string(l.Question) + "-" + url.PathEscape(words.Who(l.To())) }
 
 // About is what was asked.
-func (l waitLink) About() string { return cmp.Or(l.Subject, string(l.Type)) }
+func (l Link) About() string { return cmp.Or(l.Subject, string(l.Type)) }
 
 // Long says for how long it has waited.
-func (l waitLink) Long() string {
+func (l Link) Long() string {
 	return words.Lasting(max(l.Now.Sub(l.Since.Std()), 0).Truncate(time.Minute))
 }
 
 // Late reports whether that is longer than one waits for an answer.
-func (l waitLink) Late() bool { return l.Now.Sub(l.Since.Std()) >= longWait }
+func (l Link) Late() bool { return l.Now.Sub(l.Since.Std()) >= LongWait }
 
 // Whom is for whom it waits, as the user reads it.
-func (l waitLink) Whom() string {
+func (l Link) Whom() string {
 	if l.Asked == mail.User {
 		return "you"
 	}
@@ -95,7 +95,7 @@ func (l waitLink) Whom() string {
 }
 
 // Title is the link in words.
-func (l waitLink) Title() string {
+func (l Link) Title() string {
 	text := words.Who(l.From()) + " waits for " + words.Who(l.To()) + " since " + words.Moment(l.Now, l.Since) + ": " +
 		l.About()
 	if l.More > 0 {
@@ -104,15 +104,15 @@ func (l waitLink) Title() string {
 	return text
 }
 
-// waitChain is who waits for whom, and for whom these wait: a chain, or a circle and perhaps a chain that leads there.
-type waitChain struct {
-	Lead   []waitLink
-	Circle []waitLink // the last of them leads back to where the first begins
-	Since  mail.Time  // the longest wait in it
+// Chain is who waits for whom, and for whom these wait: a chain, or a circle and perhaps a chain that leads there.
+type Chain struct {
+	Lead   []Link
+	Circle []Link    // the last of them leads back to where the first begins
+	Since  mail.Time // the longest wait in it
 }
 
 // Ends is who waits for nobody; nothing if the chain ends in a circle.
-func (c waitChain) Ends() []waitLink {
+func (c Chain) Ends() []Link {
 	if len(c.Circle) > 0 {
 		return nil
 	}
@@ -120,15 +120,15 @@ func (c waitChain) Ends() []waitLink {
 }
 
 // Round is the circle but for its last link, which is drawn back to its beginning.
-func (c waitChain) Round() []waitLink { return c.Circle[:len(c.Circle)-1] }
+func (c Chain) Round() []Link { return c.Circle[:len(c.Circle)-1] }
 
 // Back is that last link.
-func (c waitChain) Back() waitLink { return c.Circle[len(c.Circle)-1] }
+func (c Chain) Back() Link { return c.Circle[len(c.Circle)-1] }
 
-// linksOf gathers open questions, the oldest first, by who waits for whom.
-func linksOf(v *page.View, list []mail.Waiting) []waitLink {
+// LinksOf gathers open questions, the oldest first, by who waits for whom.
+func LinksOf(v *page.View, list []mail.Waiting) []Link {
 	at := make(map[pairKey]int)
-	var out []waitLink
+	var out []Link
 	for i := range list {
 		key := keyOf(&list[i])
 		if n, ok := at[key]; ok {
@@ -136,15 +136,15 @@ func linksOf(v *page.View, list []mail.Waiting) []waitLink {
 			continue
 		}
 		at[key] = len(out)
-		out = append(out, waitLink{View: v, Waiting: list[i]})
+		out = append(out, Link{View: v, Waiting: list[i]})
 	}
 	return out
 }
 
-// chainsOf draws links as few chains in which each is at least once, the one with the longest wait first.
-func chainsOf(links []waitLink) []waitChain {
-	by := make(map[pairKey]waitLink)
-	open := make(map[string]waitLink) // to nobody in particular, by who waits
+// ChainsOf draws links as few chains in which each is at least once, the one with the longest wait first.
+func ChainsOf(links []Link) []Chain {
+	by := make(map[pairKey]Link)
+	open := make(map[string]Link) // to nobody in particular, by who waits
 	for _, l := range links {
 		by[keyOf(&l.Waiting)] = l
 		if _, ok := open[string(l.Asker)]; !ok && l.Asked == "" {
@@ -152,9 +152,9 @@ func chainsOf(links []waitLink) []waitChain {
 		}
 	}
 	drawn := make(map[pairKey]bool)
-	var out []waitChain
+	var out []Chain
 	byLength := slices.Clone(links)
-	slices.SortStableFunc(byLength, func(a, b waitLink) int { return len(b.Chain) - len(a.Chain) })
+	slices.SortStableFunc(byLength, func(a, b Link) int { return len(b.Chain) - len(a.Chain) })
 	for _, l := range byLength {
 		if drawn[keyOf(&l.Waiting)] {
 			continue
@@ -168,52 +168,52 @@ func chainsOf(links []waitLink) []waitChain {
 		}
 		out = append(out, c)
 	}
-	slices.SortStableFunc(out, func(a, b waitChain) int { return cmp.Compare(a.Since, b.Since) })
+	slices.SortStableFunc(out, func(a, b Chain) int { return cmp.Compare(a.Since, b.Since) })
 	return out
 }
 
 // chain is the chain that begins with a link. It ends early if the list of links was cut.
-func (l waitLink) chain(by map[pairKey]waitLink, open map[string]waitLink) waitChain {
+func (l Link) chain(by map[pairKey]Link, open map[string]Link) Chain {
 	if l.Asked == "" {
-		return waitChain{Lead: []waitLink{l}}
+		return Chain{Lead: []Link{l}}
 	}
 	names, circle := l.Chain, l.Waiting.Circle
-	var links []waitLink
+	var links []Link
 	for i := 1; i < len(names); i++ {
 		next, ok := by[pairKey{string(names[i-1]), string(names[i])}]
 		if !ok {
-			return waitChain{Lead: links}
+			return Chain{Lead: links}
 		}
 		links = append(links, next)
 	}
 	last := names[len(names)-1]
 	if begins := slices.Index(names, last); circle {
-		return waitChain{Lead: links[:begins], Circle: links[begins:]}
+		return Chain{Lead: links[:begins], Circle: links[begins:]}
 	}
 	if further, ok := open[string(last)]; ok {
 		links = append(links, further)
 	}
-	return waitChain{Lead: links}
+	return Chain{Lead: links}
 }
 
-// linksIn returns who waits for whom in the room, the longest first, and how many others there are.
-func linksIn(v *page.View) (links []waitLink, rest int, err error) {
+// In returns who waits for whom in the room, the longest first, and how many others there are.
+func In(v *page.View) (links []Link, rest int, err error) {
 	list, err := v.Svc.Waiting(v.Ctx(), mail.WaitingQuery{Limit: mail.MaxLimit})
-	return linksOf(v, list.Waiting), list.Rest, err
+	return LinksOf(v, list.Waiting), list.Rest, err
 }
 
-// agentWaits is an agent among those who wait.
-type agentWaits struct {
-	For []waitLink // for whom it waits, the longest first
-	By  []waitLink // who waits for it
+// OfAgent is an agent among those who wait.
+type OfAgent struct {
+	For []Link // for whom it waits, the longest first
+	By  []Link // who waits for it
 }
 
 // MoreFor is for how many others it waits.
-func (w agentWaits) MoreFor() int { return len(w.For) - 1 }
+func (w OfAgent) MoreFor() int { return len(w.For) - 1 }
 
-// waitsOf says of everybody who waits for whom.
-func waitsOf(links []waitLink) map[mail.Name]agentWaits {
-	out := make(map[mail.Name]agentWaits)
+// ByAgent says of everybody who waits for whom.
+func ByAgent(links []Link) map[mail.Name]OfAgent {
+	out := make(map[mail.Name]OfAgent)
 	for _, l := range links {
 		w := out[l.Asker]
 		w.For = append(w.For, l)
@@ -228,4 +228,4 @@ func waitsOf(links []waitLink) map[mail.Name]agentWaits {
 }
 
 // Remindable reports whether whoever is asked can be reminded: the user needs no mail for that.
-func (l waitLink) Remindable() bool { return l.Asked != "" && l.Asked != mail.User }
+func (l Link) Remindable() bool { return l.Asked != "" && l.Asked != mail.User }
