@@ -54,6 +54,10 @@ var floors = []struct {
 	}},
 	{"a picture has words in it", []string{"internal/office/web/picture"}},
 	{"what every page is made of knows no page", []string{"internal/office/web/page"}},
+	{"who waits for whom is shown on several pages", []string{"internal/office/web/waits"}},
+	{"pages meet in links and not in each other; only the site joins them", []string{
+		"internal/office/web/inbox", "internal/office/web/room", "internal/office/web/flow",
+	}},
 	{"who decides to ring knows no door, and what is known of sessions leads to none", []string{
 		"internal/office/wake", "internal/office/wake/sessions",
 	}},
@@ -121,6 +125,7 @@ var forbidden = []struct{ from, to, why string }{
 		"a door knows mail.Service, not who implements it: over stdio it is a client"},
 	{"internal/office/httpapi", "internal/room/journal",
 		"a door that reads the journal would show what the room has not applied"},
+	{"internal/office/web/page", "internal/room/mailroom", "a door knows mail.Service, not who implements it"},
 	{"internal/office/web", "internal/room/mailroom", "a door knows mail.Service, not who implements it"},
 	{"internal/office/mcpserver", "internal/room/journal",
 		"a door that reads the journal would show what the room has not applied"},

@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/room"
 )
 
 // hostile are names and texts that would do something if they were not taken as text.
@@ -54,16 +55,16 @@ func TestAgentsGroupedAndIndented(t *testing.T) {
 
 func TestAgentsGoneAreCut(t *testing.T) {
 	b := newFixture(t)
-	for i := range otherRows + 3 {
+	for i := range room.OtherRows + 3 {
 		b.register(mail.Presence{Name: mail.Name(fmt.Sprintf("a%03d", i)), State: mail.Gone})
 	}
 	if n := rows(b.get("/@shop/agents").want(t, http.StatusOK, `Gone <span class="number">23</span>`,
-		`href="/@shop/agents?show=gone"`)); n != otherRows {
-		t.Errorf("%d rows, want %d", n, otherRows)
+		`href="/@shop/agents?show=gone"`)); n != room.OtherRows {
+		t.Errorf("%d rows, want %d", n, room.OtherRows)
 	}
 	if n := rows(b.get("/@shop/agents?show=gone").want(t, http.StatusOK,
-		`hx-get="/@shop/agents?show=gone"`)); n != otherRows+3 {
-		t.Errorf("%d rows of all, want %d", n, otherRows+3)
+		`hx-get="/@shop/agents?show=gone"`)); n != room.OtherRows+3 {
+		t.Errorf("%d rows of all, want %d", n, room.OtherRows+3)
 	}
 }
 
@@ -73,14 +74,14 @@ func rows(a fixtureAnswer) int { return strings.Count(a.Body, `class="agent `) }
 // others, and finds who is searched for.
 func TestAgentsInParts(t *testing.T) {
 	b := newFixture(t)
-	for i := range rosterRows + 5 {
+	for i := range room.RosterRows + 5 {
 		b.register(mail.Presence{Name: mail.Name(fmt.Sprintf("a%03d", i)), Roles: []string{"builder"}})
 	}
 	b.register(mail.Presence{Name: "zed", State: mail.Working, Task: new("Mend the roof")})
 	first := b.get("/@shop/agents").want(t, http.StatusOK, `Live <span class="number">106</span>`,
 		`href="/@shop/agents?show=live"`, `id="agent-zed"`).without(t, `id="agent-a099"`)
-	if n := rows(first); n != rosterRows {
-		t.Errorf("%d rows, want %d", n, rosterRows)
+	if n := rows(first); n != room.RosterRows {
+		t.Errorf("%d rows, want %d", n, room.RosterRows)
 	}
 	b.get("/@shop/agents?show=live").want(t, http.StatusOK, `href="/@shop/agents?after=a099&amp;show=live"`).without(t,
 		`id="agent-zed"`)
@@ -112,8 +113,8 @@ func TestFamily(t *testing.T) {
 			"a0 b1 c2 d3 e3"},
 	} {
 		var got []string
-		for _, f := range family(c.list) {
-			got = append(got, fmt.Sprint(f.Name, f.depth))
+		for _, f := range room.Family(c.list) {
+			got = append(got, fmt.Sprint(f.Name, f.Depth))
 		}
 		if s := strings.Join(got, " "); s != c.want {
 			t.Errorf("%s: family = %s, want %s", c.name, s, c.want)
@@ -174,7 +175,7 @@ func TestAgentPageLost(t *testing.T) {
 // Of many recipients only the number is told: they have a page of their own.
 func TestAgentPageCrowd(t *testing.T) {
 	b := newFixture(t)
-	for i := range talkCrowd + 1 {
+	for i := range room.TalkCrowd + 1 {
 		b.register(mail.Presence{Name: mail.Name(fmt.Sprint("a", i)), Tags: []string{"project:x"}})
 	}
 	id := b.send(mail.User, mail.Draft{To: mail.Recipients{"project:x"}})
@@ -228,7 +229,7 @@ func TestAgentHostile(t *testing.T) {
 		b.part(attribute(t, page.Body, `class="answer-to" href="`), "writing").want(t, http.StatusOK,
 			`class="answering"`)
 		page.without(t, "<script>alert", "<img", `onmouseover="x"`, "<i>")
-		if agent := (agentRow{View: v, Agent: mail.Agent{Name: name}}); !strings.Contains(
+		if agent := (room.AgentRow{View: v, Agent: mail.Agent{Name: name}}); !strings.Contains(
 			html.UnescapeString(page.Body), `hx-get="`+agent.ComposeHref(agent.Sender())+`"`) {
 			t.Errorf("the page of %q lacks the link to write to it", name)
 		}
@@ -239,7 +240,7 @@ func TestAgentHostile(t *testing.T) {
 func TestTalkGrowsUpwards(t *testing.T) {
 	b := newFixture(t)
 	b.register(mail.Presence{Name: "builder"})
-	for i := range talkPosts + 20 {
+	for i := range room.TalkPosts + 20 {
 		b.send("builder", mail.Draft{Subject: fmt.Sprintf("number %03d", i)})
 	}
 	got := b.get("/@shop/agents/builder").want(t, http.StatusOK, "number 069", "number 020", `id="earlier"`)

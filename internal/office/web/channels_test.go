@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/room"
 )
 
 func TestChannels(t *testing.T) {
@@ -89,13 +90,13 @@ func TestChannelThreads(t *testing.T) {
 // TestManyThreads: of many agents the list has those with whom something was said last.
 func TestManyThreads(t *testing.T) {
 	b := newFixture(t)
-	for i := range maxThreads + 5 {
+	for i := range room.MaxThreads + 5 {
 		b.register(mail.Presence{Name: mail.Name(fmt.Sprintf("agent-%02d", i)), State: mail.Idle})
 	}
 	b.send("agent-54", mail.Draft{Body: "Still here"})
 	page := b.get("/@shop/channels").want(t, 200, "Still here", "5 more agents").Body
-	if n := strings.Count(page, `href="/@shop/channels/agent:`); n != maxThreads {
-		t.Errorf("%d threads, want %d", n, maxThreads)
+	if n := strings.Count(page, `href="/@shop/channels/agent:`); n != room.MaxThreads {
+		t.Errorf("%d threads, want %d", n, room.MaxThreads)
 	}
 }
 

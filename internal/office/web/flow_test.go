@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/flow"
 	"pennypost/internal/office/web/picture"
 	"pennypost/internal/office/web/words"
 )
@@ -40,12 +41,12 @@ func TestFlow(t *testing.T) {
 // One picture has so many arrows and no more; the others are a link away.
 func TestFlowCut(t *testing.T) {
 	b := newFixture(t)
-	for i := range mostArrows + 5 {
+	for i := range flow.MostArrows + 5 {
 		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
 	}
 	a := b.get("/@shop/flow").want(t, 200, "The newest 300 messages of these hours are drawn", "Number 5.",
 		"Number 304.").without(t, "Number 4.")
-	if n := strings.Count(a.Body, `class="arrow `); n != mostArrows {
+	if n := strings.Count(a.Body, `class="arrow `); n != flow.MostArrows {
 		t.Errorf("%d arrows", n)
 	}
 	b.get("/@shop/flow?view=talk").want(t, 200, "builder-1 to user: 305 messages").without(t, "The newest")

@@ -14,6 +14,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/find"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/room"
 	"pennypost/internal/office/web/words"
 )
 
@@ -152,7 +153,7 @@ func TestMarked(t *testing.T) {
 		{"the write\npath", `"Write path"`, "the <mark>write\npath</mark>"},
 		{"x & y", "&", "x <mark>&amp;</mark> y"},
 	} {
-		if got := string(marked(tt.text, tt.search)); got != tt.want {
+		if got := string(room.Marked(tt.text, tt.search)); got != tt.want {
 			t.Errorf("marked(%q, %q) = %q, want %q", tt.text, tt.search, got, tt.want)
 		}
 	}
@@ -163,7 +164,7 @@ func FuzzMarked(f *testing.F) {
 	f.Add("İ<b>\xffx", "i")
 	f.Add("a\u0130b", "B")
 	f.Fuzz(func(t *testing.T, text, search string) {
-		got := string(marked(text, search))
+		got := string(room.Marked(text, search))
 		bare := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(got)
 		if strings.ContainsAny(bare, "<>\"") {
 			t.Errorf("marked(%q, %q) = %q", text, search, got)
@@ -172,7 +173,7 @@ func FuzzMarked(f *testing.F) {
 			t.Errorf("marked(%q, %q) = %q, which reads %q", text, search, got, html.UnescapeString(bare))
 		}
 		for _, s := range find.Parse(search).Spans(text) {
-			if cut := around(text, s.From, s.To); len(cut) > s.To-s.From+200 {
+			if cut := room.Around(text, s.From, s.To); len(cut) > s.To-s.From+200 {
 				t.Errorf("around(%q, %d, %d) = %q", text, s.From, s.To, cut)
 			}
 		}

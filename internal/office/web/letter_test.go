@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/inbox"
 	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
@@ -180,14 +181,14 @@ func TestDocuments(t *testing.T) {
 	)
 	page.without(t, "<script>alert", "<svg onload", "secret of the person", "root:", `src="https://tracker`)
 	for n, want := range []struct{ kind, policy, disposition string }{
-		{"application/octet-stream", inert, "attachment; filename=a.md"},
-		{"application/octet-stream", inert, "attachment; filename=b.go"},
-		{"text/html; charset=utf-8", laidOut, ""},
-		{"application/octet-stream", inert, "attachment; filename=d.svg"},
-		{"image/gif", inert, ""},
-		{"application/octet-stream", inert, "attachment; filename=f.bin"},
-		{"application/octet-stream", inert, "attachment; filename=g.txt"},
-		{"image/gif", inert, ""},
+		{"application/octet-stream", inbox.Inert, "attachment; filename=a.md"},
+		{"application/octet-stream", inbox.Inert, "attachment; filename=b.go"},
+		{"text/html; charset=utf-8", inbox.LaidOut, ""},
+		{"application/octet-stream", inbox.Inert, "attachment; filename=d.svg"},
+		{"image/gif", inbox.Inert, ""},
+		{"application/octet-stream", inbox.Inert, "attachment; filename=f.bin"},
+		{"application/octet-stream", inbox.Inert, "attachment; filename=g.txt"},
+		{"image/gif", inbox.Inert, ""},
 	} {
 		path := "/@shop/doc?m=" + string(id) + "&n=" + strconv.Itoa(n)
 		got := b.get(path).want(t, 200)
@@ -200,7 +201,7 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("%s is served with other bytes: %q", names[n], got.Body)
 		}
 		if kept := b.get(path+"&as=file").want(t, 200).Header; !strings.HasPrefix(kept.Get("Content-Disposition"),
-			"attachment") || kept.Get("Content-Security-Policy") != inert {
+			"attachment") || kept.Get("Content-Security-Policy") != inbox.Inert {
 			t.Errorf("as a file, %s is served as %v", names[n], kept)
 		}
 	}
@@ -221,7 +222,7 @@ func TestDocumentsElsewhere(t *testing.T) {
 	b.get("/@shop/doc?m="+string(id)+"&n=0").want(t, 404)
 
 	// A letter that names more than a page can show says so, and shows the rest.
-	half := strings.Repeat("x", maxInline/2+1)
+	half := strings.Repeat("x", inbox.MaxInline/2+1)
 	many, id := workspaceFixture(t, map[string]string{"a": half, "b": half, "c": "more"}, "a", "b", "c")
 	many.get("/@shop/?m="+string(id)).want(t, 200, "more documents than one page shows").without(t,
 		"<code>more</code>")

@@ -8,6 +8,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/mailtest"
+	"pennypost/internal/office/web/room"
 	"pennypost/internal/room/journal/journaltest"
 )
 
@@ -66,7 +67,7 @@ func BenchmarkPages(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("imported=%t/changed", imported), func(b *testing.B) { // what is stuck is counted again
 			for b.Loop() {
-				_, fixture.site.core.Stuck = roomPages()
+				_, fixture.site.core.Stuck = room.Pages()
 				fixture.get("/changes").want(b, 200)
 			}
 		})

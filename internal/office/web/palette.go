@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/inbox"
 	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
@@ -120,13 +121,13 @@ func (p *palettePage) places() []paletteChoice {
 
 // addresses adds the agents and channels that fit, and, once something was typed, to write to them.
 func (p *palettePage) addresses() error {
-	letter := composePage{View: p.View}
-	if err := letter.choices(""); err != nil {
+	letter := inbox.ComposePage{View: p.View}
+	if err := letter.Choices(""); err != nil {
 		return err
 	}
 	if p.Status().Agents > page.MaxChoices && p.Query != "" { // of many, those that have the word
 		letter.Addresses = nil
-		if err := letter.choices(p.Query); err != nil {
+		if err := letter.Choices(p.Query); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/room"
 )
 
 // nothingStuck is what the page says when there is nothing to mend.
@@ -337,7 +338,7 @@ func TestStuckHostile(t *testing.T) {
 // TestTallies: counting is done when something happened, and in a large room not all the time.
 func TestTallies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ts tallies
+		var ts room.Tallies
 		counted := 0
 		count := func(took time.Duration) func() int {
 			return func() int { counted++; time.Sleep(took); return counted }
@@ -349,24 +350,24 @@ func TestTallies(t *testing.T) {
 			seq  mail.Seq
 			want int
 		}{
-			{"the first", 0, "a", 1, 1}, {"the same", 0, "a", 1, 1}, {"later", tallyAge - 1, "a", 1, 1},
+			{"the first", 0, "a", 1, 1}, {"the same", 0, "a", 1, 1}, {"later", room.TallyAge - 1, "a", 1, 1},
 			{"much later", 1, "a", 1, 2}, {"a change", 0, "a", 2, 3}, {"another room", 0, "b", 2, 4},
 			{"the first again", 0, "a", 2, 3},
 		} {
 			time.Sleep(c.wait)
-			if got := ts.get(c.room, c.seq, count(0)); got != c.want {
+			if got := ts.Get(c.room, c.seq, count(0)); got != c.want {
 				t.Errorf("%s: %d, want %d", c.what, got, c.want)
 			}
 		}
-		ts.forget("a")
-		if got := ts.get("a", 2, count(10*tallyFree)); got != 5 {
+		ts.Forget("a")
+		if got := ts.Get("a", 2, count(10*room.TallyFree)); got != 5 {
 			t.Errorf("forgotten: %d", got)
 		}
-		if got := ts.get("a", 3, count(0)); got != 5 {
+		if got := ts.Get("a", 3, count(0)); got != 5 {
 			t.Errorf("counting was slow: %d", got)
 		}
-		time.Sleep(200 * tallyFree)
-		if got := ts.get("a", 3, count(0)); got != 6 {
+		time.Sleep(200 * room.TallyFree)
+		if got := ts.Get("a", 3, count(0)); got != 6 {
 			t.Errorf("some time after counting was slow: %d", got)
 		}
 	})

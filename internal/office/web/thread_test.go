@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/room"
 )
 
 func (b *fixture) mark(as mail.Name, mark mail.Mark, door string, ids ...mail.ID) {
@@ -91,10 +92,10 @@ func TestThreadTree(t *testing.T) {
 			depth--
 		}
 	}
-	if posts != 11 || deepestSeen != deepest+1 || depth != 0 {
-		t.Errorf("%d posts, %d levels that end at %d; want 11, %d, 0", posts, deepestSeen, depth, deepest+1)
+	if posts != 11 || deepestSeen != room.Deepest+1 || depth != 0 {
+		t.Errorf("%d posts, %d levels that end at %d; want 11, %d, 0", posts, deepestSeen, depth, room.Deepest+1)
 	}
-	if at[string(root)] != 1 || at[string(aside)] != 2 || at[string(last)] != deepest+1 {
+	if at[string(root)] != 1 || at[string(aside)] != 2 || at[string(last)] != room.Deepest+1 {
 		t.Errorf("the root stands at level %d, what answers it at %d, the deepest at %d", at[string(root)],
 			at[string(aside)], at[string(last)])
 	}

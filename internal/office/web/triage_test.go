@@ -12,6 +12,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/triage"
+	"pennypost/internal/office/web/inbox"
 	"pennypost/internal/office/web/undo"
 	"pennypost/internal/office/web/words"
 )
@@ -287,7 +288,7 @@ func TestSnoozes(t *testing.T) {
 		}
 	}
 	now := at("2026-05-13 10:10")
-	until, err := snoozeUntil(url.Values{"at": {"2026-06-01T07:30"}}, now)
+	until, err := inbox.SnoozeUntil(url.Values{"at": {"2026-06-01T07:30"}}, now)
 	if err != nil || !until.Std().Equal(at("2026-06-01 07:30")) {
 		t.Errorf("a chosen time is %v, %v", until, err)
 	}

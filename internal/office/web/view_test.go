@@ -14,6 +14,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/room"
 	"pennypost/internal/office/web/session"
 )
 
@@ -38,9 +39,10 @@ func TestTemplates(t *testing.T) {
 		Svc: b.as(mail.User), Now: now, Nonce: "nonce", Room: "shop", Base: "/@shop", Title: "Title"}
 	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"},
 		Type: mail.Question, Sent: mail.TimeOf(now)}}
-	all := []stuckSection{{Kind: "dead", Title: "T", Why: "W", Groups: []*stuckGroup{
+	all := []room.StuckSection{{Kind: "dead", Title: "T", Why: "W", Groups: []*room.StuckGroup{
 		{View: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []mail.Item{it, it, it, it, it,
-			it}, Commands: []string{"c"}, Notice: "n", Doors: []doorReport{{"d", "a"}}, Bridge: "b", Frozen: "f"},
+			it}, Commands: []string{"c"}, Notice: "n",
+			Doors: []room.DoorReport{{Door: "d", Answer: "a"}}, Bridge: "b", Frozen: "f"},
 		{View: v, Kind: "held", Who: "role:r"}, {View: v, Kind: "notice", Title: "t", Notice: "n"},
 		{View: v, Kind: "file", Title: "t"},
 	}}}
@@ -54,8 +56,8 @@ func TestTemplates(t *testing.T) {
 		data any
 		part []string
 	}{
-		{"stuck", &stuckPage{View: v}, []string{"layout", "main", "stuck-groups"}},
-		{"stuck", &stuckPage{View: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}},
+		{"stuck", &room.StuckPage{View: v}, []string{"layout", "main", "stuck-groups"}},
+		{"stuck", &room.StuckPage{View: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}},
 			[]string{"layout", "main", "stuck-groups"}},
 		{"palette", &palettePage{View: v}, []string{"layout", "main", "dialog", "palette-results"}},
 		{"palette", &palettePage{View: v, Query: "q", Groups: choices},

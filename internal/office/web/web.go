@@ -14,7 +14,10 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
 	"pennypost/internal/office/web/asset"
+	"pennypost/internal/office/web/flow"
+	"pennypost/internal/office/web/inbox"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/room"
 	"pennypost/internal/office/web/session"
 	"pennypost/internal/wire"
 )
@@ -61,7 +64,7 @@ func New(opts Options) *Site {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	room, stuck := roomPages()
+	roomPages, stuck := room.Pages()
 	s := &Site{opts: opts, mux: http.NewServeMux(), core: page.Site{Office: opts.Office, Log: opts.Log,
 		Version: opts.Version, Attach: opts.Attach, Documents: opts.Documents, Assets: asset.New(), Stuck: stuck}}
 	var err error
@@ -77,7 +80,7 @@ func New(opts Options) *Site {
 	s.mux.Handle("POST /login", s.door(s.enter))
 	s.mux.Handle("POST /logout", s.door(s.logout))
 	var files []fs.FS
-	s.parts = []page.Part{s.pages(), inboxPages(), room, flowPages()}
+	s.parts = []page.Part{s.pages(), inbox.Pages(), roomPages, flow.Pages()}
 	for _, part := range s.parts {
 		files = append(files, part.Templates)
 		for pattern, h := range part.Routes {

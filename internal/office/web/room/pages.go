@@ -1,4 +1,4 @@
-package web
+package room
 
 import (
 	"embed"
@@ -6,10 +6,13 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// roomPages are what is in one room, and how much of it is stuck.
-func roomPages() (page.Part, func(*page.View) int) {
-	kept := new(tallies)
-	return page.Part{Templates: embed.FS{}, Routes: map[string]page.Handler{
+//go:embed templates
+var templates embed.FS
+
+// Pages are what is in one room, and how much of it is stuck.
+func Pages() (page.Part, func(*page.View) int) {
+	kept := new(Tallies)
+	return page.Part{Templates: templates, Routes: map[string]page.Handler{
 		"GET /agents":             agents,
 		"GET /agents/{name}":      page.InRoom(agentMail),
 		"GET /channels":           channels,

@@ -1,4 +1,4 @@
-package web
+package inbox
 
 import (
 	"embed"
@@ -6,10 +6,13 @@ import (
 	"pennypost/internal/office/web/page"
 )
 
-// inboxPages are the inbox, letters, and what a person does with mail.
-func inboxPages() page.Part {
+//go:embed templates
+var templates embed.FS
+
+// Pages are the inbox, letters, and what a person does with mail.
+func Pages() page.Part {
 	known := new(workspaces)
-	return page.Part{Templates: embed.FS{}, Routes: map[string]page.Handler{
+	return page.Part{Templates: templates, Routes: map[string]page.Handler{
 		"GET /{$}": known.inbox,
 
 		"GET /letter":  page.InRoom(showLetter),

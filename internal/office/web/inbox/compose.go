@@ -1,4 +1,4 @@
-package web
+package inbox
 
 import (
 	"cmp"
@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// composePage is a letter that is being written: a page of its own, or a dialog above another.
-type composePage struct {
+// ComposePage is a letter that is being written: a page of its own, or a dialog above another.
+type ComposePage struct {
 	*page.View
 	To       []string // addresses that were chosen
 	Kind     mail.Type
@@ -35,10 +35,10 @@ type choice struct {
 }
 
 // Types lists the types of message.
-func (p *composePage) Types() []mail.TypeRule { return mail.TypeRules() }
+func (p *ComposePage) Types() []mail.TypeRule { return mail.TypeRules() }
 
 // Verdicts are what a review can find.
-func (p *composePage) Verdicts() []string { return mail.Verdicts() }
+func (p *ComposePage) Verdicts() []string { return mail.Verdicts() }
 
 // compose shows an empty letter. The address may say what stands in it already.
 func compose(v *page.View) error {
@@ -58,10 +58,10 @@ func compose(v *page.View) error {
 }
 
 // letterTo returns a letter that answers a message, or, without one, an empty letter.
-func letterTo(v *page.View, answers mail.ID) (*composePage, error) {
+func letterTo(v *page.View, answers mail.ID) (*ComposePage, error) {
 	v.Title = "Write"
-	p := &composePage{View: v, Kind: mail.Custom, Key: v.Once()}
-	if err := p.choices(""); err != nil || answers == "" {
+	p := &ComposePage{View: v, Kind: mail.Custom, Key: v.Once()}
+	if err := p.Choices(""); err != nil || answers == "" {
 		return p, err
 	}
 	it, err := v.Svc.Message(v.Ctx(), answers)
@@ -83,9 +83,9 @@ func letterTo(v *page.View, answers mail.ID) (*composePage, error) {
 // maxNote is how many bytes of names beside a role or tag are enough.
 const maxNote = 200
 
-// choices lists whom one can write to, as far as the roster tells of those that a text is about: agents first, then
+// Choices lists whom one can write to, as far as the roster tells of those that a text is about: agents first, then
 // who hears of it by role or tag.
-func (p *composePage) choices(text string) error {
+func (p *ComposePage) Choices(text string) error {
 	list, err := p.SomeAgents(text)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (p *composePage) choices(text string) error {
 }
 
 // posted returns the letter as it stood in the browser.
-func posted(v *page.View) (*composePage, mail.Draft, error) {
+func posted(v *page.View) (*ComposePage, mail.Draft, error) {
 	d := v.Draft()
 	p, err := letterTo(v, d.ReplyTo)
 	// it was erased meanwhile: the room is to say so, and what was typed is to stay
@@ -152,7 +152,7 @@ func sendComposed(v *page.View) error {
 }
 
 // refused shows the letter again, with why it was not sent.
-func (p *composePage) refused(err error) error {
+func (p *ComposePage) refused(err error) error {
 	status, message := page.Told(err)
 	if status == 0 {
 		return err
@@ -175,5 +175,5 @@ func preview(v *page.View) error {
 		p.Preview = true
 		return v.Render("compose", p)
 	}
-	return v.Part("compose", "compose-preview", &composePage{View: v, Body: v.Draft().Body, Preview: true})
+	return v.Part("compose", "compose-preview", &ComposePage{View: v, Body: v.Draft().Body, Preview: true})
 }

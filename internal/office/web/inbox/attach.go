@@ -1,4 +1,4 @@
-package web
+package inbox
 
 import (
 	"pennypost/internal/mail"
