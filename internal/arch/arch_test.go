@@ -114,7 +114,8 @@ var suites = []string{"internal/office/dialect/superportia/contracttest", "inter
 	"internal/room/journal/journaltest", "internal/room/journal/jetstream/natstest",
 	"internal/room/search/searchtest", "internal/room/fold/foldtest", "internal/arch", "internal/proof",
 	"internal/proof/load",
-	"internal/systemtest", "internal/office/web/webtest", "internal/realclient", "internal/realclient/model",
+	"internal/systemtest", "internal/office/web/webtest", "internal/office/web/sitetest",
+	"internal/realclient", "internal/realclient/model",
 	"internal/persontest", "internal/persontest/seat"}
 
 // forbidden are edges that the floors would allow.

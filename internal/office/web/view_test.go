@@ -16,6 +16,7 @@ import (
 	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/room"
 	"pennypost/internal/office/web/session"
+	"pennypost/internal/office/web/sitetest"
 )
 
 // TestTemplates: every page and every part of it is a template that parses, and what a page needs beyond the frame is
@@ -36,7 +37,7 @@ func TestTemplates(t *testing.T) {
 	}
 	now := time.Now()
 	v := &page.View{Site: &b.site.core, W: httptest.NewRecorder(), R: httptest.NewRequest(http.MethodGet, "/", nil),
-		Svc: b.as(mail.User), Now: now, Nonce: "nonce", Room: "shop", Base: "/@shop", Title: "Title"}
+		Svc: b.As(mail.User), Now: now, Nonce: "nonce", Room: "shop", Base: "/@shop", Title: "Title"}
 	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"},
 		Type: mail.Question, Sent: mail.TimeOf(now)}}
 	all := []room.StuckSection{{Kind: "dead", Title: "T", Why: "W", Groups: []*room.StuckGroup{
@@ -76,7 +77,7 @@ func TestTemplates(t *testing.T) {
 			if err := pages[c.page].ExecuteTemplate(&out, part, c.data); err != nil {
 				t.Errorf("%s of %s: %v", part, c.page, err)
 			}
-			if _, err := scan(out.String()); err != nil {
+			if _, err := sitetest.Scan(out.String()); err != nil {
 				t.Errorf("%s of %s: %v", part, c.page, err)
 			}
 		}
@@ -98,10 +99,10 @@ func TestFailures(t *testing.T) {
 		})
 		for _, part := range []bool{false, true} {
 			r := httptest.NewRequest(http.MethodGet, "/x", nil)
-			r.Host = bedHost
-			r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.cookie})
+			r.Host = sitetest.Host
+			r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.Cookie})
 			if part {
-				asScript("section#list")(r)
+				sitetest.AsScript("section#list")(r)
 			}
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
@@ -123,10 +124,10 @@ func TestFailures(t *testing.T) {
 
 func TestLatestRoom(t *testing.T) {
 	b := newFixture(t)
-	b.addRoom("other")
-	b.send("builder-1", mail.Draft{})
-	b.get("/").want(t, http.StatusOK, `data-room="shop"`, `href="/@other/"`)
-	b.get("/@other/").want(t, http.StatusOK, `data-room="other"`, `data-count="unread" title="unread">1<`,
+	b.AddRoom("other")
+	b.Send("builder-1", mail.Draft{})
+	b.Get("/").Want(t, http.StatusOK, `data-room="shop"`, `href="/@other/"`)
+	b.Get("/@other/").Want(t, http.StatusOK, `data-room="other"`, `data-count="unread" title="unread">1<`,
 		`href="/@other/?rooms=all"`)
 	for _, c := range []struct {
 		rooms []mail.RoomStatus
@@ -142,18 +143,18 @@ func TestLatestRoom(t *testing.T) {
 // TestNext: a form can send the browser to a path of this room, and nowhere else.
 func TestNext(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "builder-1"})
+	b.Register(mail.Presence{Name: "builder-1"})
 	for next, want := range map[string]string{
 		"": "/@shop/", "/stuck": "/@shop/stuck", "//evil.example": "/@shop/", "https://evil.example": "/@shop/",
 		"/\\evil.example": "/@shop/", "/x\r\nSet-Cookie: a=b": "/@shop/", "evil": "/@shop/",
 	} {
-		got := b.post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {"x"}, "next": {next}}).want(t,
+		got := b.Post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {"x"}, "next": {next}}).Want(t,
 			http.StatusSeeOther)
 		if got.Header.Get("Location") != want {
 			t.Errorf("%q leads to %q, want %q", next, got.Header.Get("Location"), want)
 		}
 	}
-	b.post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {strings.Repeat("x", 2<<20)}}).want(t,
+	b.Post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {strings.Repeat("x", 2<<20)}}).Want(t,
 		http.StatusRequestEntityTooLarge)
 }
 
@@ -162,7 +163,7 @@ func TestTheme(t *testing.T) {
 	for cookie, want := range map[string]string{"dark": ` data-theme="dark"`, "light": ` data-theme="light"`,
 		"": `<html lang="en">`, `"><script>`: `<html lang="en">`} {
 		theme := func(r *http.Request) { r.Header.Add("Cookie", "pennypost_theme="+cookie) }
-		b.get("/", theme).want(t, http.StatusOK, want)
-		b.get("/", stranger, theme).want(t, http.StatusUnauthorized, want)
+		b.Get("/", theme).Want(t, http.StatusOK, want)
+		b.Get("/", stranger, theme).Want(t, http.StatusUnauthorized, want)
 	}
 }

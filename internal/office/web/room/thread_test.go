@@ -1,4 +1,4 @@
-package web
+package room_test
 
 import (
 	"context"
@@ -10,70 +10,71 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/room"
+	"pennypost/internal/office/web/sitetest"
 )
 
 func (b *fixture) mark(as mail.Name, mark mail.Mark, door string, ids ...mail.ID) {
-	b.t.Helper()
-	if _, err := b.as(as).Mark(context.Background(), mail.Marking{IDs: ids, Mark: mark, Door: door}); err != nil {
-		b.t.Fatal(err)
+	b.T.Helper()
+	if _, err := b.As(as).Mark(context.Background(), mail.Marking{IDs: ids, Mark: mark, Door: door}); err != nil {
+		b.T.Fatal(err)
 	}
 }
 
 func TestThread(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "builder-1"}, mail.Presence{Name: "builder-2"})
-	root := b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Subject: "Light the lamp", Issue: "LH-1",
+	b.Register(mail.Presence{Name: "builder-1"}, mail.Presence{Name: "builder-2"})
+	root := b.Send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Subject: "Light the lamp", Issue: "LH-1",
 		Docs: []mail.Doc{{Path: "docs/lamp.md"}}})
 	b.mark("builder-2", mail.MarkPresented, "hook", root)
 	b.mark("builder-2", mail.MarkRead, "", root)
-	first := b.send("builder-2", mail.Draft{To: mail.Recipients{"builder-1"}, Body: "With which oil?", ReplyTo: root})
-	b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Body: "Rape.", ReplyTo: first})
-	second := b.send("builder-2", mail.Draft{Subject: "May I buy oil?", Type: "question", ReplyTo: root})
+	first := b.Send("builder-2", mail.Draft{To: mail.Recipients{"builder-1"}, Body: "With which oil?", ReplyTo: root})
+	b.Send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Body: "Rape.", ReplyTo: first})
+	second := b.Send("builder-2", mail.Draft{Subject: "May I buy oil?", Type: "question", ReplyTo: root})
 
 	for _, id := range []mail.ID{root, first, second} {
-		a := b.get("/@shop/t/"+string(id)).want(t, 200, "Light the lamp", "4 messages", "LH-1", "docs/lamp.md",
+		a := b.Get("/@shop/t/"+string(id)).Want(t, 200, "Light the lamp", "4 messages", "LH-1", "docs/lamp.md",
 			"With which oil?", `id="m-`+string(second)+`"`,
 			"Mark one message to you read", `action="/@shop/t/`+string(root)+`/read"`, "May I buy oil?")
 		if !regexp.MustCompile(`delivered \d\d:\d\d, read \d\d:\d\d`).MatchString(a.Body) {
 			t.Errorf("the receipts are not told:\n%s", a.Body)
 		}
 		// The box answers the last message of somebody else, which asks.
-		a.want(t, 200, `name="reply_to" value="`+string(second)+`"`, `name="type" value="answer"`,
+		a.Want(t, 200, `name="reply_to" value="`+string(second)+`"`, `name="type" value="answer"`,
 			`name="to" value="agent:builder-2"`)
 	}
-	if it, err := b.as(mail.User).Message(context.Background(), second); err != nil || it.Read {
+	if it, err := b.As(mail.User).Message(context.Background(), second); err != nil || it.Read {
 		t.Errorf("looking marked it read: %+v, %v", it, err)
 	}
 
-	b.get("/@shop/t/"+string(root)+"?reply="+string(root)).want(t, 200, `name="reply_to" value="`+string(root)+`"`,
+	b.Get("/@shop/t/"+string(root)+"?reply="+string(root)).Want(t, 200, `name="reply_to" value="`+string(root)+`"`,
 		`name="to" value="agent:builder-1"`, "Light the lamp")
-	b.part("/@shop/t/"+string(root)+"?reply="+string(first), "writing").want(t, 200, `id="writing"`,
-		`name="reply_to" value="`+string(first)+`"`).without(t, `id="thread"`)
-	b.part("/@shop/t/"+string(root), "thread").want(t, 200, `id="thread"`).without(t, "<html", `id="writing"`)
+	b.Part("/@shop/t/"+string(root)+"?reply="+string(first), "writing").Want(t, 200, `id="writing"`,
+		`name="reply_to" value="`+string(first)+`"`).Without(t, `id="thread"`)
+	b.Part("/@shop/t/"+string(root), "thread").Want(t, 200, `id="thread"`).Without(t, "<html", `id="writing"`)
 
-	if a := b.post("/@shop/t/"+string(root)+"/read", url.Values{}); a.Code != 303 ||
+	if a := b.Post("/@shop/t/"+string(root)+"/read", url.Values{}); a.Code != 303 ||
 		a.Header.Get("Location") != "/@shop/t/"+string(root) {
 		t.Errorf("%d to %q", a.Code, a.Header.Get("Location"))
 	}
-	if it, err := b.as(mail.User).Message(context.Background(), second); err != nil || !it.Read {
+	if it, err := b.As(mail.User).Message(context.Background(), second); err != nil || !it.Read {
 		t.Errorf("not read: %+v, %v", it, err)
 	}
-	b.post("/@shop/t/"+string(root)+"/read", url.Values{}, asScript("section#thread")).want(t, 200,
-		`id="thread"`).without(t, "messages to you read", "<html")
+	b.Post("/@shop/t/"+string(root)+"/read", url.Values{}, sitetest.AsScript("section#thread")).Want(t, 200,
+		`id="thread"`).Without(t, "messages to you read", "<html")
 }
 
 // TestThreadTree: a reply is indented below what it answers, down to a depth; below that nothing is lost, and each
 // says what it answers.
 func TestThreadTree(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "builder-1"}, mail.Presence{Name: "builder-2"})
-	root := b.send("builder-1", mail.Draft{Subject: "Root"})
+	b.Register(mail.Presence{Name: "builder-1"}, mail.Presence{Name: "builder-2"})
+	root := b.Send("builder-1", mail.Draft{Subject: "Root"})
 	last := root
 	for i := range 9 {
-		last = b.send("builder-2", mail.Draft{Body: "reply " + strconv.Itoa(i), ReplyTo: last})
+		last = b.Send("builder-2", mail.Draft{Body: "reply " + strconv.Itoa(i), ReplyTo: last})
 	}
-	aside := b.send("builder-2", mail.Draft{Body: "aside", ReplyTo: root})
-	page := b.get("/@shop/t/"+string(last)).want(t, 200, "11 messages",
+	aside := b.Send("builder-2", mail.Draft{Body: "aside", ReplyTo: root})
+	page := b.Get("/@shop/t/"+string(last)).Want(t, 200, "11 messages",
 		`<p class="hidden">answering <bdi>builder-2</bdi></p>`,
 		`<p class="answers-whom faint">answering <bdi>builder-1</bdi></p>`).Body
 	depth, deepestSeen, posts, at := 0, 0, 0, map[string]int{}
@@ -114,12 +115,12 @@ func TestThreadBySent(t *testing.T) {
 		}
 		return it
 	}
-	if _, err := b.as(mail.User).Import(context.Background(), []mail.Item{item("late", "the second reply", 5, "root"),
+	if _, err := b.As(mail.User).Import(context.Background(), []mail.Item{item("late", "the second reply", 5, "root"),
 		item("odd", "below the second", 1, "late"), item("early", "the first reply", 2, "root"),
 		item("root", "the question", 0, "")}); err != nil {
 		t.Fatal(err)
 	}
-	page := b.get("/@shop/t/late").want(t, 200, `<h1 id="thread-title"><bdi>the question</bdi>`).Body
+	page := b.Get("/@shop/t/late").Want(t, 200, `<h1 id="thread-title"><bdi>the question</bdi>`).Body
 	var got []string
 	for _, m := range regexp.MustCompile(`<article class="post" id="m-([^"]*)"`).FindAllStringSubmatch(page, -1) {
 		got = append(got, m[1])
@@ -131,11 +132,11 @@ func TestThreadBySent(t *testing.T) {
 
 func TestThreadErrors(t *testing.T) {
 	b := newFixture(t)
-	id := b.send("builder-1", mail.Draft{})
-	b.get("/@shop/t/nothing").want(t, 404, "there is no message nothing")
-	b.get("/@shop/t/"+string(id)+"?reply=nothing").want(t, 404, "there is no message nothing in this conversation")
-	b.post("/@shop/t/nothing/read", nil).want(t, 404)
-	b.post("/@shop/t/"+string(id), nil).want(t, 404)
+	id := b.Send("builder-1", mail.Draft{})
+	b.Get("/@shop/t/nothing").Want(t, 404, "there is no message nothing")
+	b.Get("/@shop/t/"+string(id)+"?reply=nothing").Want(t, 404, "there is no message nothing in this conversation")
+	b.Post("/@shop/t/nothing/read", nil).Want(t, 404)
+	b.Post("/@shop/t/"+string(id), nil).Want(t, 404)
 }
 
 // Ids of other systems, and messages that answer what is not there, or each other, are shown all the same, each once.
@@ -144,7 +145,7 @@ func TestThreadHostile(t *testing.T) {
 	ids := []mail.ID{`a/b "><img src=x>`, "toasts", "c?d#e%2f"}
 	items := []mail.Item{
 		{Message: mail.Message{ID: ids[0], Type: "custom", From: "agent:x", To: []mail.Address{"user"},
-			Subject: hostileText, Body: hostileText, ReplyTo: ids[1], Issue: `"><i>`,
+			Subject: sitetest.HostileText, Body: sitetest.HostileText, ReplyTo: ids[1], Issue: `"><i>`,
 			Docs: []mail.Doc{{Path: `"><u>`}}}},
 		{Message: mail.Message{ID: ids[1], Type: "custom", From: "agent:y", To: []mail.Address{"user"}, Body: "second",
 			Thread: ids[0], ReplyTo: ids[0]}},
@@ -154,17 +155,17 @@ func TestThreadHostile(t *testing.T) {
 	for i := range items {
 		items[i].Sent = mail.Time(1_700_000_000_000 + i*1000)
 	}
-	if _, err := b.as(mail.User).Import(context.Background(), items); err != nil {
+	if _, err := b.As(mail.User).Import(context.Background(), items); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		a := b.get("/@shop/t/"+url.PathEscape(string(id))).want(t, 200, "second", "third", "3 messages").without(t,
+		a := b.Get("/@shop/t/"+url.PathEscape(string(id))).Want(t, 200, "second", "third", "3 messages").Without(t,
 			"<script>alert", "<img", `"><i>`, `"><u>`, `id="toasts" data-seq`)
 		if n := strings.Count(a.Body, `<article class="post`); n != 3 {
 			t.Errorf("%s: %d posts", id, n)
 		}
-		b.get("/@shop/t/"+url.PathEscape(string(id))+"?reply="+url.QueryEscape(string(ids[0]))).want(t, 200).without(t,
+		b.Get("/@shop/t/"+url.PathEscape(string(id))+"?reply="+url.QueryEscape(string(ids[0]))).Want(t, 200).Without(t,
 			"<img")
 	}
-	b.post("/@shop/t/"+url.PathEscape(string(ids[0]))+"/read", url.Values{}).want(t, 303)
+	b.Post("/@shop/t/"+url.PathEscape(string(ids[0]))+"/read", url.Values{}).Want(t, 303)
 }

@@ -1,4 +1,4 @@
-package web
+package flow_test
 
 import (
 	"os"
@@ -9,32 +9,33 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/flow"
 	"pennypost/internal/office/web/picture"
+	"pennypost/internal/office/web/sitetest"
 	"pennypost/internal/office/web/words"
 )
 
 func TestFlow(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}}, mail.Presence{Name: "builder-2"})
-	asked := b.send("builder-1", mail.Draft{Subject: "Which oil?", Type: "question"})
-	b.send(mail.User, mail.Draft{To: mail.Recipients{"builder-1"}, Body: "Rape", Type: "answer", ReplyTo: asked})
-	b.send("builder-2", mail.Draft{To: mail.Recipients{"role:builder"}, Body: "Ready", Type: "status"})
+	b.Register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}}, mail.Presence{Name: "builder-2"})
+	asked := b.Send("builder-1", mail.Draft{Subject: "Which oil?", Type: "question"})
+	b.Send(mail.User, mail.Draft{To: mail.Recipients{"builder-1"}, Body: "Rape", Type: "answer", ReplyTo: asked})
+	b.Send("builder-2", mail.Draft{To: mail.Recipients{"role:builder"}, Body: "Ready", Type: "status"})
 
-	b.get("/@shop/flow").want(t, 200, "Which oil?", `id="flow-`+string(asked)+`"`, `href="/@shop/t/`+string(asked)+
+	b.Get("/@shop/flow").Want(t, 200, "Which oil?", `id="flow-`+string(asked)+`"`, `href="/@shop/t/`+string(asked)+
 		`#m-`+string(asked)+`"`, `class="arrow colour-accent line-solid"`,
 		"3 messages between user, builder-1, builder-2",
-		"role:builder", `class="lane-heads"`, `aria-current="true">day`).without(t, "style=", "NaN")
-	b.get("/@shop/flow?type=question&w=1h").want(t, 200, "Which oil?", "1 message between").without(t, ">Ready<")
-	b.part("/@shop/flow", "flow").want(t, 200, `<section id="flow"`).without(t, "<html")
-	a := b.get("/@shop/flow?view=talk").want(t, 200,
+		"role:builder", `class="lane-heads"`, `aria-current="true">day`).Without(t, "style=", "NaN")
+	b.Get("/@shop/flow?type=question&w=1h").Want(t, 200, "Which oil?", "1 message between").Without(t, ">Ready<")
+	b.Part("/@shop/flow", "flow").Want(t, 200, `<section id="flow"`).Without(t, "<html")
+	a := b.Get("/@shop/flow?view=talk").Want(t, 200,
 		`href="/@shop/history?agent=user&amp;from=agent%3Abuilder-1&amp;since=`,
-		"builder-1 to user: 1 message, 0 read", "<table>", "builder-2 to builder-1: 1 message").without(t, "NaN")
+		"builder-1 to user: 1 message, 0 read", "<table>", "builder-2 to builder-1: 1 message").Without(t, "NaN")
 	if n := strings.Count(a.Body, `class="edge `); n != 3 {
 		t.Errorf("%d edges, want 3", n)
 	}
-	b.get("/@shop/flow?until=2001-01-01&w=1h").want(t, 200, "Nobody wrote anything").without(t, "The last before that")
-	b.get("/@shop/flow?until=2100-01-01&w=1h").want(t, 200, "The last before that")
+	b.Get("/@shop/flow?until=2001-01-01&w=1h").Want(t, 200, "Nobody wrote anything").Without(t, "The last before that")
+	b.Get("/@shop/flow?until=2100-01-01&w=1h").Want(t, 200, "The last before that")
 	for _, query := range []string{"w=2h", "view=pie", "until=soon", "type=gossip"} {
-		b.get("/@shop/flow?"+query).want(t, 400)
+		b.Get("/@shop/flow?"+query).Want(t, 400)
 	}
 }
 
@@ -42,32 +43,32 @@ func TestFlow(t *testing.T) {
 func TestFlowCut(t *testing.T) {
 	b := newFixture(t)
 	for i := range flow.MostArrows + 5 {
-		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
+		b.Send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
 	}
-	a := b.get("/@shop/flow").want(t, 200, "The newest 300 messages of these hours are drawn", "Number 5.",
-		"Number 304.").without(t, "Number 4.")
+	a := b.Get("/@shop/flow").Want(t, 200, "The newest 300 messages of these hours are drawn", "Number 5.",
+		"Number 304.").Without(t, "Number 4.")
 	if n := strings.Count(a.Body, `class="arrow `); n != flow.MostArrows {
 		t.Errorf("%d arrows", n)
 	}
-	b.get("/@shop/flow?view=talk").want(t, 200, "builder-1 to user: 305 messages").without(t, "The newest")
+	b.Get("/@shop/flow?view=talk").Want(t, 200, "builder-1 to user: 305 messages").Without(t, "The newest")
 }
 
 func TestFlowHostile(t *testing.T) {
 	b := newFixture(t)
 	evil := mail.Name(`e"><script>alert(1)</script>`)
-	b.register(mail.Presence{Name: evil, Tags: []string{`project:"><img src=x>`}})
-	b.send(evil, mail.Draft{Subject: hostileText, To: mail.Recipients{"user", `project:"><img src=x>`}})
-	b.send(mail.User, mail.Draft{Subject: "</title></svg><img src=x>",
+	b.Register(mail.Presence{Name: evil, Tags: []string{`project:"><img src=x>`}})
+	b.Send(evil, mail.Draft{Subject: sitetest.HostileText, To: mail.Recipients{"user", `project:"><img src=x>`}})
+	b.Send(mail.User, mail.Draft{Subject: "</title></svg><img src=x>",
 		To: mail.Recipients{string(mail.AgentAddress(evil))}})
 	for _, query := range []string{"", "?view=talk", "?type=custom", "?w=all"} {
-		b.get("/@shop/flow"+query).want(t, 200).without(t, "<script>alert", "<img", "</title></svg>")
+		b.Get("/@shop/flow"+query).Want(t, 200).Without(t, "<script>alert", "<img", "</title></svg>")
 	}
 }
 
 // TestTypesAreDrawn holds that the pages can draw what the table of types asks for, and that types differ without
 // their colours.
 func TestTypesAreDrawn(t *testing.T) {
-	css, err := os.ReadFile("asset/static/app.css")
+	css, err := os.ReadFile("../asset/static/app.css")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +95,13 @@ func TestFlowMatrix(t *testing.T) {
 	b := newFixture(t)
 	for i := range picture.MatrixFrom {
 		if i == picture.MatrixFrom-1 {
-			b.get("/@shop/flow?view=talk").want(t, 200, `class="edge `).without(t, `class="matrix`)
+			b.Get("/@shop/flow?view=talk").Want(t, 200, `class="edge `).Without(t, `class="matrix`)
 		}
-		b.send(mail.Name("agent-"+strconv.Itoa(i+1)), mail.Draft{Subject: "Hello"})
+		b.Send(mail.Name("agent-"+strconv.Itoa(i+1)), mail.Draft{Subject: "Hello"})
 	}
-	page := b.get("/@shop/flow?view=talk").want(t, 200, `<table class="matrix"`, `scope="col"`, `<th scope="row">`,
+	page := b.Get("/@shop/flow?view=talk").Want(t, 200, `<table class="matrix"`, `scope="col"`, `<th scope="row">`,
 		`href="/@shop/history?agent=user&amp;from=agent%3Aagent-8&amp;since=`,
-		`aria-label="agent-8 to user: 1 message, 0 read"`).without(t, `class="edge `, "NaN", "style=")
+		`aria-label="agent-8 to user: 1 message, 0 read"`).Without(t, `class="edge `, "NaN", "style=")
 	if n := strings.Count(page.Body, `scope="col"`); n != picture.MatrixFrom+1+1+4 { // the user, the sums, and the pairs' table
 		t.Errorf("%d columns have headers", n)
 	}

@@ -1,4 +1,4 @@
-package web
+package inbox_test
 
 import (
 	"bytes"
@@ -17,42 +17,43 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/inbox"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/sitetest"
 	"pennypost/internal/office/web/words"
 )
 
 func TestCard(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "ann with, odd name", State: mail.Working})
-	id := b.send("ann with, odd name",
+	b.Register(mail.Presence{Name: "ann with, odd name", State: mail.Working})
+	id := b.Send("ann with, odd name",
 		mail.Draft{Type: "question", Body: "Which?",
 			Metadata: mail.Metadata(`{"options":["The <first>","The second"]}`)})
-	letter := func() fixtureAnswer { return b.part("/@shop/letter?m="+string(id), "letter") }
-	letter().want(t, 200, `<button name="body" value="The &lt;first&gt;" data-key="1"`, "needs an answer",
+	letter := func() sitetest.Answer { return b.Part("/@shop/letter?m="+string(id), "letter") }
+	letter().Want(t, 200, `<button name="body" value="The &lt;first&gt;" data-key="1"`, "needs an answer",
 		`name="to" value="agent:ann with, odd name"`, `name="type" value="answer"`)
 
 	form := url.Values{"to": {"agent:ann with, odd name"}, "reply_to": {string(id)}, "type": {"answer"},
 		"body": {"The <first>"}}
 	form.Set("key", "choice-"+string(id))
-	letter().want(t, 200, `name="key" value="choice-`+string(id)+`"`)
-	b.post("/@shop/send", form, asScript("form")).want(t, 200, "sees it when it next looks")
-	b.post("/@shop/send", form, asScript("form")).want(t, 200) // a second press is not a second answer
+	letter().Want(t, 200, `name="key" value="choice-`+string(id)+`"`)
+	b.Post("/@shop/send", form, sitetest.AsScript("form")).Want(t, 200, "sees it when it next looks")
+	b.Post("/@shop/send", form, sitetest.AsScript("form")).Want(t, 200) // a second press is not a second answer
 	other := maps.Clone(form)
 	other.Set("body", "The second")
-	b.post("/@shop/send", other, asScript("form")).want(t, 409, "sent before with other words")
-	letter().want(t, 200, "You answered", "The &lt;first&gt;",
-		"is working; sees it when it next looks").without(t, "<button name=\"body\"", "needs an answer")
+	b.Post("/@shop/send", other, sitetest.AsScript("form")).Want(t, 409, "sent before with other words")
+	letter().Want(t, 200, "You answered", "The &lt;first&gt;",
+		"is working; sees it when it next looks").Without(t, "<button name=\"body\"", "needs an answer")
 
-	page, err := b.as("ann with, odd name").Inbox(t.Context(), mail.InboxQuery{})
+	page, err := b.As("ann with, odd name").Inbox(t.Context(), mail.InboxQuery{})
 	if err != nil || len(page.Messages) != 1 || page.Messages[0].Type != mail.Answer ||
 		page.Messages[0].ReplyTo != id || page.Messages[0].Body != "The <first>" {
 		t.Fatalf("the agent has %+v, %v", page.Messages, err)
 	}
-	if _, err := b.as("ann with, odd name").Mark(t.Context(), mail.Marking{IDs: []mail.ID{page.Messages[0].ID},
+	if _, err := b.As("ann with, odd name").Mark(t.Context(), mail.Marking{IDs: []mail.ID{page.Messages[0].ID},
 		Mark: mail.MarkPresented, Door: "hook"}); err != nil {
 		t.Fatal(err)
 	}
-	letter().want(t, 200, `title="presented by hook">delivered `)
-	if _, err := b.as("ann with, odd name").Mark(t.Context(),
+	letter().Want(t, 200, `title="presented by hook">delivered `)
+	if _, err := b.As("ann with, odd name").Mark(t.Context(),
 		mail.Marking{All: true, Mark: mail.MarkRead}); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func workspaceFixture(t *testing.T, files map[string]string, paths ...string) (*
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.as(mail.User).AddWorkspace(t.Context(),
+	if _, err := b.As(mail.User).AddWorkspace(t.Context(),
 		mail.Workspace{ID: "ann", Label: "The shop", Dir: root}); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func workspaceFixture(t *testing.T, files map[string]string, paths ...string) (*
 	for _, p := range paths {
 		d.Docs = append(d.Docs, mail.Doc{Path: p})
 	}
-	return b, b.send("ann", d)
+	return b, b.Send("ann", d)
 }
 
 func TestDocuments(t *testing.T) {
@@ -172,14 +173,14 @@ func TestDocuments(t *testing.T) {
 	names := []string{"a.md", "b.go", "c.html", "d.svg", "e.png", "f.bin", "g.txt", "h.html", "big", "absent", "link",
 		"../secret", "/etc/passwd"}
 	b, id := workspaceFixture(t, files, names...)
-	page := b.get("/@shop/?m="+string(id)).want(t, 200,
+	page := b.Get("/@shop/?m="+string(id)).Want(t, 200,
 		"The shop", `<h1 dir="auto">Title</h1>`, "&lt;script&gt;alert(1)&lt;/script&gt; and", // Markdown
 		`<code class="language-go">package b // &lt;b&gt;</code>`, `<code class="language-xml">&lt;svg onload`,
 		"<code>plain</code>",
 		`<iframe src="`, "sandbox title=", `<img src="/@shop/doc?`, `alt="e.png"`,
 		"too large to be shown", "no such file in the workspace", "outside of the workspace", "This is neither text",
 	)
-	page.without(t, "<script>alert", "<svg onload", "secret of the person", "root:", `src="https://tracker`)
+	page.Without(t, "<script>alert", "<svg onload", "secret of the person", "root:", `src="https://tracker`)
 	for n, want := range []struct{ kind, policy, disposition string }{
 		{"application/octet-stream", inbox.Inert, "attachment; filename=a.md"},
 		{"application/octet-stream", inbox.Inert, "attachment; filename=b.go"},
@@ -191,7 +192,7 @@ func TestDocuments(t *testing.T) {
 		{"image/gif", inbox.Inert, ""},
 	} {
 		path := "/@shop/doc?m=" + string(id) + "&n=" + strconv.Itoa(n)
-		got := b.get(path).want(t, 200)
+		got := b.Get(path).Want(t, 200)
 		h := got.Header
 		if h.Get("Content-Type") != want.kind || h.Get("Content-Security-Policy") != want.policy ||
 			h.Get("Content-Disposition") != want.disposition || h.Get("X-Content-Type-Options") != "nosniff" {
@@ -200,30 +201,30 @@ func TestDocuments(t *testing.T) {
 		if !bytes.Equal([]byte(got.Body), []byte(files[names[n]])) {
 			t.Errorf("%s is served with other bytes: %q", names[n], got.Body)
 		}
-		if kept := b.get(path+"&as=file").want(t, 200).Header; !strings.HasPrefix(kept.Get("Content-Disposition"),
+		if kept := b.Get(path+"&as=file").Want(t, 200).Header; !strings.HasPrefix(kept.Get("Content-Disposition"),
 			"attachment") || kept.Get("Content-Security-Policy") != inbox.Inert {
 			t.Errorf("as a file, %s is served as %v", names[n], kept)
 		}
 	}
 	for n := 8; n < len(names); n++ {
-		b.get("/@shop/doc?m="+string(id)+"&n="+strconv.Itoa(n)).want(t, 404).without(t, "secret of", "root:")
+		b.Get("/@shop/doc?m="+string(id)+"&n="+strconv.Itoa(n)).Want(t, 404).Without(t, "secret of", "root:")
 	}
 	for _, query := range []string{"m=" + string(id) + "&n=99", "m=" + string(id) + "&n=-1", "m=" + string(id),
 		"m=x&n=0", ""} {
-		b.get("/@shop/doc?"+query).want(t, 404)
+		b.Get("/@shop/doc?"+query).Want(t, 404)
 	}
 }
 
 func TestDocumentsElsewhere(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "ben"})
-	id := b.send("ben", mail.Draft{Docs: []mail.Doc{{Path: "a.md"}}})
-	b.get("/@shop/?m="+string(id)).want(t, 200, "No workspace of ben is known")
-	b.get("/@shop/doc?m="+string(id)+"&n=0").want(t, 404)
+	b.Register(mail.Presence{Name: "ben"})
+	id := b.Send("ben", mail.Draft{Docs: []mail.Doc{{Path: "a.md"}}})
+	b.Get("/@shop/?m="+string(id)).Want(t, 200, "No workspace of ben is known")
+	b.Get("/@shop/doc?m="+string(id)+"&n=0").Want(t, 404)
 
 	// A letter that names more than a page can show says so, and shows the rest.
 	half := strings.Repeat("x", inbox.MaxInline/2+1)
 	many, id := workspaceFixture(t, map[string]string{"a": half, "b": half, "c": "more"}, "a", "b", "c")
-	many.get("/@shop/?m="+string(id)).want(t, 200, "more documents than one page shows").without(t,
+	many.Get("/@shop/?m="+string(id)).Want(t, 200, "more documents than one page shows").Without(t,
 		"<code>more</code>")
 }

@@ -1,4 +1,4 @@
-package web
+package waits_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/sitetest"
 	"pennypost/internal/office/web/waits"
 	"pennypost/internal/office/web/words"
 	"pennypost/internal/policy"
@@ -102,12 +103,12 @@ func spelled(c waits.Chain) string {
 func waitingFixture(t *testing.T, b *fixture) map[string]mail.ID {
 	t.Helper()
 	for _, n := range []mail.Name{"a", "b", "c", "x", "y", "z"} {
-		b.register(mail.Presence{Name: n, State: mail.Working})
+		b.Register(mail.Presence{Name: n, State: mail.Working})
 	}
 	ids := make(map[string]mail.ID)
 	for _, pair := range []string{"b>c", "a>b", "c>user", "x>y", "y>x", "z>role:designer", "z>b"} {
 		from, to, _ := strings.Cut(pair, ">")
-		ids[pair] = b.send(mail.Name(from), mail.Draft{To: mail.Recipients{to}, Type: "question",
+		ids[pair] = b.Send(mail.Name(from), mail.Draft{To: mail.Recipients{to}, Type: "question",
 			Subject: "From " + from + " to " + to})
 		time.Sleep(time.Minute)
 	}
@@ -118,31 +119,31 @@ func waitingFixture(t *testing.T, b *fixture) map[string]mail.ID {
 // Each leads to the question.
 func TestWaitingOnPages(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
-		b.get("/@shop/agents").want(t, http.StatusOK).without(t, "some-wait", "waits for")
-		b.get("/@shop/flow?view=waiting").want(t, http.StatusOK, "Nobody waits for an answer.").without(t,
+		b.Get("/@shop/agents").Want(t, http.StatusOK).Without(t, "some-wait", "waits for")
+		b.Get("/@shop/flow?view=waiting").Want(t, http.StatusOK, "Nobody waits for an answer.").Without(t,
 			"flow-earlier")
 		ids := waitingFixture(t, b)
 		at := func(pair string) string {
 			return `href="/@shop/t/` + string(ids[pair]) + `#m-` + string(ids[pair]) + `"`
 		}
-		b.get("/@shop/agents").want(t, http.StatusOK, "some-wait",
+		b.Get("/@shop/agents").Want(t, http.StatusOK, "some-wait",
 			at("a>b")+` title="a waits for b since `, `waits for <bdi>b</bdi></span> · <time data-lasting`,
 			">6 min</time>",
 			`<a class="waited" `+at("a>b"), `<bdi>a</bdi> waits for it</span> · 2</a>`,
 			`<bdi>b</bdi> waits for it</span></a>`,
 			`waits for <bdi>you</bdi>`, `href="/@shop/?m=`+string(ids["c>user"])+`"`,
 			`waits for <bdi>role:designer</bdi> +1`)
-		b.get("/@shop/agents/a").want(t, http.StatusOK, `waits for <bdi>b</bdi>`)
-		page := b.get("/@shop/flow?view=waiting").want(t, http.StatusOK, `hx-get="/@shop/flow?view=waiting"`,
+		b.Get("/@shop/agents/a").Want(t, http.StatusOK, `waits for <bdi>b</bdi>`)
+		page := b.Get("/@shop/flow?view=waiting").Want(t, http.StatusOK, `hx-get="/@shop/flow?view=waiting"`,
 			`aria-current="true">Waiting</a>`, at("b>c"), at("a>b"), at("x>y"), at("y>x"), at("z>role:designer"),
 			`<span class="badge bad">circle</span>`, `class="wait-back"`, "7 min",
 			`href="/@shop/channels/role:designer"`)
-		page.without(t, "flow-earlier", "How much time")
+		page.Without(t, "flow-earlier", "How much time")
 		if n := strings.Count(page.Body, `<li class="chain`); n != 4 {
 			t.Errorf("%d chains, want 4", n)
 		}
-		b.send("b", mail.Draft{To: mail.Recipients{"a"}, Type: "answer", ReplyTo: ids["a>b"]})
-		b.part("/@shop/flow?view=waiting", "flow").want(t, http.StatusOK).without(t, at("a>b"), "<html")
+		b.Send("b", mail.Draft{To: mail.Recipients{"a"}, Type: "answer", ReplyTo: ids["a>b"]})
+		b.Part("/@shop/flow?view=waiting", "flow").Want(t, http.StatusOK).Without(t, at("a>b"), "<html")
 	})
 }
 
@@ -152,23 +153,23 @@ func TestStuckWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		ids := waitingFixture(t, b)
 		circle := "Waiting in a circle"
-		b.get("/@shop/stuck").want(t, http.StatusOK, circle, "From x to y", "From y to x").without(t,
+		b.Get("/@shop/stuck").Want(t, http.StatusOK, circle, "From x to y", "From y to x").Without(t,
 			"Long unanswered")
 		for _, pair := range []string{"b>c", "a>b"} {
-			if _, err := b.as(mail.Name(pair[2:])).Mark(t.Context(), mail.Marking{IDs: []mail.ID{ids[pair]},
+			if _, err := b.As(mail.Name(pair[2:])).Mark(t.Context(), mail.Marking{IDs: []mail.ID{ids[pair]},
 				Mark: mail.MarkRead}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(waits.LongWait)
-		page := b.get("/@shop/stuck").want(t, http.StatusOK, circle, "Long unanswered", "From b to c", "From a to b",
-			"It has seen this, and waits for c itself.", "waits for you itself", "answered for 30 min").without(t,
+		page := b.Get("/@shop/stuck").Want(t, http.StatusOK, circle, "Long unanswered", "From b to c", "From a to b",
+			"It has seen this, and waits for c itself.", "waits for you itself", "answered for 30 min").Without(t,
 			"From c to user")
 		if n := strings.Count(page.Body, "From z to b"); n != 1 {
 			t.Errorf("what was not seen is listed %d times, want once, as mail", n)
 		}
-		b.get("/@shop/stuck?kind=unanswered").want(t, http.StatusOK, "From a to b").without(t, circle)
-		b.get("/@shop/stuck?kind=circle").want(t, http.StatusOK, "From x to y").without(t, "From a to b")
+		b.Get("/@shop/stuck?kind=unanswered").Want(t, http.StatusOK, "From a to b").Without(t, circle)
+		b.Get("/@shop/stuck?kind=circle").Want(t, http.StatusOK, "From x to y").Without(t, "From a to b")
 	})
 }
 
@@ -178,10 +179,10 @@ func TestStuckWaitsAreMended(t *testing.T) {
 		ids := waitingFixture(t, b)
 		x, y := string(ids["x>y"]), string(ids["y>x"])
 		for range 2 {
-			b.post("/@shop/stuck/remind", url.Values{"id": {x}, "to": {"agent:y"}}, asScript("form")).want(t,
+			b.Post("/@shop/stuck/remind", url.Values{"id": {x}, "to": {"agent:y"}}, sitetest.AsScript("form")).Want(t,
 				http.StatusOK, "y was reminded")
 		}
-		page, err := b.as("y").Inbox(t.Context(), mail.InboxQuery{})
+		page, err := b.As("y").Inbox(t.Context(), mail.InboxQuery{})
 		if err != nil || len(page.Messages) != 2 {
 			t.Fatalf("%d messages, %v; want the question and one reminder", len(page.Messages), err)
 		}
@@ -189,11 +190,11 @@ func TestStuckWaitsAreMended(t *testing.T) {
 			!strings.Contains(m.Body, "x has waited") {
 			t.Errorf("the reminder is %+v", m.Message)
 		}
-		b.get("/@shop/stuck").want(t, http.StatusOK, "Waiting in a circle")
-		b.post("/@shop/stuck/remind", url.Values{"id": {x}}).want(t, http.StatusBadRequest)
-		b.post("/@shop/stuck/withdraw", url.Values{"id": {y}}, asScript("form")).want(t, http.StatusOK, "Withdrawn")
-		b.get("/@shop/stuck").want(t, http.StatusOK).without(t, "Waiting in a circle")
-		b.post("/@shop/stuck/withdraw", url.Values{"id": {x}}).want(t, http.StatusSeeOther)
-		b.post("/@shop/stuck/remind", url.Values{"id": {x}, "to": {"agent:y"}}).want(t, http.StatusConflict)
+		b.Get("/@shop/stuck").Want(t, http.StatusOK, "Waiting in a circle")
+		b.Post("/@shop/stuck/remind", url.Values{"id": {x}}).Want(t, http.StatusBadRequest)
+		b.Post("/@shop/stuck/withdraw", url.Values{"id": {y}}, sitetest.AsScript("form")).Want(t, http.StatusOK, "Withdrawn")
+		b.Get("/@shop/stuck").Want(t, http.StatusOK).Without(t, "Waiting in a circle")
+		b.Post("/@shop/stuck/withdraw", url.Values{"id": {x}}).Want(t, http.StatusSeeOther)
+		b.Post("/@shop/stuck/remind", url.Values{"id": {x}, "to": {"agent:y"}}).Want(t, http.StatusConflict)
 	})
 }

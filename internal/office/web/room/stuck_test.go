@@ -1,4 +1,4 @@
-package web
+package room_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/room"
+	"pennypost/internal/office/web/sitetest"
 )
 
 // nothingStuck is what the page says when there is nothing to mend.
@@ -18,46 +19,46 @@ const nothingStuck = "Nothing is stuck."
 
 func TestStuckNothing(t *testing.T) {
 	b := newFixture(t)
-	b.get("/@shop/stuck").want(t, http.StatusOK, nothingStuck, `aria-current="page" aria-keyshortcuts="g s"`)
-	b.register(mail.Presence{Name: "builder-1", State: mail.Working},
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, nothingStuck, `aria-current="page" aria-keyshortcuts="g s"`)
+	b.Register(mail.Presence{Name: "builder-1", State: mail.Working},
 		mail.Presence{Name: "builder-2", State: mail.Idle})
 	// it looks when its turn ends
-	b.send("builder-2", mail.Draft{To: mail.Recipients{"builder-1"}, Type: "question"})
-	b.send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "status"})           // that wakes nobody
-	b.send("builder-1", mail.Draft{To: mail.Recipients{"user"}, Type: "question"})              // the inbox has it
-	b.send("builder-1", mail.Draft{To: mail.Recipients{"project:none"}, Priority: "urgent"})    // nobody carries it
-	read := b.send("builder-3", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "question"}) // it is read
-	_, err := b.as("builder-2").Mark(t.Context(), mail.Marking{IDs: []mail.ID{read}, Mark: mail.MarkRead})
+	b.Send("builder-2", mail.Draft{To: mail.Recipients{"builder-1"}, Type: "question"})
+	b.Send("builder-1", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "status"})           // that wakes nobody
+	b.Send("builder-1", mail.Draft{To: mail.Recipients{"user"}, Type: "question"})              // the inbox has it
+	b.Send("builder-1", mail.Draft{To: mail.Recipients{"project:none"}, Priority: "urgent"})    // nobody carries it
+	read := b.Send("builder-3", mail.Draft{To: mail.Recipients{"builder-2"}, Type: "question"}) // it is read
+	_, err := b.As("builder-2").Mark(t.Context(), mail.Marking{IDs: []mail.ID{read}, Mark: mail.MarkRead})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.register(mail.Presence{Name: "gone", State: mail.Gone})
+	b.Register(mail.Presence{Name: "gone", State: mail.Gone})
 	for _, to := range []string{"role:nobody", "gone"} { // it was withdrawn
-		q := b.send("builder-1", mail.Draft{To: mail.Recipients{to}, Type: "question"})
-		if err := b.as("builder-1").Withdraw(t.Context(), q); err != nil {
+		q := b.Send("builder-1", mail.Draft{To: mail.Recipients{to}, Type: "question"})
+		if err := b.As("builder-1").Withdraw(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.get("/@shop/stuck").want(t, http.StatusOK, nothingStuck).without(t, `data-count="stuck"`)
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, nothingStuck).Without(t, `data-count="stuck"`)
 }
 
 // stuckFixture is a room in which mail of most kinds is stuck, and the messages by their subjects.
 func stuckFixture(t *testing.T) *fixture {
 	b := newFixture(t)
-	b.register(
+	b.Register(
 		mail.Presence{Name: "lead", State: mail.Working}, mail.Presence{Name: "idler", State: mail.Idle,
 			Client: "claude-code/2.1"},
 		mail.Presence{Name: "paused", State: mail.Idle}, mail.Presence{Name: "leaver", State: mail.Idle},
 		mail.Presence{Name: "retired", State: mail.Idle},
 	)
-	b.send("lead", mail.Draft{To: mail.Recipients{"idler"}, Type: "task-assigned", Subject: "For the idler"})
-	b.send("lead", mail.Draft{To: mail.Recipients{"paused"}, Type: "question", Subject: "For the paused"})
-	b.send("lead", mail.Draft{To: mail.Recipients{"leaver"}, Type: "task-assigned", Subject: "For the leaver"})
-	b.send("lead", mail.Draft{To: mail.Recipients{"leaver"}, Type: "question", Subject: "Once more for the leaver"})
-	b.send(mail.User, mail.Draft{To: mail.Recipients{"retired"}, Subject: "For the retired"})
-	b.send("lead", mail.Draft{To: mail.Recipients{"role:designer"}, Type: "review-request", Subject: "For a designer"})
-	b.register(mail.Presence{Name: "paused", State: mail.Frozen}, mail.Presence{Name: "leaver", State: mail.Gone})
-	if err := b.as(mail.User).Retire(t.Context(), "retired"); err != nil {
+	b.Send("lead", mail.Draft{To: mail.Recipients{"idler"}, Type: "task-assigned", Subject: "For the idler"})
+	b.Send("lead", mail.Draft{To: mail.Recipients{"paused"}, Type: "question", Subject: "For the paused"})
+	b.Send("lead", mail.Draft{To: mail.Recipients{"leaver"}, Type: "task-assigned", Subject: "For the leaver"})
+	b.Send("lead", mail.Draft{To: mail.Recipients{"leaver"}, Type: "question", Subject: "Once more for the leaver"})
+	b.Send(mail.User, mail.Draft{To: mail.Recipients{"retired"}, Subject: "For the retired"})
+	b.Send("lead", mail.Draft{To: mail.Recipients{"role:designer"}, Type: "review-request", Subject: "For a designer"})
+	b.Register(mail.Presence{Name: "paused", State: mail.Frozen}, mail.Presence{Name: "leaver", State: mail.Gone})
+	if err := b.As(mail.User).Retire(t.Context(), "retired"); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -65,7 +66,7 @@ func stuckFixture(t *testing.T) *fixture {
 
 func TestStuckKinds(t *testing.T) {
 	b := stuckFixture(t)
-	b.get("/@shop/stuck").want(t, http.StatusOK,
+	b.Get("/@shop/stuck").Want(t, http.StatusOK,
 		"Nobody has the role", "No agent has the role designer.", "For a designer", `action="/@shop/stuck/role"`,
 		"Dead letters", "It is gone since ", "For the leaver", "Once more for the leaver", "2 messages",
 		"Tell the sender",
@@ -74,53 +75,53 @@ func TestStuckKinds(t *testing.T) {
 		"It is paused since ", "For the paused", "Resume it",
 		"5 things that do not move", `data-count="stuck">5</b>`, `<option value="lead">`,
 		`href="/@shop/agents/leaver"`,
-	).without(t, `<option value="leaver">`, nothingStuck)
-	part := b.part("/@shop/stuck", "stuck-groups").want(t, http.StatusOK, "For a designer")
+	).Without(t, `<option value="leaver">`, nothingStuck)
+	part := b.Part("/@shop/stuck", "stuck-groups").Want(t, http.StatusOK, "For a designer")
 	if strings.Contains(part.Body, "<html") || !strings.HasPrefix(part.Body, `<section id="stuck-groups"`) {
 		t.Errorf("the part is %.200s", part.Body)
 	}
-	b.get("/@shop/").want(t, http.StatusOK, `data-count="stuck">5</b>`)
+	b.Get("/@shop/").Want(t, http.StatusOK, `data-count="stuck">5</b>`)
 }
 
 // TestStuckByTime: what time alone makes stuck, and what it does not.
 func TestStuckByTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
-		b.register(mail.Presence{Name: "lead", State: mail.Working},
+		b.Register(mail.Presence{Name: "lead", State: mail.Working},
 			mail.Presence{Name: "worker", State: mail.Working}, mail.Presence{Name: "other", State: mail.Working})
-		b.send("lead", mail.Draft{To: mail.Recipients{"worker"}, Type: "question", Subject: "Are you there?"})
-		b.send("lead", mail.Draft{To: mail.Recipients{"worker"}, TTLSeconds: 60, Subject: "Soon over"})
-		seen := b.send("lead", mail.Draft{To: mail.Recipients{"all"}, TTLSeconds: 60, Subject: "Heard by one"})
-		b.send("lead", mail.Draft{To: mail.Recipients{"all"}, TTLSeconds: 60, Subject: "Heard by nobody"})
-		if _, err := b.as("other").Mark(t.Context(),
+		b.Send("lead", mail.Draft{To: mail.Recipients{"worker"}, Type: "question", Subject: "Are you there?"})
+		b.Send("lead", mail.Draft{To: mail.Recipients{"worker"}, TTLSeconds: 60, Subject: "Soon over"})
+		seen := b.Send("lead", mail.Draft{To: mail.Recipients{"all"}, TTLSeconds: 60, Subject: "Heard by one"})
+		b.Send("lead", mail.Draft{To: mail.Recipients{"all"}, TTLSeconds: 60, Subject: "Heard by nobody"})
+		if _, err := b.As("other").Mark(t.Context(),
 			mail.Marking{IDs: []mail.ID{seen}, Mark: mail.MarkRead}); err != nil {
 			t.Fatal(err)
 		}
-		b.get("/@shop/stuck").want(t, http.StatusOK, nothingStuck)
+		b.Get("/@shop/stuck").Want(t, http.StatusOK, nothingStuck)
 		time.Sleep(2 * time.Minute)
-		b.get("/@shop/stuck").want(t, http.StatusOK, "Expired unread", "Soon over", "Heard by nobody",
-			"It was not read in time", "Nobody in the audience read it").without(t, "Heard by one", "Are you there?")
+		b.Get("/@shop/stuck").Want(t, http.StatusOK, "Expired unread", "Soon over", "Heard by nobody",
+			"It was not read in time", "Nobody in the audience read it").Without(t, "Heard by one", "Are you there?")
 		time.Sleep(15 * time.Minute)
-		b.get("/@shop/stuck").want(t, http.StatusOK, "Are you there?", "It has been working since ",
+		b.Get("/@shop/stuck").Want(t, http.StatusOK, "Are you there?", "It has been working since ",
 			"looks when its turn ends")
 	})
 }
 
 func TestStuckSendOn(t *testing.T) {
 	b := stuckFixture(t)
-	page := b.get("/@shop/stuck")
+	page := b.Get("/@shop/stuck")
 	ids := formIDs(t, page.Body, "Once more for the leaver")
 	if len(ids) != 2 {
 		t.Fatalf("the form has the ids %v", ids)
 	}
 	form := url.Values{"id": ids, "to": {"lead"}}
 	for range 2 { // pressed twice, it is sent once
-		got := b.post("/@shop/stuck/again", form, asScript("form"))
-		got.want(t, http.StatusOK, "2 messages sent on to lead")
+		got := b.Post("/@shop/stuck/again", form, sitetest.AsScript("form"))
+		got.Want(t, http.StatusOK, "2 messages sent on to lead")
 		if got.Header.Get("HX-Retarget") != "#toasts" || !strings.Contains(got.Header.Get("HX-Trigger"), "pp-mended") {
 			t.Errorf("the answer is %v", got.Header)
 		}
 	}
-	inbox, err := b.as("lead").Inbox(t.Context(), mail.InboxQuery{})
+	inbox, err := b.As("lead").Inbox(t.Context(), mail.InboxQuery{})
 	if err != nil || len(inbox.Messages) != 2 {
 		t.Fatalf("%v %+v", err, inbox.Messages)
 	}
@@ -131,8 +132,8 @@ func TestStuckSendOn(t *testing.T) {
 			"*Sent on by the user: lead wrote it to leaver, and it was not read.*\n\nSay what") {
 		t.Errorf("%+v", m.Message)
 	}
-	b.get("/@shop/stuck").want(t, http.StatusOK, "4 things").without(t, "Once more for the leaver")
-	b.post("/@shop/stuck/again", form).want(t, http.StatusSeeOther)
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, "4 things").Without(t, "Once more for the leaver")
+	b.Post("/@shop/stuck/again", form).Want(t, http.StatusSeeOther)
 	for _, bad := range []struct {
 		form url.Values
 		code int
@@ -141,7 +142,7 @@ func TestStuckSendOn(t *testing.T) {
 		{url.Values{"id": {"nothing"}, "to": {"lead"}}, 404}, {url.Values{"id": ids, "to": {"nobody-here"}}, 404},
 		{url.Values{"id": {"\x00"}, "to": {"lead"}}, 404},
 	} {
-		if got := b.post("/@shop/stuck/again", bad.form); got.Code < 400 || got.Code >= 500 {
+		if got := b.Post("/@shop/stuck/again", bad.form); got.Code < 400 || got.Code >= 500 {
 			t.Errorf("%v: %d", bad.form, got.Code)
 		}
 	}
@@ -165,33 +166,33 @@ func formIDs(t *testing.T, page, subject string) []string {
 
 func TestStuckTell(t *testing.T) {
 	b := stuckFixture(t)
-	ids := formIDs(t, b.get("/@shop/stuck").Body, "Once more for the leaver")
-	b.post("/@shop/stuck/tell", url.Values{"id": ids}, asScript("form")).want(t, http.StatusOK, "1 sender told")
-	inbox, err := b.as("lead").Inbox(t.Context(), mail.InboxQuery{})
+	ids := formIDs(t, b.Get("/@shop/stuck").Body, "Once more for the leaver")
+	b.Post("/@shop/stuck/tell", url.Values{"id": ids}, sitetest.AsScript("form")).Want(t, http.StatusOK, "1 sender told")
+	inbox, err := b.As("lead").Inbox(t.Context(), mail.InboxQuery{})
 	if err != nil || len(inbox.Messages) != 2 || inbox.Messages[0].Subject != "Not read: For the leaver" ||
 		inbox.Messages[0].Type != mail.Answer {
 		t.Fatalf("%v %+v", err, inbox.Messages)
 	}
-	b.get("/@shop/stuck").without(t, "Once more for the leaver")
-	mine := formIDs(t, b.get("/@shop/stuck").Body, "For the retired")
-	b.post("/@shop/stuck/tell", url.Values{"id": mine}).want(t, http.StatusBadRequest, "nobody was told")
+	b.Get("/@shop/stuck").Without(t, "Once more for the leaver")
+	mine := formIDs(t, b.Get("/@shop/stuck").Body, "For the retired")
+	b.Post("/@shop/stuck/tell", url.Values{"id": mine}).Want(t, http.StatusBadRequest, "nobody was told")
 }
 
 func TestStuckRole(t *testing.T) {
 	b := stuckFixture(t)
-	b.register(mail.Presence{Name: "lead", Roles: []string{"chief"}})
+	b.Register(mail.Presence{Name: "lead", Roles: []string{"chief"}})
 	for agent, want := range map[string]int{"": 404, "nobody": 404, "leaver": 409, "paused": 409} {
-		if got := b.post("/@shop/stuck/role", url.Values{"agent": {agent}, "role": {"designer"}}); got.Code != want {
+		if got := b.Post("/@shop/stuck/role", url.Values{"agent": {agent}, "role": {"designer"}}); got.Code != want {
 			t.Errorf("the role for %q: %d, want %d", agent, got.Code, want)
 		}
 	}
-	if got := b.post("/@shop/stuck/role",
+	if got := b.Post("/@shop/stuck/role",
 		url.Values{"agent": {"idler"}, "role": {"no role: <x>"}}); got.Code != http.StatusBadRequest {
 		t.Errorf("a role that is none: %d", got.Code)
 	}
-	b.post("/@shop/stuck/role", url.Values{"agent": {"lead"}, "role": {"designer"}}, asScript("form")).want(t,
+	b.Post("/@shop/stuck/role", url.Values{"agent": {"lead"}, "role": {"designer"}}, sitetest.AsScript("form")).Want(t,
 		http.StatusOK, "lead has the role designer")
-	list, err := mail.Roster(t.Context(), b.as(mail.User))
+	list, err := mail.Roster(t.Context(), b.As(mail.User))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,45 +201,45 @@ func TestStuckRole(t *testing.T) {
 			t.Errorf("lead has the roles %v", a.Roles)
 		}
 	}
-	b.register(mail.Presence{Name: "idler", Roles: []string{"designer"}})
-	b.get("/@shop/stuck").without(t, "Nobody has the role")
+	b.Register(mail.Presence{Name: "idler", Roles: []string{"designer"}})
+	b.Get("/@shop/stuck").Without(t, "Nobody has the role")
 }
 
 func TestStuckThaw(t *testing.T) {
 	b := stuckFixture(t)
-	b.post("/@shop/stuck/thaw", url.Values{"agent": {"nobody"}}).want(t, http.StatusNotFound)
-	b.post("/@shop/stuck/thaw", url.Values{"agent": {"paused"}}, asScript("form")).want(t, http.StatusOK,
+	b.Post("/@shop/stuck/thaw", url.Values{"agent": {"nobody"}}).Want(t, http.StatusNotFound)
+	b.Post("/@shop/stuck/thaw", url.Values{"agent": {"paused"}}, sitetest.AsScript("form")).Want(t, http.StatusOK,
 		"paused goes on")
-	b.get("/@shop/stuck").want(t, http.StatusOK, "For the paused").without(t, "It is paused", "Resume it")
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, "For the paused").Without(t, "It is paused", "Resume it")
 }
 
 // TestStuckNotices: what the post office told the user stands under its kind, until it is so no more or was dismissed.
 func TestStuckNotices(t *testing.T) {
 	b := stuckFixture(t)
-	ids := formIDs(t, b.get("/@shop/stuck").Body, "For the idler")
+	ids := formIDs(t, b.Get("/@shop/stuck").Body, "For the idler")
 	wake := func(messages, agent string) mail.Metadata {
 		return mail.Metadata(`{"wake":{"agent":"` + agent + `","messages":["` + messages +
 			`"],"doors":[{"door":"socket","answer":"connection refused <b>"}]}}`)
 	}
-	b.send(mail.System, mail.Draft{Type: "custom", Subject: "idler cannot be woken", Metadata: wake(ids[0], "idler")})
-	b.send(mail.System, mail.Draft{Type: "custom", Subject: "somebody could not be woken",
+	b.Send(mail.System, mail.Draft{Type: "custom", Subject: "idler cannot be woken", Metadata: wake(ids[0], "idler")})
+	b.Send(mail.System, mail.Draft{Type: "custom", Subject: "somebody could not be woken",
 		Metadata: wake("long-read", "x")})
-	b.send(mail.System, mail.Draft{Type: "custom", Subject: "paused is not woken for a while",
+	b.Send(mail.System, mail.Draft{Type: "custom", Subject: "paused is not woken for a while",
 		Metadata: mail.Metadata(`{"wake_budget":{"agent":"paused","until":"2020-01-01T00:00:00Z"}}`)})
-	b.send(mail.System, mail.Draft{Type: "custom", Subject: "lead is not woken for a while",
+	b.Send(mail.System, mail.Draft{Type: "custom", Subject: "lead is not woken for a while",
 		Metadata: mail.Metadata(`{"wake_budget":{"agent":"lead","until":"2190-01-01T00:00:00Z"}}`)})
-	limit := b.send(mail.System, mail.Draft{Type: "status", Subject: "A limit was reached",
+	limit := b.Send(mail.System, mail.Draft{Type: "status", Subject: "A limit was reached",
 		Body: "lead and idler answered each other 20 times."})
-	b.send("lead", mail.Draft{Subject: "A limit was reached by me", Metadata: wake(ids[0], "idler")})
-	b.get("/@shop/stuck").want(t, http.StatusOK, "socket</span> <bdi>connection refused &lt;b&gt;",
+	b.Send("lead", mail.Draft{Subject: "A limit was reached by me", Metadata: wake(ids[0], "idler")})
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, "socket</span> <bdi>connection refused &lt;b&gt;",
 		"Dismiss the notice", "What the post office says", "A limit was reached", "answered each other 20 times",
 		"lead is not woken").
-		without(t, "somebody could not", "paused is not rung", "reached by me", ">idler cannot be woken")
-	b.post("/@shop/stuck/dismiss", url.Values{"id": {string(limit)}}, asScript("form")).want(t, http.StatusOK,
+		Without(t, "somebody could not", "paused is not rung", "reached by me", ">idler cannot be woken")
+	b.Post("/@shop/stuck/dismiss", url.Values{"id": {string(limit)}}, sitetest.AsScript("form")).Want(t, http.StatusOK,
 		"Dismissed")
-	b.get("/@shop/stuck").without(t, "answered each other")
-	b.post("/@shop/stuck/dismiss", url.Values{"id": ids}).want(t, http.StatusBadRequest)
-	b.post("/@shop/stuck/dismiss", url.Values{"id": {"nothing"}}).want(t, http.StatusNotFound)
+	b.Get("/@shop/stuck").Without(t, "answered each other")
+	b.Post("/@shop/stuck/dismiss", url.Values{"id": ids}).Want(t, http.StatusBadRequest)
+	b.Post("/@shop/stuck/dismiss", url.Values{"id": {"nothing"}}).Want(t, http.StatusNotFound)
 }
 
 // failingRoom is a room whose bridges fail and whose file has bad lines.
@@ -274,65 +275,58 @@ func (failingRoom) Verify(context.Context) (mail.Verification, error) {
 		Problems: []mail.Problem{{File: "mailbox.jsonl", Line: 4, Text: "it is <torn>"}}}, nil
 }
 
-type failingOffice struct{ *bedOffice }
-
-func (o failingOffice) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
-	svc, err := o.bedOffice.Room(ctx, name, as)
-	return failingRoom{svc}, err
-}
-
 func TestStuckFiles(t *testing.T) {
 	b := newFixture(t)
-	b.site.core.Office = failingOffice{b.office}
-	b.get("/@shop/stuck").want(t, http.StatusOK, "permission denied. The files are below /srv/&lt;haak&gt;",
+	b.Office.Wrap = func(s mail.Service) mail.Service { return failingRoom{s} }
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, "permission denied. The files are below /srv/&lt;haak&gt;",
 		"pennypost --room shop bridge sync haak", "2 pieces of its files cannot be understood",
 		"3 lines set aside", "pennypost --room shop verify", "2 lines missing", "The room takes no mail",
 		"the disk does not answer", "Not erased everywhere", "msg_secret", "on the disk of tower",
-		"pennypost machines remove tower", "6 things").without(t, "sound")
-	sync := func(id string) fixtureAnswer {
-		return b.post("/@shop/stuck/sync", url.Values{"bridge": {id}}, asScript("form"))
+		"pennypost machines remove tower", "6 things").Without(t, "sound")
+	sync := func(id string) sitetest.Answer {
+		return b.Post("/@shop/stuck/sync", url.Values{"bridge": {id}}, sitetest.AsScript("form"))
 	}
-	sync("haak").want(t, http.StatusOK, "haak still fails: permission denied")
-	sync("agenties").want(t, http.StatusOK, "agenties is in step")
-	sync("none").want(t, http.StatusNotFound, "there is no bridge none")
-	b.post("/@shop/stuck/verify", nil, asScript("form")).want(t, http.StatusOK, "1 bad line in 9 lines",
+	sync("haak").Want(t, http.StatusOK, "haak still fails: permission denied")
+	sync("agenties").Want(t, http.StatusOK, "agenties is in step")
+	sync("none").Want(t, http.StatusNotFound, "there is no bridge none")
+	b.Post("/@shop/stuck/verify", nil, sitetest.AsScript("form")).Want(t, http.StatusOK, "1 bad line in 9 lines",
 		"it is &lt;torn&gt;")
-	b.site.core.Office = b.office
-	b.post("/@shop/stuck/verify", nil).want(t, http.StatusSeeOther)
+	b.Office.Wrap = nil
+	b.Post("/@shop/stuck/verify", nil).Want(t, http.StatusSeeOther)
 }
 
 // TestStuckHostile: what agents call themselves and their mail is text on this page too.
 func TestStuckHostile(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "lead"})
-	for _, n := range hostileNames {
-		b.register(mail.Presence{Name: n, State: mail.Idle})
-		b.send(n, mail.Draft{To: mail.Recipients{"agent:" + string(n)}, Type: "question",
+	b.Register(mail.Presence{Name: "lead"})
+	for _, n := range sitetest.HostileNames {
+		b.Register(mail.Presence{Name: n, State: mail.Idle})
+		b.Send(n, mail.Draft{To: mail.Recipients{"agent:" + string(n)}, Type: "question",
 			Subject: `<img src=x onerror=alert(1)>`})
-		b.send("lead", mail.Draft{To: mail.Recipients{"agent:" + string(n)}, Type: "question",
+		b.Send("lead", mail.Draft{To: mail.Recipients{"agent:" + string(n)}, Type: "question",
 			Subject: `" onclick="alert(1)`})
-		b.send(mail.System, mail.Draft{Subject: "<b>" + string(n), Body: "<script>alert(1)</script>"})
+		b.Send(mail.System, mail.Draft{Subject: "<b>" + string(n), Body: "<script>alert(1)</script>"})
 	}
 	for _, path := range []string{"/@shop/stuck", "/@shop/palette", "/@shop/palette?q=a",
 		`/@shop/palette?q=%3Cscript%3E%22`} {
-		got := b.get(path).want(t, http.StatusOK)
-		tags, err := scan(got.Body)
+		got := b.Get(path).Want(t, http.StatusOK)
+		tags, err := sitetest.Scan(got.Body)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 		for _, tag := range tags {
-			for name := range tag.attrs {
-				if strings.HasPrefix(name, "on") || tag.name == "img" || tag.name == "b" && tag.attrs["class"] == "" {
-					t.Errorf("%s: <%s %v>", path, tag.name, tag.attrs)
+			for name := range tag.Attrs {
+				if strings.HasPrefix(name, "on") || tag.Name == "img" || tag.Name == "b" && tag.Attrs["class"] == "" {
+					t.Errorf("%s: <%s %v>", path, tag.Name, tag.Attrs)
 				}
 			}
 		}
-		got.without(t, "<script>alert", "<img")
+		got.Without(t, "<script>alert", "<img")
 	}
-	for _, n := range hostileNames {
-		b.register(mail.Presence{Name: n, State: mail.Gone})
+	for _, n := range sitetest.HostileNames {
+		b.Register(mail.Presence{Name: n, State: mail.Gone})
 	}
-	b.get("/@shop/stuck").want(t, http.StatusOK, "Dead letters").without(t, "<script>alert", "<img")
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, "Dead letters").Without(t, "<script>alert", "<img")
 }
 
 // TestTallies: counting is done when something happened, and in a large room not all the time.

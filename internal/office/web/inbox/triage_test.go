@@ -1,4 +1,4 @@
-package web
+package inbox_test
 
 import (
 	"context"
@@ -13,16 +13,17 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/inbox"
+	"pennypost/internal/office/web/sitetest"
 	"pennypost/internal/office/web/undo"
 	"pennypost/internal/office/web/words"
 )
 
 // ids returns what a part of the user's mailbox holds.
 func (b *fixture) ids(place mail.Place) (ids []mail.ID) {
-	b.t.Helper()
-	page, err := b.as(mail.User).Inbox(context.Background(), mail.InboxQuery{All: true, Place: place})
+	b.T.Helper()
+	page, err := b.As(mail.User).Inbox(context.Background(), mail.InboxQuery{All: true, Place: place})
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	for _, it := range page.Messages {
 		ids = append(ids, it.ID)
@@ -31,18 +32,18 @@ func (b *fixture) ids(place mail.Place) (ids []mail.ID) {
 }
 
 func (b *fixture) item(id mail.ID) mail.Item {
-	b.t.Helper()
-	it, err := b.as(mail.User).Message(context.Background(), id)
+	b.T.Helper()
+	it, err := b.As(mail.User).Message(context.Background(), id)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return it
 }
 
 func TestMarks(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "ann"})
-	id := b.send("ann", mail.Draft{Subject: "One"})
+	b.Register(mail.Presence{Name: "ann"})
+	id := b.Send("ann", mail.Draft{Subject: "One"})
 	tests := []struct {
 		form   url.Values
 		toast  []string
@@ -67,7 +68,7 @@ func TestMarks(t *testing.T) {
 	}
 	for _, tt := range tests {
 		tt.form.Set("id", string(id))
-		a := b.post("/@shop/mark", tt.form, asScript("div#toasts")).want(t, 200, tt.toast...)
+		a := b.Post("/@shop/mark", tt.form, sitetest.AsScript("div#toasts")).Want(t, 200, tt.toast...)
 		if got := a.Header.Get("HX-Trigger"); got != "pp-done" {
 			t.Errorf("%v triggers %q", tt.form, got)
 		}
@@ -79,29 +80,29 @@ func TestMarks(t *testing.T) {
 			t.Errorf("after %v the message is in %v, want %v", tt.form, places, tt.places)
 		}
 	}
-	b.post("/@shop/mark", url.Values{"id": {string(id)}, "mark": {"archived"}, "next": {"/?show=unread"}}).want(t, 303)
+	b.Post("/@shop/mark", url.Values{"id": {string(id)}, "mark": {"archived"}, "next": {"/?show=unread"}}).Want(t, 303)
 }
 
 // undoOf takes back what a toast tells of.
-func (b *fixture) undoOf(a fixtureAnswer) fixtureAnswer {
-	b.t.Helper()
-	return b.post("/@shop/undo", url.Values{"key": {link(b.t.(*testing.T), a.Body, `name="key"`, "value")}},
-		asScript("div#toasts"))
+func (b *fixture) undoOf(a sitetest.Answer) sitetest.Answer {
+	b.T.Helper()
+	return b.Post("/@shop/undo", url.Values{"key": {sitetest.Link(b.T.(*testing.T), a.Body, `name="key"`, "value")}},
+		sitetest.AsScript("div#toasts"))
 }
 
 // TestBatch: what is done with many messages of several rooms is one toast, and one undo makes each what it was.
 func TestBatch(t *testing.T) {
 	b := newFixture(t)
-	b.addRoom("macro")
-	b.register(mail.Presence{Name: "ann"})
-	ids := []mail.ID{b.send("ann", mail.Draft{Subject: "One"}), b.send("ann", mail.Draft{Subject: "Two"})}
+	b.AddRoom("macro")
+	b.Register(mail.Presence{Name: "ann"})
+	ids := []mail.ID{b.Send("ann", mail.Draft{Subject: "One"}), b.Send("ann", mail.Draft{Subject: "Two"})}
 	b.brought(1, "agent:ann", map[string]time.Duration{"three": time.Hour})
-	if _, err := b.as(mail.User).Mark(t.Context(), mail.Marking{IDs: ids[1:], Mark: mail.MarkRead}); err != nil {
+	if _, err := b.As(mail.User).Mark(t.Context(), mail.Marking{IDs: ids[1:], Mark: mail.MarkRead}); err != nil {
 		t.Fatal(err)
 	}
 	all := url.Values{"messages": {"shop/" + string(ids[0]) + "\r\nshop/" + string(ids[1]) + "\r\nmacro/three"}}
 	stand := func() string {
-		three, err := b.office.open[1].As(mail.User).Message(t.Context(), "three")
+		three, err := b.Office.Open[1].As(mail.User).Message(t.Context(), "three")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,34 +128,34 @@ func TestBatch(t *testing.T) {
 			"false,false,true false,false,true false,false,true "},
 	} {
 		tt.form["messages"] = all["messages"]
-		toast := b.post("/@shop/mark", tt.form, asScript("div#toasts")).want(t, 200, tt.toast, "Undo")
+		toast := b.Post("/@shop/mark", tt.form, sitetest.AsScript("div#toasts")).Want(t, 200, tt.toast, "Undo")
 		if got := stand(); got != tt.then {
 			t.Errorf("%s: %s, want %s", tt.toast, got, tt.then)
 		}
-		b.undoOf(toast).want(t, 200, "It is back", `data-done="back"`)
+		b.undoOf(toast).Want(t, 200, "It is back", `data-done="back"`)
 		if got := stand(); got != was {
 			t.Errorf("%s, taken back: %s, want %s", tt.toast, got, was)
 		}
-		b.undoOf(toast).want(t, 404, "too late")
+		b.undoOf(toast).Want(t, 404, "too late")
 	}
-	toast := b.post("/@shop/delete", all, asScript("div#toasts")).want(t, 200, "Deleted 3 messages")
-	b.get("/@shop/").without(t, "One", "Two")
-	b.undoOf(toast).want(t, 200)
+	toast := b.Post("/@shop/delete", all, sitetest.AsScript("div#toasts")).Want(t, 200, "Deleted 3 messages")
+	b.Get("/@shop/").Without(t, "One", "Two")
+	b.undoOf(toast).Want(t, 200)
 	if got := stand(); got != was {
 		t.Errorf("deleted, and taken back: %s, want %s", got, was)
 	}
-	b.post("/@shop/mark", url.Values{"messages": {"nowhere/x"}, "mark": {"read"}}).want(t, 404, "no room nowhere")
+	b.Post("/@shop/mark", url.Values{"messages": {"nowhere/x"}, "mark": {"read"}}).Want(t, 404, "no room nowhere")
 }
 
 // TestP13_ArchiveAsksOnce: before questions are archived that still wait for an answer the person is asked, once for
 // all of them, and each way out does what it says.
 func TestP13_ArchiveAsksOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
-		b.register(mail.Presence{Name: "ann"})
+		b.Register(mail.Presence{Name: "ann"})
 		ask := func(n int) (all url.Values, ids []mail.ID) {
-			lines := "shop/" + string(b.send("ann", mail.Draft{Subject: "A report"}))
+			lines := "shop/" + string(b.Send("ann", mail.Draft{Subject: "A report"}))
 			for i := range n {
-				id := b.send("ann", mail.Draft{Type: "question", Subject: fmt.Sprintf("Which %d?", i)})
+				id := b.Send("ann", mail.Draft{Type: "question", Subject: fmt.Sprintf("Which %d?", i)})
 				ids = append(ids, id)
 				lines += "\nshop/" + string(id)
 			}
@@ -162,34 +163,34 @@ func TestP13_ArchiveAsksOnce(t *testing.T) {
 		}
 		archived := func() int { return len(b.ids(mail.InArchived)) }
 		all, ids := ask(7)
-		dialog := b.post("/@shop/mark", all, asScript("div#toasts")).want(t, 200, "<dialog", "7 of them still wait",
-			"Which 0?", "and 2 more", "Decline all", "Archive the other", "Archive anyway").without(t, "Which 5?")
+		dialog := b.Post("/@shop/mark", all, sitetest.AsScript("div#toasts")).Want(t, 200, "<dialog", "7 of them still wait",
+			"Which 0?", "and 2 more", "Decline all", "Archive the other", "Archive anyway").Without(t, "Which 5?")
 		if got := dialog.Header.Get("HX-Retarget"); got != "#dialog" || archived() != 0 {
 			t.Errorf("asked at %q, and archived %d", got, archived())
 		}
 		all.Set("open", "leave")
-		b.post("/@shop/mark", all, asScript("div#toasts")).want(t, 200, "Archived")
+		b.Post("/@shop/mark", all, sitetest.AsScript("div#toasts")).Want(t, 200, "Archived")
 		if archived() != 1 {
 			t.Errorf("%d archived, want the one that waits for nothing", archived())
 		}
 		all.Set("open", "archive")
-		b.post("/@shop/mark", all, asScript("div#toasts")).want(t, 200, "Archived 8 messages")
+		b.Post("/@shop/mark", all, sitetest.AsScript("div#toasts")).Want(t, 200, "Archived 8 messages")
 		if archived() != 8 || !b.item(ids[0]).Open {
 			t.Errorf("%d archived, want all, and the questions open", archived())
 		}
 
 		one, ids := ask(1)
-		b.post("/@shop/mark", one).want(t, 200, "<h1 id=\"archive-title\">It still waits for an answer",
+		b.Post("/@shop/mark", one).Want(t, 200, "<h1 id=\"archive-title\">It still waits for an answer",
 			`href="/@shop/?m=`+string(ids[0])+`">Answer`) // without script
 		one.Set("open", "decline")
-		toast := b.post("/@shop/mark", one, asScript("div#toasts")).want(t, 200, "Archived 2 messages, and declined 1")
+		toast := b.Post("/@shop/mark", one, sitetest.AsScript("div#toasts")).Want(t, 200, "Archived 2 messages, and declined 1")
 		time.Sleep(undo.Time / 2)
-		b.undoOf(toast).want(t, 200)
+		b.undoOf(toast).Want(t, 200)
 		time.Sleep(undo.Time)
 		if it := b.item(ids[0]); !it.Open || archived() != 8 {
 			t.Errorf("taken back, %d are archived, and the question is %+v", archived(), it)
 		}
-		b.post("/@shop/mark", one, asScript("div#toasts")).want(t, 200)
+		b.Post("/@shop/mark", one, sitetest.AsScript("div#toasts")).Want(t, 200)
 		time.Sleep(2 * undo.Time)
 		if it := b.item(ids[0]); it.Open || it.Settled == nil || it.Settled.As != mail.Declined || archived() != 10 {
 			t.Errorf("declined, %d are archived, and the question is %+v", archived(), it)
@@ -199,8 +200,8 @@ func TestP13_ArchiveAsksOnce(t *testing.T) {
 
 func TestMarkRefuses(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "ben"})
-	mine, other := string(b.send("ann", mail.Draft{})), string(b.send("ann", mail.Draft{To: mail.Recipients{"ben"}}))
+	b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "ben"})
+	mine, other := string(b.Send("ann", mail.Draft{})), string(b.Send("ann", mail.Draft{To: mail.Recipients{"ben"}}))
 	for _, tt := range []struct {
 		form url.Values
 		code int
@@ -214,7 +215,7 @@ func TestMarkRefuses(t *testing.T) {
 		{url.Values{"id": {mine}, "mark": {"snoozed"}, "at": {"2001-01-01T00:00"}}, 400},
 		{url.Values{"id": {other}, "mark": {"archived"}}, 403},
 	} {
-		b.post("/@shop/mark", tt.form).want(t, tt.code).without(t, "<b>")
+		b.Post("/@shop/mark", tt.form).Want(t, tt.code).Without(t, "<b>")
 	}
 	if it := b.item(mail.ID(mine)); it.Read || it.Snoozed != 0 {
 		t.Errorf("a form that was refused marked the message: %+v", it)
@@ -223,44 +224,44 @@ func TestMarkRefuses(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "ann"})
-	keep, gone := b.send("ann", mail.Draft{Subject: "Kept"}), b.send("ann", mail.Draft{Subject: "Thrown away"})
+	b.Register(mail.Presence{Name: "ann"})
+	keep, gone := b.Send("ann", mail.Draft{Subject: "Kept"}), b.Send("ann", mail.Draft{Subject: "Thrown away"})
 	form := func(id mail.ID) url.Values { return url.Values{"id": {string(id)}} }
-	b.post("/@shop/delete", form(gone), asScript("div#toasts")).want(t, 200, "Deleted", "Undo", `data-done="gone"`)
-	toast := b.post("/@shop/delete", form(keep), asScript("div#toasts"))
-	b.post("/@shop/delete", form(gone)).want(t, 303)
-	b.get("/@shop/").want(t, 200).without(t, "Kept", "Thrown away")
-	b.get("/@shop/?m="+string(gone)).want(t, 404, "just been deleted")
+	b.Post("/@shop/delete", form(gone), sitetest.AsScript("div#toasts")).Want(t, 200, "Deleted", "Undo", `data-done="gone"`)
+	toast := b.Post("/@shop/delete", form(keep), sitetest.AsScript("div#toasts"))
+	b.Post("/@shop/delete", form(gone)).Want(t, 303)
+	b.Get("/@shop/").Want(t, 200).Without(t, "Kept", "Thrown away")
+	b.Get("/@shop/?m="+string(gone)).Want(t, 404, "just been deleted")
 	if n := len(b.ids(mail.InInbox)); n != 2 {
 		t.Fatalf("before the time to undo was over, %d messages are left of 2", n)
 	}
-	b.undoOf(toast).want(t, 200, "It is back", `data-done="back"`)
-	b.undoOf(toast).want(t, 404, "too late")
-	b.get("/@shop/").want(t, 200, "Kept").without(t, "Thrown away")
-	b.site.Close()
+	b.undoOf(toast).Want(t, 200, "It is back", `data-done="back"`)
+	b.undoOf(toast).Want(t, 404, "too late")
+	b.Get("/@shop/").Want(t, 200, "Kept").Without(t, "Thrown away")
+	b.Site.Close()
 	if got := b.ids(mail.InInbox); !slices.Equal(got, []mail.ID{keep}) {
 		t.Errorf("after the site was closed the inbox holds %v, want %v", got, keep)
 	}
-	b.post("/@shop/delete", form("nothing")).want(t, 404)
-	b.part("/@shop/letter?m="+string(gone), "letter").want(t, 200, "has been deleted")
+	b.Post("/@shop/delete", form("nothing")).Want(t, 404)
+	b.Part("/@shop/letter?m="+string(gone), "letter").Want(t, 200, "has been deleted")
 }
 
 // TestKeysOfActs: what the list's script and the list of keys say is what package triage says.
 func TestKeysOfActs(t *testing.T) {
-	script, err := os.ReadFile("asset/static/triage.js")
+	script, err := os.ReadFile("../asset/static/triage.js")
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := newFixture(t)
-	page := b.get("/@shop/").want(t, 200)
+	page := b.Get("/@shop/").Want(t, 200)
 	for _, act := range []triage.Act{triage.Archive, triage.Read, triage.Snooze, triage.Delete} {
 		if !strings.Contains(string(script), act.Key()+`: "`+string(act)+`"`) {
 			t.Errorf("triage.js does not %s with %s", act, act.Key())
 		}
-		page.want(t, 200, "<kbd>"+act.Key()+"</kbd>")
+		page.Want(t, 200, "<kbd>"+act.Key()+"</kbd>")
 	}
 	for _, act := range []triage.Act{triage.Option, triage.Adopt, triage.Reply, triage.Undo, triage.Compose} {
-		page.want(t, 200, "<kbd>"+act.Key()+"</kbd>")
+		page.Want(t, 200, "<kbd>"+act.Key()+"</kbd>")
 	}
 }
 

@@ -1,4 +1,4 @@
-package web
+package room_test
 
 import (
 	"context"
@@ -15,23 +15,24 @@ import (
 	"pennypost/internal/mail/find"
 	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/room"
+	"pennypost/internal/office/web/sitetest"
 	"pennypost/internal/office/web/words"
 )
 
 func TestHistory(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}}, mail.Presence{Name: "builder-2"})
-	b.send("builder-1", mail.Draft{Subject: "The lamp is lit", To: mail.Recipients{"builder-2"}, Type: "status",
+	b.Register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}}, mail.Presence{Name: "builder-2"})
+	b.Send("builder-1", mail.Draft{Subject: "The lamp is lit", To: mail.Recipients{"builder-2"}, Type: "status",
 		Issue: "LH-1"})
-	asked := b.send("builder-2", mail.Draft{Subject: "Which oil?", Body: "Whale or rape?", Type: "question"})
-	b.send(mail.User, mail.Draft{To: mail.Recipients{"builder-2"}, Body: "RAPE oil", Type: "answer", ReplyTo: asked})
+	asked := b.Send("builder-2", mail.Draft{Subject: "Which oil?", Body: "Whale or rape?", Type: "question"})
+	b.Send(mail.User, mail.Draft{To: mail.Recipients{"builder-2"}, Body: "RAPE oil", Type: "answer", ReplyTo: asked})
 
-	all := b.get("/@shop/history").want(t, 200, "The lamp is lit", "Which oil?", "RAPE oil",
+	all := b.Get("/@shop/history").Want(t, 200, "The lamp is lit", "Which oil?", "RAPE oil",
 		"<b>3</b> messages in 2 conversations", "Today")
 	if i, j := strings.Index(all.Body, "RAPE oil"), strings.Index(all.Body, "The lamp is lit"); i > j {
 		t.Error("the newest is not first")
 	}
-	b.register(mail.Presence{Name: "o'<b>neill"})
+	b.Register(mail.Presence{Name: "o'<b>neill"})
 	tests := []struct {
 		query    string
 		has, not []string
@@ -58,7 +59,7 @@ func TestHistory(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.query, func(t *testing.T) {
-			b.get("/@shop/history?"+tt.query).want(t, 200, tt.has...).without(t, tt.not...)
+			b.Get("/@shop/history?"+tt.query).Want(t, 200, tt.has...).Without(t, tt.not...)
 		})
 	}
 }
@@ -66,7 +67,7 @@ func TestHistory(t *testing.T) {
 // What the form does not understand is said, and the form stays as it was filled in.
 func TestHistoryRefuses(t *testing.T) {
 	b := newFixture(t)
-	b.send("builder-1", mail.Draft{Subject: "One"})
+	b.Send("builder-1", mail.Draft{Subject: "One"})
 	for query, says := range map[string]string{
 		"type=gossip&issue=LH-7":      "&#34;gossip&#34; is not a message type",
 		"since=soon&issue=LH-7":       "&#34;soon&#34; is not a time",
@@ -76,9 +77,9 @@ func TestHistoryRefuses(t *testing.T) {
 		"before=x&issue=LH-7":         "is no place in a list",
 		"before=0-999&issue=LH-7":     "is in the future",
 	} {
-		b.get("/@shop/history?"+query).want(t, http.StatusBadRequest, says, `role="alert"`, `value="LH-7"`,
-			`id="filters"`).without(t, "No message fits")
-		b.part("/@shop/history?"+query, "list").want(t, http.StatusBadRequest, says, `id="list"`).without(t,
+		b.Get("/@shop/history?"+query).Want(t, http.StatusBadRequest, says, `role="alert"`, `value="LH-7"`,
+			`id="filters"`).Without(t, "No message fits")
+		b.Part("/@shop/history?"+query, "list").Want(t, http.StatusBadRequest, says, `id="list"`).Without(t,
 			`id="filters"`)
 	}
 }
@@ -86,15 +87,15 @@ func TestHistoryRefuses(t *testing.T) {
 // A part comes alone, and says what the address is without the form's empty fields.
 func TestHistoryPart(t *testing.T) {
 	b := newFixture(t)
-	b.send("builder-1", mail.Draft{Subject: "One"})
+	b.Send("builder-1", mail.Draft{Subject: "One"})
 	const path = "/@shop/history?q=on%26e&type=&agent="
-	a := b.get(path, asScript("section#list"), func(r *http.Request) {
+	a := b.Get(path, sitetest.AsScript("section#list"), func(r *http.Request) {
 		r.Header.Set("HX-Source", "form#filters")
-	}).want(t, 200, `id="list"`).without(t, "<html", `id="filters"`)
+	}).Want(t, 200, `id="list"`).Without(t, "<html", `id="filters"`)
 	if got := a.Header.Get("HX-Push-Url"); got != "/@shop/history?q=on%26e" {
 		t.Errorf("pushed %q", got)
 	}
-	if got := b.part(path, "list").Header.Get("HX-Push-Url"); got != "" {
+	if got := b.Part(path, "list").Header.Get("HX-Push-Url"); got != "" {
 		t.Errorf("what refreshes itself pushed %q", got)
 	}
 }
@@ -103,11 +104,11 @@ func TestHistoryPart(t *testing.T) {
 func TestHistoryPages(t *testing.T) {
 	b := newFixture(t)
 	for i := range 2*page.Rows + 7 {
-		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
+		b.Send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
 	}
 	more := regexp.MustCompile(`id="more" class="more" href="([^"]*)"`)
 	rows := regexp.MustCompile(`Number (\d+)\.`)
-	a := b.get("/@shop/history").want(t, 200, `<h2 class="when">Today</h2>`)
+	a := b.Get("/@shop/history").Want(t, 200, `<h2 class="when">Today</h2>`)
 	var seen []string
 	for {
 		for _, m := range rows.FindAllStringSubmatch(a.Body, -1) {
@@ -117,23 +118,21 @@ func TestHistoryPages(t *testing.T) {
 		if next == nil {
 			break
 		}
-		a = b.part(html.UnescapeString(next[1]), "more").want(t, 200).without(t, `<h2 class="when">`)
+		a = b.Part(html.UnescapeString(next[1]), "more").Want(t, 200).Without(t, `<h2 class="when">`)
 	}
 	if len(seen) != 2*page.Rows+7 || seen[0] != strconv.Itoa(2*page.Rows+6) || seen[len(seen)-1] != "0" {
 		t.Errorf("%d rows, from %s to %s", len(seen), seen[0], seen[len(seen)-1])
 	}
 }
 
-const hostileText = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
-
 func TestHistoryHostile(t *testing.T) {
 	b := newFixture(t)
-	b.send(`evil"><img src=x>`, mail.Draft{Subject: hostileText, Body: "# " + hostileText + "\njavascript:alert(1)",
+	b.Send(`evil"><img src=x>`, mail.Draft{Subject: sitetest.HostileText, Body: "# " + sitetest.HostileText + "\njavascript:alert(1)",
 		Issue: `"><i>`, Docs: []mail.Doc{{Path: `"><u>`}}})
-	for _, query := range []string{"", "?q=script", "?q=" + url.QueryEscape(hostileText), "?q=%3C", "?q=%26",
+	for _, query := range []string{"", "?q=script", "?q=" + url.QueryEscape(sitetest.HostileText), "?q=%3C", "?q=%26",
 		"?issue=" + url.QueryEscape(`"><i>`), "?type=" + url.QueryEscape(`"><i>`)} {
-		a := b.get("/@shop/history" + query)
-		a.without(t, "<script>alert", "<img", `"><i>`, `"><u>`)
+		a := b.Get("/@shop/history" + query)
+		a.Without(t, "<script>alert", "<img", `"><i>`, `"><u>`)
 		if query != "" && a.Code == 200 && !strings.Contains(a.Body, "<mark>") && strings.Contains(query, "q=s") {
 			t.Errorf("%s: nothing is marked", query)
 		}
@@ -206,15 +205,15 @@ func TestOutcome(t *testing.T) {
 func TestHistoryLive(t *testing.T) {
 	b := newFixture(t)
 	for i := range 2 * page.Rows {
-		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i)})
+		b.Send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i)})
 	}
-	shown := b.get("/@shop/history").want(t, 200, `id="later"`)
+	shown := b.Get("/@shop/history").Want(t, 200, `id="later"`)
 	live := regexp.MustCompile(`id="rows" hx-get="([^"]+)"`).FindStringSubmatch(shown.Body)
 	if live == nil {
 		t.Fatalf("the rows are not live: %s", shown.Body)
 	}
-	b.send("builder-1", mail.Draft{Subject: "The newest"})
-	rows := b.part(html.UnescapeString(live[1]), "rows").want(t, 200, "The newest", "Number 50<").without(t,
+	b.Send("builder-1", mail.Draft{Subject: "The newest"})
+	rows := b.Part(html.UnescapeString(live[1]), "rows").Want(t, 200, "The newest", "Number 50<").Without(t,
 		"Number 49<", `id="more"`, `id="list"`)
 	if n := strings.Count(rows.Body, `class="row event"`); n != page.Rows+1 {
 		t.Errorf("%d rows, want %d", n, page.Rows+1)
@@ -223,7 +222,7 @@ func TestHistoryLive(t *testing.T) {
 		again[1] != live[1] {
 		t.Errorf("it goes on at %v, want %s", again, live[1])
 	}
-	b.part("/@shop/history", "found").want(t, 200, "<b>101</b> messages").without(t, "The newest")
+	b.Part("/@shop/history", "found").Want(t, 200, "<b>101</b> messages").Without(t, "The newest")
 }
 
 // An export has the whole of what fits, oldest first, in the shape that can be imported.
@@ -231,10 +230,10 @@ func TestHistoryExport(t *testing.T) {
 	b := newFixture(t)
 	const n = mail.MaxLimit + 20
 	for i := range n {
-		b.send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i),
+		b.Send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i),
 			Type: map[bool]string{true: "status", false: "question"}[i%2 == 0]})
 	}
-	a := b.get("/@shop/history/export?format=jsonl").want(t, 200)
+	a := b.Get("/@shop/history/export?format=jsonl").Want(t, 200)
 	if got := a.Header.Get("Content-Disposition"); !regexp.MustCompile(
 		`^attachment; filename=shop-\d{4}-\d\d-\d\d-\d{4}\.jsonl$`).MatchString(got) {
 		t.Errorf("Content-Disposition: %s", got)
@@ -257,32 +256,32 @@ func TestHistoryExport(t *testing.T) {
 		}
 		items = append(items, it)
 	}
-	if got, err := b.addRoom("copy").As(mail.User).Import(context.Background(), items); err != nil || got.Added != n {
+	if got, err := b.AddRoom("copy").As(mail.User).Import(context.Background(), items); err != nil || got.Added != n {
 		t.Errorf("imported %+v, %v", got, err)
 	}
 
 	var array []mail.Item
-	a = b.get("/@shop/history/export?format=json&type=question&since=1h").want(t, 200)
+	a = b.Get("/@shop/history/export?format=json&type=question&since=1h").Want(t, 200)
 	if err := json.Unmarshal([]byte(a.Body), &array); err != nil || len(array) != n/2 {
 		t.Errorf("%d messages, %v", len(array), err)
 	}
-	b.get("/@shop/history/export?format=json&type=cancel").want(t, 200, "[]\n")
-	b.get("/@shop/history/export?format=md&type=cancel").want(t, 200, "No messages", "- type cancel")
-	b.get("/@shop/history/export?format=pdf").want(t, 400, "no format")
-	b.get("/@shop/history/export?format=md&type=gossip").want(t, 400, "not a message type")
+	b.Get("/@shop/history/export?format=json&type=cancel").Want(t, 200, "[]\n")
+	b.Get("/@shop/history/export?format=md&type=cancel").Want(t, 200, "No messages", "- type cancel")
+	b.Get("/@shop/history/export?format=pdf").Want(t, 400, "no format")
+	b.Get("/@shop/history/export?format=md&type=gossip").Want(t, 400, "not a message type")
 }
 
 // The first place of a journal may be a message: a room to which the user writes first has it.
 func TestHistoryExportFirst(t *testing.T) {
 	b := newFixture(t)
-	b.get("/@shop/history/export?format=json").want(t, 200, "[]\n")
-	b.send(mail.User, mail.Draft{To: mail.Recipients{"all"}, Subject: "First"})
-	a := b.get("/@shop/history/export?format=jsonl").want(t, 200, `"First"`)
+	b.Get("/@shop/history/export?format=json").Want(t, 200, "[]\n")
+	b.Send(mail.User, mail.Draft{To: mail.Recipients{"all"}, Subject: "First"})
+	a := b.Get("/@shop/history/export?format=jsonl").Want(t, 200, `"First"`)
 	if strings.Count(a.Body, "\n") != 1 {
 		t.Errorf("%s", a.Body)
 	}
-	b.send(mail.User, mail.Draft{To: mail.Recipients{"all"}, Subject: "Second"})
-	a = b.get("/@shop/history/export?format=jsonl").want(t, 200, `"First"`, `"Second"`)
+	b.Send(mail.User, mail.Draft{To: mail.Recipients{"all"}, Subject: "Second"})
+	a = b.Get("/@shop/history/export?format=jsonl").Want(t, 200, `"First"`, `"Second"`)
 	if strings.Count(a.Body, "\n") != 2 {
 		t.Errorf("%s", a.Body)
 	}
@@ -290,9 +289,9 @@ func TestHistoryExportFirst(t *testing.T) {
 
 func TestHistoryExportMarkdown(t *testing.T) {
 	b := newFixture(t)
-	b.send("builder-1", mail.Draft{Subject: "# [x](javascript:1) `y`",
+	b.Send("builder-1", mail.Draft{Subject: "# [x](javascript:1) `y`",
 		Body: "```go\nnever closed\n## Not a heading\x1b[31m", Issue: "LH-9", Docs: []mail.Doc{{Path: "docs/*.md"}}})
-	a := b.get("/@shop/history/export?format=md").want(t, 200,
+	a := b.Get("/@shop/history/export?format=md").Want(t, 200,
 		"# shop, as of ", "\n## ", "\\# \\[x\\](javascript:1) \\`y\\`\n",
 		"\n> ```go\n> never closed\n> ## Not a heading[31m\n", "- issue LH-9\n", "- document docs/\\*.md\n",
 		"- user: queued")
@@ -303,28 +302,28 @@ func TestHistoryExportMarkdown(t *testing.T) {
 
 func TestHistoryWithoutRooms(t *testing.T) {
 	b := newFixture(t)
-	b.office.names = nil
-	closing := b.office.open
-	b.office.open = nil
+	b.Office.Names = nil
+	closing := b.Office.Open
+	b.Office.Open = nil
 	t.Cleanup(func() {
 		for _, r := range closing {
 			_ = r.Close()
 		}
 	})
-	b.get("/history").want(t, 200, "No mail has come")
-	b.get("/flow").want(t, 200, "No mail has come")
-	b.get("/t/x").want(t, 404)
-	b.get("/history/export?format=json").want(t, 404)
+	b.Get("/history").Want(t, 200, "No mail has come")
+	b.Get("/flow").Want(t, 200, "No mail has come")
+	b.Get("/t/x").Want(t, 404)
+	b.Get("/history/export?format=json").Want(t, 404)
 }
 
 // What the person has deleted is gone at once, though it can be taken back for a moment.
 func TestHistoryHidesDeleted(t *testing.T) {
 	b := newFixture(t)
-	gone := b.send("builder-1", mail.Draft{Subject: "Burn this"})
-	b.send("builder-1", mail.Draft{Subject: "Keep this", ReplyTo: gone})
-	b.post("/@shop/delete", url.Values{"id": {string(gone)}}).want(t, 303)
+	gone := b.Send("builder-1", mail.Draft{Subject: "Burn this"})
+	b.Send("builder-1", mail.Draft{Subject: "Keep this", ReplyTo: gone})
+	b.Post("/@shop/delete", url.Values{"id": {string(gone)}}).Want(t, 303)
 	for _, path := range []string{"/history", "/t/" + string(gone), "/flow"} {
-		b.get("/@shop"+path).want(t, 200, "Keep this").without(t, "Burn this")
+		b.Get("/@shop"+path).Want(t, 200, "Keep this").Without(t, "Burn this")
 	}
-	b.get("/@shop/history/export?format=jsonl").want(t, 200, "Keep this").without(t, "Burn this")
+	b.Get("/@shop/history/export?format=jsonl").Want(t, 200, "Keep this").Without(t, "Burn this")
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package web
+package inbox_test
 
 import (
 	"os"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/sitetest"
 )
 
 // TestHostileDocumentPaths has an agent name documents by every kind of path that could lead out of its workspace,
@@ -31,7 +32,7 @@ func TestHostileDocumentPaths(t *testing.T) {
 		names = append(names, name)
 	}
 	b, id := workspaceFixture(t, fine, append(slices.Clone(names), hostile...)...)
-	list, err := b.as(mail.User).Workspaces(t.Context())
+	list, err := b.As(mail.User).Workspaces(t.Context())
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
@@ -43,10 +44,10 @@ func TestHostileDocumentPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	get := func(path string) fixtureAnswer {
+	get := func(path string) sitetest.Answer {
 		t.Helper()
-		done := make(chan fixtureAnswer, 1)
-		go func() { done <- b.get(path) }()
+		done := make(chan sitetest.Answer, 1)
+		go func() { done <- b.Get(path) }()
 		select {
 		case r := <-done:
 			return r
@@ -56,22 +57,22 @@ func TestHostileDocumentPaths(t *testing.T) {
 		panic("unreachable")
 	}
 	doc := func(n int) string { return "/@shop/doc?m=" + string(id) + "&n=" + strconv.Itoa(n) }
-	get("/@shop/?m="+string(id)).want(t, 200, "plain").without(t, "secret of", "root:")
+	get("/@shop/?m="+string(id)).Want(t, 200, "plain").Without(t, "secret of", "root:")
 	for n, name := range append(slices.Clone(names), hostile...) {
 		for _, as := range []string{"", "&as=file"} {
 			got := get(doc(n) + as)
 			if n >= len(names) {
-				got.want(t, 404).without(t, "secret of", "root:")
+				got.Want(t, 404).Without(t, "secret of", "root:")
 				continue
 			}
-			if got.want(t, 200); got.Body != fine[name] || got.Header.Get("Set-Cookie") != "" ||
+			if got.Want(t, 200); got.Body != fine[name] || got.Header.Get("Set-Cookie") != "" ||
 				!strings.HasPrefix(got.Header.Get("Content-Disposition"), "attachment") {
 				t.Errorf("%q is served as %v, %q", name, got.Header, got.Body)
 			}
 		}
 	}
 	for _, n := range []string{"-1", "99999999999999999999", "1e1", "0x0", "%00"} {
-		get("/@shop/doc?m="+string(id)+"&n="+n).want(t, 404)
+		get("/@shop/doc?m="+string(id)+"&n="+n).Want(t, 404)
 	}
 	aside := root + ".aside"
 	if err := os.Rename(root, aside); err != nil {
@@ -86,8 +87,8 @@ func TestHostileDocumentPaths(t *testing.T) {
 		if err := put(); err != nil {
 			t.Fatal(name, err)
 		}
-		get("/@shop/?m="+string(id)).want(t, 200, "The workspace&#39;s directory is not there").without(t, "secret of")
-		get(doc(0)).want(t, 404)
+		get("/@shop/?m="+string(id)).Want(t, 200, "The workspace&#39;s directory is not there").Without(t, "secret of")
+		get(doc(0)).Want(t, 404)
 		_ = os.Remove(root)
 	}
 }

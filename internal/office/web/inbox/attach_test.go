@@ -1,4 +1,4 @@
-package web
+package inbox_test
 
 import (
 	"context"
@@ -8,22 +8,23 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/sitetest"
 	"pennypost/internal/wire"
 )
 
 // TestOpenSession: the button of a letter asks for its sender's session, and says where it is or what shows it.
 func TestOpenSession(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "ann", Session: "s1", Client: "claude", State: mail.Idle})
-	id := b.send("ann", mail.Draft{Subject: "One"})
-	b.get("/@shop/?m="+string(id)).want(t, http.StatusOK, `action="/@shop/attach"`, `name="agent" value="ann"`,
-		"Open session").without(t, "claude --resume")
+	b.Register(mail.Presence{Name: "ann", Session: "s1", Client: "claude", State: mail.Idle})
+	id := b.Send("ann", mail.Draft{Subject: "One"})
+	b.Get("/@shop/?m="+string(id)).Want(t, http.StatusOK, `action="/@shop/attach"`, `name="agent" value="ann"`,
+		"Open session").Without(t, "claude --resume")
 	form := url.Values{"agent": {"ann"}}
-	b.post("/@shop/attach", form).want(t, http.StatusServiceUnavailable)
+	b.Post("/@shop/attach", form).Want(t, http.StatusServiceUnavailable)
 
 	var asked []string
 	var answer wire.Attached
-	b.site.core.Attach = func(_ context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
+	b.Attach = func(_ context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
 		asked = append(asked, string(room)+"/"+string(agent))
 		return answer, nil
 	}
@@ -43,9 +44,9 @@ func TestOpenSession(t *testing.T) {
 		{wire.Attached{Why: "none is known"}, "There is no session that could be shown: none is known.", "<code"},
 	} {
 		answer = tt.answer
-		b.post("/@shop/attach", form).want(t, http.StatusOK, tt.want, "Session of ann").without(t, tt.not)
-		part := b.post("/@shop/attach", form, asScript("section#session-how")).want(t, http.StatusOK, tt.want)
-		part.without(t, tt.not, "<html")
+		b.Post("/@shop/attach", form).Want(t, http.StatusOK, tt.want, "Session of ann").Without(t, tt.not)
+		part := b.Post("/@shop/attach", form, sitetest.AsScript("section#session-how")).Want(t, http.StatusOK, tt.want)
+		part.Without(t, tt.not, "<html")
 		if at := part.Header.Get("HX-Retarget"); at != "#session-how" {
 			t.Errorf("the answer goes to %q", at)
 		}

@@ -1,4 +1,4 @@
-package web
+package room_test
 
 import (
 	"html"
@@ -56,52 +56,52 @@ func TestFindYesterday(t *testing.T) {
 // TestSearchPage: what was typed into the search box stands in the fields, and what was found is marked.
 func TestSearchPage(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "scout"}, mail.Presence{Name: "ann"})
-	b.send("scout", mail.Draft{Subject: "Old lights", Body: "Of the **harbour** master: [a table](https://a.b)"})
-	b.send("ann", mail.Draft{Subject: "Of the harbour"})
-	a := b.get("/@shop/history?q=harbour+lights+from:scout+today").want(t, 200, "<b>1</b> message in 1 conversation",
+	b.Register(mail.Presence{Name: "scout"}, mail.Presence{Name: "ann"})
+	b.Send("scout", mail.Draft{Subject: "Old lights", Body: "Of the **harbour** master: [a table](https://a.b)"})
+	b.Send("ann", mail.Draft{Subject: "Of the harbour"})
+	a := b.Get("/@shop/history?q=harbour+lights+from:scout+today").Want(t, 200, "<b>1</b> message in 1 conversation",
 		`name="q" type="search" value="harbour lights"`, `name="from" value="scout"`, `name="since" value="today"`,
 		"Old <mark>lights</mark>", "Of the <mark>harbour</mark> master: a table")
-	a.without(t, "**harbour", "Of the <mark>harbour</mark></bdi>")
-	b.get("/@shop/history?q=from:nobody").want(t, 400, "nobody")
-	b.get("/@shop/palette?q=lights+from:scout").want(t, 200, "Old lights")
-	b.get("/@shop/palette?q=since:soon").want(t, 200)
+	a.Without(t, "**harbour", "Of the <mark>harbour</mark></bdi>")
+	b.Get("/@shop/history?q=from:nobody").Want(t, 400, "nobody")
+	b.Get("/@shop/palette?q=lights+from:scout").Want(t, 200, "Old lights")
+	b.Get("/@shop/palette?q=since:soon").Want(t, 200)
 }
 
 // TestSearchByConversation: of each conversation the best hit stands there once, and says how many more there are. The
 // list is in order of sending, whenever mail came in.
 func TestSearchByConversation(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
+	b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
 	far := "harbour " + strings.Repeat("and so on ", 30) + "lights"
-	root := b.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Subject: "The question", Body: far})
+	root := b.Send("ann", mail.Draft{To: mail.Recipients{"bob"}, Subject: "The question", Body: far})
 	for _, d := range []mail.Draft{{Subject: "Lights of the harbour"}, {Body: "harbour lights, close by"}, {Body: far},
 		{Body: "nothing"}} {
 		d.To, d.ReplyTo = mail.Recipients{"ann"}, root
-		b.send("bob", d)
+		b.Send("bob", d)
 	}
-	b.send("ann", mail.Draft{Body: "Harbour without lights"})
-	a := b.get("/@shop/history?q=harbour+lights").want(t, 200, "<b>5</b> messages in 2 conversations",
+	b.Send("ann", mail.Draft{Body: "Harbour without lights"})
+	a := b.Get("/@shop/history?q=harbour+lights").Want(t, 200, "<b>5</b> messages in 2 conversations",
 		"<mark>Lights</mark> of the <mark>harbour</mark>", "3 more in this conversation", "without")
-	a.without(t, "The question", "close by")
+	a.Without(t, "The question", "close by")
 	if n := strings.Count(a.Body, `class="row event"`); n != 2 {
 		t.Errorf("%d rows for two conversations", n)
 	}
-	b.get("/@shop/history").without(t, "more in this conversation")
+	b.Get("/@shop/history").Without(t, "more in this conversation")
 }
 
 // TestSearchPages: all conversations are reached, each once, and a list that is got again goes down as far as it did.
 func TestSearchPages(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
+	b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
 	const n = 2*page.Rows + 2
 	var roots []mail.ID
 	for i := range n {
-		roots = append(roots, b.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Subject: "Of lamp " +
+		roots = append(roots, b.Send("ann", mail.Draft{To: mail.Recipients{"bob"}, Subject: "Of lamp " +
 			strconv.Itoa(i)}))
 	}
 	for i := range n { // what is found last and what is shown of a conversation are far from each other
-		b.send("bob", mail.Draft{To: mail.Recipients{"ann"}, Body: "a lamp", ReplyTo: roots[(i*7)%n]})
+		b.Send("bob", mail.Draft{To: mail.Recipients{"ann"}, Body: "a lamp", ReplyTo: roots[(i*7)%n]})
 	}
 	shown := regexp.MustCompile(`id="row-([^"]+)"`)
 	link := func(pattern, text string) string {
@@ -111,7 +111,7 @@ func TestSearchPages(t *testing.T) {
 		return ""
 	}
 	seen := make(map[string]bool)
-	a := b.get("/@shop/history?q=lamp").want(t, 200, "<b>204</b> messages in 102 conversations")
+	a := b.Get("/@shop/history?q=lamp").Want(t, 200, "<b>204</b> messages in 102 conversations")
 	live := link(`id="rows" hx-get=`, a.Body)
 	for pages := 1; ; pages++ {
 		rows := shown.FindAllStringSubmatch(a.Body, -1)
@@ -128,18 +128,18 @@ func TestSearchPages(t *testing.T) {
 		if next == "" {
 			break
 		}
-		a = b.part(next, "more").want(t, 200).without(t, `<h2 class="when">`)
+		a = b.Part(next, "more").Want(t, 200).Without(t, `<h2 class="when">`)
 	}
 	if len(seen) != n {
 		t.Errorf("%d conversations were reached, want %d", len(seen), n)
 	}
-	b.send("ann", mail.Draft{To: mail.Recipients{"bob"}, Subject: "The newest lamp"})
-	again := b.part(live, "rows").want(t, 200, "The newest <mark>lamp</mark>")
+	b.Send("ann", mail.Draft{To: mail.Recipients{"bob"}, Subject: "The newest lamp"})
+	again := b.Part(live, "rows").Want(t, 200, "The newest <mark>lamp</mark>")
 	if k := len(shown.FindAllString(again.Body, -1)); k != page.Rows+1 ||
 		link(`id="rows" hx-get=`, again.Body) != live {
 		t.Errorf("got again it has %d rows, want %d", k, page.Rows+1)
 	}
-	all := b.part("/@shop/history?q=lamp&down=", "rows").want(t, 200)
+	all := b.Part("/@shop/history?q=lamp&down=", "rows").Want(t, 200)
 	if k := len(shown.FindAllString(all.Body, -1)); k != n+1 {
 		t.Errorf("a list that is there to its end has %d rows, want %d", k, n+1)
 	}
