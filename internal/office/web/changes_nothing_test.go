@@ -42,7 +42,8 @@ func TestGetChangesNothing(t *testing.T) {
 		t.Helper()
 		asked++
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			for _, how := range [][]func(*http.Request){{}, {sitetest.AsScript("section#detail")}, {sitetest.AsScript("article#letter")},
+			for _, how := range [][]func(*http.Request){{}, {sitetest.AsScript("section#detail")},
+				{sitetest.AsScript("article#letter")},
 				{sitetest.AsScript("section#rows")}} {
 				if strings.Contains(path, "/events") {
 					how = append(how, ended)

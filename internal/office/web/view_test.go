@@ -14,7 +14,6 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
-	"pennypost/internal/office/web/room"
 	"pennypost/internal/office/web/session"
 	"pennypost/internal/office/web/sitetest"
 )
@@ -38,15 +37,6 @@ func TestTemplates(t *testing.T) {
 	now := time.Now()
 	v := &page.View{Site: &b.site.core, W: httptest.NewRecorder(), R: httptest.NewRequest(http.MethodGet, "/", nil),
 		Svc: b.As(mail.User), Now: now, Nonce: "nonce", Room: "shop", Base: "/@shop", Title: "Title"}
-	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"},
-		Type: mail.Question, Sent: mail.TimeOf(now)}}
-	all := []room.StuckSection{{Kind: "dead", Title: "T", Why: "W", Groups: []*room.StuckGroup{
-		{View: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []mail.Item{it, it, it, it, it,
-			it}, Commands: []string{"c"}, Notice: "n",
-			Doors: []room.DoorReport{{Door: "d", Answer: "a"}}, Bridge: "b", Frozen: "f"},
-		{View: v, Kind: "held", Who: "role:r"}, {View: v, Kind: "notice", Title: "t", Notice: "n"},
-		{View: v, Kind: "file", Title: "t"},
-	}}}
 	choices := []page.Group[paletteChoice]{{Name: "G", Rows: []paletteChoice{
 		{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"},
 		{ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
@@ -57,14 +47,9 @@ func TestTemplates(t *testing.T) {
 		data any
 		part []string
 	}{
-		{"stuck", &room.StuckPage{View: v}, []string{"layout", "main", "stuck-groups"}},
-		{"stuck", &room.StuckPage{View: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}},
-			[]string{"layout", "main", "stuck-groups"}},
 		{"palette", &palettePage{View: v}, []string{"layout", "main", "dialog", "palette-results"}},
 		{"palette", &palettePage{View: v, Query: "q", Groups: choices},
 			[]string{"layout", "main", "dialog", "palette-results"}},
-		{"failure", page.Failure{View: v, Status: 404, Message: "message"},
-			[]string{"layout", "main", "toast-failure"}},
 		{"door", doorPage{View: v}, []string{"stranger", "offer"}},
 		{"door", doorPage{&plain, "k", true}, []string{"stranger", "offer"}},
 		{"sessions", &sessionsPage{View: v}, []string{"layout", "main"}},
@@ -129,15 +114,6 @@ func TestLatestRoom(t *testing.T) {
 	b.Get("/").Want(t, http.StatusOK, `data-room="shop"`, `href="/@other/"`)
 	b.Get("/@other/").Want(t, http.StatusOK, `data-room="other"`, `data-count="unread" title="unread">1<`,
 		`href="/@other/?rooms=all"`)
-	for _, c := range []struct {
-		rooms []mail.RoomStatus
-		want  mail.RoomName
-	}{{nil, ""}, {[]mail.RoomStatus{{Name: "a"}, {Name: "b"}}, "a"},
-		{[]mail.RoomStatus{{Name: "a", Last: 1}, {Name: "b", Last: 2}, {Name: "c", Last: 2}}, "b"}} {
-		if got := page.Latest(c.rooms); got != c.want {
-			t.Errorf("latest(%v) = %s, want %s", c.rooms, got, c.want)
-		}
-	}
 }
 
 // TestNext: a form can send the browser to a path of this room, and nowhere else.

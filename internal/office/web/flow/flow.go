@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// MostArrows is how many messages one picture has: more are not looked at, and slow a browser down.
-const MostArrows = 300
+// mostArrows is how many messages one picture has: more are not looked at, and slow a browser down.
+const mostArrows = 300
 
 // flowPage is a picture of some hours.
 type flowPage struct {
@@ -134,8 +134,8 @@ func (p *flowPage) draw() error {
 	// What was imported stands in the journal when it came, and not when it was sent.
 	slices.SortStableFunc(items, func(a, b mail.Item) int { return int(a.Sent - b.Sent) })
 	more := got.More
-	if p.Picture == "" && len(items) > MostArrows {
-		items, more = items[len(items)-MostArrows:], true
+	if p.Picture == "" && len(items) > mostArrows {
+		items, more = items[len(items)-mostArrows:], true
 	}
 	if more {
 		p.Cut = items[0].Sent

@@ -31,7 +31,8 @@ func TestAnswerWaits(t *testing.T) {
 		id := b.Send("ann", mail.Draft{Type: "question", Body: "Which?",
 			Metadata: mail.Metadata(`{"options":["A","B"]}`)})
 		choose := func(n string) sitetest.Answer {
-			return b.Post("/@shop/answer", url.Values{"reply_to": {string(id)}, "n": {n}}, sitetest.AsScript("div#toasts"))
+			return b.Post("/@shop/answer", url.Values{"reply_to": {string(id)}, "n": {n}},
+				sitetest.AsScript("div#toasts"))
 		}
 		letter := func() sitetest.Answer { return b.Part("/@shop/letter?m="+string(id), "letter") }
 		choose("3").Want(t, 400, "offers no answer 3")

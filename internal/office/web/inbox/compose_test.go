@@ -83,7 +83,8 @@ func TestComposeRefused(t *testing.T) {
 		"no such type": {"to": {"builder"}, "body": {"x"}, "type": {"shout"}},
 		"no verdict":   {"to": {"builder"}, "body": {"x"}, "type": {"review-result"}},
 	} {
-		if got := b.Post("/@shop/compose", form, sitetest.AsScript("div#compose-error")); got.Code != http.StatusBadRequest ||
+		if got := b.Post("/@shop/compose", form,
+			sitetest.AsScript("div#compose-error")); got.Code != http.StatusBadRequest ||
 			!strings.Contains(got.Body, `role="alert"`) {
 			t.Errorf("%s: status %d: %s", name, got.Code, got.Body)
 		}

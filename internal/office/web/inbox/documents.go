@@ -20,7 +20,7 @@ import (
 
 const (
 	// bytes of a letter's documents that are shown in it; what is over is there to be downloaded
-	MaxInline   = 1 << 20
+	maxInline   = 1 << 20
 	maxColoured = 100 << 10 // bytes of code that a browser colours without the person noticing
 )
 
@@ -63,7 +63,7 @@ func documentsOf(v *page.View, m *mail.Message, ws *mail.Workspace) []document {
 		case ws == nil:
 			d.Notice = "No workspace of " + words.Who(m.From) +
 				" is known, so its files cannot be shown. Add one: pennypost workspace add"
-		case shown >= MaxInline:
+		case shown >= maxInline:
 			d.Kind, d.Notice = "file", "This message names more documents than one page shows."
 		default:
 			shown += d.read(m, i, ws)
@@ -196,8 +196,8 @@ func workspaceOf(v *page.View, from mail.Address) (*mail.Workspace, error) {
 
 // What a browser may do with a document: nothing at all; with a page of HTML, lay it out.
 const (
-	Inert   = "sandbox; default-src 'none'"
-	LaidOut = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
+	inert   = "sandbox; default-src 'none'"
+	laidOut = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
 )
 
 // serveDocument answers with the bytes of a document of a message. Only pictures and sandboxed pages are for the
@@ -229,14 +229,14 @@ func serveDocument(v *page.View) error {
 
 func writeDocument(v *page.View, name string, file openalice.Document, keep bool) {
 	h := v.W.Header()
-	h.Set("Content-Security-Policy", Inert)
+	h.Set("Content-Security-Policy", inert)
 	h.Set("X-Content-Type-Options", "nosniff")
 	kind := kindOf(name, file)
 	switch {
 	case kind == "image" && !keep:
 		h.Set("Content-Type", imageType(file.Text))
 	case kind == "page" && !keep:
-		h.Set("Content-Security-Policy", LaidOut)
+		h.Set("Content-Security-Policy", laidOut)
 		h.Set("Content-Type", "text/html; charset=utf-8")
 	default:
 		h.Set("Content-Type", "application/octet-stream")

@@ -64,7 +64,8 @@ func TestInboxParts(t *testing.T) {
 		Sent: mail.TimeOf(time.Now().Add(time.Second))}}}); err != nil {
 		t.Fatal(err)
 	}
-	b.Post("/@shop/mark", url.Values{"messages": {line}, "mark": {"archived"}}, sitetest.AsScript("div#toasts")).Want(t, 200,
+	b.Post("/@shop/mark", url.Values{"messages": {line}, "mark": {"archived"}},
+		sitetest.AsScript("div#toasts")).Want(t, 200,
 		"Archived 2 messages", line)
 	if got := b.ids(mail.InArchived); len(got) != 2 || slices.Contains(got, mail.ID("later")) {
 		t.Errorf("archived are %q", got)
@@ -72,7 +73,8 @@ func TestInboxParts(t *testing.T) {
 	// An open question that was archived stays in sight.
 	b.Post("/@shop/mark", url.Values{"id": {string(first)}, "mark": {"archived"}, "open": {"archive"}}).Want(t, 303)
 	shown = b.Get("/@shop/").Want(t, 200, "Archived, and still open", "First?")
-	if got := sitetest.RowsOf(shown.Body)[:3]; !slices.Equal(got, []string{string(urgent), string(second), string(first)}) {
+	if got := sitetest.RowsOf(shown.Body)[:3]; !slices.Equal(got, []string{string(urgent), string(second),
+		string(first)}) {
 		t.Errorf("the rows begin with %q", got)
 	}
 }
@@ -115,7 +117,8 @@ func TestInboxEarlier(t *testing.T) {
 	shown := b.Get("/@shop/?m="+string(asked)).Want(t, 200, "1 earlier message</summary>", `id="m-`+string(root),
 		`id="m-`+string(after), `id="earlier" hx-morph-skip`)
 	opens := sitetest.Link(t, shown.Body, `id="opened"`, "data-messages")
-	b.Post("/@shop/opened", url.Values{"messages": {opens}}, sitetest.AsScript("article#letter")).Want(t, 200, `id="letter"`)
+	b.Post("/@shop/opened", url.Values{"messages": {opens}}, sitetest.AsScript("article#letter")).Want(t, 200,
+		`id="letter"`)
 	for _, id := range []mail.ID{root, asked, after} {
 		if !b.item(id).Read {
 			t.Errorf("%s stood on the page and is unread", id)
@@ -170,7 +173,8 @@ func TestOpenMarksOne(t *testing.T) {
 	if b.item(one).Read {
 		t.Fatal("a GET marked the message read")
 	}
-	b.Post("/@shop/opened", url.Values{"id": {string(one)}}, sitetest.AsScript("article#letter")).Want(t, 200, `id="letter"`,
+	b.Post("/@shop/opened", url.Values{"id": {string(one)}}, sitetest.AsScript("article#letter")).Want(t, 200,
+		`id="letter"`,
 		"<span>read</span>").Without(t, sign, "<html")
 	if !b.item(one).Read || b.item(two).Read {
 		t.Errorf("opening one of two marked: %v, %v", b.item(one).Read, b.item(two).Read)
@@ -218,18 +222,22 @@ func TestInboxInjection(t *testing.T) {
 	b := newFixture(t)
 	name := mail.Name(sitetest.Hostile)
 	task := "x"
-	b.Register(mail.Presence{Name: name, Client: sitetest.Hostile, Session: sitetest.Hostile, Task: &task, State: mail.Working})
+	b.Register(mail.Presence{Name: name, Client: sitetest.Hostile, Session: sitetest.Hostile, Task: &task,
+		State: mail.Working})
 	id := b.Send(name, mail.Draft{
-		Subject: sitetest.Hostile, Body: sitetest.Hostile + "\n\n[x](javascript:alert(1)) ![y](https://tracker.example/p.png)",
-		Type: "question", Issue: sitetest.Hostile[:40],
+		Subject: sitetest.Hostile,
+		Body:    sitetest.Hostile + "\n\n[x](javascript:alert(1)) ![y](https://tracker.example/p.png)",
+		Type:    "question", Issue: sitetest.Hostile[:40],
 		Docs: []mail.Doc{{Path: sitetest.Hostile, Revision: sitetest.Hostile}},
 		Metadata: mail.Metadata(
 			`{"options":["\"><img src=x onerror=alert(1)>",{"label":"<script>alert(3)</script>","description":"<b onmouseover=x>"}]}`),
 	})
-	b.Send(mail.User, mail.Draft{To: mail.Recipients{string(mail.AgentAddress(name))}, ReplyTo: id, Body: sitetest.Hostile})
+	b.Send(mail.User, mail.Draft{To: mail.Recipients{string(mail.AgentAddress(name))}, ReplyTo: id,
+		Body: sitetest.Hostile})
 	if _, err := b.As(mail.User).Import(t.Context(), []mail.Item{{Message: mail.Message{
-		ID: mail.ID(sitetest.Hostile), From: mail.AgentAddress(name), To: []mail.Address{mail.ToUser}, Body: sitetest.Hostile,
-		Via: sitetest.Hostile[:20], Sent: 1,
+		ID: mail.ID(sitetest.Hostile), From: mail.AgentAddress(name), To: []mail.Address{mail.ToUser},
+		Body: sitetest.Hostile,
+		Via:  sitetest.Hostile[:20], Sent: 1,
 	}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func mark(v *page.View) error {
 	}
 	q := mail.Marking{Mark: mail.Mark(v.R.PostForm.Get("mark"))}
 	if q.Mark == mail.MarkSnoozed {
-		if q.Until, err = SnoozeUntil(v.R.PostForm, v.Now); err != nil {
+		if q.Until, err = snoozeUntil(v.R.PostForm, v.Now); err != nil {
 			return err
 		}
 	}
@@ -296,9 +296,9 @@ func byRoom(list []page.Post) (out [][]page.Post) {
 	return out
 }
 
-// SnoozeUntil reads when the person wants to see a message again: one of words.Snoozes, or a time as browsers write
+// snoozeUntil reads when the person wants to see a message again: one of words.Snoozes, or a time as browsers write
 // it, which is that of the place where the post office is.
-func SnoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time, error) {
+func snoozeUntil(form interface{ Get(string) string }, now time.Time) (mail.Time, error) {
 	name := form.Get("until")
 	for _, s := range words.Snoozes(now) {
 		if s.Name == name {

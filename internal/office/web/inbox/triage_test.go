@@ -163,7 +163,8 @@ func TestP13_ArchiveAsksOnce(t *testing.T) {
 		}
 		archived := func() int { return len(b.ids(mail.InArchived)) }
 		all, ids := ask(7)
-		dialog := b.Post("/@shop/mark", all, sitetest.AsScript("div#toasts")).Want(t, 200, "<dialog", "7 of them still wait",
+		dialog := b.Post("/@shop/mark", all, sitetest.AsScript("div#toasts")).Want(t, 200, "<dialog",
+			"7 of them still wait",
 			"Which 0?", "and 2 more", "Decline all", "Archive the other", "Archive anyway").Without(t, "Which 5?")
 		if got := dialog.Header.Get("HX-Retarget"); got != "#dialog" || archived() != 0 {
 			t.Errorf("asked at %q, and archived %d", got, archived())
@@ -183,7 +184,8 @@ func TestP13_ArchiveAsksOnce(t *testing.T) {
 		b.Post("/@shop/mark", one).Want(t, 200, "<h1 id=\"archive-title\">It still waits for an answer",
 			`href="/@shop/?m=`+string(ids[0])+`">Answer`) // without script
 		one.Set("open", "decline")
-		toast := b.Post("/@shop/mark", one, sitetest.AsScript("div#toasts")).Want(t, 200, "Archived 2 messages, and declined 1")
+		toast := b.Post("/@shop/mark", one, sitetest.AsScript("div#toasts")).Want(t, 200,
+			"Archived 2 messages, and declined 1")
 		time.Sleep(undo.Time / 2)
 		b.undoOf(toast).Want(t, 200)
 		time.Sleep(undo.Time)
@@ -227,7 +229,8 @@ func TestDelete(t *testing.T) {
 	b.Register(mail.Presence{Name: "ann"})
 	keep, gone := b.Send("ann", mail.Draft{Subject: "Kept"}), b.Send("ann", mail.Draft{Subject: "Thrown away"})
 	form := func(id mail.ID) url.Values { return url.Values{"id": {string(id)}} }
-	b.Post("/@shop/delete", form(gone), sitetest.AsScript("div#toasts")).Want(t, 200, "Deleted", "Undo", `data-done="gone"`)
+	b.Post("/@shop/delete", form(gone), sitetest.AsScript("div#toasts")).Want(t, 200, "Deleted", "Undo",
+		`data-done="gone"`)
 	toast := b.Post("/@shop/delete", form(keep), sitetest.AsScript("div#toasts"))
 	b.Post("/@shop/delete", form(gone)).Want(t, 303)
 	b.Get("/@shop/").Want(t, 200).Without(t, "Kept", "Thrown away")

@@ -1,4 +1,5 @@
-// Package page is what every page is made of: a View is one request of the person, and answers it with a template.
-// Here is what several rooms of the house share: the frame around a page, forms, toasts, addresses of pages, a message
-// on a page, lists. It knows no single page; those bring their routes and templates as a Part. Start at View.
+// Package page is what every page is made of. A View is one request of the person; a page is a struct that embeds it and
+// a template of the same name. A request of htmx gets a part of the page: the template that is named like the target's
+// id. Here is what several pages share: the frame around them, forms, toasts, the addresses of pages, a message on a
+// page, lists. It knows no single page: a Part brings routes and templates. Start at View.
 package page

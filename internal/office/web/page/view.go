@@ -77,7 +77,7 @@ func (v *View) Enter() error {
 	v.Rooms = rooms
 	v.Room, _ = ctx.Value(roomKey{}).(mail.RoomName)
 	if v.Room == "" {
-		v.Room, v.Everywhere = Latest(rooms), true
+		v.Room, v.Everywhere = latest(rooms), true
 	} else if _, err := mail.ParseRoom(string(v.Room)); err != nil {
 		return err
 	} else if !HasRoom(rooms, v.Room) {
@@ -106,8 +106,8 @@ func HasRoom(rooms []mail.RoomStatus, name mail.RoomName) bool {
 	return slices.ContainsFunc(rooms, func(r mail.RoomStatus) bool { return r.Name == name })
 }
 
-// Latest returns the room in which something happened last.
-func Latest(rooms []mail.RoomStatus) mail.RoomName {
+// latest returns the room in which something happened last.
+func latest(rooms []mail.RoomStatus) mail.RoomName {
 	var name mail.RoomName
 	var last mail.Time
 	for i := range rooms {
@@ -183,8 +183,8 @@ func (v *View) Redirect(path string) error {
 	return nil
 }
 
-// Failure is the page that tells of an error.
-type Failure struct {
+// failure is the page that tells of an error.
+type failure struct {
 	*View
 	Status  int
 	Message string
@@ -209,7 +209,7 @@ func Told(err error) (status int, message string) {
 
 // Fail answers with an error.
 func (v *View) Fail(err error) {
-	f := Failure{View: v, Status: http.StatusInternalServerError,
+	f := failure{View: v, Status: http.StatusInternalServerError,
 		Message: "Something went wrong here. The log of the post office says what."}
 	if status, message := Told(err); status != 0 {
 		f.Status, f.Message = status, message

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	RosterRows = 100 // of a group that is shown by itself, and of those who are live
-	OtherRows  = 20  // of those who are paused or gone, beside them
+	rosterRows = 100 // of a group that is shown by itself, and of those who are live
+	otherRows  = 20  // of those who are paused or gone, beside them
 )
 
 // agentsPage is the roster, or a part of it.
@@ -31,13 +31,13 @@ type agentsPage struct {
 type agentGroup struct {
 	Name   string
 	Note   string
-	Agents []AgentRow
+	Agents []agentRow
 	Total  int
 	Rest   string // the address of those that are not shown; "" if there are none
 }
 
-// AgentRow is an agent in a list, or at the head of its page.
-type AgentRow struct {
+// agentRow is an agent in a list, or at the head of its page.
+type agentRow struct {
 	*page.View
 	mail.Agent
 	waits.OfAgent
@@ -70,16 +70,16 @@ func agents(v *page.View) error {
 		states          []mail.State
 		rows            int
 	}{
-		{"live", "Live", "", []mail.State{mail.Working, mail.Idle}, RosterRows},
-		{"frozen", "Frozen", "paused; their mail waits and does not expire", []mail.State{mail.Frozen}, OtherRows},
-		{"gone", "Gone", "their next session adopts what is unread", []mail.State{mail.Gone}, OtherRows},
+		{"live", "Live", "", []mail.State{mail.Working, mail.Idle}, rosterRows},
+		{"frozen", "Frozen", "paused; their mail waits and does not expire", []mail.State{mail.Frozen}, otherRows},
+		{"gone", "Gone", "their next session adopts what is unread", []mail.State{mail.Gone}, otherRows},
 	} {
 		if p.Only != "" && p.Only != g.key {
 			continue
 		}
 		ask := mail.RosterQuery{Search: p.Query, States: g.states, Limit: g.rows, Latest: g.key == "gone"}
 		if p.Only != "" {
-			ask.After, ask.Limit, ask.Latest = mail.Name(p.After), RosterRows, false
+			ask.After, ask.Limit, ask.Latest = mail.Name(p.After), rosterRows, false
 		}
 		if err := p.add(g.key, g.name, g.note, ask); err != nil {
 			return err
@@ -104,8 +104,8 @@ func (p *agentsPage) add(key, name, note string, ask mail.RosterQuery) error {
 			return err
 		}
 	}
-	for _, f := range Family(list.Agents) {
-		row := AgentRow{View: p.View, Agent: f.Agent, OfAgent: p.Waits[f.Name], Depth: f.Depth}
+	for _, f := range family(list.Agents) {
+		row := agentRow{View: p.View, Agent: f.Agent, OfAgent: p.Waits[f.Name], Depth: f.Depth}
 		if row.Last, err = lastWord(p.View, f.Name); err != nil {
 			return err
 		}
@@ -148,9 +148,9 @@ type relative struct {
 	Depth int
 }
 
-// Family puts agents behind those that started them. Who has no parent among them begins at the margin, and so does
+// family puts agents behind those that started them. Who has no parent among them begins at the margin, and so does
 // one of a ring.
-func Family(list []mail.Agent) []relative {
+func family(list []mail.Agent) []relative {
 	there := make(map[mail.Name]bool)
 	children := make(map[mail.Name][]mail.Agent)
 	for _, a := range list {
@@ -195,13 +195,13 @@ func lastWord(v *page.View, n mail.Name) (*mail.Item, error) {
 }
 
 // AgentRef is the id of an agent's row.
-func (a AgentRow) AgentRef() string { return "agent-" + url.QueryEscape(string(a.Name)) }
+func (a agentRow) AgentRef() string { return "agent-" + url.QueryEscape(string(a.Name)) }
 
 // Heading is what the last message is about.
-func (a AgentRow) Heading() string { return words.Subject(&a.Last.Message) }
+func (a agentRow) Heading() string { return words.Subject(&a.Last.Message) }
 
 // RoleAddresses are the addresses of the agent's roles.
-func (a AgentRow) RoleAddresses() []mail.Address {
+func (a agentRow) RoleAddresses() []mail.Address {
 	var out []mail.Address
 	for _, r := range a.Roles {
 		out = append(out, mail.RoleAddress(r))
@@ -210,12 +210,12 @@ func (a AgentRow) RoleAddresses() []mail.Address {
 }
 
 // Sender is how the agent signs.
-func (a AgentRow) Sender() mail.Address { return mail.AgentAddress(a.Name) }
+func (a agentRow) Sender() mail.Address { return mail.AgentAddress(a.Name) }
 
 // agentPage is one agent and its mail.
 type agentPage struct {
 	*page.View
-	Agent   AgentRow
+	Agent   agentRow
 	Dir     string      // its workspace
 	Resume  string      // the command that takes its session up again
 	Waits   []page.Post // what it has not read, oldest first
@@ -244,7 +244,7 @@ func agentNamed(v *page.View, name mail.Name) error {
 	if !ok {
 		return formerAgent(v, name)
 	}
-	p := &agentPage{View: v, Agent: AgentRow{View: v, Agent: a}}
+	p := &agentPage{View: v, Agent: agentRow{View: v, Agent: a}}
 	path := v.AgentHref(name)
 	if p.wants("talk") {
 		if p.Talk, err = talkOf(v, mail.HistoryQuery{Agent: name}, path); err != nil {

@@ -32,7 +32,7 @@ type channel struct {
 type channelPage struct {
 	*page.View
 	channel
-	Audience []AgentRow // who carries the tag, holds the role, or is the agent; or the first of them
+	Audience []agentRow // who carries the tag, holds the role, or is the agent; or the first of them
 	Others   int        // of them
 	Held     int        // of a role: how much waits for a holder
 	Talk     *talk
@@ -152,8 +152,8 @@ func spokenIn(it *mail.Item, states map[mail.Address]mail.State) (in []mail.Addr
 	return in
 }
 
-// MaxThreads is how many agents the list has beside the channels.
-const MaxThreads = 50
+// maxThreads is how many agents the list has beside the channels.
+const maxThreads = 50
 
 // threads returns those of agents that are listed: the one that is open, those with whom something was said last and,
 // if there is room for them, others who are live.
@@ -161,13 +161,13 @@ func threads(said []channel, agents []mail.Agent, open *channelPage) []channel {
 	slices.SortFunc(said, func(a, b channel) int {
 		return cmp.Or(cmp.Compare(b.Last.Sent, a.Last.Sent), mail.CompareNames(a.Address, b.Address))
 	})
-	out := said[:min(len(said), MaxThreads)]
+	out := said[:min(len(said), maxThreads)]
 	add := func(a mail.Address) {
 		if !slices.ContainsFunc(out, func(c channel) bool { return c.Address == a }) {
 			out = append(out, channel{Address: a})
 		}
 	}
-	for i := 0; i < len(agents) && len(out) < MaxThreads; i++ {
+	for i := 0; i < len(agents) && len(out) < maxThreads; i++ {
 		if agents[i].State.Live() {
 			add(mail.Address("agent:" + agents[i].Name))
 		}
@@ -219,7 +219,7 @@ func (c *channelPage) fill() error {
 		return err
 	}
 	for _, a := range audience.Agents {
-		c.Audience = append(c.Audience, AgentRow{View: c.View, Agent: a})
+		c.Audience = append(c.Audience, agentRow{View: c.View, Agent: a})
 	}
 	c.Others = audience.Total - len(c.Audience)
 	path := c.ChannelHref(c.Address)

@@ -241,7 +241,7 @@ func (p *historyPage) Chips() []chip {
 }
 
 // Heading is the subject, or what serves as one, with what was searched for marked.
-func (e event) Heading() template.HTML { return Marked(words.Subject(&e.Message), e.search) }
+func (e event) Heading() template.HTML { return marked(words.Subject(&e.Message), e.search) }
 
 // Snippet is what stands behind the heading: how the text begins, or what surrounds a word in it that was searched for
 // and is not in the heading.
@@ -259,7 +259,7 @@ func (e event) Snippet() template.HTML {
 		if e.Subject == "" && strings.Contains(line, text[s.From:s.To]) {
 			continue
 		}
-		return Marked(Around(text, s.From, s.To), e.search)
+		return marked(around(text, s.From, s.To), e.search)
 	}
 	if e.Subject == "" {
 		return ""
@@ -267,8 +267,8 @@ func (e event) Snippet() template.HTML {
 	return template.HTML(template.HTMLEscapeString(line))
 }
 
-// Around cuts what stands at text[i:j] out of text, with some of its surroundings, on one line.
-func Around(text string, i, j int) string {
+// around cuts what stands at text[i:j] out of text, with some of its surroundings, on one line.
+func around(text string, i, j int) string {
 	const most = 60 // bytes on either side: what a row can show
 	from, to := max(0, i-most/2), min(len(text), j+most)
 	for from > 0 && !utf8.RuneStart(text[from]) {
@@ -287,8 +287,8 @@ func Around(text string, i, j int) string {
 	return cut
 }
 
-// Marked returns text as HTML in which what was searched for is marked.
-func Marked(text, search string) template.HTML {
+// marked returns text as HTML in which what was searched for is marked.
+func marked(text, search string) template.HTML {
 	var b strings.Builder
 	at := 0
 	for _, s := range find.Parse(search).Spans(text) {

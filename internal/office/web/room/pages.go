@@ -11,7 +11,7 @@ var templates embed.FS
 
 // Pages are what is in one room, and how much of it is stuck.
 func Pages() (page.Part, func(*page.View) int) {
-	kept := new(Tallies)
+	kept := new(tallies)
 	return page.Part{Templates: templates, Routes: map[string]page.Handler{
 		"GET /agents":             agents,
 		"GET /agents/{name}":      page.InRoom(agentMail),

@@ -27,35 +27,35 @@ const (
 	maxLive   = 100 // agents that are proposed
 )
 
-// StuckPage is what does not move, why, and what mends it.
-type StuckPage struct {
+// stuckPage is what does not move, why, and what mends it.
+type stuckPage struct {
 	*page.View
 	Kind     string // the only one that is shown; "": all
-	Sections []StuckSection
+	Sections []stuckSection
 	Live     []mail.Agent // who can be given what others left
 }
 
-// StuckSection is the groups of one kind, those that have waited longest.
-type StuckSection struct {
+// stuckSection is the groups of one kind, those that have waited longest.
+type stuckSection struct {
 	Kind, Title, Why string
-	Groups           []*StuckGroup
+	Groups           []*stuckGroup
 	Total            int // with those that are not shown
 }
 
 // Rest is how many groups are not shown.
-func (s StuckSection) Rest() int { return s.Total - len(s.Groups) }
+func (s stuckSection) Rest() int { return s.Total - len(s.Groups) }
 
 // Here is the address of the page.
-func (p *StuckPage) Here() string { return p.KindHref(p.Kind) }
+func (p *stuckPage) Here() string { return p.KindHref(p.Kind) }
 
 // KindHref is the address of the page with one kind only.
-func (p *StuckPage) KindHref(kind string) string {
+func (p *stuckPage) KindHref(kind string) string {
 	return page.Address(p.Base+"/stuck", "kind", kind)
 }
 
-// StuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge,
+// stuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge,
 // a notice.
-type StuckGroup struct {
+type stuckGroup struct {
 	*page.View
 	Kind     string       // of its section
 	Who      mail.Address // for whom the mail is; "" if the group has a Title instead
@@ -67,31 +67,31 @@ type StuckGroup struct {
 	Many     bool         // and more
 	Commands []string     // to be typed where the agents run
 	Notice   mail.ID      // what the post office told the user of it
-	Doors    []DoorReport // what doors answered, as it told
+	Doors    []doorReport // what doors answered, as it told
 	Bridge   string       // the id of a bridge
 	Frozen   mail.Name    // an agent that somebody has paused
 	Waits    []waits.Link // questions that somebody waits for
 }
 
-// DoorReport is what a door answered when it was rung, as the post office tells in its notices.
-type DoorReport struct {
+// doorReport is what a door answered when it was rung, as the post office tells in its notices.
+type doorReport struct {
 	Door   string `json:"door"`
 	Answer string `json:"answer"`
 }
 
 // Key names the group among all, and stays the same from one look to the next.
-func (s *StuckGroup) Key() string {
+func (s *stuckGroup) Key() string {
 	return s.Kind + "-" + url.PathEscape(cmp.Or(string(s.Who), s.Bridge, string(s.Notice), s.Title))
 }
 
 // Shown are the messages that the page lists.
-func (s *StuckGroup) Shown() []page.Post { return s.Posts(s.Items[:min(maxShown, len(s.Items))]) }
+func (s *stuckGroup) Shown() []page.Post { return s.Posts(s.Items[:min(maxShown, len(s.Items))]) }
 
 // Rest is how many messages the page does not list.
-func (s *StuckGroup) Rest() int { return max(0, s.Count-maxShown) }
+func (s *stuckGroup) Rest() int { return max(0, s.Count-maxShown) }
 
 // About says of how much of the mail the buttons are.
-func (s *StuckGroup) About() string {
+func (s *stuckGroup) About() string {
 	if s.Count > len(s.Items) {
 		return " the first " + strconv.Itoa(len(s.Items))
 	}
@@ -99,7 +99,7 @@ func (s *StuckGroup) About() string {
 }
 
 // Role is the role that somebody is to have for the mail to move, or "".
-func (s *StuckGroup) Role() string {
+func (s *stuckGroup) Role() string {
 	if s.Kind == "held" {
 		return s.Who.Value()
 	}
@@ -107,19 +107,19 @@ func (s *StuckGroup) Role() string {
 }
 
 // Lost reports whether the mail will not be read unless somebody does something with it.
-func (s *StuckGroup) Lost() bool { return s.Kind == "dead" || s.Kind == "expired" }
+func (s *stuckGroup) Lost() bool { return s.Kind == "dead" || s.Kind == "expired" }
 
 // Movable reports whether the mail can go to another reader. What is held goes to whoever is given the role, and would
 // then be there twice.
-func (s *StuckGroup) Movable() bool { return s.Lost() || s.Kind == "waiting" }
+func (s *stuckGroup) Movable() bool { return s.Lost() || s.Kind == "waiting" }
 
 // Tellable reports whether there is an agent who should know that its mail was not read.
-func (s *StuckGroup) Tellable() bool {
+func (s *stuckGroup) Tellable() bool {
 	return s.Lost() && slices.ContainsFunc(s.Items, func(it mail.Item) bool { return isAgent(it.From) })
 }
 
 // Written is the one message of the user's own that is lost here: it can be deleted. "" if there is none, or others.
-func (s *StuckGroup) Written() mail.ID {
+func (s *stuckGroup) Written() mail.ID {
 	if s.Lost() && s.Count == 1 && s.Items[0].From == mail.ToUser {
 		return s.Items[0].ID
 	}
@@ -127,7 +127,7 @@ func (s *StuckGroup) Written() mail.ID {
 }
 
 // WhoHref is the page of the agent or the address for which the mail is; "" if there is none.
-func (s *StuckGroup) WhoHref() string {
+func (s *stuckGroup) WhoHref() string {
 	switch {
 	case s.Who == "":
 		return ""
@@ -143,9 +143,9 @@ func isAgent(from mail.Address) bool {
 		!strings.Contains(string(from), "@")
 }
 
-func (t *Tallies) stuck(v *page.View) error {
+func (t *tallies) stuck(v *page.View) error {
 	v.Place, v.Title = "stuck", "Stuck"
-	p := &StuckPage{View: v, Kind: v.R.URL.Query().Get("kind")}
+	p := &stuckPage{View: v, Kind: v.R.URL.Query().Get("kind")}
 	if v.Svc == nil {
 		return v.Render("stuck", p, "stuck-groups")
 	}
@@ -168,9 +168,9 @@ func (t *Tallies) stuck(v *page.View) error {
 }
 
 // Total is how many groups there are.
-func (p *StuckPage) Total() int { return countStuck(p.Sections) }
+func (p *stuckPage) Total() int { return countStuck(p.Sections) }
 
-func countStuck(sections []StuckSection) int {
+func countStuck(sections []stuckSection) int {
 	n := 0
 	for _, s := range sections {
 		n += s.Total
@@ -318,7 +318,7 @@ func dismiss(v *page.View) error {
 }
 
 // syncBridge brings a bridge's files in step now.
-func (t *Tallies) syncBridge(v *page.View) error {
+func (t *tallies) syncBridge(v *page.View) error {
 	b, err := v.Svc.SyncBridge(v.Ctx(), v.R.PostForm.Get("bridge"))
 	if err != nil {
 		return err
@@ -345,8 +345,8 @@ func verifyRoom(v *page.View) error {
 		wording.Plural(found.Lines, "line"), p.File, p.Line, p.Text)
 }
 
-// Tallies remember how much is stuck in each room.
-type Tallies struct {
+// tallies remember how much is stuck in each room.
+type tallies struct {
 	rooms sync.Map // of tally, by the name of the room
 }
 
@@ -359,18 +359,18 @@ type tally struct {
 }
 
 const (
-	TallyAge  = 30 * time.Second     // what time alone makes stuck is counted that late at most
-	TallyFree = 5 * time.Millisecond // counting that takes longer may take a twentieth of the time
+	tallyAge  = 30 * time.Second     // what time alone makes stuck is counted that late at most
+	tallyFree = 5 * time.Millisecond // counting that takes longer may take a twentieth of the time
 )
 
 // Get returns the count, counting only if something happened since the last time. A large room in which much happens
 // is counted less often.
-func (t *Tallies) Get(room mail.RoomName, seq mail.Seq, count func() int) int {
+func (t *tallies) Get(room mail.RoomName, seq mail.Seq, count func() int) int {
 	began := time.Now()
 	kept, _ := t.rooms.Load(room)
 	old, known := kept.(tally)
 	age := began.Sub(old.at)
-	if known && (old.seq == seq && age < TallyAge || old.took > TallyFree && age < 20*old.took) {
+	if known && (old.seq == seq && age < tallyAge || old.took > tallyFree && age < 20*old.took) {
 		return old.n
 	}
 	n := count()
@@ -379,13 +379,13 @@ func (t *Tallies) Get(room mail.RoomName, seq mail.Seq, count func() int) int {
 }
 
 // put remembers a count.
-func (t *Tallies) put(room mail.RoomName, n tally) { t.rooms.Store(room, n) }
+func (t *tallies) put(room mail.RoomName, n tally) { t.rooms.Store(room, n) }
 
 // Forget has the room counted again.
-func (t *Tallies) Forget(room mail.RoomName) { t.rooms.Delete(room) }
+func (t *tallies) Forget(room mail.RoomName) { t.rooms.Delete(room) }
 
 // count is how many things are stuck in a room. If it cannot be found out now, the page itself will say so.
-func (t *Tallies) count(v *page.View) int {
+func (t *tallies) count(v *page.View) int {
 	return t.Get(v.Room, v.At, func() int {
 		sections, err := stuckGroups(v, mail.StuckQuery{Limit: 1, Mail: 1})
 		if err != nil {

@@ -22,8 +22,8 @@ const (
 )
 
 // stuckSections are the kinds of groups, in the order in which they ask for somebody.
-func stuckSections() []StuckSection {
-	return []StuckSection{
+func stuckSections() []stuckSection {
+	return []stuckSection{
 		{Kind: string(stuckCircle), Title: "Waiting in a circle", Why: "None of them can go on without the others."},
 		{Kind: "held", Title: "Nobody has the role", Why: "Kept until an agent takes the role. It does not expire."},
 		{Kind: "dead", Title: "Dead letters",
@@ -44,8 +44,8 @@ func stuckSections() []StuckSection {
 }
 
 // stuckGroups finds what is stuck: of mail as much as q asks for.
-func stuckGroups(v *page.View, q mail.StuckQuery) ([]StuckSection, error) {
-	c := &catch{View: v, found: make(map[string]*StuckGroup), totals: make(map[string]int)}
+func stuckGroups(v *page.View, q mail.StuckQuery) ([]stuckSection, error) {
+	c := &catch{View: v, found: make(map[string]*stuckGroup), totals: make(map[string]int)}
 	if err := c.all(q); err != nil {
 		return nil, err
 	}
@@ -59,20 +59,20 @@ func stuckGroups(v *page.View, q mail.StuckQuery) ([]StuckSection, error) {
 		}
 		groups := sections[i].Groups
 		sections[i].Total = max(len(groups), c.totals[kind])
-		slices.SortFunc(groups, func(a, b *StuckGroup) int {
+		slices.SortFunc(groups, func(a, b *stuckGroup) int {
 			return cmp.Or(cmp.Compare(a.Since, b.Since), mail.CompareNames(a.Key(), b.Key()))
 		})
 		if ofWaits(mail.StuckKind(kind)) {
 			sections[i].Groups = groups[:min(len(groups), q.Limit)]
 		}
 	}
-	return slices.DeleteFunc(sections, func(s StuckSection) bool { return len(s.Groups) == 0 }), nil
+	return slices.DeleteFunc(sections, func(s stuckSection) bool { return len(s.Groups) == 0 }), nil
 }
 
 // catch gathers groups.
 type catch struct {
 	*page.View
-	found  map[string]*StuckGroup // by Key
+	found  map[string]*stuckGroup // by Key
 	totals map[string]int         // by kind: how many groups of mail there are
 }
 
@@ -95,7 +95,7 @@ func (c *catch) all(q mail.StuckQuery) error {
 }
 
 // add puts a group among the others.
-func (c *catch) add(s *StuckGroup) *StuckGroup {
+func (c *catch) add(s *stuckGroup) *stuckGroup {
 	s.View = c.View
 	c.found[s.Key()] = s
 	return s
@@ -120,7 +120,7 @@ func (c *catch) mail(q mail.StuckQuery) error {
 
 // group adds the mail of one kind for one reader, with why it does not move, as its first message tells.
 func (c *catch) group(g *mail.StuckGroup) error {
-	s := c.add(&StuckGroup{Kind: string(g.Kind), Who: g.For, Since: g.Since, Items: g.Mail, Count: g.Count,
+	s := c.add(&stuckGroup{Kind: string(g.Kind), Who: g.For, Since: g.Since, Items: g.Mail, Count: g.Count,
 		Many: g.More})
 	d := g.Mail[0].Deliveries[0]
 	if g.Kind == mail.StuckHeld {
@@ -248,7 +248,7 @@ type noticed struct {
 	Wake *struct {
 		Agent    mail.Name    `json:"agent"`
 		Messages []mail.ID    `json:"messages"`
-		Doors    []DoorReport `json:"doors"`
+		Doors    []doorReport `json:"doors"`
 	} `json:"wake"`
 	Turn *struct {
 		Agent    mail.Name `json:"agent"`
@@ -317,9 +317,9 @@ func (c *catch) notice(it *mail.Item) error {
 			return err // it has looked since
 		}
 	}
-	s := c.found[(&StuckGroup{Kind: "waiting", Who: mail.AgentAddress(agent)}).Key()]
+	s := c.found[(&stuckGroup{Kind: "waiting", Who: mail.AgentAddress(agent)}).Key()]
 	if agent == "" || s == nil {
-		s = c.add(&StuckGroup{Kind: "notice", Notice: it.ID, Title: words.Subject(&it.Message),
+		s = c.add(&stuckGroup{Kind: "notice", Notice: it.ID, Title: words.Subject(&it.Message),
 			Why:   words.FirstLine(it.Body),
 			Since: it.Sent})
 	}
@@ -339,7 +339,7 @@ func (c *catch) bridges() error {
 		return err
 	}
 	for _, b := range all {
-		s := &StuckGroup{Kind: "bridge", Bridge: b.ID, Title: b.ID,
+		s := &stuckGroup{Kind: "bridge", Bridge: b.ID, Title: b.ID,
 			Commands: []string{command(c.View, "bridge sync "+b.ID)}}
 		switch {
 		case b.Failing != "":
@@ -365,24 +365,24 @@ func (c *catch) room() {
 	}
 	st := &c.Rooms[i]
 	for _, e := range st.Erasing {
-		g := c.add(&StuckGroup{Kind: "erased", Title: string(e.Message),
+		g := c.add(&stuckGroup{Kind: "erased", Title: string(e.Message),
 			Why: "It is hidden everywhere, but " + e.Why() + "."})
 		for _, m := range e.Machines {
 			g.Commands = append(g.Commands, "pennypost machines remove "+string(m))
 		}
 	}
 	if st.Trouble != "" {
-		c.add(&StuckGroup{Kind: "file", Title: "The room takes no mail", Commands: []string{"pennypost doctor"},
+		c.add(&stuckGroup{Kind: "file", Title: "The room takes no mail", Commands: []string{"pennypost doctor"},
 			Why: st.Trouble})
 	}
 	if st.Missing > 0 {
-		c.add(&StuckGroup{Kind: "file", Title: wording.Plural(st.Missing, "line") + " missing",
+		c.add(&stuckGroup{Kind: "file", Title: wording.Plural(st.Missing, "line") + " missing",
 			Commands: []string{command(c.View, "verify")},
 			Why: "They were in the room's journal, and were gone when it was opened. Verify says which, and " +
 				"whose."})
 	}
 	if st.Rejected > 0 {
-		c.add(&StuckGroup{Kind: "file", Title: wording.Plural(st.Rejected, "line") + " set aside",
+		c.add(&stuckGroup{Kind: "file", Title: wording.Plural(st.Rejected, "line") + " set aside",
 			Commands: []string{command(c.View, "verify")},
 			Why:      "They are kept byte for byte in files of their own, beside the room's journal."})
 	}

@@ -167,7 +167,8 @@ func formIDs(t *testing.T, page, subject string) []string {
 func TestStuckTell(t *testing.T) {
 	b := stuckFixture(t)
 	ids := formIDs(t, b.Get("/@shop/stuck").Body, "Once more for the leaver")
-	b.Post("/@shop/stuck/tell", url.Values{"id": ids}, sitetest.AsScript("form")).Want(t, http.StatusOK, "1 sender told")
+	b.Post("/@shop/stuck/tell", url.Values{"id": ids}, sitetest.AsScript("form")).Want(t, http.StatusOK,
+		"1 sender told")
 	inbox, err := b.As("lead").Inbox(t.Context(), mail.InboxQuery{})
 	if err != nil || len(inbox.Messages) != 2 || inbox.Messages[0].Subject != "Not read: For the leaver" ||
 		inbox.Messages[0].Type != mail.Answer {

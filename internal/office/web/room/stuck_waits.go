@@ -76,7 +76,7 @@ func (c *catch) circle(chain waits.Chain) {
 		members = append(members, string(l.Asker))
 	}
 	slices.SortFunc(members, mail.CompareNames)
-	s := c.add(&StuckGroup{Kind: string(stuckCircle), Title: strings.Join(members, ", "), Waits: chain.Circle,
+	s := c.add(&stuckGroup{Kind: string(stuckCircle), Title: strings.Join(members, ", "), Waits: chain.Circle,
 		Since: chain.Circle[0].Since,
 		Why: "Each of them waits for the next. Answer one of the questions for them, or " +
 			"withdraw it, and the others go on."})
@@ -87,7 +87,7 @@ func (c *catch) circle(chain waits.Chain) {
 
 // unanswered adds a question to those that wait for the same agent.
 func (c *catch) unanswered(l waits.Link) {
-	s := &StuckGroup{Kind: string(stuckUnanswered), Who: mail.Address("agent:" + l.Asked), Since: l.Since}
+	s := &stuckGroup{Kind: string(stuckUnanswered), Who: mail.Address("agent:" + l.Asked), Since: l.Since}
 	if known := c.found[s.Key()]; known != nil {
 		s = known
 	} else {
@@ -103,7 +103,7 @@ func (c *catch) unanswered(l waits.Link) {
 }
 
 // MoreWaits is how many questions the page does not list.
-func (s *StuckGroup) MoreWaits() int { return max(0, s.Count-len(s.Waits)) }
+func (s *stuckGroup) MoreWaits() int { return max(0, s.Count-len(s.Waits)) }
 
 // remindAgain is how much time passes before the same reminder is sent once more.
 const remindAgain = 10 * time.Minute

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	TalkPosts = 50              // what a conversation shows at first, and what "earlier" adds
+	talkPosts = 50              // what a conversation shows at first, and what "earlier" adds
 	talkMost  = 300             // what it shows at most: each change in the room makes it anew
-	TalkCrowd = 6               // recipients that are named one by one
+	talkCrowd = 6               // recipients that are named one by one
 	talkPause = 5 * time.Minute // after which a sender that goes on is named again
 )
 
@@ -44,7 +44,7 @@ func talkOf(v *page.View, ask mail.HistoryQuery, path string) (*talk, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ask.Limit = TalkPosts; from != (page.Spot{}) || v.R.URL.Query().Has("from") {
+	if ask.Limit = talkPosts; from != (page.Spot{}) || v.R.URL.Query().Has("from") {
 		ask.Limit = talkMost
 	}
 	ask.Deliveries, ask.BySent = true, true
@@ -86,7 +86,7 @@ func talkFrom(v *page.View, ask mail.HistoryQuery) (page.Spot, error) {
 		from, err2 := page.ParseSpot(q.Get("from"))
 		return from, cmp.Or(err, err2)
 	}
-	ask.BySent, ask.Until, ask.Before, ask.Limit = true, before.Sent, before.Seq, TalkPosts
+	ask.BySent, ask.Until, ask.Before, ask.Limit = true, before.Sent, before.Seq, talkPosts
 	got, err := v.Svc.History(v.Ctx(), ask)
 	if err != nil || len(got.Messages) == 0 {
 		return before, err
@@ -104,7 +104,7 @@ func (t *talk) add(items []mail.Item, i int, there map[mail.ID]int) {
 	it := items[i]
 	name := words.Date(t.Now, it.Sent)
 	s := said{Post: page.Post{View: t.View, Item: it, Reply: page.Query(t.Path, "reply", string(it.ID)),
-		ManyReaders: len(it.Deliveries) > TalkCrowd}, Mixed: t.Mixed}
+		ManyReaders: len(it.Deliveries) > talkCrowd}, Mixed: t.Mixed}
 	if i > 0 {
 		above := &items[i-1]
 		s.GoesOn = words.Date(t.Now, above.Sent) == name && above.From == it.From && above.Via == it.Via &&

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-const Deepest = 4 // how far replies are indented; those below go straight down
+const deepest = 4 // how far replies are indented; those below go straight down
 
 // threadPage is a conversation as the tree that its replies make.
 type threadPage struct {
@@ -154,7 +154,7 @@ func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) 
 				b.Answers, b.Apart = words.Sender(items[j].Message), j != last
 			}
 			last = i
-			if depth < Deepest {
+			if depth < deepest {
 				b.Below = grow(below[i], depth+1)
 				out = append(out, b)
 			} else {

@@ -192,7 +192,8 @@ func TestStuckWaitsAreMended(t *testing.T) {
 		}
 		b.Get("/@shop/stuck").Want(t, http.StatusOK, "Waiting in a circle")
 		b.Post("/@shop/stuck/remind", url.Values{"id": {x}}).Want(t, http.StatusBadRequest)
-		b.Post("/@shop/stuck/withdraw", url.Values{"id": {y}}, sitetest.AsScript("form")).Want(t, http.StatusOK, "Withdrawn")
+		b.Post("/@shop/stuck/withdraw", url.Values{"id": {y}}, sitetest.AsScript("form")).Want(t, http.StatusOK,
+			"Withdrawn")
 		b.Get("/@shop/stuck").Want(t, http.StatusOK).Without(t, "Waiting in a circle")
 		b.Post("/@shop/stuck/withdraw", url.Values{"id": {x}}).Want(t, http.StatusSeeOther)
 		b.Post("/@shop/stuck/remind", url.Values{"id": {x}, "to": {"agent:y"}}).Want(t, http.StatusConflict)
