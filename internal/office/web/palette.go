@@ -32,6 +32,8 @@ type paletteChoice struct {
 	Do    string // what our script does: a value of data-do
 	Form  string // the form that it posts
 	Keys  string
+
+	rank int // how well it fits
 }
 
 const (
@@ -63,23 +65,13 @@ func (p *palettePage) Empty() bool { return len(p.Groups) == 0 }
 
 // add adds those of choices that fit best, at most that many.
 func (p *palettePage) add(name string, most int, choices []paletteChoice) {
-	type ranked struct {
-		paletteChoice
-		rank int
+	for i := range choices {
+		choices[i].rank = fits(p.Query, choices[i].Label)
 	}
-	var fit []ranked
-	for _, c := range choices {
-		if rank := fits(p.Query, c.Label); rank > 0 {
-			fit = append(fit, ranked{c, rank})
-		}
-	}
-	slices.SortStableFunc(fit, func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) })
-	g := page.Group[paletteChoice]{Name: name}
-	for _, c := range fit[:min(most, len(fit))] {
-		g.Rows = append(g.Rows, c.paletteChoice)
-	}
-	if len(g.Rows) > 0 {
-		p.Groups = append(p.Groups, g)
+	fit := slices.DeleteFunc(choices, func(c paletteChoice) bool { return c.rank == 0 })
+	slices.SortStableFunc(fit, func(a, b paletteChoice) int { return cmp.Compare(b.rank, a.rank) })
+	if len(fit) > 0 {
+		p.Groups = append(p.Groups, page.Group[paletteChoice]{Name: name, Rows: fit[:min(most, len(fit))]})
 	}
 }
 

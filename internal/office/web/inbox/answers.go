@@ -80,25 +80,16 @@ func complete(v *page.View, a *undo.Answer, it *mail.Item) error {
 			d, err = q.Adopt(&suggestion)
 		}
 	default:
-		d.To, d.Type = addressed(to), string(it.AnswerType(mail.User))
+		d.To, d.Type = page.Texts(to), string(it.AnswerType(mail.User))
 		a.Draft = d
 		if strings.TrimSpace(d.Body) == "" {
 			return mail.Errorf(mail.Invalid, "the answer has no text; nothing was sent")
 		}
 		return nil
 	}
-	d.To, d.Key = addressed(to), undo.ChoiceKey+string(it.ID)
+	d.To, d.Key = page.Texts(to), undo.ChoiceKey+string(it.ID)
 	*a = undo.Answer{Settles: true, Draft: d}
 	return err
-}
-
-// addressed are addresses as a draft has them.
-func addressed(list []mail.Address) mail.Recipients {
-	out := make(mail.Recipients, len(list))
-	for i, a := range list {
-		out[i] = string(a)
-	}
-	return out
 }
 
 // declined is the refusal to answer a question.

@@ -69,9 +69,7 @@ func letterTo(v *page.View, answers mail.ID) (*ComposePage, error) {
 		return nil, err
 	}
 	p.Answered = &page.Post{View: v, Item: it}
-	for _, a := range it.AnswerTo(mail.User) {
-		p.To = append(p.To, string(a))
-	}
+	p.To = page.Texts(it.AnswerTo(mail.User))
 	p.Kind = it.AnswerType(mail.User)
 	if s := it.Subject; s != "" {
 		p.Subject = "Re: " + strings.TrimPrefix(s, "Re: ")

@@ -283,15 +283,11 @@ func messageLines(list []page.Post) string {
 	return strings.Join(lines, "\n")
 }
 
-// byRoom parts messages by their rooms, in the order in which these come first.
-func byRoom(list []page.Post) (out [][]page.Post) {
-	at := make(map[mail.RoomName]int)
+// byRoom parts messages by their rooms.
+func byRoom(list []page.Post) map[mail.RoomName][]page.Post {
+	out := make(map[mail.RoomName][]page.Post)
 	for _, f := range list {
-		i, known := at[f.Room]
-		if !known {
-			i, at[f.Room], out = len(out), len(out), append(out, nil)
-		}
-		out[i] = append(out[i], f)
+		out[f.Room] = append(out[f.Room], f)
 	}
 	return out
 }

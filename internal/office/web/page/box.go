@@ -39,8 +39,6 @@ func (b *Box) Answering(it *mail.Item) (*Box, error) {
 	}
 	b.ReplyTo, b.Kind = it.ID, string(it.AnswerType(mail.User))
 	b.To, b.Label = string(to[0]), "Reply to "+words.Who(to[0])
-	for _, a := range to[1:] {
-		b.Also = append(b.Also, string(a))
-	}
+	b.Also = Texts(to[1:])
 	return b, nil
 }

@@ -84,21 +84,13 @@ func (f Filters) Query(now time.Time) (mail.HistoryQuery, error) {
 		Search: f["q"], Agent: mail.Name(f["agent"]), From: f["from"], To: f["to"], Issue: f["issue"],
 		Thread: mail.ID(f["thread"]), Archive: f["archive"] != "",
 	}
-	for _, word := range commaList(f["type"]) {
-		t, err := mail.ParseType(word)
-		if err != nil {
-			return q, err
-		}
-		q.Types = append(q.Types, t)
-	}
-	for _, word := range commaList(f["state"]) {
-		s, err := mail.ParseDeliveryState(word)
-		if err != nil {
-			return q, err
-		}
-		q.States = append(q.States, s)
-	}
 	var err error
+	if q.Types, err = parsed(f["type"], mail.ParseType); err != nil {
+		return q, err
+	}
+	if q.States, err = parsed(f["state"], mail.ParseDeliveryState); err != nil {
+		return q, err
+	}
 	if q.Since, err = mail.ParseWhen(f["since"], now, mail.Since); err != nil {
 		return q, err
 	}
@@ -106,6 +98,14 @@ func (f Filters) Query(now time.Time) (mail.HistoryQuery, error) {
 	return q, err
 }
 
-func commaList(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+// parsed reads a list with commas or spaces between.
+func parsed[T any](list string, parse func(string) (T, error)) (out []T, err error) {
+	for _, word := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' }) {
+		one, err := parse(word)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
 }

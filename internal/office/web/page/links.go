@@ -64,3 +64,12 @@ func Elsewhere(a mail.Address) bool { return strings.Contains(string(a), "@") }
 
 // MaxQuery is how many letters of what was typed are looked for.
 const MaxQuery = 200
+
+// Texts are addresses as forms and drafts have them.
+func Texts(list []mail.Address) []string {
+	out := make([]string, len(list))
+	for i, a := range list {
+		out[i] = string(a)
+	}
+	return out
+}

@@ -97,30 +97,26 @@ func (p *channelsPage) list() error {
 	if err != nil {
 		return err
 	}
-	found := map[mail.Address]*channel{mail.ToAll: {}}
+	found := map[mail.Address]channel{mail.ToAll: {}}
 	states := make(map[mail.Address]mail.State, len(agents))
 	for _, a := range agents {
 		for _, role := range a.Roles {
-			found[mail.RoleAddress(role)] = new(channel)
+			found[mail.RoleAddress(role)] = channel{}
 		}
 		for _, tag := range a.Tags {
-			found[mail.Address(tag)] = new(channel)
+			found[mail.Address(tag)] = channel{}
 		}
 		states[mail.Address("agent:"+a.Name)] = a.State
 	}
 	for i := range got.Messages {
 		for _, a := range spokenIn(&got.Messages[i], states) {
-			if found[a] == nil {
-				found[a] = new(channel)
-			}
-			found[a].Last = &got.Messages[i]
-			found[a].Count++
+			found[a] = channel{Count: found[a].Count + 1, Last: &got.Messages[i]}
 		}
 	}
 	kinds := make(map[mail.Kind][]channel)
 	for a, c := range found {
 		c.Address = a
-		kinds[a.Kind()] = append(kinds[a.Kind()], *c)
+		kinds[a.Kind()] = append(kinds[a.Kind()], c)
 	}
 	kinds[mail.ToAgent] = threads(kinds[mail.ToAgent], agents, p.Open)
 	for i, c := range kinds[mail.ToAgent] {

@@ -136,9 +136,7 @@ func writingTo(v *page.View, to mail.Address, path, next string) (page.Box, erro
 		if err != nil {
 			return b, err
 		}
-		for _, a := range also {
-			b.Also = append(b.Also, string(a))
-		}
+		b.Also = page.Texts(also)
 	}
 	return b, nil
 }

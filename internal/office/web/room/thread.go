@@ -82,28 +82,15 @@ func threadOf(v *page.View, id mail.ID) ([]mail.Item, bool, error) {
 
 // head notes what the whole conversation is about, and who takes part.
 func (p *threadPage) head(items []mail.Item) {
-	add := func(list []string, one string) []string {
-		if one == "" || slices.Contains(list, one) {
-			return list
-		}
-		return append(list, one)
-	}
-	docs := make(map[string]bool)
 	for i := range items {
 		it := &items[i]
-		p.Issues = add(p.Issues, it.Issue)
-		names := []mail.Name{it.From.Signer()}
+		p.Issues = withNew(p.Issues, it.Issue)
+		p.People = withNew(p.People, it.From.Signer())
 		for _, d := range it.Deliveries {
-			names = append(names, d.Agent)
-		}
-		for _, n := range names {
-			if n != "" && !slices.Contains(p.People, n) {
-				p.People = append(p.People, n)
-			}
+			p.People = withNew(p.People, d.Agent)
 		}
 		for _, d := range it.Docs {
-			if !docs[d.Path] {
-				docs[d.Path] = true
+			if !slices.ContainsFunc(p.Docs, func(known threadDoc) bool { return known.Path == d.Path }) {
 				p.Docs = append(p.Docs, threadDoc{d.Path, p.LetterHref(it.ID)})
 			}
 		}
@@ -111,6 +98,14 @@ func (p *threadPage) head(items []mail.Item) {
 			p.Unread++
 		}
 	}
+}
+
+// withNew adds a name to a list if it is not there.
+func withNew[T ~string](list []T, one T) []T {
+	if one == "" || slices.Contains(list, one) {
+		return list
+	}
+	return append(list, one)
 }
 
 // IssueHref is everything about an issue.
