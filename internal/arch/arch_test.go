@@ -53,6 +53,11 @@ var floors = []struct {
 		"internal/office/web/words",
 	}},
 	{"a picture has words in it", []string{"internal/office/web/picture"}},
+	{"what every page is made of knows no page", []string{"internal/office/web/page"}},
+	{"who waits for whom is shown on several pages", []string{"internal/office/web/waits"}},
+	{"pages meet in links and not in each other; only the site joins them", []string{
+		"internal/office/web/inbox", "internal/office/web/room", "internal/office/web/flow",
+	}},
 	{"who decides to ring knows no door, and what is known of sessions leads to none", []string{
 		"internal/office/wake", "internal/office/wake/sessions",
 	}},
@@ -109,7 +114,8 @@ var suites = []string{"internal/office/dialect/superportia/contracttest", "inter
 	"internal/room/journal/journaltest", "internal/room/journal/jetstream/natstest",
 	"internal/room/search/searchtest", "internal/room/fold/foldtest", "internal/arch", "internal/proof",
 	"internal/proof/load",
-	"internal/systemtest", "internal/office/web/webtest", "internal/realclient", "internal/realclient/model",
+	"internal/systemtest", "internal/office/web/webtest", "internal/office/web/sitetest",
+	"internal/realclient", "internal/realclient/model",
 	"internal/persontest", "internal/persontest/seat"}
 
 // forbidden are edges that the floors would allow.
@@ -120,6 +126,7 @@ var forbidden = []struct{ from, to, why string }{
 		"a door knows mail.Service, not who implements it: over stdio it is a client"},
 	{"internal/office/httpapi", "internal/room/journal",
 		"a door that reads the journal would show what the room has not applied"},
+	{"internal/office/web/page", "internal/room/mailroom", "a door knows mail.Service, not who implements it"},
 	{"internal/office/web", "internal/room/mailroom", "a door knows mail.Service, not who implements it"},
 	{"internal/office/mcpserver", "internal/room/journal",
 		"a door that reads the journal would show what the room has not applied"},

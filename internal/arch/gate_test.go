@@ -23,6 +23,7 @@ var ownActs = []struct{ file, why string }{
 	{"internal/office/notify/", "what the user is told of, and what a button of it answers"},
 	{"internal/office/bridge/", "what stands in a bridged file, which says itself who wrote it"},
 	{"internal/office/wake/ringer.go", "notices of the post office"},
+	{"internal/office/web/sitetest/", "a room of tests, which has no gate"},
 }
 
 // entrances are the methods of a room that name a caller, or that say what the user sees.
@@ -31,7 +32,7 @@ var entrances = []string{"As", "From", "ForFiles", "AsUser", "DeskRows", "Previe
 // noRoom are the receivers of methods of the same names that are not those of a room.
 var noRoom = map[string]string{
 	"render": "package markdown", "markdown": "the package",
-	"errors": "the package", "l": "a link of waiting.go", "id": "the gate's own identity",
+	"errors": "the package", "l": "a link of package waits", "id": "the gate's own identity",
 	"v":   "a verb's invocation: the post office has identified its caller",
 	"c":   "a dialect's call: it knows for whom",
 	"box": "a hook's mailbox: the post office has found its agent",

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 )
 
 // zipped makes a request one of a browser that takes compressed answers.
@@ -15,21 +16,21 @@ func zipped(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip, br") }
 
 func TestAssets(t *testing.T) {
 	b := newFixture(t)
-	for path, a := range b.site.assets {
+	for path, a := range b.site.core.Assets {
 		text, hash := a.Load()
-		kept := b.get(path+"?"+hash, stranger, zipped).want(t, http.StatusOK)
+		kept := b.Get(path+"?"+hash, stranger, zipped).Want(t, http.StatusOK)
 		if kept.Body != string(text) || kept.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" ||
 			kept.Header.Get("Content-Encoding") != "gzip" || kept.Header.Get("Vary") != "Accept-Encoding" {
 			t.Errorf("%s by its hash: %v", path, kept.Header)
 		}
-		plain := b.get(path, stranger).want(t, http.StatusOK)
+		plain := b.Get(path, stranger).Want(t, http.StatusOK)
 		tagged := plain.Header.Get("ETag")
 		if plain.Body != string(text) || plain.Header.Get("Cache-Control") != "no-cache" || tagged == "" ||
 			plain.Header.Get("Content-Encoding") != "" ||
 			plain.Header.Get("Content-Length") != strconv.Itoa(len(text)) {
 			t.Errorf("%s: %v", path, plain.Header)
 		}
-		again := b.get(path, stranger, func(r *http.Request) { r.Header.Set("If-None-Match", tagged) })
+		again := b.Get(path, stranger, func(r *http.Request) { r.Header.Set("If-None-Match", tagged) })
 		if again.Code != http.StatusNotModified || again.Body != "" {
 			t.Errorf("%s, which the browser has: %d", path, again.Code)
 		}
@@ -40,14 +41,14 @@ func TestAssets(t *testing.T) {
 	}
 	for _, path := range []string{"/static/", "/static/none.js", "/static/../web.go", "/static/%2e%2e/web.go",
 		"/static/vendor"} {
-		if got := b.get(path); got.Code == http.StatusOK {
+		if got := b.Get(path); got.Code == http.StatusOK {
 			t.Errorf("%s: %d %s", path, got.Code, got.Body)
 		}
 	}
-	if got := b.do(http.MethodPost, "/static/app.css", nil); got.Code == http.StatusOK {
+	if got := b.Do(http.MethodPost, "/static/app.css", nil); got.Code == http.StatusOK {
 		t.Errorf("POST of an asset: %d", got.Code)
 	}
-	if _, err := b.site.assets.Address("none.css"); err == nil {
+	if _, err := b.site.core.Assets.Address("none.css"); err == nil {
 		t.Error("an asset that is not there has an address")
 	}
 }
@@ -56,15 +57,15 @@ func TestAssets(t *testing.T) {
 func TestModulesAreKept(t *testing.T) {
 	b := newFixture(t)
 	n := 0
-	for path, a := range b.site.assets {
+	for path, a := range b.site.core.Assets {
 		if strings.Contains(path, "/vendor/") || !strings.HasSuffix(path, ".js") {
 			continue
 		}
 		text, _ := a.Load()
 		for _, m := range regexp.MustCompile(`"\./([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
 			n++
-			b.get("/static/"+m[1], stranger).want(t, http.StatusOK)
-			if got := b.get("/static/"+m[1], stranger).Header.Get("Cache-Control"); !strings.HasSuffix(got,
+			b.Get("/static/"+m[1], stranger).Want(t, http.StatusOK)
+			if got := b.Get("/static/"+m[1], stranger).Header.Get("Cache-Control"); !strings.HasSuffix(got,
 				"immutable") {
 				t.Errorf("%s imports %s: %s", path, m[1], got)
 			}
@@ -79,7 +80,7 @@ func TestFavicon(t *testing.T) {
 	b := newFixture(t)
 	for query, want := range map[string]string{"": "", "?n=0": "", "?n=3": ">3</text>", "?n=99": ">99</text>",
 		"?n=100": ">99+</text>", "?n=-1": "", "?n=</text><script>": "", "?n=99999999999999999999": ">99+</text>"} {
-		got := b.get("/favicon.svg"+strings.NewReplacer("<", "%3C", ">", "%3E").Replace(query), stranger).want(t,
+		got := b.Get("/favicon.svg"+strings.NewReplacer("<", "%3C", ">", "%3E").Replace(query), stranger).Want(t,
 			http.StatusOK, want)
 		if got.Header.Get("Content-Type") != "image/svg+xml" || want == "" && strings.Contains(got.Body, "<text") ||
 			strings.Contains(got.Body, "script") {
@@ -94,14 +95,14 @@ const mostWeight = 100_000
 // TestWeight adds up what a browser fetches to show the inbox for the first time: the page, and all that it names.
 func TestWeight(t *testing.T) {
 	b := newFixture(t)
-	for range 3 * pageRows {
-		b.send("builder-1", mail.Draft{Subject: "The parser is done", Type: "question",
+	for range 3 * page.Rows {
+		b.Send("builder-1", mail.Draft{Subject: "The parser is done", Type: "question",
 			Body: strings.Repeat("A sentence of some length. ", 40)})
 	}
 	total := 0
 	fetch := func(path string) string {
 		var length int
-		got := b.get(path, zipped).want(t, http.StatusOK)
+		got := b.Get(path, zipped).Want(t, http.StatusOK)
 		length, err := strconv.Atoi(got.Header.Get("Content-Length"))
 		if err != nil {
 			length = len(got.Body)

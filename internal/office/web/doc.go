@@ -4,8 +4,8 @@
 // without it. Whoever has logged in is the user and cannot be anybody else: the package is given rooms as the user
 // sees them, and knows no other caller.
 //
-// A place is a file: inbox.go, agents.go, … Each has its page struct, which embeds *view, and its template of the same
-// name. A request of htmx gets a part of the page: the template that is named like the target's id.
+// Here is the site: who gets in, which room a path is about, the stream that tells an open page of news, the palette.
+// The pages are in inbox, room and flow, each a page.Part; they know package page, and not each other.
 //
 // A path that begins with /@ROOM is about that room; other paths are about the room that changed last.
 package web

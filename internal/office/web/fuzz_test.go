@@ -19,7 +19,7 @@ func FuzzForms(f *testing.F) {
 		if !strings.ContainsFunc(raw, func(r rune) bool { return r < ' ' || r == ' ' || r == '#' || r > '~' }) {
 			b := newFixture(t)
 			path := paths[int(which)%len(paths)]
-			if a := b.get(path + "?" + raw); a.Code >= 500 {
+			if a := b.Get(path + "?" + raw); a.Code >= 500 {
 				t.Errorf("GET %s?%s: %d %.200s", path, raw, a.Code, a.Body)
 			}
 		}
@@ -29,7 +29,7 @@ func FuzzForms(f *testing.F) {
 		}
 		b := newFixture(t)
 		for _, path := range []string{"/shop/send", "/shop/mark", "/shop/compose"} {
-			if a := b.post(path, form); a.Code >= http.StatusInternalServerError {
+			if a := b.Post(path, form); a.Code >= http.StatusInternalServerError {
 				t.Errorf("POST %s %q: %d %.200s", path, raw, a.Code, a.Body)
 			}
 		}

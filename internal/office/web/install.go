@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/office/web/page"
 )
 
 // manifest makes the pages an app that browsers install where the address is one that they trust: a name below
@@ -21,31 +22,14 @@ func (s *Site) manifest(w http.ResponseWriter, _ *http.Request) {
 		{"icon-mask-512.png", "512x512", "image/png", "maskable"},
 	}
 	for i := range icons {
-		icons[i].Src, _ = s.assets.Address(icons[i].Src) // which is embedded
+		icons[i].Src, _ = s.core.Assets.Address(icons[i].Src) // which is embedded
 	}
 	text, _ := jsonx.Marshal(map[string]any{
 		"id": "/", "start_url": "/", "scope": "/", "name": "Pennypost", "short_name": "Pennypost",
 		"description": "Mail between agents, and to you", "display": "standalone", "icons": icons,
-		"background_color": panelLight, "theme_color": panelLight,
+		"background_color": page.PanelLight, "theme_color": page.PanelLight,
 	})
 	w.Header().Set("Content-Type", "application/manifest+json")
 	w.Header().Set("Cache-Control", "no-cache")
 	_, _ = w.Write(text)
-}
-
-// The colours of the frame, --panel of the stylesheet, in both themes. A browser draws its own frame in them.
-const panelLight, panelDark = "#f4f4f2", "#1b1b1a"
-
-// shade is the colour of the frame where the system has a theme.
-type shade struct{ System, Color string }
-
-// Shades are the colours of the frame: that of the theme that the person chose, or else of the system's.
-func (v *view) Shades() []shade {
-	switch v.Theme() {
-	case "light":
-		return []shade{{"light", panelLight}, {"dark", panelLight}}
-	case "dark":
-		return []shade{{"light", panelDark}, {"dark", panelDark}}
-	}
-	return []shade{{"light", panelLight}, {"dark", panelDark}}
 }

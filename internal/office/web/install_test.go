@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"pennypost/internal/office/web/page"
 )
 
 var update = flag.Bool("update", false, "draw the icons anew")
@@ -136,13 +138,13 @@ func TestIcons(t *testing.T) {
 // browser load it.
 func TestManifest(t *testing.T) {
 	b := newFixture(t)
-	a := b.get("/@shop/").want(t, http.StatusOK, `<link rel="manifest" href="/manifest.webmanifest">`,
+	a := b.Get("/@shop/").Want(t, http.StatusOK, `<link rel="manifest" href="/manifest.webmanifest">`,
 		`media="(prefers-color-scheme: dark)" content="#1b1b1a"`)
 	if policy := a.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "manifest-src 'self'") {
 		t.Errorf("the policy is %s", policy)
 	}
-	b.cookie = ""
-	a = b.get("/manifest.webmanifest").want(t, http.StatusOK, `"display":"standalone"`)
+	b.Cookie = ""
+	a = b.Get("/manifest.webmanifest").Want(t, http.StatusOK, `"display":"standalone"`)
 	if kind := a.Header.Get("Content-Type"); kind != "application/manifest+json" {
 		t.Errorf("the manifest is %s", kind)
 	}
@@ -153,7 +155,7 @@ func TestManifest(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	for _, icon := range m.Icons {
-		if got := b.get(icon.Src).want(t, http.StatusOK).Header.Get("Content-Type"); got != icon.Type {
+		if got := b.Get(icon.Src).Want(t, http.StatusOK).Header.Get("Content-Type"); got != icon.Type {
 			t.Errorf("%s is %s", icon.Src, got)
 		}
 	}
@@ -162,7 +164,7 @@ func TestManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	panel := regexp.MustCompile(`--panel: light-dark\((#\w+), (#\w+)\)`).FindSubmatch(css)
-	if panel == nil || string(panel[1]) != panelLight || string(panel[2]) != panelDark {
-		t.Errorf("the frame is drawn in %s, the browser's in %s and %s", panel, panelLight, panelDark)
+	if panel == nil || string(panel[1]) != page.PanelLight || string(panel[2]) != page.PanelDark {
+		t.Errorf("the frame is drawn in %s, the browser's in %s and %s", panel, page.PanelLight, page.PanelDark)
 	}
 }

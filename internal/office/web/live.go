@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,14 +15,14 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/web/asset"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
 const (
-	tick        = 15 * time.Second       // between signs of life: a browser that hears none for long asks by itself
-	gather      = 150 * time.Millisecond // what happens within is told at once
-	sendTimeout = 10 * time.Second       // for a browser to take a piece
-	maxStreams  = 64                     // each holds a connection; pages in the background have none
+	tick       = 15 * time.Second       // between signs of life: a browser that hears none for long asks by itself
+	gather     = 150 * time.Millisecond // what happens within is told at once
+	maxStreams = 64                     // each holds a connection; pages in the background have none
 )
 
 // change is what an open page is told of: that something happened, and nothing of what.
@@ -42,6 +41,12 @@ type change struct {
 	asked mail.RoomName // another room, in which more needs the user than before
 }
 
+// follower is a page that is open, and asks what happened.
+type follower struct {
+	*page.View
+	needs map[mail.RoomName]int // what it has heard of other rooms
+}
+
 // arrival is what a notification shows.
 type arrival struct {
 	ID      mail.ID       `json:"id"`
@@ -52,7 +57,8 @@ type arrival struct {
 
 // events streams changes as Server-Sent Events whose ids are places in the journal. A browser that comes back says the
 // last one.
-func (s *Site) events(v *view) error {
+func (s *Site) events(in *page.View) error {
+	v := &follower{View: in}
 	defer s.streams.Add(-1)
 	if s.streams.Add(1) > maxStreams {
 		return mail.Errorf(mail.Limited, "%d pages follow this post office already; this one asks for itself",
@@ -62,7 +68,7 @@ func (s *Site) events(v *view) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(v.ctx())
+	ctx, cancel := context.WithCancel(v.Ctx())
 	defer cancel()
 	defer context.AfterFunc(s.opts.Closing, cancel)()
 	news, stop, err := v.follow(ctx, after)
@@ -70,11 +76,11 @@ func (s *Site) events(v *view) error {
 		return err
 	}
 	defer stop()
-	defer s.sessions.Watch(v.session)()
+	defer s.sessions.Watch(v.LoggedIn)()
 	v.At = after
-	v.w.Header().Set("Content-Type", "text/event-stream")
-	v.w.Header().Set("X-Accel-Buffering", "no")
-	if err := v.piece("retry: 1000\n\n"); err != nil {
+	v.W.Header().Set("Content-Type", "text/event-stream")
+	v.W.Header().Set("X-Accel-Buffering", "no")
+	if err := v.Piece("retry: 1000\n\n"); err != nil {
 		return nil
 	}
 	if reset {
@@ -98,43 +104,29 @@ func (s *Site) events(v *view) error {
 }
 
 // tell sends a change; nil is a sign of life.
-func (v *view) tell(c *change) error {
+func (v *follower) tell(c *change) error {
 	if c == nil {
-		return v.piece("event: pp-tick\ndata: {}\n\n")
+		return v.Piece("event: pp-tick\ndata: {}\n\n")
 	}
 	data, err := jsonx.Marshal(c)
 	if err != nil {
 		return err
 	}
-	return v.piece(fmt.Sprintf("id: %d\nevent: pp-change\ndata: %s\n\n", c.Seq, data))
+	return v.Piece(fmt.Sprintf("id: %d\nevent: pp-change\ndata: %s\n\n", c.Seq, data))
 }
 
 // after is the place behind which the browser wants to know what happened. One that the journal has not reached comes
 // from a room that was made anew under the name of another.
-func (v *view) after() (after mail.Seq, reset bool, err error) {
-	text := v.r.Header.Get("Last-Event-ID")
+func (v *follower) after() (after mail.Seq, reset bool, err error) {
+	text := v.R.Header.Get("Last-Event-ID")
 	if text == "" {
-		text = v.r.URL.Query().Get("after")
+		text = v.R.URL.Query().Get("after")
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if text != "" && err != nil {
 		return 0, false, mail.Errorf(mail.Invalid, "%q is no place in a journal", text)
 	}
 	return min(mail.Seq(n), v.At), mail.Seq(n) > v.At, nil
-}
-
-// piece sends text at once.
-func (v *view) piece(text string) error {
-	rc := http.NewResponseController(v.w)
-	_ = rc.SetWriteDeadline(time.Now().Add(sendTimeout))
-	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
-	if _, err := v.w.Write([]byte(text)); err != nil {
-		return err
-	}
-	if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	return nil
 }
 
 // news is what was heard at once: of this room, or of the desk.
@@ -145,12 +137,12 @@ type news struct {
 }
 
 // follow listens to this room behind a place, and to the desk. It is stopped by its owner.
-func (v *view) follow(ctx context.Context, after mail.Seq) (heard <-chan news, stop func(), err error) {
-	room, err := v.svc.Watch(ctx, after)
+func (v *follower) follow(ctx context.Context, after mail.Seq) (heard <-chan news, stop func(), err error) {
+	room, err := v.Svc.Watch(ctx, after)
 	if err != nil {
 		return nil, nil, err
 	}
-	desk, err := v.site.opts.Office.WatchDesk(ctx)
+	desk, err := v.Site.Office.WatchDesk(ctx)
 	if err != nil {
 		room.Close()
 		return nil, nil, err
@@ -184,7 +176,7 @@ func (v *view) follow(ctx context.Context, after mail.Seq) (heard <-chan news, s
 }
 
 // happened waits for something to happen and returns it with what follows closely. After a silence it returns nil.
-func (v *view) happened(ctx context.Context, heard <-chan news) (*change, error) {
+func (v *follower) happened(ctx context.Context, heard <-chan news) (*change, error) {
 	c := &change{Seq: v.At}
 	wait := time.After(tick)
 	for first := true; ; {
@@ -211,7 +203,7 @@ func (v *view) happened(ctx context.Context, heard <-chan news) (*change, error)
 }
 
 // add notes news, and reports whether the page is to be told. What happened in this room comes as events.
-func (v *view) add(c *change, n news) bool {
+func (v *follower) add(c *change, n news) bool {
 	c.add(v.Room, n.events)
 	told := len(n.events) > 0
 	for _, d := range n.desk {
@@ -231,16 +223,16 @@ func (v *view) add(c *change, n news) bool {
 }
 
 // elsewhere finds what arrived in another room in which more needs the user than before.
-func (v *view) elsewhere(ctx context.Context, c *change) error {
+func (v *follower) elsewhere(ctx context.Context, c *change) error {
 	if c.asked == "" || c.Arrived != nil {
 		return nil
 	}
-	desk, err := v.site.opts.Office.Desk(ctx, mail.DeskQuery{Rooms: []mail.RoomName{c.asked}, Part: mail.NeedsYou})
+	desk, err := v.Site.Office.Desk(ctx, mail.DeskQuery{Rooms: []mail.RoomName{c.asked}, Part: mail.NeedsYou})
 	if err != nil || len(desk.Needs) == 0 {
 		return err
 	}
 	newest := slices.MaxFunc(desk.Needs, func(a, b mail.Conversation) int {
-		return spotOf(&a.Item).compare(spotOf(&b.Item))
+		return page.SpotOf(&a.Item).Compare(page.SpotOf(&b.Item))
 	})
 	c.Arrived = &arrival{ID: newest.ID, Room: c.asked, From: words.Sender(newest.Message),
 		Subject: cmp.Or(newest.Subject, newest.Preview)}
@@ -263,8 +255,8 @@ func (c *change) add(room mail.RoomName, events []mail.Event) {
 }
 
 // count says how much is unread and stuck now.
-func (v *view) count(ctx context.Context, c *change) error {
-	rooms, err := v.site.opts.Office.Rooms(ctx)
+func (v *follower) count(ctx context.Context, c *change) error {
+	rooms, err := v.Site.Office.Rooms(ctx)
 	if err != nil {
 		return err
 	}
@@ -274,7 +266,8 @@ func (v *view) count(ctx context.Context, c *change) error {
 }
 
 // changes says how the room stands. It is for browsers to which no stream comes through.
-func changes(v *view) error {
+func changes(in *page.View) error {
+	v := &follower{View: in}
 	after, reset, err := v.after()
 	if err != nil {
 		return err
@@ -290,16 +283,16 @@ func changes(v *view) error {
 	if err != nil {
 		return err
 	}
-	v.w.Header().Set("Content-Type", "application/json")
-	return asset.Send(v.w, v.r, http.StatusOK, data)
+	v.W.Header().Set("Content-Type", "application/json")
+	return asset.Send(v.W, v.R, http.StatusOK, data)
 }
 
 // arrived returns the newest unread message to the user behind a place, if there is one.
-func (v *view) arrived(after mail.Seq) (*arrival, error) {
-	page, err := v.svc.Inbox(v.ctx(), mail.InboxQuery{After: after, Newest: true, Limit: 1})
-	if err != nil || len(page.Messages) == 0 {
+func (v *follower) arrived(after mail.Seq) (*arrival, error) {
+	got, err := v.Svc.Inbox(v.Ctx(), mail.InboxQuery{After: after, Newest: true, Limit: 1})
+	if err != nil || len(got.Messages) == 0 {
 		return nil, err
 	}
-	m := &page.Messages[0].Message
+	m := &got.Messages[0].Message
 	return &arrival{ID: m.ID, Room: v.Room, From: words.Sender(*m), Subject: words.Subject(m)}, nil
 }

@@ -15,6 +15,8 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/sitetest"
 )
 
 // stream is a browser that listens to what happens.
@@ -80,8 +82,8 @@ func (s *stream) events(t *testing.T) []heard {
 func (b *fixture) listen(after string, last string) *stream {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/@shop/events?after="+after, nil)
-	r.Host = bedHost
-	r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.cookie})
+	r.Host = sitetest.Host
+	r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.Cookie})
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
@@ -100,21 +102,21 @@ func inBubble(t *testing.T, test func(t *testing.T, b *fixture)) {
 
 func TestEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
-		b.register(mail.Presence{Name: "builder-1"})
+		b.Register(mail.Presence{Name: "builder-1"})
 		s := b.listen("", "")
 		time.Sleep(time.Second)
 		if got := s.events(t); len(got) != 1 || !got[0].Agents || got[0].Mail || got[0].Reset ||
 			s.header.Get("Content-Type") != "text/event-stream" {
 			t.Fatalf("from the beginning: %+v %v", got, s.header)
 		}
-		id := b.send("builder-1", mail.Draft{Subject: "Which parser?"})
+		id := b.Send("builder-1", mail.Draft{Subject: "Which parser?"})
 		time.Sleep(gather + time.Millisecond)
 		got := s.events(t)
 		if len(got) != 1 || got[0].Unread != 1 || !got[0].Mail || got[0].ID != fmt.Sprint(got[0].Seq) ||
 			got[0].Arrived == nil || *got[0].Arrived != (arrival{id, "shop", "builder-1", "Which parser?"}) {
 			t.Fatalf("after a message: %+v", got)
 		}
-		b.send(mail.User, mail.Draft{To: mail.Recipients{"builder-1"}})
+		b.Send(mail.User, mail.Draft{To: mail.Recipients{"builder-1"}})
 		time.Sleep(time.Second)
 		if got := s.events(t); len(got) != 1 || got[0].Arrived != nil || !got[0].Mail || got[0].Stuck != 1 {
 			t.Errorf("after a message of the user: %+v", got)
@@ -127,14 +129,14 @@ func TestEvents(t *testing.T) {
 // TestEventsResume: who comes back hears of what happened meanwhile, once.
 func TestEventsResume(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
-		b.send("builder-1", mail.Draft{Subject: "One"})
+		b.Send("builder-1", mail.Draft{Subject: "One"})
 		s := b.listen("0", "")
 		time.Sleep(time.Second)
 		last := s.events(t)[0].ID
 		s.cancel()
 		<-s.done
-		b.send("builder-1", mail.Draft{Subject: "Two"})
-		b.send("builder-1", mail.Draft{Subject: "Three"})
+		b.Send("builder-1", mail.Draft{Subject: "Two"})
+		b.Send("builder-1", mail.Draft{Subject: "Three"})
 		s = b.listen("0", last)
 		time.Sleep(time.Second)
 		if got := s.events(t); len(got) != 1 || got[0].Arrived.Subject != "Three" || got[0].Unread != 3 {
@@ -154,10 +156,10 @@ func TestEventsResume(t *testing.T) {
 
 // seq is how far the journal of shop has come.
 func (b *fixture) seq() mail.Seq {
-	b.t.Helper()
-	st, err := b.as(mail.User).Status(context.Background())
+	b.T.Helper()
+	st, err := b.As(mail.User).Status(context.Background())
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	return st.Seq
 }
@@ -166,21 +168,21 @@ func (b *fixture) seq() mail.Seq {
 // at everything.
 func TestEventsOfAnotherJournal(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
-		b.send("builder-1", mail.Draft{})
+		b.Send("builder-1", mail.Draft{})
 		at := b.seq()
 		s := b.listen("0", "90000")
 		time.Sleep(time.Second)
 		if got := s.events(t); len(got) != 1 || !got[0].Reset || got[0].Seq != at || got[0].Unread != 1 {
 			t.Errorf("%+v", got)
 		}
-		b.send("builder-1", mail.Draft{})
+		b.Send("builder-1", mail.Draft{})
 		time.Sleep(time.Second)
 		if got := s.events(t); len(got) != 1 || got[0].Reset || got[0].Seq <= at {
 			t.Errorf("afterwards: %+v", got)
 		}
 		s.cancel()
 		<-s.done
-		b.get("/@shop/changes?after=90000").want(t, http.StatusOK, `"reset":true`)
+		b.Get("/@shop/changes?after=90000").Want(t, http.StatusOK, `"reset":true`)
 	})
 }
 
@@ -189,7 +191,7 @@ func TestEventsStorm(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		s := b.listen("0", "")
 		for i := range 1_000 {
-			b.send("builder-1", mail.Draft{Subject: fmt.Sprint("Message ", i)})
+			b.Send("builder-1", mail.Draft{Subject: fmt.Sprint("Message ", i)})
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Second)
@@ -227,7 +229,7 @@ func TestEventsEnd(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		s := b.listen("0", "")
 		synctest.Wait()
-		b.stop()
+		b.Stop()
 		<-s.done
 	})
 }
@@ -236,12 +238,12 @@ func TestEventsEnd(t *testing.T) {
 func TestEventsBound(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.site.streams.Store(maxStreams)
-		b.get("/@shop/events").want(t, http.StatusTooManyRequests)
+		b.Get("/@shop/events").Want(t, http.StatusTooManyRequests)
 		b.site.streams.Add(-1)
 		s := b.listen("0", "")
 		synctest.Wait()
-		b.get("/@shop/events").want(t, http.StatusTooManyRequests)
-		b.stop()
+		b.Get("/@shop/events").Want(t, http.StatusTooManyRequests)
+		b.Stop()
 		<-s.done
 		if n := b.site.streams.Load(); n != maxStreams-1 {
 			t.Errorf("%d streams are counted, want %d", n, maxStreams-1)
@@ -257,7 +259,7 @@ func TestEventsToNobody(t *testing.T) {
 		s.mu.Lock()
 		s.fail = errors.New("i/o timeout")
 		s.mu.Unlock()
-		b.send("builder-1", mail.Draft{})
+		b.Send("builder-1", mail.Draft{})
 		<-s.done
 	})
 }
@@ -280,13 +282,13 @@ func TestEventsDeadline(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), tick+time.Second)
 		defer cancel()
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/@shop/events", nil)
-		r.Host = bedHost
-		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.cookie})
+		r.Host = sitetest.Host
+		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.Cookie})
 		d := &deadlines{stream: stream{header: make(http.Header)}}
 		began := time.Now()
 		b.site.ServeHTTP(d, r)
-		if len(d.set) != 4 || !d.set[0].Equal(began.Add(sendTimeout)) || !d.set[1].IsZero() ||
-			!d.set[2].Equal(began.Add(tick+sendTimeout)) || !d.set[3].IsZero() {
+		if len(d.set) != 4 || !d.set[0].Equal(began.Add(page.SendTimeout)) || !d.set[1].IsZero() ||
+			!d.set[2].Equal(began.Add(tick+page.SendTimeout)) || !d.set[3].IsZero() {
 			t.Errorf("deadlines for %v: %v", began, d.set)
 		}
 	})
@@ -296,7 +298,7 @@ func TestChanges(t *testing.T) {
 	b := newFixture(t)
 	ask := func(after mail.Seq) (c change) {
 		t.Helper()
-		got := b.get(fmt.Sprintf("/@shop/changes?after=%d", after)).want(t, http.StatusOK)
+		got := b.Get(fmt.Sprintf("/@shop/changes?after=%d", after)).Want(t, http.StatusOK)
 		if err := jsonx.Unmarshal([]byte(got.Body), &c); err != nil ||
 			got.Header.Get("Content-Type") != "application/json" {
 			t.Fatalf("%v: %s", err, got.Body)
@@ -307,22 +309,22 @@ func TestChanges(t *testing.T) {
 		t.Errorf("nothing happened: %+v", c)
 	}
 	at := b.seq()
-	first := b.send("builder-1", mail.Draft{Subject: "One"})
-	second := b.send("builder-2", mail.Draft{Subject: "Two"})
+	first := b.Send("builder-1", mail.Draft{Subject: "One"})
+	second := b.Send("builder-2", mail.Draft{Subject: "Two"})
 	if c := ask(at); c.Arrived == nil || *c.Arrived != (arrival{second, "shop", "builder-2", "Two"}) ||
 		c.Unread != 2 ||
 		!c.Mail {
 		t.Errorf("two messages: %+v", c)
 	}
-	b.post("/@shop/mark", map[string][]string{"id": {string(second)}, "mark": {"read"}}).want(t, http.StatusSeeOther)
+	b.Post("/@shop/mark", map[string][]string{"id": {string(second)}, "mark": {"read"}}).Want(t, http.StatusSeeOther)
 	if c := ask(at); c.Arrived == nil || c.Arrived.ID != first || c.Unread != 1 {
 		t.Errorf("one was read: %+v", c)
 	}
 	if c := ask(b.seq()); c.Arrived != nil || c.Mail {
 		t.Errorf("nothing new: %+v", c)
 	}
-	b.addRoom("other")
-	if _, err := b.office.open[1].As("x").Send(t.Context(),
+	b.AddRoom("other")
+	if _, err := b.Office.Open[1].As("x").Send(t.Context(),
 		mail.Draft{To: mail.Recipients{"user"}, Body: "x"}); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +332,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("another room has mail: %+v", c)
 	}
 	for _, bad := range []string{"-1", "x", "99999999999999999999", "1.5"} {
-		b.get("/@shop/changes?after="+bad).want(t, http.StatusBadRequest)
-		b.get("/@shop/events?after="+bad).want(t, http.StatusBadRequest)
+		b.Get("/@shop/changes?after="+bad).Want(t, http.StatusBadRequest)
+		b.Get("/@shop/events?after="+bad).Want(t, http.StatusBadRequest)
 	}
 }

@@ -3,10 +3,10 @@ package web
 import (
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/session"
 )
 
@@ -35,7 +35,7 @@ func (s *Site) LetterLink(room mail.RoomName, id mail.ID) string {
 }
 
 func (s *Site) link(one session.Link) string {
-	return "/login?" + url.Values{"key": {s.links.Add(one)}}.Encode()
+	return page.Query("/login", "key", s.links.Add(one))
 }
 
 // Sessions returns the browsers that are logged in, the last used first.
@@ -48,14 +48,7 @@ func (s *Site) EndSession(id string) error { return s.sessions.End(id) }
 // Named reports whether r came to the pages' own name. At any other address every program on this machine can be too,
 // on another port, and browsers send it the same cookies. So nobody is logged in there but whoever asked for it.
 func (s *Site) Named(r *http.Request) bool {
-	return s.opts.Host != "" && strings.EqualFold(hostOf(r), s.opts.Host)
-}
-
-func hostOf(r *http.Request) string {
-	if host, _, err := net.SplitHostPort(r.Host); err == nil {
-		return host
-	}
-	return r.Host
+	return s.opts.Host != "" && strings.EqualFold(page.HostOf(r), s.opts.Host)
 }
 
 // loggedIn returns the session that r comes from, or "".
@@ -66,7 +59,7 @@ func (s *Site) loggedIn(r *http.Request) string {
 	}
 	id, err := s.sessions.Find(r.Context(), c.Value, s.at(r), !byItself(r))
 	if err != nil {
-		s.opts.Log.Error("sessions", "err", err)
+		s.core.Log.Error("sessions", "err", err)
 	}
 	return id
 }
@@ -79,22 +72,22 @@ func byItself(r *http.Request) bool {
 
 // offer answers to a link with a button that logs in. It changes nothing: programs follow links to look ahead, and
 // browsers do. Our script presses the button, but not at the plain address, where the page has something to say first.
-func (s *Site) offer(v *view) error {
-	key := v.r.URL.Query().Get("key")
-	if _, ok := s.links.Find(key, s.at(v.r), false); ok {
+func (s *Site) offer(v *page.View) error {
+	key := v.R.URL.Query().Get("key")
+	if _, ok := s.links.Find(key, s.at(v.R), false); ok {
 		v.Title = "Log in"
-		return v.door(http.StatusOK, "offer", key, !v.Plain)
+		return closedDoor(v, http.StatusOK, "offer", key, !v.Plain)
 	}
 	// at the plain address, which is the one that a list of processes may show
-	if _, ok := s.links.Find(key, session.Doorway{}, false); ok && v.r.TLS == nil {
-		to := "http://" + s.ownHost(v.r) + "/login?" + url.Values{"key": {key}}.Encode()
-		http.Redirect(v.w, v.r, to, http.StatusSeeOther)
+	if _, ok := s.links.Find(key, session.Doorway{}, false); ok && v.R.TLS == nil {
+		to := page.Query("http://"+s.ownHost(v.R)+"/login", "key", key)
+		http.Redirect(v.W, v.R, to, http.StatusSeeOther)
 		return nil
 	}
-	if v.session != "" { // the link was opened twice
-		return v.redirect("/")
+	if v.LoggedIn != "" { // the link was opened twice
+		return v.Redirect("/")
 	}
-	return v.stranger(key)
+	return askLogin(v, key)
 }
 
 // ownHost is the pages' own name, with the port at which r came.
@@ -106,31 +99,31 @@ func (s *Site) ownHost(r *http.Request) string {
 }
 
 // enter makes a session of a one-time link. Whoever has one keeps it.
-func (s *Site) enter(v *view) error {
-	if err := v.form(); err != nil {
+func (s *Site) enter(v *page.View) error {
+	if err := v.Form(); err != nil {
 		return err
 	}
-	key := v.r.PostForm.Get("key")
-	one, ok := s.links.Find(key, s.at(v.r), true)
+	key := v.R.PostForm.Get("key")
+	one, ok := s.links.Find(key, s.at(v.R), true)
 	ok = ok && s.sessions.Good(one.Pass)
-	if !ok && v.session == "" {
-		return v.stranger(key)
+	if !ok && v.LoggedIn == "" {
+		return askLogin(v, key)
 	}
-	if v.session == "" {
-		cookie, err := s.sessions.Begin(session.Browser(v.r.UserAgent()), s.at(v.r), one.Pass)
+	if v.LoggedIn == "" {
+		cookie, err := s.sessions.Begin(session.Browser(v.R.UserAgent()), s.at(v.R), one.Pass)
 		if err != nil {
-			s.opts.Log.Error("a session that a restart ends", "err", err)
+			s.core.Log.Error("a session that a restart ends", "err", err)
 		}
-		v.setCookie(cookie, int(session.Longest.Seconds()))
+		setCookie(v, cookie, int(session.Longest.Seconds()))
 	}
 	to := "/"
-	if rooms, err := s.opts.Office.Rooms(v.ctx()); err == nil && has(rooms, one.Room) {
+	if rooms, err := s.core.Office.Rooms(v.Ctx()); err == nil && page.HasRoom(rooms, one.Room) {
 		v.Rooms = rooms
-		if to = roomBase(one.Room) + v.inboxPath(); one.To != "" {
-			to = roomBase(one.Room) + letterPath(one.To)
+		if to = page.RoomBase(one.Room) + v.InboxPath(); one.To != "" {
+			to = page.RoomBase(one.Room) + page.LetterPath(one.To)
 		}
 	}
-	return v.redirect(to)
+	return v.Redirect(to)
 }
 
 // cookieName returns the name of the cookie. Over TLS it has a prefix with which browsers take a cookie from nobody
@@ -143,48 +136,48 @@ func cookieName(r *http.Request) string {
 }
 
 // setCookie has the browser keep a session, for so many seconds; negative: forget it.
-func (v *view) setCookie(value string, seconds int) {
-	http.SetCookie(v.w, &http.Cookie{
-		Name: cookieName(v.r), Value: value, Path: "/", MaxAge: seconds,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.r.TLS != nil,
+func setCookie(v *page.View, value string, seconds int) {
+	http.SetCookie(v.W, &http.Cookie{
+		Name: cookieName(v.R), Value: value, Path: "/", MaxAge: seconds,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: v.R.TLS != nil,
 	})
 }
 
 // logout ends the session, here and in this browser.
-func (s *Site) logout(v *view) error {
-	v.setCookie("", -1)
-	if v.session != "" {
-		if err := s.sessions.End(v.session); err != nil && mail.CodeOf(err) != mail.NotFound {
+func (s *Site) logout(v *page.View) error {
+	setCookie(v, "", -1)
+	if v.LoggedIn != "" {
+		if err := s.sessions.End(v.LoggedIn); err != nil && mail.CodeOf(err) != mail.NotFound {
 			return err
 		}
 	}
-	return v.redirect("/")
+	return v.Redirect("/")
 }
 
-// stranger answers who has not logged in, perhaps with the key of a link that is not good. The page must tell how to
+// askLogin answers who has not logged in, perhaps with the key of a link that is not good. The page must tell how to
 // get in.
-func (v *view) stranger(key string) error {
+func askLogin(v *page.View, key string) error {
 	v.Title = "Log in"
-	if v.scripted() {
-		v.w.Header().Set("HX-Refresh", "true") // the session ended under an open page
+	if v.Scripted() {
+		v.W.Header().Set("HX-Refresh", "true") // the session ended under an open page
 	}
-	return v.door(http.StatusUnauthorized, "stranger", key, false)
+	return closedDoor(v, http.StatusUnauthorized, "stranger", key, false)
 }
 
 // doorPage is a page for who is not inside.
 type doorPage struct {
-	*view
+	*page.View
 	Key   string // of the link that led here
 	Press bool   // our script is to press the button
 }
 
-func (v *view) door(status int, part, key string, press bool) error {
-	return v.answer(status, "door", part, doorPage{v, key, press})
+func closedDoor(v *page.View, status int, part, key string, press bool) error {
+	return v.Answer(status, "door", part, doorPage{v, key, press})
 }
 
 // sessionsPage lists the browsers that are logged in.
 type sessionsPage struct {
-	*view
+	*page.View
 	Sessions []session.Session
 }
 
@@ -192,27 +185,24 @@ type sessionsPage struct {
 func (p *sessionsPage) Idle() int { return int(session.Idle.Hours()) }
 
 // This reports whether it is the session of this browser.
-func (p *sessionsPage) This(one session.Session) bool { return one.ID == p.session }
+func (p *sessionsPage) This(one session.Session) bool { return one.ID == p.LoggedIn }
 
-func listSessions(v *view) error {
+func (s *Site) listSessions(v *page.View) error {
 	v.Title = "Sessions"
-	return v.render("sessions", &sessionsPage{view: v, Sessions: v.site.Sessions()})
+	return v.Render("sessions", &sessionsPage{View: v, Sessions: s.Sessions()})
 }
 
 // endSession ends the session that the form names, or all.
-func endSession(v *view) error {
-	if err := v.form(); err != nil {
-		return err
-	}
-	id := v.r.PostForm.Get("id")
-	if id == "" && v.r.PostForm.Get("all") == "" {
+func (s *Site) endSession(v *page.View) error {
+	id := v.R.PostForm.Get("id")
+	if id == "" && v.R.PostForm.Get("all") == "" {
 		return mail.Errorf(mail.Invalid, "the form names no session; nothing was ended")
 	}
-	if id == "" || id == v.session {
-		v.setCookie("", -1)
+	if id == "" || id == v.LoggedIn {
+		setCookie(v, "", -1)
 	}
-	if err := v.site.sessions.End(id); err != nil && mail.CodeOf(err) != mail.NotFound {
+	if err := s.sessions.End(id); err != nil && mail.CodeOf(err) != mail.NotFound {
 		return err
 	}
-	return v.redirect("/sessions")
+	return v.Redirect("/sessions")
 }

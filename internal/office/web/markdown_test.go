@@ -1,128 +1,11 @@
 package web
 
 import (
-	"fmt"
-	"html"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
+	"pennypost/internal/office/web/sitetest"
 	"pennypost/internal/office/web/words"
 )
-
-// tag is one tag of HTML, and the text up to the next.
-type tag struct {
-	name  string
-	end   bool
-	attrs map[string]string
-	text  string
-}
-
-var (
-	tagName  = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*`)
-	tagAttr  = regexp.MustCompile(`^[ \n]+([a-zA-Z][a-zA-Z0-9:-]*)(?:="([^"]*)"|='([^'<>]*)')?`)
-	tagClose = regexp.MustCompile(`^\s*/?>`)
-)
-
-// scan reads HTML that is written more strictly than a browser wants it: a "<" in it begins a tag, every attribute is
-// quoted, and no name comes twice.
-func scan(text string) ([]tag, error) {
-	var out []tag
-	text = strings.TrimPrefix(text, "<!doctype html>")
-	for {
-		before, rest, more := strings.Cut(text, "<")
-		if strings.Contains(before, ">") && len(out) == 0 {
-			return out, fmt.Errorf("a stray > in %q", before)
-		}
-		if len(out) > 0 {
-			out[len(out)-1].text = before
-		}
-		if !more {
-			return out, nil
-		}
-		one := tag{attrs: make(map[string]string)}
-		rest, one.end = strings.CutPrefix(rest, "/")
-		one.name = tagName.FindString(rest)
-		if one.name == "" || one.name != strings.ToLower(one.name) && one.name != "clipPath" {
-			return out, fmt.Errorf("a < that begins no tag: %.40q", rest)
-		}
-		rest = rest[len(one.name):]
-		for m := tagAttr.FindStringSubmatch(rest); m != nil; m = tagAttr.FindStringSubmatch(rest) {
-			if _, twice := one.attrs[m[1]]; twice {
-				return out, fmt.Errorf("<%s> has %s twice", one.name, m[1])
-			}
-			one.attrs[m[1]] = html.UnescapeString(m[2] + m[3])
-			rest = rest[len(m[0]):]
-		}
-		end := tagClose.FindString(rest)
-		if end == "" {
-			return out, fmt.Errorf("<%s is not closed: %.40q", one.name, rest)
-		}
-		text = rest[len(end):]
-		out = append(out, one)
-	}
-}
-
-// allowed are the tags that a body may have, and the attributes of each with what they may say.
-var allowed = map[string]map[string]string{
-	"p": auto, "br": nil, "h1": auto, "h2": auto, "h3": auto, "h4": auto, "h5": auto, "h6": auto, "em": nil,
-	"strong": nil, "del": nil, "blockquote": auto, "ul": auto, "hr": nil,
-	"li":    {"dir": "auto", "id": `note-[0-9a-f]{8}-fn:[0-9]+`},
-	"table": nil, "thead": nil, "tbody": nil, "tr": nil,
-	"ol": {"dir": "auto", "start": `[0-9]+`},
-	"th": {"dir": "auto", "align": "left|right|center"}, "td": {"dir": "auto", "align": "left|right|center"},
-	"pre":    nil,
-	"code":   {"class": `language-(?s:.+)`},
-	"input":  {"type": "checkbox", "checked": "", "disabled": "", "aria-label": "to do|done"},
-	"sup":    {"id": `note-[0-9a-f]{8}-fnref[0-9]*:[0-9]+`},
-	"div":    {"class": "footnotes|code-block", "role": "doc-endnotes"},
-	"button": {"type": "button", "class": "copy", "data-copy": ""},
-	"span":   {"class": "hidden"},
-	"a": {"href": `(?i:https?://[^/?#\s\\]|mailto:)[^\s[:cntrl:]]*|#note-[0-9a-f]{8}-fn(?:ref[0-9]*)?:[0-9]+`,
-		"target": "_blank", "rel": "noopener noreferrer nofollow",
-		"class": "footnote-(?:back)?ref", "role": "doc-(?:noteref|backlink)"},
-}
-
-var auto = map[string]string{"dir": "auto"}
-
-// harmless returns what is wrong with a body: it is to have no tag and no attribute but those, all closed in their
-// order, and links only into the web and into mail.
-func harmless(out string) error {
-	tags, err := scan(out)
-	if err != nil {
-		return err
-	}
-	var open []string
-	for _, one := range tags {
-		attrs, known := allowed[one.name]
-		if !known {
-			return fmt.Errorf("<%s> is not allowed", one.name)
-		}
-		for name, value := range one.attrs {
-			want, known := attrs[name]
-			if !known || !regexp.MustCompile(`^(?:`+want+`)$`).MatchString(value) {
-				return fmt.Errorf("<%s %s=%q> is not allowed", one.name, name, value)
-			}
-		}
-		switch {
-		case slices.Contains([]string{"br", "hr", "input"}, one.name):
-		case !one.end:
-			if one.name == "a" && slices.Contains(open, "a") {
-				return fmt.Errorf("a link in a link")
-			}
-			open = append(open, one.name)
-		case len(open) == 0 || open[len(open)-1] != one.name:
-			return fmt.Errorf("</%s> closes nothing: open is %v", one.name, open)
-		default:
-			open = open[:len(open)-1]
-		}
-	}
-	if len(open) > 0 {
-		return fmt.Errorf("%v are not closed", open)
-	}
-	return nil
-}
 
 // attacks are texts that would do something if they were more than text.
 var attacks = []string{
@@ -182,7 +65,7 @@ var attacks = []string{
 func TestMarkdownIsHarmless(t *testing.T) {
 	for _, text := range attacks {
 		out := string(words.Markdown(text, ""))
-		if err := harmless(out); err != nil {
+		if err := sitetest.Harmless(out); err != nil {
 			t.Errorf("%q: %v\n%s", text, err, out)
 		}
 	}
@@ -198,7 +81,7 @@ func TestOracle(t *testing.T) {
 		`<a href="https://a.b"><a href="https://a.b"></a></a>`, `<!-- x -->`, `<p style="x">y</p>`,
 		`<a href="https://a.b" href="x">y</a>`, `<a href="https://\evil">y</a>`,
 	} {
-		if harmless(out) == nil {
+		if sitetest.Harmless(out) == nil {
 			t.Errorf("%s passes", out)
 		}
 	}
@@ -210,7 +93,7 @@ func FuzzMarkdown(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		out := string(words.Markdown(text, ""))
-		if err := harmless(out); err != nil {
+		if err := sitetest.Harmless(out); err != nil {
 			t.Errorf("%q: %v\n%s", text, err, out)
 		}
 	})

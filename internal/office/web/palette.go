@@ -10,20 +10,16 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/inbox"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
 
 // palettePage is the way to anywhere: a field to type in, and what fits.
 type palettePage struct {
-	*view
+	*page.View
 	Query  string
-	Groups []paletteGroup
-}
-
-// paletteGroup is what fits of one kind.
-type paletteGroup struct {
-	Name    string
-	Choices []paletteChoice
+	Groups []page.Group[paletteChoice]
 }
 
 // paletteChoice is a place to go to, or something to do.
@@ -36,31 +32,32 @@ type paletteChoice struct {
 	Do    string // what our script does: a value of data-do
 	Form  string // the form that it posts
 	Keys  string
+
+	rank int // how well it fits
 }
 
 const (
 	paletteMost    = 8 // of a kind
 	paletteThreads = 6
-	paletteQuery   = 200 // letters that are looked for
 )
 
-func palette(v *view) error {
+func palette(v *page.View) error {
 	v.Title = "Go anywhere"
-	p := &palettePage{view: v, Query: strings.TrimSpace(wording.ClipRunes(v.r.URL.Query().Get("q"), paletteQuery+1))}
+	p := &palettePage{View: v, Query: strings.TrimSpace(wording.ClipRunes(v.R.URL.Query().Get("q"), page.MaxQuery+1))}
 	p.add("Places", len(p.Places()), p.places())
-	if v.svc != nil {
+	if v.Svc != nil {
 		if err := p.addresses(); err != nil {
 			return err
 		}
 	}
 	p.add("Rooms", paletteMost, p.otherRooms())
 	p.add("Actions", paletteMost, p.actions())
-	if v.svc != nil && utf8.RuneCountInString(p.Query) >= 2 {
+	if v.Svc != nil && utf8.RuneCountInString(p.Query) >= 2 {
 		if err := p.threads(); err != nil {
 			return err
 		}
 	}
-	return v.render("palette", p, "dialog", "palette-results")
+	return v.Render("palette", p, "dialog", "palette-results")
 }
 
 // Empty reports whether nothing fits.
@@ -68,23 +65,13 @@ func (p *palettePage) Empty() bool { return len(p.Groups) == 0 }
 
 // add adds those of choices that fit best, at most that many.
 func (p *palettePage) add(name string, most int, choices []paletteChoice) {
-	type ranked struct {
-		paletteChoice
-		rank int
+	for i := range choices {
+		choices[i].rank = fits(p.Query, choices[i].Label)
 	}
-	var fit []ranked
-	for _, c := range choices {
-		if rank := fits(p.Query, c.Label); rank > 0 {
-			fit = append(fit, ranked{c, rank})
-		}
-	}
-	slices.SortStableFunc(fit, func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) })
-	g := paletteGroup{Name: name}
-	for _, c := range fit[:min(most, len(fit))] {
-		g.Choices = append(g.Choices, c.paletteChoice)
-	}
-	if len(g.Choices) > 0 {
-		p.Groups = append(p.Groups, g)
+	fit := slices.DeleteFunc(choices, func(c paletteChoice) bool { return c.rank == 0 })
+	slices.SortStableFunc(fit, func(a, b paletteChoice) int { return cmp.Compare(b.rank, a.rank) })
+	if len(fit) > 0 {
+		p.Groups = append(p.Groups, page.Group[paletteChoice]{Name: name, Rows: fit[:min(most, len(fit))]})
 	}
 }
 
@@ -126,13 +113,13 @@ func (p *palettePage) places() []paletteChoice {
 
 // addresses adds the agents and channels that fit, and, once something was typed, to write to them.
 func (p *palettePage) addresses() error {
-	letter := composePage{view: p.view}
-	if err := letter.choices(""); err != nil {
+	letter := inbox.ComposePage{View: p.View}
+	if err := letter.Choices(""); err != nil {
 		return err
 	}
-	if p.status().Agents > maxChoices && p.Query != "" { // of many, those that have the word
+	if p.Status().Agents > page.MaxChoices && p.Query != "" { // of many, those that have the word
 		letter.Addresses = nil
-		if err := letter.choices(p.Query); err != nil {
+		if err := letter.Choices(p.Query); err != nil {
 			return err
 		}
 	}
@@ -149,7 +136,7 @@ func (p *palettePage) addresses() error {
 		}
 		write = append(write, paletteChoice{
 			ID: "write-" + url.PathEscape(string(a.Address)), Label: "Write to " + words.Who(a.Address),
-			Href: p.Base + "/compose?" + url.Values{"to": {string(a.Address)}}.Encode(),
+			Href: p.ComposeHref(a.Address),
 		})
 	}
 	p.add("Agents", paletteMost, agents)
@@ -168,7 +155,7 @@ func (p *palettePage) otherRooms() []paletteChoice {
 			continue
 		}
 		c := paletteChoice{ID: "room-" + string(r.Name), Label: string(r.Name),
-			Href: "/@" + url.PathEscape(string(r.Name)) + "/"}
+			Href: page.RoomBase(r.Name) + "/"}
 		if r.Unread > 0 {
 			c.Note = wording.Plural(r.Unread, "unread message")
 		}
@@ -193,28 +180,28 @@ func (p *palettePage) actions() []paletteChoice {
 // threads adds the newest conversations in which a message has the words that were typed, each as the message that
 // fits best, and the way to all of them.
 func (p *palettePage) threads() error {
-	ask, err := filtersOf(url.Values{"q": {p.Query}}).query(p.Now)
+	ask, err := page.FiltersOf(url.Values{"q": {p.Query}}).Query(p.Now)
 	if err != nil {
 		return nil // half a word yet; the history says what is wrong with it
 	}
 	ask.Conversations, ask.Limit = true, paletteThreads
-	page, err := p.svc.History(p.ctx(), ask)
+	got, err := p.Svc.History(p.Ctx(), ask)
 	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	g := paletteGroup{Name: "Mail"}
-	for _, it := range slices.Backward(page.Messages) {
-		g.Choices = append(g.Choices, paletteChoice{
+	g := page.Group[paletteChoice]{Name: "Mail"}
+	for _, it := range slices.Backward(got.Messages) {
+		g.Rows = append(g.Rows, paletteChoice{
 			ID: "mail-" + url.PathEscape(string(it.ID)), Label: words.Subject(&it.Message),
 			Note: words.Sender(it.Message) + " · " + words.Ago(p.Now, it.Sent),
-			Href: post{view: p.view, Item: it}.ThreadHref(),
+			Href: page.Post{View: p.View, Item: it}.ThreadHref(),
 		})
 	}
-	g.Choices = append(g.Choices, paletteChoice{
-		ID: "search", Label: "Search the history for “" + p.Query + "”", Href: p.Base + "/history?" +
-			url.Values{"q": {p.Query}}.Encode(), Keys: "/",
+	g.Rows = append(g.Rows, paletteChoice{
+		ID: "search", Label: "Search the history for “" + p.Query + "”",
+		Href: page.Query(p.Base+"/history", "q", p.Query), Keys: "/",
 	})
 	p.Groups = append(p.Groups, g)
 	return nil

@@ -7,19 +7,21 @@ import (
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/sitetest"
 )
 
 func TestPalette(t *testing.T) {
 	b := newFixture(t)
-	b.addRoom("other")
-	b.register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}, Tags: []string{"project:feed"},
-		State: mail.Working, Task: ptr("The parser")}, mail.Presence{Name: "reviewer"})
-	b.send("builder-1", mail.Draft{Subject: "The tokenizer stands"})
-	b.get("/@shop/palette").want(t, http.StatusOK, "<html", `role="combobox"`, `role="listbox"`,
+	b.AddRoom("other")
+	b.Register(mail.Presence{Name: "builder-1", Roles: []string{"builder"}, Tags: []string{"project:feed"},
+		State: mail.Working, Task: sitetest.Ptr("The parser")}, mail.Presence{Name: "reviewer"})
+	b.Send("builder-1", mail.Draft{Subject: "The tokenizer stands"})
+	b.Get("/@shop/palette").Want(t, http.StatusOK, "<html", `role="combobox"`, `role="listbox"`,
 		`href="/@shop/history"`, `href="/@shop/agents/builder-1"`, "working · The parser",
 		`href="/@shop/channels/project:feed"`, `href="/@other/"`, `data-do="theme"`,
-		`data-do="notify"`, `form="palette-logout"`).without(t, "Search the history", "Write to")
-	dialog := b.part("/@shop/palette", "dialog").want(t, http.StatusOK, `<dialog id="palette"`)
+		`data-do="notify"`, `form="palette-logout"`).Without(t, "Search the history", "Write to")
+	dialog := b.Part("/@shop/palette", "dialog").Want(t, http.StatusOK, `<dialog id="palette"`)
 	if strings.Contains(dialog.Body, "<html") {
 		t.Errorf("the dialog is a page: %.200s", dialog.Body)
 	}
@@ -36,28 +38,28 @@ func TestPalette(t *testing.T) {
 		"a&b=c #":     {`href="/@shop/history?q=a%26b%3Dc&#43;%23"`},
 		"q":           {"Nothing matches."},
 	} {
-		got := b.part("/@shop/palette?q="+strings.NewReplacer(" ", "+", "&", "%26", "#", "%23").Replace(q),
-			"palette-results").want(t, http.StatusOK, want...)
+		got := b.Part("/@shop/palette?q="+strings.NewReplacer(" ", "+", "&", "%26", "#", "%23").Replace(q),
+			"palette-results").Want(t, http.StatusOK, want...)
 		if !strings.HasPrefix(got.Body, `<div id="palette-results" data-query="`) {
 			t.Errorf("%s: %.200s", q, got.Body)
 		}
 	}
-	b.part("/@shop/palette?q=bui", "palette-results").without(t, `href="/@shop/stuck"`, "Log out", "reviewer")
-	b.get("/@shop/palette?q="+strings.Repeat("a", 5_000)).want(t, http.StatusOK,
-		strings.Repeat("a", paletteQuery)).without(t, strings.Repeat("a", paletteQuery+1))
+	b.Part("/@shop/palette?q=bui", "palette-results").Without(t, `href="/@shop/stuck"`, "Log out", "reviewer")
+	b.Get("/@shop/palette?q="+strings.Repeat("a", 5_000)).Want(t, http.StatusOK,
+		strings.Repeat("a", page.MaxQuery)).Without(t, strings.Repeat("a", page.MaxQuery+1))
 }
 
 func TestPaletteOfHundreds(t *testing.T) {
 	b := newFixture(t)
 	for i := range 400 {
-		b.register(mail.Presence{Name: mail.Name(fmt.Sprintf("worker-%03d", i)), Roles: []string{"worker"}})
+		b.Register(mail.Presence{Name: mail.Name(fmt.Sprintf("worker-%03d", i)), Roles: []string{"worker"}})
 	}
-	got := b.part("/@shop/palette?q=worker-3", "palette-results").want(t, http.StatusOK, "worker-300")
+	got := b.Part("/@shop/palette?q=worker-3", "palette-results").Want(t, http.StatusOK, "worker-300")
 	if n := strings.Count(got.Body, `role="option"`); n > 20 {
 		t.Errorf("%d choices", n)
 	}
-	b.part("/@shop/palette?q=399", "palette-results").want(t, http.StatusOK, `href="/@shop/agents/worker-399"`)
-	if got := b.part("/@shop/palette", "dialog"); len(got.Body) > 20_000 {
+	b.Part("/@shop/palette?q=399", "palette-results").Want(t, http.StatusOK, `href="/@shop/agents/worker-399"`)
+	if got := b.Part("/@shop/palette", "dialog"); len(got.Body) > 20_000 {
 		t.Errorf("the palette has %d bytes", len(got.Body))
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/session"
+	"pennypost/internal/office/web/sitetest"
 )
 
 // stranger makes a request one of somebody who has not logged in.
@@ -35,25 +36,25 @@ func withCookie(value string) func(*http.Request) {
 func plainly(r *http.Request) { r.Host = "127.0.0.1:8765" }
 
 // enters presses the button behind a link.
-func (b *fixture) enters(link string, with ...func(*http.Request)) fixtureAnswer {
-	b.t.Helper()
+func (b *fixture) enters(link string, with ...func(*http.Request)) sitetest.Answer {
+	b.T.Helper()
 	u, err := url.Parse(link)
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
-	return b.post("/login", url.Values{"key": {u.Query().Get("key")}}, with...)
+	return b.Post("/login", url.Values{"key": {u.Query().Get("key")}}, with...)
 }
 
 // TestLetterLink holds that the link of a notification logs in once and shows the letter, to who has logged in too.
 func TestLetterLink(t *testing.T) {
 	b := newFixture(t)
 	link := b.site.LetterLink("shop", "msg_1&x")
-	first := b.enters(link, stranger).want(t, http.StatusSeeOther)
+	first := b.enters(link, stranger).Want(t, http.StatusSeeOther)
 	if got := first.Header.Get("Location"); got != "/@shop/?m=msg_1%26x" {
 		t.Errorf("Location: %q", got)
 	}
-	b.enters(link, stranger).want(t, http.StatusUnauthorized)
-	again := b.enters(b.site.LetterLink("shop", "msg_2")).want(t, http.StatusSeeOther)
+	b.enters(link, stranger).Want(t, http.StatusUnauthorized)
+	again := b.enters(b.site.LetterLink("shop", "msg_2")).Want(t, http.StatusSeeOther)
 	if got := again.Header.Get("Location"); got != "/@shop/?m=msg_2" || again.Header.Get("Set-Cookie") != "" {
 		t.Errorf("Location: %q, %v", got, again.Header)
 	}
@@ -64,16 +65,16 @@ func TestLetterLink(t *testing.T) {
 
 func TestLoginOnce(t *testing.T) {
 	b := newFixture(t)
-	b.addRoom("other")
+	b.AddRoom("other")
 	link := b.site.Link("other", false)
 	for range 2 { // who looks ahead does not use it up
-		b.do(http.MethodHead, link, nil, stranger)
-		got := b.get(link, stranger).want(t, http.StatusOK, `action="/login"`, "enter.js")
+		b.Do(http.MethodHead, link, nil, stranger)
+		got := b.Get(link, stranger).Want(t, http.StatusOK, `action="/login"`, "enter.js")
 		if got.Header.Get("Set-Cookie") != "" {
 			t.Fatal("a link that was looked at opened a session")
 		}
 	}
-	first := b.enters(link, stranger).want(t, http.StatusSeeOther)
+	first := b.enters(link, stranger).Want(t, http.StatusSeeOther)
 	if got := first.Header.Get("Location"); got != "/@other/?rooms=all" {
 		t.Errorf("Location: %q", got)
 	}
@@ -81,18 +82,18 @@ func TestLoginOnce(t *testing.T) {
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.Domain != "" {
 		t.Errorf("the cookie is %v", c)
 	}
-	b.get("/@shop/", withCookie(c.Value)).want(t, http.StatusOK, "<h1>Inbox</h1>")
-	b.get(link, stranger).want(t, http.StatusUnauthorized, "pennypost open", "has been used").without(t, "/login",
+	b.Get("/@shop/", withCookie(c.Value)).Want(t, http.StatusOK, "<h1>Inbox</h1>")
+	b.Get(link, stranger).Want(t, http.StatusUnauthorized, "pennypost open", "has been used").Without(t, "/login",
 		"enter.js")
-	if again := b.enters(link, stranger).want(t, http.StatusUnauthorized,
+	if again := b.enters(link, stranger).Want(t, http.StatusUnauthorized,
 		"pennypost open"); again.Header.Get("Set-Cookie") != "" {
 		t.Error("a link that was used opens another session")
 	}
-	if got := b.get(link); got.Code != http.StatusSeeOther || got.Header.Get("Location") != "/" {
+	if got := b.Get(link); got.Code != http.StatusSeeOther || got.Header.Get("Location") != "/" {
 		t.Errorf("the same link within the session: %d to %q", got.Code, got.Header.Get("Location"))
 	}
-	b.get("/login?key=", stranger).want(t, http.StatusUnauthorized)
-	b.get("/login", stranger).want(t, http.StatusUnauthorized)
+	b.Get("/login?key=", stranger).Want(t, http.StatusUnauthorized)
+	b.Get("/login", stranger).Want(t, http.StatusUnauthorized)
 	if got := b.enters(b.site.Link("nowhere", false), stranger); got.Header.Get("Location") != "/" {
 		t.Errorf("a link to a room that is not there leads to %q", got.Header.Get("Location"))
 	}
@@ -102,14 +103,14 @@ func TestLoginOnce(t *testing.T) {
 func TestLoginAgain(t *testing.T) {
 	b := newFixture(t)
 	link := b.site.Link("shop", false)
-	if got := b.enters(link).want(t, http.StatusSeeOther); got.Header.Get("Set-Cookie") != "" ||
+	if got := b.enters(link).Want(t, http.StatusSeeOther); got.Header.Get("Set-Cookie") != "" ||
 		got.Header.Get("Location") != "/@shop/" {
 		t.Errorf("%v", got.Header)
 	}
 	if n := len(b.site.Sessions()); n != 1 {
 		t.Errorf("there are %d sessions", n)
 	}
-	b.get(link, stranger).want(t, http.StatusUnauthorized)
+	b.Get(link, stranger).Want(t, http.StatusUnauthorized)
 }
 
 func cookieOf(t *testing.T, h http.Header) *http.Cookie {
@@ -129,34 +130,34 @@ func cookieOf(t *testing.T, h http.Header) *http.Cookie {
 func TestPlainAddress(t *testing.T) {
 	b := newFixture(t)
 	for _, path := range []string{"/", "/@shop/", "/sessions", "/no/such/page", "/@shop/events"} {
-		got := b.get(path, plainly).want(t, http.StatusUnauthorized, "pennypost open").without(t, bedHost)
+		got := b.Get(path, plainly).Want(t, http.StatusUnauthorized, "pennypost open").Without(t, sitetest.Host)
 		if got.Header.Get("Set-Cookie") != "" || got.Header.Get("Location") != "" {
 			t.Errorf("%s at the plain address: %v", path, got.Header)
 		}
 	}
 	link := b.site.Link("shop", false)
-	if got := b.get(link, plainly, stranger).want(t, http.StatusSeeOther); got.Header.Get("Location") != "http://"+
-		bedHost+":8765"+link || got.Header.Get("Set-Cookie") != "" {
+	if got := b.Get(link, plainly, stranger).Want(t, http.StatusSeeOther); got.Header.Get("Location") != "http://"+
+		sitetest.Host+":8765"+link || got.Header.Get("Set-Cookie") != "" {
 		t.Errorf("from the plain address a link leads on with %v", got.Header)
 	}
-	if got := b.enters(link, plainly, stranger).want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
+	if got := b.enters(link, plainly, stranger).Want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
 		t.Error("a link to the pages' own address opens a session at another")
 	}
-	b.enters(link, stranger).want(t, http.StatusSeeOther) // which did not use it up
-	b.get(link, plainly, stranger).want(t, http.StatusUnauthorized).without(t, bedHost)
+	b.enters(link, stranger).Want(t, http.StatusSeeOther) // which did not use it up
+	b.Get(link, plainly, stranger).Want(t, http.StatusUnauthorized).Without(t, sitetest.Host)
 
 	plain := b.site.Link("shop", true)
-	b.get(plain, stranger).want(t, http.StatusUnauthorized)
-	if got := b.enters(plain, stranger).want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
+	b.Get(plain, stranger).Want(t, http.StatusUnauthorized)
+	if got := b.enters(plain, stranger).Want(t, http.StatusUnauthorized); got.Header.Get("Set-Cookie") != "" {
 		t.Error("a plain link opens a session at the pages' own address")
 	}
 	// a person presses
-	b.get(plain, plainly, stranger).want(t, http.StatusOK, "on any port", "<code>127.0.0.1</code>").without(t,
+	b.Get(plain, plainly, stranger).Want(t, http.StatusOK, "on any port", "<code>127.0.0.1</code>").Without(t,
 		"enter.js")
-	c := cookieOf(t, b.enters(plain, plainly, stranger).want(t, http.StatusSeeOther).Header)
-	b.get("/@shop/", withCookie(c.Value), plainly).want(t, http.StatusOK, "<h1>Inbox</h1>")
-	b.get("/@shop/", withCookie(c.Value)).want(t, http.StatusUnauthorized)
-	b.get("/sessions").want(t, http.StatusOK, "plain address")
+	c := cookieOf(t, b.enters(plain, plainly, stranger).Want(t, http.StatusSeeOther).Header)
+	b.Get("/@shop/", withCookie(c.Value), plainly).Want(t, http.StatusOK, "<h1>Inbox</h1>")
+	b.Get("/@shop/", withCookie(c.Value)).Want(t, http.StatusUnauthorized)
+	b.Get("/sessions").Want(t, http.StatusOK, "plain address")
 }
 
 // sessionFixture is a Site without rooms, for tests of time.
@@ -164,7 +165,7 @@ type sessionFixture struct{ *Site }
 
 func (s sessionFixture) do(method, path, cookie, form string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(form))
-	r.Host = bedHost
+	r.Host = sitetest.Host
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
@@ -188,7 +189,7 @@ func (s sessionFixture) login(t *testing.T) string {
 }
 
 func newSessionFixture(file, key string) sessionFixture {
-	return sessionFixture{New(Options{Office: &bedOffice{}, Key: []byte(key), Host: bedHost, File: file})}
+	return sessionFixture{New(Options{Office: &sitetest.Office{}, Key: []byte(key), Host: sitetest.Host, File: file})}
 }
 
 func TestLoginExpires(t *testing.T) {
@@ -333,8 +334,8 @@ func TestManyLinks(t *testing.T) {
 	for range session.MaxLinks - 1 {
 		b.site.Link("shop", false)
 	}
-	b.get(first, stranger).want(t, http.StatusUnauthorized)
-	b.get(second, stranger).want(t, http.StatusOK)
+	b.Get(first, stranger).Want(t, http.StatusUnauthorized)
+	b.Get(second, stranger).Want(t, http.StatusOK)
 }
 
 // TestForgedSessions: nothing but the very text of a session's cookie opens it; neither its id does, nor what the file
@@ -343,11 +344,11 @@ func TestForgedSessions(t *testing.T) {
 	b := newFixture(t)
 	one := b.site.Sessions()[0]
 	for what, value := range map[string]string{
-		"nothing": "", "its id": one.ID, "its hash": hashOf(b.cookie), "cut": b.cookie[1:], "more": b.cookie + "A",
-		"lower case":         strings.ToLower(b.cookie),
+		"nothing": "", "its id": one.ID, "its hash": hashOf(b.Cookie), "cut": b.Cookie[1:], "more": b.Cookie + "A",
+		"lower case":         strings.ToLower(b.Cookie),
 		"of the time before": "sxyz.ABCDEFGH.c2lnbmVk",
 	} {
-		if got := b.get("/", withCookie(value)); got.Code != http.StatusUnauthorized {
+		if got := b.Get("/", withCookie(value)); got.Code != http.StatusUnauthorized {
 			t.Errorf("%s: status %d", what, got.Code)
 		}
 	}
@@ -355,13 +356,13 @@ func TestForgedSessions(t *testing.T) {
 
 func TestLogout(t *testing.T) {
 	b := newFixture(t)
-	got := b.post("/logout", nil)
+	got := b.Post("/logout", nil)
 	if got.Code != http.StatusSeeOther || cookieOf(t, got.Header).MaxAge >= 0 {
 		t.Errorf("%d %v", got.Code, got.Header)
 	}
-	b.get("/@shop/").want(t, http.StatusUnauthorized) // though the browser, or who stole it, kept the cookie
-	b.post("/logout", nil).want(t, http.StatusSeeOther)
-	b.get("/logout").want(t, http.StatusUnauthorized)
+	b.Get("/@shop/").Want(t, http.StatusUnauthorized) // though the browser, or who stole it, kept the cookie
+	b.Post("/logout", nil).Want(t, http.StatusSeeOther)
+	b.Get("/logout").Want(t, http.StatusUnauthorized)
 }
 
 // TestSessionsPage: who is logged in is listed, and each session can be ended there.
@@ -371,8 +372,8 @@ func TestSessionsPage(t *testing.T) {
 		r.Header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) <b>Gecko/20100101 Firefox/140.0")
 	}
 	other := cookieOf(t, b.enters(b.site.Link("shop", false), stranger, firefox).Header).Value
-	page := b.get("/@shop/sessions").want(t, http.StatusOK, "Firefox on Linux", "this browser",
-		"Log out everywhere").without(t, "Gecko")
+	page := b.Get("/@shop/sessions").Want(t, http.StatusOK, "Firefox on Linux", "this browser",
+		"Log out everywhere").Without(t, "Gecko")
 	list := b.site.Sessions()
 	mine, theirs := list[0].ID, list[1].ID
 	if list[1].Browser == "a test" {
@@ -382,24 +383,24 @@ func TestSessionsPage(t *testing.T) {
 		strings.Contains(page.Body, hashOf(other)) {
 		t.Error("the page lacks the id of a session, or tells what opens it")
 	}
-	b.post("/@shop/sessions", url.Values{}).want(t, http.StatusBadRequest)
-	b.post("/@shop/sessions", url.Values{"id": {theirs}}).want(t, http.StatusSeeOther)
-	b.post("/@shop/sessions", url.Values{"id": {theirs}}).want(t, http.StatusSeeOther) // pressed twice
-	b.get("/@shop/", withCookie(other)).want(t, http.StatusUnauthorized)
-	b.get("/@shop/sessions").want(t, http.StatusOK).without(t, "Firefox", "Log out everywhere")
-	got := b.post("/@shop/sessions", url.Values{"id": {mine}}).want(t, http.StatusSeeOther)
+	b.Post("/@shop/sessions", url.Values{}).Want(t, http.StatusBadRequest)
+	b.Post("/@shop/sessions", url.Values{"id": {theirs}}).Want(t, http.StatusSeeOther)
+	b.Post("/@shop/sessions", url.Values{"id": {theirs}}).Want(t, http.StatusSeeOther) // pressed twice
+	b.Get("/@shop/", withCookie(other)).Want(t, http.StatusUnauthorized)
+	b.Get("/@shop/sessions").Want(t, http.StatusOK).Without(t, "Firefox", "Log out everywhere")
+	got := b.Post("/@shop/sessions", url.Values{"id": {mine}}).Want(t, http.StatusSeeOther)
 	if cookieOf(t, got.Header).MaxAge >= 0 {
 		t.Error("the browser keeps the cookie of a session that has ended")
 	}
-	b.get("/@shop/").want(t, http.StatusUnauthorized)
+	b.Get("/@shop/").Want(t, http.StatusUnauthorized)
 }
 
 func TestLogOutEverywhere(t *testing.T) {
 	b := newFixture(t)
 	other := cookieOf(t, b.enters(b.site.Link("shop", false), stranger).Header).Value
-	b.post("/sessions", url.Values{"all": {"1"}}).want(t, http.StatusSeeOther)
-	for _, c := range []string{b.cookie, other} {
-		b.get("/", withCookie(c)).want(t, http.StatusUnauthorized)
+	b.Post("/sessions", url.Values{"all": {"1"}}).Want(t, http.StatusSeeOther)
+	for _, c := range []string{b.Cookie, other} {
+		b.Get("/", withCookie(c)).Want(t, http.StatusUnauthorized)
 	}
 	if n := len(b.site.Sessions()); n != 0 {
 		t.Errorf("%d sessions are left", n)
@@ -415,7 +416,7 @@ func TestStreamEndsWithSession(t *testing.T) {
 		if err := b.site.EndSession(""); err != nil {
 			t.Fatal(err)
 		}
-		b.send("builder-1", mail.Draft{Subject: "For nobody else"})
+		b.Send("builder-1", mail.Draft{Subject: "For nobody else"})
 		<-s.done
 		if got := s.events(t); len(got) > 0 {
 			t.Errorf("the stream goes on: %+v", got)
@@ -444,9 +445,11 @@ func TestBrowserOf(t *testing.T) {
 func paths(s *Site) map[string]string {
 	hole := regexp.MustCompile(`\{[^}$]*\}`)
 	out := make(map[string]string)
-	for pattern := range s.routes() {
-		_, path, _ := strings.Cut(pattern, " ")
-		out[pattern] = hole.ReplaceAllString(strings.TrimSuffix(path, "{$}"), "x")
+	for _, part := range s.parts {
+		for pattern := range part.Routes {
+			_, path, _ := strings.Cut(pattern, " ")
+			out[pattern] = hole.ReplaceAllString(strings.TrimSuffix(path, "{$}"), "x")
+		}
 	}
 	return out
 }
@@ -454,33 +457,33 @@ func paths(s *Site) map[string]string {
 // TestStrangersSeeNothing walks every route there is: without a session each answers with the way to log in.
 func TestStrangersSeeNothing(t *testing.T) {
 	b := newFixture(t)
-	b.send("builder-1", mail.Draft{Subject: "A secret subject"})
+	b.Send("builder-1", mail.Draft{Subject: "A secret subject"})
 	for pattern, path := range paths(b.site) {
 		method, _, _ := strings.Cut(pattern, " ")
 		for _, prefix := range []string{"", "/@shop"} {
-			got := b.do(method, prefix+path, nil, stranger)
+			got := b.Do(method, prefix+path, nil, stranger)
 			if got.Code != http.StatusUnauthorized || !strings.Contains(got.Body, "pennypost open") ||
 				strings.Contains(got.Body, "shop") {
 				t.Errorf("%s of a stranger at %s: %d\n%s", pattern, prefix, got.Code, got.Body)
 			}
-			part := b.do(method, prefix+path, nil, stranger, asScript("section#list"))
+			part := b.Do(method, prefix+path, nil, stranger, sitetest.AsScript("section#list"))
 			if part.Code != http.StatusUnauthorized || part.Header.Get("HX-Refresh") != "true" {
 				t.Errorf("%s of a page whose session ended: %d %v", pattern, part.Code, part.Header)
 			}
 		}
 	}
-	b.do(http.MethodGet, "/no/such/page", nil, stranger).want(t, http.StatusUnauthorized)
+	b.Do(http.MethodGet, "/no/such/page", nil, stranger).Want(t, http.StatusUnauthorized)
 }
 
 // TestHeaders: every answer of every page has the headers that keep it to itself.
 func TestHeaders(t *testing.T) {
 	b := newFixture(t)
-	b.send("builder-1", mail.Draft{})
+	b.Send("builder-1", mail.Draft{})
 	closed, cancel := context.WithCancel(context.Background())
 	cancel()
 	ended := func(r *http.Request) { *r = *r.WithContext(closed) } // streams end at once
 	nonces := make(map[string]bool)
-	check := func(what string, got fixtureAnswer) {
+	check := func(what string, got sitetest.Answer) {
 		for name, want := range map[string]string{"X-Content-Type-Options": "nosniff",
 			"Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
 			"Cross-Origin-Resource-Policy": "same-origin"} {
@@ -509,47 +512,47 @@ func TestHeaders(t *testing.T) {
 	for pattern, path := range paths(b.site) {
 		method, _, _ := strings.Cut(pattern, " ")
 		for _, who := range []func(*http.Request){stranger, func(*http.Request) {}} {
-			check(pattern, b.do(method, "/@shop"+path, nil, who, ended))
+			check(pattern, b.Do(method, "/@shop"+path, nil, who, ended))
 		}
 	}
 	for _, path := range []string{"/login", "/none", "/@shop/none", "/@nowhere/", "/favicon.svg", "/static/app.css",
 		"/static/app.js"} {
-		check(path, b.get(path))
+		check(path, b.Get(path))
 	}
-	check("offer", b.get(b.site.Link("shop", false), stranger))
-	check("plain offer", b.get(b.site.Link("shop", true), stranger, plainly))
+	check("offer", b.Get(b.site.Link("shop", false), stranger))
+	check("plain offer", b.Get(b.site.Link("shop", true), stranger, plainly))
 }
 
 // TestNoInlineCode: a page has no script, style or handler within it; the policy would stop them.
 func TestNoInlineCode(t *testing.T) {
 	b := newFixture(t)
-	b.send("builder-1", mail.Draft{Body: "<script>alert(1)</script>"})
+	b.Send("builder-1", mail.Draft{Body: "<script>alert(1)</script>"})
 	for pattern, path := range paths(b.site) {
 		if !strings.HasPrefix(pattern, "GET ") || strings.HasSuffix(pattern, "/events") {
 			continue
 		}
-		got := b.get("/@shop" + path)
+		got := b.Get("/@shop" + path)
 		if !strings.HasPrefix(got.Header.Get("Content-Type"), "text/html") {
 			continue
 		}
-		tags, err := scan(got.Body)
+		tags, err := sitetest.Scan(got.Body)
 		if err != nil {
 			t.Errorf("%s: %v", pattern, err)
 		}
 		for _, tag := range tags {
-			if !tag.end && (tag.name == "style" || tag.name == "script" &&
-				(tag.attrs["src"] == "" || tag.attrs["nonce"] == "" || tag.text != "")) {
-				t.Errorf("%s has <%s %v>%s", pattern, tag.name, tag.attrs, tag.text)
+			if !tag.End && (tag.Name == "style" || tag.Name == "script" &&
+				(tag.Attrs["src"] == "" || tag.Attrs["nonce"] == "" || tag.Text != "")) {
+				t.Errorf("%s has <%s %v>%s", pattern, tag.Name, tag.Attrs, tag.Text)
 			}
-			for name, value := range tag.attrs {
+			for name, value := range tag.Attrs {
 				hx := strings.HasPrefix(name, "hx-")
 				if name == "style" || strings.HasPrefix(name, "on") || strings.HasPrefix(name, "hx-on") || hx &&
 					strings.HasPrefix(value, "js:") || strings.HasPrefix(value, "javascript:") {
-					t.Errorf("%s: <%s %s=%q>", pattern, tag.name, name, value)
+					t.Errorf("%s: <%s %s=%q>", pattern, tag.Name, name, value)
 				}
-				if hx && !strings.Contains(got.Header.Get("Content-Security-Policy"), "'nonce-"+tag.attrs["hx-nonce"]+
+				if hx && !strings.Contains(got.Header.Get("Content-Security-Policy"), "'nonce-"+tag.Attrs["hx-nonce"]+
 					"'") {
-					t.Errorf("%s: <%s %s> lacks the nonce: htmx ignores it", pattern, tag.name, name)
+					t.Errorf("%s: <%s %s> lacks the nonce: htmx ignores it", pattern, tag.Name, name)
 				}
 			}
 		}
@@ -558,7 +561,7 @@ func TestNoInlineCode(t *testing.T) {
 
 func TestRoomNames(t *testing.T) {
 	b := newFixture(t)
-	b.addRoom("other")
+	b.AddRoom("other")
 	for path, want := range map[string]int{
 		"/@shop/": 200, "/@other/": 200, "/@shop": 301, "/@nowhere/": 404, "/@/": 200, "/@../": 400, "/@%2e%2e/": 400,
 		"/@..%2f..%2fetc/": 400, "/@shop%2fx/": 400,
@@ -570,7 +573,7 @@ func TestRoomNames(t *testing.T) {
 		if err != nil {
 			continue // no server gets it
 		}
-		got := b.get(u.RequestURI())
+		got := b.Get(u.RequestURI())
 		if want > 0 && got.Code != want {
 			t.Errorf("%s: %d, want %d", path, got.Code, want)
 		}
@@ -578,21 +581,21 @@ func TestRoomNames(t *testing.T) {
 			t.Errorf("%s: %d", path, got.Code)
 		}
 	}
-	if n := len(b.office.open); n != 2 {
+	if n := len(b.Office.Open); n != 2 {
 		t.Errorf("there are %d rooms now: an address made one", n)
 	}
-	b.get("/@nowhere/").want(t, http.StatusNotFound, "there is no room nowhere here")
+	b.Get("/@nowhere/").Want(t, http.StatusNotFound, "there is no room nowhere here")
 }
 
 // TestOneRoomIsNotAnother: what stands in one room does not show in another.
 func TestOneRoomIsNotAnother(t *testing.T) {
 	b := newFixture(t)
-	b.addRoom("other")
-	id := b.send("builder-1", mail.Draft{Subject: "Only in the shop"})
-	b.get("/@shop/").want(t, http.StatusOK, "Only in the shop")
+	b.AddRoom("other")
+	id := b.Send("builder-1", mail.Draft{Subject: "Only in the shop"})
+	b.Get("/@shop/").Want(t, http.StatusOK, "Only in the shop")
 	for _, path := range []string{"/", "/?m=" + string(id), "/stuck", "/palette?q=shop", "/history", "/agents",
 		"/channels", "/flow"} {
-		b.get("/@other"+path).without(t, "Only in the shop", "builder-1")
+		b.Get("/@other"+path).Without(t, "Only in the shop", "builder-1")
 	}
 }
 

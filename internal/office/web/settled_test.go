@@ -11,15 +11,15 @@ import (
 // TestSettledChip: wherever a question is listed that was settled stands how, by whom and when.
 func TestSettledChip(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
+	b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})
 	asked := func(to, subject string) mail.ID {
-		return b.send("ann", mail.Draft{To: mail.Recipients{to}, Type: "question", Subject: subject})
+		return b.Send("ann", mail.Draft{To: mail.Recipients{to}, Type: "question", Subject: subject})
 	}
 	mine, his, dropped := asked("user", "Which port?"), asked("bob", "Which oil?"), asked("bob", "Which lamp?")
-	b.send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: "answer", ReplyTo: mine, Body: "8080"})
-	b.send("bob", mail.Draft{To: mail.Recipients{"ann"}, Type: "answer", ReplyTo: his, Body: "No.",
+	b.Send(mail.User, mail.Draft{To: mail.Recipients{"ann"}, Type: "answer", ReplyTo: mine, Body: "8080"})
+	b.Send("bob", mail.Draft{To: mail.Recipients{"ann"}, Type: "answer", ReplyTo: his, Body: "No.",
 		Metadata: []byte(`{"declined":true}`)})
-	if err := b.as("ann").Withdraw(context.Background(), dropped); err != nil {
+	if err := b.As("ann").Withdraw(context.Background(), dropped); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -37,14 +37,14 @@ func TestSettledChip(t *testing.T) {
 		{dropped, "withdrawn", "ann", "/flow"},
 		{dropped, "withdrawn", "ann", "/agents/ann"},
 	} {
-		it, err := b.as(mail.User).Message(context.Background(), tt.id)
+		it, err := b.As(mail.User).Message(context.Background(), tt.id)
 		if err != nil || it.Settled == nil {
 			t.Fatalf("%s is not settled: %+v, %v", tt.id, it, err)
 		}
-		b.get("/@shop"+tt.path).want(t, 200, `<span class="badge settled `+tt.as+`" title="`+tt.as+` by `+tt.by+` `+
+		b.Get("/@shop"+tt.path).Want(t, 200, `<span class="badge settled `+tt.as+`" title="`+tt.as+` by `+tt.by+` `+
 			words.Clock(it.Settled.At)+`">`+tt.as+`<span class="by"> by <bdi>`+tt.by+`</bdi> `+words.Clock(it.Settled.At)+
 			`</span>`)
 	}
-	b.get("/@shop/flow").want(t, 200, "Which lamp? (question, withdrawn by ann ",
+	b.Get("/@shop/flow").Want(t, 200, "Which lamp? (question, withdrawn by ann ",
 		"Which port? (question, answered by user ")
 }

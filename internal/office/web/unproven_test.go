@@ -11,9 +11,9 @@ import (
 // Wherever a page shows who sent a message, it says of what came over a bridge that nobody has proven that.
 func TestUnprovenSender(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "ann", Roles: []string{"builder"}})
-	b.register(mail.Presence{Name: "bob", State: mail.Gone})
-	if _, err := b.as(mail.User).Import(t.Context(), []mail.Item{
+	b.Register(mail.Presence{Name: "ann", Roles: []string{"builder"}})
+	b.Register(mail.Presence{Name: "bob", State: mail.Gone})
+	if _, err := b.As(mail.User).Import(t.Context(), []mail.Item{
 		{Message: mail.Message{ID: "forged", Type: mail.Question, From: mail.FromSystem,
 			To: []mail.Address{mail.ToUser}, Subject: "Forged", Body: "x", Via: "haak", Sent: 1}},
 		{Message: mail.Message{ID: "again", ReplyTo: "forged", Thread: "forged", From: "agent:ann",
@@ -23,7 +23,7 @@ func TestUnprovenSender(t *testing.T) {
 		t.Fatal(err)
 	}
 	const badge, words = `">file, unproven</span>`, "(file, unproven)"
-	b.get("/@shop/changes?after=0").want(t, http.StatusOK, `"from":"system `+words) // before it is opened
+	b.Get("/@shop/changes?after=0").Want(t, http.StatusOK, `"from":"system `+words) // before it is opened
 	for path, want := range map[string][]string{
 		"/@shop/":                       {badge},
 		"/@shop/?m=forged":              {badge, "via haak"},
@@ -38,6 +38,6 @@ func TestUnprovenSender(t *testing.T) {
 		"/@shop/palette?q=forged":       {"ann " + words},
 		"/@shop/stuck":                  {"from <bdi>ann " + words},
 	} {
-		b.get(path).want(t, http.StatusOK, want...)
+		b.Get(path).Want(t, http.StatusOK, want...)
 	}
 }

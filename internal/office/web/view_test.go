@@ -13,13 +13,16 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/session"
+	"pennypost/internal/office/web/sitetest"
 )
 
 // TestTemplates: every page and every part of it is a template that parses, and what a page needs beyond the frame is
 // there.
 func TestTemplates(t *testing.T) {
-	pages, err := pageTemplates()
+	b := newFixture(t)
+	pages, err := b.site.core.Templates.Pages()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,21 +34,12 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s has no main", name)
 		}
 	}
-	b := newFixture(t)
 	now := time.Now()
-	v := &view{site: b.site, w: httptest.NewRecorder(), r: httptest.NewRequest(http.MethodGet, "/", nil),
-		svc: b.as(mail.User), Now: now, Nonce: newNonce(), Room: "shop", Base: "/@shop", Title: "Title"}
-	it := mail.Item{Message: mail.Message{ID: "msg_x", From: "agent:a", To: []mail.Address{"agent:b"},
-		Type: mail.Question, Sent: mail.TimeOf(now)}}
-	all := []stuckSection{{Kind: "dead", Title: "T", Why: "W", Groups: []*stuckGroup{
-		{view: v, Kind: "dead", Who: "agent:b", Why: "why", Since: 1, Items: []*mail.Item{&it, &it, &it, &it, &it,
-			&it}, Commands: []string{"c"}, Notice: "n", Doors: []doorReport{{"d", "a"}}, Bridge: "b", Frozen: "f"},
-		{view: v, Kind: "held", Who: "role:r"}, {view: v, Kind: "notice", Title: "t", Notice: "n"},
-		{view: v, Kind: "file", Title: "t"},
-	}}}
-	choices := []paletteGroup{{"G",
-		[]paletteChoice{{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"},
-			{ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
+	v := &page.View{Site: &b.site.core, W: httptest.NewRecorder(), R: httptest.NewRequest(http.MethodGet, "/", nil),
+		Svc: b.As(mail.User), Now: now, Nonce: "nonce", Room: "shop", Base: "/@shop", Title: "Title"}
+	choices := []page.Group[paletteChoice]{{Name: "G", Rows: []paletteChoice{
+		{ID: "a", Label: "l", Who: "agent:a", Note: "n", Href: "/x", Keys: "k"},
+		{ID: "b", Label: "l", Do: "theme"}, {ID: "c", Label: "l", Form: "f"}}}}
 	plain := *v
 	plain.Plain = true
 	for _, c := range []struct {
@@ -53,17 +47,13 @@ func TestTemplates(t *testing.T) {
 		data any
 		part []string
 	}{
-		{"stuck", &stuckPage{view: v}, []string{"layout", "main", "stuck-groups"}},
-		{"stuck", &stuckPage{view: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}},
-			[]string{"layout", "main", "stuck-groups"}},
-		{"palette", &palettePage{view: v}, []string{"layout", "main", "dialog", "palette-results"}},
-		{"palette", &palettePage{view: v, Query: "q", Groups: choices},
+		{"palette", &palettePage{View: v}, []string{"layout", "main", "dialog", "palette-results"}},
+		{"palette", &palettePage{View: v, Query: "q", Groups: choices},
 			[]string{"layout", "main", "dialog", "palette-results"}},
-		{"failure", failure{v, 404, "message"}, []string{"layout", "main", "toast-failure"}},
-		{"door", doorPage{view: v}, []string{"stranger", "offer"}},
+		{"door", doorPage{View: v}, []string{"stranger", "offer"}},
 		{"door", doorPage{&plain, "k", true}, []string{"stranger", "offer"}},
-		{"sessions", &sessionsPage{view: v}, []string{"layout", "main"}},
-		{"sessions", &sessionsPage{view: v, Sessions: []session.Session{
+		{"sessions", &sessionsPage{View: v}, []string{"layout", "main"}},
+		{"sessions", &sessionsPage{View: v, Sessions: []session.Session{
 			{ID: "a", Browser: "b", Plain: true}, {ID: "b"},
 		}}, []string{"layout", "main"}},
 	} {
@@ -72,7 +62,7 @@ func TestTemplates(t *testing.T) {
 			if err := pages[c.page].ExecuteTemplate(&out, part, c.data); err != nil {
 				t.Errorf("%s of %s: %v", part, c.page, err)
 			}
-			if _, err := scan(out.String()); err != nil {
+			if _, err := sitetest.Scan(out.String()); err != nil {
 				t.Errorf("%s of %s: %v", part, c.page, err)
 			}
 		}
@@ -83,21 +73,21 @@ func TestTemplates(t *testing.T) {
 func TestFailures(t *testing.T) {
 	b := newFixture(t)
 	var log bytes.Buffer
-	b.site.opts.Log = slog.New(slog.NewTextHandler(&log, nil))
+	b.site.core.Log = slog.New(slog.NewTextHandler(&log, nil))
 	secret := errors.New("the secret cause")
 	for code, want := range map[mail.Code]int{
 		mail.Invalid: 400, mail.NotFound: 404, mail.Denied: 403, mail.Conflict: 409, mail.TooLarge: 413,
 		mail.Unavailable: 503, mail.Timeout: 504, mail.Unknown: 401, mail.Limited: 429, mail.Internal: 500,
 	} {
-		h := b.site.page(func(*view) error {
+		h := b.site.page(func(*page.View) error {
 			return fmt.Errorf("page: %w", &mail.Error{Code: code, Msg: "what <b>happened</b>", Err: secret})
 		})
 		for _, part := range []bool{false, true} {
 			r := httptest.NewRequest(http.MethodGet, "/x", nil)
-			r.Host = bedHost
-			r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.cookie})
+			r.Host = sitetest.Host
+			r.AddCookie(&http.Cookie{Name: sessionCookie, Value: b.Cookie})
 			if part {
-				asScript("section#list")(r)
+				sitetest.AsScript("section#list")(r)
 			}
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
@@ -119,37 +109,28 @@ func TestFailures(t *testing.T) {
 
 func TestLatestRoom(t *testing.T) {
 	b := newFixture(t)
-	b.addRoom("other")
-	b.send("builder-1", mail.Draft{})
-	b.get("/").want(t, http.StatusOK, `data-room="shop"`, `href="/@other/"`)
-	b.get("/@other/").want(t, http.StatusOK, `data-room="other"`, `data-count="unread" title="unread">1<`,
+	b.AddRoom("other")
+	b.Send("builder-1", mail.Draft{})
+	b.Get("/").Want(t, http.StatusOK, `data-room="shop"`, `href="/@other/"`)
+	b.Get("/@other/").Want(t, http.StatusOK, `data-room="other"`, `data-count="unread" title="unread">1<`,
 		`href="/@other/?rooms=all"`)
-	for _, c := range []struct {
-		rooms []mail.RoomStatus
-		want  mail.RoomName
-	}{{nil, ""}, {[]mail.RoomStatus{{Name: "a"}, {Name: "b"}}, "a"},
-		{[]mail.RoomStatus{{Name: "a", Last: 1}, {Name: "b", Last: 2}, {Name: "c", Last: 2}}, "b"}} {
-		if got := latest(c.rooms); got != c.want {
-			t.Errorf("latest(%v) = %s, want %s", c.rooms, got, c.want)
-		}
-	}
 }
 
 // TestNext: a form can send the browser to a path of this room, and nowhere else.
 func TestNext(t *testing.T) {
 	b := newFixture(t)
-	b.register(mail.Presence{Name: "builder-1"})
+	b.Register(mail.Presence{Name: "builder-1"})
 	for next, want := range map[string]string{
 		"": "/@shop/", "/stuck": "/@shop/stuck", "//evil.example": "/@shop/", "https://evil.example": "/@shop/",
 		"/\\evil.example": "/@shop/", "/x\r\nSet-Cookie: a=b": "/@shop/", "evil": "/@shop/",
 	} {
-		got := b.post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {"x"}, "next": {next}}).want(t,
+		got := b.Post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {"x"}, "next": {next}}).Want(t,
 			http.StatusSeeOther)
 		if got.Header.Get("Location") != want {
 			t.Errorf("%q leads to %q, want %q", next, got.Header.Get("Location"), want)
 		}
 	}
-	b.post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {strings.Repeat("x", 2<<20)}}).want(t,
+	b.Post("/@shop/send", url.Values{"to": {"builder-1"}, "body": {strings.Repeat("x", 2<<20)}}).Want(t,
 		http.StatusRequestEntityTooLarge)
 }
 
@@ -158,7 +139,7 @@ func TestTheme(t *testing.T) {
 	for cookie, want := range map[string]string{"dark": ` data-theme="dark"`, "light": ` data-theme="light"`,
 		"": `<html lang="en">`, `"><script>`: `<html lang="en">`} {
 		theme := func(r *http.Request) { r.Header.Add("Cookie", "pennypost_theme="+cookie) }
-		b.get("/", theme).want(t, http.StatusOK, want)
-		b.get("/", stranger, theme).want(t, http.StatusUnauthorized, want)
+		b.Get("/", theme).Want(t, http.StatusOK, want)
+		b.Get("/", stranger, theme).Want(t, http.StatusUnauthorized, want)
 	}
 }

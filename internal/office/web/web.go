@@ -2,19 +2,23 @@ package web
 
 import (
 	"context"
+	"embed"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"pennypost/internal/base/life"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect/openalice"
 	"pennypost/internal/office/web/asset"
+	"pennypost/internal/office/web/flow"
+	"pennypost/internal/office/web/inbox"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/room"
 	"pennypost/internal/office/web/session"
-	"pennypost/internal/office/web/undo"
 	"pennypost/internal/wire"
 )
 
@@ -42,15 +46,12 @@ type Options struct {
 
 // Site serves the pages. It is an http.Handler; Close it when it serves no more.
 type Site struct {
+	core     page.Site
 	opts     Options
 	mux      *http.ServeMux
-	assets   asset.Set
+	parts    []page.Part
 	links    session.Links
 	sessions *session.Store
-	undo     undo.List
-	stuck    tallies
-
-	workspaces workspaces
 
 	streams atomic.Int32 // that are open
 }
@@ -63,12 +64,14 @@ func New(opts Options) *Site {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Site{opts: opts, mux: http.NewServeMux(), assets: asset.New()}
+	roomPages, stuck := room.Pages()
+	s := &Site{opts: opts, mux: http.NewServeMux(), core: page.Site{Office: opts.Office, Log: opts.Log,
+		Version: opts.Version, Attach: opts.Attach, Documents: opts.Documents, Assets: asset.New(), Stuck: stuck}}
 	var err error
 	if s.sessions, err = session.Open(opts.File, opts.Key, opts.Machine); err != nil {
 		opts.Log.Error("sessions", "err", err)
 	}
-	for path, a := range s.assets {
+	for path, a := range s.core.Assets {
 		s.mux.Handle("GET "+path, a)
 	}
 	s.mux.HandleFunc("GET /favicon.svg", asset.Favicon)
@@ -76,80 +79,35 @@ func New(opts Options) *Site {
 	s.mux.Handle("GET /login", s.door(s.offer))
 	s.mux.Handle("POST /login", s.door(s.enter))
 	s.mux.Handle("POST /logout", s.door(s.logout))
-	for pattern, h := range s.routes() {
-		s.mux.Handle(pattern, s.page(h))
+	var files []fs.FS
+	s.parts = []page.Part{s.pages(), inbox.Pages(), roomPages, flow.Pages()}
+	for _, part := range s.parts {
+		files = append(files, part.Templates)
+		for pattern, h := range part.Routes {
+			s.mux.Handle(pattern, s.page(h))
+		}
 	}
-	s.mux.Handle("/", s.page(nowhere))
+	s.core.Templates = page.NewTemplates(files...)
+	s.mux.Handle("/", s.page(page.Nowhere))
 	return s
 }
 
-// routes are the places, and what can be done there. A room's name has been taken off the path.
-func (s *Site) routes() map[string]handler {
-	return map[string]handler{
-		"GET /{$}":                inbox,
-		"GET /agents":             agents,
-		"GET /agents/{name}":      inRoom(agentMail),
-		"GET /channels":           channels,
-		"GET /channels/{address}": inRoom(channels),
-		"GET /history":            history,
-		"GET /history/export":     inRoom(exportHistory),
-		"GET /t/{id...}":          inRoom(thread),
-		"POST /t/{id...}":         inRoom(threadRead),
-		"GET /flow":               flow,
-		"GET /stuck":              stuck,
-		"GET /palette":            palette,
+//go:embed templates
+var templates embed.FS
 
-		"GET /events":  inRoom(s.events),
-		"GET /changes": changes,
-
-		"GET /sessions":  listSessions,
-		"POST /sessions": endSession,
-
-		"GET /letter":  inRoom(showLetter),
-		"GET /doc":     inRoom(serveDocument),
-		"POST /opened": inRoom(opened),
-		"POST /mark":   inRoom(s.mark),
-		"POST /delete": inRoom(s.remove),
-		"POST /undo":   inRoom(s.takeBack),
-		"POST /answer": inRoom(s.answer),
-		"POST /attach": inRoom(attach),
-
-		"POST /send":    inRoom(sendMail),
-		"GET /compose":  inRoom(compose),
-		"POST /compose": inRoom(sendComposed),
-		"POST /preview": inRoom(preview),
-
-		"POST /stuck/again":   inRoom(sendOn),
-		"POST /stuck/tell":    inRoom(tellSenders),
-		"POST /stuck/role":    inRoom(giveRole),
-		"POST /stuck/thaw":    inRoom(thaw),
-		"POST /stuck/dismiss": inRoom(dismiss),
-		"POST /stuck/sync":    inRoom(syncBridge),
-		"POST /stuck/verify":  inRoom(verifyRoom),
-
-		"POST /stuck/remind":   inRoom(remind),
-		"POST /stuck/withdraw": inRoom(withdraw),
-	}
+// pages are those that are about no mail.
+func (s *Site) pages() page.Part {
+	return page.Part{Templates: templates, Routes: map[string]page.Handler{
+		"GET /palette":   palette,
+		"GET /events":    page.InRoom(s.events),
+		"GET /changes":   changes,
+		"GET /sessions":  s.listSessions,
+		"POST /sessions": s.endSession,
+	}}
 }
 
 // Close carries out at once what could still have been undone.
-func (s *Site) Close() { s.undo.Finish() }
-
-// handler answers one request, as a rule of the user and about one room. An error becomes a page that tells of it.
-type handler func(v *view) error
-
-// inRoom is a handler for which there must be a room.
-func inRoom(h handler) handler {
-	return func(v *view) error {
-		if v.svc == nil {
-			return mail.Errorf(mail.NotFound,
-				"there is no room yet; any agent or command makes the first: pennypost send --to user --body Hello")
-		}
-		return h(v)
-	}
-}
-
-type roomKey struct{}
+func (s *Site) Close() { s.core.Undo.Finish() }
 
 // ServeHTTP takes the room off the path: /@shop/agents is /agents of the room shop.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -174,7 +132,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "the address is not well-formed", http.StatusBadRequest)
 			return
 		}
-		r = r.WithContext(context.WithValue(r.Context(), roomKey{}, mail.RoomName(name)))
+		r = r.WithContext(page.WithRoom(r.Context(), mail.RoomName(name)))
 		r.URL = &u
 	}
 	ctx, end := life.Begin(r.Context())
@@ -183,37 +141,37 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // page serves h to whoever has logged in.
-func (s *Site) page(h handler) http.Handler {
-	return s.door(func(v *view) error {
-		if v.session == "" {
-			return v.stranger("")
+func (s *Site) page(h page.Handler) http.Handler {
+	return s.door(func(v *page.View) error {
+		if v.LoggedIn == "" {
+			return askLogin(v, "")
 		}
 		if s.opts.Enter != nil {
-			ctx, err := s.opts.Enter(v.ctx())
+			ctx, err := s.opts.Enter(v.Ctx())
 			if err != nil {
 				return err
 			}
-			v.r = v.r.WithContext(ctx)
+			v.R = v.R.WithContext(ctx)
 		}
-		if err := v.enter(); err != nil {
+		if err := v.Enter(); err != nil {
 			return err
+		}
+		if v.R.Method == http.MethodPost {
+			if err := v.Form(); err != nil {
+				return err
+			}
 		}
 		return h(v)
 	})
 }
 
 // door serves h to anybody.
-func (s *Site) door(h handler) http.Handler {
+func (s *Site) door(h page.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &view{site: s, w: w, r: r, Now: time.Now(), Nonce: newNonce(), Plain: s.at(r).Plain,
-			session: s.loggedIn(r)}
-		v.header()
+		v := page.NewView(&s.core, w, r)
+		v.Plain, v.LoggedIn = s.at(r).Plain, s.loggedIn(r)
 		if err := h(v); err != nil {
-			v.fail(err)
+			v.Fail(err)
 		}
 	})
-}
-
-func nowhere(v *view) error {
-	return mail.Errorf(mail.NotFound, "there is no page %s here", v.r.URL.Path)
 }

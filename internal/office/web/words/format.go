@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,13 +18,11 @@ import (
 func Functions() template.FuncMap {
 	return template.FuncMap{
 		"ago": Ago, "used": used, "looked": mail.Looked, "settled": Settled, "moment": Moment,
-		"stateWord": func(s string) string {
-			return mail.DeliveryState(s).Word()
-		}, "clock": Clock, "day": Day, "iso": iso, "full": full,
+		"clock": Clock, "day": Day, "iso": iso, "full": full,
 		"color": Color, "initials": Initials, "who": Who,
 		"from": Sender, "unproven": func() string { return mail.Unproven },
 		"plural": wording.Plural, "markdown": Markdown, "firstLine": FirstLine, "badge": Badge, "tagValue": TagValue,
-		"digit": digitKey, "key": triage.Act.Key,
+		"digit": digitKey, "key": triage.Act.Key, "snoozes": Snoozes,
 	}
 }
 
@@ -177,4 +176,13 @@ func Lasting(d time.Duration) string {
 func TagValue(tag string) string {
 	_, value, _ := strings.Cut(tag, ":")
 	return value
+}
+
+// Snoozes lists until when a message can be put off with one press: later today only while today lasts.
+func Snoozes(now time.Time) []triage.Later {
+	y, m, d := now.Date()
+	midnight := time.Date(y, m, d+1, 0, 0, 0, 0, now.Location())
+	return slices.DeleteFunc(triage.Laters(now), func(l triage.Later) bool {
+		return l.Name == "later" && !l.At.Std().Before(midnight)
+	})
 }

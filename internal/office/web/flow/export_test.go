@@ -1,0 +1,4 @@
+package flow
+
+// MostArrows is for tests.
+const MostArrows = mostArrows

@@ -1,0 +1,146 @@
+package inbox
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/undo"
+	"pennypost/internal/office/web/words"
+)
+
+const sendingTimeout = 30 * time.Second // for an answer, which is durable then
+
+// answer takes an answer to a message, which leaves once it can no longer be taken back. A browser without script has
+// no toast to take it back by; its forms post to /send, and what they hold leaves at once.
+func answer(v *page.View) error {
+	id, err := mail.ParseID(v.R.PostForm.Get("reply_to"))
+	if err != nil {
+		return err
+	}
+	it, err := v.Svc.Message(v.Ctx(), id)
+	if err != nil {
+		return err
+	}
+	a := &undo.Answer{Draft: v.Draft(), Settles: it.Open && triage.ToUser(&it.Message)}
+	if err := complete(v, a, &it); err != nil {
+		return err
+	}
+	t := v.Target(id)
+	if other, _ := v.Site.Undo.Answering(t); other != nil && strings.HasPrefix(a.Draft.Key, undo.ChoiceKey) {
+		return mail.Errorf(mail.Conflict, "“%s” is on its way as the answer. Take that back first, with z",
+			other.Text())
+	}
+	f := page.Post{View: v, Item: it}
+	act := &undo.Deed{Targets: []undo.Target{t}, Answers: map[undo.Target]*undo.Answer{t: a},
+		Do: func([]undo.Target) { send(f, a) }}
+	d := page.Toast{View: v, Messages: messageLines([]page.Post{f}), Undo: v.Site.Undo.Add(act), Done: "replied",
+		MS: undoMS}
+	to := strings.Join(bareNames(a.Draft.To), ", ")
+	switch {
+	case v.R.PostForm.Has("decline"):
+		d.Text = "Declined to answer " + to
+	case a.Settles:
+		d.Text = "Answered “" + a.Text() + "” to " + to
+	default:
+		d.Text = "Replied “" + a.Text() + "” to " + to
+	}
+	if a.Settles {
+		d.Done = "answered"
+	}
+	return acted(v, d)
+}
+
+// complete makes of the form what an answer is beside its text: whom it is for, and, if it is an option of the
+// question, a refusal or the words of a suggestion, that.
+func complete(v *page.View, a *undo.Answer, it *mail.Item) error {
+	to, err := v.Reachable(it.AnswerTo(mail.User))
+	if err != nil {
+		return err
+	}
+	if len(to) == 0 {
+		return mail.Errorf(mail.NotFound, "nobody would get an answer: %s is not on the roster", words.Who(it.From))
+	}
+	q, form := triage.Question{Item: it, By: mail.User, As: "it"}, v.R.PostForm
+	d := a.Draft
+	switch n := form.Get("n"); {
+	case n != "":
+		i, _ := strconv.Atoi(n) // what is no number is no option
+		d, err = q.Option(i)
+	case form.Has("decline"):
+		d, err = q.Decline(mail.DeclinedBody)
+	case form.Has("adopt"):
+		var suggestion mail.Item
+		if suggestion, err = v.Svc.Message(v.Ctx(), mail.ID(form.Get("adopt"))); err == nil {
+			d, err = q.Adopt(&suggestion)
+		}
+	default:
+		d.To, d.Type = page.Texts(to), string(it.AnswerType(mail.User))
+		a.Draft = d
+		if strings.TrimSpace(d.Body) == "" {
+			return mail.Errorf(mail.Invalid, "the answer has no text; nothing was sent")
+		}
+		return nil
+	}
+	d.To, d.Key = page.Texts(to), undo.ChoiceKey+string(it.ID)
+	*a = undo.Answer{Settles: true, Draft: d}
+	return err
+}
+
+// declined is the refusal to answer a question.
+func declined(f page.Post) undo.Answer {
+	d := f.Decline(mail.User, mail.DeclinedBody)
+	d.Key = undo.ChoiceKey + string(f.ID)
+	return undo.Answer{Settles: true, Draft: d}
+}
+
+// decline makes a deed decline questions too.
+func decline(act *undo.Deed, list []page.Post) {
+	act.Answers = make(map[undo.Target]*undo.Answer)
+	for _, f := range list {
+		t := f.Target(f.ID)
+		act.Targets = append(act.Targets, t)
+		act.Answers[t] = new(declined(f))
+	}
+	act.Do = func([]undo.Target) {
+		for _, f := range list {
+			send(f, act.Answers[f.Target(f.ID)])
+		}
+	}
+}
+
+// send sends an answer that can no longer be taken back. Nobody waits to be told of an error: it is kept, and stands
+// with the text below the question.
+func send(f page.Post, a *undo.Answer) {
+	ctx, cancel := context.WithTimeout(context.Background(), sendingTimeout)
+	defer cancel()
+	it, err := f.Svc.Message(ctx, f.ID)
+	if err == nil && a.Settles && !it.Open {
+		err = mail.Errorf(mail.Conflict, "the question was %s meanwhile", it.Settled.As)
+	}
+	if err == nil {
+		_, err = f.Svc.Send(ctx, a.Draft)
+	}
+	if err == nil {
+		return
+	}
+	f.Site.Log.Error("an answer was not sent; it is kept below the question", "room", f.Room, "question", f.ID, "err",
+		err)
+	failed := *a
+	failed.Problem = err.Error()
+	f.Site.Undo.Fail(f.Target(f.ID), &failed)
+}
+
+// bareNames are addresses of a draft as a person reads them.
+func bareNames(list mail.Recipients) []string {
+	out := make([]string, len(list))
+	for i, a := range list {
+		out[i] = words.Who(a)
+	}
+	return slices.Clip(out)
+}

@@ -1,0 +1,47 @@
+package inbox
+
+import (
+	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
+)
+
+// shownSession is where the session of an agent is, and the command that shows or resumes it, "" if none has to.
+type shownSession struct {
+	*page.View
+	Text, Command string
+}
+
+// attach brings the session of an agent before the person, or says how they come to it.
+func attach(v *page.View) error {
+	agent := mail.Name(v.R.PostForm.Get("agent"))
+	if v.Site.Attach == nil {
+		return mail.Errorf(mail.Unavailable, "sessions cannot be brought to the front from here")
+	}
+	got, err := v.Site.Attach(v.Ctx(), v.Room, agent)
+	if err != nil {
+		return err
+	}
+	s := shownSession{View: v, Command: got.Command}
+	switch {
+	case got.Front:
+		s.Text = "It is in front of you: " + got.Where + "."
+	case got.Where != "":
+		s.Text = "It is in " + got.Where + ", and nobody looks at that now. This shows it in a terminal:"
+	case got.Live && got.Command != "":
+		s.Text = "It cannot be brought to the front: " + got.Why +
+			". This opens it a second time, and two terminals on " +
+			"one session mix what is said in it:"
+	case got.Live:
+		s.Text = "It cannot be brought to the front: " + got.Why + "."
+	case got.Command != "":
+		s.Text = "No session that runs is known. This opens the last one again in a terminal:"
+	default:
+		s.Text = "There is no session that could be shown: " + got.Why + "."
+	}
+	v.Title = "Session of " + string(agent)
+	if !v.Scripted() {
+		return v.Render("session", s)
+	}
+	v.Aim("#session-how", "innerHTML")
+	return v.Part("session", "session-how", s)
+}

@@ -1,0 +1,177 @@
+package inbox
+
+import (
+	"cmp"
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/words"
+)
+
+// ComposePage is a letter that is being written: a page of its own, or a dialog above another.
+type ComposePage struct {
+	*page.View
+	To       []string // addresses that were chosen
+	Kind     mail.Type
+	Urgent   bool
+	Subject  string
+	Issue    string
+	Body     string
+	Verdict  string
+	Answered *page.Post // what it answers
+	Key      string
+	Failure  string
+	Preview  bool // the body is shown as it will be read
+
+	Addresses []choice
+}
+
+// choice is an address that can be written to.
+type choice struct {
+	Address mail.Address
+	Note    string
+}
+
+// Types lists the types of message.
+func (p *ComposePage) Types() []mail.TypeRule { return mail.TypeRules() }
+
+// Verdicts are what a review can find.
+func (p *ComposePage) Verdicts() []string { return mail.Verdicts() }
+
+// compose shows an empty letter. The address may say what stands in it already.
+func compose(v *page.View) error {
+	p, err := letterTo(v, mail.ID(v.R.URL.Query().Get("reply_to")))
+	if err != nil {
+		return err
+	}
+	q := v.R.URL.Query()
+	p.Urgent = q.Get("priority") == string(mail.Urgent)
+	p.Body = q.Get("body")
+	p.Subject, p.Issue = cmp.Or(q.Get("subject"), p.Subject), cmp.Or(q.Get("issue"), p.Issue)
+	p.Kind = cmp.Or(mail.Type(q.Get("type")), p.Kind)
+	if to := page.Trimmed(q["to"]); len(to) > 0 {
+		p.To = to
+	}
+	return v.Render("compose", p, "dialog")
+}
+
+// letterTo returns a letter that answers a message, or, without one, an empty letter.
+func letterTo(v *page.View, answers mail.ID) (*ComposePage, error) {
+	v.Title = "Write"
+	p := &ComposePage{View: v, Kind: mail.Custom, Key: v.Once()}
+	if err := p.Choices(""); err != nil || answers == "" {
+		return p, err
+	}
+	it, err := v.Svc.Message(v.Ctx(), answers)
+	if err != nil {
+		return nil, err
+	}
+	p.Answered = &page.Post{View: v, Item: it}
+	p.To = page.Texts(it.AnswerTo(mail.User))
+	p.Kind = it.AnswerType(mail.User)
+	if s := it.Subject; s != "" {
+		p.Subject = "Re: " + strings.TrimPrefix(s, "Re: ")
+	}
+	p.Issue = it.Issue
+	return p, nil
+}
+
+// maxNote is how many bytes of names beside a role or tag are enough.
+const maxNote = 200
+
+// Choices lists whom one can write to, as far as the roster tells of those that a text is about: agents first, then
+// who hears of it by role or tag.
+func (p *ComposePage) Choices(text string) error {
+	list, err := p.SomeAgents(text)
+	if err != nil {
+		return err
+	}
+	found := make(map[mail.Address]int) // to its place among others
+	var others []choice
+	add := func(a mail.Address, name mail.Name) {
+		if i, ok := found[a]; ok {
+			if len(others[i].Note) < maxNote {
+				others[i].Note += ", " + string(name)
+			}
+			return
+		}
+		found[a] = len(others)
+		others = append(others, choice{a, string(name)})
+	}
+	for _, a := range list {
+		note := string(a.State)
+		if a.Task != "" {
+			note += " · " + words.FirstLine(a.Task)
+		}
+		p.Addresses = append(p.Addresses, choice{mail.Address("agent:" + a.Name), note})
+		for _, r := range a.Roles {
+			add(mail.RoleAddress(r), a.Name)
+		}
+		for _, t := range a.Tags {
+			add(mail.Address(t), a.Name)
+		}
+	}
+	p.Addresses = append(append(p.Addresses, others...), choice{mail.ToAll, "everybody"})
+	return nil
+}
+
+// posted returns the letter as it stood in the browser.
+func posted(v *page.View) (*ComposePage, mail.Draft, error) {
+	d := v.Draft()
+	p, err := letterTo(v, d.ReplyTo)
+	// it was erased meanwhile: the room is to say so, and what was typed is to stay
+	if mail.CodeOf(err) == mail.NotFound && d.ReplyTo != "" {
+		p, err = letterTo(v, "")
+	}
+	if err != nil {
+		return nil, d, err
+	}
+	p.To, p.Kind, p.Subject, p.Issue, p.Body, p.Urgent, p.Key = d.To, mail.Type(d.Type), d.Subject, d.Issue, d.Body,
+		d.Priority == string(mail.Urgent), d.Key
+	if p.Verdict = v.R.PostForm.Get("verdict"); p.Kind.Rule().Verdict && p.Verdict != "" {
+		d.Metadata, err = jsonx.Marshal(map[string]string{"verdict": p.Verdict})
+	}
+	return p, d, err
+}
+
+// sendComposed sends a letter. If the room refuses it, it is told beside what was typed.
+func sendComposed(v *page.View) error {
+	p, d, err := posted(v)
+	if err != nil {
+		return err
+	}
+	sent, err := sends(v, d)
+	if err != nil {
+		return p.refused(err)
+	}
+	return v.Changed(page.ThreadPath(sent.ID), "pp-sent", "toast-sent", sentPage{v, sent})
+}
+
+// refused shows the letter again, with why it was not sent.
+func (p *ComposePage) refused(err error) error {
+	status, message := page.Told(err)
+	if status == 0 {
+		return err
+	}
+	p.Failure = message
+	part := "layout"
+	if p.Scripted() {
+		part = "compose-error"
+	}
+	return p.Answer(status, "compose", part, p)
+}
+
+// preview shows how the text of a letter will be read.
+func preview(v *page.View) error {
+	if !v.Scripted() {
+		p, _, err := posted(v)
+		if err != nil {
+			return err
+		}
+		p.Preview = true
+		return v.Render("compose", p)
+	}
+	return v.Part("compose", "compose-preview", &ComposePage{View: v, Body: v.Draft().Body, Preview: true})
+}

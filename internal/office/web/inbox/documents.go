@@ -1,0 +1,255 @@
+package inbox
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/words"
+)
+
+const (
+	// bytes of a letter's documents that are shown in it; what is over is there to be downloaded
+	maxInline   = 1 << 20
+	maxColoured = 100 << 10 // bytes of code that a browser colours without the person noticing
+)
+
+// document is a file that a letter names, as it is now.
+type document struct {
+	*page.View
+	mail.Doc
+	Kind     string // "markdown", "text", "image", "page" or "file"; "" if it cannot be shown
+	Notice   string // why not
+	Text     string
+	Language string // of code
+	Size     int
+	Href     string // where its bytes are
+	// says which version it is, and stands in the id of its element: the browser leaves what did not change alone
+	Sum string
+}
+
+// Download is where the document is to be had as a file.
+func (d document) Download() string { return d.Href + "&as=file" }
+
+// Weight is the document's size in words.
+func (d document) Weight() string {
+	switch {
+	case d.Size < 1000:
+		return strconv.Itoa(d.Size) + " B"
+	case d.Size < 1_000_000:
+		return strconv.Itoa(d.Size/1000) + " kB"
+	}
+	return fmt.Sprintf("%.1f MB", float64(d.Size)/1e6)
+}
+
+// documentsOf reads what a message names from the workspace of its sender. Nothing is an error: what cannot be shown
+// says why.
+func documentsOf(v *page.View, m *mail.Message, ws *mail.Workspace) []document {
+	out := make([]document, 0, len(m.Docs))
+	shown := 0
+	for i, doc := range m.Docs {
+		d := document{View: v, Doc: doc, Href: page.Address(v.Base+"/doc", "m", string(m.ID), "n", strconv.Itoa(i))}
+		switch {
+		case ws == nil:
+			d.Notice = "No workspace of " + words.Who(m.From) +
+				" is known, so its files cannot be shown. Add one: pennypost workspace add"
+		case shown >= maxInline:
+			d.Kind, d.Notice = "file", "This message names more documents than one page shows."
+		default:
+			shown += d.read(m, i, ws)
+		}
+		d.sum()
+		out = append(out, d)
+	}
+	return out
+}
+
+// read fills in what is at the document's path, and returns how much that was.
+func (d *document) read(m *mail.Message, n int, ws *mail.Workspace) int {
+	file, err := d.Site.Documents.Read(d.Ctx(), d.Room, m, n, ws)
+	if err != nil {
+		d.Notice = unshown(err, d.Path)
+		return 0
+	}
+	d.Size, d.Kind = len(file.Text), kindOf(d.Path, file)
+	switch d.Kind {
+	case "markdown", "text", "page":
+		d.Text = string(file.Text)
+	}
+	if d.Kind == "text" && d.Size <= maxColoured {
+		d.Language = language(d.Path)
+	}
+	return d.Size
+}
+
+// sum fingerprints what the page shows of the document.
+func (d *document) sum() {
+	h := fnv.New64a()
+	_, _ = fmt.Fprint(h, d.Kind, d.Notice, d.Size, d.Text)
+	d.Sum = strconv.FormatUint(h.Sum64(), 36)
+}
+
+// unshown says in a person's words why a document is not shown.
+func unshown(err error, name string) string {
+	why, ok := errors.AsType[*openalice.DocumentError](err)
+	if !ok {
+		return "It could not be read."
+	}
+	switch why.Reason {
+	case openalice.FileNotFound:
+		return "There is no such file in the workspace now: it was moved or deleted, or has not been written yet."
+	case openalice.FileTooLarge:
+		return fmt.Sprintf("It is too large to be shown: %.1f MB; at most %d MiB are.", float64(why.Size)/1e6,
+			openalice.MaxDocument>>20)
+	case openalice.InvalidPath, openalice.PathRequired:
+		return "Its path leads outside of the workspace, or to something that is not a file. Such paths are not read."
+	case openalice.Elsewhere:
+		return "This document is on the machine " + string(why.Machine) + ", " + lastHeard(why.Heard)
+	case openalice.NoWorkspace:
+		return "The workspace's directory is not there."
+	}
+	return "It could not be read: the post office is not allowed to, or the disk failed."
+}
+
+// lastHeard says why another machine does not show its documents.
+func lastHeard(at mail.Time) string {
+	switch t := at.Std().Local(); {
+	case at == 0:
+		return "which does not answer."
+	case time.Since(t) < 12*time.Hour:
+		return "which was last heard of at " + t.Format("15:04") + "."
+	default:
+		return "which was last heard of on " + t.Format("2006-01-02 at 15:04") + "."
+	}
+}
+
+// kindOf says how a file is shown. Of images, what its bytes say counts, and only formats that are pictures and
+// nothing else are.
+func kindOf(name string, file openalice.Document) string {
+	if imageType(file.Text) != "" {
+		return "image"
+	}
+	if file.Binary {
+		return "file"
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".markdown":
+		return "markdown"
+	case ".html", ".htm":
+		return "page"
+	}
+	return "text"
+}
+
+// imageType returns the media type of an image that a browser may show, or "".
+func imageType(text []byte) string {
+	kind := http.DetectContentType(text)
+	if slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
+		return kind
+	}
+	return ""
+}
+
+// languages are the names under which the highlighter knows files, where that is not how they end.
+var languages = map[string]string{
+	"h": "c", "hpp": "cpp", "cc": "cpp", "js": "javascript", "mjs": "javascript", "ts": "typescript",
+	"tsx": "typescript", "jsx": "javascript", "py": "python",
+	"rb": "ruby", "rs": "rust", "sh": "bash", "yml": "yaml", "svg": "xml", "html": "xml", "htm": "xml", "kt": "kotlin",
+	"patch": "diff", "toml": "ini", "txt": "", "log": "", "csv": "",
+}
+
+// language returns what the highlighter is told of a file, or "" to leave it as it is.
+func language(name string) string {
+	ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
+	if known, ok := languages[ext]; ok {
+		return known
+	}
+	for _, r := range ext {
+		if !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') {
+			return ""
+		}
+	}
+	return ext
+}
+
+// workspaceOf returns the directory in which the sender of a message works, or nil.
+func workspaceOf(v *page.View, from mail.Address) (*mail.Workspace, error) {
+	list, err := v.Svc.Workspaces(v.Ctx())
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(list, func(ws mail.Workspace) bool { return ws.ID == from.Signer() }); i >= 0 {
+		return &list[i], nil
+	}
+	return nil, nil
+}
+
+// What a browser may do with a document: nothing at all; with a page of HTML, lay it out.
+const (
+	inert   = "sandbox; default-src 'none'"
+	laidOut = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
+)
+
+// serveDocument answers with the bytes of a document of a message. Only pictures and sandboxed pages are for the
+// browser to show; the rest is to be kept as a file.
+func serveDocument(v *page.View) error {
+	q := v.R.URL.Query()
+	it, err := v.Svc.Message(v.Ctx(), mail.ID(q.Get("m")))
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(q.Get("n"))
+	if err != nil || n < 0 || n >= len(it.Docs) || v.Hides(it.ID) {
+		return mail.Errorf(mail.NotFound, "the message names no such document")
+	}
+	ws, err := workspaceOf(v, it.From)
+	if err != nil {
+		return err
+	}
+	if ws == nil {
+		return mail.Errorf(mail.NotFound, "no workspace of %s is known", words.Who(it.From))
+	}
+	file, err := v.Site.Documents.Read(v.Ctx(), v.Room, &it.Message, n, ws)
+	if err != nil {
+		return mail.Errorf(mail.NotFound, "%s: %s", it.Docs[n].Path, unshown(err, it.Docs[n].Path))
+	}
+	writeDocument(v, it.Docs[n].Path, file, q.Get("as") == "file")
+	return nil
+}
+
+func writeDocument(v *page.View, name string, file openalice.Document, keep bool) {
+	h := v.W.Header()
+	h.Set("Content-Security-Policy", inert)
+	h.Set("X-Content-Type-Options", "nosniff")
+	kind := kindOf(name, file)
+	switch {
+	case kind == "image" && !keep:
+		h.Set("Content-Type", imageType(file.Text))
+	case kind == "page" && !keep:
+		h.Set("Content-Security-Policy", laidOut)
+		h.Set("Content-Type", "text/html; charset=utf-8")
+	default:
+		h.Set("Content-Type", "application/octet-stream")
+		h.Set("Content-Disposition", disposition(file.Name))
+	}
+	h.Set("Content-Length", strconv.Itoa(len(file.Text)))
+	_, _ = v.W.Write(file.Text) // whoever asked has gone if this fails
+}
+
+// disposition has the browser keep a file under a name, or under one of its own if that cannot be said.
+func disposition(name string) string {
+	if d := mime.FormatMediaType("attachment", map[string]string{"filename": name}); d != "" {
+		return d
+	}
+	return "attachment"
+}

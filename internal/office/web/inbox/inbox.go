@@ -1,0 +1,319 @@
+package inbox
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/words"
+)
+
+// inboxPage is the inbox: what needs the user, and what else agents sent.
+type inboxPage struct {
+	*page.View
+	known     *workspaces
+	Shelf     string    // which part of the mailbox: "", "unread", "snoozed" or "archived"
+	All       bool      // of all rooms
+	Workspace mail.Name // of this one only; "": whoever wrote
+	Unfolded  bool      // status reports have rows of their own
+	Scopes    []scope   // what else there is to choose from; none if there is one room and no workspaces
+	Waiting   int       // how many conversations need the user
+	NeedsYou  []deskRow
+	Kept      []deskRow             // questions that were archived and are open
+	Groups    []page.Group[deskRow] // the updates
+	Reports   []deskRow             // those that are folded, if Unfolded
+	Away      []mail.RoomName
+	Trouble   string // how old this is, while what keeps rooms cannot be reached
+	Total     int    // rows
+	Last      string // the place of the last of the updates
+	More      string // where the list goes on
+	Open      *letter
+	Working   int // agents
+	Idle      int
+	Steps     *steps // for a person whose agents have not come yet
+}
+
+// deskRow is a conversation in the inbox. Its view is of the room in which it is.
+type deskRow struct {
+	*page.View
+	mail.Conversation
+	Href      string
+	Open      bool   // it is what the page shows in full
+	Elsewhere bool   // the list is of several rooms
+	All       string // of a row for several conversations, how forms name them
+	Unfolded  bool   // they stand below it
+}
+
+// shelves are the parts of the mailbox that the page can show.
+var shelves = []string{"", "unread", "snoozed", "archived"}
+
+// Shelves lists them for the page's tabs.
+func (p *inboxPage) Shelves() []string { return shelves }
+
+func (w *workspaces) inbox(v *page.View) error {
+	v.Place, v.Title = "inbox", "Inbox"
+	q := v.R.URL.Query()
+	p := &inboxPage{View: v, known: w, Shelf: q.Get("show"), All: q.Get("rooms") == "all" || v.Everywhere,
+		Workspace: mail.Name(q.Get("ws")), Unfolded: q.Has("reports")}
+	if !slices.Contains(shelves, p.Shelf) {
+		return mail.Errorf(mail.Invalid, "the inbox has no part %q; it has unread, snoozed and archived", p.Shelf)
+	}
+	if v.Svc == nil {
+		p.Steps = new(steps)
+		return v.Render("inbox", p)
+	}
+	if p.All {
+		p.Workspace = ""
+	}
+	if id := q.Get("m"); id != "" && !v.Partial("rows") && !v.Partial("more") {
+		open, err := letterAnywhere(v, mail.ID(id))
+		if err != nil {
+			return err
+		}
+		p.Open, v.Title = open, open.Heading()
+	}
+	if !v.Partial("detail") {
+		if err := p.list(q); err != nil {
+			return err
+		}
+	}
+	if !v.Scripted() || v.Partial("list") {
+		var err error
+		if p.Scopes, err = p.scopes(); err != nil {
+			return err
+		}
+	}
+	return v.Render("inbox", p, "rows", "detail", "more", "list")
+}
+
+// letterAnywhere is a message of this room or, if the address names no room, of one that is open.
+func letterAnywhere(v *page.View, id mail.ID) (*letter, error) {
+	l, err := letterOf(v, id)
+	for i := 0; v.Everywhere && mail.CodeOf(err) == mail.NotFound && i < len(v.Rooms); i++ {
+		if v.Rooms[i].Open {
+			in, failed := v.Other(v.Rooms[i].Name)
+			if failed != nil {
+				return nil, failed
+			}
+			if there, none := letterOf(in, id); none == nil {
+				return there, nil
+			}
+		}
+	}
+	return l, err
+}
+
+// list fills the list from behind the place that the address names, or down to a place if it names one: what is shown
+// already is kept.
+func (p *inboxPage) list(q url.Values) error {
+	down, err := mail.ParseDeskSpot(q.Get("down"))
+	if err != nil {
+		return err
+	}
+	ask := p.query()
+	ask.After, ask.Limit = q.Get("after"), page.Rows
+	if q.Has("down") {
+		ask.Limit = mail.MaxLimit
+	}
+	desk, err := p.Site.Office.Desk(p.Ctx(), ask)
+	if err != nil {
+		return err
+	}
+	if q.Get("down") != "" {
+		desk.Updates = slices.DeleteFunc(desk.Updates, func(c mail.Conversation) bool {
+			return c.Spot().Compare(down) > 0
+		})
+		desk.Next = ""
+	}
+	p.Waiting, p.Away, p.Trouble = desk.Waiting, desk.Away, desk.Trouble
+	if ask.After == "" {
+		p.needs(desk.Needs)
+	}
+	p.updates(desk.Updates)
+	if last := page.Continued(p.Groups, q.Get("in")); desk.Next != "" {
+		p.More = p.href("after", desk.Next, "in", last)
+	}
+	if p.Unfolded && ask.After == "" {
+		if err := p.reports(ask); err != nil {
+			return err
+		}
+	}
+	if p.Empty() {
+		return p.nothing()
+	}
+	return nil
+}
+
+// query is what the list asks of the desk.
+func (p *inboxPage) query() mail.DeskQuery {
+	q := mail.DeskQuery{Unread: p.Shelf == "unread"}
+	if !p.All {
+		q.Rooms = []mail.RoomName{p.Room}
+	}
+	if p.Shelf == "snoozed" || p.Shelf == "archived" {
+		q.Place = mail.Place(p.Shelf)
+	}
+	if p.Workspace != "" {
+		q.From = "agent:" + string(p.Workspace)
+	}
+	return q
+}
+
+// needs makes rows of what needs the user. What is being answered does not any more; questions that were archived
+// stay in sight, at the end.
+func (p *inboxPage) needs(list []mail.Conversation) {
+	for i := range list {
+		r, ok := p.row(&list[i])
+		switch {
+		case !ok:
+			p.Waiting--
+		case r.State == mail.Archived:
+			p.Kept = append(p.Kept, r)
+		default:
+			p.NeedsYou = append(p.NeedsYou, r)
+		}
+	}
+	p.Total += len(p.NeedsYou) + len(p.Kept)
+}
+
+// updates makes rows of the other conversations.
+func (p *inboxPage) updates(list []mail.Conversation) {
+	for i := range list {
+		c := &list[i]
+		p.Last = c.Spot().String()
+		if r, ok := p.row(c); ok {
+			p.Groups = page.Grouped(p.Groups, words.Day(p.Now, c.Sent), r)
+			p.Total++
+		}
+	}
+}
+
+// reports makes rows of the status reports that are folded otherwise.
+func (p *inboxPage) reports(ask mail.DeskQuery) error {
+	ask.Status, ask.Part = true, mail.Updates
+	desk, err := p.Site.Office.Desk(p.Ctx(), ask)
+	if err != nil {
+		return err
+	}
+	for i := range desk.Updates {
+		if r, ok := p.row(&desk.Updates[i]); ok {
+			p.Reports = append(p.Reports, r)
+		}
+	}
+	return nil
+}
+
+// row makes a row of a conversation, unless what it shows is about to go.
+func (p *inboxPage) row(c *mail.Conversation) (deskRow, bool) {
+	in := p.In(c.Room, nil)
+	r := deskRow{View: in, Conversation: *c, Elsewhere: p.All && len(p.Rooms) > 1, Href: in.Base + p.path("m",
+		string(c.ID)), Open: p.Open != nil && p.Open.ID == c.ID && p.Open.Room == c.Room}
+	if a, _ := in.Site.Undo.Answering(in.Target(c.ID)); a != nil && a.Settles {
+		return r, false
+	}
+	if c.Folded > 0 {
+		other := *p
+		other.Unfolded = !p.Unfolded
+		r.Unfolded, r.All, r.Href = p.Unfolded, p.reportLine(c.Sent), other.href()
+		return r, true
+	}
+	return r, !in.Hides(c.ID)
+}
+
+// Heading is the subject, or what serves as one.
+func (r deskRow) Heading() string {
+	switch {
+	case r.Subject != "":
+		return r.Subject
+	case r.Conversation.Preview != "":
+		return r.Conversation.Preview
+	}
+	return words.Subject(&r.Message)
+}
+
+// Below is what stands beside the heading: how the text begins, or the first document if nothing was written.
+func (r deskRow) Below() string {
+	switch {
+	case r.Subject == "":
+		return ""
+	case r.Conversation.Preview != "":
+		return r.Conversation.Preview
+	}
+	return words.Told(&r.Message)
+}
+
+// Options are the answers that can be pressed, if it is a question that offers any.
+func (r deskRow) Options() []mail.Option {
+	if !r.Item.Open || r.Folded > 0 {
+		return nil
+	}
+	list := r.Metadata.Options()
+	return list[:min(len(list), 9)]
+}
+
+// Lines names its messages, as forms do: see messageLines.
+func (r deskRow) Lines() string {
+	if r.All != "" {
+		return r.All
+	}
+	if len(r.IDs) == 0 {
+		return messageLine(r.Conversation.Room, r.ID)
+	}
+	lines := make([]string, len(r.IDs))
+	for i, id := range r.IDs {
+		lines[i] = messageLine(r.Conversation.Room, id)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Due says when a message that was put off comes back.
+func (r deskRow) Due() string { return words.Moment(r.Now, r.Snoozed) }
+
+// Several reports whether the row stands for more messages than one.
+func (r deskRow) Several() bool { return r.Messages > 1 && r.Folded == 0 }
+
+// href returns the address of this part of the inbox with more in its query: keys and values.
+func (p *inboxPage) href(more ...string) string { return p.Base + p.path(more...) }
+
+// path is href without the room.
+func (p *inboxPage) path(more ...string) string {
+	rooms, reports := "", ""
+	if p.All && len(p.Rooms) > 1 {
+		rooms = "all"
+	}
+	if p.Unfolded {
+		reports = "1"
+	}
+	return page.Address(page.Address("/", more...), "reports", reports, "rooms", rooms, "show", p.Shelf, "ws",
+		string(p.Workspace))
+}
+
+// Empty reports whether there is nothing to list, and not only nothing more.
+func (p *inboxPage) Empty() bool {
+	q := p.R.URL.Query()
+	return p.Total == 0 && q.Get("after") == "" && q.Get("down") == ""
+}
+
+// Updates reports whether there are any in the list.
+func (p *inboxPage) Updates() bool { return p.Total > len(p.NeedsYou)+len(p.Kept) }
+
+// At is when it was sent, in milliseconds.
+func (r deskRow) At() int64 { return int64(r.Sent) }
+
+// Here is the address of the list.
+func (p *inboxPage) Here() string { return p.href() }
+
+// Live is the address of what the page shows first of the list, for its refreshing.
+func (p *inboxPage) Live() string { return p.Again(p.href(), p.More, p.Last) }
+
+// ShelfHref is the address of a part of the mailbox.
+func (p *inboxPage) ShelfHref(name string) string {
+	other := *p
+	other.Shelf, other.Unfolded = name, false
+	return other.href()
+}
+
+// Lines is what the list's own menu is about: our script says of which rows.
+func (p *inboxPage) Lines() string { return "" }

@@ -1,0 +1,32 @@
+package inbox
+
+import (
+	"embed"
+
+	"pennypost/internal/office/web/page"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// Pages are the inbox, letters, and what a person does with mail.
+func Pages() page.Part {
+	known := new(workspaces)
+	return page.Part{Templates: templates, Routes: map[string]page.Handler{
+		"GET /{$}": known.inbox,
+
+		"GET /letter":  page.InRoom(showLetter),
+		"GET /doc":     page.InRoom(serveDocument),
+		"POST /opened": page.InRoom(opened),
+		"POST /mark":   page.InRoom(mark),
+		"POST /delete": page.InRoom(remove),
+		"POST /undo":   page.InRoom(takeBack),
+		"POST /answer": page.InRoom(answer),
+		"POST /attach": page.InRoom(attach),
+
+		"POST /send":    page.InRoom(sendMail),
+		"GET /compose":  page.InRoom(compose),
+		"POST /compose": page.InRoom(sendComposed),
+		"POST /preview": page.InRoom(preview),
+	}}
+}

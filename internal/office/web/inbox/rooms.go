@@ -1,0 +1,117 @@
+package inbox
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect/openalice"
+	"pennypost/internal/office/web/page"
+)
+
+// roomWorkspaces is the workspaces of a room.
+type roomWorkspaces struct {
+	Room mail.RoomName
+	List []mail.Workspace
+	seq  mail.Seq // the room's journal when it was asked
+}
+
+// workspaces knows the workspaces of rooms. A room that has not changed since is not opened to look again.
+type workspaces struct {
+	rooms sync.Map // of roomWorkspaces, by the name of the room
+}
+
+// roomsAtOnce is how many rooms that nobody has looked at a page opens for a menu.
+const roomsAtOnce = 8
+
+// of returns the rooms that have workspaces, in order, with those. Of rooms that it does not know it opens a
+// few; those that cannot be opened are left out.
+func (w *workspaces) of(v *page.View) ([]roomWorkspaces, error) {
+	var out []roomWorkspaces
+	toOpen := roomsAtOnce
+	for i := range v.Rooms {
+		st := &v.Rooms[i]
+		r, known := w.get(st)
+		if !known && !st.Open {
+			toOpen--
+		}
+		if !known && (st.Open || toOpen >= 0) {
+			svc, err := v.Site.Office.Room(v.Ctx(), st.Name, mail.User)
+			if err == nil {
+				r = roomWorkspaces{Room: st.Name, seq: st.Seq}
+				r.List, err = svc.Workspaces(v.Ctx())
+			}
+			if err != nil {
+				v.Site.Log.Warn("the workspaces of a room are left out", "room", st.Name, "err", err)
+				continue
+			}
+			w.rooms.Store(r.Room, r)
+		}
+		if len(r.List) > 0 {
+			out = append(out, r)
+		}
+	}
+	return out, v.Ctx().Err()
+}
+
+func (w *workspaces) get(st *mail.RoomStatus) (roomWorkspaces, bool) {
+	kept, _ := w.rooms.Load(st.Name)
+	r, ok := kept.(roomWorkspaces)
+	return r, ok && st.Seq > 0 && r.seq == st.Seq
+}
+
+// scope is an entry of the menu of what the inbox shows.
+type scope struct {
+	Name, Room, Href string
+	Chosen           bool
+}
+
+// scopes lists what the inbox can show: all rooms, one room, or one workspace. Of workspaces that were never added
+// here, and are known by what they pushed only, there are those whose mail the page shows. With one room and no
+// workspaces there is no choice.
+func (p *inboxPage) scopes() ([]scope, error) {
+	all, err := p.known.of(p.View)
+	if err != nil {
+		return nil, err
+	}
+	var list []scope
+	add := func(room mail.RoomName, id mail.Name, label string) {
+		s := scope{Name: cmp.Or(label, string(id)), Href: p.scope(room, id, false),
+			Chosen: room == p.Room && id == p.Workspace && !p.All}
+		if id != "" && room != p.Room {
+			s.Room = string(room)
+		}
+		if !slices.ContainsFunc(list, func(o scope) bool { return o.Href == s.Href }) {
+			list = append(list, s)
+		}
+	}
+	if len(p.Rooms) > 1 {
+		list = append(list, scope{Name: "All rooms", Href: p.scope(p.Room, "", true), Chosen: p.All})
+	}
+	for i := range p.Rooms {
+		add(p.Rooms[i].Name, "", string(p.Rooms[i].Name))
+	}
+	for _, r := range all {
+		for _, ws := range r.List {
+			add(r.Room, ws.ID, ws.Label)
+		}
+	}
+	for _, g := range p.Groups {
+		for _, r := range g.Rows {
+			if label, ok := openalice.Label(&r.Message); ok {
+				add(r.Conversation.Room, r.From.Signer(), label)
+			}
+		}
+	}
+	if len(list) < 2 {
+		return nil, nil
+	}
+	return list, nil
+}
+
+// scope is the address of this part of another inbox.
+func (p *inboxPage) scope(room mail.RoomName, ws mail.Name, all bool) string {
+	other := inboxPage{View: p.In(room, nil), Shelf: p.Shelf, Workspace: ws, All: all}
+	return other.href()
+}

@@ -1,0 +1,36 @@
+package inbox
+
+import (
+	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/words"
+)
+
+// sends sends a draft. Its key is that of the form, which says no two things: a second press says nothing more.
+func sends(v *page.View, d mail.Draft) (mail.Sent, error) {
+	sent, err := v.Svc.Send(v.Ctx(), d)
+	if d.Key != "" && mail.CodeOf(err) == mail.Conflict {
+		err = mail.Errorf(mail.Conflict, "this form was sent before with other words, and these were not sent. Load "+
+			"the page again to see what was")
+	}
+	return sent, err
+}
+
+// sentPage tells what became of what the user sent.
+type sentPage struct {
+	*page.View
+	Sent mail.Sent
+}
+
+// Notes says for each recipient what became of it.
+func (p sentPage) Notes() []words.Note { return words.Notes(p.Now, p.Sent.Recipients) }
+
+// sendMail sends what the user wrote. Every form for writing posts here; the field next says where a browser without
+// script goes on.
+func sendMail(v *page.View) error {
+	sent, err := sends(v, v.Draft())
+	if err != nil {
+		return err
+	}
+	return v.Changed(v.Next(), "pp-sent", "toast-sent", sentPage{v, sent})
+}

@@ -1,0 +1,32 @@
+package inbox
+
+import "pennypost/internal/mail"
+
+// steps are what a person does to see the first mail, and how far that has got.
+type steps struct {
+	Agents []mail.Name // that have come, or the first few of them
+}
+
+// nothing says more where nothing waits: of a post office to which no agent has written yet, how it begins; else who
+// is at work.
+func (p *inboxPage) nothing() error {
+	agents, messages := 0, 0
+	for i := range p.Rooms {
+		agents += p.Rooms[i].Agents
+		messages += p.Rooms[i].Messages
+	}
+	if p.Shelf == "" && messages == 0 {
+		p.Steps = new(steps)
+		if agents == 0 {
+			return nil
+		}
+	}
+	list, err := p.Svc.Agents(p.Ctx(), mail.RosterQuery{Limit: 3})
+	p.Working, p.Idle = list.States[mail.Working], list.States[mail.Idle]
+	if p.Steps != nil {
+		for _, a := range list.Agents {
+			p.Steps.Agents = append(p.Steps.Agents, a.Name)
+		}
+	}
+	return err
+}

@@ -1,0 +1,83 @@
+package page
+
+import (
+	"cmp"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
+	"pennypost/internal/office/web/words"
+)
+
+// Post is a message on a page. Its view is of the room in which it is.
+type Post struct {
+	*View
+	mail.Item
+	Reply       string       // where an answer to it is written; "": not here
+	ManyReaders bool         // it is for so many that they are only counted
+	Notes       []words.Note // what happened to it, one thing after the other; none: Deliveries say how it stands
+}
+
+// Posts are messages of this room.
+func (v *View) Posts(items []mail.Item) []Post {
+	out := make([]Post, len(items))
+	for i := range items {
+		out[i] = Post{View: v, Item: items[i]}
+	}
+	return out
+}
+
+// Heading is the subject, or what serves as one.
+func (p Post) Heading() string { return words.Subject(&p.Message) }
+
+// ThreadHref is the address of the conversation, at this message.
+func (p Post) ThreadHref() string {
+	return p.Base + "/t/" + url.PathEscape(string(p.ThreadRoot())) + "#m-" + string(p.ID)
+}
+
+// Mine reports whether the user wrote it.
+func (p Post) Mine() bool { return p.From == mail.ToUser }
+
+// At is when it was sent, in milliseconds: the order of lists.
+func (p Post) At() int64 { return int64(p.Sent) }
+
+// Asks reports whether it is a question to the user that waits for an answer.
+func (p Post) Asks() bool { return p.Item.Open && triage.ToUser(&p.Message) }
+
+// Due says when a message that was put off comes back.
+func (p Post) Due() string { return words.Moment(p.Now, p.Snoozed) }
+
+// Unopened reports whether opening it marks it read.
+func (p Post) Unopened() bool { return !p.Read && p.State != "" }
+
+// Fate is the one word for what became of a message, and whether that is true of all its recipients.
+func (p Post) Fate() words.Outcome { return words.OutcomeOf(p.Deliveries) }
+
+// Seen says how many of those who hear of the message have read it.
+func (p Post) Seen() string {
+	n := 0
+	for _, d := range p.Deliveries {
+		if d.State == mail.Read || d.State == mail.Archived {
+			n++
+		}
+	}
+	return "read by " + strconv.Itoa(max(n, p.ReadBy)) + " of " + strconv.Itoa(len(p.Deliveries)+p.Others)
+}
+
+// mostReaders is how many recipients the words above a message's mark name.
+const mostReaders = 20
+
+// Readers says where the message stands with each of them.
+func (p Post) Readers() string {
+	var out []string
+	most := p.Deliveries[:min(len(p.Deliveries), mostReaders)]
+	for _, d := range most {
+		out = append(out, cmp.Or(string(d.Agent), string(d.Address))+": "+d.State.Word())
+	}
+	if n := len(p.Deliveries) + p.Others - len(most); n > 0 {
+		out = append(out, "and "+strconv.Itoa(n)+" more")
+	}
+	return strings.Join(out, "\n")
+}

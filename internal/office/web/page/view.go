@@ -1,0 +1,243 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"html/template"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/web/asset"
+)
+
+// View is one request: what every page struct embeds.
+type View struct {
+	Site *Site
+	W    http.ResponseWriter
+	R    *http.Request
+	Svc  mail.Service
+
+	LoggedIn string // the session of the browser; "": it has not logged in
+	Plain    bool   // this is not the pages' own address
+
+	Now   time.Time
+	Nonce string
+	Room  mail.RoomName
+	Base  string // "/@ROOM", before every path of this room
+	Rooms []mail.RoomStatus
+	// Everywhere says that the address names no room, so that Room is the one that changed last.
+	Everywhere bool
+	At         mail.Seq // the room's journal when the page was made
+	Place      string   // where the page belongs: an entry of the places
+	Title      string
+}
+
+// SendTimeout is for a browser to take a piece.
+const SendTimeout = 10 * time.Second
+
+type roomKey struct{}
+
+// WithRoom returns the context of a request whose address names a room.
+func WithRoom(ctx context.Context, room mail.RoomName) context.Context {
+	return context.WithValue(ctx, roomKey{}, room)
+}
+
+// NewView begins the answer to a request.
+func NewView(site *Site, w http.ResponseWriter, r *http.Request) *View {
+	v := &View{Site: site, W: w, R: r, Now: time.Now(), Nonce: rand.Text()}
+	v.header()
+	return v
+}
+
+// header sets what every page has. The policy lets nothing run or load but our own files; images of agents' mail that
+// come from elsewhere do not load.
+func (v *View) header() {
+	h := v.W.Header()
+	h.Set("Content-Security-Policy", strings.Join([]string{
+		"default-src 'none'", "script-src 'nonce-" + v.Nonce + "'", "style-src 'self'", "img-src 'self'",
+		"connect-src 'self'", "frame-src 'self'", "manifest-src 'self'",
+		"form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
+	}, "; "))
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "HX-Request, HX-Target, Cookie")
+}
+
+// Enter finds the room that the request is about.
+func (v *View) Enter() error {
+	ctx := v.R.Context()
+	rooms, err := v.Site.Office.Rooms(ctx)
+	if err != nil {
+		return err
+	}
+	v.Rooms = rooms
+	v.Room, _ = ctx.Value(roomKey{}).(mail.RoomName)
+	if v.Room == "" {
+		v.Room, v.Everywhere = latest(rooms), true
+	} else if _, err := mail.ParseRoom(string(v.Room)); err != nil {
+		return err
+	} else if !HasRoom(rooms, v.Room) {
+		// A mistyped address must not make a room.
+		return mail.Errorf(mail.NotFound,
+			"there is no room %s here; a room is made by the first message or agent in it", v.Room)
+	}
+	if v.Room == "" {
+		return nil // a post office without rooms
+	}
+	v.Base = RoomBase(v.Room)
+	if v.Svc, err = v.Site.Office.Room(ctx, v.Room, mail.User); err != nil {
+		return err
+	}
+	st, err := v.Svc.Status(ctx)
+	if err != nil {
+		return err
+	}
+	v.At = st.Seq
+	*v.Status() = st
+	return nil
+}
+
+// HasRoom reports whether a room is among some.
+func HasRoom(rooms []mail.RoomStatus, name mail.RoomName) bool {
+	return slices.ContainsFunc(rooms, func(r mail.RoomStatus) bool { return r.Name == name })
+}
+
+// latest returns the room in which something happened last.
+func latest(rooms []mail.RoomStatus) mail.RoomName {
+	var name mail.RoomName
+	var last mail.Time
+	for i := range rooms {
+		if name == "" || rooms[i].Last > last {
+			name, last = rooms[i].Name, rooms[i].Last
+		}
+	}
+	return name
+}
+
+// Ctx ends with the request, or with what let it in.
+func (v *View) Ctx() context.Context { return v.R.Context() }
+
+// Status is this room among Rooms; that of a post office without rooms is empty.
+func (v *View) Status() *mail.RoomStatus {
+	for i := range v.Rooms {
+		if v.Rooms[i].Name == v.Room {
+			return &v.Rooms[i]
+		}
+	}
+	return new(mail.RoomStatus)
+}
+
+// HX is the attribute without which htmx ignores an element: mail cannot know it.
+func (v *View) HX() template.HTMLAttr { return template.HTMLAttr(`hx-nonce="` + v.Nonce + `"`) }
+
+// Partial reports whether htmx asks for the part of a page with that id.
+func (v *View) Partial(id string) bool {
+	_, target, _ := strings.Cut(v.R.Header.Get("HX-Target"), "#")
+	return v.Scripted() && target == id
+}
+
+// Scripted reports whether the request comes from our script, and not from the browser itself.
+func (v *View) Scripted() bool { return v.R.Header.Get("HX-Request") == "true" }
+
+// Render answers with a page, of which htmx gets the part that it wants if that is one of parts: names of templates
+// that are ids too.
+func (v *View) Render(name string, data any, parts ...string) error {
+	return v.Answer(http.StatusOK, name, v.Wanted(parts...), data)
+}
+
+// Wanted returns which of the parts of a page htmx asks for, or the layout of the whole.
+func (v *View) Wanted(parts ...string) string {
+	if i := slices.IndexFunc(parts, v.Partial); i >= 0 {
+		return parts[i]
+	}
+	return "layout"
+}
+
+// Part answers with one template of a page.
+func (v *View) Part(name, part string, data any) error {
+	return v.Answer(http.StatusOK, name, part, data)
+}
+
+// Answer answers with a template of a page. It writes nothing unless the whole of it could be made.
+func (v *View) Answer(status int, name, part string, data any) error {
+	pages, err := v.Site.Templates.Pages()
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := pages[name].ExecuteTemplate(&b, part, data); err != nil {
+		return err
+	}
+	v.W.Header().Set("Content-Type", "text/html; charset=utf-8")
+	return asset.Send(v.W, v.R, status, b.Bytes())
+}
+
+// Redirect sends the browser to a path of this room after a change. Our script is told to go there by itself, if it is
+// to go at all.
+func (v *View) Redirect(path string) error {
+	http.Redirect(v.W, v.R, v.Base+path, http.StatusSeeOther)
+	return nil
+}
+
+// failure is the page that tells of an error.
+type failure struct {
+	*View
+	Status  int
+	Message string
+}
+
+// statuses are the answers to errors. What is not among them is ours, and told to the log only.
+var statuses = map[mail.Code]int{
+	mail.Invalid: http.StatusBadRequest, mail.NotFound: http.StatusNotFound, mail.Denied: http.StatusForbidden,
+	mail.Conflict: http.StatusConflict,
+	mail.TooLarge: http.StatusRequestEntityTooLarge, mail.Unavailable: http.StatusServiceUnavailable,
+	mail.Timeout: http.StatusGatewayTimeout,
+	mail.Unknown: http.StatusUnauthorized, mail.Limited: http.StatusTooManyRequests,
+}
+
+// Told is how an error is told to the person; not at all, if the status is 0.
+func Told(err error) (status int, message string) {
+	if known, ok := errors.AsType[*mail.Error](err); ok {
+		return statuses[known.Code], known.Msg
+	}
+	return 0, ""
+}
+
+// Fail answers with an error.
+func (v *View) Fail(err error) {
+	f := failure{View: v, Status: http.StatusInternalServerError,
+		Message: "Something went wrong here. The log of the post office says what."}
+	if status, message := Told(err); status != 0 {
+		f.Status, f.Message = status, message
+	} else if v.Ctx().Err() == nil {
+		v.Site.Log.Error("page", "path", v.R.URL.Path, "err", err)
+	}
+	v.Title = http.StatusText(f.Status)
+	part := "layout"
+	if v.Scripted() {
+		// An error of a part is told beside what is there, which stays.
+		v.Aim("#toasts", "beforeend")
+		part = "toast-failure"
+	}
+	if v.Answer(f.Status, "failure", part, f) != nil {
+		http.Error(v.W, f.Message, f.Status)
+	}
+}
+
+// Piece sends text at once.
+func (v *View) Piece(text string) error {
+	rc := http.NewResponseController(v.W)
+	_ = rc.SetWriteDeadline(time.Now().Add(SendTimeout))
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
+	if _, err := v.W.Write([]byte(text)); err != nil {
+		return err
+	}
+	if err := rc.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}

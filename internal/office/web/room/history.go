@@ -1,0 +1,304 @@
+package room
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/mail/find"
+	render "pennypost/internal/office/markdown"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/words"
+)
+
+// historyPage is everything in the room, or what filters leave of it.
+type historyPage struct {
+	*page.View
+	Filters page.Filters
+	Problem string // what is wrong with the filters
+	Days    []page.Group[event]
+	Shown   int       // rows
+	Total   int       // what fits, up to mail.MaxLimit
+	Many    bool      // more than Total fit
+	Threads int       // to which these belong
+	On      page.Spot // where the list goes on
+	More    string    // the address of that; "" at the end
+	Loosen  []loosened
+	Roster  []mail.Agent
+}
+
+// event is a message in the timeline.
+type event struct {
+	page.Post
+	search string
+}
+
+// loosened says how many messages fit when one of the filters is left out.
+type loosened struct {
+	Name, Label, Href string
+	Count             int
+	Many              bool
+}
+
+func history(v *page.View) error {
+	v.Place, v.Title = "history", "History"
+	q := v.R.URL.Query()
+	p := &historyPage{View: v, Filters: page.FiltersOf(q)}
+	if v.Svc == nil {
+		return v.Render("history", p)
+	}
+	if !v.Scripted() {
+		var err error
+		if p.Roster, err = v.SomeAgents(""); err != nil {
+			return err
+		}
+	}
+	// the form names empty fields too, which the address does not need
+	if strings.HasSuffix(v.R.Header.Get("HX-Source"), "#filters") {
+		v.W.Header().Set("HX-Push-Url", p.Here())
+	}
+	err := p.list(q)
+	status := http.StatusOK
+	// a filter that is not understood leaves the page as it is, with a word about it
+	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound {
+		p.Problem, status = err.Error(), http.StatusBadRequest
+	} else if err != nil {
+		return err
+	}
+	return p.Answer(status, "history", p.Wanted("list", "found", "rows", "more"), p)
+}
+
+// list fills the list from before the place that the address names, or down to a place if it names one: what is shown
+// already is kept.
+func (p *historyPage) list(q url.Values) error {
+	before, err := page.ParseSpot(q.Get("before"))
+	if err != nil {
+		return err
+	}
+	down, err := page.ParseSpot(q.Get("down"))
+	if err != nil {
+		return err
+	}
+	ask, err := p.Filters.Query(p.Now)
+	if err != nil {
+		return err
+	}
+	if before == (page.Spot{}) && down == (page.Spot{}) {
+		if err := p.count(ask); err != nil || p.Partial("found") {
+			return err
+		}
+	}
+	ask.Conversations = ask.Search != "" && ask.Thread == ""
+	found, err := p.page(ask, before, down, q.Has("down"))
+	if err != nil {
+		return err
+	}
+	if found.More {
+		p.On = page.Spot{Sent: found.Messages[0].Sent, Seq: found.Next}
+	}
+	if ask.Conversations { // those of a page stand in order of what is shown of them, under its days
+		slices.SortFunc(found.Messages, func(a, b mail.Item) int { return page.SpotOf(&a).Compare(page.SpotOf(&b)) })
+	}
+	for _, it := range slices.Backward(p.Undeleted(found.Messages)) {
+		p.Days = page.Grouped(p.Days, words.Date(p.Now, it.Sent), event{page.Post{View: p.View, Item: it}, ask.Search})
+		p.Shown++
+	}
+	if last := page.Continued(p.Days, q.Get("day")); found.More && len(p.Days) > 0 {
+		p.More = p.href("before", p.On.String(), "day", last)
+	}
+	return nil
+}
+
+// page returns a page of the list: by time of sending or, where that cannot be had, by arrival. What has come since
+// one was shown may be more than a page may have: then the list begins anew.
+func (p *historyPage) page(ask mail.HistoryQuery, before, down page.Spot, again bool) (mail.Page, error) {
+	ask.Deliveries = true
+	ask.BySent = !ask.Archive && ask.Search == ""
+	if again {
+		fresh := ask
+		fresh.Limit = mail.MaxLimit
+		if down != (page.Spot{}) {
+			fresh.After = down.Seq - 1
+		}
+		if ask.BySent && down != (page.Spot{}) {
+			fresh.Since = down.Sent
+		}
+		got, err := p.Svc.History(p.Ctx(), fresh)
+		if err != nil || !got.More {
+			return got, err
+		}
+	}
+	if ask.Before = before.Seq; ask.BySent && before != (page.Spot{}) {
+		ask.Until = before.Sent
+	}
+	ask.Limit = page.Rows
+	return p.Svc.History(p.Ctx(), ask)
+}
+
+// count counts what fits, and if that is nothing, what would fit if one filter were left out.
+func (p *historyPage) count(ask mail.HistoryQuery) error {
+	ask.Limit = mail.MaxLimit
+	found, err := p.Svc.History(p.Ctx(), ask)
+	if err != nil {
+		return err
+	}
+	found.Messages = p.Undeleted(found.Messages)
+	p.Total, p.Many = len(found.Messages), found.More
+	threads := make(map[mail.ID]bool)
+	for i := range found.Messages {
+		threads[found.Messages[i].ThreadRoot()] = true
+	}
+	p.Threads = len(threads)
+	if p.Total > 0 {
+		return nil
+	}
+	for _, c := range p.Chips() {
+		less, err := p.Filters.Without(c.Name).Query(p.Now)
+		if err != nil {
+			return err
+		}
+		less.Limit = mail.MaxLimit
+		if found, err = p.Svc.History(p.Ctx(), less); err != nil {
+			return err
+		}
+		if n := len(found.Messages); n > 0 {
+			p.Loosen = append(p.Loosen, loosened{Name: c.Name, Label: c.Label, Href: c.Href, Count: n,
+				Many: found.More})
+		}
+	}
+	return nil
+}
+
+// href is the address of the list with something more.
+func (p *historyPage) href(more ...string) string { return p.Filters.Href(p.Base+"/history", more...) }
+
+// Here is the address of the list.
+func (p *historyPage) Here() string { return p.href() }
+
+// Live is the address of what the page shows first of the list, for its refreshing.
+func (p *historyPage) Live() string { return p.Again(p.Here(), p.More, p.On.String()) }
+
+// ExportHref is the address from which the whole result is had as a file.
+func (p *historyPage) ExportHref(format string) string {
+	return p.Filters.Href(p.Base+"/history/export", "format", format)
+}
+
+// Types and States are the choices of the form, with what the address says and the form does not know.
+func (p *historyPage) Types() []mail.Type { return withChosen(mail.Types(), p.Filters["type"]) }
+
+// States are those of deliveries.
+func (p *historyPage) States() []mail.DeliveryState {
+	return withChosen(mail.DeliveryStates(), p.Filters["state"])
+}
+
+func withChosen[T ~string](all []T, chosen string) []T {
+	if chosen != "" && !slices.Contains(all, T(chosen)) {
+		all = append(slices.Clip(all), T(chosen))
+	}
+	return all
+}
+
+// Addresses are what mail of the room can be addressed to, as far as the roster tells.
+func (p *historyPage) Addresses() []string {
+	all := []string{string(mail.ToUser), string(mail.ToAll)}
+	var roles, tags []string
+	for i := range p.Roster {
+		a := &p.Roster[i]
+		all = append(all, string(a.Name))
+		for _, role := range a.Roles {
+			roles = append(roles, string(mail.RoleAddress(role)))
+		}
+		tags = append(tags, a.Tags...)
+	}
+	slices.SortFunc(roles, mail.CompareNames)
+	slices.SortFunc(tags, mail.CompareNames)
+	return append(append(all, slices.Compact(roles)...), slices.Compact(tags)...)
+}
+
+// chip is a filter that holds.
+type chip struct {
+	Name, Label, Value string
+	Href               string // without it
+}
+
+// Chips are the filters that hold.
+func (p *historyPage) Chips() []chip {
+	var out []chip
+	for _, f := range page.FilterNames {
+		if value := p.Filters[f.Name]; value != "" {
+			if f.Name == "archive" {
+				value = ""
+			}
+			out = append(out, chip{Name: f.Name, Label: f.Label, Value: value,
+				Href: p.Filters.Without(f.Name).Href(p.Base + "/history")})
+		}
+	}
+	return out
+}
+
+// Heading is the subject, or what serves as one, with what was searched for marked.
+func (e event) Heading() template.HTML { return marked(words.Subject(&e.Message), e.search) }
+
+// Snippet is what stands behind the heading: how the text begins, or what surrounds a word in it that was searched for
+// and is not in the heading.
+func (e event) Snippet() template.HTML {
+	line := words.FirstLine(e.Body)
+	wanted := find.Parse(e.search)
+	text := e.Body
+	if !wanted.Empty() {
+		text = render.Preview(e.Body, len(e.Body))
+		if len(wanted.Spans(text)) == 0 { // it is in an address, or in what else is not shown
+			text = e.Body
+		}
+	}
+	for _, s := range wanted.Spans(text) {
+		if e.Subject == "" && strings.Contains(line, text[s.From:s.To]) {
+			continue
+		}
+		return marked(around(text, s.From, s.To), e.search)
+	}
+	if e.Subject == "" {
+		return ""
+	}
+	return template.HTML(template.HTMLEscapeString(line))
+}
+
+// around cuts what stands at text[i:j] out of text, with some of its surroundings, on one line.
+func around(text string, i, j int) string {
+	const most = 60 // bytes on either side: what a row can show
+	from, to := max(0, i-most/2), min(len(text), j+most)
+	for from > 0 && !utf8.RuneStart(text[from]) {
+		from--
+	}
+	for to < len(text) && !utf8.RuneStart(text[to]) {
+		to++
+	}
+	cut := strings.Join(strings.Fields(text[from:to]), " ")
+	if from > 0 {
+		cut = "…" + cut
+	}
+	if to < len(text) {
+		cut += "…"
+	}
+	return cut
+}
+
+// marked returns text as HTML in which what was searched for is marked.
+func marked(text, search string) template.HTML {
+	var b strings.Builder
+	at := 0
+	for _, s := range find.Parse(search).Spans(text) {
+		b.WriteString(template.HTMLEscapeString(text[at:s.From]) + "<mark>" +
+			template.HTMLEscapeString(text[s.From:s.To]) + "</mark>")
+		at = s.To
+	}
+	b.WriteString(template.HTMLEscapeString(text[at:]))
+	return template.HTML(b.String())
+}
+
+// More is how many others were found in its conversation.
+func (e event) More() int { return max(0, e.Hits-1) }

@@ -1,0 +1,151 @@
+package room
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/waits"
+	"pennypost/internal/office/web/words"
+)
+
+// The kinds of groups that are about questions instead of mail.
+const (
+	stuckCircle     mail.StuckKind = "circle"
+	stuckUnanswered mail.StuckKind = "unanswered"
+)
+
+// ofWaits reports whether groups of a kind are about questions.
+func ofWaits(kind mail.StuckKind) bool { return kind == stuckCircle || kind == stuckUnanswered }
+
+// waits finds who waits in a circle, and who waits long for an answer of somebody who has seen the question.
+func (c *catch) waits() error {
+	links, _, err := waits.In(c.View)
+	if err != nil {
+		return err
+	}
+	round := make(map[mail.ID]bool)
+	for _, chain := range waits.ChainsOf(links) {
+		if len(chain.Circle) > 0 {
+			c.circle(chain)
+			for _, l := range chain.Circle {
+				round[l.Question] = true
+			}
+		}
+	}
+	looked := 0
+	for _, l := range links {
+		if !l.Late() || looked == mostLate {
+			break // the others wait less long
+		}
+		if round[l.Question] || l.Asked == "" || l.Asked == mail.User {
+			continue
+		}
+		looked++
+		if seen, err := c.seen(l); err != nil {
+			return err
+		} else if seen {
+			c.unanswered(l)
+		}
+	}
+	return nil
+}
+
+// mostLate is how many questions are looked at.
+const mostLate = 200
+
+// seen reports whether the reader was shown the question: what it did not see is stuck as mail.
+func (c *catch) seen(l waits.Link) (bool, error) {
+	it, err := c.Svc.Message(c.Ctx(), l.Question)
+	if mail.CodeOf(err) == mail.NotFound {
+		return false, nil // erased since
+	}
+	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
+		return d.Agent == l.Asked && (d.State == mail.Presented || d.State == mail.Read || d.State == mail.Archived)
+	}), err
+}
+
+// circle adds a circle, which may have been found by several ways into it.
+func (c *catch) circle(chain waits.Chain) {
+	var members []string
+	for _, l := range chain.Circle {
+		members = append(members, string(l.Asker))
+	}
+	slices.SortFunc(members, mail.CompareNames)
+	s := c.add(&stuckGroup{Kind: string(stuckCircle), Title: strings.Join(members, ", "), Waits: chain.Circle,
+		Since: chain.Circle[0].Since,
+		Why: "Each of them waits for the next. Answer one of the questions for them, or " +
+			"withdraw it, and the others go on."})
+	for _, l := range chain.Circle {
+		s.Since = min(s.Since, l.Since)
+	}
+}
+
+// unanswered adds a question to those that wait for the same agent.
+func (c *catch) unanswered(l waits.Link) {
+	s := &stuckGroup{Kind: string(stuckUnanswered), Who: mail.Address("agent:" + l.Asked), Since: l.Since}
+	if known := c.found[s.Key()]; known != nil {
+		s = known
+	} else {
+		c.add(s)
+		if s.Why = "It has seen this, and not answered."; len(l.Chain) > 2 {
+			further := waits.Link{Waiting: mail.Waiting{Asked: l.Chain[2]}}
+			s.Why = "It has seen this, and waits for " + further.Whom() + " itself."
+		}
+	}
+	if s.Count++; len(s.Waits) < maxShown {
+		s.Waits = append(s.Waits, l)
+	}
+}
+
+// MoreWaits is how many questions the page does not list.
+func (s *stuckGroup) MoreWaits() int { return max(0, s.Count-len(s.Waits)) }
+
+// remindAgain is how much time passes before the same reminder is sent once more.
+const remindAgain = 10 * time.Minute
+
+// remind writes to whoever is asked, which wakes them as a message of the user does.
+func remind(v *page.View) error {
+	items, err := named(v)
+	if err != nil {
+		return err
+	}
+	to := v.R.PostForm.Get("to")
+	if len(items) != 1 || to == "" {
+		return mail.Errorf(mail.Invalid, "say whom to remind of which question. Nobody was reminded")
+	}
+	q := &items[0]
+	if q.Settled != nil {
+		return mail.Errorf(mail.Conflict, "the question is %s by now. Nobody was reminded", q.Settled.As)
+	}
+	_, err = v.Svc.Send(v.Ctx(), mail.Draft{
+		To: mail.Recipients{to}, Type: string(mail.Custom), ReplyTo: q.ID, Issue: q.Issue,
+		Subject: "Reminder: " + wording.ClipRunes(words.Subject(&q.Message), 200),
+		Body: words.Who(q.From) + " has waited for an answer of yours since " + words.Moment(v.Now, q.Sent) +
+			". Answer " +
+			string(q.ID) + ", or decline it, so that the wait ends.",
+		Key: fmt.Sprintf("remind-%s-%s-%d", q.ID, to, v.Now.Unix()/int64(remindAgain.Seconds())),
+	})
+	if err != nil {
+		return err
+	}
+	return mended(v, "%s was reminded", words.Who(to))
+}
+
+// withdraw takes a question back, for whoever asked it.
+func withdraw(v *page.View) error {
+	items, err := named(v)
+	if err != nil {
+		return err
+	}
+	for _, q := range items {
+		if err := v.Svc.Withdraw(v.Ctx(), q.ID); err != nil {
+			return err
+		}
+	}
+	return mended(v, "Withdrawn: nobody waits for it any more")
+}

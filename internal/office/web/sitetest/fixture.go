@@ -1,0 +1,274 @@
+package sitetest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/mail/mailtest"
+	"pennypost/internal/office/web/words"
+	"pennypost/internal/policy"
+	"pennypost/internal/room/journal/journaltest"
+	"pennypost/internal/room/mailroom"
+	"pennypost/internal/wire"
+)
+
+// Host is the name of the pages of tests.
+const Host = "pp-test.localhost"
+
+// Site is the pages, as a fixture has them.
+type Site interface {
+	http.Handler
+	Close()
+	Link(room mail.RoomName, plain bool) string
+}
+
+// Options are what a fixture wants the pages opened with.
+type Options struct {
+	Office  mail.Office
+	Key     []byte
+	Host    string
+	Attach  func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
+	Closing context.Context
+	Log     *slog.Logger
+	Version string
+}
+
+// Fixture is a Site with a real room behind it, shop, and a person who has logged in.
+type Fixture struct {
+	T      testing.TB
+	Site   Site
+	Office *Office
+	Cookie string
+	Stop   context.CancelFunc // ends streams, as a post office does that closes
+	// Attach is what brings an agent's session before the person.
+	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
+}
+
+// Cookie is the name of the cookie by which a browser is logged in.
+const Cookie = "pennypost_session"
+
+// New is a fixture whose pages are what open makes. A room shop is open, on store if there is one.
+func New(t testing.TB, open func(Options) Site, store *journaltest.Store) *Fixture {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &Fixture{T: t, Office: &Office{}, Stop: cancel}
+	b.Site = open(Options{Office: b.Office, Key: []byte("a key of the test"), Host: Host, Closing: ctx,
+		Log: slog.New(slog.DiscardHandler), Version: "test",
+		Attach: func(ctx context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
+			if b.Attach == nil {
+				return wire.Attached{}, mail.Errorf(mail.Unavailable, "there is no screen here")
+			}
+			return b.Attach(ctx, room, agent)
+		}})
+	t.Cleanup(func() {
+		cancel()
+		b.Site.Close()
+		for _, r := range b.Office.Open {
+			if err := r.Close(); err != nil {
+				t.Errorf("closing a room: %v", err)
+			}
+		}
+	})
+	if store == nil {
+		store = new(journaltest.Store)
+	}
+	b.openRoom("shop", store)
+	b.login()
+	return b
+}
+
+// login follows a link as the person's browser does.
+func (b *Fixture) login() {
+	key := strings.TrimPrefix(b.Site.Link("shop", false), "/login?key=")
+	a := b.Post("/login", url.Values{"key": {key}})
+	for _, c := range (&http.Response{Header: a.Header}).Cookies() {
+		b.Cookie = c.Value
+	}
+	if b.Cookie == "" {
+		b.T.Fatalf("nobody is logged in: %d %s", a.Code, a.Body)
+	}
+}
+
+// addRoom opens one more room, in which nobody is limited.
+func (b *Fixture) AddRoom(name mail.RoomName) *mailroom.Room {
+	b.T.Helper()
+	return b.openRoom(name, new(journaltest.Store))
+}
+
+func (b *Fixture) openRoom(name mail.RoomName, store *journaltest.Store) *mailroom.Room {
+	b.T.Helper()
+	r, err := mailroom.Open(context.Background(), name, store.Open(), mailroom.Options{
+		Limits:    policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1},
+		Retention: policy.Retention{Age: -1, Count: -1},
+		Preview:   words.FirstLine,
+	})
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	b.Office.Open = append(b.Office.Open, r)
+	b.Office.Names = append(b.Office.Names, name)
+	return r
+}
+
+// as is the room shop as somebody sees it.
+func (b *Fixture) As(name mail.Name) mail.Service { return b.Office.Open[0].As(name) }
+
+// send sends a message in shop and returns its id. What d leaves open is filled in.
+func (b *Fixture) Send(from mail.Name, d mail.Draft) mail.ID {
+	b.T.Helper()
+	if d.Body == "" {
+		d.Body = "Say what you think."
+	}
+	if len(d.To) == 0 {
+		d.To = mail.Recipients{"user"}
+	}
+	sent, err := b.As(from).Send(context.Background(), d)
+	if err != nil {
+		b.T.Fatalf("%s sends %+v: %v", from, d, err)
+	}
+	return sent.ID
+}
+
+// register puts agents on the roster of shop.
+func (b *Fixture) Register(agents ...mail.Presence) {
+	b.T.Helper()
+	for _, p := range agents {
+		if _, err := b.As(mail.User).Register(context.Background(), p); err != nil {
+			b.T.Fatal(err)
+		}
+	}
+}
+
+// Answer is what the browser got.
+type Answer struct {
+	Code   int
+	Header http.Header
+	Body   string
+}
+
+// do sends a request as the person's browser does, with changes made to it by each of with.
+func (b *Fixture) Do(method, path string, body io.Reader, with ...func(*http.Request)) Answer {
+	b.T.Helper()
+	r := httptest.NewRequest(method, path, body)
+	r.Host = Host + ":8765"
+	r.AddCookie(&http.Cookie{Name: Cookie, Value: b.Cookie})
+	for _, change := range with {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	b.Site.ServeHTTP(w, r)
+	text := w.Body.Bytes()
+	if w.Header().Get("Content-Encoding") == "gzip" {
+		z, err := gzip.NewReader(bytes.NewReader(text))
+		if err == nil {
+			text, err = io.ReadAll(z)
+		}
+		if err != nil {
+			b.T.Fatalf("%s %s: %v", method, path, err)
+		}
+	}
+	return Answer{w.Code, w.Header(), string(text)}
+}
+
+func (b *Fixture) Get(path string, with ...func(*http.Request)) Answer {
+	b.T.Helper()
+	return b.Do(http.MethodGet, path, nil, with...)
+}
+
+// part asks as htmx does for the part of a page with that id.
+func (b *Fixture) Part(path, target string) Answer {
+	b.T.Helper()
+	return b.Get(path, AsScript("section#"+target))
+}
+
+// post posts a form, as a browser without script does; with AsScript, as htmx does.
+func (b *Fixture) Post(path string, form url.Values, with ...func(*http.Request)) Answer {
+	b.T.Helper()
+	kind := func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }
+	return b.Do(http.MethodPost, path, strings.NewReader(form.Encode()),
+		append([]func(*http.Request){kind}, with...)...)
+}
+
+// AsScript makes a request one of htmx, for an element: "tag#id".
+func AsScript(target string) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Header.Set("HX-Request", "true")
+		r.Header.Set("HX-Target", target)
+	}
+}
+
+// want fails the test unless the answer has that status and all of the texts are in it.
+func (a Answer) Want(t testing.TB, code int, texts ...string) Answer {
+	t.Helper()
+	if a.Code != code {
+		t.Fatalf("status %d, want %d: %s", a.Code, code, a.Body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(a.Body, text) {
+			t.Errorf("the answer lacks %q:\n%s", text, a.Body)
+		}
+	}
+	return a
+}
+
+// without fails the test if one of the texts is in the answer.
+func (a Answer) Without(t testing.TB, texts ...string) Answer {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(a.Body, text) {
+			t.Errorf("the answer has %q:\n%s", text, a.Body)
+		}
+	}
+	return a
+}
+
+// Office is an office whose rooms are in memory.
+type Office struct {
+	Names   []mail.RoomName
+	Open    []*mailroom.Room
+	Trouble string
+	// Wrap puts something before the rooms. Nil: they are as they are.
+	Wrap func(mail.Service) mail.Service
+}
+
+func (o *Office) Room(_ context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
+	for i, n := range o.Names {
+		if n == name && o.Wrap != nil {
+			return o.Wrap(o.Open[i].As(as)), nil
+		} else if n == name {
+			return o.Open[i].As(as), nil
+		}
+	}
+	return nil, mail.Errorf(mail.NotFound, "there is no room %s", name)
+}
+
+func (o *Office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
+	var out []mail.RoomStatus
+	for _, r := range o.Open {
+		st, err := r.As(mail.User).Status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+func (o *Office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	d, err := mailtest.DeskOf(ctx, o, q)
+	d.Trouble = o.Trouble
+	return d, err
+}
+
+func (o *Office) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {
+	return mailtest.WatchDeskOf(ctx, o)
+}
