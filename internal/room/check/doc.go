@@ -4,6 +4,6 @@
 // its answer leaves open (where a text stands that decides).
 //
 // A View is where one begins to read: its methods are the commands, a file each. A send is in send.go, from its
-// draft (Send) over what it appends (Plan.Events) to what became of it (Became). Who may speak as whom is in whence.go,
-// where addresses lead in resolve.go, and what is too much in breaker.go, the one thing here that remembers anything.
+// draft (Send) over what it appends (Plan.Events) to what became of it (Became). Who may speak as whom is in
+// whence.go, where addresses lead in resolve.go, and what is too much in breaker.go, which alone remembers anything.
 package check

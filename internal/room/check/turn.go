@@ -10,8 +10,8 @@ import (
 )
 
 // Begin looks whether a moment of a session changes anything. If it is over by that, brief is all that there is to
-// say. Else asks says whether it matters which messages the client still has in the conversation, where it can tell: when a
-// turn has not come to its end, and when a session goes on.
+// say. Else asks says whether it matters which messages the client still has in the conversation, where it can tell:
+// when a turn has not come to its end, and when a session goes on.
 func (v *View) Begin(c *mail.AgentChange, t mail.Turn) (brief mail.Briefing, over, asks bool) {
 	m := v.InSession(c.Name, t.Session)
 	brief = mail.Briefing{Agent: c.Name, State: mail.Gone}
