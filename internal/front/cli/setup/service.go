@@ -35,7 +35,9 @@ func newService(a *app) *cobra.Command {
 	dry := cli.Flag{Into: &dryRun, Name: "dry-run", About: "show what would be done, and do nothing"}
 	cmd.AddCommand(cli.WithFlags(&cobra.Command{
 		Use: "install", Short: "write the unit and start it", Args: cli.NoArgs,
-		RunE: cli.RunAt(a.unit, func(_ context.Context, u unit, _ []string) error { return a.serviceInstall(u, dryRun) }),
+		RunE: cli.RunAt(a.unit, func(_ context.Context, u unit, _ []string) error {
+			return a.serviceInstall(u, dryRun)
+		}),
 	}, dry), cli.WithFlags(&cobra.Command{
 		Use: "uninstall", Short: "stop the unit and remove it", Args: cli.NoArgs,
 		RunE: cli.RunAt(a.unit, func(_ context.Context, u unit, _ []string) error {
