@@ -1,9 +1,11 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
 )
 
 // Claim is what a session that starts in this room wants to be.
@@ -41,10 +43,7 @@ func (v *View) placing(c Claim) (name mail.Name, record []mail.Grant, asked *mai
 	if c.Home && !v.Granted(&home) {
 		record = append(record, home)
 	}
-	name = c.Agent
-	if name == "" {
-		name = c.Free
-	}
+	name = cmp.Or(c.Agent, c.Free)
 	own := mail.Grant{Agent: name, Dir: c.Dir, By: mail.System}
 	switch bearer := v.Bearer(name); {
 	case c.Room != "":
@@ -62,8 +61,7 @@ func (v *View) placing(c Claim) (name mail.Name, record []mail.Grant, asked *mai
 		asked = &mail.Grant{Agent: name, Role: string(mail.Orchestrator), Dir: c.Dir, Client: c.Client}
 	case v.Granted(&own):
 		return name, record, nil
-	case bearer != nil && c.Held, !v.Leads(name) && (bearer != nil && c.Meant ||
-		bearer == nil && v.CheckNew(name, nil) == nil):
+	case v.mayTake(name, bearer, c):
 		return name, append(record, own), nil
 	case !v.Leads(name) && bearer != nil:
 		asked = &mail.Grant{Agent: name, Dir: c.Dir}
@@ -72,6 +70,19 @@ func (v *View) placing(c Claim) (name mail.Name, record []mail.Grant, asked *mai
 		name = v.FreeName(name)
 	}
 	return name, record, asked
+}
+
+// mayTake reports whether the sessions of a directory, whose file says so, may have a name that is not granted to it.
+func (v *View) mayTake(name mail.Name, bearer *fold.Member, c Claim) bool {
+	switch {
+	case bearer != nil && c.Held:
+		return true
+	case v.Leads(name):
+		return false
+	case bearer != nil:
+		return c.Meant
+	}
+	return v.CheckNew(name, nil) == nil
 }
 
 // mayLead reports whether the orchestrator of a name may work in a directory, in a client. Where the person did not

@@ -3,6 +3,7 @@ package check
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
@@ -82,12 +83,8 @@ const maxTask = 512
 
 func (v *Asker) checkWords(p mail.Presence) error {
 	for _, role := range p.Roles {
-		if _, err := mail.ParseRole(role); err != nil {
+		if err := v.checkRole(role); err != nil {
 			return err
-		}
-		if word := fold.ReservedLike(role); word == string(mail.Orchestrator) && role != word && !v.Files {
-			return mail.Errorf(mail.Denied,
-				"a role cannot be called %q: that reads as %q, which has rights of its own", role, word)
 		}
 	}
 	for _, tag := range p.Tags {
@@ -100,15 +97,31 @@ func (v *Asker) checkWords(p mail.Presence) error {
 		texts = append(texts, *p.Task)
 	}
 	for _, t := range texts {
-		if len(t) > maxTask || strings.ToValidUTF8(t, "") != t || strings.ContainsFunc(t, func(r rune) bool {
-			return r < ' ' || r == 0x7f
-		}) {
+		if !isLine(t) {
 			return mail.Errorf(mail.Invalid, "task, client, session and process are one line of at most %d bytes",
 				maxTask)
 		}
 	}
 	if len(p.Roles) > 50 || len(p.Tags) > 50 {
 		return mail.Errorf(mail.TooLarge, "an agent has at most 50 roles and 50 tags")
+	}
+	return nil
+}
+
+// isLine reports whether a text can be one line of a roster.
+func isLine(t string) bool {
+	return len(t) <= maxTask && utf8.ValidString(t) &&
+		!strings.ContainsFunc(t, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+// checkRole refuses what is no role, and what reads as one that has rights.
+func (v *Asker) checkRole(role string) error {
+	if _, err := mail.ParseRole(role); err != nil {
+		return err
+	}
+	if word := fold.ReservedLike(role); word == string(mail.Orchestrator) && role != word && !v.Files {
+		return mail.Errorf(mail.Denied,
+			"a role cannot be called %q: that reads as %q, which has rights of its own", role, word)
 	}
 	return nil
 }
@@ -139,11 +152,10 @@ func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) error {
 	if m != nil {
 		c.Name = m.Name // an earlier name stands for the present one
 	}
-	if c.Parent != nil && *c.Parent != "" && v.Agent(*c.Parent) == nil && *c.Parent != v.Who {
-		return mail.Errorf(mail.NotFound,
-			"there is no agent %q to be the parent%s", *c.Parent, v.Suggest(string(*c.Parent)))
+	if p := parentOf(c); p != "" && v.Agent(p) == nil && p != v.Who {
+		return mail.Errorf(mail.NotFound, "there is no agent %q to be the parent%s", p, v.Suggest(string(p)))
 	}
-	if !v.mayRule(m) && c.Name != v.Who && !(m == nil && c.Parent != nil && *c.Parent == v.Who) {
+	if !v.maySpeakFor(m, c) {
 		return mail.Errorf(mail.Denied,
 			"%s may not speak for %s: only the agent itself, its parent, the orchestrator and the user "+
 				"may", v.Who, c.Name)
@@ -154,11 +166,20 @@ func (v *View) mayRegister(p mail.Presence, c *mail.AgentChange) error {
 	if c.Parent == nil && v.Parent != "" && c.Name == v.Who {
 		c.Parent = &v.Parent
 	}
-	parent := mail.Name("")
-	if c.Parent != nil {
-		parent = *c.Parent
+	return v.mayJoin(c.Name, parentOf(c))
+}
+
+// maySpeakFor reports whether the caller may say something of m, who may be a newcomer: then whose child it becomes.
+func (v *View) maySpeakFor(m *fold.Member, c *mail.AgentChange) bool {
+	return v.mayRule(m) || c.Name == v.Who || m == nil && parentOf(c) == v.Who
+}
+
+// parentOf returns whose child a change makes an agent, "" if it says nothing of that.
+func parentOf(c *mail.AgentChange) mail.Name {
+	if c.Parent == nil {
+		return ""
 	}
-	return v.mayJoin(c.Name, parent)
+	return *c.Parent
 }
 
 // mayRule reports whether the caller may freeze, rename and retire m: it is m, m's parent, the orchestrator or the

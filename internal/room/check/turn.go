@@ -89,14 +89,7 @@ func goesOnElsewhere(m *fold.Member, t mail.Turn) bool {
 func (v *View) momentEvents(m *fold.Member, c *mail.AgentChange, t mail.Turn) []mail.Event {
 	switch t.Moment {
 	case mail.SessionEnd:
-		if m == nil {
-			return nil
-		}
-		end := &mail.AgentChange{Name: m.Name, Session: t.Session, End: true}
-		if t.Frozen {
-			return []mail.Event{{Agent: &mail.AgentChange{Name: m.Name, State: mail.Frozen}}, {Agent: end}}
-		}
-		return []mail.Event{{Agent: end}}
+		return ending(m, t)
 	case mail.SessionStart:
 		c.Summed = t.Summed
 	case mail.TurnEnd:
@@ -119,6 +112,18 @@ func (v *View) momentEvents(m *fold.Member, c *mail.AgentChange, t mail.Turn) []
 		}
 	}
 	return []mail.Event{{Agent: c}}
+}
+
+// ending returns the events by which a session of m ends.
+func ending(m *fold.Member, t mail.Turn) []mail.Event {
+	if m == nil {
+		return nil
+	}
+	end := mail.Event{Agent: &mail.AgentChange{Name: m.Name, Session: t.Session, End: true}}
+	if t.Frozen {
+		return []mail.Event{{Agent: &mail.AgentChange{Name: m.Name, State: mail.Frozen}}, end}
+	}
+	return []mail.Event{end}
 }
 
 // obeyed returns the receipts of the cancels that were told in a turn that ends: whoever stops has obeyed.

@@ -55,24 +55,8 @@ func (v *View) MaySpeak(w Whence) error {
 		return v.open(w, seats, program)
 	case m != nil && slices.Contains(seats, m):
 		return v.inThread(m, seats, program, w)
-	case len(seats) == 0 && w.Guessed:
-		return mail.Errorf(mail.Denied,
-			"this runs in the shell of a session that room %s does not know, so it cannot be "+
-				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
-				"used a tool of Pennypost; else say --as NAME", v.Room)
-	case len(seats) == 0 && w.Elsewhere != "" && !v.mayFrom(w.Elsewhere):
-		return v.notFrom(w.Elsewhere)
 	case len(seats) == 0:
-		leads, elsewhere := v.apart(m, leads, w)
-		if (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
-			return mail.Errorf(mail.Denied,
-				"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
-					"another agent: nothing was done. A client's own hooks and MCP server say who it is: pennypost "+
-					"install CLIENT --as NAME. A program that runs by itself shows a token: "+
-					"pennypost agents token '%s'",
-				v.Who, v.Who)
-		}
-		return nil
+		return v.outside(m, leads, w)
 	case len(seats) == 1 && seats[0].Base == v.Who:
 		v.Who = seats[0].Name // NAME stands for NAME-2 where that runs
 		return nil
@@ -83,6 +67,29 @@ func (v *View) MaySpeak(w Whence) error {
 		return nil
 	}
 	return v.notThere(seats)
+}
+
+// outside refuses a process that runs in no session of the room, unless it may speak as m all the same.
+func (v *View) outside(m *fold.Member, leads bool, w Whence) error {
+	switch {
+	case w.Guessed:
+		return mail.Errorf(mail.Denied,
+			"this runs in the shell of a session that room %s does not know, so it cannot be "+
+				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
+				"used a tool of Pennypost; else say --as NAME", v.Room)
+	case w.Elsewhere != "" && !v.mayFrom(w.Elsewhere):
+		return v.notFrom(w.Elsewhere)
+	}
+	leads, elsewhere := v.apart(m, leads, w)
+	if (leads || elsewhere) && w.Doubtful != nil && w.Doubtful() {
+		return mail.Errorf(mail.Denied,
+			"this process runs inside an agent's client, or has no terminal that a person sits at, and %s is "+
+				"another agent: nothing was done. A client's own hooks and MCP server say who it is: pennypost "+
+				"install CLIENT --as NAME. A program that runs by itself shows a token: "+
+				"pennypost agents token '%s'",
+			v.Who, v.Who)
+	}
+	return nil
 }
 
 // mayFrom reports whether the caller is one as whom a session of another room, which is that of an agent, may speak
@@ -200,15 +207,7 @@ func (v *View) open(w Whence, seats []*fold.Member, program string) error {
 	bearer := v.Bearer(v.Who)
 	switch {
 	case len(seats) > 0 && w.Opens == program:
-		seat := seatOf(seats, w, v.Agent(v.Who))
-		switch {
-		case seat == nil && v.Leads(v.Who), seat != nil && w.Joins && seat.Base != v.Who && bearer != nil &&
-			bearer != seat:
-			return v.notThere(seats)
-		case seat != nil:
-			v.stay(seat)
-		}
-		return nil
+		return v.goOn(w, seats, bearer)
 	case len(seats) > 0:
 		return v.nest(seats)
 	case bearer != nil && w.Elsewhere != "" && !v.AgentGranted(v.Who):
@@ -216,6 +215,22 @@ func (v *View) open(w Whence, seats []*fold.Member, program string) error {
 	case v.Leads(v.Who) && !v.mayOpen(v.Who):
 		return notGranted(v.Who)
 	}
+	return nil
+}
+
+// goOn finds out which of the sessions of a program it is. It stays who it is; bearer is whoever has the name that it
+// says now.
+func (v *View) goOn(w Whence, seats []*fold.Member, bearer *fold.Member) error {
+	seat := seatOf(seats, w, v.Agent(v.Who))
+	switch {
+	case seat == nil && v.Leads(v.Who):
+		return v.notThere(seats)
+	case seat == nil:
+		return nil
+	case w.Joins && seat.Base != v.Who && bearer != nil && bearer != seat:
+		return v.notThere(seats)
+	}
+	v.stay(seat)
 	return nil
 }
 

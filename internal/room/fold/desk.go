@@ -209,6 +209,11 @@ func (d *Conversations) inPlace(s *State, m *Member, place mail.Place) (out List
 		}
 		return out
 	}
+	return d.inInbox(m)
+}
+
+// inInbox returns what is neither archived nor put off.
+func (d *Conversations) inInbox(m *Member) (out List) {
 	out = make(List, 0, len(m.All))
 	unread := 0 // of the list of what is unread, which is in the same order
 	for _, r := range m.All {
@@ -282,17 +287,25 @@ func (f *DeskFilter) accepts(c *conversation) bool {
 // Fill puts into out what a filter accepts.
 func (d *Conversations) Fill(out *mail.Desk, s Sight, f *DeskFilter, room mail.RoomName, now mail.Time) {
 	if f.Q.Part != mail.Updates && !f.Q.Status {
-		for _, c := range d.needs {
-			if f.accepts(c) {
-				if out.Waiting++; out.Waiting <= f.Q.Limit {
-					out.Needs = append(out.Needs, s.row(c, room, now))
-				}
-			}
+		d.fillNeeds(out, s, f, room, now)
+	}
+	if f.Q.Part != mail.NeedsYou {
+		d.fillUpdates(out, s, f, room, now)
+	}
+}
+
+func (d *Conversations) fillNeeds(out *mail.Desk, s Sight, f *DeskFilter, room mail.RoomName, now mail.Time) {
+	for _, c := range d.needs {
+		if !f.accepts(c) {
+			continue
+		}
+		if out.Waiting++; out.Waiting <= f.Q.Limit {
+			out.Needs = append(out.Needs, s.row(c, room, now))
 		}
 	}
-	if f.Q.Part == mail.NeedsYou {
-		return
-	}
+}
+
+func (d *Conversations) fillUpdates(out *mail.Desk, s Sight, f *DeskFilter, room mail.RoomName, now mail.Time) {
 	var folded *mail.Conversation
 	rows := 0
 	for _, c := range d.updates {

@@ -114,23 +114,13 @@ func (s *State) Candidates(f *Filter, from mail.Seq) iter.Seq[*Record] {
 		consider(s.Open)
 	}
 	if f.Root != "" {
-		root := List{}
-		if r := s.Records[f.Root]; r != nil {
-			root = List{r}
-		}
-		consider(root, s.index.threads[f.Root])
+		consider(s.thread(f.Root)...)
 	}
 	if m := s.Members[f.From.Signer()]; m != nil && plain(f.From) {
 		consider(m.Sent)
 	}
-	if plain(f.To) {
-		k, m := f.To.Kind(), s.Members[f.To.Signer()]
-		switch {
-		case k != mail.ToAgent && k != mail.ToPerson:
-			consider(s.index.to[f.To])
-		case m != nil:
-			consider(m.All, m.Rest)
-		}
+	if lists := s.sentTo(f.To); lists != nil {
+		consider(lists...)
 	}
 	if f.Agent != nil {
 		consider(s.about(f.Agent)...)
@@ -145,6 +135,28 @@ func (s *State) Candidates(f *Filter, from mail.Seq) iter.Seq[*Record] {
 		return s.inZones(f, from)
 	}
 	return merged(best, newest)
+}
+
+// thread returns the lists of a thread: its first message, and the replies.
+func (s *State) thread(root mail.ID) []List {
+	if r := s.Records[root]; r != nil {
+		return []List{{r}, s.index.threads[root]}
+	}
+	return []List{s.index.threads[root]}
+}
+
+// sentTo returns the lists that have what was sent to an address; nil if there are none of it alone.
+func (s *State) sentTo(a mail.Address) []List {
+	if !plain(a) {
+		return nil
+	}
+	if k := a.Kind(); k != mail.ToAgent && k != mail.ToPerson {
+		return []List{s.index.to[a]}
+	}
+	if m := s.Members[a.Signer()]; m != nil {
+		return []List{m.All, m.Rest}
+	}
+	return nil
 }
 
 // behind returns the part of a list behind a place or, where the newest come first, before it.

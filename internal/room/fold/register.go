@@ -43,8 +43,12 @@ func (s *State) Changes(c *mail.AgentChange, now mail.Time) bool {
 		c.Parent != nil {
 		return true
 	}
-	return Beats(max(m.Seen, m.SessionAt), now) || m.Parted() || m.State == mail.Gone ||
-		c.State != "" && c.State != m.State || c.Client != "" && c.Client != m.Client || c.Session != m.Session ||
+	return Beats(max(m.Seen, m.SessionAt), now) || m.Parted() || m.State == mail.Gone || m.differs(c)
+}
+
+// differs reports whether a change says of m's session what it did not say before.
+func (m *Member) differs(c *mail.AgentChange) bool {
+	return c.State != "" && c.State != m.State || c.Client != "" && c.Client != m.Client || c.Session != m.Session ||
 		c.Inbox != nil && *c.Inbox != m.Inbox
 }
 

@@ -90,12 +90,17 @@ func (s *State) SameProcess(c *mail.AgentChange, at mail.Time) *Member {
 	}
 	var found *Member
 	for _, m := range s.Programs[c.Process] {
-		if m.Listed() && m.runsIn(c) && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name) &&
-			m.Live(at) && (found == nil || m.Name < found.Name) {
+		if m.pairs(c) && m.Live(at) && (found == nil || m.Name < found.Name) {
 			found = m
 		}
 	}
 	return found
+}
+
+// pairs reports whether m is of the session that a change is of: one of the two is of its hooks, the other of its
+// connection.
+func (m *Member) pairs(c *mail.AgentChange) bool {
+	return m.Listed() && m.runsIn(c) && m.Joined != c.Join && (m.Name == c.Name || m.Base == c.Name)
 }
 
 // enter makes a session the holder of m. A new session means that the agent is alive and between turns. What was told

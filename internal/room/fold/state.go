@@ -267,7 +267,11 @@ func (s *State) refile(r *Record, m *Member) (arrived bool) {
 	m.All.set(r, all)
 	m.Rest.set(r, k != nil && !all)
 	m.Asked.set(r, r.Open() && r.BoundTo(m) != nil)
-	unread := mine && (k == nil || k.read == 0 && k.Archived == 0)
+	return s.fileUnread(r, m, k, mine && (k == nil || k.read == 0 && k.Archived == 0))
+}
+
+// fileUnread is refile for the lists of what is unread. k are m's marks, nil if it has made none.
+func (s *State) fileUnread(r *Record, m *Member, k *marks, unread bool) (arrived bool) {
 	snoozed := unread && k != nil && k.Shown().snoozed != 0
 	var end mail.Time
 	if unread {

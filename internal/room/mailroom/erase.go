@@ -73,11 +73,8 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 		return mail.Errorf(mail.Unavailable, "the journal of room %s cannot erase", r.name)
 	}
 	r.mu.RLock()
-	asked := r.state.Erasing[id]
-	owed, said := r.state.Owes(id, r.opts.Machine), false
-	if asked != nil {
-		said = r.opts.Machine != "" && r.state.Marked > asked.At
-	}
+	asked, owed := r.state.Erasing[id], r.state.Owes(id, r.opts.Machine)
+	said := asked != nil && r.opts.Machine != "" && r.state.Marked > asked.At
 	r.mu.RUnlock()
 	if !owed {
 		return nil
@@ -90,14 +87,7 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 			return err
 		}
 	}
-	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
-		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id ||
-			fold.Holds(&e, id) || r.isLost(e.Seq)
-	})
-	if err == nil { // after the journal, or it would be indexed from there again
-		err = r.index.Erase(id)
-	}
-	if err != nil {
+	if err := r.rewriteWithout(ctx, c, id); err != nil {
 		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the " +
 			"files could not be rewritten. The post office tries again each hour, and when the room is next " +
 			"opened; to try at once, erase it again", Err: err}
@@ -108,9 +98,21 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 	if asked == nil {
 		return nil
 	}
-	_, err = r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: asked.By, Done: true,
+	_, err := r.commit(ctx, mail.Event{At: r.now(), Erased: &mail.Erasure{Message: id, By: asked.By, Done: true,
 		Machine: r.opts.Machine}})
 	return err
+}
+
+// rewriteWithout removes a message, and what is about it alone, from the journal and from the index.
+func (r *Room) rewriteWithout(ctx context.Context, c journal.Compacter, id mail.ID) error {
+	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
+		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id ||
+			fold.Holds(&e, id) || r.isLost(e.Seq)
+	})
+	if err != nil {
+		return err
+	}
+	return r.index.Erase(id) // after the journal, or it would be indexed from there again
 }
 
 // isLost reports whether an event did not count, which a checkpoint says.

@@ -65,23 +65,9 @@ func (v *view) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 }
 
 func (v *view) history(ctx context.Context, q mail.HistoryQuery) (mail.Page, error) {
-	n, err := limit(q.Limit)
+	n, err := checkHistory(q)
 	if err != nil {
 		return mail.Page{}, err
-	}
-	for _, s := range q.States {
-		if _, err := mail.ParseDeliveryState(string(s)); err != nil {
-			return mail.Page{}, err
-		}
-	}
-	if q.BySent && (q.Archive || q.Search != "") {
-		return mail.Page{}, mail.Errorf(mail.Invalid,
-			"by_sent goes neither with archive nor with search: leave it out, "+
-				"and messages come in order of arrival")
-	}
-	if q.Conversations && q.BySent {
-		return mail.Page{}, mail.Errorf(mail.Invalid, "conversations does not go with by_sent: leave that out, "+
-			"and conversations come in order of the newest message that fits")
 	}
 	v.touch(ctx)
 	f, err := v.filter(ctx, q)
@@ -108,6 +94,24 @@ func (v *view) history(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 		order = fold.BySentTime
 	}
 	return pageOf(items, n, !f.Newest, order), nil
+}
+
+// checkHistory refuses a query whose parts do not go together, and returns how many messages it asks for.
+func checkHistory(q mail.HistoryQuery) (n int, err error) {
+	for _, s := range q.States {
+		if _, err := mail.ParseDeliveryState(string(s)); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case q.BySent && (q.Archive || q.Search != ""):
+		return 0, mail.Errorf(mail.Invalid, "by_sent goes neither with archive nor with search: leave it out, "+
+			"and messages come in order of arrival")
+	case q.BySent && q.Conversations:
+		return 0, mail.Errorf(mail.Invalid, "conversations does not go with by_sent: leave that out, "+
+			"and conversations come in order of the newest message that fits")
+	}
+	return limit(q.Limit)
 }
 
 // scan returns the messages that f accepts: the newest n and one more or, behind a cursor, the first; and others, in

@@ -69,32 +69,12 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 	for {
 		events, err := c.Next(ctx)
 		r.mu.Lock()
-		marked, upkeepAt := r.state.Marked, r.state.UpkeepAt
-		for i := range events {
-			if r.opts.Machine != "" && events[i].Seq != r.state.Seq+1 {
-				err = r.behind()
-				break
-			}
-			if r.state.Apply(&events[i]) {
-				r.hear(&events[i])
-			}
-		}
-		if r.state.Ended {
-			r.state.Ended = false
-			r.review()
-		}
-		if r.opts.Machine != "" && (r.state.Marked != marked || r.state.UpkeepAt != upkeepAt) {
-			r.isDue()
+		if outOfOrder := r.apply(events); outOfOrder != nil {
+			err = outOfOrder
 		}
 		applied, arrived := r.applied, r.state.Arrived
 		r.applied, r.state.Arrived = make(chan struct{}), nil
 		seq := r.state.Seq
-		if r.crowd > 0 && len(r.state.Records) >= r.crowd {
-			select {
-			case r.crowded <- struct{}{}:
-			default:
-			}
-		}
 		r.broken = err
 		r.mu.Unlock()
 		// All that is to be woken asks for the lock. Go runs first whom it woke last, and those are who wait for mail.
@@ -130,6 +110,34 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 		r.broken = nil // whether that is so is found out by whoever waits next
 		r.mu.Unlock()
 	}
+}
+
+// apply makes events that the journal has got part of the state. The caller holds it.
+func (r *Room) apply(events []mail.Event) (err error) {
+	marked, upkeepAt := r.state.Marked, r.state.UpkeepAt
+	for i := range events {
+		if r.opts.Machine != "" && events[i].Seq != r.state.Seq+1 {
+			err = r.behind()
+			break
+		}
+		if r.state.Apply(&events[i]) {
+			r.hear(&events[i])
+		}
+	}
+	if r.state.Ended {
+		r.state.Ended = false
+		r.review()
+	}
+	if r.opts.Machine != "" && (r.state.Marked != marked || r.state.UpkeepAt != upkeepAt) {
+		r.isDue()
+	}
+	if r.crowd > 0 && len(r.state.Records) >= r.crowd {
+		select {
+		case r.crowded <- struct{}{}:
+		default:
+		}
+	}
+	return err
 }
 
 // Reopen returns a channel that is closed when the room is to be closed and opened again: others have erased what this

@@ -29,9 +29,23 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err == nil && p.Earlier == nil {
 		err = v.clear(ctx, p, d)
 	}
-	var sent mail.Sent
+	if err != nil {
+		return mail.Sent{}, err
+	}
+	sent, err := v.carryOut(ctx, p, d)
+	if err != nil {
+		return mail.Sent{}, err
+	}
+	v.settleAcross(ctx, &p.Message, sent.ID)
+	if !sent.Duplicate && p.Asked != nil {
+		sent.AskedOf = p.Asked
+	}
+	return sent, nil
+}
+
+// carryOut does what was planned: here, in the other rooms, and here again if it asks something there only.
+func (v *view) carryOut(ctx context.Context, p *check.Plan, d mail.Draft) (sent mail.Sent, err error) {
 	switch {
-	case err != nil:
 	case p.Earlier != nil:
 		sent = *p.Earlier
 	case len(p.Route.Local) > 0:
@@ -43,14 +57,7 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	if err == nil && len(p.Route.Local) == 0 && len(p.Message.To) > 0 {
 		err = v.keepAsked(ctx, p, sent.ID)
 	}
-	if err != nil {
-		return mail.Sent{}, err
-	}
-	v.settleAcross(ctx, &p.Message, sent.ID)
-	if !sent.Duplicate && p.Asked != nil {
-		sent.AskedOf = p.Asked
-	}
-	return sent, nil
+	return sent, err
 }
 
 // sending is the idempotency keys that are being sent with. Whoever repeats a send whose answer is late waits here

@@ -101,7 +101,23 @@ func (v *view) briefing(s *fold.State, c *mail.AgentChange, t mail.Turn, now mai
 
 // fill adds the messages that the session has not been told of.
 func (v *view) fill(s *fold.State, m *fold.Member, t mail.Turn, now mail.Time, out *mail.Briefing) {
-	var news, counted []*fold.Record
+	news, counted := v.untold(s, m, t, now)
+	limit := t.Limit
+	if limit == 0 {
+		limit = defaultBriefing
+	}
+	news, out.More = v.handover.take(m, news, limit, now)
+	for _, r := range news {
+		out.Items = append(out.Items, v.sight(s).Item(r, m, now))
+	}
+	counted, _ = v.handover.take(m, counted, len(counted), now)
+	for _, r := range counted {
+		out.Counted = append(out.Counted, r.Msg.ID)
+	}
+}
+
+// untold returns what a session has not been told of, the most urgent first, and what it is only told the number of.
+func (v *view) untold(s *fold.State, m *fold.Member, t mail.Turn, now mail.Time) (news, counted []*fold.Record) {
 	start, waiting := t.Moment == mail.SessionStart || t.Moment == mail.TurnStart, m.Callers(now)
 	if start {
 		waiting = m.Unread.Alive(false, now)
@@ -118,18 +134,7 @@ func (v *view) fill(s *fold.State, m *fold.Member, t mail.Turn, now mail.Time, o
 		}
 	}
 	slices.SortStableFunc(news, func(a, b *fold.Record) int { return urgency(b) - urgency(a) })
-	limit := t.Limit
-	if limit == 0 {
-		limit = defaultBriefing
-	}
-	news, out.More = v.handover.take(m, news, limit, now)
-	for _, r := range news {
-		out.Items = append(out.Items, v.sight(s).Item(r, m, now))
-	}
-	counted, _ = v.handover.take(m, counted, len(counted), now)
-	for _, r := range counted {
-		out.Counted = append(out.Counted, r.Msg.ID)
-	}
+	return news, counted
 }
 
 func urgency(r *fold.Record) int {

@@ -159,18 +159,23 @@ func (r *Room) lapsedSomewhere() (events []mail.Event) {
 // that it has ended.
 const lapseElsewhere = 5 * policy.SessionLapse
 
+// lapsedElsewhere reports whether this machine is to say that a session of another one has ended.
+func (r *Room) lapsedElsewhere(m *fold.Member, silent time.Duration) bool {
+	limit := policy.SessionLapse
+	if !r.opts.Away(m.Machine) {
+		limit = lapseElsewhere
+	}
+	return r.state.Upkeep == r.opts.Machine && silent >= limit
+}
+
 // judge says what is to be journalled of a session of which nothing was heard for a time; nil if nothing is.
 func (r *Room) judge(m *fold.Member, silent time.Duration) *mail.AgentChange {
 	c := &mail.AgentChange{Name: m.Name, Session: m.Session, By: mail.System, Silent: m.Heard}
 	if !r.rules.Here(m) {
-		limit := policy.SessionLapse
-		if !r.opts.Away(m.Machine) {
-			limit = lapseElsewhere
+		if c.End = r.lapsedElsewhere(m, silent); c.End {
+			return c
 		}
-		if c.End = true; r.state.Upkeep != r.opts.Machine || silent < limit {
-			return nil
-		}
-		return c
+		return nil
 	}
 	alive := m.Process != "" && r.opts.Alive(m.Process)
 	switch {
