@@ -1,12 +1,11 @@
-//go:build goexperiment.jsonv2 || go1.27
-
 package jsonx
 
 import (
-	"encoding/json/jsontext"
-	"encoding/json/v2"
 	"io"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // What Explain has to know of the decoder.
