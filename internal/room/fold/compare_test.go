@@ -17,7 +17,7 @@ var here = foldtest.Doorless("")
 
 // differs says where a state is not as the naive room has it; "" if it is so in everything that anybody can see.
 func (n *naive) differs(s *fold.State, now mail.Time) string {
-	for _, compare := range []func(*fold.State, mail.Time) string{n.people1, n.records, n.lists, n.roles} {
+	for _, compare := range []func(*fold.State, mail.Time) string{n.roll, n.records, n.lists, n.roles} {
 		if wrong := compare(s, now); wrong != "" {
 			return wrong
 		}
@@ -25,8 +25,8 @@ func (n *naive) differs(s *fold.State, now mail.Time) string {
 	return ""
 }
 
-// people1 compares the roster, who has a mailbox and what is known of each.
-func (n *naive) people1(s *fold.State, _ mail.Time) string {
+// roll compares the roster, who has a mailbox and what is known of each.
+func (n *naive) roll(s *fold.State, _ mail.Time) string {
 	roster := n.roster()
 	if len(s.Listed) != len(roster) {
 		return fmt.Sprintf("%d agents are on the roster, want %v", len(s.Listed), roster)

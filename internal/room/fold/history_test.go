@@ -20,12 +20,13 @@ type act struct {
 
 // The acts that are no event.
 const (
-	trims    = "trim"   // retention takes those of some messages that nobody waits for
-	marks    = "mark"   // a checkpoint, behind which all goes that it says
-	erases   = "erase"  // somebody wants a message erased
-	finishes = "finish" // what is to be erased leaves the journal
-	reopens  = "reopen" // the state is made anew of what the journal has
-	repeats  = "repeat" // the last event comes once more
+	trims    = "trim"    // retention takes those of some messages that nobody waits for
+	marks    = "mark"    // a checkpoint
+	compacts = "compact" // what the last checkpoint says leaves the journal
+	erases   = "erase"   // somebody wants a message erased
+	finishes = "finish"  // what is to be erased leaves the journal
+	reopens  = "reopen"  // the state is made anew of what the journal has
+	repeats  = "repeat"  // the last event comes once more
 )
 
 func (a *act) String() string {
@@ -110,11 +111,16 @@ func (h *author) next() {
 		h.add(act{What: trims, IDs: h.some()})
 	case n < 92:
 		h.add(act{What: marks})
+		if h.one(2) {
+			h.add(act{What: compacts})
+		}
 	case n < 94 && len(h.sent) > 0:
 		h.add(act{What: erases, IDs: []mail.ID{h.id()}})
 	case n < 95:
 		h.add(act{What: finishes})
-	case n < 97:
+	case n < 96:
+		h.add(act{What: compacts})
+	case n < 98:
 		h.add(act{What: reopens})
 	default:
 		h.add(act{What: repeats})

@@ -172,3 +172,34 @@ func (n *naive) rename(p *person, to mail.Name) {
 	p.Aliases = append(slices.DeleteFunc(p.Aliases, func(a mail.Name) bool { return a == to }), p.Name)
 	p.Name = to
 }
+
+// forget is what a checkpoint does: keys of yesterday are forgotten, whose turn it was in roles that nobody has, and
+// names that nobody bore once nothing tells of them.
+func (n *naive) forget(at mail.Time) {
+	n.recent = nil
+	for i := range n.spent {
+		for len(n.spent[i]) > 0 && at.Sub(n.spent[i][0].Sent) > day {
+			n.spent[i] = n.spent[i][1:]
+		}
+	}
+	for role := range n.turn {
+		if !slices.ContainsFunc(n.people, func(p *person) bool { return !p.Retired && p.has(role) }) {
+			delete(n.turn, role)
+		}
+	}
+	n.people = slices.DeleteFunc(n.people, func(p *person) bool {
+		return p.Registered == 0 && p.Name != mail.User && !n.mentions(p)
+	})
+}
+
+// mentions reports whether a letter, or a key that outlived its letter, tells of a person.
+func (n *naive) mentions(p *person) bool {
+	for _, keys := range n.spent {
+		if slices.ContainsFunc(keys, func(s spent) bool { return s.who == p }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(n.letters, func(l *letter) bool {
+		return l.by == p || l.isMarked(p) || len(l.throughWhich(p)) > 0
+	})
+}
