@@ -226,19 +226,26 @@ func (s *State) applyReceipt(e *mail.Event) (counted bool) {
 		was.mentioned = s.Seq
 	case rc.Mark == mail.MarkPresented:
 		was.mentioned, was.handedOver = s.Seq, s.Seq
-		if rc.Door == mail.HookDoor {
-			m.Introduced = s.Seq
-		}
-		// What is shown with it proves no less.
-		door := policy.ProvenDoor(was.notifiedDoor.name(), was.notified, rc.Door, at)
-		if door != rc.Door || at != m.DoorAt {
-			m.Door, m.DoorAt = strings.Clone(door), at
+		if m.Registered != 0 { // of whoever has only a mailbox nothing else is kept
+			m.proves(rc.Door, policy.ProvenDoor(was.notifiedDoor.name(), was.notified, rc.Door, at), at, s.Seq)
 		}
 	}
 	k.setShown(was)
 	k.set(rc, at)
 	s.refile(r, m)
 	return true
+}
+
+// proves notes what it proves of m that it was shown mail through a door: that it was introduced, if a hook did, and by
+// which door, perhaps the one that had rung, it can be reached.
+func (m *Member) proves(shown, door string, at mail.Time, seq mail.Seq) {
+	if shown == mail.HookDoor {
+		m.Introduced = seq
+	}
+	// What is shown with it proves no less.
+	if door != shown || at != m.DoorAt {
+		m.Door, m.DoorAt = strings.Clone(door), at
+	}
 }
 
 // take settles a read by somebody whom the message did not reach. Role mail is taken by it if nobody has it, or if it

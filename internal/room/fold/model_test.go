@@ -145,9 +145,6 @@ func (g *stage) refused(a *act) bool {
 		given := g.given[a.Message.ID] && g.naive.letter(a.Message.ID) == nil
 		g.given[a.Message.ID] = true
 		return given
-	case a.Receipt != nil && a.Receipt.Mark == mail.MarkPresented: // to somebody of the roster; no hook is the user's
-		p := g.naive.find(a.Receipt.Reader.Signer())
-		return p == nil || p.Registered == 0 && (p.Name != mail.User || a.Receipt.Door == mail.HookDoor)
 	case a.Agent != nil: // a name that leads to one mailbox is not given to another
 		o := g.naive.find(a.Agent.Renamed)
 		return o != nil && o != g.naive.agent(a.Agent.Name)

@@ -375,10 +375,11 @@ func (n *naive) mark(rc *mail.Receipt, at mail.Time) bool {
 		}
 		k.told, k.notified, k.rang, k.handed = 0, 0, "", 0
 	case mail.MarkPresented:
-		if rc.Door == mail.HookDoor {
+		door := policy.ProvenDoor(k.rang, k.notified, rc.Door, at)
+		if p.Registered != 0 && rc.Door == mail.HookDoor {
 			p.Introduced = n.seq
 		}
-		if door := policy.ProvenDoor(k.rang, k.notified, rc.Door, at); door != rc.Door || p.DoorAt != at {
+		if p.Registered != 0 && (door != rc.Door || p.DoorAt != at) {
 			p.Door, p.DoorAt = door, at // what is shown with it proves no less
 		}
 		k.shown, k.through, k.told, k.handed, k.mentioned = at, rc.Door, 0, n.seq, n.seq
