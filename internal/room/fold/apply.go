@@ -236,8 +236,8 @@ func (s *State) applyReceipt(e *mail.Event) (counted bool) {
 	return true
 }
 
-// proves notes what it proves of m that it was shown mail through a door: that it was introduced, if a hook did, and by
-// which door, perhaps the one that had rung, it can be reached.
+// proves notes what it proves of m that it was shown mail through a door: that it was introduced, if a hook did, and
+// by which door, perhaps the one that had rung, it can be reached.
 func (m *Member) proves(shown, door string, at mail.Time, seq mail.Seq) {
 	if shown == mail.HookDoor {
 		m.Introduced = seq
