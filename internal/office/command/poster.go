@@ -106,13 +106,6 @@ func cancelWithSession(ctx context.Context, cancel func()) {
 	defer cancel()
 	parent, program := os.Getppid(), process.Program(false)
 	known := process.Alive(program)
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for os.Getppid() == parent && process.Alive(program) == known {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for os.Getppid() == parent && process.Alive(program) == known && pause.For(ctx, time.Second) {
 	}
 }
