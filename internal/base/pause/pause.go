@@ -7,16 +7,7 @@ import (
 )
 
 // For waits until d is over. It reports false, at once, if ctx ends before.
-func For(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func For(ctx context.Context, d time.Duration) bool { return Nudge(nil).Await(ctx, d) }
 
 // Nudge tells one goroutine, which receives from it, that there is something to do, however often it was told so.
 type Nudge chan struct{}
@@ -30,4 +21,17 @@ func (n Nudge) Give() {
 	case n <- struct{}{}:
 	default:
 	}
+}
+
+// Await waits until the nudge is given or d is over. It reports false, at once, if ctx ends before.
+func (n Nudge) Await(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-n:
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
 }

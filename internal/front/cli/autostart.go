@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/durable"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire/client"
@@ -213,10 +214,8 @@ func AwaitEnd(ctx context.Context, home config.Home) error {
 		if !isLocked(err) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, 10*time.Millisecond) {
 			return mail.Errorf(mail.Timeout, "the post office has not ended after %s: %w", StopWait, err)
-		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire/client"
 )
@@ -19,7 +20,7 @@ const (
 // outlives many post offices. It calls warn once each time that happens.
 func FollowRings(ctx context.Context, office *client.Office, room mail.RoomName, name mail.Name, at mail.Listener,
 	take func(*mail.Rung) error, warn func(error)) error {
-	pause, warned := MinRingPause, mail.Code("")
+	wait, warned := MinRingPause, mail.Code("")
 	for ctx.Err() == nil {
 		began := time.Now()
 		rung, err := office.Ring(ctx, room, name, at)
@@ -33,17 +34,14 @@ func FollowRings(ctx context.Context, office *client.Office, room mail.RoomName,
 			}
 			continue
 		case err == nil && time.Since(began) >= MinRingPause:
-			pause, warned = MinRingPause, ""
+			wait, warned = MinRingPause, ""
 			continue
 		case err != nil && code != warned && ctx.Err() == nil:
 			warn(err)
 		}
 		warned = code
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, MaxRingPause)
+		pause.For(ctx, wait)
+		wait = min(2*wait, MaxRingPause)
 	}
 	return nil
 }

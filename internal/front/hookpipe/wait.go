@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"pennypost/internal/base/pause"
 )
 
 // Bounds of a hook that waits. It ends with status 2 to wake its session, and otherwise with 0 and in silence: a hook
@@ -44,7 +46,7 @@ func (p *Pipe) wait(ctx context.Context) (exit int) {
 		beside.Go(func() {
 			defer cancel()
 			for ctx.Err() == nil && !p.Ended() {
-				sleep(ctx, endedPause)
+				pause.For(ctx, endedPause)
 			}
 		})
 	}
@@ -92,16 +94,7 @@ func (p *Pipe) await(ctx context.Context) (string, int, error) {
 		case err == nil && !a.Wait:
 			return a.Err, a.Exit, nil
 		case !held:
-			sleep(ctx, waitPause)
+			pause.For(ctx, waitPause)
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }

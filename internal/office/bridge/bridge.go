@@ -375,16 +375,3 @@ func (b *Bridge) saveCursor(seq mail.Seq) error {
 	}
 	return os.Rename(tmp, b.cursorFile())
 }
-
-// pause waits d, or until somebody is impatient. It reports whether ctx goes on.
-func (b *Bridge) pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-b.kick:
-	case <-t.C:
-	}
-	return true
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -14,8 +13,6 @@ import (
 func (b *Bridge) follow(ctx context.Context) {
 	w := newWatcher(b.log)
 	defer w.close()
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
 	b.catchUp(ctx)
 	for {
 		// The status says what is wrong; the next look is not far. What was told is followed by another look at once,
@@ -29,11 +26,8 @@ func (b *Bridge) follow(ctx context.Context) {
 			}
 			b.release()
 		}
-		select {
-		case <-ctx.Done():
+		if !w.dirty.Await(ctx, pollEvery) {
 			return
-		case <-w.dirty:
-		case <-tick.C:
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (b *Bridge) insist(ctx context.Context, try func() error) bool {
 		if b.attempt(ctx, try) == nil {
 			return true
 		}
-		if !b.pause(ctx, wait) {
+		if !b.kick.Await(ctx, wait) {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/hook"
 	"pennypost/internal/office/wake/sessions"
@@ -20,14 +21,7 @@ const (
 // FollowSessions tells the rooms, until ctx ends, of ends that no hook tells of: turns that were broken off, and
 // sessions whose program was killed.
 func (o *Rooms) FollowSessions(ctx context.Context) {
-	ticker := time.NewTicker(brokenOffPause)
-	defer ticker.Stop()
-	for look := 0; ; look++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for look := 0; pause.For(ctx, brokenOffPause); look++ {
 		now := time.Now()
 		for _, s := range slices.Concat(o.Set.Reach.Claude.BrokenOff(now), o.Set.Reach.Copilot.BrokenOff(now)) {
 			if o.ended(ctx, s, mail.TurnEnd) {

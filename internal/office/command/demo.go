@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
@@ -192,10 +193,8 @@ func (s *stage) end() {
 // untilListening waits for the post office that was just started.
 func untilListening(ctx context.Context, home config.Home) error {
 	for !cli.Listens(home) {
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, cli.StartPoll) {
 			return mail.Errorf(mail.Unavailable, "the post office of the demo did not start")
-		case <-time.After(cli.StartPoll):
 		}
 	}
 	return nil
@@ -217,10 +216,8 @@ func (s *stage) present(ctx context.Context, user mail.Service) error {
 		if idle == 3 {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if !pause.For(ctx, 20*time.Millisecond) {
 			return mail.Errorf(mail.Timeout, "the agents of the demo did not start")
-		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
@@ -103,10 +104,8 @@ func (me *actor) handle(ctx context.Context, it *mail.Item) error {
 			return err
 		}
 	}
-	select {
-	case <-ctx.Done():
+	if !pause.For(ctx, 400*time.Millisecond) { // thinking
 		return ctx.Err()
-	case <-time.After(400 * time.Millisecond): // thinking
 	}
 	for _, d := range me.script(ctx, it) {
 		if _, err := me.Send(ctx, d); err != nil {

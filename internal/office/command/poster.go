@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/base/process"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
@@ -79,14 +80,14 @@ func (a *app) poster(ctx context.Context) error {
 func (a *app) postRings(ctx context.Context, room mail.RoomName, name mail.Name, s *sessions.Session,
 	door *door.ClaudeSocket) {
 	began, met := time.Now(), false
-	for pause := cli.MinRingPause; ctx.Err() == nil; pause = min(2*pause, cli.MaxRingPause) {
+	for wait := cli.MinRingPause; ctx.Err() == nil; wait = min(2*wait, cli.MaxRingPause) {
 		rung, err := a.Office.Ring(ctx, room, name, mail.Listener{Door: mail.PosterDoor, Session: s.ID})
 		over := err == nil && rung != nil && rung.Over
 		if over && (met || time.Since(began) > posterStart) {
 			return
 		}
 		if err == nil && !over {
-			if met, pause = true, cli.MinRingPause; rung == nil {
+			if met, wait = true, cli.MinRingPause; rung == nil {
 				continue // nobody has rung for a minute
 			}
 			if err := door.Post(ctx, s, rung.ID, rung.Text); err != nil {
@@ -95,10 +96,7 @@ func (a *app) postRings(ctx context.Context, room mail.RoomName, name mail.Name,
 			}
 			continue
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		pause.For(ctx, wait)
 	}
 }
 
@@ -108,13 +106,6 @@ func cancelWithSession(ctx context.Context, cancel func()) {
 	defer cancel()
 	parent, program := os.Getppid(), process.Program(false)
 	known := process.Alive(program)
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for os.Getppid() == parent && process.Alive(program) == known {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for os.Getppid() == parent && process.Alive(program) == known && pause.For(ctx, time.Second) {
 	}
 }

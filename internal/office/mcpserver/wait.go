@@ -7,6 +7,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -68,14 +69,10 @@ func (c *toolCall) reportProgress(ctx context.Context) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(progressEvery)
-		defer tick.Stop()
 		for began := time.Now(); ; {
 			_ = c.notify(&mcp.ProgressNotificationParams{ProgressToken: token, Progress: time.Since(began).Seconds(),
 				Message: "waiting for mail"})
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
+			if !pause.For(ctx, progressEvery) {
 				return
 			}
 		}

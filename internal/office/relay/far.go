@@ -75,11 +75,7 @@ func (f *Far) Run(ctx context.Context) {
 		default:
 		}
 		pause.For(ctx, minRetry)
-		select {
-		case <-ctx.Done():
-		case <-f.again:
-		case <-time.After(wait - minRetry):
-		}
+		f.again.Await(ctx, wait-minRetry)
 		wait = min(2*wait, maxRetry)
 	}
 }

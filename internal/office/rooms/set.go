@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/base/process"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -345,15 +346,8 @@ func (o *Set) Run(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	tick := time.NewTicker(min(max(o.idle/4, 10*time.Millisecond), time.Minute))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			o.Sweep(func(e *Entry) bool { return e.idle() && time.Since(e.since) >= o.idle })
-		}
+	for pause.For(ctx, min(max(o.idle/4, 10*time.Millisecond), time.Minute)) {
+		o.Sweep(func(e *Entry) bool { return e.idle() && time.Since(e.since) >= o.idle })
 	}
 }
 

@@ -110,7 +110,7 @@ type bench struct {
 	t      *testing.T
 	office *office
 	model  *model
-	pauses []pause
+	pauses []later
 	quit   bool
 	edits  []editor
 }
@@ -128,7 +128,7 @@ func (b *bench) do(effects []effect) {
 		switch e := e.(type) {
 		case call:
 			b.tell(e(b.t.Context(), b.office))
-		case pause:
+		case later:
 			b.pauses = append(b.pauses, e)
 		case editor:
 			b.edits = append(b.edits, e)

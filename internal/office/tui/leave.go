@@ -56,7 +56,7 @@ func (m *model) send(room mail.RoomName, key string, hides bool, d mail.Draft, n
 		m.lists[needs].remove(key, m.listRows())
 		m.lists[updates].remove(key, m.listRows())
 	}
-	return []effect{pause{undoTime, due{p.number}}}
+	return []effect{later{undoTime, due{p.number}}}
 }
 
 func (m *model) find(number int) *pending {

@@ -31,10 +31,10 @@ type effect any
 type (
 	// call asks the post office, and its answer is a message.
 	call func(context.Context, mail.Office) message
-	// pause is a message in a while.
-	pause struct {
-		length time.Duration
-		then   message
+	// later is a message in a while.
+	later struct {
+		in   time.Duration
+		then message
 	}
 	// editor has the person edit a text in their editor; an edited answers.
 	editor struct{ text, beside string }
@@ -132,7 +132,7 @@ func newModel(room mail.RoomName, now time.Time) *model {
 
 // start returns what is to be done first.
 func (m *model) start() []effect {
-	return append(m.reload(), pause{time.Minute, minute{}})
+	return append(m.reload(), later{time.Minute, minute{}})
 }
 
 // update changes m by a message, and returns what is to be done.
@@ -156,7 +156,7 @@ func (size resized) change(m *model) []effect {
 
 func (msg minute) change(m *model) []effect {
 	m.now = msg.now
-	out := []effect{pause{time.Minute, minute{}}}
+	out := []effect{later{time.Minute, minute{}}}
 	if m.stale && m.lost == nil {
 		out = append(out, m.reload()...)
 	}

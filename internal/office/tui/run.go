@@ -8,6 +8,7 @@ import (
 
 	"github.com/gdamore/tcell/v3"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
@@ -115,16 +116,15 @@ func (r *runner) do(ctx context.Context, effects []effect) {
 				defer cancel()
 				r.tell(ctx, e(ctx, r.opts.Office))
 			})
-		case pause:
+		case later:
 			r.work.Go(func() {
-				select {
-				case <-time.After(e.length):
-					if _, ok := e.then.(minute); ok {
-						e.then = minute{time.Now()}
-					}
-					r.tell(ctx, e.then)
-				case <-ctx.Done():
+				if !pause.For(ctx, e.in) {
+					return
 				}
+				if _, ok := e.then.(minute); ok {
+					e.then = minute{time.Now()}
+				}
+				r.tell(ctx, e.then)
 			})
 		case editor:
 			r.do(ctx, r.model.update(r.edit(e)))
@@ -163,10 +163,7 @@ func (r *runner) watch(ctx context.Context) {
 		}
 		if ctx.Err() == nil {
 			r.tell(ctx, away{err})
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
-			}
+			pause.For(ctx, wait)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -66,7 +67,7 @@ type State struct {
 	formerly  []SameText           // recent as it was at that checkpoint; no part of what replay rebuilds
 	Remains   map[mail.ID]bool     // messages of which the journal had the text when it said that they are erased
 	Trims     map[mail.ID]mail.Seq // where those of leaving were trimmed, in a shared room
-	Arrived   []chan struct{}      // waits to be woken; no part of what replay rebuilds
+	Arrived   []pause.Nudge        // waits to be woken; no part of what replay rebuilds
 	Ended     bool                 // a token may be good no more, or an agent gone; likewise
 	envelopes map[string]*envelope
 	scratch   []byte               // for the keys of envelopes
@@ -123,19 +124,19 @@ type Member struct {
 	mail.AgentRecord
 	// delivered, neither read nor archived; expired and snoozed ones may still be in it
 	Unread  box
-	Urgent  box                              // those of unread that are urgent
-	Calling List                             // those of unread that are of the kind that wakes the member
-	Given   List                             // those of unread that are mail for a role, and were given to the member
-	Cancels List                             // those of unread that are cancels: a hook asks for them before each tool
-	Told    List                             // those of unread of which a client was told
-	Snoozed List                             // those of unread that were put off, also if that is over
-	All     List                             // delivered and not archived
-	Rest    List                             // what else the member has marked: archived, or passed on to another
-	Sent    List                             // by the member, under any name
-	Asked   List                             // open questions to it by name or role
-	Asking  List                             // its own open questions
-	keys    map[string]*Record               // what it sent with idempotency keys
-	Waiters map[chan struct{}]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
+	Urgent  box                            // those of unread that are urgent
+	Calling List                           // those of unread that are of the kind that wakes the member
+	Given   List                           // those of unread that are mail for a role, and were given to the member
+	Cancels List                           // those of unread that are cancels: a hook asks for them before each tool
+	Told    List                           // those of unread of which a client was told
+	Snoozed List                           // those of unread that were put off, also if that is over
+	All     List                           // delivered and not archived
+	Rest    List                           // what else the member has marked: archived, or passed on to another
+	Sent    List                           // by the member, under any name
+	Asked   List                           // open questions to it by name or role
+	Asking  List                           // its own open questions
+	keys    map[string]*Record             // what it sent with idempotency keys
+	Waiters map[pause.Nudge]mail.WaitQuery // who is blocked in Wait, and for what; no part of what replay rebuilds
 }
 
 // lists are the lists of m's mailbox, but for what is unread.
@@ -323,8 +324,7 @@ func (r *Record) GivenTo(m *Member) bool {
 	return slices.ContainsFunc(r.Bound, func(b bound) bool { return b.IsRole() && b.Holder() == m })
 }
 
-// signal has the waits on m's mailbox woken when the state can be looked at. The channels hold one, so a waiter that
-// is busy looks once more.
+// signal has the waits on m's mailbox woken when the state can be looked at. A waiter that is busy looks once more.
 func (s *State) signal(m *Member, r *Record) {
 	for c, q := range m.Waiters {
 		if Awaited(q, r) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/fold"
@@ -205,7 +206,7 @@ func (r *Room) trim(ctx context.Context, force bool) (mail.Trimmed, error) {
 		if err := r.letGo(ctx, step, now, written, force); err != nil {
 			return mail.Trimmed{}, err
 		}
-		rest(ctx, min(time.Since(started), longestPause)) // half of the time is for others
+		pause.For(ctx, min(time.Since(started), longestPause)) // half of the time is for others
 	}
 	r.mu.RLock()
 	worth := len(r.state.Leaving) > 0 || r.state.Garbage+r.state.Stale > garbageLimit || force && r.state.Seq > 0

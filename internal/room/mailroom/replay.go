@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
@@ -65,7 +65,7 @@ func (r *Room) events() journal.Cursor {
 // intervals: until then, calls that wait for their events are told that they failed.
 func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 	defer close(r.done)
-	pause := firstPause
+	wait := firstPause
 	for {
 		events, err := c.Next(ctx)
 		r.mu.Lock()
@@ -81,13 +81,10 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 		close(applied)
 		r.opts.Observe.Changed()
 		for _, c := range arrived {
-			select {
-			case c <- struct{}{}:
-			default:
-			}
+			c.Give()
 		}
 		if err == nil {
-			pause = firstPause
+			wait = firstPause
 			continue
 		}
 		c.Close()
@@ -98,13 +95,11 @@ func (r *Room) follow(ctx context.Context, c journal.Cursor) {
 			close(r.reopen)
 			return
 		}
-		r.opts.Log.Error("room cannot read its journal", "room", r.name, "err", err, "again", pause)
-		select {
-		case <-ctx.Done():
+		r.opts.Log.Error("room cannot read its journal", "room", r.name, "err", err, "again", wait)
+		if !pause.For(ctx, wait) {
 			return
-		case <-time.After(pause):
 		}
-		pause = min(2*pause, lastPause)
+		wait = min(2*wait, lastPause)
 		c = r.journal.Follow(seq)
 		r.mu.Lock()
 		r.broken = nil // whether that is so is found out by whoever waits next
@@ -129,13 +124,10 @@ func (r *Room) apply(events []mail.Event) (err error) {
 		r.review()
 	}
 	if r.opts.Machine != "" && (r.state.Marked != marked || r.state.UpkeepAt != upkeepAt) {
-		r.isDue()
+		r.due.Give()
 	}
 	if r.crowd > 0 && len(r.state.Records) >= r.crowd {
-		select {
-		case r.crowded <- struct{}{}:
-		default:
-		}
+		r.crowded.Give()
 	}
 	return err
 }

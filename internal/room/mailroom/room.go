@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/check"
@@ -167,7 +168,7 @@ type Room struct {
 
 	index    *search.Index
 	indexing sync.WaitGroup // keepIndex
-	reindex  chan struct{}  // holds one; see wakeIndexer
+	reindex  pause.Nudge    // see wakeIndexer
 
 	stop     context.CancelFunc // ends the follower and keepIndex
 	done     chan struct{}      // closed when the follower has ended
@@ -183,11 +184,11 @@ type Room struct {
 	naming   sync.Mutex // held from the check of a new name until it is on the roster; see newcomer
 
 	mu      sync.RWMutex
-	state   *fold.State           // written by the follower, and by a compaction (fold.State.Archived)
-	applied chan struct{}         // closed, and replaced, whenever state has moved on
-	crowd   int                   // of so many hot messages crowded tells; 0: of none
-	crowded chan struct{}         // holds one
-	due     chan struct{}         // holds one: there may be something to do for Run
+	state   *fold.State   // written by the follower, and by a compaction (fold.State.Archived)
+	applied chan struct{} // closed, and replaced, whenever state has moved on
+	crowd   int           // of so many hot messages crowded tells; 0: of none
+	crowded pause.Nudge
+	due     pause.Nudge           // there may be something to do for Run
 	signs   map[*fold.Member]sign // belongs to Run
 	broken  error                 // why the follower ended
 	reopen  chan struct{}         // closed when the room is to be opened again; see Reopen
@@ -201,12 +202,12 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		opts:    opts.withDefaults(),
 		breaker: &breaker{own: make(map[mail.ID]bool), Breaker: check.NewBreaker(opts.Limits)},
 		applied: make(chan struct{}),
-		crowded: make(chan struct{}, 1),
-		due:     make(chan struct{}, 1),
+		crowded: pause.NewNudge(),
+		due:     pause.NewNudge(),
 		done:    make(chan struct{}),
 		reopen:  make(chan struct{}),
 		index:   new(search.Index),
-		reindex: make(chan struct{}, 1),
+		reindex: pause.NewNudge(),
 	}
 	r.ways, r.rules = r.opts.ways(), r.opts.rules(name)
 	r.rules.NewID = r.newID
@@ -255,7 +256,7 @@ func (r *Room) hear(e *mail.Event) {
 			r.breaker.Renamed(mail.Name(strings.Clone(string(e.Agent.Name))), m.Name)
 		}
 	case e.Erased != nil && r.opts.Machine != "" && s.Owes(e.Erased.Message, r.opts.Machine):
-		r.isDue()
+		r.due.Give()
 	}
 }
 

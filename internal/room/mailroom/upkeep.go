@@ -85,14 +85,6 @@ func (r *Room) restFromUpkeep(ctx context.Context) {
 	}
 }
 
-// isDue wakes Run, because of what was just applied. The caller holds the state.
-func (r *Room) isDue() {
-	select {
-	case r.due <- struct{}{}:
-	default:
-	}
-}
-
 // compactBehind rewrites this machine's file behind the last checkpoint, which another may have written. As long as
 // the files of this machine's bridges lack something that has left the mailboxes, it waits.
 func (r *Room) compactBehind(ctx context.Context) error {

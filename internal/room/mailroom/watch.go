@@ -3,6 +3,7 @@ package mailroom
 import (
 	"context"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
@@ -40,8 +41,8 @@ func (v *view) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error) {
 }
 
 // enlist registers a wait with the caller's mailbox.
-func (v *view) enlist(q mail.WaitQuery) (*fold.Member, chan struct{}, error) {
-	arrived := make(chan struct{}, 1)
+func (v *view) enlist(q mail.WaitQuery) (*fold.Member, pause.Nudge, error) {
+	arrived := pause.NewNudge()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	m := v.on(v.state, v.now()).Me()
@@ -53,13 +54,13 @@ func (v *view) enlist(q mail.WaitQuery) (*fold.Member, chan struct{}, error) {
 		return nil, nil, err
 	}
 	if m.Waiters == nil {
-		m.Waiters = make(map[chan struct{}]mail.WaitQuery)
+		m.Waiters = make(map[pause.Nudge]mail.WaitQuery)
 	}
 	m.Waiters[arrived] = q
 	return m, arrived, nil
 }
 
-func (v *view) discharge(m *fold.Member, arrived chan struct{}) {
+func (v *view) discharge(m *fold.Member, arrived pause.Nudge) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(m.Waiters, arrived)

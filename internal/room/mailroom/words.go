@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
 	"pennypost/internal/room/journal"
@@ -198,10 +199,7 @@ func (r *Room) eventsAt(ctx context.Context, places []mail.Seq) ([]mail.Event, e
 
 // wakeIndexer has the index grow, or be mended, though nothing was sent.
 func (r *Room) wakeIndexer() {
-	select {
-	case r.reindex <- struct{}{}:
-	default:
-	}
+	r.reindex.Give()
 }
 
 // keepIndex has the index follow the room, until ctx ends. It works beside everything else: when it is behind, a
@@ -217,20 +215,20 @@ func (r *Room) keepIndex(ctx context.Context) {
 		grown, err := r.index.Grow(func(after mail.Seq) ([]search.Message, mail.Seq, error) {
 			return r.textsBehind(ctx, after)
 		})
-		pause := time.Duration(0)
+		wait := time.Duration(0)
 		switch {
 		case errors.Is(err, journal.ErrClosed):
 			return
 		case err != nil && ctx.Err() == nil:
 			r.opts.Log.Warn("the index of words does not grow, so searching takes longer", "room", r.name, "err", err)
-			pause = indexAgain
+			wait = indexAgain
 		case !grown:
 			r.awaitEvents(ctx, 0)
-			pause = indexDelay
+			wait = indexDelay
 		case r.journal.Last() > last: // who sends comes first
-			pause = time.Since(began)
+			wait = time.Since(began)
 		}
-		rest(ctx, pause)
+		pause.For(ctx, wait)
 	}
 }
 
@@ -258,18 +256,6 @@ func (r *Room) awaitEvents(ctx context.Context, few mail.Seq) {
 	select {
 	case <-applied:
 	case <-r.reindex:
-	case <-ctx.Done():
-	}
-}
-
-func rest(ctx context.Context, pause time.Duration) {
-	if pause <= 0 {
-		return
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
 	case <-ctx.Done():
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/front/cli"
 
 	"github.com/spf13/cobra"
@@ -73,13 +74,6 @@ const heardPause = time.Second
 func (a *app) whileHeard(ctx context.Context) {
 	parent := os.Getppid()
 	out, _ := a.Stdout.To.(*os.File)
-	tick := time.NewTicker(heardPause)
-	defer tick.Stop()
-	for os.Getppid() == parent && (out == nil || !readerGone(out)) {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for os.Getppid() == parent && (out == nil || !readerGone(out)) && pause.For(ctx, heardPause) {
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/kept"
 	"pennypost/internal/mail"
 )
 
@@ -62,11 +63,7 @@ func (f *files) saveSeen(end bool) error {
 		slices.Equal(now.Entries[:len(old.Entries)], old.Entries) {
 		return nil
 	}
-	text, err := jsonx.Marshal(now)
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(f.seenFile(), text, 0o600); err != nil {
+	if err := kept.Save(f.seenFile(), now); err != nil {
 		return err
 	}
 	f.saved = now

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/wake"
 )
@@ -129,16 +130,6 @@ func (l *link) hear(ctx context.Context, each func(*said)) error {
 
 // live gives signs of life until ctx ends.
 func (l *link) live(ctx context.Context) {
-	tick := time.NewTicker(linkSign)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if l.say(nil) != nil {
-				return
-			}
-		}
+	for pause.For(ctx, linkSign) && l.say(nil) == nil {
 	}
 }

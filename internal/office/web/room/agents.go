@@ -256,7 +256,7 @@ func agentNamed(v *page.View, name mail.Name) error {
 			return err
 		}
 	}
-	if p.Writing, err = writingTo(v, mail.Address("agent:"+name), path, strings.TrimPrefix(path, v.Base)); err != nil {
+	if p.Writing, err = writingTo(v, mail.Address("agent:"+name), path); err != nil {
 		return err
 	}
 	return v.Render("agent", p, "talk", "about", "writing")

@@ -237,7 +237,7 @@ func (c *channelPage) fill() error {
 			c.Held = g.Count
 		}
 	}
-	c.Writing, err = writingTo(c.View, c.Address, path, strings.TrimPrefix(path, c.Base))
+	c.Writing, err = writingTo(c.View, c.Address, path)
 	return err
 }
 

@@ -3,6 +3,7 @@ package room
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"pennypost/internal/mail"
@@ -118,10 +119,10 @@ func (t *talk) add(items []mail.Item, i int, there map[mail.ID]int) {
 
 // writingTo is the box below a conversation, which may be an answer to the message that the address names: then it
 // goes to that one's sender too.
-func writingTo(v *page.View, to mail.Address, path, next string) (page.Box, error) {
-	b := page.Box{View: v, To: string(to), Label: "Write to " + words.Who(to), Next: next}
+func writingTo(v *page.View, to mail.Address, path string) (page.Box, error) {
+	b := page.Box{View: v, To: string(to), Label: "Write to " + words.Who(to), Plain: path,
+		Next: strings.TrimPrefix(path, v.Base)}
 	id := v.R.URL.Query().Get("reply")
-	b.Plain = path
 	if id == "" {
 		return b, nil
 	}

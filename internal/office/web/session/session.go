@@ -5,17 +5,15 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"pennypost/internal/base/durable"
-	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/kept"
 	"pennypost/internal/base/life"
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 )
 
@@ -47,8 +45,8 @@ func (s *Session) over(now time.Time) bool {
 	return now.Sub(s.Seen.Std()) >= Idle || now.Sub(s.Opened.Std()) >= Longest
 }
 
-// kept is a session as the file has it.
-type kept struct {
+// entry is a session as the file has it.
+type entry struct {
 	Session
 	Sum  string `json:"sum"`            // SHA-256 of what the browser's cookie says, in hex
 	Pass string `json:"pass,omitempty"` // id of that of the machine; "": any, as older versions wrote it
@@ -58,8 +56,8 @@ type kept struct {
 
 // sessionFile is the whole file.
 type sessionFile struct {
-	Key      string `json:"key"` // what the sessions hang on
-	Sessions []kept `json:"sessions"`
+	Key      string  `json:"key"` // what the sessions hang on
+	Sessions []entry `json:"sessions"`
 }
 
 // Store is the browsers that are logged in. They are in a file, too, so that they outlive the post office.
@@ -70,7 +68,7 @@ type Store struct {
 	machine func(machine mail.Machine, id string) *life.Life
 
 	mu    sync.Mutex
-	list  []kept
+	list  []entry
 	saved time.Time // when the file got what it holds
 
 	writing sync.Mutex // held while the file is written: what was written last must be the latest
@@ -87,15 +85,8 @@ func Open(path string, key []byte, machine func(mail.Machine, string) *life.Life
 	if path == "" {
 		return s, nil
 	}
-	text, err := durable.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
 	var file sessionFile
-	if err == nil {
-		err = jsonx.Unmarshal(text, &file)
-	}
-	if err != nil {
+	if err := kept.Load(path, &file); err != nil {
 		return s, fmt.Errorf("read the sessions of browsers; nobody is logged in: %w", err)
 	}
 	if file.Key == s.key {
@@ -108,7 +99,7 @@ func Open(path string, key []byte, machine func(mail.Machine, string) *life.Life
 func (s *Store) Begin(browser string, at Doorway, pass *mail.Pass) (cookie string, err error) {
 	now := time.Now()
 	cookie = rand.Text()
-	one := kept{Sum: sumOf(cookie), Session: Session{
+	one := entry{Sum: sumOf(cookie), Session: Session{
 		ID: strings.ToLower(rand.Text()[:8]), Browser: browser, Plain: at.Plain, TLS: at.TLS,
 		Opened: mail.TimeOf(now),
 		Seen:   mail.TimeOf(now),
@@ -125,7 +116,7 @@ func (s *Store) Begin(browser string, at Doorway, pass *mail.Pass) (cookie strin
 				quiet = i
 			}
 		}
-		s.endLocked(func(k *kept) bool { return k == &s.list[quiet] })
+		s.endLocked(func(k *entry) bool { return k == &s.list[quiet] })
 	}
 	s.list = append(s.list, one)
 	s.mu.Unlock()
@@ -144,7 +135,7 @@ func (s *Store) Find(ctx context.Context, cookie string, at Doorway, act bool) (
 	sum := sumOf(cookie)
 	s.mu.Lock()
 	s.tidy(now)
-	i := slices.IndexFunc(s.list, func(k kept) bool { return k.Sum == sum && k.at() == at })
+	i := slices.IndexFunc(s.list, func(k entry) bool { return k.Sum == sum && k.at() == at })
 	if i < 0 {
 		s.mu.Unlock()
 		return "", nil
@@ -163,7 +154,7 @@ func (s *Store) Find(ctx context.Context, cookie string, at Doorway, act bool) (
 }
 
 // stand has ctx end when a session does. The caller holds mu.
-func (s *Store) stand(ctx context.Context, k *kept) {
+func (s *Store) stand(ctx context.Context, k *entry) {
 	if k.life == nil {
 		k.life = life.New()
 	}
@@ -181,12 +172,8 @@ func (s *Store) Watch(id string) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for left := s.left(id); left > 0; left = s.left(id) {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(left):
-			}
+		for left := s.left(id); left > 0 && pause.For(ctx, left); {
+			left = s.left(id)
 		}
 	}()
 	return func() { cancel(); <-ended }
@@ -198,7 +185,7 @@ func (s *Store) left(id string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tidy(now)
-	i := slices.IndexFunc(s.list, func(k kept) bool { return k.ID == id })
+	i := slices.IndexFunc(s.list, func(k entry) bool { return k.ID == id })
 	if i < 0 {
 		return 0
 	}
@@ -221,7 +208,7 @@ func (s *Store) All() []Session {
 
 // End ends the session, or every one if id is "".
 func (s *Store) End(id string) error {
-	ended, err := s.endAll(func(k *kept) bool { return id == "" || k.ID == id })
+	ended, err := s.endAll(func(k *entry) bool { return id == "" || k.ID == id })
 	if ended == 0 && id != "" {
 		return mail.Errorf(mail.NotFound, "there is no session %s; it may have ended", id)
 	}
@@ -229,7 +216,7 @@ func (s *Store) End(id string) error {
 }
 
 // endAll ends the sessions for which which is true, and returns how many those were.
-func (s *Store) endAll(which func(*kept) bool) (ended int, err error) {
+func (s *Store) endAll(which func(*entry) bool) (ended int, err error) {
 	s.mu.Lock()
 	ended = s.endLocked(which)
 	s.mu.Unlock()
@@ -247,14 +234,14 @@ func (s *Store) endAll(which func(*kept) bool) (ended int, err error) {
 
 // tidy forgets what has ended by itself. The caller holds mu.
 func (s *Store) tidy(now time.Time) {
-	s.endLocked(func(k *kept) bool {
+	s.endLocked(func(k *entry) bool {
 		return k.over(now) || k.Machine != "" && s.machine(k.Machine, k.Pass) == nil
 	})
 }
 
 // endLocked ends the sessions for which which is true, and what stands on them, and returns how many those were.
-func (s *Store) endLocked(which func(*kept) bool) (ended int) {
-	rest := make([]kept, 0, len(s.list))
+func (s *Store) endLocked(which func(*entry) bool) (ended int) {
+	rest := make([]entry, 0, len(s.list))
 	for i := range s.list {
 		k := &s.list[i]
 		if !which(k) {
@@ -278,13 +265,10 @@ func (s *Store) save() error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.mu.Lock()
-	text, err := jsonx.Marshal(sessionFile{s.key, s.list})
+	file := sessionFile{s.key, slices.Clone(s.list)}
 	s.saved = time.Now()
 	s.mu.Unlock()
-	if err == nil {
-		err = durable.WriteFile(s.path, append(text, '\n'), 0o600)
-	}
-	if err != nil {
+	if err := kept.Save(s.path, file); err != nil {
 		return fmt.Errorf("write the sessions of browsers: %w", err)
 	}
 	return nil
