@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/gate"
@@ -197,5 +199,14 @@ func sleeping(t testing.TB, variables ...string) int {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	// While a program becomes another, its environment cannot be read.
+	for name := ""; name != "sleep"; {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		name = strings.TrimSpace(string(text))
+		time.Sleep(time.Millisecond)
+	}
 	return cmd.Process.Pid
 }
