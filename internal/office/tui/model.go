@@ -21,8 +21,6 @@ type (
 	changed struct{}
 	// away says that the post office does not answer; nil: it does again.
 	away struct{ err error }
-	// closing says that the view is to end.
-	closing struct{}
 )
 
 // effect is what the model wants done: one of the types below.
@@ -164,8 +162,6 @@ func (msg minute) change(m *model) []effect {
 }
 
 func (changed) change(m *model) []effect { return m.reload() }
-
-func (closing) change(m *model) []effect { return m.quit() }
 
 func (msg away) change(m *model) []effect {
 	back := m.lost != nil && msg.err == nil
