@@ -45,14 +45,21 @@ func (b *Breaker) Sent(r fold.Repeat, id mail.ID, at time.Time) {
 	b.repeats[r] = sentAt{id, at.UnixNano()}
 }
 
-// RepeatOf returns what identifies a repetition of m: only mail to one agent by name can be one.
-func (b *Breaker) RepeatOf(m *mail.Message) fold.Repeat {
+// Ends returns between whom m is looked for as a repetition: only mail to one agent by name can be one. "": it is none.
+func (b *Breaker) Ends(m *mail.Message) (from, to mail.Address) {
 	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender says by the key what is the same
 	if b.limits.RepeatWindow < 0 || len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey ||
 		m.From == mail.ToUser || m.From == mail.FromSystem {
+		return "", ""
+	}
+	return b.originOf(m.From), b.originOf(m.To[0])
+}
+
+// RepeatOf returns what identifies a repetition of m between its Ends.
+func RepeatOf(m *mail.Message, from, to mail.Address) fold.Repeat {
+	if to == "" {
 		return fold.Repeat{}
 	}
-	from, to := b.originOf(m.From), b.originOf(m.To[0])
 	var room [2 << 10]byte // for most messages, without an allocation
 	text := room[:0]
 	for _, part := range []string{string(from), string(to), string(m.Type), string(m.ReplyTo), m.Subject, m.Body} {

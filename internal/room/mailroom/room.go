@@ -241,10 +241,10 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 // hear notes, for the limits and for Run, what has just become part of the state. The caller holds the state.
 func (r *Room) hear(e *mail.Event) {
 	s := r.state
-	r.breaker.mu.Lock()
-	defer r.breaker.mu.Unlock()
 	switch {
 	case e.Message != nil:
+		r.breaker.mu.Lock()
+		defer r.breaker.mu.Unlock()
 		rec, at := s.Records[e.Message.ID], e.At.Std()
 		if r.opts.Machine != "" && !r.breaker.own[rec.Msg.ID] {
 			at = r.opts.Now() // by no clock of another machine
@@ -253,6 +253,8 @@ func (r *Room) hear(e *mail.Event) {
 		r.breaker.Sent(fold.RepeatIn(e.Message.Same), rec.Msg.ID, at)
 	case e.Agent != nil && e.Agent.Renamed != "":
 		if m := s.Agent(e.Agent.Renamed); m != nil && m == s.Members[e.Agent.Name] {
+			r.breaker.mu.Lock()
+			defer r.breaker.mu.Unlock()
 			r.breaker.Renamed(mail.Name(strings.Clone(string(e.Agent.Name))), m.Name)
 		}
 	case e.Erased != nil && r.opts.Machine != "" && s.Owes(e.Erased.Message, r.opts.Machine):

@@ -155,8 +155,10 @@ func (v *view) findThread(ctx context.Context, m *mail.Message) error {
 // clear asks the others that have a say in a planned message: the rooms that it goes to, and the breaker. A card is
 // found to be answered well.
 func (v *view) clear(ctx context.Context, p *check.Plan, d mail.Draft) (err error) {
-	if err = v.resolveElsewhere(ctx, p, d); err != nil {
-		return err
+	if len(p.Route.Remote) > 0 {
+		if err = v.resolveElsewhere(ctx, p, d); err != nil {
+			return err
+		}
 	}
 	if p.Earlier, err = v.admit(ctx, p, d.Again); err != nil || p.Earlier != nil {
 		return err
