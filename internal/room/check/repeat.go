@@ -45,7 +45,7 @@ func (b *Breaker) Sent(r fold.Repeat, id mail.ID, at time.Time) {
 	b.repeats[r] = sentAt{id, at.UnixNano()}
 }
 
-// Ends returns between whom m is looked for as a repetition: only mail to one agent by name can be one. "": it is none.
+// Ends returns between whom m may be a repetition, as only mail to one agent by name can be; "" if it is none.
 func (b *Breaker) Ends(m *mail.Message) (from, to mail.Address) {
 	ownKey := m.Key != "" && !strings.HasPrefix(m.Key, mail.MadeKey) // its sender says by the key what is the same
 	if b.limits.RepeatWindow < 0 || len(m.To) != 1 || m.To[0].Kind() != mail.ToAgent || ownKey ||
