@@ -49,7 +49,7 @@ func startMachine(t *testing.T, nc *nats.Conn, opts MachineOptions) (m *Machines
 // until waits for a condition.
 func awaitMachines(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not in time: %s", what)
 		}
