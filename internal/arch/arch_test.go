@@ -115,6 +115,7 @@ var suites = []string{"internal/office/dialect/superportia/contracttest", "inter
 	"internal/room/search/searchtest", "internal/room/fold/foldtest", "internal/arch", "internal/proof",
 	"internal/proof/load",
 	"internal/systemtest", "internal/office/web/webtest", "internal/office/web/sitetest",
+	"internal/office/web/pagetest",
 	"internal/realclient", "internal/realclient/model",
 	"internal/persontest", "internal/persontest/seat"}
 

@@ -103,7 +103,7 @@ func wholeDay(day, now time.Time, step int, sense Sense) time.Time {
 	return nearest(day, time.Time{}, now, step, sense)
 }
 
-// nearest returns a time of a day, or of the one so many days on or back, if it would go the wrong way.
+// nearest returns a time of a day, or of the one some days on or back, if it would go the wrong way.
 func nearest(day, clock, now time.Time, step int, sense Sense) time.Time {
 	at := func(days int) time.Time {
 		return time.Date(day.Year(), day.Month(), day.Day()+days, clock.Hour(), clock.Minute(), clock.Second(), 0,

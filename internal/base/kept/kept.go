@@ -1,4 +1,4 @@
-// Package kept keeps what a program has to know after a restart in small files of its own, which nobody else may read.
+// Package kept keeps small files that only their owner may read: what a program must still know after a restart.
 package kept
 
 import (
@@ -45,8 +45,8 @@ func Save(path string, v any) error {
 	return durable.WriteFile(path, append(text, '\n'), mode)
 }
 
-// Word returns the word in the file at path, which is what: one that made makes if there is no file. An error says so
-// of a file that has another than good is true of.
+// Word returns the word in the file at path. If there is no file, it writes one with the word that made returns. A
+// word for which good is false is an error; what says in errors what the word is.
 func Word(path, what string, made func() string, good func(string) bool) (string, error) {
 	text, err := read(path)
 	if err != nil {

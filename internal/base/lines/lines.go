@@ -168,7 +168,7 @@ func (f *File) write(file *os.File, size int64, text []byte) error {
 	if err == nil {
 		return file.Sync()
 	}
-	// What was written of it would be a line that nobody understands. If somebody else has written behind it, it
+	// What was written of it would be a line that nobody understands. If somebody else has written after it, it
 	// stays.
 	if info, statErr := file.Stat(); statErr == nil && info.Size() == size+int64(n) {
 		_ = file.Truncate(size)

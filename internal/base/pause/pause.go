@@ -1,4 +1,4 @@
-// Package pause has waits of a goroutine that a context ends.
+// Package pause has waits that a context ends.
 package pause
 
 import (

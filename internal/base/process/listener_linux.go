@@ -18,7 +18,7 @@ func Listener(port uint16, name string) string {
 			continue
 		}
 		p := look(pid)
-		if strings.HasPrefix(p.comm, name) && p.owner() == os.Getuid() && p.holds(p.listening(port)) {
+		if strings.HasPrefix(p.comm, name) && p.owner() == os.Getuid() && Holds(pid, p.listening(port)) {
 			return p.key()
 		}
 	}
@@ -38,13 +38,13 @@ func (p one) listening(port uint16) string {
 	return ""
 }
 
-// holds reports whether p has a socket open.
-func (p one) holds(socket string) bool {
+// Holds reports whether a process has a socket open, which is named by its inode, as far as the system tells.
+func Holds(pid int, socket string) bool {
 	if socket == "" {
 		return false
 	}
-	dir := "/proc/" + strconv.Itoa(p.pid) + "/fd"
-	files, _ := os.ReadDir(dir) // none if p has ended
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	files, _ := os.ReadDir(dir) // none if it has ended, or is another user's
 	for _, f := range files {
 		if to, _ := os.Readlink(dir + "/" + f.Name()); to == "socket:["+socket+"]" {
 			return true

@@ -117,7 +117,7 @@ func shellWords(line string) []string {
 	return words
 }
 
-// escapes reports whether the first of some characters takes the meaning from the one behind it.
+// escapes reports whether the first of some characters takes the meaning from the next.
 func escapes(runes []rune) bool {
 	return len(runes) > 1 && runes[0] == '\\' && strings.ContainsRune(`'" \$`, runes[1])
 }

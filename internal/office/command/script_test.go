@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
+
 	"pennypost/internal/front/cli"
 	front "pennypost/internal/front/verbs"
 	"pennypost/internal/persontest"
-
-	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {

@@ -33,7 +33,7 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// A file of a bridge's own that is not there says nothing, and one that cannot be read is no reason to begin anew.
+// A file of a bridge's own that is not there says nothing, and one that cannot be read is no reason to begin again.
 func TestOwn(t *testing.T) {
 	file := Own{Path: filepath.Join(t.TempDir(), "own.json"), Has: "the names"}
 	var got map[string]int

@@ -98,7 +98,7 @@ func procAddr(s string) netip.AddrPort {
 // holderOf returns the process that has opened a socket, 0 if none is found. Those of other users are not shown.
 func holderOf(inode string) int {
 	for _, pid := range processes() {
-		if pid != os.Getpid() && holds(pid, inode) {
+		if pid != os.Getpid() && process.Holds(pid, inode) {
 			return openerOf(pid, inode)
 		}
 	}
@@ -109,21 +109,10 @@ func holderOf(inode string) int {
 // has its files until it runs a program of its own, whose environment then says nothing of who opened them.
 func openerOf(pid int, inode string) int {
 	for _, above := range process.Tree(pid) {
-		if above.PID == os.Getpid() || above.PID != pid && !holds(above.PID, inode) {
+		if above.PID == os.Getpid() || above.PID != pid && !process.Holds(above.PID, inode) {
 			break
 		}
 		pid = above.PID
 	}
 	return pid
-}
-
-// holds reports whether a process has a socket open, as far as the system tells.
-func holds(pid int, inode string) bool {
-	want := "socket:[" + inode + "]"
-	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
-	fds, err := os.ReadDir(dir)
-	return err == nil && slices.ContainsFunc(fds, func(fd os.DirEntry) bool {
-		link, _ := os.Readlink(dir + "/" + fd.Name())
-		return link == want
-	})
 }

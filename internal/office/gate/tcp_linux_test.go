@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"pennypost/internal/base/process"
 )
 
 // A connection is from who opened it. What that one has started, as an agent's client, may have it too: for the moment
@@ -47,7 +49,7 @@ func TestHolderOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	inode := socketOf(addrPort(c.RemoteAddr()), addrPort(c.LocalAddr()))
-	if !holds(heir, inode) {
+	if !process.Holds(heir, inode) {
 		t.Fatalf("process %d has not inherited socket %q", heir, inode)
 	}
 	for _, pid := range []int{holderOf(inode), openerOf(heir, inode)} {

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"pennypost/internal/config"
-
 	"github.com/google/go-cmp/cmp"
+
+	"pennypost/internal/config"
 )
 
 // TestMetrics: what is told is documented, and of its type.

@@ -33,7 +33,7 @@ func keyOf(c *mail.Conversation) string {
 
 func talkKey(room mail.RoomName, root mail.ID) string { return string(room) + "/" + string(root) }
 
-// page takes a first page as it is now, with what was there behind it.
+// page takes a first page as it is now, followed by what was there.
 func (l *list) page(rows []mail.Conversation, next string, screen int) {
 	if tail := l.behind(rows, next); len(tail) > 0 {
 		rows = append(rows, tail...)

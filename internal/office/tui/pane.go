@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// pane is a list of which a part is on the screen.
+// pane is a list, part of which is on the screen.
 type pane[T any] struct {
 	key   func(*T) string   // names a row
 	texts func(*T) []string // are looked through for words
@@ -32,7 +32,7 @@ func (p *pane[T]) at(key string) int {
 	return slices.IndexFunc(p.rows, func(row T) bool { return p.key(&row) == key })
 }
 
-// move puts the cursor n rows on, and keeps it on a screen of so many rows.
+// move puts the cursor n rows on, and keeps it on a screen of that many rows.
 func (p *pane[T]) move(n, screen int) {
 	p.cursor = max(0, p.cursor+n)
 	p.settle(screen)
@@ -98,7 +98,7 @@ func (p *pane[T]) keys(rows []T) map[string]bool {
 	return out
 }
 
-// remove takes a row away; the cursor goes to the one behind it.
+// remove takes a row away; the cursor goes to the next.
 func (p *pane[T]) remove(key string, screen int) {
 	at := p.at(key)
 	p.all = slices.DeleteFunc(slices.Clone(p.all), func(row T) bool { return p.key(&row) == key })
@@ -109,7 +109,7 @@ func (p *pane[T]) remove(key string, screen int) {
 	p.settle(screen)
 }
 
-// steps is how far a key goes in what fills the screen, of which so many lines are seen at once.
+// steps is how far a key goes in a text longer than the screen, which shows that many lines at once.
 func steps(k string, screen int) (n int, ok bool) {
 	const far = 1 << 30
 	n, ok = map[string]int{

@@ -85,7 +85,7 @@ type Ringer struct {
 	quiet   atomic.Uint64
 	results chan attempt
 	met     chan error
-	nudge   pause.Nudge    // a look is due of which the journal does not tell
+	nudge   pause.Nudge    // a look is due that the journal does not tell of
 	calls   sync.WaitGroup // goroutines that ring
 
 	// Owned by the goroutine of Run.

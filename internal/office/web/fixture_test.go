@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// fixture is what sitetest has, of which the site is known.
+// fixture is sitetest's, with the site known.
 type fixture struct {
 	*sitetest.Fixture
 	site *Site

@@ -19,7 +19,7 @@ type Breaker struct {
 	senders   map[mail.Name]*policy.Allowance
 	exchanges map[exchange]*policy.Exchange
 	repeats   map[fold.Repeat]sentAt
-	reported  map[string]time.Time // trips of which the person was told, and when
+	reported  map[string]time.Time // trips that the person was told of, and when
 	swept     time.Time
 }
 

@@ -28,12 +28,11 @@ func (v *View) ended(c *mail.AgentChange) (events []mail.Event, frees bool) {
 }
 
 // onlyOne refuses a second session of the orchestrator, where others would become NAME-2: no one would know which of
-// the two leads. A connection of which no program is known may be the holder's own, and becomes NAME-2.
+// the two leads. A connection whose program is not known may be the holder's own, and becomes NAME-2.
 func (v *View) onlyOne(c *mail.AgentChange) error {
 	m := v.Agent(c.Name)
-	if c.Name != mail.Orchestrator || m == nil || c.Session == "" || c.End || c.TakeOver || c.Join &&
-		c.Process == "" ||
-		v.SameProcess(c, v.Now) != nil || v.InSession(c.Name, c.Session) != nil ||
+	if c.Name != mail.Orchestrator || m == nil || c.Session == "" || c.End || c.TakeOver ||
+		c.Join && c.Process == "" || v.SameProcess(c, v.Now) != nil || v.InSession(c.Name, c.Session) != nil ||
 		!v.HeldByOther(m, c.Session, v.Now) {
 		return nil
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // Register checks a change, completes it, and returns its event; none if it would change nothing.
@@ -262,7 +262,7 @@ func (v *View) Retire(n mail.Name) ([]mail.Event, error) {
 	return []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: m.Name, Retired: true, By: v.by(m.Name)}}}, nil
 }
 
-// Token checks whether an agent can have a token, of which it is given the hash, and returns the event.
+// Token checks whether an agent can have the token with a hash, and returns the event.
 func (v *View) Token(n mail.Name, sum string) ([]mail.Event, error) {
 	m, err := v.Mailbox(n)
 	switch {

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // route is where the addresses of a draft lead.
@@ -127,7 +127,7 @@ func (v *View) ambiguous(m *fold.Member, typed string) error {
 		typed, typed[:i], room, typed, m.Name)
 }
 
-// farAddresses returns what leads to other rooms as it stands in a message.
+// farAddresses returns what leads to other rooms, spelled as in a message.
 func (rt *route) farAddresses() (out []mail.Address) {
 	for room, names := range rt.Remote {
 		for _, n := range names {

@@ -8,6 +8,9 @@ import (
 	"pennypost/internal/room/fold"
 )
 
+// Who may settle a question is found out when an answer is sent, and is in the answer's line: apply, which may run
+// again when the roster and the thread are long gone, only obeys it.
+
 // weigh finds out whether a message, which may answer the question q by its type, has the right to settle it. If not,
 // and q is open, it becomes a suggestion. From the user it is refused, if the user could settle q by other means.
 func (v *View) weigh(q *fold.Record, m *mail.Message) (right bool, err error) {

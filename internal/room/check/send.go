@@ -19,15 +19,15 @@ type Plan struct {
 	Peers   []fold.Peer    // whom the breaker counts it for
 	Repeat  fold.Repeat    // what would be the same
 	Earlier *mail.Sent     // the answer, if the draft was sent before
-	At      fold.Spot      // where the message of earlier is, if that is known
+	At      fold.Spot      // where the message of Earlier is, if that is known
 	Right   bool           // by it the caller may settle what it replies to
 	Answers bool           // a question that is open, by right
 	Asked   []mail.Address // if it does not: of whom that was asked
-	typed   bool           // the draft says of which type it is
+	typed   bool           // the draft names its type
 	Grant   *mail.Grant    // that the message decides; nil: none
 }
 
-// Send finds out what a draft comes to, that the caller wants to send.
+// Send finds out what a draft of the caller comes to.
 func (v *View) Send(d *mail.Draft) (p *Plan, err error) {
 	p = &Plan{typed: d.Type != ""}
 	from := v.Signature()
@@ -80,8 +80,8 @@ func (v *View) Signature() mail.Address {
 	return mail.AgentAddress(v.Who)
 }
 
-// known answers a draft whose key was used before, and says where the message is. Of one that is no longer hot nothing
-// but its place is known.
+// known answers a draft whose key was used before, and says where the message is. Of one that is no longer hot,
+// only its place is known.
 func (v *View) known(k fold.SentKey) (*mail.Sent, fold.Spot) {
 	r := k.Record()
 	if r == nil {
@@ -96,7 +96,7 @@ func (v *View) spent(k mail.SpentKey) mail.Sent {
 	return mail.Sent{ID: k.Message, Seq: k.Seq, Room: v.Room, Duplicate: true, Recipients: []mail.Delivery{}}
 }
 
-// Sent is the answer to a send by which a message stands in the room.
+// Sent is the answer to the send of a message that is in the room.
 func (v *View) Sent(r *fold.Record) mail.Sent {
 	out := mail.Sent{ID: r.Msg.ID, Seq: r.Seq, Room: v.Room, Recipients: v.Deliveries(r, v.Now)}
 	for i := range out.Recipients {

@@ -1,11 +1,11 @@
 package check
 
 import (
+	"golang.org/x/text/unicode/norm"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 	"pennypost/internal/room/fold"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // Rules are what a room goes by, which no event changes.
@@ -41,7 +41,7 @@ type Caller struct {
 	Right   bool       // the caller, of another room, may settle there the question that it answers
 	// Enters reports whether another room is there for the caller. Nil: all are.
 	Enters func(mail.RoomName) bool
-	// Claimed is what a session says that it is called now, which stays who it is.
+	// Claimed is another name that a session gives itself now. It stays the agent that it is.
 	Claimed mail.Name
 	Parent  mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
 }
@@ -101,7 +101,7 @@ func (v *View) Mailbox(n mail.Name) (*fold.Member, error) {
 	return nil, v.NoAgent(n)
 }
 
-// NoAgent is what whoever looks for an agent that is not on the roster is told.
+// NoAgent is the error for the name of an agent that is not on the roster.
 func (v *View) NoAgent(n mail.Name) error {
 	return mail.Errorf(mail.NotFound, "there is no agent %q in room %s%s", n, v.Room, v.Suggest(string(n)))
 }

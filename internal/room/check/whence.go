@@ -218,8 +218,8 @@ func (v *View) open(w Whence, seats []*fold.Member, program string) error {
 	return nil
 }
 
-// goOn finds out which of the sessions of a program it is. It stays who it is; bearer is whoever has the name that it
-// says now.
+// goOn finds out which of the sessions of a program it is, which stays who it is. bearer is the agent with the name
+// that it says now.
 func (v *View) goOn(w Whence, seats []*fold.Member, bearer *fold.Member) error {
 	seat := seatOf(seats, w, v.Agent(v.Who))
 	switch {

@@ -2,12 +2,14 @@ package fold
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/confusable"
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 )
 
 // CheckNew says why m, which is nil for a newcomer, cannot be given a name that nobody bears. Names that stand in
@@ -124,4 +126,28 @@ func Outline(name string) string {
 		}
 		return r
 	}, apparent(name))
+}
+
+// Suggest names the agents, roles and tags that are spelled most like s, as the end of a message.
+func (s *State) Suggest(word string) string {
+	var all []string
+	for m := range s.Agents() {
+		all = append(all, string(m.Name))
+		for _, role := range m.Roles {
+			all = append(all, string(mail.RoleAddress(role)))
+		}
+		all = append(all, m.Tags...)
+	}
+	slices.Sort(all)
+	near := policy.Nearest(word, slices.Compact(all), 3)
+	switch {
+	case len(all) == 0:
+		return ". No agent is registered; register one with: pennypost agents register NAME"
+	case len(near) == 0:
+		return ". The roster is listed by: pennypost agents"
+	}
+	for i := range near {
+		near[i] = mail.Slug(near[i])
+	}
+	return ". Did you mean " + strings.Join(near, ", ") + "?"
 }

@@ -226,7 +226,7 @@ func (s *State) applyReceipt(e *mail.Event) (counted bool) {
 		was.mentioned = s.Seq
 	case rc.Mark == mail.MarkPresented:
 		was.mentioned, was.handedOver = s.Seq, s.Seq
-		if m.Registered != 0 { // of whoever has only a mailbox nothing else is kept
+		if m.Registered != 0 { // nothing else is kept of a name that only has a mailbox
 			m.proves(rc.Door, policy.ProvenDoor(was.notifiedDoor.name(), was.notified, rc.Door, at), at, s.Seq)
 		}
 	}

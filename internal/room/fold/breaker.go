@@ -64,3 +64,17 @@ func (s *State) PeersOf(r *Record) (out []Peer) {
 	}
 	return out
 }
+
+// DepthOf returns how many replies stand above a reply, up to the person's last word or where hot messages end.
+func (s *State) DepthOf(replyTo mail.ID, limit int) int {
+	depth := 0
+	for replyTo != "" && depth <= limit {
+		parent := s.Records[replyTo]
+		if parent == nil || parent.Msg.From == mail.ToUser {
+			break
+		}
+		depth++
+		replyTo = parent.Msg.ReplyTo()
+	}
+	return depth
+}

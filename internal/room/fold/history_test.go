@@ -25,7 +25,7 @@ const (
 	compacts = "compact" // what the last checkpoint says leaves the journal
 	erases   = "erase"   // somebody wants a message erased
 	finishes = "finish"  // what is to be erased leaves the journal
-	reopens  = "reopen"  // the state is made anew of what the journal has
+	reopens  = "reopen"  // the state is replayed from the journal
 	repeats  = "repeat"  // the last event comes once more
 )
 

@@ -26,7 +26,7 @@ var (
 )
 
 // TestModel plays random histories of a room to a state and to a naive room, and compares the two in all that anybody
-// can see: from time to time, in the end, and when the state is made anew of the journal, from which checkpoints have
+// can see: from time to time, in the end, and when the state is replayed from the journal, from which checkpoints have
 // taken what they say. A history that fails is told in the fewest acts.
 func TestModel(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a history is small, and soon over

@@ -97,3 +97,9 @@ func (h *latest) Pop() any {
 func BySentTime(a, b mail.Item) int {
 	return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 }
+
+// SentBefore reports whether a message with this key was sent.
+func (s *State) SentBefore(k SentKey) bool {
+	_, spent := s.Spent.ByKey[k]
+	return spent || k.Record() != nil
+}

@@ -128,7 +128,7 @@ type Member struct {
 	Calling List                           // those of unread that are of the kind that wakes the member
 	Given   List                           // those of unread that are mail for a role, and were given to the member
 	Cancels List                           // those of unread that are cancels: a hook asks for them before each tool
-	Told    List                           // those of unread of which a client was told
+	Told    List                           // those of unread that a client was told of
 	Snoozed List                           // those of unread that were put off, also if that is over
 	All     List                           // delivered and not archived
 	Rest    List                           // what else the member has marked: archived, or passed on to another
@@ -337,7 +337,7 @@ func (s *State) signal(m *Member, r *Record) {
 // List is a list of records in journal order, without repetition.
 type List []*Record
 
-// Search returns where the record of a place stands in l, or would stand, and whether it is there.
+// Search returns the index of the record with a place in l, or where it would go, and whether it is there.
 func (l List) Search(seq mail.Seq) (int, bool) {
 	return slices.BinarySearchFunc(l, seq, func(r *Record, seq mail.Seq) int { return cmp.Compare(r.Seq, seq) })
 }

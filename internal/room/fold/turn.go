@@ -2,6 +2,7 @@ package fold
 
 import (
 	"pennypost/internal/mail"
+	"time"
 )
 
 // GoingOn returns the receipts by which unread mail counts as told that the conversation of a session has which goes
@@ -158,3 +159,7 @@ func (s Sight) PendingCancel(m *Member, now mail.Time) *mail.Item {
 	}
 	return nil
 }
+
+// HandoverTime is how long a message that a session is being told of is not told it again by another call. A hook has
+// handed it over, and marked it, within one second, or gives up.
+const HandoverTime = 2 * time.Second

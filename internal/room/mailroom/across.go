@@ -175,7 +175,7 @@ func (v *view) abroad(p *check.Plan, id mail.ID) abroad {
 // could be sent. The user is the same person in every room, known by the same means. What is copied from there has the
 // id that it has there.
 func (r *Room) deliver(ctx context.Context, by abroad, d mail.Draft, dry bool) (mail.Sent, error) {
-	v := r.asked(check.Caller{Who: by.from, Across: true, Copies: by.id, Means: by.means, Right: by.right})
+	v := r.view(check.Caller{Who: by.from, Across: true, Copies: by.id, Means: by.means, Right: by.right})
 	if by.from != mail.User {
 		v.Who, v.Foreign = mail.Name(mail.FarAddress(mail.AgentAddress(by.from), by.home)), true
 	}

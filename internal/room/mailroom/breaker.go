@@ -61,7 +61,7 @@ func (v *view) admit(ctx context.Context, p *check.Plan, again bool) (*mail.Sent
 	return sent, v.tripped(ctx, tripped)
 }
 
-// repetition is the trip of a message of which apply has found that it repeats another.
+// repetition is the trip of a message that apply has found to repeat another.
 func (r *Room) repetition(m *mail.Message) *check.Trip {
 	r.breaker.mu.Lock()
 	defer r.breaker.mu.Unlock()

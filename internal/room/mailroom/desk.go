@@ -31,7 +31,7 @@ func (r *Room) DeskRows(q mail.DeskQuery) (mail.Desk, error) {
 	if err != nil {
 		return mail.Desk{}, err
 	}
-	v := r.asked(check.Caller{Who: mail.User})
+	v := r.view(check.Caller{Who: mail.User})
 	out := mail.Desk{Needs: []mail.Conversation{}, Updates: []mail.Conversation{}, Trouble: v.opts.Trouble()}
 	v.read(func(s *fold.State, now mail.Time) {
 		f := fold.DeskFilter{Q: q}

@@ -20,7 +20,7 @@ const (
 
 // Place returns what a session that starts is called. The person is asked, once, for what it may not have.
 func (r *Room) Place(ctx context.Context, c check.Claim) (mail.Name, error) {
-	v := r.asked(check.Caller{Who: mail.System})
+	v := r.view(check.Caller{Who: mail.System})
 	var name mail.Name
 	var asked *mail.Grant
 	if _, _, err := v.decide(ctx, func(v *check.View) (events []mail.Event, _ error) {

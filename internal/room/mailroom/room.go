@@ -186,7 +186,7 @@ type Room struct {
 	mu      sync.RWMutex
 	state   *fold.State   // written by the follower, and by a compaction (fold.State.Archived)
 	applied chan struct{} // closed, and replaced, whenever state has moved on
-	crowd   int           // of so many hot messages crowded tells; 0: of none
+	crowd   int           // from how many hot messages on crowded tells; 0: never
 	crowded pause.Nudge
 	due     pause.Nudge           // there may be something to do for Run
 	signs   map[*fold.Member]sign // belongs to Run
@@ -282,26 +282,26 @@ func (r *Room) Close() error {
 func (r *Room) Name() mail.RoomName { return r.name }
 
 // As returns the room as caller sees it. The caller must have proven that it is who it says.
-func (r *Room) As(caller mail.Name) mail.Service { return r.asked(check.Caller{Who: caller}) }
+func (r *Room) As(caller mail.Name) mail.Service { return r.view(check.Caller{Who: caller}) }
 
 // ForFiles returns the room as the user sees it, for what foreign files say: their names are taken as they are, but
 // they cannot make an orchestrator.
 func (r *Room) ForFiles() mail.Service {
-	return r.asked(check.Caller{Who: mail.User, Files: true, Means: mail.ByBridge})
+	return r.view(check.Caller{Who: mail.User, Files: true, Means: mail.ByBridge})
 }
 
 // AsUser returns the room as the user sees it, who is known by these means.
 func (r *Room) AsUser(by mail.Means) mail.Service {
-	return r.asked(check.Caller{Who: mail.User, Means: by})
+	return r.view(check.Caller{Who: mail.User, Means: by})
 }
 
-func (r *Room) asked(by check.Caller) *view {
+func (r *Room) view(by check.Caller) *view {
 	return &view{r, check.Asker{Rules: &r.rules, Caller: &by}}
 }
 
-// on returns the state, which the caller holds, before nobody in particular.
+// on returns what nobody in particular sees of the state, which is locked.
 func (r *Room) on(s *fold.State, now mail.Time) *check.View {
-	return r.asked(check.Caller{}).on(s, now)
+	return r.view(check.Caller{}).on(s, now)
 }
 
 // Idle returns how long nobody has used the room; it is 0 while somebody watches or waits.

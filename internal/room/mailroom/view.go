@@ -21,7 +21,7 @@ func Within(s mail.Service, enters func(mail.RoomName) bool) mail.Service {
 	v := s.(*view)
 	by := *v.Caller
 	by.Enters = enters
-	return v.asked(by)
+	return v.view(by)
 }
 
 // read runs f on the state.
@@ -49,7 +49,7 @@ func (v *view) decide(ctx context.Context, command func(*check.View) ([]mail.Eve
 	return events, last, err
 }
 
-// on returns the state, which the caller holds, before whoever asks.
+// on returns what the caller of v sees of the state, which is locked.
 func (v *view) on(s *fold.State, now mail.Time) *check.View {
 	return &check.View{Asker: v.Asker, Sight: v.sight(s), Now: now}
 }

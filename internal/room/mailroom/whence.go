@@ -8,7 +8,7 @@ import (
 // From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w check.Whence) (mail.Service, error) {
-	v := r.asked(check.Caller{Who: caller, Means: w.Means})
+	v := r.view(check.Caller{Who: caller, Means: w.Means})
 	if len(w.Programs) == 0 && !w.Guessed && w.Doubtful == nil {
 		return v, nil
 	}

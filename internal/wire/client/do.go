@@ -64,7 +64,7 @@ func (c *caller) request(r *wire.Route, in any) request {
 	return req.with(in)
 }
 
-// segment returns what of an argument stands in the path, or the room.
+// segment returns the part of the path that an argument is, or the room.
 func (c *caller) segment(name string, in any) string {
 	if name == "room" {
 		return string(c.room)

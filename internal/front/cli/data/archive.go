@@ -3,12 +3,11 @@ package data
 import (
 	"context"
 
-	"pennypost/internal/front/cli"
+	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/wording"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
-
-	"github.com/spf13/cobra"
 )
 
 const archiveHelp = `Run retention now instead of at the next full hour: messages over the room's limits of age and

@@ -9,11 +9,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/durable"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

@@ -3,10 +3,9 @@ package data
 import (
 	"context"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

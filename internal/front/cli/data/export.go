@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail/export"
 )
 

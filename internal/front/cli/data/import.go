@@ -7,12 +7,11 @@ import (
 	"io"
 	"iter"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/wording"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

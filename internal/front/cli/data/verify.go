@@ -3,12 +3,11 @@ package data
 import (
 	"context"
 
-	"pennypost/internal/front/cli"
+	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/wording"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
-
-	"github.com/spf13/cobra"
 )
 
 const verifyHelp = `Read the files of the room again from the disk, check every line, and follow the chain that joins

@@ -4,11 +4,10 @@ import (
 	"context"
 	"time"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/wording"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"

@@ -7,10 +7,9 @@ import (
 	"runtime"
 	"strings"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"

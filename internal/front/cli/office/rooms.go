@@ -8,12 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"

@@ -5,10 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )

@@ -5,11 +5,10 @@ import (
 	"context"
 	"strings"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

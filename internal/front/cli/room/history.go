@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

@@ -7,12 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"pennypost/internal/base/pause"
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/fence"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

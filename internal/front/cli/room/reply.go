@@ -5,10 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/mail/triage"
 )

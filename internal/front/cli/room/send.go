@@ -10,13 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

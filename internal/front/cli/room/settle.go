@@ -4,11 +4,10 @@ import (
 	"context"
 	"strconv"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/wording"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

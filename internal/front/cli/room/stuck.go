@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strconv"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/front/install"
 	"pennypost/internal/mail"
 )

@@ -4,11 +4,10 @@ import (
 	"context"
 	"time"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

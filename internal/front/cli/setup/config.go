@@ -7,12 +7,11 @@ import (
 	"os"
 	"strings"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 )
 

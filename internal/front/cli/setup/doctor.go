@@ -14,12 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/front/install"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"

@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/front/install"
 	"pennypost/internal/mail"
 )

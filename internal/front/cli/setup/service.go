@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"pennypost/internal/front/cli"
-
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
 	"pennypost/internal/front/install"
 	"pennypost/internal/mail"
 )

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// Address is a path with more behind its question mark: keys and values. Those without a value are left out.
+// Address is a path with a query: keys and values. Those without a value are left out.
 func Address(path string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {

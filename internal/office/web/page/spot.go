@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Spot is where a message stands in a list by time of sending; among those of one time the journal's order holds. The
+// Spot is the place of a message in a list by time of sending; among those of one time the journal's order holds. The
 // zero spot is none.
 type Spot struct {
 	Sent mail.Time
@@ -19,7 +19,7 @@ type Spot struct {
 // SpotOf returns where a message stands.
 func SpotOf(it *mail.Item) Spot { return Spot{it.Sent, it.Seq} }
 
-// String is the spot as it stands in addresses.
+// String is the spot as addresses spell it.
 func (s Spot) String() string { return fmt.Sprintf("%d-%d", s.Sent, s.Seq) }
 
 // Compare orders spots, the earlier first.

@@ -13,7 +13,7 @@ import (
 
 const (
 	talkPosts = 50              // what a conversation shows at first, and what "earlier" adds
-	talkMost  = 300             // what it shows at most: each change in the room makes it anew
+	talkMost  = 300             // what it shows at most: each change in the room makes it again
 	talkCrowd = 6               // recipients that are named one by one
 	talkPause = 5 * time.Minute // after which a sender that goes on is named again
 )

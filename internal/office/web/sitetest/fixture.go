@@ -42,7 +42,7 @@ type Options struct {
 	Version string
 }
 
-// Fixture is a Site with a real room behind it, shop, and a person who has logged in.
+// Fixture is a Site on a real room, shop, and a person who has logged in.
 type Fixture struct {
 	T      testing.TB
 	Site   Site

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"pennypost/internal/office/web"
+	"pennypost/internal/office/web/pagetest"
 	"pennypost/internal/office/web/sitetest"
 )
 
@@ -12,10 +12,7 @@ import (
 type fixture struct{ *sitetest.Fixture }
 
 func newFixture(t testing.TB) *fixture {
-	return &fixture{sitetest.New(t, func(o sitetest.Options) sitetest.Site {
-		return web.New(web.Options{Office: o.Office, Key: o.Key, Host: o.Host, Attach: o.Attach, Closing: o.Closing,
-			Log: o.Log, Version: o.Version})
-	}, nil)}
+	return &fixture{pagetest.New(t)}
 }
 
 // inBubble runs a test on a fixture whose time passes when all wait.

@@ -1,0 +1,17 @@
+// Package pagetest has the whole site for the tests of its parts. These stand below the site, and sitetest below them.
+package pagetest
+
+import (
+	"testing"
+
+	"pennypost/internal/office/web"
+	"pennypost/internal/office/web/sitetest"
+)
+
+// New returns the site with a room, and a person who has logged in.
+func New(t testing.TB) *sitetest.Fixture {
+	return sitetest.New(t, func(o sitetest.Options) sitetest.Site {
+		return web.New(web.Options{Office: o.Office, Key: o.Key, Host: o.Host, Attach: o.Attach, Closing: o.Closing,
+			Log: o.Log, Version: o.Version})
+	}, nil)
+}
