@@ -28,7 +28,9 @@ var floors = []struct {
 		"keep is both", []string{
 		"internal/base/confined", "internal/base/webhook", "internal/base/selfsigned", "internal/base/kept",
 	}},
+	{"what a tool is given is JSON, whoever may give it", []string{"internal/office/edits"}},
 	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/base/lines"}},
+	{"rules that a repository brings are read with the same care", []string{"internal/base/worktree"}},
 	{"the words mean the same everywhere, so they depend on nothing that could change them",
 		[]string{"internal/mail"}},
 	{"contracts, pure decisions and files for people are made of words only", []string{
@@ -58,8 +60,9 @@ var floors = []struct {
 	{"pages meet in links and not in each other; only the site joins them", []string{
 		"internal/office/web/inbox", "internal/office/web/room", "internal/office/web/flow",
 	}},
+	{"what is claimed is what tools write, and where that is", []string{"internal/office/claims"}},
 	{"who decides to ring knows no door, and what is known of sessions leads to none", []string{
-		"internal/office/wake", "internal/office/wake/sessions",
+		"internal/office/wake", "internal/office/wake/sessions", "internal/office/appserver",
 	}},
 	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
@@ -68,6 +71,8 @@ var floors = []struct {
 		"internal/office/web/asset/vendorjs", "internal/office/backup", "internal/front/install",
 		"internal/front/hookpipe",
 	}},
+	{"what clients ask is held for whoever answers, and comes by hooks alone", []string{"internal/office/dialog"}},
+	{"but of Codex, whose server has more to say than its hooks", []string{"internal/office/dialog/codexdialogs"}},
 	{"the gate knows rooms, and no door; only the daemon asks it", []string{"internal/office/gate"}},
 	{"what listens knows where a connection came from, as the gate has it, and not what it is for", []string{
 		"internal/office/listen",
@@ -114,7 +119,8 @@ var suites = []string{"internal/office/dialect/superportia/contracttest", "inter
 	"internal/room/journal/journaltest", "internal/room/journal/jetstream/natstest",
 	"internal/room/search/searchtest", "internal/room/fold/foldtest", "internal/arch", "internal/proof",
 	"internal/proof/load",
-	"internal/systemtest", "internal/office/web/webtest", "internal/office/web/sitetest",
+	"internal/systemtest", "internal/acceptance", "internal/clocktest",
+	"internal/office/web/webtest", "internal/office/web/sitetest",
 	"internal/office/web/pagetest",
 	"internal/realclient", "internal/realclient/model",
 	"internal/persontest", "internal/persontest/seat"}
@@ -225,6 +231,7 @@ func TestFrontIsLight(t *testing.T) {
 	for p := range strings.FieldsSeq(string(out)) {
 		for _, heavy := range []string{
 			"pennypost/internal/office", "pennypost/internal/room", "github.com/modelcontextprotocol", "html/template",
+			"mvdan.cc/sh",
 		} {
 			if strings.HasPrefix(p, heavy) {
 				t.Errorf("the front links %s", p)
@@ -243,6 +250,20 @@ func TestProofIsNotLinked(t *testing.T) {
 	for p := range strings.FieldsSeq(string(out)) {
 		if name, ours := local(p); ours && slices.Contains(suites, name) || strings.Contains(p, "porcupine") {
 			t.Errorf("the program links %s", p)
+		}
+	}
+}
+
+// TestAcceptanceIsOutside holds that the programs of the checklists know the program as its user does.
+func TestAcceptanceIsOutside(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", "{{join .TestImports \"\\n\"}}",
+		module+"/internal/acceptance").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for p := range strings.FieldsSeq(string(out)) {
+		if name, ours := local(p); ours && !slices.Contains(suites, name) {
+			t.Errorf("internal/acceptance imports %s: what is not on the outside is not what a user sees", name)
 		}
 	}
 }
@@ -287,6 +308,7 @@ var direct = []string{
 	"golang.org/x/sys",
 	"golang.org/x/term",
 	"golang.org/x/text",
+	"mvdan.cc/sh/v3",
 	"pgregory.net/rapid",
 }
 

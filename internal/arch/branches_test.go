@@ -22,7 +22,7 @@ const mostBranches = 15
 // branchy are the functions that have more because what they hold is a list, whose entries are read one at a time:
 // each is a table or a grammar, and says of what.
 var branchy = map[string]string{
-	"internal/mail.Delivery.Awaits":               "table: a case for each sentence",
+	"internal/mail.Delivery.awaits":               "table: a case for each sentence",
 	"internal/office/wake/door.cell.set":          "grammar: of the sequences that dress a character",
 	"internal/room/fold.State.Apply":              "table: a case for each kind of event",
 	"internal/room/mailroom.Options.withDefaults": "table: an if for each field that has a default",

@@ -34,20 +34,28 @@ var fenced = map[string]string{
 	"mcpserver setPresence": "the caller's own", "mcpserver sendMessage": "the caller's own",
 	"mcpserver readBody": "a request, no mail",
 
+	"hook asked": "for the person alone", "room showDialog": modelWriter, "room showQuestions": modelWriter,
+	"room showAnswers": modelWriter, "room choiceCalled": "the caller's own", "room optionCalled": "the caller's own",
+	"room choiceLines": "for the person alone", "room completeChoices": "for a shell that a person types in",
+	"room dialogAnswer": "the caller's own", "room questionAnswer": "the caller's own",
+
 	"hook letter": "measures it", "hook pointer": "for Fence.Pointer",
 
 	"door ask": "an answer to HTTP, no mail", "wake send": "the office's own words, for its log",
 
 	"cli HandOver": "for Fence.Message", "cli Heading": modelWriter, "room headlineOf": modelWriter,
 	"room showMessage": modelWriter, "room showOptions": modelWriter, "room showSuggestions": modelWriter,
-	"cli ShowDelivery": modelWriter,
-	"room showAgents":  modelWriter, "cli glimpsed": modelWriter, "room showWaiting": modelWriter,
+	"cli ShowDelivery": modelWriter, "setup firstQuestion": "the office's own words",
+	"setup answerFirst": "the caller's own",
+	"room agentRow":     modelWriter, "room waitingAllRooms": modelWriter, "cli glimpsed": modelWriter,
+	"room showWaiting": modelWriter, "room showScheduled": modelWriter,
 	"room mailWords":   modelWriter,
 	"room changeWords": modelWriter, "setup web": "an answer to HTTP, no mail", "data importParts": "measures it",
 	"room answer": "the caller's own", "room newSend": "the caller's own",
 	"room newHistory": "the caller's own", "room complete": "the caller's own",
-	"room describe": "the caller's own", "room setMember": "the caller's own",
-	"room completeAnswer": "for a shell that a person types in", "room waitWords": modelWriter,
+	"room answerable": "whether there are any",
+	"room describe":   "the caller's own", "room setMember": "the caller's own",
+	"room completeQuestion": "for a shell that a person types in", "room waitWords": modelWriter,
 	"room reply": "the caller's own", "room below": "the caller's own",
 
 	"command script": "the demo's own", "command see": "for the person who looks at the demo",

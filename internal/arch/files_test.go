@@ -32,7 +32,7 @@ var opensItself = map[string]string{
 	"internal/office/dialect/superportia/verbs.go":     "what the person names, which may be a pipe",
 	"internal/office/dialect/agenties/verbs.go":        "what the person names, which may be a pipe",
 	"internal/office/notify/smtp.go":                   "what the person names, which may be a pipe",
-	"internal/office/listen/overtls.go":                "certificate and key, which the person names",
+	"internal/config/listen.go":                        "certificate and key, which the person names",
 	"internal/office/tui/editor.go":                    "made by itself a moment ago",
 	"internal/office/backup/read.go":                   "a directory that it made itself a moment ago",
 	"internal/front/cli/data/backup.go":                "the directory that the person names",

@@ -18,6 +18,8 @@ var ownActs = []struct{ file, why string }{
 	{"internal/office/caller/bridges.go", "which bridges a room has"},
 	{"internal/office/caller/room.go", "the roster, to find a teammate in it"},
 	{"internal/office/caller/desk.go", "what of all rooms waits for the user, whom the door has asked for"},
+	{"internal/office/caller/fleet.go", "what all rooms have, for the user, whom the door has asked for"},
+	{"internal/office/rooms/kept.go", "what is known of a room once it is closed, for the user"},
 	{"internal/office/caller/listener.go", "whose life a wait stands on, whom the gate has let in"},
 	{"internal/office/caller/caller.go", "whose life an MCP session stands on, whom the gate has let in"},
 	{"internal/office/notify/", "what the user is told of, and what a button of it answers"},
@@ -32,7 +34,8 @@ var entrances = []string{"As", "From", "ForFiles", "AsUser", "DeskRows", "Previe
 // noRoom are the receivers of methods of the same names that are not those of a room.
 var noRoom = map[string]string{
 	"render": "package markdown", "markdown": "the package",
-	"errors": "the package", "l": "a link of package waits", "id": "the gate's own identity",
+	"errors": "the package", "l": "a link of package waits",
+	"n": "a node of it", "w": "who waits, of it", "id": "the gate's own identity",
 	"v":   "a verb's invocation: the post office has identified its caller",
 	"c":   "a dialect's call: it knows for whom",
 	"box": "a hook's mailbox: the post office has found its agent",

@@ -13,10 +13,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/mail"
@@ -41,6 +38,9 @@ type Config struct {
 	// ClaudeBelow is the first version of Claude Code to whose inbox sockets nothing is written, "2.2.0" if it is
 	// empty. How to write to them is documented nowhere.
 	ClaudeBelow string `toml:"claude_below"`
+	// ClaudeTeams says what becomes of a team of Claude Code whose lead is a session that hooks have told of:
+	// TeamsBridged, or "" for that, or TeamsLeft.
+	ClaudeTeams string `toml:"claude_teams"`
 
 	User    User    `toml:"user"`    // how the person is known
 	TLS     TLS     `toml:"tls"`     // for other machines
@@ -102,6 +102,9 @@ type Room struct {
 	Retention     Retention   `toml:"retention"`
 	TTL           TTL         `toml:"ttl"`
 	Limits        Limits      `toml:"limits"`
+	// Claims says what becomes of a write to what another agent holds: a policy.ClaimRule; default warn.
+	Claims      string   `toml:"claims"`
+	ClaimsQuiet Duration `toml:"claims_quiet"` // how long a file stays its writer's after a turn
 	// Wake says how agents are woken, by "NAME", "role:ROLE" or "orchestrator". An empty one, in the section of a
 	// room, takes away what all rooms have.
 	Wake map[string]Wake `toml:"wake"`
@@ -127,6 +130,12 @@ const (
 	DefaultIdleExit = Duration(time.Hour)
 	// DefaultClaudeBelow ends the minor version in which the form of messages was seen, and with later types compared.
 	DefaultClaudeBelow = "2.2.0"
+)
+
+// What becomes of teams of Claude Code.
+const (
+	TeamsBridged = "bridge" // their directories are bridged
+	TeamsLeft    = "leave"  // only the person bridges them
 )
 
 // maxBodyLimit keeps a journal line within what readers of the journal take.
@@ -192,9 +201,15 @@ func (c *Config) Check() error {
 		return mail.Errorf(mail.Invalid, "token_socket is %q; write a whole path, like %q", c.TokenSocket,
 			"/srv/agents/pennypost.sock")
 	}
+	if err := c.checkListen(); err != nil {
+		return err
+	}
 	if c.ClaudeBelow != "" && !regexp.MustCompile(`^\d{1,6}\.\d{1,6}\.\d{1,6}$`).MatchString(c.ClaudeBelow) {
 		return mail.Errorf(mail.Invalid, "claude_below is %q; write a version, like %q", c.ClaudeBelow,
 			DefaultClaudeBelow)
+	}
+	if c.ClaudeTeams != "" && c.ClaudeTeams != TeamsBridged && c.ClaudeTeams != TeamsLeft {
+		return mail.Errorf(mail.Invalid, "claude_teams is %q; write %q or %q", c.ClaudeTeams, TeamsBridged, TeamsLeft)
 	}
 	if err := cmp.Or(c.TLS.check(), c.Notify.check(), c.Journal.check(), c.Machine.check(),
 		c.Room.check("room")); err != nil {
@@ -225,6 +240,12 @@ func (r *Room) check(section string) error {
 		if _, err := mail.ParseName(string(n)); err != nil {
 			return bad(section, "orchestrators: %w", err)
 		}
+	}
+	if rules := policy.ClaimRules(); r.Claims != "" && !slices.Contains(rules, policy.ClaimRule(r.Claims)) {
+		return bad(section, "claims is %q; it can be off, warn or refuse", r.Claims)
+	}
+	if r.ClaimsQuiet < 0 || time.Duration(r.ClaimsQuiet) > time.Hour {
+		return bad(section, "claims_quiet is %s; use up to 1h", r.ClaimsQuiet)
 	}
 	return checkWakes(section, r.Wake)
 }
@@ -277,70 +298,4 @@ func plainText(file string, text []byte) ([]byte, error) {
 		return nil, mail.Errorf(mail.Invalid, "%s is UTF-16 text; save it as UTF-8. Nothing of it was read", file)
 	}
 	return bytes.TrimPrefix(text, []byte("\ufeff")), nil
-}
-
-// parse reads config.toml. Every error names the file and the line.
-func (c *Config) parse(text []byte) error {
-	text, err := plainText(c.Home.File(), text)
-	if err != nil {
-		return err
-	}
-	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(c)
-	if err == nil {
-		return nil
-	}
-	var lines []string
-	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok {
-		for _, e := range strict.Errors {
-			lines = append(lines, c.unknownKey(&e))
-		}
-		return mail.Errorf(mail.Invalid, "%s", strings.Join(lines, "\n"))
-	}
-	if e, ok := errors.AsType[*toml.DecodeError](err); ok {
-		row, col := e.Position()
-		return mail.Errorf(mail.Invalid, "%s:%d:%d: %s", c.Home.File(), row, col,
-			strings.TrimPrefix(e.Error(), "toml: "))
-	}
-	return mail.Errorf(mail.Invalid, "%s: %s", c.Home.File(), strings.TrimPrefix(err.Error(), "toml: "))
-}
-
-func (c *Config) unknownKey(e *toml.DecodeError) string {
-	row, col := e.Position()
-	key := strings.Join(e.Key(), ".")
-	said := fmt.Sprintf("%s:%d:%d: there is no key %q", c.Home.File(), row, col, key)
-	k := e.Key() // below [rooms.x] the keys are those of [room]
-	if len(k) > 2 && k[0] == "rooms" {
-		k = append([]string{"room"}, k[2:]...)
-	}
-	if len(k) == 4 && k[1] == "wake" {
-		k = append(slices.Clone(k[:2]), anyone, k[3])
-	}
-	asked := strings.Join(k, ".")
-	if near := policy.Nearest(asked, keys(reflect.TypeFor[Config](), ""), 1); len(near) > 0 {
-		return said + "; did you mean " + near[0] + "?"
-	}
-	return said + "; all keys are shown by: pennypost config print"
-}
-
-// keys lists the dotted names of all keys of a section.
-func keys(section reflect.Type, prefix string) []string {
-	var out []string
-	for f := range section.Fields() {
-		name, t := f.Tag.Get("toml"), f.Type
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
-		}
-		switch {
-		case name == "-":
-		case f.Anonymous:
-			out = append(out, keys(t, prefix)...)
-		case t.Kind() == reflect.Struct:
-			out = append(out, keys(t, prefix+name+".")...)
-		case t == reflect.TypeFor[map[string]Wake]():
-			out = append(out, keys(t.Elem(), prefix+name+"."+anyone+".")...)
-		default:
-			out = append(out, prefix+name)
-		}
-	}
-	return out
 }

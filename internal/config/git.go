@@ -30,13 +30,15 @@ func commonDir(dir string) string {
 }
 
 // gitDir returns the Git directory that belongs to dir itself: dir/.git, what a .git file points to, or dir if it is a
-// bare repository.
+// bare repository. Like Git it passes over a .git without HEAD: sandboxes leave empty ones, for instance in /tmp.
 func gitDir(dir string) string {
 	git := filepath.Join(dir, ".git")
 	info, err := os.Stat(git)
 	switch {
-	case err == nil && info.IsDir():
+	case err == nil && info.IsDir() && exists(git, "HEAD"):
 		return git
+	case err == nil && info.IsDir():
+		return ""
 	case err == nil:
 		return pointer(git, "gitdir:")
 	case exists(dir, "HEAD") && exists(dir, "objects") && exists(dir, "refs"):
@@ -136,7 +138,7 @@ func configValue(s string) string {
 // ProjectDir returns the top of the Git working tree around dir, or dir itself if there is none.
 func ProjectDir(dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {
-		if exists(at, ".git") {
+		if gitDir(at) != "" {
 			return at
 		}
 		if at == filepath.Dir(at) {

@@ -89,8 +89,17 @@ func (h Home) Machine() string { return h.file("machine") }
 // Shown is the directory of what terminals were shown, by which messages have short numbers there.
 func (h Home) Shown() string { return h.file("shown") }
 
+// Screen is the file with the room that the full-screen view shows; empty or missing: all.
+func (h Home) Screen() string { return h.file("screen") }
+
 // Told is the file with what the person was told when no page was in sight.
 func (h Home) Told() string { return h.file("notify.json") }
+
+// Teams is the file with the teams of Claude Code that were bridged by themselves.
+func (h Home) Teams() string { return h.file("teams.json") }
+
+// Dialogs is the directory of what agents' clients ask at present, which goes into no backup.
+func (h Home) Dialogs() string { return h.file("dialogs") }
 
 // File is the configuration.
 func (h Home) File() string { return h.file("config.toml") }
@@ -112,6 +121,23 @@ func (h Home) Log() string { return h.file("daemon.log") }
 
 // maxSocketPath is the longest path of a Unix socket that every system takes: macOS has room for 104 bytes and a NUL.
 const maxSocketPath = 103
+
+// Files are the files and directories of a post office that are there now, and nothing that somebody else put beside
+// them.
+func (h Home) Files() (there []string) {
+	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
+		h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.File(), h.Rooms(), h.Removed(),
+		h.Lock(),
+		h.StartLock(), h.Log(), h.file("pennypost.sock")}
+	for _, path := range ours {
+		for _, suffix := range []string{"", ".1"} { // of the log there is an older part
+			if _, err := os.Lstat(path + suffix); err == nil {
+				there = append(there, path+suffix)
+			}
+		}
+	}
+	return there
+}
 
 // Socket is the path of the post office's Unix socket. If pennypost.sock in the data directory would have too long a
 // path for the system, it is a name made from the path's hash in a directory of this user in /tmp. $TMPDIR is not

@@ -260,6 +260,13 @@ func (c *NotifyNtfy) rows() []row {
 }
 
 func (c *NotifyWebhook) check(section string) error {
+	if c.Webhook == "" {
+		if c.URL != "" {
+			return bad(section, "has url, which is where your browser finds the pages, and no webhook; write "+
+				"webhook = %q", c.URL)
+		}
+		return bad(section, "has no webhook; write its address: webhook = \"https://…\"")
+	}
 	return cmp.Or(checkWebhook(section, c.Webhook, c.Secret), checkTimeout(section, c.Timeout))
 }
 

@@ -135,6 +135,8 @@ func (c *Config) rows() []row {
 		{name: "log_level", value: cmp.Or(c.LogLevel, "info"), about: "debug, info, warn or error"},
 		{name: "claude_below", value: cmp.Or(c.ClaudeBelow, DefaultClaudeBelow),
 			about: "sessions of Claude Code from this version on are not woken by their inbox socket"},
+		{name: "claude_teams", value: cmp.Or(c.ClaudeTeams, TeamsBridged),
+			about: `a team that a known session of Claude Code leads: "bridge" its files, or "leave" them to you`},
 	}
 }
 
@@ -162,7 +164,11 @@ func (r *Room) print(b *strings.Builder, name string) {
 		row{name: "max_body", value: cmp.Or(r.MaxBody, mail.MaxBody), about: "bytes of a message's body"},
 		row{name: "tag_namespaces", value: r.TagNamespaces,
 			about: "besides " + strings.Join(mail.TagNamespaces(), ", ")},
-		row{name: "orchestrators", value: r.Orchestrators, about: "names of agents that hold this role"})
+		row{name: "orchestrators", value: r.Orchestrators, about: "names of agents that hold this role"},
+		row{name: "claims", value: cmp.Or(r.Claims, string(policy.DefaultClaims)),
+			about: "an agent's write to what another holds: off, warn or refuse"},
+		row{name: "claims_quiet", value: cmp.Or(r.ClaimsQuiet, Duration(policy.DefaultQuiet)),
+			about: "so long after its turn a file stays its writer's"})
 	section(b, name+".retention",
 		row{name: "age", value: cmp.Or(r.Retention.Age, Duration(policy.DefaultAge)),
 			about: "older messages go to the archive"},

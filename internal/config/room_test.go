@@ -25,6 +25,11 @@ func tree(t *testing.T, files map[string]string) string {
 		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "%ROOT%", root)), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		if head, ok := strings.CutSuffix(path, "/.git/config"); ok { // a repository has both
+			if err := os.WriteFile(filepath.Join(head, ".git", "HEAD"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	return root
 }
@@ -83,6 +88,8 @@ func TestRoomOfRepository(t *testing.T) {
 		"con.x/.git/config":        "",
 		"nothing/here":             "",
 		"broken/.git":              "gitdir:\n",
+		"left/.git/hooks/x":        "",
+		"sub/.git/HEAD":            "",
 		"sub/.git/modules/m/HEAD":  "",
 		"sub/m/.git":               "gitdir: ../.git/modules/m\n",
 		"long/.git/config":         "",
@@ -106,7 +113,7 @@ func TestRoomOfRepository(t *testing.T) {
 			t.Errorf("FindRoom in %s = %q, want %s…", dir, got, prefix)
 		}
 	}
-	for _, dir := range []string{"nothing", "broken"} {
+	for _, dir := range []string{"nothing", "broken", "left"} {
 		if got := at(dir); got != "default" {
 			t.Errorf("FindRoom in %s = %q, want default", dir, got)
 		}

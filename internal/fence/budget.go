@@ -2,13 +2,11 @@ package fence
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"pennypost/internal/base/jsonx"
-	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -49,13 +47,29 @@ func Sent(s string) int {
 // renders the first k; it is asked for eight things, and for more in steps that double, so that a long list is never
 // rendered whole. If not even text(0) is within the budget, that is what is returned: whoever calls has to keep it
 // short.
-func Fit(n int, text func(k int) string) (string, int) { return fit(n, Budget, text) }
+func Fit(n int, text func(k int) string) (string, int) {
+	var best string
+	k := longest(n, Budget, func(k int) int {
+		s := text(k)
+		size := Sent(s)
+		if size <= Budget {
+			best = s
+		}
+		return size
+	})
+	if k == 0 {
+		best = text(0)
+	}
+	return best, k
+}
 
-func fit(n, budget int, text func(k int) string) (string, int) {
-	best, fits, step, over := "", 0, 8, n+1
+// longest returns the largest k, of n, whose size is within the budget. It asks as Fit says, for ever larger k as long
+// as they fit.
+func longest(n, budget int, size func(k int) int) int {
+	fits, step, over := 0, 8, n+1
 	try := func(k int) {
-		if s := text(k); Sent(s) <= budget {
-			best, fits = s, k
+		if size(k) <= budget {
+			fits = k
 		} else {
 			over = k
 		}
@@ -68,10 +82,7 @@ func fit(n, budget int, text func(k int) string) (string, int) {
 			try(fits + step)
 		}
 	}
-	if fits == 0 {
-		best = text(0)
-	}
-	return best, fits
+	return fits
 }
 
 // FitJSON is Fit for answers in JSON: answer returns the one that shows the first k things.
@@ -134,42 +145,3 @@ func obeyable(r rune) bool {
 	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector)
 }
-
-// maxWhole is how long a message of an answer in JSON may be, as Sent counts: what stands around it needs the rest of
-// the budget.
-const maxWhole = Budget * 3 / 4
-
-// Abridge makes a message short enough for an answer in JSON whose protocol has no way to read a body in parts. What
-// had to be cut says so at the end of its body, with the command by which its reader gets the whole. It reports
-// whether it left anything out.
-func Abridge(it mail.Item, reader mail.Name) (mail.Item, bool) {
-	if raw := len(it.Body) + len(it.Subject) + len(it.Metadata) + len(it.To)*mail.MaxName + len(
-		it.Docs)*mail.MaxPath; raw > maxWhole/worst {
-		if text, err := JSON(it.Message); err != nil || Sent(text) > maxWhole {
-			return cut(it, "pennypost read "+wording.Shell(string(it.ID))+" --as "+wording.Shell(string(reader))), true
-		}
-	}
-	return it, false
-}
-
-func cut(it mail.Item, how string) mail.Item {
-	body, without := it.Body, ""
-	if len(it.Metadata)+len(it.Docs) > 0 {
-		without = ", without metadata and documents"
-	}
-	end := func(k int) string {
-		k = whole(body, k)
-		return fmt.Sprintf("%s\n\n[Cut: %d of %d bytes of a message that is too long for one answer%s. The whole: %s]",
-			body[:k], k, len(body), without, how)
-	}
-	_, k := fit(len(body), Budget/2, func(k int) string {
-		text, _ := JSON(end(k))
-		return text
-	})
-	it.Body, it.Docs, it.Metadata, it.To = end(k), nil, nil, it.To[:min(len(it.To), 3)]
-	it.Subject = wording.Clip(it.Subject, 200)
-	return it
-}
-
-// worst is how many bytes one of a text may take in JSON in a message of MCP: a bracket becomes \\u003c.
-const worst = 7

@@ -4,12 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
-
-	"pennypost/internal/mail"
 )
 
 // Sent counts what the standard library's encoder, which writes the protocol's messages, makes of a text.
@@ -64,39 +60,5 @@ func TestJSONFormsNoTag(t *testing.T) {
 	}
 	if !strings.Contains(text, "小克 — é 🦉") {
 		t.Errorf("readable text was escaped: %s", text)
-	}
-}
-
-// A message that an answer in JSON cannot hold is cut and says so; one that it can hold stays as it is.
-func TestAbridge(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		it   mail.Message
-		cut  bool
-	}{
-		{"short", mail.Message{Body: "x"}, false},
-		{"whole", mail.Message{Body: strings.Repeat("x", 14_000), Subject: "s"}, false},
-		{"long", mail.Message{Body: strings.Repeat("小", 20_000)}, true},
-		{"brackets", mail.Message{Body: strings.Repeat("<", 3_000)}, true},
-		{"documents", mail.Message{Body: "x",
-			Docs: slices.Repeat([]mail.Doc{{Path: strings.Repeat("p", mail.MaxPath)}}, mail.MaxDocs)}, true},
-		{"metadata", mail.Message{Body: "x", Metadata: mail.Metadata(`{"k":"` + strings.Repeat("<", 10_000) + `"}`)},
-			true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.it.ID, c.it.To = "$(rm x)", slices.Repeat([]mail.Address{"agent:bob"}, 10)
-			got, cut := Abridge(mail.Item{Message: c.it}, "Bob's agent")
-			text, err := JSON(got.Message)
-			if n := Sent(text); err != nil || n > maxWhole || cut != c.cut {
-				t.Errorf("%d bytes, cut: %v, %v", n, cut, err)
-			}
-			if !cut && !reflect.DeepEqual(got.Message, c.it) {
-				t.Errorf("changed: %+v", got)
-			}
-			if cut && (!strings.HasSuffix(got.Body, `The whole: pennypost read '$(rm x)' --as 'Bob'\''s agent']`) ||
-				!utf8.ValidString(got.Body) || !strings.HasPrefix(got.Body, c.it.Body[:1])) {
-				t.Errorf("the body is %.100s", got.Body)
-			}
-		})
 	}
 }

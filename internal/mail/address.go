@@ -91,6 +91,11 @@ func (a Address) Kind() Kind {
 	return ToTag
 }
 
+// RolesAlone reports whether addresses are roles and nothing else.
+func RolesAlone(to []Address) bool {
+	return len(to) > 0 && !slices.ContainsFunc(to, func(a Address) bool { return a.Kind() != ToRole })
+}
+
 // Value returns what follows the kind: the agent's name, the role, or the whole tag.
 func (a Address) Value() string {
 	switch a.Kind() {

@@ -73,9 +73,14 @@ type Protocol struct {
 	IDs IDForm
 	// AgentLife is how long mail to agents waits whose sender did not say; 0: as long as the room has it.
 	AgentLife time.Duration
+	// Trims says that its files keep mail as long as the room's retention and no longer, read or not. Mail to a role
+	// waits no longer then, in a room that keeps no others.
+	Trims bool
 	// NamesItself reports, of the client and the tags that the roster has of an agent, whether it is one of the
 	// protocol's, whose sessions say themselves who they are. Nil: none is.
 	NamesItself func(client string, tags []string) bool
+	// Titles are roles by whose bare word the one who has it in the sender's own team is addressed.
+	Titles []string
 }
 
 // checkDir checks the spelling of a directory. Whether it is there is seen when it is used.

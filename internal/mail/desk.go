@@ -14,9 +14,10 @@ type Conversation struct {
 	// Item is what the row shows: the open question that waits longest, or else the urgent message that waits longest
 	// to be read, or else what came last, but for acknowledgements. Its body is left out.
 	Item
-	Preview string `json:"preview,omitempty"` // how its text begins, in one line and without marks of Markdown
-	Asks    int    `json:"asks,omitzero"`     // how many open questions to the user the conversation has
-	Urgent  bool   `json:"urgent,omitzero"`   // it needs the user, and one of the reasons is urgent
+	// Preview is how its text begins, in one line and without marks of Markdown; of none, its documents.
+	Preview string `json:"preview,omitempty"`
+	Asks    int    `json:"asks,omitzero"`   // how many open questions to the user the conversation has
+	Urgent  bool   `json:"urgent,omitzero"` // it needs the user, and one of the reasons is urgent
 	// IDs are its messages that the user has in this part of the mailbox, in order of arrival: who archives the
 	// conversation archives these. Of a row that stands for several conversations, and of more than MaxLimit, there
 	// are none.

@@ -15,6 +15,9 @@ type Event struct {
 	Settled    *Settlement      `json:"settled,omitempty"`
 	Machine    *MachineChange   `json:"machine,omitempty"`
 	Grant      *Grant           `json:"grant,omitempty"`
+	Dialog     *DialogChange    `json:"dialog,omitempty"`
+	Claim      *ClaimChange     `json:"claim,omitempty"`
+	Schedule   *ScheduleChange  `json:"schedule,omitempty"`
 }
 
 // Erasure records that a message is to be erased and, with Done, that its text is gone from every file. An erasure
@@ -45,7 +48,9 @@ type Checkpoint struct {
 	Bridges    []Bridge    `json:"bridges,omitempty"`
 	Workspaces []Workspace `json:"workspaces,omitempty"`
 	Grants     []Grant     `json:"grants,omitempty"`
-	Last       Time        `json:"last,omitzero"` // of the events until now
+	// what is to be sent later, and when: what the journal tells of other messages to be sent later is over
+	Scheduled []ScheduledAt `json:"scheduled,omitempty"`
+	Last      Time          `json:"last,omitzero"` // of the events until now
 
 	Machines []Machine      `json:"machines,omitempty"` // those that follow the room
 	Upkeep   Machine        `json:"upkeep,omitempty"`   // the one that looks after it
@@ -96,6 +101,7 @@ type AgentRecord struct {
 	Began      Seq      `json:"began,omitzero"`      // where Session began; a session that is resumed goes on
 	Left       string   `json:"left,omitempty"`      // the session that ended last: it may be resumed
 	Process    string   `json:"process,omitempty"`   // of Session, or of Left
+	Server     string   `json:"server,omitempty"`    // the MCP server whose connection Session is
 	Machine    Machine  `json:"machine,omitempty"`   // where Session runs, or Left did
 	Heard      Seq      `json:"heard,omitzero"`      // the place where a Session with a Machine was last heard of
 	Joined     bool     `json:"joined,omitzero"`     // Session is a connection, or was until SessionAt
@@ -111,8 +117,14 @@ type AgentRecord struct {
 	DoorAt     Time     `json:"door_at,omitzero"`
 	Freezes    []Freeze `json:"freezes,omitempty"`
 	Base       Name     `json:"base,omitempty"`    // the name it asked for when a live session held that
-	Aliases    []Name   `json:"aliases,omitempty"` // names it had before
-	Retired    bool     `json:"retired,omitzero"`  // off the roster, or never on it: a name that mail was addressed to
+	Aliases    []Name   `json:"aliases,omitempty"` // names it had before, or somebody had who is the same
+	// Merged are those of Aliases that were somebody else's when messages were signed with them: the idempotency keys
+	// of these are not its own.
+	Merged  []Name   `json:"merged,omitempty"`
+	Dialogs []Dialog `json:"dialogs,omitempty"` // of Session, that are open
+	Claims  []Claim  `json:"claims,omitempty"`  // in order; some may have ended
+	Awaits  []Target `json:"awaits,omitempty"`  // what others held when it asked
+	Retired bool     `json:"retired,omitzero"`  // off the roster, or never on it: a name that mail was addressed to
 }
 
 // Freeze is a span of time in which an agent was frozen. A zero To means until further notice.

@@ -55,6 +55,17 @@ type MachineChange struct {
 // earlier version takes every answer for one that settles.
 const RulesOfRight = 1
 
+// RulesOfMerge is the version in which an agent may be made one with another (AgentChange.Merge). As long as one of
+// the machines knows less, none is.
+const RulesOfMerge = 2
+
+// RulesOfOffers is the version that knows AudienceHolders. Until all machines do, mail to a role is for one holder at
+// a time.
+const RulesOfOffers = 3
+
+// RulesNow is the version by which this program applies events.
+const RulesNow = RulesOfOffers
+
 // MachineRules is the version of the rules that a machine has said it knows.
 type MachineRules struct {
 	Machine Machine `json:"machine"`

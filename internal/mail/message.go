@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,21 +18,28 @@ const (
 	Urgent Priority = "urgent"
 )
 
-// Audiences of a message to "all" or to a tag, besides "": whoever looks before it expires.
+// Audiences of a message. With "", a message to "all" or to a tag is for every agent that looks before it expires, and
+// a message to a role for one holder at a time, in rotation.
 const (
-	AudiencePresent = "present" // the agents that were live when it was sent
+	AudiencePresent = "present" // of "all" and of a tag: the agents that were live when it was sent
 	AudienceTeam    = "team"    // of those, all but the orchestrator
+	AudienceHolders = "holders" // of a role: all live holders, until one of them has read it
 )
+
+// audiences lists them.
+func audiences() []string { return []string{AudiencePresent, AudienceTeam, AudienceHolders} }
 
 // Limits on one message. A message over a limit is refused, never cut.
 const (
-	MaxBody       = 64 << 10 // bytes; a room may be configured with another limit
-	MaxSubject    = 1 << 10  // bytes
-	MaxMetadata   = 16 << 10 // bytes of JSON
-	MaxAccepted   = 1 << 20  // bytes of a body, and of metadata, that another system has accepted
-	MaxRecipients = 100      // addresses in To
-	MaxDocs       = 50       // documents
-	MaxPath       = 4096     // bytes of a document's path
+	MaxBody     = 64 << 10 // bytes; a room may be configured with another limit
+	MaxSubject  = 1 << 10  // bytes
+	MaxMetadata = 16 << 10 // bytes of JSON
+	MaxAccepted = 1 << 20  // bytes of a body, and of metadata, that another system has accepted
+	// MaxKept is MaxAccepted with the names under which dialects keep in metadata what a line of that length says.
+	MaxKept       = MaxAccepted + 4<<10
+	MaxRecipients = 100  // addresses in To
+	MaxDocs       = 50   // documents
+	MaxPath       = 4096 // bytes of a document's path
 )
 
 // Doc points to a document that belongs to a message.
@@ -117,7 +125,7 @@ type Message struct {
 	Docs       []Doc     `json:"docs,omitempty"`
 	Metadata   Metadata  `json:"metadata,omitempty"`
 	TTLSeconds int64     `json:"ttl_seconds,omitzero"` // 0: the default of each address
-	Audience   string    `json:"audience,omitempty"`   // "", AudiencePresent or AudienceTeam
+	Audience   string    `json:"audience,omitempty"`   // "", or one of the constants
 	Key        string    `json:"key,omitempty"`        // the sender's idempotency key
 	// Via names the bridge over which the message came: its sender is who the foreign file says, and nobody has proven
 	// it.
@@ -137,6 +145,18 @@ type Message struct {
 
 // IsUsers reports whether m is the person's own words, and not what a program or a file brought in the user's name.
 func (m *Message) IsUsers() bool { return m.From == ToUser && m.Via == "" && m.By.IsAct() }
+
+// DocNames names the first document, and says how many more there are: what a list shows of a message without a text.
+func (m *Message) DocNames() string {
+	switch n := len(m.Docs); n {
+	case 0:
+		return ""
+	case 1:
+		return m.Docs[0].Path
+	default:
+		return m.Docs[0].Path + " · +" + strconv.Itoa(n-1) + " more"
+	}
+}
 
 // ThreadRoot returns the id of the message that began m's thread.
 func (m *Message) ThreadRoot() ID {
@@ -188,6 +208,7 @@ type Draft struct {
 	Again bool `json:"again,omitzero"`
 	// IDForm is how the message's id is to be spelled; dialects have forms of their own.
 	IDForm IDForm `json:"id_form,omitempty"`
+	Later         // when it is sent, if not now
 }
 
 // Check returns what is wrong with d by itself; addresses, replies and rights are checked by the room. maxBody is in
@@ -206,7 +227,7 @@ func (d *Draft) Check(maxBody int) error {
 // CheckAccepted is Check for what another system has accepted. Nobody is there to mend it, so it may be longer, and
 // odd numbers in its metadata are kept as they are.
 func (d *Draft) CheckAccepted(maxBody int) error {
-	return d.check(max(maxBody, MaxAccepted), MaxAccepted)
+	return d.check(max(maxBody, MaxAccepted), MaxKept)
 }
 
 func (d *Draft) check(maxBody, maxMetadata int) error {
@@ -236,9 +257,9 @@ func (d *Draft) check(maxBody, maxMetadata int) error {
 	if !slices.Contains([]IDForm{"", IDUUID, IDHex12}, d.IDForm) {
 		return Errorf(Invalid, "%q is not a form of ids; leave it out", d.IDForm)
 	}
-	if !slices.Contains([]string{"", AudiencePresent, AudienceTeam}, d.Audience) {
-		return Errorf(Invalid, "%q is not an audience; leave it out, or use %q or %q", d.Audience, AudiencePresent,
-			AudienceTeam)
+	if d.Audience != "" && !slices.Contains(audiences(), d.Audience) {
+		return Errorf(Invalid, "%q is not an audience; leave it out, or use one of %s", d.Audience,
+			strings.Join(audiences(), ", "))
 	}
 	return d.checkMetadata(t, maxMetadata)
 }

@@ -40,6 +40,22 @@ func (m Metadata) Options() []Option {
 	return out
 }
 
+// Without returns m without a member; nil if that was the only one. What is no object stays as it is.
+func (m Metadata) Without(name string) Metadata {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(m, &members) != nil || members[name] == nil {
+		return m
+	}
+	if delete(members, name); len(members) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		return m
+	}
+	return text
+}
+
 func readOption(raw json.RawMessage) (Option, bool) {
 	var o Option
 	if json.Unmarshal(raw, &o.Answer) != nil {

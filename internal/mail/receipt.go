@@ -101,6 +101,10 @@ type Delivery struct {
 	// Sees says, where nobody rings, what the next turn of the recipient shows it: SeesWhole or SeesCount. "": its
 	// client shows it nothing by itself, so that it sees mail when it looks.
 	Sees string `json:"sees,omitempty"`
+	// Asking is since when the recipient is at a dialog of its client, which its person has to answer; Doubt says
+	// that it may have been answered there.
+	Asking Time `json:"asking,omitzero"`
+	Doubt  bool `json:"doubt,omitzero"`
 	// Machine is the other machine whose post office wakes the recipient, or should.
 	Machine Machine `json:"machine,omitempty"`
 	Why     string  `json:"why,omitempty"` // of NotSent: what the other room said
@@ -112,6 +116,8 @@ const (
 	WakeWaiting = "waiting"  // the recipient is blocked in a wait and gets it now
 	WakeTurnEnd = "turn-end" // the recipient is working and looks when its turn ends
 	WakeNoDoor  = "no-door"  // it should wake the recipient, but no way to do so is known
+	// The recipient is at a dialog of its client: it looks, or is rung, when that has ended.
+	WakeAsking = "asking"
 	// The recipient is rung later: it was rung in vain as often as it may be, or its doors fail.
 	WakeDeferred = "deferred"
 	// The recipient's last turn was broken off, by its person for instance: it is left alone for a moment.

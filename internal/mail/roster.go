@@ -1,6 +1,10 @@
 package mail
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+)
 
 // RosterQuery says which agents of the roster to return. Conditions are joined by "and"; empty ones hold for all.
 type RosterQuery struct {
@@ -12,6 +16,15 @@ type RosterQuery struct {
 	After  Name    `query:"after" about:"only agents whose names come behind this one"`
 	Latest bool    `query:"latest" about:"those first whose state changed last; then after has no meaning"`
 	Limit  int     `query:"limit" about:"at most so many agents; 0 means 1000, which is the most"`
+}
+
+// Says reports whether the roster says a text of an agent, in its name, the names that lead to it as well, its task,
+// its roles or its tags. The text is in lower case.
+func Says(text string, name Name, aliases []Name, task string, roles, tags []string) bool {
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
+	return text == "" || has(string(name)) || has(task) || slices.ContainsFunc(roles, has) ||
+		slices.ContainsFunc(tags, has) ||
+		slices.ContainsFunc(aliases, func(n Name) bool { return has(string(n)) })
 }
 
 // AgentList is a part of the roster, by name as CompareNames has it.

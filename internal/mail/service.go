@@ -30,6 +30,8 @@ type Service interface {
 	Tracker
 	Turner
 	Registrar
+	Claimer
+	Scheduler
 	Keeper
 	Connector
 }
@@ -39,6 +41,7 @@ type Sender interface {
 	// Send sends d as the caller. All addresses, those of other rooms too, are resolved before anything is stored; if
 	// one cannot be, nothing is sent. A room that fails after that is told of with its recipients, as NotSent, unless
 	// nobody got anything; sending again with the same key reaches those that are left.
+	// What is to be sent later is kept until then, and is checked again when it is due.
 	Send(ctx context.Context, d Draft) (Sent, error)
 }
 
@@ -99,6 +102,9 @@ type Registrar interface {
 	Register(ctx context.Context, p Presence) (Agent, error)
 	// Rename gives an agent a new name; its mail goes with it. Only the user and the agent itself may.
 	Rename(ctx context.Context, from, to Name) (Agent, error)
+	// Merge makes an agent one with another, or with the user: its mail, marks, threads, questions, roles and tags are
+	// theirs from now on, and its names lead to them. It has no live session then. Only the user may.
+	Merge(ctx context.Context, from, into Name) (Agent, error)
 	// Retire takes an agent off the roster: its role mail is given to others, its own unread mail becomes dead.
 	Retire(ctx context.Context, name Name) error
 	// Token makes the bearer token that opens this room as that agent, and forgets the one before. It is shown
@@ -143,6 +149,17 @@ type Office interface {
 	// WatchDesk returns what changes on the user's desk from now on; the first change is there at once. It opens no
 	// room. The context is for the call only. Only the user may ask.
 	WatchDesk(ctx context.Context) (DeskWatch, error)
+	// Fleet returns one part of what rooms have: agents, what is stuck, or who waits for whom. A closed room answers
+	// as it stood when it was closed. Only the user may ask.
+	Fleet(ctx context.Context, q FleetQuery) (Fleet, error)
+	// FleetMail returns mail of several rooms. Closed rooms that are named are opened; if none are named, a few are.
+	// Only the user may ask.
+	FleetMail(ctx context.Context, q FleetMailQuery) (FleetMail, error)
+	// Dialogs returns what the clients of agents ask their person at present. Only the user may ask.
+	Dialogs(ctx context.Context, q DialogQuery) (Cards, error)
+	// AnswerDialog gives an answer to the client, and returns when the client has it: nil says so. Only the user may,
+	// and by an act of their own.
+	AnswerDialog(ctx context.Context, a DialogAnswer) error
 }
 
 // Sent answers Send.
@@ -152,6 +169,8 @@ type Sent struct {
 	Room       RoomName   `json:"room"`
 	Duplicate  bool       `json:"duplicate,omitzero"` // the key was known: this is the earlier message
 	Recipients []Delivery `json:"recipients"`
+	// Due is when it is sent, if that is later: until then it is no message.
+	Due Time `json:"due,omitzero"`
 	// Settled is how the question that this was to answer was settled, if somebody else was faster.
 	Settled *Settlement `json:"settled,omitempty"`
 	// AskedOf is set if the message is a suggestion: of whom the question was asked, which stays open.
@@ -323,12 +342,14 @@ type RoomStatus struct {
 	Seq      Seq      `json:"seq"`
 	Messages int      `json:"messages"` // hot ones; the archive is not counted
 	Agents   int      `json:"agents"`
+	Asking   int      `json:"asking,omitzero"`        // of Agents: those that are at a dialog of their client
 	Unread   int      `json:"unread"`                 // in the user's mailbox, without what is snoozed
 	Needs    int      `json:"needs,omitzero"`         // conversations that need the user: see NeedsYou
 	Inbox    int      `json:"inbox,omitzero"`         // messages of the user that are not archived, snoozed ones too
 	Archived int      `json:"archived,omitzero"`      // messages that the user has archived
 	Due      Time     `json:"due,omitzero"`           // when the first of what the user has snoozed comes back
 	Bytes    int64    `json:"bytes"`                  // of the journal file
+	MaxBody  int      `json:"max_body,omitzero"`      // bytes of the body of a message that is sent
 	Rejected int      `json:"rejected_lines"`         // lines, and whole files, that were set aside
 	Missing  int      `json:"missing_lines,omitzero"` // lines that are known to have been there and are not
 	Trouble  string   `json:"trouble,omitempty"`      // why the room takes nothing at present, and how old this is

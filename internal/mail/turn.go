@@ -17,6 +17,9 @@ type Turner interface {
 	// Of mail that cannot keep a turn going, because it has too often or because the turn was broken off, the user is
 	// told by a message, unless the agent has a door: that is rung then.
 	Turn(ctx context.Context, t Turn) (Briefing, error)
+	// Dialog notes that the client of an agent asks its person, or how that ended. Of a session that the room does not
+	// have, and of a dialog that is not open, nothing is noted.
+	Dialog(ctx context.Context, c DialogChange) error
 }
 
 // Moment is a point in the life of a session.

@@ -21,24 +21,18 @@ const (
 // typeRules is the table. A new type is a row here, and what TestWakes expects of it: policy, the doors and the pages
 // ask the table, and TestTypesAreListedOnce finds whoever lists types for itself.
 var typeRules = []TypeRule{
-	{Type: TaskAssigned, Help: "work to do", Wakes: WakesRecipient, AboutTask: true,
-		Shape: Circle, Line: Solid, Colour: "violet"},
-	{Type: TaskDone, Help: "the work is done", Wakes: WakesOrchestrator, AboutTask: true,
-		Shape: Circle, Line: Dashed, Colour: "green"},
+	{Type: TaskAssigned, Help: "work to do", Wakes: WakesRecipient, AboutTask: true, Colour: "violet"},
+	{Type: TaskDone, Help: "the work is done", Wakes: WakesOrchestrator, AboutTask: true, Colour: "green"},
 	{Type: ReviewRequest, Help: "please look at it", Wakes: WakesRecipient, AboutTask: true,
-		AnsweredBy: ReviewResult, Shape: Square, Line: Solid, Colour: "orange"},
+		AnsweredBy: ReviewResult, Colour: "orange"},
 	{Type: ReviewResult, Help: "what the review found", Wakes: WakesOrchestrator, AboutTask: true, Verdict: true,
-		Shape: Square, Line: Dashed, Colour: "yellow"},
-	{Type: Question, Help: "wants an answer", Wakes: WakesRecipient, AnsweredBy: Answer,
-		Shape: Diamond, Line: Solid, Colour: "accent"},
-	{Type: Answer, Help: "to a question", Wakes: WakesRecipient,
-		Shape: Diamond, Line: Dashed, Colour: "cyan"},
+		Colour: "yellow"},
+	{Type: Question, Help: "wants an answer", Wakes: WakesRecipient, AnsweredBy: Answer, Colour: "accent"},
+	{Type: Answer, Help: "to a question", Wakes: WakesRecipient, Colour: "cyan"},
 	{Type: Cancel, Help: "stop, and all that you started", Wakes: WakesEverybody, AboutTask: true, Stops: true,
-		Shape: Cross, Line: Solid, Colour: "red"},
-	{Type: Status, Help: "how it stands", Wakes: WakesNobody,
-		Shape: Dot, Line: Dotted, Colour: "faint"},
-	{Type: Custom, Help: "anything else", Wakes: WakesFromUser,
-		Shape: Triangle, Line: Dotted, Colour: "soft"},
+		Colour: "red"},
+	{Type: Status, Help: "how it stands", Wakes: WakesNobody, Colour: "faint"},
+	{Type: Custom, Help: "anything else", Wakes: WakesFromUser, Colour: "soft"},
 }
 
 // TypeRule is what follows from the type of a message.
@@ -54,8 +48,6 @@ type TypeRule struct {
 	// it reaches the agent's descendants too.
 	Stops bool
 
-	Shape  Shape  // of its sign in a diagram
-	Line   Line   // of its arrow there
 	Colour string // the name that the style sheet of the pages knows
 }
 
@@ -69,29 +61,6 @@ const (
 	WakesOrchestrator Waking = "the orchestrator"
 	WakesFromUser     Waking = "an agent that the user writes to"
 	WakesEverybody    Waking = "everybody it is for"
-)
-
-// Shape is the sign of a type: a message is known by it without its colour.
-type Shape string
-
-// The shapes.
-const (
-	Triangle Shape = ""
-	Circle   Shape = "circle"
-	Square   Shape = "square"
-	Diamond  Shape = "diamond"
-	Cross    Shape = "cross"
-	Dot      Shape = "dot"
-)
-
-// Line is how an arrow is drawn. What answers something is dashed, and its sign is hollow.
-type Line string
-
-// The lines.
-const (
-	Solid  Line = "solid"
-	Dashed Line = "dashed"
-	Dotted Line = "dotted"
 )
 
 // About says what the type is for, and whom it wakes.
@@ -108,7 +77,7 @@ func (t Type) Rule() TypeRule {
 			return typeRules[i]
 		}
 	}
-	return TypeRule{Type: t, Line: Solid, Colour: "soft"}
+	return TypeRule{Type: t, Colour: "soft"}
 }
 
 // Types lists the types in the order of the table.

@@ -16,6 +16,18 @@ func (s DeliveryState) Word() string {
 // Awaits says in a person's words what mail waits for that its recipient, who is named beside that, has not looked at;
 // "" if there is nothing to wait for. The exact words are State and Wake.
 func (d Delivery) Awaits() string {
+	since := d.Asking.Std().Local().Format("15:04")
+	switch {
+	case d.Asking == 0 || d.State != Queued && d.State != Notified:
+		return d.awaits()
+	case d.Doubt:
+		return "may still be at its client's dialog of " + since + "; " + d.awaits()
+	}
+	return "has been at its client's dialog since " + since + "; its user was asked"
+}
+
+// awaits is Awaits but for dialogs.
+func (d Delivery) awaits() string {
 	switch {
 	case d.State == NotSent:
 		return d.Why

@@ -52,6 +52,15 @@ func TestAwaits(t *testing.T) {
 			"is being woken on laptop-2"},
 		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: mail.WakeAway, Machine: "laptop-2"},
 			"is on laptop-2, which is away; is woken when that is back"},
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: mail.WakeAsking, Asking: later},
+			"has been at its client's dialog since 14:05; its user was asked"},
+		{mail.Delivery{Agent: "ann", State: mail.Notified, Door: "tmux", Wake: mail.WakeAsking, Asking: later},
+			"has been at its client's dialog since 14:05; its user was asked"},
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: mail.WakeNone, Asking: later},
+			"has been at its client's dialog since 14:05; its user was asked"},
+		{mail.Delivery{Agent: "ann", State: mail.Queued, Wake: "tmux", Asking: later, Doubt: true},
+			"may still be at its client's dialog of 14:05; is being woken"},
+		{mail.Delivery{Agent: "ann", State: mail.Presented, Asking: later}, ""},
 	} {
 		if got := tt.d.Awaits(); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.d, got, tt.want)

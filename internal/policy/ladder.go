@@ -112,8 +112,9 @@ func AfterOpening(told, typed, now mail.Time) mail.Time {
 	return 0
 }
 
-// MayRing reports whether an agent in a state is to be rung. Who works looks when the turn ends; who was frozen is to
-// stay so, and its mail does not expire meanwhile; who is idle or gone does not look by itself.
+// MayRing reports whether an agent in a state is to be rung. Who works looks when the turn ends; who is asking stands
+// at a dialog, into which a ring would type, and looks, or is rung, when that has ended; who was frozen is to stay so,
+// and its mail does not expire meanwhile; who is idle or gone does not look by itself.
 func MayRing(s mail.State) bool { return s == mail.Idle || s == mail.Gone }
 
 // VainKey is the idempotency key of the message that tells the user of mail over which somebody sleeps. The end of a

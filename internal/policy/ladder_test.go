@@ -54,7 +54,7 @@ func TestLadderAllowed(t *testing.T) {
 
 func TestMayRing(t *testing.T) {
 	for s, want := range map[mail.State]bool{mail.Idle: true, mail.Gone: true, mail.Working: false,
-		mail.Frozen: false} {
+		mail.Asking: false, mail.Frozen: false} {
 		if got := MayRing(s); got != want {
 			t.Errorf("MayRing(%s) = %v, want %v", s, got, want)
 		}

@@ -9,8 +9,9 @@ import (
 )
 
 // Nearest returns up to n of words that a person may have meant by word, the nearest first: those within an edit
-// distance of a third of its length (two at least), and those that contain it. Case does not count. A word of more
-// than maxWord bytes is near to nothing: comparing a megabyte with a roster would take minutes.
+// distance of a third of its length (two at least), and those that contain it. Of two that are as near, one of the
+// same letters was rather meant. Case does not count. A word of more than maxWord bytes is near to nothing: comparing
+// a megabyte with a roster would take minutes.
 func Nearest(word string, words []string, n int) []string {
 	if len(word) > maxWord {
 		return []string{}
@@ -18,6 +19,7 @@ func Nearest(word string, words []string, n int) []string {
 	type scored struct {
 		word     string
 		distance int
+		swapped  int // 0: it has the same letters
 	}
 	var near []scored
 	w := []rune(strings.ToLower(word))
@@ -33,16 +35,21 @@ func Nearest(word string, words []string, n int) []string {
 			d = limit
 		}
 		if d <= limit {
-			near = append(near, scored{c, d})
+			near = append(near, scored{c, d, slices.Compare(letters(w), letters([]rune(lower)))})
 		}
 	}
-	slices.SortStableFunc(near, func(a, b scored) int { return cmp.Compare(a.distance, b.distance) })
+	slices.SortStableFunc(near, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.swapped*a.swapped, b.swapped*b.swapped))
+	})
 	out := make([]string, 0, n)
 	for _, s := range near[:min(n, len(near))] {
 		out = append(out, s.word)
 	}
 	return out
 }
+
+// letters are those of a word, in order.
+func letters(word []rune) []rune { return slices.Sorted(slices.Values(word)) }
 
 // maxWord is more than the longest address, with its kind and room, in bytes.
 const maxWord = 4 * mail.MaxName

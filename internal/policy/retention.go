@@ -12,6 +12,9 @@ type Retention struct {
 	Count int           // default 5,000 messages
 }
 
+// Keeps returns how old a message may be; ok is false if age alone lets nothing go.
+func (r Retention) Keeps() (age time.Duration, ok bool) { return orDefault(r.Age, DefaultAge) }
+
 // The defaults of Retention.
 const (
 	DefaultAge   = 7 * 24 * time.Hour
@@ -38,7 +41,7 @@ type Held struct {
 // The two limits are independent. First everything over the age goes, but for what Lives; then, while there are more
 // than Count, messages that were read and are older than a day, oldest first; then the oldest of the rest.
 func (r Retention) Trim(msgs []Held, now mail.Time) ([]mail.ID, mail.Trimmed) {
-	age, limitAge := orDefault(r.Age, DefaultAge)
+	age, limitAge := r.Keeps()
 	t := trimmer{gone: make([]bool, len(msgs)), msgs: msgs}
 	if limitAge {
 		t.Age = t.drop(len(msgs), func(m Held) bool { return !m.Lives && now.Sub(m.Sent) > age })

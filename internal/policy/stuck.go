@@ -15,7 +15,8 @@ const (
 // roster, in that state, and whom the message should wake.
 func Stuck(reader mail.State, d *mail.Delivery, sent, now mail.Time) bool {
 	switch {
-	case d.State != mail.Queued && d.State != mail.Notified, d.Wake == mail.WakeNone, d.Wake == mail.WakeWaiting:
+	case d.State != mail.Queued && d.State != mail.Notified, d.Wake == mail.WakeNone, d.Wake == mail.WakeWaiting,
+		d.Wake == mail.WakeAsking: // that its reader is at a dialog is stuck by itself
 		return false
 	case reader == mail.Frozen, d.Wake == mail.WakeNoDoor:
 		return true

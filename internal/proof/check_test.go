@@ -57,6 +57,7 @@ func (w *world) check() {
 		w.found.add("P9", "the history of main: %v", err)
 	}
 	w.checkMarks(rooms["main"])
+	w.checkClaims()
 	// Of what retention took to the archive it is not kept for whom it was, only who has marked it.
 	w.checkStates(slices.DeleteFunc(rooms["main"], func(it mail.Item) bool { return hot[it.ID] == 0 }))
 	w.checkForeign(rooms["harbour"])

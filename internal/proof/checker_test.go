@@ -198,6 +198,44 @@ func TestLinearize(t *testing.T) {
 	}
 }
 
+// TestHeldName holds that the model of claims finds two holders, and what is forgotten.
+func TestHeldName(t *testing.T) {
+	const a, b mail.Name = "holder-1", "holder-2"
+	said := func(n mail.Name, k mail.Mark, result string, from, to time.Duration) op {
+		o := op{Outcome: done, Agent: n, Mark: k, Result: result, Call: from, Return: to}
+		if result == "" {
+			o.Outcome = unknown
+		}
+		return o
+	}
+	for _, c := range []struct {
+		name string
+		ops  []op
+		last mail.Name
+		bad  bool
+	}{
+		{"one after the other", []op{said(a, takes, "marked", 1, 2), said(b, takes, "not_yours", 3, 4),
+			said(a, releases, "marked", 5, 6), said(b, takes, "marked", 7, 8)}, b, false},
+		{"two at a time", []op{said(a, takes, "marked", 1, 3), said(b, takes, "marked", 2, 4)}, b, true},
+		{"refused though it is free", []op{said(b, takes, "not_yours", 1, 2)}, "", true},
+		{"forgotten", []op{said(a, takes, "marked", 1, 2)}, "", true},
+		{"given up for another", []op{said(a, takes, "marked", 1, 2), said(b, releases, "marked", 3, 4)}, "", true},
+		{"in doubt, and it was", []op{said(a, takes, "", 1, 2), said(b, takes, "not_yours", 3, 4)}, a, false},
+		{"in doubt, and it was not", []op{said(a, takes, "", 1, 2), said(b, takes, "marked", 3, 4)}, b, false},
+	} {
+		h := newHistory(false)
+		for _, o := range c.ops {
+			h.mark("name", o)
+		}
+		h.look("name", op{Call: 10, Return: 11}, heard{taker: c.last})
+		var found findings
+		h.check(&found, "P15", modelOf(heldName))
+		if bad := len(found.list) > 0; bad != c.bad {
+			t.Errorf("%s: found %v, want %v", c.name, found.list, c.bad)
+		}
+	}
+}
+
 // TestSeedReplays holds that a seed gives the same schedule, also where some faults cannot be done.
 func TestSeedReplays(t *testing.T) {
 	all := new(nemesis).faults()

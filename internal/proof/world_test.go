@@ -37,6 +37,7 @@ type world struct {
 	books    []*book
 	senders  []*sender
 	markers  []*marker
+	claimers []*claimer
 	watchers []*watcher
 	models   []*model
 	eraser   *eraser
@@ -136,7 +137,8 @@ func (w *world) settle() error {
 	}
 	for _, name := range []mail.Name{"sink-1", "sink-2", clerk, quiet, reader, sleeper, latecomer, "forger", "tcp-1",
 		"tcp-2",
-		"mcp-http", "mcp-stdio", "asker", "taker-1", "taker-2", "taker-3"} {
+		"mcp-http", "mcp-stdio", "asker", "taker-1", "taker-2", "taker-3",
+		"holder-1", "holder-2", "holder-3"} {
 		p := mail.Presence{Name: name, Tags: []string{"project:proof"}}
 		if name[0] == 't' && name[1] == 'a' {
 			p.Roles = []string{"worker"}
@@ -249,6 +251,11 @@ func (w *world) compete() {
 		add(string(name), name, w.at(i), w.at(i).socket(name), roles, []mail.Mark{mail.MarkRead}, true)
 	}
 	add("taker-3", "taker-3", w.at(2), w.at(2).tcp(w.tokens["taker-3"]), roles, []mail.Mark{mail.MarkRead}, true)
+	for i, name := range []mail.Name{"holder-1", "holder-2", "holder-3"} {
+		c := &claimer{book: w.newBook(string(name), w.at(i)), agent: name, door: w.at(i).socket(name), room: "main"}
+		w.claimers = append(w.claimers, c)
+		w.workers = append(w.workers, c.run)
+	}
 	for i, o := range w.offices {
 		a := &auditor{book: w.newBook(numbered("auditor", i), o), door: o.socket(""), room: "main",
 			pools: []*pool{both, roles}}

@@ -30,6 +30,7 @@ func claude() client {
 				"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 			}
 		},
+		write:    `[[tool Write {"file_path":"PATH","content":"ours"}]]`,
 		headless: func(prompt string) []string { return []string{"-p", prompt} },
 		// Its auto mode asks the vendor's server about commands, which is not there.
 		tui:   []string{"--permission-mode", "default"},
@@ -38,13 +39,15 @@ func claude() client {
 		ready: regexp.MustCompile(`(?m)^\s*❯`),
 		quit:  "/exit", resume: []string{"--continue"},
 		breakOff: []string{"Escape"},
+		asking: &asking{open: opens("--permission-mode", "default"), shows: "Do you want to",
+			yes: []string{"Enter"}, no: []string{"Escape"}, desk: true, notes: true},
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"description": "scripted", "prompt": prompt,
 				"subagent_type": "general-purpose"})
 			return "[[tool Agent " + string(input) + "]]"
 		},
 		doorless: "claude_below = \"1.0.0\"\n",
-		more: []scenario{
+		more: append([]scenario{
 			{"comment", "", false, claudeComment},
 			{"ask", "", false, claudeAsk},
 			{"plan", "", false, claudePlan},
@@ -63,7 +66,8 @@ func claude() client {
 			{"teamInside", "", false, claudeTeamInside},
 			{"teamApart", "", false, claudeTeamApart},
 			{"haak", "", false, claudeHaak},
-		},
+			{"whole", "", false, whole(wholeInClaude)},
+		}, claudeDialogs()...),
 	}
 }
 

@@ -34,6 +34,9 @@ type client struct {
 	once []dialog
 	// uses is the directive by which the model uses a tool of ours; nil: [[tool NAME INPUT]].
 	uses func(name, input string) string
+	// write is the directive by which the model writes a file with the client's own tool, with PATH for where; "": it
+	// has none but the shell.
+	write string
 	// ready stands on the screen when the session takes a prompt.
 	ready *regexp.Regexp
 	// pastes says that it takes Enter for a line break if it comes soon after what was typed.
@@ -47,6 +50,7 @@ type client struct {
 	inUse string
 	// breakOff are the keys, as tmux calls them, that break a turn off.
 	breakOff []string
+	asking   *asking // its dialogs; nil: they are not tried in numbers
 	// outlives says that the program goes on without its terminal, with or without us: it has to be killed.
 	outlives bool
 	// subagent is the directive ([[tool …]]) by which the model starts a subagent with a prompt, in the foreground.

@@ -42,7 +42,7 @@ func cline() client {
 			"cancel": noHooks, "idle": noHooks, "subagent": noHooks, "escThinking": noHooks, "escTool": noHooks,
 			"escRest": noHooks, "promises": noHooks, "typedAhead": noHooks, "escPrompt": noHooks, "killed": noHooks,
 			"killedIdle": noHooks, "reopened": noHooks, "typing": noHooks,
-			"gone":     noHooks,
+			"gone": noHooks, "claims": noHooks,
 			"headless": "it leaves a hub running, with us and without",
 			"two":      "its shells say nothing of the session that they belong to",
 		},

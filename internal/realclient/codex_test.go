@@ -39,14 +39,17 @@ func codex() client {
 		},
 		once: []dialog{{"2. Trust all and continue", []string{"2", "Enter"}},
 			{"1. Trust and continue", []string{"Enter"}}},
-		env: func(*lab) []string { return []string{"MODEL_KEY=dummy"} },
+		env:   func(*lab) []string { return []string{"MODEL_KEY=dummy"} },
+		write: `[[tool exec_command {"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: held.txt\n+ours\n*** End Patch\nEOF"}]]`,
 		headless: func(prompt string) []string {
 			return []string{"exec", prompt}
 		},
 		installed: func(l *lab) { l.pp("install", "codex", "--trust") },
 		ready:     regexp.MustCompile(`(?m)^\s*›`),
 		quit:      "/quit", resume: []string{"resume", "--last"},
-		pastes:   true,
+		pastes: true,
+		asking: &asking{open: func(l *lab) *terminal { w, _ := l.codexAsking(); return w }, tool: escalated,
+			shows: "Would you like to run", yes: []string{"y"}, no: []string{"Escape"}, desk: true, notes: true},
 		breakOff: []string{"Escape"},
 		ended: func(l *lab) { // the server that its terminals shared, which the next one would use
 			if l.windows > 0 {
@@ -75,6 +78,7 @@ func codex() client {
 			{"trustDialog", "", false, trustDialog},
 			{"untrusted", "", false, untrusted},
 			{"onlyServer", "", false, onlyServer},
+			{"whole", "", false, whole(wholeInCodex)},
 			{"named", "", false, named},
 			{"asks", "", false, codexAsks},
 			{"sandbox", "", false, sandbox},
@@ -86,6 +90,15 @@ func codex() client {
 			{"quit", "", false, quit},
 			{"quitAtWork", "", false, quitAtWork},
 			{"slowOffice", "", false, slowOffice},
+			{"dialogs", "", false, codexDialogs},
+			{"dialogsRule", "", false, codexRule},
+			{"dialogsOffice", "", false, codexOffice},
+			{"dialogsPatch", "", false, codexPatch},
+			{"dialogsQuestion", "", false, codexQuestion},
+			{"dialogsServerTool", "", false, codexServerTool},
+			{"dialogsEmbedded", "", false, embedded(codexEmbeddedDialogs)},
+			{"dialogsHeadless", "", false, codexHeadless},
+			{"dialogsTwo", "", false, codexTwoDialogs},
 		},
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"message": prompt})
@@ -228,7 +241,7 @@ func trustDialog(t *testing.T, l *lab) {
 	}
 	w := l.open(append([]string{l.version.program}, l.client.tui...)...)
 	w.sees("Hooks need review")
-	w.sees("7 hooks are new or changed")
+	w.sees("8 hooks are new or changed")
 	w.sees("2. Trust all and continue")
 	w.press("2", "Enter")
 	l.until("the hooks are trusted", func() bool { return len(hashes()) > 0 })
@@ -256,7 +269,7 @@ func untrusted(t *testing.T, l *lab) {
 		t.Errorf("the agent is %s", state)
 	}
 	said := l.doctor()
-	if !strings.Contains(said, "7 hooks are not trusted") ||
+	if !strings.Contains(said, "8 hooks are not trusted") ||
 		!strings.Contains(said, "pennypost install codex --trust") {
 		t.Errorf("doctor says\n%s", said)
 	}

@@ -31,6 +31,7 @@ func copilot() client {
 				"XDG_CACHE_HOME=" + filepath.Join(filepath.Dir(*installed), "copilot-cache"),
 			}
 		},
+		write:    `[[tool create {"path":"PATH","file_text":"ours"}]]`,
 		headless: func(prompt string) []string { return []string{"-p", prompt} },
 		// Its extensions are on, as docs/clients.md says that they have to be to wake it; see extension.
 		tui:   []string{"--experimental"},
@@ -38,6 +39,7 @@ func copilot() client {
 		quit:  "/exit", resume: []string{"--continue"},
 		pastes:   true,
 		inUse:    "Resume anyway",
+		asking:   &asking{open: opens(), shows: copilotAsks, yes: []string{"Enter"}, no: []string{"Escape"}},
 		breakOff: []string{"C-c"},
 		lacks: map[string]string{
 			"killed":   "a session that is resumed lacks what the model was told with its prompts",
@@ -49,7 +51,7 @@ func copilot() client {
 				"agent_type": "general-purpose", "name": "child", "mode": "sync"})
 			return "[[tool task " + string(input) + "]]"
 		},
-		more: []scenario{
+		more: append(append(copilotDialogs(), copilotBeside().scenarios("beside")...), []scenario{
 			{"subagentCancel", "", false, copilotSubagentCancel},
 			{"escTwice", "", false, copilotEscTwice},
 			{"escDialog", "Esc in a dialog", false, copilotEscDialog},
@@ -58,7 +60,7 @@ func copilot() client {
 			{"failure", "", false, copilotFailure},
 			{"secondPrompt", "", false, copilotSecondPrompt},
 			{"tmux", "", false, copilotTmux},
-		},
+		}...),
 	}
 }
 

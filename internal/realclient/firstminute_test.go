@@ -69,11 +69,12 @@ func (t *terminal) answers(holds func() bool) {
 	})
 }
 
-// begins answers what the client asks at its start, until it takes a prompt. It may show one before it asks.
+// begins answers all that the client asks at its start, until it takes a prompt. It may show one before it asks, and
+// between two of its questions.
 func (t *terminal) begins() {
 	t.l.t.Helper()
 	t.answers(func() bool {
-		return (len(t.l.client.once) == 0 || len(t.l.agreed) > 0) && t.l.client.ready.MatchString(t.screen())
+		return len(t.l.agreed) == len(t.l.client.once) && t.l.client.ready.MatchString(t.screen())
 	})
 }
 

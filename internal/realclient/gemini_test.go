@@ -29,9 +29,12 @@ func gemini() client {
 		env: func(l *lab) []string {
 			return []string{"GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + l.model.URL}
 		},
+		write:    `[[tool write_file {"file_path":"PATH","content":"ours"}]]`,
 		headless: func(prompt string) []string { return []string{"-p", prompt} },
 		ready:    regexp.MustCompile(`(?m)^\s*[>*]   Type your message`),
 		quit:     "/quit", resume: []string{"--resume", "latest"},
+		asking: &asking{open: func(l *lab) *terminal { return l.tui() }, shows: "1. Allow once",
+			yes: []string{"Enter"}, no: []string{"Escape"}, doubt: true},
 		breakOff: []string{"Escape"},
 		outlives: true,
 		subagent: func(prompt string) string {
@@ -49,6 +52,7 @@ func gemini() client {
 			{"escAnswered", "", false, geminiEscAnswered},
 			{"escText", "", false, geminiEscText},
 			{"idleDefault", "", false, geminiIdleDefault},
+			{"dialogs", "", false, geminiDialogs},
 		},
 	}
 }
@@ -145,7 +149,7 @@ func geminiIdleDefault(t *testing.T, l *lab) {
 	l.until("the agent is idle", func() bool { return l.state(l.agent) == mail.Idle })
 	w.prompt("hello dialog [[sh touch allowed]] [[say bye]]")
 	w.sees("1. Allow once")
-	l.until("the agent waits", func() bool { return l.state(l.agent) == mail.Idle })
+	l.until("the agent is at its dialog", func() bool { return l.state(l.agent) == mail.Asking })
 	two := l.send(l.agent, "LLAMA in a dialog")
 	if l.exists("allowed") || slices.Contains(l.marks(two, l.agent), mail.MarkPresented) {
 		t.Error("something was typed into the dialog")

@@ -260,6 +260,22 @@ func (l *lab) marks(id mail.ID, name mail.Name) []mail.Mark {
 	return marks
 }
 
+// events are all that the journals say.
+func (l *lab) events() (events []mail.Event) {
+	l.t.Helper()
+	files, _ := filepath.Glob(filepath.Join(l.dir, "pp", "rooms", "*", "mailbox.jsonl"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		l.must(err)
+		for line := range strings.Lines(string(text)) {
+			var e mail.Event
+			l.must(json.Unmarshal([]byte(line), &e))
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
 // from waits until a message of a body is there, and returns who sent it.
 func (l *lab) from(body string) (from mail.Address) {
 	l.t.Helper()

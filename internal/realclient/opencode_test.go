@@ -22,6 +22,7 @@ func opencode() client {
 			return []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1",
 				"OPENCODE_DISABLE_LSP_DOWNLOAD=1"}
 		},
+		write: `[[tool write {"filePath":"PATH","content":"ours"}]]`,
 		headless: func(prompt string) []string { // of which it would put an argument with spaces in quotes
 			return append([]string{"run", "--"}, strings.Split(prompt, " ")...)
 		},
@@ -30,6 +31,8 @@ func opencode() client {
 		},
 		ready: regexp.MustCompile(`ctrl\+p commands`),
 		quit:  "/exit", resume: []string{"--continue"},
+		asking: &asking{open: opencodeAsks().open, shows: "Permission required", yes: []string{"Enter"},
+			no: []string{"Escape"}, desk: true},
 		breakOff: []string{"Escape", "Escape"},
 		subagent: func(prompt string) string {
 			input, _ := json.Marshal(map[string]any{"description": "scripted", "prompt": prompt,
@@ -40,14 +43,14 @@ func opencode() client {
 			"prompt":   "it has no session before its first prompt: see unheard",
 			"reopened": "it has no session before its first prompt",
 		},
-		more: []scenario{
+		more: append(opencodeAsks().scenarios("dialog"), []scenario{
 			{"unheard", "told at a prompt", false, unheard},
 			{"queued", "", false, opencodeQueued},
 			{"marked", "", false, marked},
 			{"twoInOne", "", false, opencodeTwoInOne},
 			{"plan", "", false, opencodePlan},
 			{"mcpOnly", "", false, opencodeMCPOnly},
-		},
+		}...),
 	}
 }
 

@@ -15,6 +15,7 @@ func pi() client {
 				"quietStartup": true})
 		},
 		env:      func(*lab) []string { return []string{"PI_OFFLINE=1", "PI_TELEMETRY=0"} },
+		write:    `[[tool write {"path":"PATH","content":"ours"}]]`,
 		headless: func(prompt string) []string { return []string{"-p", prompt} },
 		ready:    regexp.MustCompile(`scripted`),
 		quit:     "/quit", resume: []string{"--continue"},

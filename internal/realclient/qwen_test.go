@@ -30,9 +30,12 @@ func qwen() client {
 		// Newer ones (0.24.4) begin in a mode in which a model says which commands may run.
 		shell: grants("--approval-mode", "default", "--allowed-tools", "run_shell_command", "write_file", "edit",
 			"agent"),
+		write:    `[[tool write_file {"file_path":"PATH","content":"ours"}]]`,
 		headless: func(prompt string) []string { return []string{"-p", prompt} },
 		ready:    regexp.MustCompile(`(?m)^\s*[>*]   Type your message`),
 		quit:     "/quit", resume: []string{"--continue"},
+		asking: &asking{open: func(l *lab) *terminal { return l.tui("--approval-mode", "default") },
+			shows: "Yes, allow once", yes: []string{"Enter"}, no: []string{"Escape"}},
 		breakOff: []string{"Escape"},
 		outlives: true,
 		uses:     qwenUse,
@@ -51,6 +54,9 @@ func qwen() client {
 			{"found", "", false, qwenFound},
 			{"twoFound", "two sessions, two agents", false, qwenTwo},
 			{"escDialog", "Esc in a dialog", false, escDialog("Yes, allow once")},
+			{"dialogs", "", false, qwenDialogs},
+			{"dialogsOffice", "", false, qwenDialogsOffice},
+			{"dialogsOthers", "", false, qwenDialogsOthers},
 		},
 	}
 }

@@ -28,6 +28,7 @@ func scenarios() []scenario {
 		{"words", "", true, words},
 		{"turnend", "told at turn's end", true, turnEnd},
 		{"cancel", "a cancel stops tools", true, cancel},
+		{"claims", "kept from what another holds", false, claimed},
 		{"idle", "woken when idle", true, idle},
 		{"subagent", "subagents are left alone", true, subagent},
 		{"escThinking", "Esc while it thinks", true, escThinking},
@@ -188,6 +189,33 @@ func cancel(t *testing.T, l *lab) {
 	if !strings.Contains(l.scene(), "touch forbidden") {
 		t.Errorf("the model did not try the tool\n%s", l.scene())
 	}
+}
+
+// claimed: in a room that refuses, what another holds is not written, the model reads why, and is told when it is
+// free.
+func claimed(t *testing.T, l *lab) {
+	l.write(l.dir+"/pp/config.toml", "[room]\nclaims = \"refuse\"\n")
+	l.install()
+	l.shell()
+	l.pp("agents", "register", "holder")
+	l.pp("claims", "take", "./held.txt", "--as", "holder", "--why", "GNU holds it")
+	if write := strings.ReplaceAll(l.client.write, "PATH", l.project+"/held.txt"); write != "" {
+		done := l.begin("hello tool " + write + " [[say bye]]")
+		l.request("hello tool", "held by holder since", "GNU holds it")
+		l.finished(done)
+	}
+	done := l.begin("hello claims [[sh echo ours > held.txt]] [[hold end]] [[say bye]]")
+	l.request("hello claims", "held by holder since", "GNU holds it")
+	if l.exists("held.txt") {
+		t.Errorf("what another holds was written\n%s", l.scene())
+	}
+	l.pp("claims", "release", "--all", "--as", "holder")
+	l.until("it is told that it is free", func() bool {
+		return strings.Contains(l.pp("inbox", "--as", string(l.agent)), "It is free: held.txt")
+	})
+	l.model.Release("end")
+	l.request("hello claims", "It is free: held.txt")
+	l.finished(done)
 }
 
 // idle: mail wakes a session that has nothing to do, once.

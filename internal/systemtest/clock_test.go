@@ -1,105 +1,18 @@
 package systemtest
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"pennypost/internal/clocktest"
 	"pennypost/internal/mail"
 )
-
-// clockFile is the variable that names the file of a jumping clock: the seconds by which it is wrong.
-const clockFile = "PENNYPOST_TEST_CLOCK"
-
-// jump is a file of package time whose clock is as wrong as a file says, and looks there every few milliseconds.
-const jump = `package time
-
-import (
-	"sync/atomic"
-	"syscall"
-)
-
-var jumped atomic.Int64
-
-func init() {
-	if path, ok := syscall.Getenv("` + clockFile + `"); ok {
-		look(path)
-		go func() {
-			for {
-				Sleep(5 * Millisecond)
-				look(path)
-			}
-		}()
-	}
-}
-
-func look(path string) {
-	fd, err := syscall.Open(path, syscall.O_RDONLY, 0)
-	if err != nil {
-		return
-	}
-	defer syscall.Close(fd)
-	var b [20]byte
-	n, _ := syscall.Read(fd, b[:])
-	seconds := int64(0)
-	for _, c := range b[:max(n, 0)] {
-		if c >= '0' && c <= '9' {
-			seconds = 10*seconds + int64(c-'0')
-		}
-	}
-	if b[0] == '-' {
-		seconds = -seconds
-	}
-	if n > 0 {
-		jumped.Store(seconds)
-	}
-}
-`
-
-// buildJumping builds a post office whose clock jumps, with a package time of its own.
-func buildJumping(t *testing.T) (program string) {
-	t.Helper()
-	dir := t.TempDir()
-	root, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	std := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
-	text, err := os.ReadFile(filepath.Join(std, "time.go"))
-	if err != nil {
-		t.Skip(err)
-	}
-	const now = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
-	if !bytes.Contains(text, []byte(now)) {
-		t.Skip("time.Now is not as this test knows it")
-	}
-	text = bytes.Replace(text, []byte(now), []byte(now+"\tsec += jumped.Load()\n"), 1)
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
-		filepath.Join(std, "time.go"): filepath.Join(dir, "time.go"),
-		filepath.Join(std, "jump.go"): filepath.Join(dir, "jump.go")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string][]byte{"time.go": text, "jump.go": []byte(jump), "overlay.json": overlay} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	program = filepath.Join(dir, "pennypostd")
-	cmd := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program, "../..")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return program
-}
 
 // TestJumpingClock sets the clock of a running post office forward and back, by the hours of a sleep, by years, and
 // to before 1970, and starts it anew at each of these times. Who waits and who watches is told, the files verify, and
@@ -108,13 +21,18 @@ func TestJumpingClock(t *testing.T) {
 	if !*attack {
 		t.Skip("compiles package time anew; ./test attack runs it")
 	}
-	program := buildJumping(t)
+	program := filepath.Join(t.TempDir(), "pennypostd")
+	if err := clocktest.Build(filepath.Dir(program), program, "../.."); errors.Is(err, clocktest.ErrUnknown) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
 	o := newOffice(t)
 	clock := filepath.Join(o.root, "clock")
-	o.env = []string{clockFile + "=" + clock}
+	o.env = []string{clocktest.Variable + "=" + clock}
 	set := func(by time.Duration) {
 		t.Helper()
-		if err := os.WriteFile(clock, fmt.Append(nil, int64(by/time.Second)), 0o600); err != nil {
+		if err := clocktest.Set(clock, by); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,7 +2,7 @@ package systemtest
 
 import (
 	"fmt"
-	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -208,7 +208,7 @@ func TestCodexWindowRooms(t *testing.T) {
 	t.Parallel()
 	c := newCodex(t, "PENNYPOST_AGENT=builder", "PENNYPOST_ROOM=annex")
 	depot := filepath.Join(c.office.root, "depot")
-	if err := os.MkdirAll(filepath.Join(depot, ".git"), 0o700); err != nil {
+	if err := exec.Command("git", "init", "-q", depot).Run(); err != nil {
 		t.Fatal(err)
 	}
 	first, _ := c.thread(c.window("PENNYPOST_AGENT=builder", "PENNYPOST_ROOM=annex"), 1, c.office.dir)

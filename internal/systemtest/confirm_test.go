@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pennypost/internal/mail"
 )
@@ -77,5 +78,59 @@ func TestConfirm(t *testing.T) {
 	}
 	if r := s.run("agents", "token", "ann"); r.code == 0 {
 		t.Errorf("in another terminal, where nothing is typed: %s", r.stdout)
+	}
+}
+
+// TestConfirmDialog: with [user] confirm the answer to an agent's dialog asks for the passphrase, and is none without.
+func TestConfirmDialog(t *testing.T) {
+	s := newTheatre(t)
+	file := filepath.Join(s.home, "config.toml")
+	if err := os.WriteFile(file, []byte("[user]\nconfirm = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must("stop")
+	s.must("agents", "register", "ann")
+	typed := func(keys, command string) result {
+		return s.shell(personSh, `printf '`+keys+`' | script -qec '`+command+`' /dev/null`, "x")
+	}
+	if r := typed(`\nlong enough\nlong enough\n`, `"$PP" credentials passphrase`); r.code != 0 {
+		t.Fatalf("set: %d %s", r.code, r.stdout)
+	}
+	hook := func(event, more string) result {
+		cmd := exec.Command(binary, "hook", "claude", event, "--as", "ann")
+		cmd.Dir, cmd.Env = s.dir, s.environ()
+		return finishWith(cmd, strings.NewReader(`{"session_id":"s1","cwd":"/","hook_event_name":"`+event+`"`+more+`}`))
+	}
+	hook("SessionStart", `,"source":"startup"`)
+	said := make(chan result, 1)
+	go func() { said <- hook("PermissionRequest", `,"tool_name":"Bash","tool_input":{"command":"ls"}`) }()
+	var id string
+	for deadline := time.Now().Add(patience); id == ""; time.Sleep(20 * time.Millisecond) {
+		for _, c := range ask[mail.Cards](t, s.office, "dialogs").Cards {
+			if c.Here {
+				id = string(c.ID)
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no dialog is on the desk: %+v", ask[mail.Cards](t, s.office, "dialogs"))
+		}
+	}
+	if r := s.run("answer", id, "allow"); r.code != 5 || !strings.Contains(r.stderr, "nothing was typed") {
+		t.Errorf("where nothing is typed: %d %s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := typed(`wrong one\n`, `"$PP" answer `+id+` allow`); r.code == 0 {
+		t.Errorf("with a wrong one: %s", r.stdout)
+	}
+	select {
+	case r := <-said:
+		t.Fatalf("without a passphrase the hook has answered: %+v", r)
+	default:
+	}
+	if r := typed(`long enough\n`, `"$PP" answer `+id+` allow`); r.code != 0 ||
+		!strings.Contains(r.stdout, "ann has your answer") {
+		t.Errorf("with the right one: %d %s", r.code, r.stdout)
+	}
+	if r := <-said; !strings.Contains(r.stdout, `"behavior":"allow"`) {
+		t.Errorf("the hook says %+v", r)
 	}
 }

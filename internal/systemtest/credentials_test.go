@@ -69,7 +69,8 @@ func TestP5_Scripts(t *testing.T) {
 	for _, args := range [][]string{
 		{"answer", q.ID, "yes"}, {"decline", q.ID}, {"agents", "token", "ann"}, {"open", "--print"}, {"invite"},
 		{"agents", "update", "ann", "--role", "orchestrator"}, {"erase", q.ID}, {"agents", "retire", "ann"},
-		{"credentials", "add", "more"}, {"credentials"}, {"agents", "freeze", "ann"}, {"withdraw", q.ID}, {"stop"},
+		{"credentials", "add", "more"}, {"credentials"}, {"dialogs"}, {"away"},
+		{"agents", "freeze", "ann"}, {"withdraw", q.ID}, {"stop"},
 		{"backup", filepath.Join(s.root, "all.gz")},
 	} {
 		if r := with(args...); r.code != 5 {

@@ -132,6 +132,28 @@ func (s *ship) relays() (found []process) {
 	return found
 }
 
+// portSession is an agent's session for the contract.
+type portSession struct{ *agent }
+
+func (s portSession) Tools() ([]string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	list, err := s.session.ListTools(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	return names, nil
+}
+
+func (s portSession) Call(tool string, args []byte) ([]byte, error) {
+	text, err := s.call(context.Background(), tool, json.RawMessage(args))
+	return []byte(text), err
+}
+
 // TestShipsContract holds the superportia dialect to its contract when each identity is on another ship.
 func TestShipsContract(t *testing.T) {
 	t.Parallel()

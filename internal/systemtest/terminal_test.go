@@ -24,10 +24,19 @@ type terminal struct {
 // openTerminal runs a command in a window of 80 columns and 24 lines, to which a person is attached.
 func openTerminal(t *testing.T, o *office, command ...string) *terminal {
 	t.Helper()
+	return openSized(t, o, 80, 24, command...)
+}
+
+// openSized is openTerminal in a window of another size.
+func openSized(t *testing.T, o *office, width, height int, command ...string) *terminal {
+	t.Helper()
 	w := &terminal{t, o}
-	w.tmux("new-session", "-d", "-s", "w", "-x", "80", "-y", "24", "sleep", "600")
+	eventually(t, "tmux begins", func() bool { // the one before it may be ending still
+		return w.command("new-session", "-d", "-s", "w", "sleep", "600").Run() == nil
+	})
 	t.Cleanup(func() { _ = w.command("kill-server").Run() }) // it may have ended by itself
 	w.attach()
+	w.tmux("resize-window", "-t", "w", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height))
 	w.tmux(append([]string{"respawn-pane", "-k", "-t", "w", "-c", o.dir}, command...)...)
 	return w
 }
@@ -129,8 +138,9 @@ const terminalPage = "../../docs/terminal.md"
 
 var (
 	// agesOf are the times that differ from run to run.
-	agesOf  = regexp.MustCompile(` +(?:now|\d+ min)( |$)`)
-	clockOf = regexp.MustCompile(`\b\d\d:\d\d\b`)
+	agesOf   = regexp.MustCompile(` +(?:now|\d+ min)( |$)`)
+	clockOf  = regexp.MustCompile(`\b\d\d:\d\d\b`)
+	dialogOf = regexp.MustCompile(`\bd-[a-z0-9]{10}\b`)
 	// emptyLines are shown as one.
 	emptyLines = regexp.MustCompile(`\n{3,}`)
 )
@@ -179,7 +189,7 @@ func picture(screen string) string {
 			tail := s[len(strings.TrimRight(s, " ")):]
 			return strings.Repeat(" ", max(1, len(s)-len(tail)-len("now"))) + "now" + tail
 		})
-		lines = append(lines, clockOf.ReplaceAllString(l, "14:02"))
+		lines = append(lines, dialogOf.ReplaceAllString(clockOf.ReplaceAllString(l, "14:02"), "d-k3x9p0qm1z"))
 	}
 	return emptyLines.ReplaceAllString(strings.TrimRight(strings.Join(lines, "\n"), "\n"), "\n\n")
 }
@@ -234,13 +244,13 @@ func (o *office) answers(t *testing.T, room string) []string {
 func TestTerminal(t *testing.T) {
 	o := newDesk(t)
 	w := openTerminal(t, o, binary)
-	w.pictured("needs", "Needs you 2", "Which port", "Is the old flag", "quit")
+	w.pictured("focus", "1 of 2", "• 8080 is free", "9090  as in CI")
+	w.press("Escape").pictured("needs", "Needs you 2", "Which port", "Is the old flag", "quit")
 
-	w.press("Enter")
-	w.pictured("conversation", "• 8080 is free", "9090  as in CI")
+	w.press("Enter").sees("1 of 2", "9090  as in CI")
 	w.press("?")
 	w.pictured("keys", "any key back")
-	w.press("x", "q").sees("Is the old flag")
+	w.press("x", "q").sees("Is the old flag", "quit")
 
 	w.press("2").sees("Answered “9090” to builder-1", "Needs you 1")
 	w.press("z").sees("Taken back. Nothing was sent.", "Needs you 2")
@@ -269,13 +279,56 @@ func TestTerminal(t *testing.T) {
 	w.press("g").sees("It is merged")
 	w.press("Tab").pictured("agents", "builder-1", "the parser", "docs", "reviewer")
 
-	w.press("Tab")
+	w.press("[", "[")
 	o.must(t, "send", "--room", "lab", "--as", "builder-1", "--to", "user", "--type", "question", "--subject",
 		"May I delete the branch that nobody has touched since May?", "--body", "It is 400 commits behind.",
 		"--metadata", `{"options":["Delete it","Keep it"]}`)
 	w.sees("May I delete the branch")
 	w.tmux("resize-window", "-t", "w", "-x", "40", "-y", "16")
 	w.pictured("narrow", "May I delete", "1 Delete it", "enter open")
+	w.press("q")
+	w.ended()
+}
+
+// TestTerminalDialog answers what a client asks, whose hook waits for it.
+func TestTerminalDialog(t *testing.T) {
+	o := newDesk(t)
+	hook := func(event, more string) result {
+		cmd := exec.Command(binary, "hook", "claude", event, "--as", "builder-1", "--room", "lab")
+		cmd.Dir, cmd.Env = o.dir, o.environ()
+		return finishWith(cmd, strings.NewReader(`{"session_id":"s1","cwd":"/src/lab","hook_event_name":"`+event+`"`+
+			more+`}`))
+	}
+	ask := func(command string) chan result {
+		said := make(chan result, 1)
+		go func() {
+			said <- hook("PermissionRequest", `,"tool_name":"Bash","tool_input":{"command":"`+command+
+				`","description":"Update the branch"}`)
+		}()
+		return said
+	}
+	hook("SessionStart", `,"source":"startup"`)
+	w := openTerminal(t, o, binary)
+	w.sees("Needs you 2", "1 of 2")
+	w.press("Escape").sees("q quit")
+	said := ask("git push --force origin main")
+	w.sees("Needs you 3", "May builder-1 run this command?", "git push --force origin main")
+	w.press("g", "Enter").pictured("dialog", "Update the branch", "1  Allow once", "2  Deny")
+	w.press("2").press("-l", "Open a pull request.").sees("Deny, and say why: Open a pull request.")
+	w.press("Enter").sees("Answered “Deny, and say why” to builder-1", "Needs you 2")
+	if r := <-said; !strings.Contains(r.stdout, `"message":"Open a pull request."`) {
+		t.Errorf("the hook says %+v", r)
+	}
+	w.sees("1 of 2", "Which port") // the next is open
+	said = ask("ls")
+	w.sees("Needs you 3", "May builder-1", "esc shows it")
+	w.press("Escape").sees("q quit")
+	w.press("g", "Enter").sees("1  Allow once")
+	hook("PostToolUse", `,"tool_name":"Bash","tool_input":{"command":"ls","description":"Update the branch"}`)
+	w.sees("It is not asked any more", "Needs you 2")
+	if r := <-said; strings.Contains(r.stdout, "allow") {
+		t.Errorf("the hook of what was answered at the client says %+v", r)
+	}
 	w.press("q")
 	w.ended()
 }
@@ -287,13 +340,15 @@ func TestTerminalOutlivesThePostOffice(t *testing.T) {
 	o.env = append(o.env, "PENNYPOST_AUTOSTART=0")
 	d := o.mustServe(t)
 	w := openTerminal(t, o, binary)
-	w.sees("Which port")
+	w.sees("1 of 2", "Which port")
 	d.kill()
-	w.pictured("away", "does not answer", "Which port")
+	w.sees("Post office away since", "Which port", "1  8080") // what can be read stays
+	w.press("Escape").sees("q quit")
+	w.pictured("away", "away since", "Which port")
 	w.press("1").sees("Answered “8080”")
 	w.sees("Not sent, and kept", "Which port")
 	o.mustServe(t)
-	w.gone("does not answer")
+	w.gone("away since")
 	o.must(t, "send", "--room", "lab", "--as", "builder-1", "--to", "user", "--type", "question", "--subject",
 		"And now?",
 		"--body", "Well?")
@@ -337,11 +392,13 @@ func TestTerminalIsClosed(t *testing.T) {
 func TestTerminalSuspends(t *testing.T) {
 	o := newDesk(t)
 	w := openTerminal(t, o, "sh", "-i")
-	w.press("-l", "exec 2>&1; PS1='shell> '; "+binary).press("Enter").sees("Which port")
+	w.press("-l", "exec 2>&1; PS1='shell> '; "+binary).press("Enter").sees("Which port", "1 of 2")
 	w.press("C-z").sees("shell>")
 	w.press("-l", "fg").press("Enter").sees("Which port", "Needs you 2")
+	w.press("Escape").sees("q quit")
 	w.press("q").sees("shell>")
-	w.press("-l", "exec "+binary).press("Enter").sees("Which port")
+	w.press("-l", "exec "+binary).press("Enter").sees("1 of 2")
+	w.press("Escape").sees("q quit")
 	w.press("C-z") // no shell would continue it, so it goes on
 	eventually(t, "the view takes keys again", func() bool {
 		return strings.Contains(w.press("j").screen(), "▌ ? Is the old flag")
@@ -355,8 +412,8 @@ func TestTerminalIdles(t *testing.T) {
 	}
 	o := newDesk(t)
 	w := openTerminal(t, o, binary)
-	w.sees("Which port")
-	w.press("j", "k")
+	w.sees("1 of 2")
+	w.press("Escape", "j", "k")
 	pid := w.pid()
 	settled := -1
 	eventually(t, "the view comes to rest", func() bool {

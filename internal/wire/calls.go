@@ -52,8 +52,8 @@ type None = struct{}
 // TestEveryMethodIsACall finds a method that has none. What streams has a Route alone.
 var (
 	SendCall = Call[mail.Draft, mail.Sent]{Route{ID: "send", Method: http.MethodPost, Path: Room + "/messages",
-		About: "Send a message as the caller. 200 instead of 201: the idempotency key was known, and this is " +
-			"the earlier message.",
+		About: "Send a message as the caller, now or, with at, in or every, later. 200 instead of 201: the " +
+			"idempotency key was known, and this is the earlier message.",
 		Repeat: true, Changes: true, Success: http.StatusCreated}, mail.Service.Send}
 	HistoryCall = Call[mail.HistoryQuery, mail.Page]{Route{ID: "history", Method: http.MethodGet,
 		Path:  Room + "/messages",
@@ -75,6 +75,9 @@ var (
 	TurnCall = Call[mail.Turn, mail.Briefing]{Route{ID: "turn", Method: http.MethodPost, Path: Room + "/turns",
 		About: "Note a moment in the life of the caller's session, and answer what is to be told then. What hooks " +
 			"of agents' clients call."}, mail.Service.Turn}
+	DialogCall = Call[mail.DialogChange, None]{Route{ID: "dialog", Method: http.MethodPost, Path: Room + "/dialogs",
+		About: "Note that the client of the caller's session asks its person, or how that ended. What hooks of " +
+			"agents' clients call.", Changes: true}, done(mail.Service.Dialog)}
 	WaitCall = Call[WaitQuery, mail.Item]{Route{ID: "wait", Method: http.MethodGet, Path: Room + "/wait",
 		About: "Wait for an unread message and answer it, unmarked; null when the time is over. White space may " +
 			"come first."},
@@ -116,6 +119,12 @@ var (
 		func(s mail.Service, ctx context.Context, r Rename) (mail.Agent, error) {
 			return s.Rename(ctx, r.From, r.To)
 		}}
+	MergeCall = Call[Merge, mail.Agent]{Route{ID: "merge", Method: http.MethodPost,
+		Path:  Room + "/agents/{name}/merge",
+		About: "Make an agent one with another, or with the user, who takes over all that it had.", Changes: true},
+		func(s mail.Service, ctx context.Context, m Merge) (mail.Agent, error) {
+			return s.Merge(ctx, m.From, m.Into)
+		}}
 	TokenCall = Call[mail.Name, Token]{Route{ID: "token", Method: http.MethodPost, Path: Room + "/agents/{name}/token",
 		About: "Make an agent's bearer token, shown once; the one before is void. Only the user may.",
 		Here:  true, Changes: true},
@@ -133,6 +142,32 @@ var (
 		About: "Let the sessions of a client, of a directory or all, be an agent, with the role of the " +
 			"orchestrator or without; with refused, take that back. Only the user may.",
 		UserOnly: true, Repeat: true, Changes: true}, mail.Service.Grant}
+)
+
+// The calls of claims.
+var (
+	ClaimsCall = Call[mail.ClaimQuery, mail.ClaimList]{Route{ID: "claims", Method: http.MethodGet,
+		Path:  Room + "/claims",
+		About: "Who holds which path or name, since when and why."}, mail.Service.Claims}
+	ClaimCall = Call[mail.ClaimRequest, mail.Claimed]{Route{ID: "claim", Method: http.MethodPost,
+		Path: Room + "/claims",
+		About: "Take paths and names for the caller, all or none, and give up what it holds. The user gives up what " +
+			"others hold. What is in the way is answered, with its holder.", Repeat: true, Changes: true},
+		mail.Service.Claim}
+)
+
+// The calls of what is to be sent later.
+var (
+	ScheduledCall = Call[None, mail.ScheduledList]{Route{ID: "scheduled", Method: http.MethodGet,
+		Path:  Room + "/scheduled",
+		About: "What waits to be sent, the first due first: the caller's own, or all of it for the user."},
+		plain(mail.Service.Scheduled)}
+	RescheduleCall = Call[mail.Rescheduling, mail.Scheduled]{Route{ID: "reschedule", Method: http.MethodPatch,
+		Path:  Room + "/scheduled/{id}",
+		About: "Send what waits at another time.", Changes: true}, mail.Service.Reschedule}
+	UnscheduleCall = Call[mail.ID, None]{Route{ID: "unschedule", Method: http.MethodDelete,
+		Path:  Room + "/scheduled/{id}",
+		About: "Take back what waits to be sent.", Changes: true}, done(mail.Service.Unschedule)}
 )
 
 // The calls that tie the room to directories.

@@ -14,6 +14,31 @@ import (
 // shown what stands on standard error.
 const WaitEvent = "wait"
 
+// DialogOverEvent is the name under which the process of a hook that waits beside a client's dialog says that the
+// client has ended it: the person has answered there.
+const DialogOverEvent = "dialog-over"
+
+// MayAsk reports whether an event may be that a client asks its person. The hook of most of them may wait for the
+// answer (an elicitation's does not): the post office shows with a sign of life each second that it is there, and
+// keeps a client for less than a second where it does not wait.
+func MayAsk(event string) bool {
+	switch strings.ToLower(event) {
+	case "permissionrequest", "elicitation", "permission.asked", "question.asked":
+		return true
+	}
+	return false
+}
+
+// Confirmed reports whether an event is told by an extension of ours inside a client, which can say whether the client
+// took an answer: after the answer comes a second JSON value on standard input, an AnswerTaken. Without one, the
+// client's own dialog was answered first.
+func Confirmed(event string) bool { return event == "permission.asked" || event == "question.asked" }
+
+// AnswerTaken is what an extension says of the answer that it was handed.
+type AnswerTaken struct {
+	Taken bool `json:"taken"`
+}
+
 // MaxHookInput is how much, in bytes, a client may say to a hook. The results of tools are in it.
 const MaxHookInput = 16 << 20
 
@@ -31,7 +56,7 @@ const (
 func hookVariables() []string {
 	return []string{
 		"PENNYPOST_AGENT", "PENNYPOST_ROOM", "CLAUDE_PROJECT_DIR", "CURSOR_PROJECT_DIR", "GEMINI_PROJECT_DIR",
-		"CLAUDE_ENV_FILE", "AI_AGENT", "COPILOT_CLI_BINARY_VERSION",
+		"CLAUDE_ENV_FILE", "CLAUDE_CODE_SESSION_ATTENDED", "AI_AGENT", "COPILOT_CLI_BINARY_VERSION",
 		"CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN", "TMUX", "TMUX_PANE",
 	}
 }

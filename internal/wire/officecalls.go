@@ -101,6 +101,15 @@ var (
 		About: "What waits for the user in all rooms, by conversation: what needs an answer, and updates. Only the " +
 			"user may ask.",
 		UserOnly: true}}
+	FleetCall = Call[mail.FleetQuery, mail.Fleet]{Route: Route{ID: "fleet", Method: http.MethodGet, Path: "/fleet",
+		About: "The agents of all rooms, what is stuck there, or who waits for whom, by room. A closed room answers " +
+			"as it stood when it was closed. Only the user may ask.",
+		UserOnly: true}}
+	FleetMailCall = Call[mail.FleetMailQuery, mail.FleetMail]{Route: Route{ID: "fleetMail", Method: http.MethodGet,
+		Path: "/messages",
+		About: "The history of several rooms, room by room, with the parameters of one room's history. Only the " +
+			"user may ask.",
+		UserOnly: true}}
 	DeskEventsRoute = Route{ID: "deskEvents", Method: http.MethodGet, Path: "/desk/events",
 		About: "What changes on the user's desk, as server-sent events: event is desk, data says in which room. " +
 			"The first, without a room, comes at once. Only the user may ask.",
@@ -131,6 +140,24 @@ var (
 		Path:   "/taken/{ticket}",
 		About:  "Confirm that the client has taken what a hook said: what it was told is marked then.",
 		Repeat: true}}
+	DialogsCall = Call[mail.DialogQuery, mail.Cards]{Route: Route{ID: "dialogs", Method: http.MethodGet,
+		Path: "/dialogs",
+		About: "What the clients of agents ask their person at present, those that have waited longest first. Long " +
+			"texts are whole only of the one that id names. Only the user may ask.",
+		UserOnly: true}}
+	AnswerDialogCall = Call[mail.DialogAnswer, None]{Route: Route{ID: "answerDialog", Method: http.MethodPost,
+		Path: "/dialogs",
+		About: "Answer a dialog of an agent's client, once; the first answer wins. Only the user may, by an act of " +
+			"their own.",
+		UserOnly: true, Here: true}}
+	AwayCall = Call[None, Aways]{Route: Route{ID: "away", Method: http.MethodGet, Path: "/away",
+		About: "For which agents the user is away from the terminal: their dialogs wait for an answer from " +
+			"elsewhere. Only the user may ask.",
+		UserOnly: true, Here: true}}
+	SetAwayCall = Call[Away, Aways]{Route: Route{ID: "setAway", Method: http.MethodPut, Path: "/away",
+		About: "Say that the user is away from the terminal of an agent, or of all, until a time; a time that is " +
+			"over ends it. Only the user may.",
+		UserOnly: true, Here: true, Success: http.StatusOK}}
 	PlaceCall = Call[Place, Placed]{Route: Route{ID: "place", Method: http.MethodPost, Path: "/place",
 		About: "Answer in which room a client's session is, and as whom, as far as the user lets a repository's " +
 			"file or a command line say so. With starts, the user is asked for the rest.",

@@ -80,6 +80,12 @@ func (s Stub) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	return Do(ctx, s.Carrier, &TurnCall, t)
 }
 
+// Dialog implements mail.Turner.
+func (s Stub) Dialog(ctx context.Context, c mail.DialogChange) error {
+	_, err := Do(ctx, s.Carrier, &DialogCall, c)
+	return err
+}
+
 // Agents implements mail.Registrar.
 func (s Stub) Agents(ctx context.Context, q mail.RosterQuery) (mail.AgentList, error) {
 	return Do(ctx, s.Carrier, &AgentsCall, q)
@@ -95,6 +101,11 @@ func (s Stub) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, error
 	return Do(ctx, s.Carrier, &RenameCall, Rename{From: from, To: to})
 }
 
+// Merge implements mail.Registrar.
+func (s Stub) Merge(ctx context.Context, from, into mail.Name) (mail.Agent, error) {
+	return Do(ctx, s.Carrier, &MergeCall, Merge{From: from, Into: into})
+}
+
 // Retire implements mail.Registrar.
 func (s Stub) Retire(ctx context.Context, name mail.Name) error {
 	_, err := Do(ctx, s.Carrier, &RetireCall, name)
@@ -105,6 +116,16 @@ func (s Stub) Retire(ctx context.Context, name mail.Name) error {
 func (s Stub) Token(ctx context.Context, name mail.Name) (string, error) {
 	t, err := Do(ctx, s.Carrier, &TokenCall, name)
 	return t.Token, err
+}
+
+// Claims implements mail.Claimer.
+func (s Stub) Claims(ctx context.Context, q mail.ClaimQuery) (mail.ClaimList, error) {
+	return Do(ctx, s.Carrier, &ClaimsCall, q)
+}
+
+// Claim implements mail.Claimer.
+func (s Stub) Claim(ctx context.Context, r mail.ClaimRequest) (mail.Claimed, error) {
+	return Do(ctx, s.Carrier, &ClaimCall, r)
 }
 
 // Grants implements mail.Registrar.
@@ -171,6 +192,22 @@ func (s Stub) Status(ctx context.Context) (mail.RoomStatus, error) {
 // Erase implements mail.Keeper.
 func (s Stub) Erase(ctx context.Context, id mail.ID) error {
 	_, err := Do(ctx, s.Carrier, &EraseCall, id)
+	return err
+}
+
+// Scheduled implements mail.Scheduler.
+func (s Stub) Scheduled(ctx context.Context) (mail.ScheduledList, error) {
+	return Do(ctx, s.Carrier, &ScheduledCall, None{})
+}
+
+// Reschedule implements mail.Scheduler.
+func (s Stub) Reschedule(ctx context.Context, r mail.Rescheduling) (mail.Scheduled, error) {
+	return Do(ctx, s.Carrier, &RescheduleCall, r)
+}
+
+// Unschedule implements mail.Scheduler.
+func (s Stub) Unschedule(ctx context.Context, id mail.ID) error {
+	_, err := Do(ctx, s.Carrier, &UnscheduleCall, id)
 	return err
 }
 

@@ -269,6 +269,12 @@ type Rename struct {
 	To   mail.Name `json:"to"`
 }
 
+// Merge asks to make two agents one.
+type Merge struct {
+	From mail.Name `json:"-"` // in the path
+	Into mail.Name `json:"into"`
+}
+
 // Token holds a bearer token.
 type Token struct {
 	Token string `json:"token"`

@@ -194,3 +194,22 @@ func TestLockInPlace(t *testing.T) {
 		t.Error("a lock that was given back is in its place")
 	}
 }
+
+func TestReplaceUnsynced(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	for _, text := range []string{"one", "", "three"} {
+		if err := ReplaceUnsynced(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, path); got != text {
+			t.Errorf("the file is %q, want %q", got, text)
+		}
+	}
+	if got := names(t, dir); len(got) != 1 {
+		t.Errorf("left are %q", got)
+	}
+	if err := ReplaceUnsynced(filepath.Join(dir, "none", "a"), nil); err == nil {
+		t.Error("a directory was made")
+	}
+}

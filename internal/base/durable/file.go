@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -54,6 +55,24 @@ func ReplaceIn(dir *os.Root, name string, perm fs.FileMode, write func(io.Writer
 		return err
 	}
 	return SyncRoot(dir)
+}
+
+// UnsyncedTemp ends the name of a file that ReplaceUnsynced is writing, or that a crash left of it.
+const UnsyncedTemp = ".tmp"
+
+// ReplaceUnsynced replaces the file at path by data and does not wait for the disk: after a power cut there may be the
+// old file, none, or a part of the new one. It is for what can be found out again. One process at a time may call it
+// for a path.
+func ReplaceUnsynced(path string, data []byte) error {
+	f, err := OpenFile(path+UnsyncedTemp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+UnsyncedTemp, path)
 }
 
 func fill(f *os.File, perm fs.FileMode, write func(io.Writer) error) error {

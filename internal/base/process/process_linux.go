@@ -81,11 +81,13 @@ func Apart(pid int) bool {
 }
 
 // Boot names this start of the machine, "" where nothing does.
-func Boot() string {
+func Boot() string { return boot() }
+
+var boot = sync.OnceValue(func() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	id, _, _ := strings.Cut(string(text), "-")
 	return id
-}
+})
 
 // exe returns the file that a process runs, "" if that is not told.
 func (p one) exe() string {

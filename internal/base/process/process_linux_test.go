@@ -127,3 +127,37 @@ func TestSession(t *testing.T) {
 		t.Errorf("sessions %q and %q; here %q", one, other, Session())
 	}
 }
+
+// TestEnded holds which programs are known to have ended.
+func TestEnded(t *testing.T) {
+	me := look(os.Getpid()).key()
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	child := look(cmd.Process.Pid).key()
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil || Ended(child) {
+		t.Errorf("%s, which is stopped, has ended; %v", child, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	_, boot, _ := strings.Cut(me, "@")
+	if Seen(me) != me || !IsUnseen(Seen(child)) {
+		t.Errorf("of those that say that they run, we are %q and the child is %q", Seen(me), Seen(child))
+	}
+	for program, want := range map[string]bool{
+		me: false, child: true,
+		strings.Replace(me, ".", ".1", 1): true, // its number is another's now
+		many + child:                      false,
+		Seen(child):                       false,
+		"1.2@elsewhere":                   false,
+		Seen("1.2@elsewhere"):             false,
+		"":                                false, "1": false, "x@" + boot: false,
+	} {
+		if got := Ended(program); got != want {
+			t.Errorf("%q has ended: %v, want %v", program, got, want)
+		}
+	}
+}

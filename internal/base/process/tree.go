@@ -54,6 +54,35 @@ func Tree(pid int) []Process {
 // Args returns the command line of a program that Program has named; nil if that is not told.
 func Args(program string) []string { return look(Number(program)).args() }
 
+// unseen begins the name of a program of this machine that is out of sight, as in a container: a number there is
+// another process here.
+const unseen = "unseen-"
+
+// Seen returns the name of a program that says that it runs: if it is out of sight, one that Ended knows nothing of.
+func Seen(program string) string {
+	if !Ended(program) {
+		return program
+	}
+	return unseen + program
+}
+
+// IsUnseen reports whether Seen has found a program to be out of sight.
+func IsUnseen(program string) bool { return strings.HasPrefix(program, unseen) }
+
+// Ended reports whether a program that Program has named is known to have ended: it began on this machine since that
+// was started, and its number is free or another's. Of a program of another machine nothing is known.
+func Ended(program string) bool {
+	return Tells && Number(program) > 0 && !Alive(program) && local(program)
+}
+
+// local reports whether a program is of this machine, since it was started.
+func local(program string) bool {
+	me := look(os.Getpid())
+	_, here, _ := strings.Cut(me.key(), "@")
+	_, there, found := strings.Cut(program, "@")
+	return me.pid != 0 && found && there == here
+}
+
 // names returns what a program may be called.
 func names(exe, comm string, args func() []string) []string {
 	out := []string{comm}
@@ -85,6 +114,15 @@ func parent() int { return os.Getppid() }
 
 // key names the process: its number, when it started, and which start of which machine that counts from.
 func (p one) key() string { return p.name(Boot()) }
+
+// Self returns the name of this process, "" if the system does not tell one that is its own.
+func Self() string {
+	me := look(os.Getpid())
+	if !Tells || me.pid == 0 {
+		return ""
+	}
+	return me.key()
+}
 
 // Number returns the process id in the name of a program; 0 if it names none, or one that runs many sessions.
 func Number(key string) int {

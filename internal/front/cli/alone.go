@@ -49,7 +49,10 @@ func (a *App) glimpse(ctx context.Context) error {
 		}
 		q.Rooms = []mail.RoomName{room}
 	}
-	return Ask(ctx, a, a.AtOffice, (*client.Office).Desk, q, a.showGlimpse)
+	return Ask(ctx, a, a.AtOffice, (*client.Office).Desk, q, func(desk mail.Desk) error {
+		a.SayWhoAsks(ctx)
+		return a.showGlimpse(desk)
+	})
 }
 
 func (a *App) showGlimpse(desk mail.Desk) error {

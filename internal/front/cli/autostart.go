@@ -188,7 +188,7 @@ func (a *App) QuietOffice() (*client.Office, error) {
 	if a.Remote != "" {
 		return a.remote()
 	}
-	return a.local(false, client.Options{})
+	return a.local(false, client.Options{Token: a.ownToken()})
 }
 
 // RunningOffice makes the command speak to a post office only if one runs.
@@ -199,6 +199,24 @@ func (a *App) RunningOffice() (config.Home, *client.Office, error) {
 	}
 	a.Office, err = a.QuietOffice()
 	return home, a.Office, err
+}
+
+// StopOffice stops the post office that runs at home and waits until it has ended. ran is false if there was none.
+func (a *App) StopOffice(ctx context.Context) (home config.Home, ran bool, err error) {
+	home, office, err := a.RunningOffice()
+	if err != nil {
+		return home, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, StopWait)
+	defer cancel()
+	err = office.Stop(ctx)
+	office.Close()
+	a.Office = nil
+	ran = mail.CodeOf(err) != mail.Unavailable || Listens(home) // or it is on its way out
+	if err != nil && ran {
+		return home, ran, err
+	}
+	return home, ran, AwaitEnd(ctx, home)
 }
 
 // AwaitEnd waits until no post office holds the lock of home, which it gives back last.

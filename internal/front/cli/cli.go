@@ -11,6 +11,7 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 	"pennypost/internal/wire"
 	"pennypost/internal/wire/client"
 )
@@ -60,7 +61,8 @@ type App struct {
 
 	server  string // own directory of the client whose server, which serves several windows, runs this; "": none does
 	placed  map[wire.Place]wire.Placed
-	token   *wire.Status // what Remote said of it, once that was asked
+	token   *wire.Status // what the post office said of it, once that was asked
+	shows   bool         // the post office of this machine is shown an agent's token
 	guessed bool         // Who has found its answer in nothing but the shell in which the command runs
 }
 
@@ -135,10 +137,12 @@ func (a *App) Post() (*client.Office, error) {
 		a.Office = office
 		return office, err
 	}
-	session, use := a.shell()
-	office, err := a.local(true, client.Options{
-		Token: a.scriptToken(), Session: session, Guessed: a.guessed, Use: use, Link: a.Link, Confirm: a.confirm,
-	})
+	opts := client.Options{Token: a.ownToken(), Link: a.Link}
+	if !a.shows {
+		opts.Session, opts.Use = a.shell()
+		opts.Token, opts.Guessed, opts.Confirm = a.scriptToken(), a.guessed, a.confirm
+	}
+	office, err := a.local(true, opts)
 	a.Office = office
 	return office, err
 }
@@ -168,6 +172,37 @@ func (a *App) Service(ctx context.Context) (mail.Service, error) {
 	return a.RoomAs(ctx, who)
 }
 
+// Existing is Service for a command that only looks: a room that --room names must be there, since a misspelt name
+// would read like a room in which nothing waits. The room of a directory may have no mail yet.
+func (a *App) Existing(ctx context.Context) (mail.Service, error) {
+	svc, err := a.Service(ctx)
+	if err != nil || a.Room == "" {
+		return svc, err
+	}
+	st, err := svc.Status(ctx)
+	switch code := mail.CodeOf(err); {
+	case code == mail.Unavailable, code == mail.Timeout: // nobody waits twice for a post office that does not answer
+		return nil, err
+	case err != nil || st.Seq != 0:
+		return svc, nil // what is wrong is said of what was asked
+	}
+	rooms, err := a.Office.Rooms(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(rooms))
+	for i, r := range rooms {
+		names[i] = string(r.Name)
+	}
+	if slices.Contains(names, a.Room) {
+		return svc, nil
+	}
+	if near := policy.Nearest(a.Room, names, 1); len(near) > 0 {
+		return nil, mail.Errorf(mail.NotFound, "there is no room %q. Did you mean %s?", a.Room, near[0])
+	}
+	return nil, mail.Errorf(mail.NotFound, "there is no room %q. The rooms are listed by: pennypost rooms", a.Room)
+}
+
 // RoomAs returns the room that the command means as somebody sees it. That the command may speak for them has been
 // checked.
 func (a *App) RoomAs(ctx context.Context, who mail.Name) (mail.Service, error) {
@@ -184,7 +219,7 @@ func (a *App) RoomAs(ctx context.Context, who mail.Name) (mail.Service, error) {
 
 // RoomName returns the room that the command means.
 func (a *App) RoomName() (mail.RoomName, error) {
-	if a.Remote != "" {
+	if a.ByToken() {
 		return a.farRoom()
 	}
 	p, err := config.FindPlace(a.Room, a.As, a.Env.Getenv, "", a.Env.Dir)
@@ -206,7 +241,7 @@ func (a *App) RoomName() (mail.RoomName, error) {
 // Who returns the name under which the command speaks: --as, else $PENNYPOST_AGENT, else the agent in whose shell it
 // runs, else the user. An agent's process cannot be the user.
 func (a *App) Who() (mail.Name, error) {
-	if a.Remote != "" {
+	if a.ByToken() {
 		return a.farWho()
 	}
 	name := a.As
@@ -284,9 +319,9 @@ func verbs() []Verb {
 			{Name: "inbox"}, {Name: "read"}, {Name: "reply"},
 			{Name: "answer"}, {Name: "adopt"},
 			{Name: "decline"}, {Name: "mark"},
-			{Name: "send"}, {Name: "withdraw"}, {Name: "wait"},
+			{Name: "send"}, {Name: "scheduled"}, {Name: "withdraw"}, {Name: "wait"},
 			{Name: "watch"}, {Name: "history"}, {Name: "waiting"},
-			{Name: "stuck"},
+			{Name: "stuck"}, {Name: "dialogs"}, {Name: "claims"}, {Name: "away"},
 		}},
 		{"Agents", []Verb{{Name: "agents"}, {Name: "attach"}}},
 		{"Office", []Verb{
@@ -295,8 +330,8 @@ func verbs() []Verb {
 			{Name: "demo", Short: "watch a small team at work"},
 		}},
 		{"Set up", []Verb{
-			{Name: "install"}, {Name: "uninstall"},
-			{Name: "doctor"},
+			{Name: "setup"}, {Name: "remove"},
+			{Name: "install"}, {Name: "uninstall"}, {Name: "doctor"},
 			{Name: "config"}, {Name: "notify"}, {Name: "service"},
 			{Name: "credentials"}, {Name: "machines"},
 			{Name: "invite"}, {Name: "join"}, {Name: "leave"},
@@ -332,8 +367,8 @@ func verbs() []Verb {
 // ownWords are the verbs whose answer to an agent has no word of others in it but their names, and those that hand on
 // bytes to programs. What any other verb prints for an agent stands in a fence.
 var ownWords = []string{"send", "reply", "answer", "decline", "mark", "withdraw", "stop", "serve", "demo", "install",
-	"uninstall", "config", "service", "join", "leave", "mcp", "completion", "version", "export", "import", "backup",
-	"restore", "archive", "erase", "hook", "monitor", "poster", "demo-agent", "doors", "relay"}
+	"uninstall", "setup", "remove", "config", "service", "join", "leave", "mcp", "completion", "version", "export",
+	"import", "backup", "restore", "archive", "erase", "hook", "monitor", "poster", "demo-agent", "doors", "relay"}
 
 // newRoot returns the root command with the verb that args name, or with all if they name none.
 func newRoot(a *App, args []string) *cobra.Command {

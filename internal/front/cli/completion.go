@@ -43,17 +43,28 @@ const CompletionPatience = 300 * time.Millisecond
 func (a *App) CompleteAgent(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	for _, ag := range a.roster(typed) {
-		names = append(names, string(ag.Name))
+		names = append(names, namesOf(&ag)...)
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
+// namesOf returns all names of an agent, as a shell takes them: a tab begins a description.
+func namesOf(ag *mail.Agent) (all []string) {
+	for _, n := range append([]mail.Name{ag.Name}, ag.Aliases...) {
+		all = append(all, strings.ReplaceAll(string(n), "\t", " "))
+	}
+	return all
+}
+
 // CompleteAddress offers names, roles and tags on the roster and the addresses that always exist.
 func (a *App) CompleteAddress(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if name, _, far := strings.Cut(typed, "@"); far {
+		return a.farAddresses(name, true), cobra.ShellCompDirectiveNoFileComp
+	}
 	words := []string{"all", "user", "orchestrator"}
 	seen := map[string]bool{}
 	for _, ag := range a.roster(strings.TrimPrefix(typed, "role:")) {
-		words = append(words, string(ag.Name))
+		words = append(words, namesOf(&ag)...)
 		for _, r := range ag.Roles {
 			if w := string(mail.RoleAddress(r)); !seen[w] {
 				seen[w] = true
@@ -67,7 +78,46 @@ func (a *App) CompleteAddress(_ *cobra.Command, _ []string, typed string) ([]str
 			}
 		}
 	}
+	if typed != "" {
+		words = append(words, a.farAddresses(typed, false)...)
+	}
 	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// farAddresses offers agents of other rooms: to the person those that have to do with what was typed, or bear the name
+// exactly; to agents, who do not see other rooms' agents, the name in each room.
+func (a *App) farAddresses(typed string, exact bool) (words []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), CompletionPatience)
+	defer cancel()
+	_, office, err := a.RunningOffice()
+	if err != nil {
+		return nil
+	}
+	here, err := a.RoomName()
+	if err != nil {
+		return nil
+	}
+	if who, err := a.Who(); err != nil || who != mail.User {
+		if exact {
+			rooms, _ := office.Rooms(ctx)
+			for i := range rooms {
+				words = append(words, typed+"@"+string(rooms[i].Name))
+			}
+		}
+		return words
+	}
+	all, _ := office.Fleet(ctx, mail.FleetQuery{Part: mail.FleetAgents, Search: typed, Limit: completions})
+	for i := range all.Rooms {
+		r := &all.Rooms[i]
+		for k := range r.Agents.Agents {
+			for _, name := range namesOf(&r.Agents.Agents[k]) {
+				if r.Room != here && (!exact || name == typed) {
+					words = append(words, name+"@"+string(r.Room))
+				}
+			}
+		}
+	}
+	return words
 }
 
 // CompleteTypes offers the types of messages.
@@ -121,11 +171,7 @@ func (a *App) roster(typed string) []mail.Agent {
 	if err != nil {
 		return nil
 	}
-	list := page.Agents
-	for i := range list {
-		list[i].Name = mail.Name(strings.ReplaceAll(string(list[i].Name), "\t", " ")) // a tab begins a description
-	}
-	return list
+	return page.Agents
 }
 
 // CompleteMessages offers the ids of messages, each with what it is about: those that begin with what was typed or,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -42,4 +43,43 @@ func AskSecret(prompt string) (string, error) {
 		return "", mail.Errorf(mail.Unconfirmed, "nothing was typed: nothing was done")
 	}
 	return string(typed), nil
+}
+
+// AskYes asks the person a question that is answered by yes or no; Enter is what is proposed.
+func (a *App) AskYes(question string, proposed bool) (bool, error) {
+	choice := " [y/N] "
+	if proposed {
+		choice = " [Y/n] "
+	}
+	for {
+		a.Out.Write(question + choice)
+		line, err := a.readLine()
+		if err != nil {
+			a.Out.Line("")
+			return false, mail.Errorf(mail.Unconfirmed, "no answer; what was done until here stays")
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "":
+			return proposed, nil
+		case "y", "yes":
+			return true, nil
+		case "n", "no":
+			return false, nil
+		}
+		a.Out.Line("Type y or n, and Enter.")
+	}
+}
+
+// readLine reads a line and nothing behind it, which may be the answer to another question.
+func (a *App) readLine() (string, error) {
+	var line []byte
+	for b := make([]byte, 1); ; {
+		if _, err := io.ReadFull(a.Env.Stdin, b); err != nil {
+			return "", err
+		}
+		if b[0] == '\n' {
+			return string(line), nil
+		}
+		line = append(line, b[0])
+	}
 }

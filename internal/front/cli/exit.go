@@ -221,6 +221,16 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// SomeArgs refuses to do without an argument.
+func SomeArgs(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return Usage("%s needs %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
 // NArgs refuses any other number of arguments.
 func NArgs(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

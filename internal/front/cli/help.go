@@ -52,7 +52,12 @@ func (a *App) manual(cmd *cobra.Command, _ []string) {
 		a.flagSection("OPTIONS OF EVERY COMMAND", cmd.PersistentFlags())
 		section("ENVIRONMENT", rootEnvironment)
 	}
-	section("EXAMPLES", cmd.Example)
+	if cmd.Example != "" {
+		p.Line("\n%s", p.Bold("EXAMPLES"))
+		for line := range strings.SplitSeq(cmd.Example, "\n") { // each is a command, and joins no other
+			p.Text(line, 4)
+		}
+	}
 }
 
 // commandRows lists the commands below cmd, those of the root in the groups of the manual and not by the alphabet.

@@ -23,6 +23,9 @@ func TestHelpFits(t *testing.T) {
 					t.Errorf("%q at %d columns has the line %q", args, wide, line)
 				}
 			}
+			if wide == 80 && args[0] == "send" && !strings.Contains(out.String(), "\n    git diff | ") {
+				t.Errorf("two examples are one:\n%s", out.String())
+			}
 			if wide == 80 && args[0] == "send" &&
 				!strings.Contains(out.String(), "a tag such as\n    project:parser") {
 				t.Errorf("the paragraphs are not filled anew:\n%s", out.String())

@@ -81,7 +81,13 @@ func (a *App) hook(args []string) int {
 			fmt.Fprintf(a.Env.Stderr, "pennypost: hook %s %s: %s\n", args[1], args[2], Visible(why))
 		}
 	}
-	return p.Run(context.Background())
+	ctx := context.Background()
+	if wire.MayAsk(args[2]) { // the client ends the hook when its person has answered
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGTERM)
+		defer stop()
+	}
+	return p.Run(ctx)
 }
 
 // appendTo appends to a file.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"pennypost/internal/base/wording"
@@ -10,13 +12,13 @@ import (
 // HeadlineWidth is how much of a body stands for a subject, in columns.
 const HeadlineWidth = 72
 
-// Heading is the subject of a message or the beginning of its body.
+// Heading is the subject of a message, the beginning of its body, or the documents that it names.
 func Heading(it *mail.Item) string {
 	if it.Subject != "" {
 		return OneLine(it.Subject)
 	}
 	words := strings.Fields(wording.Beginning(it.Body, 8*HeadlineWidth)) // no character takes more than 4 bytes
-	return Shorten(OneLine(strings.Join(words, " ")), HeadlineWidth)
+	return Shorten(OneLine(cmp.Or(strings.Join(words, " "), it.DocNames())), HeadlineWidth)
 }
 
 // Sender shows who sent a message, the name cut to a width, and whether anybody has proven that: of what came over a
@@ -46,21 +48,28 @@ func Joined[S ~string](names []S, between string) string {
 	return strings.Join(words, between)
 }
 
-// ShowDelivery prints whom a message is for and what became of it.
-func (a *App) ShowDelivery(it *mail.Item) {
+// ShowDelivery prints whom a message is for, what became of it, and what of its metadata is not shown otherwise.
+func (a *App) ShowDelivery(it *mail.Item, metadata mail.Metadata) {
 	p := a.Out
 	p.Field("to", Addressees(it.To))
 	if it.Expires != 0 && !it.Read {
 		p.Field("expires", p.left(it.Expires))
 	}
-	if len(it.Metadata) > 0 {
-		p.Field("data", OneLine(string(it.Metadata)))
+	if len(metadata) > 0 {
+		data := wording.Clip(OneLine(string(metadata)), maxData)
+		if len(metadata) > maxData {
+			data += fmt.Sprintf(" [cut: %d bytes; --json has all]", len(metadata))
+		}
+		p.Field("data", data)
 	}
 	for _, d := range it.Deliveries {
 		row := DeliveryRow(p, d)
 		p.Field("state", strings.TrimSpace(row[0])+": "+strings.TrimSuffix(strings.Join(row[1:], ", "), ", "))
 	}
 }
+
+// maxData is how many bytes of metadata a person is shown. What came out of files may be 1 MiB.
+const maxData = 4000
 
 // DeliveryRow says where a message stands with a recipient.
 func DeliveryRow(p *Printer, d mail.Delivery) []string {

@@ -125,7 +125,7 @@ func (a *App) HandOver(items []mail.Item) {
 		if a.Out.err == nil {
 			_, a.Out.err = io.WriteString(FencedWriter{a.Stdout}, "\n"+f.Message(&it)+"\n")
 		}
-		a.Stdout.within(f, func() { a.ShowDelivery(&it) })
+		a.Stdout.within(f, func() { a.ShowDelivery(&it, it.Metadata) })
 	}
 }
 

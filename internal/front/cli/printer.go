@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"strconv"
 	"strings"
@@ -82,6 +83,42 @@ func (p *Printer) exact(s string) {
 	}
 }
 
+// Barred writes text of somebody else as it is, each line of it behind a bar: none can pass for ours, also where a
+// terminal is narrower than it.
+func (p *Printer) Barred(text string) {
+	if p.Wide > 0 {
+		text = strings.ReplaceAll(text, "\t", "    ")
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		for part := range p.cut(line, p.Wide-columnsOfBar) {
+			p.Write("  │ " + part + "\n")
+		}
+	}
+}
+
+// columnsOfBar is how wide a bar is, and what is left free at the end of a line.
+const columnsOfBar = 5
+
+// cut yields text in parts of so many columns, whatever is in it. What is not for a terminal stays whole.
+func (p *Printer) cut(text string, width int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for p.Wide > 0 && Columns(text) > width {
+			end, filled := len(text), 0
+			for i, r := range text {
+				if filled += Columns(string(r)); filled > width && i > 0 {
+					end = i
+					break
+				}
+			}
+			if !yield(text[:end]) {
+				return
+			}
+			text = text[end:]
+		}
+		yield(text)
+	}
+}
+
 // Err is why something could not be written, after which nothing more is.
 func (p *Printer) Err() error { return p.err }
 
@@ -103,6 +140,9 @@ func (p *Printer) Dim(s string) string { return p.paint("2", s) }
 // Red is for what is urgent or wrong.
 func (p *Printer) Red(s string) string { return p.paint("31", s) }
 
+// WhiteOnBlack is for what is read by its contrast: black is black, whatever the colours of the terminal are.
+func (p *Printer) WhiteOnBlack(s string) string { return p.paint("38;5;231;48;5;16", s) }
+
 func (p *Printer) paint(code, s string) string {
 	if !p.Color || s == "" {
 		return s
@@ -113,7 +153,7 @@ func (p *Printer) paint(code, s string) string {
 const noColour = "\x1b[0m"
 
 // colours are the escape sequences that we write.
-const colours = "\x1b[1m \x1b[2m \x1b[31m " + noColour
+const colours = "\x1b[1m \x1b[2m \x1b[31m \x1b[38;5;231;48;5;16m " + noColour
 
 // Ago says how long t is past.
 func (p *Printer) Ago(t mail.Time) string {

@@ -30,6 +30,25 @@ func (a *App) scriptToken() string {
 	return t
 }
 
+// ShowToken has the command show the post office of this machine the token of an agent, if there is one in the
+// environment: it speaks as that agent then, wherever it runs. Without --remote, only what serves an agent does so.
+func (a *App) ShowToken() {
+	t := a.Env.Getenv(TokenVariable)
+	a.shows = a.Remote == "" && t != "" && !strings.HasPrefix(t, wire.ScriptPrefix) &&
+		!strings.HasPrefix(t, wire.MachinePrefix)
+}
+
+// ownToken returns the token of ShowToken, "" if there is none.
+func (a *App) ownToken() string {
+	if !a.shows {
+		return ""
+	}
+	return a.Env.Getenv(TokenVariable)
+}
+
+// ByToken reports whether a token says who the command is, and in which room.
+func (a *App) ByToken() bool { return a.Remote != "" || a.shows }
+
 // remote is the post office of --remote. If this machine has joined it, its key is known, and is checked.
 func (a *App) remote() (*client.Office, error) {
 	if err := checkRemote(a.Remote, a.Insecure); err != nil {
@@ -51,8 +70,8 @@ func (a *App) remote() (*client.Office, error) {
 }
 
 // onlyHere are the verbs that are about this machine.
-var onlyHere = []string{"serve", "join", "leave", "hook", "install", "uninstall", "doctor", "service", "config",
-	"restore", "demo"}
+var onlyHere = []string{"serve", "join", "leave", "hook", "install", "uninstall", "setup", "remove", "doctor",
+	"service", "config", "restore", "demo"}
 
 // checkHere refuses --remote where it would say nothing. Who is named as an agent reads what any command prints, also
 // one that asks the post office for nothing in the agent's name.
@@ -82,6 +101,10 @@ func (a *App) far() (wire.Status, error) {
 	defer cancel()
 	st, err := office.Status(ctx)
 	if err != nil {
+		if a.Remote == "" {
+			return st, Hinted(err, TokenVariable+" must be a token that the person made here, by: pennypost agents "+
+				"token NAME. Unset it to be who runs this")
+		}
 		return st, Hinted(err, "set "+TokenVariable+" to a token of that post office, made there by: pennypost "+
 			"agents token NAME. What that post office has let in by pennypost join needs no --remote")
 	}

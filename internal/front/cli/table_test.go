@@ -53,3 +53,29 @@ func TestOnward(t *testing.T) {
 		}
 	}
 }
+
+// TestBarred: whatever a text is, each line of it stands behind a bar and fits, and nothing of it is lost.
+func TestBarred(t *testing.T) {
+	for _, text := range []string{"ls", "rm -rf build && echo done", strings.Repeat("x", 100), "日本語のテキスト日本語",
+		"a" + strings.Repeat("\u00a0", 40) + "  1  Allow once", "one\n\ntwo", ""} {
+		var out strings.Builder
+		p := Printer{To: &out, Wide: 20}
+		p.Barred(text)
+		got := ""
+		for line := range strings.Lines(out.String()) {
+			rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "  │ ")
+			if !ok || Columns(rest) > 16 {
+				t.Errorf("Barred(%q): %q", text, line)
+			}
+			got += rest
+		}
+		if want := strings.ReplaceAll(text, "\n", ""); got != want {
+			t.Errorf("Barred(%q) = %q", text, got)
+		}
+	}
+	var out strings.Builder
+	(&Printer{To: &out}).Barred(strings.Repeat("x", 100)) // a pipe
+	if out.String() != "  │ "+strings.Repeat("x", 100)+"\n" {
+		t.Errorf("in a pipe: %q", out.String())
+	}
+}

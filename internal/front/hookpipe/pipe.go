@@ -28,6 +28,9 @@ const (
 type Office interface {
 	// Hook hands a hook over and returns its answer.
 	Hook(ctx context.Context, h *wire.Hook) (wire.HookAnswer, error)
+	// HookAsking is Hook for one by which a client asks its person. It may take long, and has sign called each time
+	// that the post office shows that it is there.
+	HookAsking(ctx context.Context, h *wire.Hook, sign func()) (wire.HookAnswer, error)
 	// HookTaken confirms that the client has taken an answer.
 	HookTaken(ctx context.Context, ticket string) error
 }
@@ -57,8 +60,11 @@ func (p *Pipe) Run(ctx context.Context) (exit int) {
 			exit = 0
 		}
 	}()
-	if p.Hook.Event == wire.WaitEvent {
+	switch {
+	case p.Hook.Event == wire.WaitEvent:
 		return p.wait(ctx)
+	case wire.MayAsk(p.Hook.Event):
+		return p.dialog(ctx)
 	}
 	began := time.Now()
 	asking, cancel := context.WithDeadline(ctx, began.Add(askTime))
@@ -68,17 +74,23 @@ func (p *Pipe) Run(ctx context.Context) (exit int) {
 		p.debug(err.Error())
 		a = wire.HookAnswer{Out: wire.Silence(p.Hook.Client, p.Hook.Event)}
 	}
+	return p.leave(ctx, office, &a, began, Deadline)
+}
+
+// leave leaves the answer to the client, and confirms that it was taken, within a time since the hook began.
+func (p *Pipe) leave(ctx context.Context, office Office, a *wire.HookAnswer, began time.Time,
+	within time.Duration) (exit int) {
 	if a.Why != "" {
 		p.debug(a.Why)
 	}
-	if err := p.write(&a); err != nil {
+	if err := p.write(a); err != nil {
 		p.debug("the output was not taken: " + err.Error())
 		return a.Exit
 	}
 	if a.Ticket == "" {
 		return a.Exit
 	}
-	confirming, cancel := context.WithDeadline(ctx, began.Add(Deadline))
+	confirming, cancel := context.WithDeadline(ctx, began.Add(within))
 	defer cancel()
 	if err := office.HookTaken(confirming, a.Ticket); err != nil {
 		p.debug("what was told is not marked: " + err.Error())

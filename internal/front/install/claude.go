@@ -68,8 +68,8 @@ const sharedPath = "The files name the program by its path on this machine. If t
 
 // claudeEvents are those that tell of mail or of the session's state. Each costs a process, so no other is asked for.
 func claudeEvents() []string {
-	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "StopFailure",
-		"Notification", "SessionEnd"}
+	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest",
+		"Elicitation", "ElicitationResult", "Stop", "StopFailure", "SubagentStop", "Notification", "SessionEnd"}
 }
 
 // claudeHooks returns the hooks of the events, and the one that waits in the background from the end of a turn on
@@ -129,8 +129,13 @@ type hookHandler struct {
 	Rewake  bool   `json:"asyncRewake,omitzero"`
 }
 
-// seconds is the timeout of every hook where clients count seconds.
-func seconds(string) int { return hookTimeout }
+// seconds is the timeout of every hook where clients count seconds. The one of a dialog may wait beside it.
+func seconds(event string) int {
+	if strings.EqualFold(event, "PermissionRequest") {
+		return waitTimeout
+	}
+	return hookTimeout
+}
 
 // groupHooks returns hooks that stand in groups.
 func groupHooks(o *Options, client string, timeout func(event string) int, events []string) *jsonHooks {

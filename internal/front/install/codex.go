@@ -95,15 +95,17 @@ func (o *Options) personal() *Options {
 }
 
 func codexEvents() []string {
-	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "Interrupt", "SessionEnd"}
+	return []string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PermissionRequest", "Stop",
+		"Interrupt", "SessionEnd"}
 }
 
-// codexTimeout returns the timeout of a hook. Codex gives some three seconds at most, and warns of more.
+// codexTimeout returns the timeout of a hook. Codex gives some three seconds at most, and warns of more. The one of a
+// dialog may wait.
 func codexTimeout(event string) int {
 	if event == "SessionEnd" || event == "Interrupt" {
 		return 3
 	}
-	return hookTimeout
+	return seconds(event)
 }
 
 func (o *Options) codexDir() string {

@@ -1,17 +1,11 @@
 package install
 
 import (
-	_ "embed"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 )
-
-// copilotExtension wakes idle sessions. Copilot runs it if its extensions are on, which are an experiment of theirs.
-//
-//go:embed extension/copilot.mjs
-var copilotExtension string
 
 // copilot is GitHub Copilot CLI 1.0 (docs.github.com: hooks reference; add-mcp-servers; extensions: its own
 // copilot-sdk/docs; seen with 1.0.102). Its hooks stand in files of any name, so ours is our own.
@@ -24,8 +18,9 @@ func copilot() Client {
 			servers, hooksFile := copilotPlaces(o)
 			hooks := &jsonHooks{client: "copilot"}
 			for _, ev := range []string{"sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse",
-				"postToolUseFailure", "agentStop", "errorOccurred", "sessionEnd"} {
-				h := copilotHook{Type: "command", Timeout: hookTimeout}
+				"postToolUseFailure", "agentStop", "errorOccurred", "sessionEnd", "notification",
+				"permissionRequest"} {
+				h := copilotHook{Type: "command", Timeout: seconds(ev)}
 				command := hookCommand(o, "copilot", ev)
 				if o.GOOS == "windows" {
 					command = "& " + command
@@ -42,8 +37,7 @@ func copilot() Client {
 					allows: copilotAllows(o)}},
 			}
 			if o.Scope == User {
-				files = append(files, file{filepath.Join(copilotHome(o), "extensions", "pennypost", "extension.mjs"),
-					"extension that wakes", copilotWaker(o)})
+				files = append(files, file{copilotExtension(o), "extension that wakes", copilotWaker(o)})
 			}
 			return files
 		},
@@ -91,15 +85,32 @@ func copilotHome(o *Options) string {
 	return o.dir("COPILOT_HOME", ".copilot")
 }
 
+// copilotExtension is where it has extensions, which it runs if they are on: an experiment of theirs.
+func copilotExtension(o *Options) string {
+	return filepath.Join(copilotHome(o), "extensions", "pennypost", "extension.mjs")
+}
+
+// copilotDialogs is the line of our extension by which it brings dialogs to the desk.
+const copilotDialogs = "\nconst dialogs = true\n"
+
+// copilotWaker returns the extension. Once it brings dialogs to the desk it goes on with that until it is uninstalled.
 func copilotWaker(o *Options) *ownFile {
-	return &ownFile{text: "// " + ownMark + raw(o.Binary) + "\nconst program = " + raw(o.Binary) +
-		"\nconst named = " + raw(o.named()) + "\n" + copilotExtension}
+	before, _ := os.ReadFile(copilotExtension(o)) // of one that cannot be read, its place is taken by an error
+	more := "\nconst dialogs = false\n"
+	if o.Dialogs || strings.Contains(string(before), copilotDialogs) {
+		more = copilotDialogs
+	}
+	return &ownFile{text: extensionHead(o, "copilot") + more + extensionText("common") + extensionText("copilot")}
 }
 
 // copilotNotes say what Copilot asks, and how idle sessions are woken.
 func copilotNotes(o *Options) []string {
 	notes := append(projectNote(o),
 		"In a folder that is new to it Copilot CLI asks whether you trust it: \"Yes, and remember\".")
+	if o.Scope == User && o.Dialogs {
+		notes = append(notes, "When it starts it asks whether the extension may handle permission requests: "+
+			"\"Yes, and always allow\". Then what Copilot CLI asks can be answered from your desk too.")
+	}
 	if o.Scope == User {
 		notes = append(notes,
 			"Idle sessions are woken by an extension, which Copilot CLI runs if its extensions are on "+

@@ -53,3 +53,39 @@ func TestCopilotWaker(t *testing.T) {
 		t.Errorf("somebody's file is %q, %v", text, err)
 	}
 }
+
+// That the extension answers dialogs is asked for once, and holds until it is uninstalled. No other client has that.
+func TestCopilotDialogs(t *testing.T) {
+	p := newPlace(t)
+	o := p.options(User)
+	on := func() bool {
+		t.Helper()
+		text, err := os.ReadFile(copilotExtension(o))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(text), copilotDialogs)
+	}
+	p.install(copilot(), o)
+	if on() {
+		t.Error("it is on without being asked for")
+	}
+	o.Dialogs = true
+	if plan := p.install(copilot(), o); !plan.Changed() || !on() || !strings.Contains(strings.Join(plan.Notes, " "),
+		"handle permission requests") {
+		t.Errorf("it is on: %t; the notes are %q", on(), plan.Notes)
+	}
+	o.Dialogs = false
+	if plan := p.install(copilot(), o); plan.Changed() || !on() {
+		t.Error("a later installation turns it off")
+	}
+	p.uninstall(copilot(), o)
+	p.install(copilot(), o)
+	if on() {
+		t.Error("it is on again after it was uninstalled")
+	}
+	o.Dialogs = true
+	if _, err := Install(opencode(), o); mail.CodeOf(err) != mail.Invalid {
+		t.Errorf("of opencode: %v", err)
+	}
+}

@@ -30,15 +30,19 @@ const (
 
 // Options say what is installed and where.
 type Options struct {
-	Scope  Scope
-	Home   string              // of the person
-	Root   string              // of the project
-	Getenv func(string) string // clients look for their files in places that variables name
-	GOOS   string
-	Binary string    // absolute path of the program that clients start
-	As     mail.Name // the agent's name; empty: it is made from client and directory
-	Trust  bool      // tell the client to trust the hooks, where it asks its user
-	Ask    bool      // leave it to the client to ask its user before our tools are used
+	Scope   Scope
+	Home    string              // of the person
+	Root    string              // of the project
+	Getenv  func(string) string // clients look for their files in places that variables name
+	GOOS    string
+	Binary  string    // absolute path of the program that clients start
+	As      mail.Name // the agent's name; empty: it is made from client and directory
+	Trust   bool      // tell the client to trust the hooks, where it asks its user
+	Ask     bool      // leave it to the client to ask its user before our tools are used
+	Replace bool      // replace scripts of the same names by a kit's, and keep copies of them
+	// Dialogs has the client's extension answer what the client asks, when the person does at the desk. It is of
+	// copilot, which asks for consent to that.
+	Dialogs bool
 
 	Orchestrator bool          // have the post office resume the orchestrator's session when it has ended
 	Program      string        // the client's program, as the post office is to start it; empty: by its name

@@ -71,14 +71,22 @@ func (f *ownFile) blank(text []byte) bool { return len(bytes.TrimSpace(text)) ==
 
 // extension returns the program that runs inside of a client, as a file of JavaScript.
 func extension(o *Options, client string) *ownFile {
-	common, err := extensions.ReadFile("extension/common.js")
-	own, errOwn := extensions.ReadFile("extension/" + client + ".js")
-	if err != nil || errOwn != nil {
-		panic("install: there is no extension for " + client) // they are compiled in
+	return &ownFile{text: extensionHead(o, client) + "\nconst tools = " + strings.TrimSpace(string(extensionTools)) +
+		"\n" + extensionText("common") + extensionText(client)}
+}
+
+// extensionHead is the beginning of every extension, without the end of its last line.
+func extensionHead(o *Options, client string) string {
+	return "// " + ownMark + raw(o.Binary) + "\nconst program = " + raw(o.Binary) + "\nconst client = " + raw(client) +
+		"\nconst named = " + raw(o.named())
+}
+
+func extensionText(name string) string {
+	text, err := extensions.ReadFile("extension/" + name + ".js")
+	if err != nil {
+		panic("install: there is no extension " + name) // they are compiled in
 	}
-	return &ownFile{text: "// " + ownMark + raw(o.Binary) + "\n" +
-		"const program = " + raw(o.Binary) + "\nconst client = " + raw(client) + "\nconst named = " + raw(o.named()) +
-		"\nconst tools = " + strings.TrimSpace(string(extensionTools)) + "\n" + string(common) + string(own)}
+	return string(text)
 }
 
 // patience returns the .npmrc beside opencode's configuration. opencode installs a package of its own there, at each

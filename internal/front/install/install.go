@@ -28,11 +28,12 @@ const (
 	Restore Action = "restored" // to the very bytes from before the installation
 	Clean   Action = "cleaned"  // of our entries only, because others changed it meanwhile
 	Remove  Action = "removed"  // there was no such file before
+	Spare   Action = "kept"     // there is a file of that name which was never ours
 	Leave   Action = "left"     // what is ours there was edited, and so is the person's now
 )
 
 // edits reports whether the action changes the file.
-func (a Action) edits() bool { return a != Keep && a != Leave }
+func (a Action) edits() bool { return a != Keep && a != Leave && a != Spare }
 
 // backupSuffix is what the copy of a file from before the installation is called behind its name.
 const backupSuffix = ".pennypost-backup"
@@ -92,6 +93,10 @@ func (c *Client) check(o *Options) error {
 		return mail.Errorf(mail.Invalid,
 			"install allows nothing in %s, which asks or not as it is set up; leave --ask away", c.Title)
 	}
+	if o.Dialogs && (c.Name != "copilot" || o.Scope != User) {
+		return mail.Errorf(mail.Invalid, "--dialogs is of copilot alone, for all projects; what other clients ask is "+
+			"on your desk without it")
+	}
 	if slices.Contains(c.Scopes, o.Scope) {
 		return nil
 	}
@@ -110,30 +115,73 @@ func Install(c Client, o *Options) (*Plan, error) {
 			o.Binary)
 	}
 	p := newPlan(c, o)
-	for _, f := range c.allFiles(o) {
-		before, err := read(f.path)
+	files := c.allFiles(o)
+	spared, err := spared(files)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		ch, err := f.planned(spared)
 		if err != nil {
 			return nil, err
 		}
-		after, err := f.put(before)
-		if err != nil {
-			return nil, located(f.path, err)
+		if ch.Action != "" {
+			ch.own = f.path == o.Config
+			p.Changes = append(p.Changes, ch)
 		}
-		if before == nil && (f.blank(after) || len(after) == 0) && len(f.mine(after)) == 0 {
-			continue // a file that the client could have, and need not
-		}
-		ch, err := f.change(before, after)
-		if err != nil {
-			return nil, err
-		}
-		ch.own = f.path == o.Config
-		p.Changes = append(p.Changes, ch)
 	}
 	p.Notes = append(c.allowNotes(o), c.notes(o)...)
 	if o.Orchestrator {
 		p.Notes = append(p.Notes, doorNotes(o)...)
 	}
 	return p, p.unlocked()
+}
+
+// planned returns what an installation does to the file, without an action if it is not concerned. spared are those
+// that are somebody else's.
+func (f *file) planned(spared map[string]bool) (ch Change, err error) {
+	before, err := read(f.path)
+	switch {
+	case err != nil:
+		return ch, err
+	case spared[f.path]:
+		return Change{Path: f.path, What: f.what, Action: Spare, before: before}, nil
+	case len(spared) > 0 && len(f.mine(before)) == 0:
+		return ch, nil // it would go with scripts of ours
+	}
+	after, err := f.put(before)
+	if err != nil {
+		return ch, located(f.path, err)
+	}
+	if before == nil && (f.blank(after) || len(after) == 0) && len(f.mine(after)) == 0 {
+		return ch, nil // a file that the client could have, and need not
+	}
+	return f.change(before, after)
+}
+
+// spared returns those files that are somebody else's and stay. With one of them nothing new is written, because what
+// is ours goes together.
+func spared(files []file) (map[string]bool, error) {
+	out := make(map[string]bool)
+	for _, f := range files {
+		own, ok := f.editor.(interface{ spares(text []byte) bool })
+		if !ok {
+			continue
+		}
+		text, err := read(f.path)
+		if err != nil {
+			return nil, err
+		}
+		if own.spares(text) {
+			out[f.path] = true
+		}
+	}
+	return out, nil
+}
+
+// Spares reports whether the plan leaves files as they are that are somebody else's.
+func (p *Plan) Spares() bool {
+	return slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Action == Spare })
 }
 
 // change is what becomes of a file when it is installed.
@@ -336,7 +384,7 @@ func (p *Plan) apply(c *Change) error {
 // carryOut changes the file itself.
 func (c *Change) carryOut(perm, dirPerm fs.FileMode) error {
 	switch c.Action {
-	case Keep, Leave:
+	case Keep, Leave, Spare:
 		return nil
 	case Remove:
 		return os.Remove(c.Path)

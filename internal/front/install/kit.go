@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"pennypost/internal/mail"
 )
 
 // kits are the texts that Kits put into projects. What stands between @ signs is filled in.
@@ -29,10 +27,10 @@ func haakKit() Client {
 		files: func(o *Options) []file {
 			at := func(name string) string { return filepath.Join(o.Root, filepath.FromSlash(name)) }
 			return []file{
-				{at("scripts/agent_mailbox.py"), "script", kitScript("haak.py", "mailbox", raw(o.Binary))},
-				{at("scripts/agent_roster.py"), "script", kitScript("haak.py", "roster", raw(o.Binary))},
+				{at("scripts/agent_mailbox.py"), "script", kitScript(o, "haak.py", "mailbox", raw(o.Binary))},
+				{at("scripts/agent_roster.py"), "script", kitScript(o, "haak.py", "roster", raw(o.Binary))},
 				{at(".claude/scripts/check-mailbox.sh"), "script",
-					kitScript("haak.sh", "", shellWord("linux", o.Binary))},
+					kitScript(o, "haak.sh", "", shellWord("linux", o.Binary))},
 				{at(".claude/settings.json"), "hook", &jsonFile{o: o, strict: true, hooks: kitHooks()}},
 				{at("CLAUDE.md"), "instructions", &paragraph{sealedText{seal(kitText("haak.md"))}}},
 			}
@@ -44,15 +42,21 @@ func haakKit() Client {
 	}
 }
 
-// kitHook is the command line of the hook. Its last word tells it from a person's own hook of the same script.
-const kitHook = `sh "$CLAUDE_PROJECT_DIR/.claude/scripts/check-mailbox.sh" --hook`
+// The command lines of the hooks. Their last words tell them from a person's own hook of the same script.
+const (
+	kitStart = `sh "$CLAUDE_PROJECT_DIR/.claude/scripts/check-mailbox.sh" --hook`
+	kitEnd   = `sh "$CLAUDE_PROJECT_DIR/.claude/scripts/check-mailbox.sh" --end`
+)
 
 func kitHooks() *jsonHooks {
+	hook := func(event, line string) jsonHook {
+		return jsonHook{event, line, raw(hookGroup{[]hookHandler{{Type: "command", Command: line,
+			Timeout: hookTimeout}}})}
+	}
 	return &jsonHooks{
 		groups: true,
-		owns:   func(line string) (string, bool) { return "check-mailbox.sh", line == kitHook },
-		events: []jsonHook{{"SessionStart", kitHook, raw(hookGroup{[]hookHandler{{Type: "command", Command: kitHook,
-			Timeout: hookTimeout}}})}},
+		owns:   func(line string) (string, bool) { return "check-mailbox.sh", line == kitStart || line == kitEnd },
+		events: []jsonHook{hook("SessionStart", kitStart), hook("SessionEnd", kitEnd)},
 	}
 }
 
@@ -64,9 +68,9 @@ func kitText(name string) string {
 	return string(text)
 }
 
-func kitScript(name, verb, program string) *sealedFile {
+func kitScript(o *Options, name, verb, program string) *sealedFile {
 	text := strings.NewReplacer("@VERB@", verb, "@PROGRAM@", program).Replace(kitText(name))
-	return &sealedFile{sealedText{seal(text)}}
+	return &sealedFile{sealedText{seal(text)}, o.Replace}
 }
 
 // sealMark is in what we wrote, with a checksum of it all. So it is known whether a person has changed it since: then
@@ -105,17 +109,22 @@ func (sealedText) entries(text []byte) ([]Entry, error) {
 func (sealedText) blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
 // sealedFile is the editor of a file that is ours altogether until somebody changes it.
-type sealedFile struct{ sealedText }
+type sealedFile struct {
+	sealedText
+	replace bool // also a file of somebody else's
+}
 
 func (f *sealedFile) put(text []byte) ([]byte, error) {
-	switch ours, intact := sealed(text); {
-	case f.blank(text) || intact:
-		return []byte(f.text), nil
-	case ours:
+	if ours, intact := sealed(text); ours && !intact || f.spares(text) {
 		return text, nil
 	}
-	return nil, mail.Errorf(mail.Conflict, "there is a file of this name that is not Pennypost's, and nothing was "+
-		"written. Rename or remove it, then install again")
+	return []byte(f.text), nil
+}
+
+// spares reports whether a file is somebody else's, and stays as it is.
+func (f *sealedFile) spares(text []byte) bool {
+	ours, _ := sealed(text)
+	return !ours && !f.blank(text) && !f.replace
 }
 
 func (f *sealedFile) strip(text, _ []byte) ([]byte, []piece, error) {

@@ -116,19 +116,82 @@ func TestKitAround(t *testing.T) {
 	}
 }
 
-// A script of another's is not overwritten, and then nothing else is written either.
+// A script of another's stays as it is, and nothing new is put beside it. What is ours already is renewed.
 func TestKitOfAnother(t *testing.T) {
 	for _, name := range kitFiles()[:3] {
 		p := newPlace(t)
 		p.write("project/"+name, []byte("#!/bin/sh\necho mine\n"))
-		p.refused(haakKit(), p.options(Project), mail.Conflict, Install)
+		was := p.files()
+		if plan := p.install(haakKit(), p.options(Project)); plan.Changed() || !plan.Spares() {
+			t.Errorf("with another's %s the plan is %v", name, plan.Changes)
+		}
 		if plan := p.uninstall(haakKit(), p.options(Project)); plan.Changed() {
 			t.Errorf("uninstall takes away another's %s", name)
+		}
+		if diff := cmp.Diff(was, p.files()); diff != "" {
+			t.Errorf("with another's %s (-want +got):\n%s", name, diff)
+		}
+		p.install(haakKit(), replacing(p.options(Project)))
+		p.write("project/"+name, []byte("echo theirs again\n"))
+		o := p.options(Project)
+		o.Binary = "/opt/pennypost"
+		if plan := p.install(haakKit(), o); !plan.Spares() || p.files()["project/"+name] != "echo theirs again\n" {
+			t.Errorf("%s was overwritten", name)
+		}
+		for _, other := range kitFiles()[:3] {
+			if other != name && !strings.Contains(p.files()["project/"+other], "/opt/pennypost") {
+				t.Errorf("beside another's %s, %s was not renewed", name, other)
+			}
 		}
 	}
 	p := newPlace(t)
 	p.write("project/.claude/settings.json", []byte("{"))
 	p.refused(haakKit(), p.options(Project), mail.Invalid, Install)
+}
+
+func replacing(o *Options) *Options {
+	o.Replace = true
+	return o
+}
+
+// What is told to be replaced is, and comes back byte for byte, with its mode.
+func TestKitReplaces(t *testing.T) {
+	p := newPlace(t)
+	o := replacing(p.options(Project))
+	for i, name := range kitFiles()[:3] {
+		p.write("project/"+name, []byte("#!/bin/sh\necho mine\r\n"))
+		mode := []fs.FileMode{0o644, 0o755, 0o700}[i]
+		if err := os.Chmod(filepath.Join(o.Root, filepath.FromSlash(name)), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	modes := func() (list []fs.FileMode) {
+		for _, name := range kitFiles()[:3] {
+			info, err := os.Stat(filepath.Join(o.Root, filepath.FromSlash(name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, info.Mode())
+		}
+		return list
+	}
+	was, had := p.files(), modes()
+	p.install(haakKit(), o)
+	for _, name := range kitFiles()[:3] {
+		if ours, intact := sealed([]byte(p.files()["project/"+name])); !ours || !intact {
+			t.Errorf("%s was not replaced", name)
+		}
+	}
+	if plan := p.install(haakKit(), p.options(Project)); plan.Changed() || plan.Spares() {
+		t.Errorf("a second installation changes %v", plan.Changes)
+	}
+	p.uninstall(haakKit(), p.options(Project))
+	if diff := cmp.Diff(was, p.files()); diff != "" {
+		t.Errorf("after uninstall (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(had, modes()); diff != "" {
+		t.Errorf("modes (-before +after):\n%s", diff)
+	}
 }
 
 // Git may check the files out with other line ends; they are ours all the same. A person runs the scripts as programs.

@@ -14,6 +14,7 @@ type Report struct {
 	Scope    Scope
 	Files    []FileReport
 	Present  bool   // the client seems to be on this machine
+	Command  bool   // its program is on the PATH
 	Disabled string // what makes what is installed do nothing, and stands
 	Where    string // in this file
 	Plugin   string // the plugin of ours that the client has
@@ -51,7 +52,8 @@ func Look(o Options) []Report {
 func look(c Client, o *Options) Report {
 	r := Report{Client: c, Scope: o.Scope}
 	_, missing := exec.LookPath(c.Program)
-	r.Present = missing == nil
+	r.Command = missing == nil
+	r.Present = r.Command
 	asking := *o
 	asking.Ask = true
 	asks := c.allFiles(&asking)

@@ -18,10 +18,9 @@ func qwen() Client {
 				server: &jsonServer{in: "mcpServers",
 					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * toolTimeout,
 						Trust: !o.Ask}), allows: trusted()},
-				hooks: groupHooks(o, "qwen", func(string) int { return 1000 * hookTimeout },
+				hooks: groupHooks(o, "qwen", func(event string) int { return 1000 * seconds(event) },
 					[]string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",
-						"Stop",
-						"StopFailure", "Notification", "SessionEnd"}),
+						"PermissionRequest", "Stop", "StopFailure", "Notification", "SessionEnd"}),
 			}}}
 		},
 		notes:    projectNote,

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -45,7 +46,12 @@ func small(tb testing.TB) []byte {
 			tb.Fatal(err)
 		}
 	}
-	for path, text := range map[string]string{home.Token(): "pp-operator.secret\n", home.File(): "# mine\n"} {
+	if err := os.MkdirAll(home.Dialogs(), 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	asked := filepath.Join(home.Dialogs(), "d-1.json") // which stays behind
+	for path, text := range map[string]string{home.Token(): "pp-operator.secret\n", home.File(): "# mine\n",
+		asked: `{"text":"what a client asks"}`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
@@ -88,6 +94,9 @@ func TestRestore(t *testing.T) {
 	}
 	if text, err := os.ReadFile(home.File()); err != nil || string(text) != "# mine\n" {
 		t.Errorf("the configuration is %q, %v", text, err)
+	}
+	if _, err := os.Stat(home.Dialogs()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what clients ask is in a backup: %v", err)
 	}
 	if info, err := os.Stat(string(home)); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the home has mode %v, %v", info.Mode(), err)

@@ -3,11 +3,9 @@ package bridge
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -15,6 +13,7 @@ import (
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/pause"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -54,9 +53,10 @@ const (
 	lastRetry  = 10 * time.Second
 	// patience is how long a sender waits for slow files. The send stands then as it does when they fail.
 	patience = 100 * time.Millisecond
-	// stuckAfter is how long a bridge may be at its files before its status says that it hangs.
+	// stuckAfter is how long a bridge may use its files without progress before its status says that it hangs.
 	stuckAfter = 3 * time.Second
-	// syncPatience is how long Sync waits for files that hang.
+	// syncPatience is how long Sync waits for files that hang, or for a bridge that has much to take in. That goes on
+	// without it.
 	syncPatience = 5 * time.Second
 	// stopPatience is how long a bridge that is to stop gets to come back from its files. One that does not is left
 	// alone.
@@ -73,14 +73,19 @@ type Bridge struct {
 	open  dialect.Files // nil until they could be opened
 	news  *dialect.News // read, and not yet told to the room
 	kick  pause.Nudge   // ends a pause between attempts
+	look  pause.Nudge   // ends a pause between looks at the files
 
 	mu      sync.Mutex
-	busy    time.Time // since when files are used; zero if they are not
+	begunAt time.Time // when somebody began to use the files; zero if nobody does
+	busy    time.Time // when the use of the files last made progress
 	status  mail.BridgeStatus
 	owes    mail.Seq       // the place of the first event that a part of the files could not take; 0: there is none
 	failing [3]string      // by direction
 	refused int            // messages that the files had and the room did not take
 	refuses []mail.BadLine // the first of them, and why
+	looks   int            // at the files, that were begun
+	looked  int            // the last of them that has ended, by its number
+	unseen  bool           // it failed
 	begun   int            // attempts to write
 	failed  int            // the last of them that failed, by its number; 0: none
 	moved   chan struct{}  // closed, and replaced, when status or failed change
@@ -99,7 +104,7 @@ func New(opts Options) *Bridge {
 	}
 	b := &Bridge{
 		opts: opts, log: opts.Log.With("bridge", opts.Bridge.ID),
-		files: make(chan struct{}, 1), kick: pause.NewNudge(), moved: make(chan struct{}),
+		files: make(chan struct{}, 1), kick: pause.NewNudge(), look: pause.NewNudge(), moved: make(chan struct{}),
 	}
 	b.status.Bridge = opts.Bridge
 	b.status.Seq, b.owes = b.loadCursor()
@@ -138,6 +143,18 @@ func (b *Bridge) Status() mail.BridgeStatus {
 		s.Failing = fmt.Sprintf("its files in %s have not answered for %v", s.Dir, d.Round(time.Second))
 		s.Since = mail.TimeOf(b.opts.Now().Add(-d))
 	}
+	if !b.begunAt.IsZero() && time.Since(b.begunAt) > stuckAfter {
+		s = goesOn(s)
+	}
+	return s
+}
+
+// goesOn is the status of a bridge that has more to take in than is done in a moment.
+func goesOn(s mail.BridgeStatus) mail.BridgeStatus {
+	if s.Failing == "" {
+		s.Notice = fmt.Sprintf("it is still importing from the files, %s so far, and continues by itself",
+			wording.Plural(s.Imported, "message"))
+	}
 	return s
 }
 
@@ -154,7 +171,16 @@ func (b *Bridge) Written() mail.Seq {
 	return b.status.Seq
 }
 
-// busyForLocked returns for how long somebody has been at the files.
+// working notes that the use of the files makes progress.
+func (b *Bridge) working() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.busy.IsZero() {
+		b.busy = time.Now()
+	}
+}
+
+// busyForLocked returns for how long the files have been in use without progress.
 func (b *Bridge) busyForLocked() time.Duration {
 	if b.busy.IsZero() {
 		return 0
@@ -171,20 +197,30 @@ func (b *Bridge) Await(ctx context.Context, seq mail.Seq) {
 	})
 }
 
-// Sync brings both in step now and says how that went. Files that hang it leaves alone after a while.
+// Sync brings both in step now and says how that went. Files that hang it leaves alone after a while, and what takes
+// longer goes on while the status says so.
 func (b *Bridge) Sync(ctx context.Context) mail.BridgeStatus {
 	ctx, cancel := context.WithTimeout(ctx, syncPatience)
 	defer cancel()
 	target := b.opts.Room.Shown()
 	b.mu.Lock()
-	before := b.begun // one that is under way may have met what was wrong before: it does not count
+	looks, before := b.looks, b.begun // what is under way may have met what was wrong before: it does not count
 	b.mu.Unlock()
+	b.look.Give()
 	b.kick.Give()
-	if _, err := b.inward(ctx); err == nil {
+	seen := false
+	b.until(ctx, func(s *mail.BridgeStatus, _ int) bool {
+		seen = b.looked > looks && !b.unseen
+		return b.looked > looks || !s.Running
+	})
+	if seen {
 		target = max(target, b.opts.Room.Shown())
 		b.until(ctx, func(s *mail.BridgeStatus, failed int) bool {
 			return s.Mode == mail.BridgeFollow || s.Seq >= target || failed > before || !s.Running
 		})
+	}
+	if ctx.Err() != nil {
+		return goesOn(b.Status())
 	}
 	return b.Status()
 }
@@ -200,7 +236,7 @@ func (b *Bridge) RejectedLines(ctx context.Context) (list []mail.BadLine, err er
 		})
 	}
 	if err != nil {
-		return nil, mail.Errorf(mail.Unavailable, "the files of the bridge %s cannot be read: %w", b.opts.Bridge.ID,
+		return nil, mail.Errorf(mail.Conflict, "the files of the bridge %s cannot be read: %w", b.opts.Bridge.ID,
 			err)
 	}
 	b.mu.Lock()
@@ -306,12 +342,13 @@ func (b *Bridge) hold(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.busy = time.Now()
+	b.begunAt = b.busy
 	return nil
 }
 
 func (b *Bridge) release() {
 	b.mu.Lock()
-	b.busy = time.Time{}
+	b.busy, b.begunAt = time.Time{}, time.Time{}
 	if open, ok := b.open.(dialect.Owing); ok {
 		b.owes = open.Owes()
 	}
@@ -323,7 +360,8 @@ func (b *Bridge) openFiles() error {
 	o := &b.opts
 	open, err := o.Dialect.Files(dialect.FilesOptions{
 		Dir: b.dir.Dir(b.dir.Below), State: o.State, Service: o.Room.ForFiles(), Bridge: o.Bridge, Others: o.Others,
-		Now: o.Now, Log: b.log, Getenv: o.Getenv, RetainAge: o.RetainAge, RetainCount: o.RetainCount,
+		Now: o.Now, Log: b.log, Getenv: o.Getenv, Working: b.working, RetainAge: o.RetainAge,
+		RetainCount: o.RetainCount,
 	})
 	if err == nil {
 		b.open = open
@@ -364,14 +402,5 @@ func (b *Bridge) saveCursor(seq mail.Seq) error {
 	b.mu.Lock()
 	owes := b.owes
 	b.mu.Unlock()
-	tmp := b.cursorFile() + ".tmp"
-	f, err := durable.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(f, seq, owes)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp, b.cursorFile())
+	return durable.ReplaceUnsynced(b.cursorFile(), fmt.Appendln(nil, seq, owes))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -11,14 +12,14 @@ import (
 
 // follow brings what others put into the files into the room until ctx ends.
 func (b *Bridge) follow(ctx context.Context) {
-	w := newWatcher(b.log)
+	w := newWatcher(b.log, b.look)
 	defer w.close()
 	b.catchUp(ctx)
 	for {
 		// The status says what is wrong; the next look is not far. What was told is followed by another look at once,
 		// by which the files learn that it was taken.
 		for more := true; more; {
-			more, _ = b.inward(ctx)
+			more = b.lookNow(ctx)
 		}
 		if b.hold(ctx) == nil {
 			if b.open != nil {
@@ -41,6 +42,17 @@ func (b *Bridge) catchUp(ctx context.Context) {
 	})
 }
 
+// lookNow is inward, noted by a number, so that Sync knows what was begun after it was asked.
+func (b *Bridge) lookNow(ctx context.Context) (more bool) {
+	b.mu.Lock()
+	b.looks++
+	number := b.looks
+	b.mu.Unlock()
+	more, err := b.inward(ctx)
+	b.change(func(*mail.BridgeStatus) { b.looked, b.unseen = number, err != nil })
+	return more
+}
+
 // inward reads what is new in the files and tells the room. more says that there was something.
 func (b *Bridge) inward(ctx context.Context) (more bool, err error) {
 	err = b.use(ctx, func(f dialect.Files) error {
@@ -51,6 +63,7 @@ func (b *Bridge) inward(ctx context.Context) (more bool, err error) {
 			}
 			b.news = &news
 		}
+		b.working()
 		refused, err := 0, error(nil)
 		if b.opts.Bridge.Mode != mail.BridgeMirror {
 			refused, err = b.tell(ctx, b.news)
@@ -74,26 +87,22 @@ func (b *Bridge) inward(ctx context.Context) (more bool, err error) {
 	return more, b.outcome(ctx, in, err)
 }
 
+// atOnce is how many messages the room is told of at a time. After each batch the bridge notes its progress.
+const atOnce = 500
+
 // tell has the room say what the files say. It returns how many messages the room refused.
 func (b *Bridge) tell(ctx context.Context, n *dialect.News) (refused int, err error) {
 	if n.Empty() {
 		return 0, nil
 	}
 	user := b.opts.Room.ForFiles()
-	for _, p := range n.Agents {
-		if _, err := user.Register(ctx, p); err != nil && temporary(err) {
-			return 0, err
-		} else if err != nil {
-			b.log.Warn("agent not registered", "agent", p.Name, "err", err)
-		}
+	if err := b.tellAgents(ctx, user, n); err != nil {
+		return 0, err
 	}
 	for i := range n.Items {
 		n.Items[i].Via = b.opts.Bridge.ID
 	}
-	if refused, err = b.take(ctx, user, n.Items); err != nil {
-		return refused, err
-	}
-	if _, err := b.opts.Room.Note(ctx, n.Receipts); err != nil {
+	if refused, err = b.tellMail(ctx, user, n); err != nil {
 		return refused, err
 	}
 	for _, name := range n.Retired {
@@ -107,6 +116,44 @@ func (b *Bridge) tell(ctx context.Context, n *dialect.News) (refused int, err er
 		}
 	}
 	return refused, nil
+}
+
+// tellMail tells the room of messages, and of who has read some.
+func (b *Bridge) tellMail(ctx context.Context, user mail.Service, n *dialect.News) (refused int, err error) {
+	for some := range slices.Chunk(n.Items, atOnce) {
+		more, err := b.take(ctx, user, some)
+		if refused += more; err != nil {
+			return refused, err
+		}
+		b.working()
+	}
+	for some := range slices.Chunk(n.Receipts, atOnce) {
+		if _, err := b.opts.Room.Note(ctx, some); err != nil {
+			return refused, err
+		}
+		b.working()
+	}
+	return refused, nil
+}
+
+// tellAgents has the room say what the files say of agents.
+func (b *Bridge) tellAgents(ctx context.Context, user mail.Service, n *dialect.News) error {
+	for _, m := range n.Merged {
+		if _, err := user.Merge(ctx, m.From, m.Into); err != nil && temporary(err) {
+			return err
+		} else if err != nil {
+			b.log.Warn("agents not merged", "from", m.From, "into", m.Into, "err", err)
+		}
+	}
+	for _, p := range n.Agents {
+		if _, err := user.Register(ctx, p); err != nil && temporary(err) {
+			return err
+		} else if err != nil {
+			b.log.Warn("agent not registered", "agent", p.Name, "err", err)
+		}
+		b.working()
+	}
+	return nil
 }
 
 // take imports messages. If the room refuses one, the others are taken alone.

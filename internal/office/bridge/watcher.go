@@ -23,8 +23,8 @@ type watcher struct {
 // settle is how long a burst of changes is let go on before anybody looks.
 const settle = 10 * time.Millisecond
 
-func newWatcher(log *slog.Logger) *watcher {
-	w := &watcher{dirty: pause.NewNudge(), dirs: make(map[string]bool), done: make(chan struct{})}
+func newWatcher(log *slog.Logger, dirty pause.Nudge) *watcher {
+	w := &watcher{dirty: dirty, dirs: make(map[string]bool), done: make(chan struct{})}
 	var err error
 	if w.fs, err = fsnotify.NewWatcher(); err != nil {
 		log.Info("changes of files are looked for, because the system cannot tell of them", "err", err)

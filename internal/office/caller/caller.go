@@ -9,7 +9,9 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/claims"
 	"pennypost/internal/office/dialect"
+	"pennypost/internal/office/dialog"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/relay"
 	"pennypost/internal/office/rooms"
@@ -22,6 +24,8 @@ type Rooms struct {
 	Set      *rooms.Set          // the rooms of this machine
 	ToolUses toolUses            // by whom tools are used, as hooks told
 	Confirm  *gate.Confirmations // nil: nothing is
+	Asked    *dialog.Desk        // what clients on this machine ask their person
+	Claimed  claims.Watch        // what is held on this machine
 	Far      *relay.Far          // of a relay, which has no rooms; nil: this is a post office
 }
 
@@ -29,7 +33,15 @@ var _ mail.Office = (*Rooms)(nil)
 
 // New returns the rooms of a configuration for those who call.
 func New(cfg *config.Config, log *slog.Logger, m *rooms.Metrics, dialects []dialect.Dialect) *Rooms {
-	return &Rooms{Set: rooms.New(cfg, log, m, dialects)}
+	o := &Rooms{Set: rooms.New(cfg, log, m, dialects), Asked: dialog.Open(cfg.Home.Dialogs(), log)}
+	o.Claimed.Room = func(room mail.RoomName) claims.Room {
+		return o.Own(context.Background(), room, mail.System)
+	}
+	o.Set.Card = func(id mail.ID) (mail.Card, bool) {
+		h, held := o.Asked.Find(id)
+		return mail.Card{Room: h.Room, Agent: h.Agent, Client: h.Client, Dialog: h.Dialog, Ask: h.Ask}, held
+	}
+	return o
 }
 
 // Room implements mail.Office. The service still works when the room was closed because it was idle: each call opens
@@ -65,7 +77,11 @@ func (o *Rooms) RemoveRoom(ctx context.Context, name mail.RoomName) (wire.Remove
 	if o.Far != nil {
 		return o.Far.There.RemoveRoom(ctx, name)
 	}
-	return o.Set.Remove(ctx, name)
+	removed, err := o.Set.Remove(ctx, name)
+	if err == nil {
+		o.Asked.Leave(name)
+	}
+	return removed, err
 }
 
 // StandAs has ctx end when an agent that is on the roster of a room is taken off it.

@@ -39,8 +39,7 @@ func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	}
 	asking.Wait()
 	if ctx.Err() != nil {
-		return mail.Desk{}, &mail.Error{Code: mail.Timeout, Msg: "the request ended before all rooms had answered",
-			Err: ctx.Err()}
+		return mail.Desk{}, notAll(ctx)
 	}
 	if err := o.away(names, desks, errs); err != nil {
 		return mail.Desk{}, err
@@ -51,6 +50,17 @@ func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	out.Updates, away[1] = o.preview(ctx, out.Updates)
 	out.Away = slices.Compact(slices.Sorted(slices.Values(slices.Concat(out.Away, away[0], away[1]))))
 	return out, nil
+}
+
+// notAll is the error of a request that has ended.
+func notAll(ctx context.Context) error {
+	return &mail.Error{Code: mail.Timeout, Msg: "the request ended before all rooms had answered", Err: ctx.Err()}
+}
+
+// isElsewhere reports whether a closed room is in a file of another machine, which tells of it.
+func (o *Rooms) isElsewhere(name mail.RoomName) bool {
+	k, err := o.Set.KindOf(name)
+	return err == nil && k.Moved != ""
 }
 
 // asked returns the rooms that are asked for: those that the caller of ctx enters, if none are named.
@@ -146,10 +156,8 @@ func (o *Rooms) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery
 	if !open && known && has == 0 {
 		return mail.Desk{}, errNothingThere
 	}
-	if !open && !known {
-		if k, err := o.Set.KindOf(name); err == nil && k.Moved != "" {
-			return mail.Desk{}, errNothingThere
-		}
+	if !open && !known && o.isElsewhere(name) {
+		return mail.Desk{}, errNothingThere
 	}
 	e, err := o.Set.Borrow(ctx, name)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/hook"
+	"pennypost/internal/office/rooms"
 	"pennypost/internal/office/wake/sessions"
 )
 
@@ -16,11 +17,14 @@ import (
 const (
 	brokenOffPause = time.Second
 	killedLooks    = 3
+	// restAfterLook is how many times the duration of a look for ended programs passes before the next one.
+	restAfterLook = 50
 )
 
 // FollowSessions tells the rooms, until ctx ends, of ends that no hook tells of: turns that were broken off, and
 // sessions whose program was killed.
 func (o *Rooms) FollowSessions(ctx context.Context) {
+	var rested time.Time
 	for look := 0; pause.For(ctx, brokenOffPause); look++ {
 		now := time.Now()
 		for _, s := range slices.Concat(o.Set.Reach.Claude.BrokenOff(now), o.Set.Reach.Copilot.BrokenOff(now)) {
@@ -34,7 +38,22 @@ func (o *Rooms) FollowSessions(ctx context.Context) {
 		for _, s := range o.Set.Reach.Sessions.Killed() {
 			o.end(ctx, s)
 		}
+		if time.Now().After(rested) {
+			rested = time.Now().Add(restAfterLook * o.lookForDead())
+		}
 	}
+}
+
+// lookForDead has the rooms note which programs of agents have ended, also those that no hook reports, such as MCP
+// servers. It returns how long that took.
+func (o *Rooms) lookForDead() time.Duration {
+	began := time.Now()
+	var open []*rooms.Entry
+	o.Set.Each(func(e *rooms.Entry) { open = append(open, e) })
+	for _, e := range open {
+		e.Room.LookForDead()
+	}
+	return time.Since(began)
 }
 
 // ended tells a session's room that the session or its turn has ended, and reports whether the room took note.

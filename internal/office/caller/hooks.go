@@ -10,10 +10,12 @@ import (
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/claims"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/hook"
 	"pennypost/internal/office/wake/sessions"
+	"pennypost/internal/policy"
 	"pennypost/internal/wire"
 )
 
@@ -42,8 +44,10 @@ type ticket struct {
 }
 
 // Answer implements httpapi.Hooks.
-func (h *Hooks) Answer(ctx context.Context, in *wire.Hook) (wire.HookAnswer, error) {
-	a, marks, err := h.call(in, 0).Answer(ctx)
+func (h *Hooks) Answer(ctx context.Context, in *wire.Hook, waits func()) (wire.HookAnswer, error) {
+	call := h.call(in, 0)
+	call.Waits = waits
+	a, marks, err := call.Answer(context.WithValue(ctx, hookKey{}, true))
 	return wire.HookAnswer{Out: a.Out, Err: a.Err, Exit: a.Exit, Shell: a.Shell, Ticket: h.keep(marks)}, err
 }
 
@@ -123,10 +127,22 @@ func (h *Hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 		},
 		First: h.first,
 		Log:   func(s *hook.Session) string { return h.Rooms.Set.Reach.Copilot.Log(s.ID) },
-		Use:   h.Rooms.ToolUses.Note,
+		Use:   h.Rooms.ToolUses.Note, Dialogs: clientDialogs{h.Rooms.Asked, h.Rooms},
 		Window: func(ctx context.Context, e *hook.Event) (*hook.Window, error) {
 			return h.Rooms.window(ctx, in.Program, e)
 		},
+	}
+	c.Write = func(ctx context.Context, room mail.RoomName, as hook.Service, agent mail.Name,
+		e *hook.Event) (mail.Claimed, error) {
+		return h.Rooms.guard().Write(ctx, as, claims.Use{Room: room, Agent: agent, Tool: e.Tool, ID: e.ToolUse,
+			Given: e.Input, Dir: e.Session.Dir, Home: in.Getenv("HOME")})
+	}
+	c.Did = func(room mail.RoomName, agent mail.Name, e *hook.Event) {
+		use := ""
+		if e.Moment == mail.AfterTool {
+			use = e.ToolUse
+		}
+		h.Rooms.guard().Ended(room, agent, use)
 	}
 	c.Enter = func(ctx context.Context, e *hook.Event) (*hook.Mailbox, error) {
 		return h.enter(ctx, in, c.Getenv, e, silence)
@@ -137,11 +153,8 @@ func (h *Hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 // enter finds the mailbox of the agent that an event is about.
 func (h *Hooks) enter(ctx context.Context, in *wire.Hook, getenv func(string) string, e *hook.Event,
 	silence time.Duration) (*hook.Mailbox, error) {
-	dir := in.Dir
-	if e.Session.Dir != "" {
-		dir = e.Session.Dir
-	}
-	p, err := config.FindPlace(in.Room, in.As, getenv, e.Client, dir)
+	e.Session.Dir = cmp.Or(e.Session.Dir, in.Dir) // where its client runs its hooks, if it does not say
+	p, err := config.FindPlace(in.Room, in.As, getenv, e.Client, e.Session.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -179,6 +192,15 @@ func (h *Hooks) place(ctx context.Context, p *config.Place, client string) (mail
 	at.Starts = true
 	placed, err := h.Rooms.Place(ctx, at)
 	return placed.Room, placed.Agent, err
+}
+
+// guard has writes of agents claimed.
+func (o *Rooms) guard() *claims.Guard {
+	return &claims.Guard{Watch: &o.Claimed, Others: o.Set.Reach.Sessions.Others, Rule: func(
+		room mail.RoomName) policy.ClaimRule {
+		r := o.Set.Config.For(room)
+		return cmp.Or(policy.ClaimRule(r.Claims), policy.DefaultClaims)
+	}}
 }
 
 // toolsOf returns the names of all tools of dialects.

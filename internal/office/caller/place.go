@@ -45,8 +45,8 @@ func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 }
 
 // claim returns to which room a session may go without being asked for, and what it claims there.
-func (o *Rooms) claim(ctx context.Context, p *wire.Place) (mail.RoomName, check.Claim, error) {
-	c := check.Claim{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
+func (o *Rooms) claim(ctx context.Context, p *wire.Place) (mail.RoomName, check.Entrant, error) {
+	c := check.Entrant{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
 	if c.Agent == "" && p.FileAgent != "" {
 		c.Agent, c.File = p.FileAgent, true
 	}
@@ -62,7 +62,7 @@ func (o *Rooms) claim(ctx context.Context, p *wire.Place) (mail.RoomName, check.
 
 // toFileRoom notes in c whether a project may go to the room that its file names: one that is not there yet, one that
 // it is at home in, or one that the person let it in to.
-func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *check.Claim) error {
+func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *check.Entrant) error {
 	if !o.Set.Exists(p.FileRoom) {
 		c.Home = true
 		return nil

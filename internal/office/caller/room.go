@@ -280,10 +280,16 @@ func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 		}
 	}
 	as := v.opening(&p.Process, p.Session, p.Client)
+	if p.Session == "" {
+		if !as.ID.Sees() {
+			p.Process, p.Join = "", false // nobody could tell when it ends
+		}
+		return v.Stub.Register(ctx, p)
+	}
 	if p.Join {
 		as.ID = as.ID.Joining()
 	}
-	if p.Session == "" || p.TakeOver {
+	if p.TakeOver {
 		as = v
 	}
 	if name := v.office.ToolUses.in(v.name, p.Process); p.Join && name != "" && name != as.ID.Name() {
@@ -330,6 +336,18 @@ func (v *Room) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 		v.office.Set.Reach.Listeners.Move(v.name, from)
 		v.office.Set.Reach.Sessions.Move(v.name, from, a.Name)
 		v.office.Set.Reach.Machines.Move(v.name, from, a.Name)
+	}
+	return a, err
+}
+
+// Merge implements mail.Registrar. To make an agent's mail somebody else's is an act of weight.
+func (v *Room) Merge(ctx context.Context, from, into mail.Name) (mail.Agent, error) {
+	if err := v.confirmed(ctx); err != nil {
+		return mail.Agent{}, err
+	}
+	a, err := v.Stub.Merge(ctx, from, into)
+	if err == nil {
+		v.office.Set.Reach.Listeners.Move(v.name, from)
 	}
 	return a, err
 }

@@ -4,17 +4,22 @@ import (
 	"cmp"
 	"context"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/durable"
+	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/tui"
 )
 
-const deskHelp = `Show what needs you, what is new and who is there, over all rooms, on the whole screen. It is what
-pennypost does on a terminal when it is given no command. Press ? for its keys.`
+const deskHelp = `Show what needs you, what is new, who is there, what is stuck and who waits, over all rooms, on the
+whole screen. It opens with the first question, and is what pennypost does on a terminal when it is given no command.
+Press ? for its keys.`
 
 func newDesk(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -53,6 +58,39 @@ func (a *app) desk(ctx context.Context) error {
 	// what the keyboard sends as ^C is a key; these come from elsewhere, and when the terminal is closed
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	return tui.Run(ctx, tui.Options{Office: office, Room: room, Link: link,
-		Editor: cmp.Or(a.Env.Getenv("VISUAL"), a.Env.Getenv("EDITOR"), "vi")})
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return err
+	}
+	if room == "" {
+		room = keptRoom(ctx, home, office)
+	}
+	return tui.Run(ctx, tui.Options{Office: office, Room: room, Link: link, Plain: a.Env.Getenv("NO_COLOR") != "",
+		Editor: cmp.Or(a.Env.Getenv("VISUAL"), a.Env.Getenv("EDITOR"), "vi"),
+		Keep:   func(room mail.RoomName) { keepRoom(home, room) }})
+}
+
+// keptRoom is the room that the person chose to see when they looked last, "" for all.
+func keptRoom(ctx context.Context, home config.Home, office mail.Office) mail.RoomName {
+	text, err := durable.ReadFile(home.Screen())
+	if err != nil {
+		return ""
+	}
+	room, err := mail.ParseRoom(strings.TrimSpace(string(text)))
+	if err != nil {
+		return ""
+	}
+	rooms, err := office.Rooms(ctx)
+	if err == nil && !slices.ContainsFunc(rooms, func(r mail.RoomStatus) bool { return r.Name == room }) {
+		return "" // it has been removed since
+	}
+	return room
+}
+
+// keepRoom notes which room the person sees. That it cannot be noted is no reason to disturb them: they see which it
+// is, and choose again with a key.
+func keepRoom(home config.Home, room mail.RoomName) {
+	if home.Create() == nil {
+		_ = durable.WriteFile(home.Screen(), []byte(room+"\n"), 0o600)
+	}
 }

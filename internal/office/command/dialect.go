@@ -3,12 +3,14 @@ package command
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/process"
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/front/cli/setup"
@@ -130,7 +132,7 @@ func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string)
 			}
 			return a.Who()
 		},
-		As: a.serviceAs, Address: a.address,
+		As: a.serviceAs, Program: clientAbove, Address: a.address,
 		Install: func(name, dir string, agent mail.Name, room mail.RoomName) ([]string, error) {
 			return setup.InstallFor(a.App, name, dir, agent, room)
 		},
@@ -138,6 +140,23 @@ func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string)
 			return a.addBridge(ctx, mail.Bridge{Dialect: d.Name, Dir: a.Absolute(dir), Mode: mode})
 		},
 	}
+}
+
+// clientAbove returns the nearest agent's client above this process, even if a wrapper of the hook is in between, or
+// the program that has started it if there is none. What ends with the hook, as timeout does, is no client. To be
+// below the one that is found gives no rights, so it may be one too high.
+func clientAbove() string {
+	for _, p := range process.Tree(os.Getppid()) {
+		if config.AgentProgram(p.Names()) != "" {
+			return p.Key
+		}
+	}
+	program := process.Program(false)
+	tree := process.Tree(process.Number(program))
+	if len(tree) > 1 && tree[1].PID > 1 && slices.Contains([]string{"timeout", "nice", "sudo"}, tree[0].Names()[0]) {
+		return tree[1].Key
+	}
+	return program
 }
 
 // address returns where the post office is reached over HTTP.

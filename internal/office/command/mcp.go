@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/base/process"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/daemon"
@@ -36,13 +37,16 @@ With --channel the server is a channel of Claude Code, which is a preview, and w
 that has mail. Start the client with: claude --dangerously-load-development-channels
 server:pennypost
 
-With --dialect the tools are those of an earlier system, with their names and shapes. With --remote
-the mailbox is in another post office, and $PENNYPOST_TOKEN says who you are there. The address must
-begin with https://, so that nobody on the way reads the token. http:// is allowed for this machine;
-for another one it needs --insecure.`
+With --dialect the tools are those of an earlier system, with their names and shapes. A token in
+$PENNYPOST_TOKEN, which the person makes by "pennypost agents token NAME", says who the agent is, no
+matter which program runs the server: so one program can run several agents. With --remote the
+mailbox is in another post office, which has made the token. The address must begin with https://,
+so that nobody on the way reads the token. http:// is allowed for this machine; for another one it
+needs --insecure.`
 
 const mcpExamples = `claude mcp add --scope user pennypost -- pennypost mcp
 pennypost mcp --dialect agenties --as ag_x1
+PENNYPOST_TOKEN=pp.… pennypost mcp --dialect agenties --as ag_x2
 PENNYPOST_TOKEN=pp.… pennypost mcp --dialect superportia --remote http://127.0.0.1:8765
 codex mcp add pennypost -- pennypost mcp
 {"mcpServers":{"pennypost":{"command":"pennypost","args":["mcp","--as","builder"]}}}`
@@ -90,13 +94,25 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	s.stays = d != nil && d.NamesItself != nil // its sessions begin and end by their own word
 	c, _ := hook.FindClient(s.client)
 	s.process = process.Program(c.Editor)
+	a.ShowToken()
 	if s.client == "codex" {
 		a.LeaveServer()
-		if d == nil && a.Remote == "" && cmp.Or(a.As, a.Env.Getenv("PENNYPOST_AGENT")) != string(mail.User) {
+		if d == nil && !a.ByToken() && cmp.Or(a.As, a.Env.Getenv("PENNYPOST_AGENT")) != string(mail.User) {
 			return a.serveThreads(ctx, s, f)
 		}
 	}
-	return a.serveOne(ctx, s, d, f)
+	return a.orHow(a.serveOne(ctx, s, d, f), d)
+}
+
+// orHow adds to an error that keeps a dialect's server from being an agent how a program that runs several is each.
+func (a *app) orHow(err error, d *dialect.Dialect) error {
+	if d == nil || a.As == "" || a.ByToken() || mail.CodeOf(err) != mail.Denied {
+		return err
+	}
+	as := wording.Shell(a.As)
+	return cli.Hinted(err, fmt.Sprintf("a program that runs several agents shows a token for each: pennypost agents "+
+		"token %s, which you run in your terminal, prints one. Then: %s=TOKEN pennypost mcp --dialect %s --as %s", as,
+		cli.TokenVariable, d.Name, as))
 }
 
 // serveOne serves one session under one name.
@@ -133,9 +149,13 @@ func (a *app) connect(ctx context.Context, s *session, d *dialect.Dialect) error
 	if s.office, err = a.Post(); err != nil {
 		return err
 	}
-	if a.Remote != "" {
-		s.name, err = a.Who()
-		s.quiet = s.office
+	if a.ByToken() {
+		if s.name, err = a.Who(); err != nil {
+			return err
+		}
+		if s.quiet = s.office; a.Remote == "" {
+			s.quiet, err = a.QuietOffice()
+		}
 		return err
 	}
 	if d != nil {
@@ -307,7 +327,7 @@ func (s *session) claim(ctx context.Context, p mail.Presence) error {
 	if err != nil {
 		return err
 	}
-	p.Session, p.Process, p.Client = s.id, s.process, s.client
+	p.Session, p.Process, p.Client, p.Serves = s.id, s.process, s.client, true
 	ag, err := svc.Register(ctx, p)
 	if err == nil {
 		s.name = ag.Name
@@ -326,7 +346,7 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 			return nil
 		case <-tick.C:
 		}
-		ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true})
+		ag, err := svc.Register(ctx, mail.Presence{Session: s.id, Process: s.process, Join: true, Serves: true})
 		if mail.CodeOf(err) == mail.Conflict { // another session is the orchestrator now
 			return err
 		}

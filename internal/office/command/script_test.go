@@ -133,7 +133,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 // saveid NAME puts the first id in the last standard output into a variable.
 func saveID(ts *testscript.TestScript, neg bool, args []string) {
-	found := regexp.MustCompile(`msg_[A-Za-z0-9_-]{21}`).FindString(ts.ReadFile("stdout"))
+	found := regexp.MustCompile(`msg_[A-Za-z0-9_-]{21}|d-[a-z0-9]{10}`).FindString(ts.ReadFile("stdout"))
 	if neg || len(args) != 1 || found == "" {
 		ts.Fatalf("no id in the last output")
 	}

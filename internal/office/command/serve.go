@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -47,21 +48,29 @@ func newServe(a *app) *cobra.Command {
 	var f serveFlags
 	cmd := f.automatic(&cobra.Command{
 		Use: "serve", Short: "run the post office", Long: serveHelp,
-		Example: "pennypost serve\npennypost serve --listen 127.0.0.1:9000\npennypost serve --listen none",
-		Args:    cli.NoArgs,
-		RunE:    cli.RunWith(a.serve, &f),
+		Example: "pennypost serve\npennypost serve --listen 127.0.0.1:9000\npennypost serve --listen none\n" +
+			"pennypost serve --tls\npennypost serve --tls 192.0.2.7:8766",
+		Args: f.args,
+		RunE: cli.RunWith(a.serve, &f),
 	},
 		cli.Flag{Into: &f.listen, Name: "listen",
 			About: "TCP `HOST:PORT` to listen on, or \"none\"; default 127.0.0.1:8765"},
 		cli.Flag{Into: &f.tls, Name: "tls",
-			About: "also listen for other machines, with TLS, at `HOST:PORT`; by itself at " +
-				everywhere},
+			About: "also listen for other machines, with TLS, at `[HOST:PORT]`; default " + everywhere},
 		cli.Flag{Into: &f.insecure, Name: "insecure",
 			About: "allow an address that other machines can reach, without TLS"},
 		cli.Flag{Into: &f.dev, Name: "dev",
 			About: "add routes that are for development only, such as POST /api/inbox/seed"})
 	cmd.Flags().Lookup("tls").NoOptDefVal = everywhere
 	return cmd
+}
+
+// args takes the address of --tls, which is an argument to the parser of flags because --tls may also stand alone.
+func (f *serveFlags) args(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && f.tls == everywhere && strings.Contains(args[0], ":") {
+		f.tls, args = args[0], nil
+	}
+	return cli.NoArgs(cmd, args)
 }
 
 // automatic returns a command with its flags, and those of what a command starts.

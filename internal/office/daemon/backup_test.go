@@ -285,6 +285,8 @@ func TestRestoreElsewhere(t *testing.T) {
 		}
 		return err
 	})
+	// It is there if the bridge had looked at its files twice before the backup.
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "rooms/lab/bridges/agenties/begun" })
 	want := []string{"rooms/lab/LOCK", "rooms/lab/bridges/agenties/cursor", "rooms/lab/mailbox.jsonl",
 		"rooms/lab/mailbox.last", "token"}
 	if err != nil || !slices.Equal(names, want) {

@@ -203,6 +203,7 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 	d.closing, d.stop = context.WithCancel(ctx)
 	d.office = newOffice(&d.opts.Config, d.log, d.metrics)
 	d.office.Set.Phone = d.pages.phone
+	d.office.Set.LetIn = func(m mail.Machine, pass string) bool { return d.guests.Life(m, pass) != nil }
 	if at.TCP != nil {
 		d.office.Set.LetterLink = d.pages.LetterLink
 	}
@@ -240,8 +241,13 @@ func (d *daemon) run(at listen.Listeners) error {
 	d.running.Go(func() { d.office.Set.Run(d.closing) })
 	if d.office.Far != nil {
 		d.running.Go(func() { d.office.Far.Run(d.closing) })
+	} else {
+		d.running.Go(func() { d.office.TendTeams(d.closing) })
 	}
 	d.running.Go(func() { d.office.FollowSessions(d.closing) })
+	d.running.Go(func() { d.office.WatchClaims(d.closing) })
+	d.running.Go(func() { d.office.TendDialogs(d.closing) })
+	d.running.Go(func() { d.office.TendCodexDialogs(d.closing) })
 	if c := d.office.Set.Cluster; c != nil {
 		d.running.Go(func() {
 			if err := c.Run(d.closing); err != nil {

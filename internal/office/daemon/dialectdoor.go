@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/gate"
@@ -65,8 +67,10 @@ func (m entrance) entitled(e *dialect.Endpoint, next http.Handler) http.Handler 
 			}
 		}
 		if meant != c.Name {
-			refuseMCP(w, http.StatusForbidden, "this address is "+string(meant)+"'s, and your credential is "+
-				string(c.Name)+"'s. A token is made by: pennypost agents token NAME")
+			refuseMCP(w, http.StatusForbidden, fmt.Sprintf("this address is %s's, and your credential is "+
+				"%s's. A program that runs several agents shows each one's own token, in a connection for each: "+
+				"pennypost agents token %s prints it, for the header Authorization: Bearer TOKEN", meant, c.Name,
+				wording.Shell(string(meant))))
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -28,7 +28,7 @@ func (g *guests) Invite(ask wire.Invite) (wire.Invited, error) {
 			f.Remote.URL)
 	}
 	if d.pages.machines == "" {
-		return wire.Invited{}, mail.Errorf(mail.Unavailable,
+		return wire.Invited{}, mail.Errorf(mail.Conflict,
 			"this post office listens for no other machine. To let some in, write these two lines into %s, end the "+
 				"post office by pennypost stop, and ask again:\n\n[tls]\nlisten = \"0.0.0.0:8766\"",
 			d.pages.config)

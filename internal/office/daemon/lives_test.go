@@ -336,6 +336,12 @@ func (c *credential) opened(t *testing.T, all map[string]*held) map[string]*held
 	for name, s := range all {
 		opens := slices.Contains(want, name) ||
 			strings.HasSuffix(name, " listens") && slices.Contains(want, "mcps")
+		if !opens { // on a busy machine a refusal takes its time
+			select {
+			case <-s.ended:
+			case <-time.After(soon):
+			}
+		}
 		select {
 		case <-s.ended:
 			if status, text := s.came(); opens {
@@ -426,7 +432,7 @@ func logIn(t *testing.T, b *http.Client, base, link string) *holder {
 	resp, err := b.PostForm(base+"/login", url.Values{"key": {key}})
 	must(t, err)
 	resp.Body.Close()
-	if len(resp.Cookies()) != 1 {
+	if len(resp.Cookies()) == 0 {
 		t.Fatalf("the link logs nobody in: %d", resp.StatusCode)
 	}
 	h := holderAt(t, base, func(http.Header) {})

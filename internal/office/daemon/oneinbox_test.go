@@ -29,7 +29,12 @@ func (p person) ask(want int, method, path string) (string, http.Header) {
 
 func (p person) askAs(want int, token, method, path string) (string, http.Header) {
 	p.Helper()
-	req, err := http.NewRequestWithContext(p.Context(), method, p.place.HTTP+path, nil)
+	return p.askWith(want, token, method, path, "")
+}
+
+func (p person) askWith(want int, token, method, path, body string) (string, http.Header) {
+	p.Helper()
+	req, err := http.NewRequestWithContext(p.Context(), method, p.place.HTTP+path, strings.NewReader(body))
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -39,11 +44,11 @@ func (p person) askAs(want int, token, method, path string) (string, http.Header
 		p.Fatal(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	text, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != want {
-		p.Errorf("%s %s = %d %s, %v; want %d", method, path, resp.StatusCode, body, err, want)
+		p.Errorf("%s %s = %d %s, %v; want %d", method, path, resp.StatusCode, text, err, want)
 	}
-	return string(body), resp.Header
+	return string(text), resp.Header
 }
 
 // list returns what the history answers: of each entry its room and comments, and "read" if it was.
@@ -229,5 +234,33 @@ func TestOneInboxLooksOnce(t *testing.T) {
 		eventually(t, "the room is closed", func() bool { return !open() })
 		p.list("") // once it may come while the room is being closed
 		return !open()
+	})
+}
+
+// TestSeedGoesToTheFile: a seed that names no room is written to the bridged entries.jsonl, as in the original,
+// whichever room its workspace is in.
+func TestSeedGoesToTheFile(t *testing.T) {
+	p := person{t, start(t, Options{Config: testConfig(t), Dev: true})}
+	p.workspace("shop", "ws-shop")
+	dir := t.TempDir()
+	if _, err := p.room(t, "thesis", mail.User).AddBridge(t.Context(), mail.Bridge{Dialect: "openalice",
+		Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	seed := func(query, workspace, comments string) {
+		t.Helper()
+		body := `{"workspaceId":"` + workspace + `","comments":"` + comments + `"}`
+		p.askWith(http.StatusOK, p.token, "POST", "/api/inbox/seed"+query, body)
+	}
+	seed("", "ws-new", "of nobody")
+	seed("", "ws-shop", "of a shop")
+	seed("?room=shop", "ws-shop", "as told")
+	if got := p.list(""); got != "shop:as told thesis:of a shop thesis:of nobody" {
+		t.Errorf("the inbox is %q", got)
+	}
+	eventually(t, "the file has the seeds", func() bool {
+		text, _ := os.ReadFile(filepath.Join(dir, "data", "inbox", "entries.jsonl"))
+		return strings.Count(string(text), "\n") == 2 && strings.Contains(string(text), "of nobody") &&
+			strings.Contains(string(text), "of a shop")
 	})
 }

@@ -59,7 +59,7 @@ func (p *pages) phoneLink(ask wire.Login) (string, error) {
 	case ask.Pass != nil:
 		return p.machines + p.site.TLSLink(ask.Room, ask.Pass), nil
 	case p.phone == "":
-		return "", mail.Errorf(mail.Unavailable,
+		return "", mail.Errorf(mail.Conflict,
 			"this post office listens for no other machine. To let a phone in, write "+
 				"these two lines into %s, end the post office by pennypost stop, and ask again:\n\n[tls]\n"+
 				"listen = \"0.0.0.0:8766\"", p.config)
@@ -81,7 +81,7 @@ func (p *pages) LetterLink(room mail.RoomName, id mail.ID) (string, error) {
 // linkBase is the address of which links are made.
 func (p *pages) linkBase(plain bool) (string, error) {
 	if p.base == "" {
-		return "", mail.Errorf(mail.Unavailable, "this post office has no pages, since it listens on no TCP "+
+		return "", mail.Errorf(mail.Conflict, "this post office has no pages, since it listens on no TCP "+
 			"address; start it with: pennypost serve --listen 127.0.0.1:8765")
 	}
 	u, err := url.Parse(p.base)
@@ -93,7 +93,7 @@ func (p *pages) linkBase(plain bool) (string, error) {
 		return "", err
 	}
 	if !plain && !found(ip) {
-		return "", mail.Errorf(mail.Unavailable,
+		return "", mail.Errorf(mail.Conflict,
 			"the post office listens at %s only, where a browser does not look for the pages' "+
 				"own name. Listen at 127.0.0.1, or take the weaker way in, which says why it is that: pennypost open "+
 				"--plain", u.Host)

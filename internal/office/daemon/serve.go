@@ -44,7 +44,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	site := web.New(web.Options{
 		Office: d.office, Enter: d.gate.Browser, Key: d.gate.Key(), Host: d.pages.host,
 		File: d.opts.Config.Home.Sessions(), Machine: d.guests.Life, Closing: d.closing, Log: d.log,
-		Version: d.opts.Version, Documents: d.office.Documents(),
+		Version: d.opts.Version, Documents: d.office.Documents(), Away: d.office,
 		Attach: func(ctx context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
 			return d.office.Attach(ctx, room, agent, wire.Attach{})
 		},
@@ -53,7 +53,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	mux.Handle("/", site)
 	api := httpapi.Options{
 		Office: d.office, Authenticate: d.gate.AuthenticateAll, Local: local, Listen: d.office.Listen,
-		Hooks: &caller.Hooks{Rooms: d.office}, Place: d.office.Place, Attach: d.office.Attach,
+		Hooks: &caller.Hooks{Rooms: d.office}, Away: d.office, Place: d.office.Place, Attach: d.office.Attach,
 		Notify: d.office.Set.Notify, Status: d.status, Stop: d.stop, Remove: d.office.RemoveRoom, Backup: d.backup,
 		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
 	}

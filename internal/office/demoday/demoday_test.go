@@ -250,11 +250,12 @@ func checkDocs(t *testing.T, d *Day, items []mail.Item) {
 			if it.From != "agent:docs-writer" {
 				t.Errorf("%s has no workspace", it.From)
 			}
-			got, err := openalice.ReadDocument(d.Workspace, doc.Path)
+			got, err := openalice.OpenDocument(d.Workspace, doc.Path)
 			if e, ok := errors.AsType[*openalice.DocumentError](err); ok {
 				seen[e.Reason] = true
 				continue
 			}
+			got.Close()
 			seen[path.Ext(doc.Path)] = got.Binary == (path.Ext(doc.Path) == ".png")
 		}
 	}
@@ -478,8 +479,24 @@ func awaitAnswer(ctx context.Context, t *testing.T, user mail.Service, w mail.Wa
 	}
 }
 
+func (o rooms) Fleet(ctx context.Context, q mail.FleetQuery) (mail.Fleet, error) {
+	return mailtest.FleetOf(ctx, o, q)
+}
+
+func (o rooms) FleetMail(ctx context.Context, q mail.FleetMailQuery) (mail.FleetMail, error) {
+	return mailtest.FleetMailOf(ctx, o, q)
+}
+
 func (o rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	return mailtest.DeskOf(ctx, o, q)
+}
+
+func (o rooms) Dialogs(context.Context, mail.DialogQuery) (mail.Cards, error) {
+	return mail.Cards{}, nil
+}
+
+func (o rooms) AnswerDialog(context.Context, mail.DialogAnswer) error {
+	return mail.Errorf(mail.NotFound, "no dialog is open")
 }
 
 func (o rooms) WatchDesk(ctx context.Context) (mail.DeskWatch, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"pennypost/internal/base/confined"
@@ -31,10 +32,14 @@ type Dialect struct {
 	// it. Such a session is not dead because its MCP connection has ended. Nil: none is.
 	NamesItself func(client string, tags []string) bool
 
-	// IDs and AgentLife are what the protocol asks of mail that is sent without it into a room that keeps its files,
-	// or to an agent of it, as mail.Protocol has them.
+	// Titles are roles whose bare word addresses the one who has it in the sender's own team, such as "team-lead".
+	Titles []string
+
+	// IDs, AgentLife and Trims are what the protocol asks of mail that is sent without it into a room that keeps its
+	// files, or to an agent of it, as mail.Protocol has them.
 	IDs       mail.IDForm
 	AgentLife time.Duration
+	Trims     bool
 
 	// Files opens the foreign mailbox in a directory. Nil: the protocol keeps no files.
 	Files func(FilesOptions) (Files, error)
@@ -57,7 +62,8 @@ type Dialect struct {
 func Protocols(all []Dialect) []mail.Protocol {
 	out := make([]mail.Protocol, len(all))
 	for i, d := range all {
-		out[i] = mail.Protocol{Name: d.Name, IDs: d.IDs, AgentLife: d.AgentLife, NamesItself: d.NamesItself}
+		out[i] = mail.Protocol{Name: d.Name, IDs: d.IDs, AgentLife: d.AgentLife, Trims: d.Trims,
+			NamesItself: d.NamesItself, Titles: d.Titles}
 	}
 	return out
 }
@@ -87,9 +93,12 @@ type Tool struct {
 	Idempotent  bool
 	Destructive bool
 	Waits       bool // it waits for something to happen
+	// Letters says that it answers with mail and has no way to give a part of a body (fence.Letters): an answer of one
+	// letter may be as long as the room's letters are.
+	Letters bool
 	// Run answers with a value that is encoded as JSON (fence.JSON) and is the text of the answer, or with Prose. It
-	// has to keep to fence.Budget. An error is told to the model by its public message. With makes one of a function
-	// that is given its arguments.
+	// has to keep to fence.Budget, or with Letters to fence.MaxLetter. An error is told to the model by its public
+	// message. With makes one of a function that is given its arguments.
 	Run func(ctx context.Context, c *Call) (any, error)
 	// Given, if not nil, is told what Run returned as soon as the client was given it, and not at all if that failed:
 	// here a protocol whose readers need not mark their mail marks what they were shown. Until then the same server
@@ -171,6 +180,22 @@ func (c *Call) Present(ctx context.Context, door string, ids []mail.ID) {
 	}
 }
 
+// LongestBody returns what finds out, when it is asked first, how many bytes of a body an answer may hold that is one
+// letter: as many as the room takes. 0: it must not be longer than other answers.
+func (c *Call) LongestBody(ctx context.Context) func() int {
+	return sync.OnceValue(func() int {
+		a, _, err := mail.OneAgent(ctx, c.Service, c.Caller)
+		if err != nil || cuts(a.Client) {
+			return 0
+		}
+		st, err := c.Service.Status(ctx)
+		if err != nil {
+			return 0
+		}
+		return st.MaxBody
+	})
+}
+
 // As returns the call as somebody makes it for whom the caller may speak. ok is false if it may not.
 func (c *Call) As(name mail.Name) (call *Call, ok bool) {
 	if name == c.Caller {
@@ -231,6 +256,9 @@ type FilesOptions struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 	Getenv  func(string) string
+	// Working, if not nil, is to be called every second or so while a call of Files goes on: one that says nothing for
+	// longer is taken to hang.
+	Working func()
 	// Retention is the room's: what a format that is trimmed keeps.
 	RetainAge   time.Duration
 	RetainCount int
@@ -253,6 +281,8 @@ type News struct {
 	Receipts []mail.Receipt
 	// Agents is what the files say of agents.
 	Agents []mail.Presence
+	// Merged are agents of the files that turned out to be others, who are on the roster: what they had is theirs.
+	Merged []Merger
 	// Retired are agents who left.
 	Retired []mail.Name
 	// Erased are messages that were deleted for good.
@@ -265,7 +295,10 @@ type News struct {
 	Trouble string
 }
 
+// Merger says that an agent is another one.
+type Merger struct{ From, Into mail.Name }
+
 // Empty reports whether n says nothing for the room.
 func (n *News) Empty() bool {
-	return len(n.Items)+len(n.Receipts)+len(n.Agents)+len(n.Retired)+len(n.Erased) == 0
+	return len(n.Items)+len(n.Receipts)+len(n.Agents)+len(n.Merged)+len(n.Retired)+len(n.Erased) == 0
 }

@@ -70,6 +70,9 @@ type Invocation struct {
 	// As returns the room as name sees it, starting the post office if it does not run. The user is refused to an
 	// agent's process.
 	As func(ctx context.Context, name mail.Name) (mail.Service, error)
+	// Program returns the agent's client that has started the command, or another program if none has, as package
+	// process names it. "": nobody can tell.
+	Program func() string
 	// Address returns where the post office is reached over HTTP, "" if it is not.
 	Address func(ctx context.Context) (string, error)
 	// Install makes an agents' client that works in dir use Pennypost there as an agent of a room, and returns what

@@ -105,6 +105,12 @@ func OfHook(ctx context.Context, name mail.Name) Identity {
 // Name returns as whom the caller speaks.
 func (id Identity) Name() mail.Name { return id.name }
 
+// Means returns how it is known that the caller is the user; "" for others.
+func (id Identity) Means() mail.Means { return id.means }
+
+// Own reports whether the caller is the post office itself.
+func (id Identity) Own() bool { return id.own }
+
 // Peer returns the process whose place among others decides who the caller is; nil: none does.
 func (id Identity) Peer() *Peer { return id.peer }
 
@@ -133,20 +139,26 @@ func (id Identity) ForToolUse(use string) Identity {
 // those that the peer runs in. Else the call is like any other; and a program of this machine that the peer does not
 // run in is taken for none.
 func (id Identity) Opening(program, session string, many bool) (of Identity, taken string) {
-	if id.peer == nil || len(id.peer.Programs()) == 0 || program == "" {
-		id.unseen = program != ""
+	if id.own || program == "" {
 		return id, program
+	}
+	if id.peer == nil || len(id.peer.Programs()) == 0 {
+		id.unseen = true
+		return id, process.Seen(program)
 	}
 	if !slices.ContainsFunc(id.peer.Programs(), func(p string) bool { return process.Is(program, p) }) {
 		// there it is a name that only says whose hooks and server belong together
 		if !id.peer.Apart() {
-			program = ""
+			return id, ""
 		}
-		return id, program
+		return id, process.Seen(program)
 	}
 	id.opens, id.session, id.many, id.shell, id.toolUse = program, session, many, shell{}, ""
 	return id, program
 }
+
+// Sees reports whether the post office itself sees the program that Opening was given, and can tell when it ends.
+func (id Identity) Sees() bool { return id.opens != "" && !id.peer.far }
 
 // Opens reports whether the call is about a session of a program in which the caller runs.
 func (id Identity) Opens() bool { return id.opens != "" }
@@ -182,7 +194,7 @@ func (id Identity) Calling(name mail.Name) Identity {
 // Enter returns the room for one call, if the caller may speak there as who it says to be, and who that is.
 func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	caller := id.name
-	whence := check.Whence{Means: id.means, Session: id.shell.session, Guessed: id.shell.guessed}
+	whence := check.Whence{Means: id.means, Pass: id.pass, Session: id.shell.session, Guessed: id.shell.guessed}
 	if seat := room.Seat(caller, id.shell.session); id.shell.session != "" && seat != "" {
 		caller, whence.Guessed = seat, false
 	}

@@ -14,7 +14,7 @@ import (
 // three.
 func claude() Client {
 	return Client{Name: "claude", waits: true, reloads: true, read: readClaude, recall: recallClaude,
-		answer: answerClaude}
+		answer: answerClaude, decide: decideClaude}
 }
 
 func readClaude(typed string, in input) Event {
@@ -44,6 +44,7 @@ func readClaude(typed string, in input) Event {
 			e.Moment, e.Over = mail.TurnEnd, true
 		}
 	}
+	asksClaude(&e, in)
 	return e
 }
 

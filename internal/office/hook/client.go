@@ -29,6 +29,8 @@ type Client struct {
 	recall recall
 	// answer says something in the program's words.
 	answer func(e *Event, s speech) Answer
+	// decide answers the dialog that an event has opened; nil: the program takes no answers from its hooks.
+	decide func(e *Event, in input, a *mail.DialogAnswer) string
 }
 
 // Answer is what a hook's process leaves behind.

@@ -10,7 +10,8 @@ import (
 // codex is the Codex CLI (developers.openai.com/codex/hooks, 0.169.0). It refuses an answer with a member that it does
 // not know for that event, and wants a JSON object when a turn ends.
 func codex() Client {
-	return Client{Name: "codex", Many: true, read: readCodex, recall: recallCodex, answer: answerCodex}
+	return Client{Name: "codex", Many: true, read: readCodex, recall: recallCodex, answer: answerCodex,
+		decide: decideCodex}
 }
 
 func readCodex(typed string, in input) Event {
@@ -28,6 +29,7 @@ func readCodex(typed string, in input) Event {
 	}
 	e.Compacted = e.Moment == mail.SessionStart && in.text("source") == "compact"
 	e.Ring = e.Moment == mail.TurnStart && isRing(in)
+	asksCodex(&e, in)
 	return e
 }
 

@@ -10,7 +10,8 @@ func copilot() Client {
 	// resumed.
 	kept := script{has: `"parentId"`, told: []string{"user.message", "tool.execution_complete"},
 		fleeting: "user.message", sums: "session.compaction_complete"}
-	return Client{Name: "copilot", read: readCopilot, recall: kept.recall, answer: answerCopilot}
+	return Client{Name: "copilot", read: readCopilot, recall: kept.recall, answer: answerCopilot,
+		decide: decideCopilot}
 }
 
 func readCopilot(typed string, in input) Event {
@@ -31,6 +32,7 @@ func readCopilot(typed string, in input) Event {
 	if e.kind() == "erroroccurred" && in.isFalse("recoverable") {
 		e.Moment, e.Over = mail.TurnEnd, true
 	}
+	asksCopilot(&e, in)
 	return e
 }
 

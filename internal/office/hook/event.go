@@ -6,6 +6,7 @@ import (
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 )
 
 // Event is what a client says at a moment of a session.
@@ -20,12 +21,26 @@ type Event struct {
 	// of agent that the session or the subagent is; of a teammate in one process with its lead: its name
 	Kind string
 
+	Input jsonx.Value // what the tool is given
+	Asks  *Asked      // the dialog that opens; nil: none does
+	// Given says that the client has ended the hook that waited beside a dialog: its person has answered that.
+	Given      bool
+	Outcome    mail.DialogOutcome // of the dialog that is Given, if the client says; "": it does not
+	LeftWorker bool               // the subagent has come to its end
+	Untold     bool               // the client asks its person, and does not say what
+	// sumBy hashes the tool and what it is given, where the client does not write that alike each time; nil: it does.
+	sumBy func(tool string, given jsonx.Value) string
+	// noted is given the last use of a tool that the client has told of, and says what it asks then; nil: it does not
+	// ask, or has said all.
+	noted func(e *Event, tool, use string, given jsonx.Value)
+
 	// which messages the client still has in the conversation; nil: it does not say, and its transcript may tell
 	Held map[mail.ID]bool
 
 	Carries   bool // text that answers the event reaches the model
 	Sub       bool // it happened to a subagent
 	Own       bool // the tool is one of Pennypost's
+	Served    bool // the program that runs the hook serves several windows: Call.Window
 	Ring      bool // the prompt is what a door of ours says
 	Frozen    bool // the session ends, and can be resumed
 	Over      bool // the turn has ended, whatever a hook says; of a turn's start: the one before has
@@ -85,7 +100,8 @@ func members() []string {
 		"source", "reason", "prompt", "timestamp", "notification_type", "notificationType",
 		"status", "is_interrupt", "recoverable", "busy", "error", "aborted", "cursor_version", "permission_mode",
 		"permissionMode", "transcript_path",
-		"tool_response", "prompt_response", "conversation",
+		"tool_response", "prompt_response", "conversation", "permission_suggestions", "mcp_server", "mcp_server_name",
+		"message", "mode", "requested_schema", "details", "dialog", "reply",
 	}
 }
 
@@ -149,8 +165,25 @@ func (in input) event(client, typed string, all moments, frozen ...string) Event
 	e.Worker, e.Kind = in.text("agent_id", "agentId"), in.text("agent_type")
 	e.Sub, e.ToolUse = e.Worker != "", in.text("tool_use_id")
 	e.Tool = in.text("tool_name", "toolName")
+	e.Input = in.given()
 	e.Own = ownTool(e.Tool, in.command())
+	e.Given = typed == wire.DialogOverEvent
 	return e
+}
+
+// given returns what a tool is, or was, given. Some clients wrap the object in a string.
+func (in input) given() jsonx.Value {
+	for _, name := range []string{"tool_input", "toolInput", "toolArgs"} {
+		raw := in[name]
+		var quoted string
+		if jsonx.UnmarshalLenient(raw, &quoted) == nil {
+			raw = jsonx.Value(quoted)
+		}
+		if len(raw) > 0 {
+			return raw
+		}
+	}
+	return nil
 }
 
 // kind is the event's name without the case of its letters, which clients change.
@@ -161,20 +194,11 @@ func (in input) command() string {
 	if s := in.text("command"); s != "" {
 		return s
 	}
-	for _, name := range []string{"tool_input", "toolInput", "toolArgs"} {
-		raw := in[name]
-		var quoted string
-		if jsonx.UnmarshalLenient(raw, &quoted) == nil { // some wrap an object in a string
-			raw = jsonx.Value(quoted)
-		}
-		var args struct {
-			Command string `json:"command"`
-		}
-		if jsonx.UnmarshalLenient(raw, &args) == nil && args.Command != "" {
-			return args.Command
-		}
+	var args struct {
+		Command string `json:"command"`
 	}
-	return ""
+	_ = jsonx.UnmarshalLenient(in.given(), &args)
+	return args.Command
 }
 
 // ownTool reports whether a tool is Pennypost's own: an MCP tool of a server of that name, however the client spells

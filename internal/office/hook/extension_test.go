@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"pennypost/internal/mail"
 )
@@ -62,8 +63,8 @@ func TestExtensionEvents(t *testing.T) {
 		got := c.read("", in)
 		tt.want.Client, tt.want.Name = tt.client, in.text("hook_event_name")
 		tt.want.Session, tt.want.Tool = Session{ID: "s1", Dir: "/srv/shop"}, in.text("tool_name")
-		tt.want.Worker = in.text("agent_id")
-		if diff := cmp.Diff(tt.want, got); diff != "" || got.proves() != tt.proves {
+		tt.want.Worker, tt.want.Input = in.text("agent_id"), in.given()
+		if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreUnexported(Event{})); diff != "" || got.proves() != tt.proves {
 			t.Errorf("%s %s: proves %t, want %t (-want +got):\n%s", tt.client, tt.input, got.proves(), tt.proves, diff)
 		}
 	}

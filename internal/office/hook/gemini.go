@@ -38,6 +38,7 @@ func readGemini(typed string, in input) Event {
 	case "notification": // nothing goes on before a person has answered, and if that is Esc, no hook runs
 		if in.text("notification_type") == "ToolPermission" {
 			e.Moment, e.Over = mail.TurnEnd, true
+			asksGemini(&e, in)
 		}
 	}
 	return e

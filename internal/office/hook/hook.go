@@ -2,6 +2,7 @@ package hook
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/wire"
 )
 
 // Mailbox is where an agent has its mail.
@@ -27,6 +29,7 @@ type Mailbox struct {
 type Service interface {
 	mail.Turner
 	mail.Marker
+	mail.Claimer
 }
 
 // Call is one hook that a client ran, as its process handed it over.
@@ -50,6 +53,15 @@ type Call struct {
 	First func(session string) bool
 	// Use notes that an agent, or a subagent of its session, is about to use a tool; nil: nobody asks.
 	Use func(room mail.RoomName, agent mail.Name, e *Event)
+	// Write has an agent claim what it is about to write, and says what is in the way; nil: nobody claims anything. In
+	// a subagent's name its session's agent claims.
+	Write func(ctx context.Context, room mail.RoomName, as Service, agent mail.Name, e *Event) (mail.Claimed, error)
+	// Did is called when a call of a tool has ended or, at a turn's beginning and end, all have; nil: nobody asks.
+	Did func(room mail.RoomName, agent mail.Name, e *Event)
+	// Dialogs are those that are open; nil: nobody holds any.
+	Dialogs Dialogs
+	// Waits is called when a hook begins to wait for the person; nil: nobody asks.
+	Waits func()
 	// Enter finds the mailbox that an event is about.
 	Enter func(ctx context.Context, e *Event) (*Mailbox, error)
 }
@@ -64,28 +76,61 @@ type Window struct {
 }
 
 // Marks are due once the client has taken what a hook says. Nil: none are.
-type Marks struct{ pending }
+type Marks struct {
+	pending
+	taken func() // nil: only marks are due
+}
 
 // Answer tells the room what happened and returns what the hook's process is to leave behind, and what is to be marked
-// once the client has taken it. An error says why there is nothing to say; the answer is then what that client takes
-// for silence.
+// once the client has taken it. An error says why there is nothing to say, and the answer is then what that client
+// takes for silence; or that the room was not told of the end of a dialog, which keeps nobody from mail.
 func (c *Call) Answer(ctx context.Context) (Answer, *Marks, error) {
 	client, ok := FindClient(c.Client)
 	if !ok {
 		return Answer{}, nil, fmt.Errorf("the client %q is not known", c.Client)
 	}
 	e := Event{Client: client.Name, Name: c.Event}
+	if err := c.read(&client, &e); err != nil {
+		return client.answer(&e, speech{}), nil, err
+	}
+	c.noteUse(&e)
+	unsettled := c.settle(ctx, &client, &e)
+	asks := e.Asks != nil && c.Dialogs != nil
+	switch {
+	case (asks || e.wanted()) && e.Session.ID == "":
+		return client.answer(&e, speech{}), nil, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
+	case asks && e.Moment != mail.BeforeTool:
+		a, marks, err := c.opens(ctx, &client, &e)
+		if a.Out == "" {
+			a.Out = wire.Silence(e.Client, e.Name)
+		}
+		return a, marks, err
+	case !e.wanted():
+		return client.answer(&e, speech{}), nil, unsettled
+	}
 	t, err := c.ask(ctx, &client, &e)
-	answer := client.answer(&e, speech{t.kind, t.text, t.agent})
-	if err != nil {
+	if asks && err == nil && t.kind != forbid {
+		var a Answer
+		var marks *Marks
+		if a, marks, err = c.opens(ctx, &client, &e); a.Out != "" {
+			return a, marks, err
+		}
+	}
+	return c.leaves(&client, &e, t, cmp.Or(err, unsettled))
+}
+
+// leaves returns what there is to leave behind of what is to be said: nothing, if that could not be asked for.
+func (c *Call) leaves(client *Client, e *Event, t pending, err error) (Answer, *Marks, error) {
+	answer := client.answer(e, speech{t.kind, t.text, t.agent})
+	answer.Shell = c.shell(e, t.agent)
+	if len(t.whole)+len(t.pointed) == 0 {
 		return answer, nil, err
 	}
-	answer.Shell = c.shell(&e, t.agent)
-	if len(t.whole)+len(t.pointed) == 0 {
-		return answer, nil, nil
-	}
-	return answer, &Marks{t}, nil
+	return answer, &Marks{pending: t}, err
 }
+
+// wanted reports whether the room is to be told of e.
+func (e *Event) wanted() bool { return e.Moment != "" && (!e.Sub || e.Moment == mail.BeforeTool) }
 
 // pending is what is to be said, and to be marked when it was.
 type pending struct {
@@ -95,12 +140,8 @@ type pending struct {
 	agent mail.Name
 }
 
-// ask reads what the client says, tells the room and returns what there is to be said. With an error there is nothing.
+// ask tells the room and returns what there is to be said. With an error there is nothing.
 func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, error) {
-	wanted, err := c.read(client, e)
-	if !wanted || err != nil {
-		return pending{}, err
-	}
 	if closed, err := c.sit(ctx, e); closed || err != nil {
 		return left(e), err
 	}
@@ -124,28 +165,43 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	if brief.Unequipped {
 		return c.restart(e), nil
 	}
-	t.kind, t.words = say(e, box, &brief)
+	if c.Did != nil && e.Moment != mail.BeforeTool {
+		c.Did(box.Room, brief.Agent, e)
+	}
+	if t.kind, t.words = say(e, box, &brief); t.kind == silence {
+		c.claim(ctx, e, &t)
+	}
 	return t, nil
 }
 
-// read reads what the client says into e, and reports whether anybody needs to know.
-func (c *Call) read(client *Client, e *Event) (wanted bool, err error) {
+// claim has the agent hold what the tool is about to write, or keeps it from that. That nobody could be asked who
+// holds it is no reason to.
+func (c *Call) claim(ctx context.Context, e *Event, t *pending) {
+	if c.Write == nil || e.Moment != mail.BeforeTool || e.Own {
+		return
+	}
+	svc, err := t.box.As(t.agent)
+	if err != nil {
+		return
+	}
+	claimed, err := c.Write(ctx, t.box.Room, svc, t.agent, e)
+	if err == nil && claimed.Refused {
+		t.kind, t.words = forbid, inTheWay(claimed.Clashes)
+	}
+}
+
+// read reads what the client says into e.
+func (c *Call) read(client *Client, e *Event) error {
 	in, err := read(c.Input)
 	if err != nil {
-		return false, err
+		return err
 	}
 	*e = client.read(c.Event, in)
 	if client.look != nil {
 		client.look(e)
 	}
-	if e.Moment == "" || e.Sub && e.Moment != mail.BeforeTool {
-		return false, nil
-	}
-	if e.Session.ID == "" {
-		return false, fmt.Errorf("%s of %s names no session", e.Name, e.Client)
-	}
 	e.Own = c.own(e)
-	return true, nil
+	return nil
 }
 
 // turn is the event as the room is told of it.
@@ -175,7 +231,7 @@ func (c *Call) sit(ctx context.Context, e *Event) (closed bool, err error) {
 	if w == nil || err != nil {
 		return false, err
 	}
-	c.Getenv, e.Session.Window = w.Getenv, w.Program
+	c.Getenv, e.Session.Window, e.Served = w.Getenv, w.Program, true
 	return w.Closed, nil
 }
 
@@ -214,7 +270,7 @@ func (c *Call) know(client *Client, e *Event) {
 	if dir := config.ClientDir(e.Client, c.Getenv); dir != "" {
 		e.Session.Dir = dir
 	}
-	if c.Process != nil {
+	if c.Process != nil && !e.beside() { // an extension of Copilot's is a program of its own
 		e.Session.Process = c.Process(client.Editor || e.Client == "vscode")
 	}
 	switch e.Client {
@@ -262,6 +318,10 @@ func say(e *Event, box *Mailbox, brief *mail.Briefing) (speechKind, words) {
 
 // Write records what was told.
 func (t *Marks) Write(ctx context.Context) error {
+	if t.taken != nil {
+		t.taken()
+		return nil
+	}
 	svc, err := t.box.As(t.agent)
 	if err != nil {
 		return err

@@ -8,7 +8,8 @@ import "pennypost/internal/mail"
 // request of that turn. What is told when the model has written a text (experimental.text.complete) is a prompt in the
 // midst of the turn; were it only told when the turn has ended (session.idle), a headless run would have ended too.
 func opencode() Client {
-	return Client{Name: "opencode", Many: true, waits: true, read: readOpencode, answer: answerExtension}
+	return Client{Name: "opencode", Many: true, waits: true, read: readOpencode, answer: answerExtension,
+		decide: decideOpencode}
 }
 
 func readOpencode(typed string, in input) Event {
@@ -31,6 +32,7 @@ func readOpencode(typed string, in input) Event {
 	case e.Moment == mail.TurnEnd:
 		e.Over = in.text("error") != "" // it was broken off, or the model could not be reached
 	}
+	asksOpencode(&e, in)
 	return e
 }
 

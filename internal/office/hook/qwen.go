@@ -10,7 +10,8 @@ import "pennypost/internal/mail"
 func qwen() Client {
 	// What a hook told stands in the prompt, or in the result of a tool.
 	kept := script{has: `"uuid"`, told: []string{"user", "tool_result"}, sums: "chat_compression"}
-	return Client{Name: "qwen", read: readQwen, look: lookQwen, recall: kept.recall, answer: answerClaude}
+	return Client{Name: "qwen", read: readQwen, look: lookQwen, recall: kept.recall, answer: answerClaude,
+		decide: decideQwen}
 }
 
 func readQwen(typed string, in input) Event {
@@ -41,6 +42,7 @@ func readQwen(typed string, in input) Event {
 			e.Moment, e.Over = mail.TurnEnd, true
 		}
 	}
+	asksQwen(&e, in)
 	return e
 }
 

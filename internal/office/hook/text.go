@@ -112,6 +112,34 @@ func order(brief *mail.Briefing) words {
 	return sheet{f, head, "", maxOrder}.letter(cancel, 0)
 }
 
+// maxInTheWay is how many clashes an agent is told of.
+const maxInTheWay = 5
+
+// inTheWay says who holds what an agent wants to write, and what to do.
+func inTheWay(clashes []mail.Clash) words {
+	var b strings.Builder
+	b.WriteString(greeting + "not written, because another holds it.")
+	for _, c := range clashes[:min(len(clashes), maxInTheWay)] {
+		h := c.Held
+		fmt.Fprintf(&b, "\n%s: held by %s since %s", fence.Text(h.Target.String()), fence.Text(string(h.Agent)),
+			h.Since.Std().UTC().Format("15:04 UTC"))
+		if h.Why != "" {
+			fmt.Fprintf(&b, ", who says why: %s", fence.Text(wording.ClipRunes(h.Why, maxWhy)))
+		}
+	}
+	if more := len(clashes) - maxInTheWay; more > 0 {
+		fmt.Fprintf(&b, "\nand %d more", more)
+	}
+	who := fence.Text(string(clashes[0].Held.Agent))
+	fmt.Fprintf(&b, "\nDo other work: you are told by mail when it is free. Or ask %s with send_message. Do not "+
+		"write it "+
+		"in another way.", who)
+	return words{text: b.String()}
+}
+
+// maxWhy is how much is shown of why something is held.
+const maxWhy = 100
+
 // A sheet is what messages are put on: their fence, what stands before and behind, and how long all may be.
 type sheet struct {
 	fence     fence.Fence

@@ -50,6 +50,12 @@ func renamed(c *call, r *wire.Rename) (err error) {
 	return err
 }
 
+// merged takes the name of who is merged from the path.
+func merged(c *call, m *wire.Merge) (err error) {
+	m.From, err = c.name()
+	return err
+}
+
 func attachRoute(o *Options) route {
 	return without(o.Attach == nil, mail.Errorf(mail.Unavailable, "sessions cannot be brought to the front from here"),
 		on(&wire.AttachCall, func(c *call, from wire.Attach) (at wire.Attached, err error) {

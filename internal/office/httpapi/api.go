@@ -86,6 +86,9 @@ type Options struct {
 	// Confirmations have acts of weight confirmed. Nil: none are.
 	Confirmations Confirmations
 
+	// Away knows from whose terminals the person is away. Nil: no dialogs are held.
+	Away Away
+
 	// Notify tells the person of mail. Nil: nothing does.
 	Notify Notify
 
@@ -101,6 +104,12 @@ type Options struct {
 	MaxImport    int64         // bytes of an import's body; default 64 MiB
 	KeepAlive    time.Duration // silence after which a waiting response gets a sign of life; default 15 s
 	WriteTimeout time.Duration // a client that takes nothing for so long is cut off; default 30 s
+}
+
+// Away knows from whose terminals the person is away, so that their dialogs wait for an answer from elsewhere.
+type Away interface {
+	Away(context.Context) (wire.Aways, error)
+	SetAway(context.Context, wire.Away) (wire.Aways, error)
 }
 
 // Machines are the machines whose post offices have rooms on the same NATS servers.

@@ -32,6 +32,10 @@ func newTestAPI(t *testing.T, opts Options) (http.Handler, *fakeOffice) {
 		switch r.Header.Get("Authorization") {
 		case "Bearer stranger":
 			return mail.Caller{}, mail.Errorf(mail.Unknown, "that token is not known")
+		case "Bearer script":
+			return mail.Caller{Name: mail.User, Means: mail.ByScript}, nil
+		case "Bearer laptop":
+			return mail.Caller{Name: mail.User, Means: mail.ByRelay, Pass: &mail.Pass{Machine: "laptop"}}, nil
 		case "Bearer ann@lab":
 			return mail.Caller{Name: "ann", Room: "lab"}, nil
 		}
@@ -170,6 +174,8 @@ func TestRoutes(t *testing.T) {
 		{name: "retire", method: "DELETE", path: lab + "/agents/a%2Fb%25", status: 204, last: mail.Name("a/b%")},
 		{name: "rename", method: "POST", path: lab + "/agents/%2E%2E/rename", body: `{"to":"ann"}`, status: 200,
 			last: [2]mail.Name{"..", "ann"}, has: `"name":"ann"`},
+		{name: "merge", method: "POST", path: lab + "/agents/bob/merge", body: `{"into":"ann"}`, status: 200,
+			last: [2]mail.Name{"bob", "ann"}, has: `"name":"ann"`},
 		{name: "token", method: "POST", path: lab + "/agents/ann/token", status: 200, last: mail.Name("ann"),
 			has: `{"token":"secret-of-ann"}`},
 		{name: "archive", method: "POST", path: lab + "/archive", status: 200, has: `"kept":1`},

@@ -66,12 +66,12 @@ func (c *call) needConfirmed() error {
 	return nil
 }
 
-// needRight refuses a credential for scripts what those do not: it sends, marks and reads.
+// needRight refuses a credential for scripts what those do not: it sends, marks and reads mail.
 func (c *call) needRight() error {
-	reads := c.route.Method == http.MethodGet && !c.route.Here
+	reads := c.route.Method == http.MethodGet && !c.route.Here && c.route.ID != wire.DialogsCall.ID
 	if c.caller.Means != mail.ByScript || reads || c.route.ID == wire.SendCall.ID || c.route.ID == wire.MarkCall.ID {
 		return nil
 	}
-	return mail.Errorf(mail.Denied, "a credential for scripts sends, marks and reads, and does nothing else: nothing "+
-		"was done. You may do this in a terminal of your own, and on the pages")
+	return mail.Errorf(mail.Denied, "a credential for scripts sends, marks and reads mail, and does nothing else: "+
+		"nothing was done. You may do this in a terminal of your own, and on the pages")
 }

@@ -13,17 +13,45 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/mailtest"
 	"pennypost/internal/wire"
 )
 
 // fakeOffice is a post office that keeps what it is told and knows no rules.
 type fakeOffice struct {
+	mailtest.Asking
 	mu    sync.Mutex
 	rooms map[mail.RoomName]*fakeRoom
 	desk  mail.DeskQuery // the last that was asked
 }
 
-func newFakeOffice() *fakeOffice { return &fakeOffice{rooms: make(map[mail.RoomName]*fakeRoom)} }
+func newFakeOffice() *fakeOffice {
+	o := &fakeOffice{rooms: make(map[mail.RoomName]*fakeRoom)}
+	o.Ask(fakeCard())
+	return o
+}
+
+// fakeCard is a dialog that takes a refusal.
+func fakeCard() mail.Card {
+	return mail.Card{Room: "lab", Agent: "bob", Client: "claude", Here: true,
+		Dialog: mail.Dialog{ID: "d-7", Kind: mail.AsksPermission, Tool: "Bash",
+			Sum: strings.Repeat("0f", 32), Since: 1778421600000},
+		Ask: mail.Ask{Form: mail.FormCommand, Text: "make release", Offers: []mail.Offer{{Verdict: mail.SayDeny,
+			Words: true}}},
+		Behind: []mail.Waiting{{Question: "m1", Type: mail.Question, Asker: "ann", Address: "agent:bob",
+			Chain: []mail.Name{"ann", "bob"}}}}
+}
+
+// fakeAway has the person away from one agent.
+type fakeAway struct{}
+
+var _ Away = fakeAway{}
+
+func (fakeAway) Away(context.Context) (wire.Aways, error) {
+	return wire.Aways{Away: []wire.Away{{Room: "lab", Agent: "bob", Until: 1778428800000}}}, nil
+}
+
+func (f fakeAway) SetAway(ctx context.Context, _ wire.Away) (wire.Aways, error) { return f.Away(ctx) }
 
 func (o *fakeOffice) room(name mail.RoomName) *fakeRoom {
 	o.mu.Lock()
@@ -242,6 +270,10 @@ func (s *fakeService) Register(_ context.Context, p mail.Presence) (mail.Agent, 
 	return fakeAgent(p.Name), s.ask(s.as, p)
 }
 
+func (s *fakeService) Merge(ctx context.Context, from, into mail.Name) (mail.Agent, error) {
+	return s.Rename(ctx, from, into)
+}
+
 func (s *fakeService) Rename(_ context.Context, from, to mail.Name) (mail.Agent, error) {
 	return fakeAgent(to), s.ask(s.as, [2]mail.Name{from, to})
 }
@@ -289,6 +321,8 @@ func (s *fakeService) Export(context.Context) iter.Seq2[mail.Item, error] {
 	}
 }
 
+func (s *fakeService) Dialog(_ context.Context, c mail.DialogChange) error { return s.ask(s.as, c) }
+
 func (s *fakeService) Turn(_ context.Context, t mail.Turn) (mail.Briefing, error) {
 	items := s.items()
 	return mail.Briefing{Agent: s.as, State: mail.Working, Items: items, Unread: len(items), Cancel: &items[0],
@@ -315,6 +349,16 @@ func fakeDesk(room mail.RoomName) mail.Desk {
 			To:   []mail.Address{"user"}, Sent: 1778421600123}, Seq: 1, Open: true}}
 	return mail.Desk{Needs: []mail.Conversation{row}, Waiting: 1, Updates: []mail.Conversation{}, Unread: 3,
 		Next: "1.2@lab", Away: []mail.RoomName{"gone"}}
+}
+
+func (o *fakeOffice) Fleet(_ context.Context, q mail.FleetQuery) (mail.Fleet, error) {
+	return mail.Fleet{Rooms: []mail.FleetRoom{{Room: "lab", Agents: &mail.AgentList{
+		Agents: []mail.Agent{{Name: "bob", State: mail.Idle}}, Total: 1, States: map[mail.State]int{mail.Idle: 1}}}},
+		NotRead: []mail.RoomName{"attic"}}, nil
+}
+
+func (o *fakeOffice) FleetMail(context.Context, mail.FleetMailQuery) (mail.FleetMail, error) {
+	return mail.FleetMail{Rooms: []mail.FleetPage{{Room: "lab", Page: mail.Page{Messages: []mail.Item{}}}}}, nil
 }
 
 func (o *fakeOffice) Desk(_ context.Context, q mail.DeskQuery) (mail.Desk, error) {
@@ -380,6 +424,36 @@ func (s *fakeService) AddWorkspace(_ context.Context, w mail.Workspace) (mail.Wo
 }
 
 func (s *fakeService) RemoveWorkspace(_ context.Context, id mail.Name) error { return s.ask(s.as, id) }
+
+func (s *fakeService) Claims(_ context.Context, q mail.ClaimQuery) (mail.ClaimList, error) {
+	return mail.ClaimList{Claims: []mail.Holding{s.holding()}}, s.ask(s.as, q)
+}
+
+func (s *fakeService) Claim(_ context.Context, r mail.ClaimRequest) (mail.Claimed, error) {
+	h := s.holding()
+	return mail.Claimed{Held: []mail.Holding{h}, Clashes: []mail.Clash{{Wanted: h.Target, Held: h}},
+		Freed: []mail.Holding{h}}, s.ask(s.as, r)
+}
+
+func (s *fakeService) Scheduled(context.Context) (mail.ScheduledList, error) {
+	return mail.ScheduledList{Scheduled: []mail.Scheduled{s.scheduled()}}, s.ask(s.as, nil)
+}
+
+func (s *fakeService) Reschedule(_ context.Context, r mail.Rescheduling) (mail.Scheduled, error) {
+	return s.scheduled(), s.ask(s.as, r)
+}
+
+func (s *fakeService) Unschedule(_ context.Context, id mail.ID) error { return s.ask(s.as, id) }
+
+func (s *fakeService) scheduled() mail.Scheduled {
+	return mail.Scheduled{ID: "m1", From: "ann", At: 1778421600123, Every: "0 9 * * mon", Zone: "Europe/Berlin",
+		Made: 1778421600123, Draft: mail.Draft{To: mail.Recipients{"bob"}, Body: "x"}}
+}
+
+func (s *fakeService) holding() mail.Holding {
+	return mail.Holding{Agent: "ann", Claim: mail.Claim{Why: "the parser", Quiet: 120, Since: 1778421600123,
+		Target: mail.Target{Root: "fd01-2a", At: "/src/shop", Path: "parser", Form: mail.BelowForm}}}
+}
 
 func (s *fakeService) Grants(context.Context) ([]mail.Grant, error) {
 	return []mail.Grant{{Agent: "lead", Role: "orchestrator", Dir: "/src", Client: "claude", By: mail.User,
@@ -480,9 +554,18 @@ func (fakePages) EndSession(id string) error {
 // it said.
 type fakeHooks struct{}
 
-func (fakeHooks) Answer(_ context.Context, h *wire.Hook) (wire.HookAnswer, error) {
+func (fakeHooks) Answer(ctx context.Context, h *wire.Hook, waits func()) (wire.HookAnswer, error) {
 	if h.Client == "nobody" {
 		return wire.HookAnswer{Out: "{}"}, mail.Errorf(mail.Invalid, "the client is not known")
+	}
+	switch string(h.Input) {
+	case "slow":
+		<-ctx.Done()
+	case "asked":
+		waits()
+		time.Sleep(3*askSign + askSign/2)
+	case "broken":
+		panic("what the client says is not understood")
 	}
 	return wire.HookAnswer{Out: fmt.Sprintf("%s %s %s in %s as %s, %q", h.Client, h.Event, h.Input, h.Dir, h.As,
 		h.Environ), Ticket: "T1"}, nil

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"pennypost/internal/mail"
@@ -12,8 +14,9 @@ import (
 
 // Hooks answer what agents' clients run at moments of a session.
 type Hooks interface {
-	// Answer returns what the hook's process is to leave behind. An error says why there is nothing to say.
-	Answer(ctx context.Context, h *wire.Hook) (wire.HookAnswer, error)
+	// Answer returns what the hook's process is to leave behind. An error says why there is nothing to say, or what
+	// was not done. waits is called, unless it is nil, before a hook waits for the answer to what its client asks.
+	Answer(ctx context.Context, h *wire.Hook, waits func()) (wire.HookAnswer, error)
 	// Wait waits beside a session until it is rung, and gives what there is to leave behind to hand: once, and nil
 	// after every silence.
 	Wait(ctx context.Context, h *wire.Hook, silence time.Duration, hand func(*wire.HookAnswer) error) error
@@ -42,8 +45,11 @@ func hook(c *call) (any, error) {
 		return nil, err
 	}
 	s := c.stream()
+	if wire.MayAsk(h.Event) {
+		return nil, c.asks(s, h)
+	}
 	if h.Event != wire.WaitEvent {
-		a, err := c.api.opts.Hooks.Answer(c.r.Context(), h)
+		a, err := c.api.opts.Hooks.Answer(c.r.Context(), h, nil)
 		if err != nil {
 			a.Why = err.Error()
 		}
@@ -59,6 +65,59 @@ func hook(c *call) (any, error) {
 		return nil, err
 	}
 	return nil, s.last(wire.HookAnswer{Wait: mail.CodeOf(err) == mail.Unavailable, Why: err.Error()})
+}
+
+// askSign is how often a hook that may wait for the person is shown that the post office is there.
+const askSign = time.Second
+
+// askTime is how long it may take until a hook waits for the person, or has its answer: the client shows no dialog
+// meanwhile, as a rule.
+const askTime = 800 * time.Millisecond
+
+// asks answers a hook by which a client asks its person, which may take long.
+func (c *call) asks(s *stream, h *wire.Hook) error {
+	ctx, cancel := c.api.streaming(c.r)
+	defer cancel()
+	if err := s.alive(); err != nil {
+		return err
+	}
+	waits, done := make(chan struct{}), make(chan wire.HookAnswer, 1)
+	go func() { done <- c.asked(ctx, h, sync.OnceFunc(func() { close(waits) })) }()
+	select {
+	case a := <-done:
+		return s.last(a)
+	case <-waits:
+	case <-time.After(askTime):
+		return s.last(wire.HookAnswer{Why: "the post office is slow"})
+	}
+	signs := time.NewTicker(askSign)
+	defer signs.Stop()
+	for {
+		select {
+		case a := <-done:
+			return s.last(a)
+		case <-signs.C:
+			if err := s.alive(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// asked answers such a hook. A fault in what a client says ends no more than that.
+func (c *call) asked(ctx context.Context, h *wire.Hook, waits func()) (a wire.HookAnswer) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.api.opts.Log.Error("hook", "client", h.Client, "event", h.Event, "panic", v,
+				"stack", string(debug.Stack()))
+			a = wire.HookAnswer{Why: "the post office has failed at this hook"}
+		}
+	}()
+	a, err := c.api.opts.Hooks.Answer(ctx, h, waits)
+	if err != nil {
+		a.Why = err.Error()
+	}
+	return a
 }
 
 // hook reads the hook that the request hands over.

@@ -61,3 +61,6 @@ func checkMark(_ *call, m *mail.Marking) error {
 	_, err := mail.ParseMark(string(m.Mark))
 	return err
 }
+
+// rescheduled takes from the path what is to be sent at another time.
+func rescheduled(c *call, r *mail.Rescheduling) error { return variable(c, &r.ID, mail.ParseID) }

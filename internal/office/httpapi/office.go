@@ -20,6 +20,18 @@ func officeRoutes(o *Options) []route {
 		on(&wire.DesksCall, func(c *call, q mail.DeskQuery) (mail.Desk, error) {
 			return o.Office.Desk(c.r.Context(), q)
 		}),
+		on(&wire.FleetCall, func(c *call, q mail.FleetQuery) (mail.Fleet, error) {
+			return o.Office.Fleet(c.r.Context(), q)
+		}),
+		on(&wire.FleetMailCall, func(c *call, q mail.FleetMailQuery) (mail.FleetMail, error) {
+			return o.Office.FleetMail(c.r.Context(), q)
+		}),
+		on(&wire.DialogsCall, func(c *call, q mail.DialogQuery) (mail.Cards, error) {
+			return o.Office.Dialogs(c.r.Context(), q)
+		}),
+		on(&wire.AnswerDialogCall, func(c *call, a mail.DialogAnswer) (none wire.None, err error) {
+			return none, o.Office.AnswerDialog(c.r.Context(), a)
+		}),
 		handled(&wire.DeskEventsRoute, wire.Events, mail.DeskChange{}, deskEvents),
 	},
 		without(o.Stop == nil, mail.Errorf(mail.Unavailable,
@@ -27,6 +39,11 @@ func officeRoutes(o *Options) []route {
 			on(&wire.StopCall, func(*call, wire.None) (wire.None, error) {
 				o.Stop()
 				return wire.None{}, nil
+			})),
+		without(o.Away == nil, mail.Errorf(mail.Unavailable, "no dialogs are held here"),
+			on(&wire.AwayCall, func(c *call, _ wire.None) (wire.Aways, error) { return o.Away.Away(c.r.Context()) }),
+			on(&wire.SetAwayCall, func(c *call, a wire.Away) (wire.Aways, error) {
+				return o.Away.SetAway(c.r.Context(), a)
 			})),
 		without(o.Machines == nil, mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers, so it "+
 			"knows no other machines. Those that were invited are listed by: pennypost invite --list"),

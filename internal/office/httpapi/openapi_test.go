@@ -79,7 +79,7 @@ func TestDocumentIsTheRoutes(t *testing.T) {
 		Move: fakeMove, Machines: fakeMachines{},
 		Backup: fakeBackup,
 		Attach: fakeAttach, Invites: fakeInvites{},
-		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}})
+		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}})
 	doc, text := fetch(t, h)
 	if _, again := fetch(t, h); again != text {
 		t.Error("the document is not the same twice")
@@ -128,7 +128,7 @@ func TestDocumentedParameters(t *testing.T) {
 		"after": "0", "before": "1", "limit": "1", "bytes": "1", "timeout": "1ms", "door": "rewake",
 		"place": "snoozed", "newest": "true", "open": "true", "state": "held,dead", "deliveries": "true",
 		"by_sent": "true", "part": "needs", "conversations": "true", "unread": "true", "status": "true",
-		"news": "true", "mail": "2", "latest": "true",
+		"news": "true", "mail": "2", "latest": "true", "before_in": "lab:7,web:1",
 	}
 	h, office := newTestAPI(t, Options{})
 	doc, _ := fetch(t, h)
@@ -147,8 +147,10 @@ func TestDocumentedParameters(t *testing.T) {
 			switch {
 			case value == "":
 				value = "word"
-			case p.Name == "state" && strings.HasSuffix(path, "/agents"):
+			case p.Name == "state" && (strings.HasSuffix(path, "/agents") || strings.HasSuffix(path, "/fleet")):
 				value = "working,gone"
+			case p.Name == "part" && strings.HasSuffix(path, "/fleet"):
+				value = "stuck"
 			}
 			want{path: path + "?" + p.Name + "=" + value, status: 200}.check(t, h, nil)
 		}
@@ -162,7 +164,7 @@ func TestAnswersFitTheSchemas(t *testing.T) {
 		Move: fakeMove, Machines: fakeMachines{},
 		Backup: fakeBackup,
 		Attach: fakeAttach, Invites: fakeInvites{},
-		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}})
+		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}})
 	doc, _ := fetch(t, h)
 	for _, w := range scenario() {
 		resp := w.do(h)
@@ -222,6 +224,7 @@ func scenario() []want {
 			body: `{"name":"ann","task":"t","parent":"bob","state":"idle"}`},
 		{name: room + "/agents/{name}", method: "PATCH", path: lab + "/agents/ann", body: `{"tags":["project:x"]}`},
 		{name: room + "/agents/{name}/rename", method: "POST", path: lab + "/agents/ann/rename", body: `{"to":"bea"}`},
+		{name: room + "/agents/{name}/merge", method: "POST", path: lab + "/agents/ann/merge", body: `{"into":"bea"}`},
 		{name: room + "/agents/{name}/token", method: "POST", path: lab + "/agents/ann/token"},
 		{name: room + "/agents/{name}/attach", method: "POST", path: lab + "/agents/ann/attach",
 			body: `{"terminal":true}`},
@@ -230,6 +233,12 @@ func scenario() []want {
 		{name: room + "/grants", method: "GET", path: lab + "/grants"},
 		{name: room + "/grants", method: "POST", path: lab + "/grants",
 			body: `{"agent":"lead","role":"orchestrator","dir":"/src"}`},
+		{name: room + "/claims", method: "GET", path: lab + "/claims"},
+		{name: room + "/claims", method: "POST", path: lab + "/claims",
+			body: `{"take":[{"name":"port:8080"}],"why":"the tests","for":600}`},
+		{name: room + "/scheduled", method: "GET", path: lab + "/scheduled"},
+		{name: room + "/scheduled/{id}", method: "PATCH", path: lab + "/scheduled/m1", body: `{"in":60}`},
+		{name: room + "/scheduled/{id}", method: "DELETE", path: lab + "/scheduled/m1"},
 		{name: room + "/agents/{name}", method: "DELETE", path: lab + "/agents/ann"},
 		{name: room + "/bridges", method: "GET", path: lab + "/bridges"},
 		{name: room + "/bridges", method: "POST", path: lab + "/bridges",
@@ -242,6 +251,13 @@ func scenario() []want {
 			body: `{"id":"ws","dir":"/ws","label":"Thesis"}`},
 		{name: room + "/workspaces/{name}", method: "DELETE", path: lab + "/workspaces/ann"},
 		{name: room + "/turns", method: "POST", path: lab + "/turns", body: `{"moment":"turn-end","session":"s1"}`},
+		{name: room + "/dialogs", method: "POST", path: lab + "/dialogs", as: "bob",
+			body: `{"id":"d-1","kind":"permission","session":"s1","sum":"` + strings.Repeat("0f", 32) + `"}`},
+		{name: "/dialogs", method: "GET", path: "/dialogs"},
+		{name: "/dialogs", method: "POST", path: "/dialogs",
+			body: `{"dialog":"d-7","sum":"` + strings.Repeat("0f", 32) + `","verdict":"deny","words":"no"}`},
+		{name: "/away", method: "GET", path: "/away"},
+		{name: "/away", method: "PUT", path: "/away", body: `{"agent":"bob","until":"2026-05-10T16:00:00Z"}`},
 		{name: room + "/archive", method: "POST", path: lab + "/archive"},
 		{name: room + "/verify", method: "POST", path: lab + "/verify"},
 		{name: room + "/repair", method: "POST", path: lab + "/repair"},
@@ -254,6 +270,8 @@ func scenario() []want {
 		{name: room, method: "DELETE", path: lab},
 		{name: room + "/desk", method: "GET", path: lab + "/desk"},
 		{name: "/desk", method: "GET", path: "/desk"},
+		{name: "/fleet", method: "GET", path: "/fleet?part=agents"},
+		{name: "/messages", method: "GET", path: "/messages?search=parser"},
 		{name: "/rooms", method: "GET", path: "/rooms"},
 		{name: "/openapi.json", method: "GET", path: "/openapi.json"},
 		{name: "/hooks/{client}/{event}", method: "POST", path: "/hooks/claude/Stop",

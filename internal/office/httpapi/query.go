@@ -98,8 +98,14 @@ func paramKind(t reflect.Type) kind {
 	case reflect.TypeFor[mail.DeskPart]():
 		return kind{parser(mail.ParseDeskPart), &schema{Type: "string", Enum: []string{"", string(mail.NeedsYou),
 			string(mail.Updates)}}}
+	case reflect.TypeFor[mail.FleetPart]():
+		return kind{parser(mail.ParseFleetPart), &schema{Type: "string", Enum: []string{"",
+			string(mail.FleetAgents), string(mail.FleetStuck), string(mail.FleetWaiting),
+			string(mail.FleetClaims), string(mail.FleetAll)}}}
 	case reflect.TypeFor[[]mail.RoomName]():
 		return listKind("room", mail.ParseRoom)
+	case reflect.TypeFor[[]mail.RoomPlace]():
+		return listKind("place in a room", mail.ParseRoomPlace)
 	case reflect.TypeFor[[]mail.Type]():
 		return listKind("message type", mail.ParseType)
 	case reflect.TypeFor[[]mail.DeliveryState]():

@@ -118,7 +118,7 @@ func enumOf(t reflect.Type) []string {
 	case reflect.TypeFor[mail.Type]():
 		return words(mail.Types())
 	case reflect.TypeFor[mail.State]():
-		return words([]mail.State{mail.Working, mail.Idle, mail.Frozen, mail.Gone})
+		return words(mail.States())
 	case reflect.TypeFor[mail.Mark]():
 		return words([]mail.Mark{mail.MarkNotified, mail.MarkTold, mail.MarkUntold, mail.MarkPresented, mail.MarkRead,
 			mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived, mail.MarkSnoozed})

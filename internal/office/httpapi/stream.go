@@ -191,6 +191,12 @@ func kindOf(e *mail.Event) string {
 		return "workspace"
 	case e.Grant != nil:
 		return "grant"
+	case e.Dialog != nil:
+		return "dialog"
+	case e.Claim != nil:
+		return "claim"
+	case e.Schedule != nil:
+		return "schedule"
 	}
 	return "other"
 }

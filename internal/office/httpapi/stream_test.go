@@ -405,6 +405,32 @@ func TestHook(t *testing.T) {
 	}
 }
 
+// TestHookThatMayAsk holds that a client whose hook may wait for its person is not kept from its own dialog: by a slow
+// post office no longer than it takes to notice, by a fault not at all. A hook that waits sees that somebody is there.
+func TestHookThatMayAsk(t *testing.T) {
+	for _, c := range []struct {
+		said, want string
+		signs      int
+		after      time.Duration
+	}{
+		{"{}", `"out":"claude PermissionRequest {} in`, 1, 0},
+		{"slow", `{"why":"the post office is slow"}`, 1, askTime},
+		{"asked", `"out":"claude PermissionRequest asked in`, 4, 3*askSign + askSign/2},
+		{"broken", `{"why":"the post office has failed at this hook"}`, 1, 0},
+	} {
+		inBubble(t, func(s *testServer) {
+			began := time.Now()
+			body, err := io.ReadAll(s.post(s.Context(), "/hooks/claude/PermissionRequest", c.said).Body)
+			answer := strings.TrimLeft(string(body), "\n")
+			if d, signs := time.Since(began), len(body)-len(answer); err != nil || d != c.after || signs != c.signs ||
+				!strings.Contains(answer, c.want) {
+				t.Errorf("%s: %q after %v, %v; want %s after %v and %d signs", c.said, body, d, err, c.want, c.after,
+					c.signs)
+			}
+		})
+	}
+}
+
 func TestExportBreaks(t *testing.T) {
 	inBubble(t, func(s *testServer) {
 		for range 20 {

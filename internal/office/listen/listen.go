@@ -17,9 +17,6 @@ import (
 	"pennypost/internal/office/gate"
 )
 
-// NoTCP is the listen address of a post office with nothing but its Unix socket.
-const NoTCP = "none"
-
 // Listeners are where a post office can be reached.
 type Listeners struct {
 	socket net.Listener
@@ -51,8 +48,10 @@ func (l Listeners) Close() {
 // listen opens the Unix socket and, unless told otherwise, TCP.
 func Open(cfg *config.Config, log *slog.Logger) (Listeners, error) {
 	var at Listeners
-	var err error
-	at.TCP, at.twin, err = listenTCP(cfg, log)
+	err := cfg.CheckServe()
+	if err == nil {
+		at.TCP, at.twin, err = listenTCP(cfg, log)
+	}
 	if err == nil {
 		at.TLS, at.Cert, err = listenTLS(cfg, log)
 	}
@@ -123,7 +122,7 @@ func listenTokens(cfg *config.Config) (net.Listener, error) {
 // listenTCP listens where cfg says. At the default address it puts up with somebody else being there.
 func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, err error) {
 	address := cfg.Listen
-	if address == NoTCP {
+	if address == config.NoTCP {
 		return nil, nil, nil
 	}
 	if address == "" {
@@ -134,9 +133,6 @@ func listenTCP(cfg *config.Config, log *slog.Logger) (tcp, twin net.Listener, er
 			return nil, nil, nil
 		}
 		return tcp, twin, err
-	}
-	if err := checkListen(address, cfg.Insecure); err != nil {
-		return nil, nil, err
 	}
 	if tcp, twin, err = listenBoth(address); err != nil {
 		return nil, nil, mail.Errorf(mail.Unavailable, "cannot listen on %s: %w", address, err)
@@ -189,28 +185,4 @@ func assigned(ip netip.Addr) bool {
 		n, ok := a.(*net.IPNet)
 		return ok && n.IP.Equal(ip.AsSlice())
 	})
-}
-
-// checkListen refuses an address that says more than its author may have meant: a port alone means every network.
-func checkListen(address string, insecure bool) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return mail.Errorf(mail.Invalid,
-			"%q is not an address to listen on: write HOST:PORT, such as 127.0.0.1:8765, or none", address)
-	}
-	if host == "" {
-		return mail.Errorf(mail.Invalid, "%q would listen on every network: write the host too, such as 127.0.0.1%s",
-			address, address)
-	}
-	if host == "localhost" || insecure {
-		return nil
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
-		return nil
-	}
-	return mail.Errorf(mail.Denied,
-		"%q can be reached from other machines, and tokens would cross the network in the clear. "+
-			"Let them in with TLS, by --tls=%s in place of --listen, or, on a network you trust, add --insecure",
-		address,
-		address)
 }

@@ -23,10 +23,8 @@ func listenTLS(cfg *config.Config, log *slog.Logger) (net.Listener, *Certificate
 		return nil, nil, nil
 	}
 	host, _, err := net.SplitHostPort(cfg.TLS.Listen)
-	if err != nil || host == "" {
-		return nil, nil, mail.Errorf(mail.Invalid,
-			"%q is not an address to listen on with TLS: write HOST:PORT, such as 192.168.1.5:8766, or 0.0.0.0:8766 "+
-				"for every network", cfg.TLS.Listen)
+	if err != nil {
+		return nil, nil, err
 	}
 	keep := &Certificate{load: func() (*tls.Certificate, error) { return loadCertificate(cfg, host) }, log: log,
 		at: time.Now()}
@@ -46,7 +44,7 @@ func loadCertificate(cfg *config.Config, host string) (*tls.Certificate, error) 
 		cert, err := selfsigned.Keep(cfg.Home.TLS(), namesOf(cfg, host), time.Now())
 		return &cert, err
 	}
-	cert, err := tls.LoadX509KeyPair(cfg.TLS.Cert, cfg.TLS.Key)
+	cert, err := cfg.TLS.Load()
 	if err != nil {
 		return nil, mail.Errorf(mail.Invalid, "the certificate of [tls] cannot be used: %w", err)
 	}

@@ -52,7 +52,7 @@ func TestCertificateOfOnesOwn(t *testing.T) {
 	}
 	for _, address := range []string{":8766", "8766"} {
 		cfg.TLS.Listen = address
-		if _, _, err := listenTLS(&cfg, slog.New(slog.DiscardHandler)); mail.CodeOf(err) != mail.Invalid {
+		if _, err := Open(&cfg, slog.New(slog.DiscardHandler)); mail.CodeOf(err) != mail.Invalid {
 			t.Errorf("%q: %v", address, err)
 		}
 	}

@@ -42,22 +42,26 @@ func (a toolAnswer) result() *mcp.CallToolResult {
 }
 
 // answer is what a client gets for what a tool returned.
-func (box Mailbox) answer(name string, out any, err error) toolAnswer {
+func (box Mailbox) answer(t dialect.Tool, out any, err error) toolAnswer {
+	most := fence.Budget
+	if t.Letters {
+		most = fence.MaxLetter
+	}
 	prose, isProse := out.(dialect.Prose)
 	text := string(prose)
 	if err == nil && !isProse {
 		text, err = fence.JSON(out)
 	}
 	// every tool keeps to the budget by itself; this is the last guard
-	if n := fence.Sent(text); err == nil && n > fence.Budget {
-		box.Log.Error("answer over the budget", "tool", name, "agent", box.Agent, "bytes", n)
+	if n := fence.Sent(text); err == nil && n > most {
+		box.Log.Error("answer over the budget", "tool", t.Name, "agent", box.Agent, "bytes", n)
 		err = mail.Errorf(mail.TooLarge,
-			"%s was carried out, but its answer is %d bytes long and cannot be shown; ask for less", name, n)
+			"%s was carried out, but its answer is %d bytes long and cannot be shown; ask for less", t.Name, n)
 	}
 	if err == nil {
 		return toolAnswer{text: text}
 	}
-	return toolAnswer{text: box.public(name, err), failed: true}
+	return toolAnswer{text: box.public(t.Name, err), failed: true}
 }
 
 // public returns what a model is told of an error: the public message, harmless, because it may carry names that other

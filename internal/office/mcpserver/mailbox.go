@@ -68,12 +68,10 @@ func (n *Native) readMailbox(ctx context.Context, req *mcp.ReadResourceRequest) 
 		return nil, err
 	}
 	all := page.Messages
-	for i := range all {
-		all[i], _ = fence.Abridge(all[i], box.Agent)
-	}
-	out, _, err := fence.FitJSON(len(all), func(k int) mail.Page {
-		if page.Messages = all[:k]; 0 < k && k < len(all) {
-			page.More, page.Next = true, all[k-1].Seq
+	out, _, err := fence.FitLetters(fence.Letters{Items: all, Reader: box.Agent}, func(s fence.Shown) mail.Page {
+		page := page
+		if page.Messages = s.Items; 0 < len(s.Items) && len(s.Items) < len(all) {
+			page.More, page.Next = true, s.Items[len(s.Items)-1].Seq
 		}
 		return page
 	})

@@ -20,7 +20,7 @@ import (
 )
 
 // maxTokens is what the six schemas and the instructions may cost every agent, at four characters a token.
-const maxTokens = 1800
+const maxTokens = 1400
 
 func TestTokenBudget(t *testing.T) {
 	list, err := connectNative(t, openRoom(t), "ann").ListTools(t.Context(), nil)
@@ -323,6 +323,8 @@ func TestNativeToolErrors(t *testing.T) {
 		`{"to":"bea","body":"x","from":"user"}`:     "from",
 		`{"to":"bea","body":"x","body":"y"}`:        "body",
 		`{"to":7,"body":"x"}`:                       "to",
+		`{"to":"bea","body":"x","at":"sometime"}`:   "is not a time",
+		`{"to":"ann","body":"x","at":"2020-01-01"}`: "past",
 		`{"to":"bea","body":"x","ttl_hours":-1}`:    "ttl_hours",
 		`{"to":"bea","body":"x","type":"foo"}`:      "task-assigned",
 		`{"to":"bea","body":"x","metadata":[1]}`:    "metadata",
@@ -455,5 +457,26 @@ func TestToolsFenceMail(t *testing.T) {
 	it, err := room.As("ann").Message(t.Context(), sent.ID)
 	if err != nil || it.Subject != "<system>" {
 		t.Errorf("fencing has changed the message itself: %+v, %v", it, err)
+	}
+}
+
+// TestSendLater: an agent has a message sent later, to itself as a reminder.
+func TestSendLater(t *testing.T) {
+	room := openRoom(t)
+	session := connectNative(t, room, "bea")
+	for at, want := range map[string]time.Duration{
+		"2h": 2 * time.Hour, time.Now().Add(3 * time.Hour).Format(time.RFC3339): 3 * time.Hour,
+	} {
+		var sent mail.Sent
+		if msg := call(t, session, "send_message", `{"to":"bea","body":"look again","at":"`+at+`"}`, &sent); msg != "" {
+			t.Error(msg)
+		}
+		if d := time.Until(sent.Due.Std()) - want; d.Abs() > time.Minute {
+			t.Errorf("at %s it is sent at %s", at, sent.Due)
+		}
+	}
+	list, err := room.As("bea").Scheduled(t.Context())
+	if err != nil || len(list.Scheduled) != 2 || list.Scheduled[0].From != "bea" {
+		t.Errorf("scheduled is %+v, %v", list, err)
 	}
 }

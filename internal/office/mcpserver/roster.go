@@ -25,6 +25,7 @@ type agentLine struct {
 	Roles    []string   `json:"roles,omitempty"`
 	Tags     []string   `json:"tags,omitempty"`
 	State    mail.State `json:"state"`
+	Asking   mail.Time  `json:"asking_since,omitzero"` // when its client has asked its person: what, is theirs alone
 	Task     string     `json:"task,omitempty"`
 	Parent   mail.Name  `json:"parent,omitempty"`
 	Seen     mail.Time  `json:"last_seen,omitzero"`
@@ -39,16 +40,20 @@ const maxWords = 10
 
 func lineOf(a *mail.Agent) agentLine {
 	roles, tags := a.Roles[:min(maxWords, len(a.Roles))], a.Tags[:min(maxWords, len(a.Tags))]
+	var asking mail.Time
+	if len(a.Dialogs) > 0 {
+		asking = a.Dialogs[0].Since
+	}
 	return agentLine{
-		Name: a.Name, Roles: roles, Tags: tags, State: a.State, Task: a.Task, Parent: a.Parent, Seen: a.Seen,
-		Unread: a.Unread, Door: a.Door, On: strings.TrimPrefix(a.On(), "on "),
+		Name: a.Name, Roles: roles, Tags: tags, State: a.State, Asking: asking, Task: a.Task, Parent: a.Parent,
+		Seen: a.Seen, Unread: a.Unread, Door: a.Door, On: strings.TrimPrefix(a.On(), "on "),
 		Unlisted: len(a.Roles) - len(roles) + len(a.Tags) - len(tags),
 	}
 }
 
 // short is what is shown of an agent whose line would fill an answer by itself.
 func (m agentLine) short() agentLine {
-	return agentLine{Name: m.Name, State: m.State, Seen: m.Seen, Unread: m.Unread, Door: m.Door,
+	return agentLine{Name: m.Name, State: m.State, Asking: m.Asking, Seen: m.Seen, Unread: m.Unread, Door: m.Door,
 		Unlisted: m.Unlisted + len(m.Roles) + len(m.Tags)}
 }
 
@@ -132,7 +137,7 @@ func (p *rosterParams) find(ctx context.Context, svc mail.Service) (found []mail
 	for _, part := range []struct {
 		kind   string
 		states []mail.State
-	}{{live, []mail.State{mail.Working, mail.Idle}}, {others, []mail.State{mail.Frozen, mail.Gone}}} {
+	}{{live, mail.LiveStates()}, {others, []mail.State{mail.Frozen, mail.Gone}}} {
 		q := mail.RosterQuery{Search: p.Query, Role: p.Role, States: part.states, Limit: mostLines + 1 - len(found)}
 		switch {
 		case p.State != "" && !slices.Contains(part.states, p.State):
@@ -169,20 +174,4 @@ func place(a *mail.Agent) string {
 		return live + ":" + string(a.Name)
 	}
 	return others + ":" + string(a.Name)
-}
-
-type presenceParams struct {
-	Name  mail.Name  `json:"name"`
-	Roles []string   `json:"roles"`
-	Tags  []string   `json:"tags"`
-	Task  *string    `json:"task"`
-	State mail.State `json:"state"`
-}
-
-func setPresence(ctx context.Context, c *dialect.Call, p presenceParams) (agentLine, error) {
-	a, err := c.Service.Register(ctx, mail.Presence{Roles: p.Roles, Tags: p.Tags, Task: p.Task, State: p.State})
-	if err == nil && p.Name != "" && p.Name != a.Name {
-		a, err = c.Service.Rename(ctx, a.Name, p.Name)
-	}
-	return rosterLine(&a), err
 }

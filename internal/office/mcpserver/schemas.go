@@ -27,7 +27,9 @@ func tools() []dialect.Tool {
 				`approved|changes-requested|blocked; question to user: options; ` +
 				`answer: declined to refuse one"},` +
 				`"docs":{"type":"array","items":{"type":"string"},"description":"paths of documents"},` +
-				`"ttl_hours":{"type":"number"}}}`,
+				`"ttl_hours":{"type":"number"},` +
+				`"at":{"type":"string","description":"send it later: RFC 3339 time, or 2h; ` +
+				`to yourself with reply_to: a reminder"}}}`,
 			Run: dialect.With(sendMessage),
 		},
 		{
@@ -67,7 +69,7 @@ func tools() []dialect.Tool {
 			Name:        "list_agents",
 			Description: "List who is here, the live first: roles, tags, state, task, last seen, unread.",
 			Input: `{"type":"object","additionalProperties":false,"properties":{` +
-				`"role":{"type":"string"},"state":{"enum":["working","idle","frozen","gone"]},` +
+				`"role":{"type":"string"},"state":{"enum":["working","asking","idle","frozen","gone"]},` +
 				`"query":{"type":"string","description":"text in name, roles, tags or task"},` +
 				`"after":{"type":"string","description":"next of the page before"},"limit":{"type":"integer"}}}`,
 			ReadOnly: true, Idempotent: true, Run: dialect.With(listAgents),
@@ -80,6 +82,8 @@ func tools() []dialect.Tool {
 				`"roles":{"type":"array","items":{"type":"string"}},` +
 				`"tags":{"type":"array","items":{"type":"string"},"description":"project:x, concern:x, domain:x"},` +
 				`"task":{"type":"string"},` +
+				`"claim":{"type":"array","items":{"type":"string"},"description":"paths, port:N or names that only ` +
+				`you may write or use now"},"release":{"type":"array","items":{"type":"string"}},` +
 				`"state":{"enum":["working","idle","frozen","gone"]}}}`,
 			Idempotent: true, Run: dialect.With(setPresence),
 		},

@@ -40,9 +40,17 @@ func (s *Server) Beside(box Mailbox, e dialect.Endpoint) {
 		if !t.ReadOnly {
 			hints.DestructiveHint = &t.Destructive
 		}
-		s.add(&mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description,
+		s.add(&mcp.Tool{Name: t.Name, Title: t.Title, Description: t.Description, Meta: meta(t),
 			InputSchema: json.RawMessage(t.Input), Annotations: hints}, box.serve(t))
 	}
+}
+
+// meta asks Claude Code, which puts an answer of more than 25,000 tokens into a file, to take a whole letter.
+func meta(t dialect.Tool) mcp.Meta {
+	if !t.Letters {
+		return nil
+	}
+	return mcp.Meta{"anthropic/maxResultSizeChars": 500_000} // no more is granted
 }
 
 // serve returns a tool as it is run for a mailbox, whichever way a call of it came.
@@ -63,20 +71,20 @@ func (box Mailbox) running(t dialect.Tool) toolFunc {
 	return func(ctx context.Context, c *toolCall) toolAnswer {
 		at, err := box.of(ctx, c.Meta)
 		if err != nil {
-			return box.answer(t.Name, nil, err)
+			return box.answer(t, nil, err)
 		}
 		call := at.call(c)
 		if t.Given == nil {
 			out, err := t.Run(ctx, call)
-			return at.answer(t.Name, out, err)
+			return at.answer(t, out, err)
 		}
 		select {
 		case giving <- struct{}{}:
 		case <-ctx.Done():
-			return box.answer(t.Name, nil, ctx.Err())
+			return box.answer(t, nil, ctx.Err())
 		}
 		out, err := t.Run(ctx, call)
-		a := at.answer(t.Name, out, err)
+		a := at.answer(t, out, err)
 		a.done = func(given bool) {
 			defer func() { <-giving }()
 			if !given || a.failed {

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"time"
 
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
@@ -19,6 +20,7 @@ type sendParams struct {
 	Metadata mail.Metadata   `json:"metadata"`
 	Docs     []string        `json:"docs"`
 	TTLHours float64         `json:"ttl_hours"`
+	At       string          `json:"at"`
 }
 
 // sentTo answers send_message.
@@ -45,6 +47,9 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo
 	}
 	if c.Key != "" {
 		d.Key = mail.MadeKey + c.Key
+	}
+	if d.At, err = mail.ParseWhen(p.At, time.Now(), mail.Ahead); err != nil {
+		return out, err
 	}
 	sent, err := c.Service.Send(ctx, d)
 	if err != nil {

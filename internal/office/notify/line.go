@@ -210,7 +210,11 @@ func noteID(channel string, keys ...string) string {
 
 // stillWaiting returns those letters which the person has neither read nor settled nor put off since they came.
 func (n *Notifier) stillWaiting(ctx context.Context, l *line, letters []Letter) []Letter {
+	letters = n.dropDialogs(ctx, l, letters)
 	return slices.DeleteFunc(letters, func(letter Letter) bool {
+		if letter.Dialog {
+			return false
+		}
 		var it mail.Item
 		here := true
 		err := n.opts.Use(ctx, letter.Room, func(r Room) (err error) {
@@ -271,6 +275,9 @@ func (n *Notifier) delivered(ctx context.Context, l *line, note *Note, answer st
 		l.Told[letter.key()] = mail.TimeOf(now)
 		if len(note.Buttons) > 0 {
 			l.Asked[letter.key()] = mail.TimeOf(now.Add(buttonTime))
+		}
+		if letter.Dialog {
+			continue // of which there are no receipts
 		}
 		receipts[letter.Room] = append(receipts[letter.Room], mail.Receipt{Message: letter.ID, Reader: mail.ToUser,
 			Mark: mail.MarkNotified, Door: l.name})

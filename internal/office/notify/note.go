@@ -32,7 +32,7 @@ type Note struct {
 	Open func() `json:"-"`
 }
 
-// Letter is a message that the person is told of.
+// Letter is a message that the person is told of, or a dialog.
 type Letter struct {
 	Room     mail.RoomName `json:"room"`
 	ID       mail.ID       `json:"id"`
@@ -42,7 +42,9 @@ type Letter struct {
 	Preview  string        `json:"preview,omitempty"` // its first words, where they go along
 	Urgent   bool          `json:"urgent,omitzero"`
 	Question bool          `json:"question,omitzero"` // it waits for an answer
+	Dialog   bool          `json:"dialog,omitzero"`   // no message: what the client of an agent asks
 	Sent     mail.Time     `json:"sent"`
+	Options  []string      `json:"options,omitempty"` // answers that it offers, where first words go along
 
 	seq     mail.Seq // its place in the room
 	options []string // answers that it offers
@@ -67,9 +69,10 @@ const (
 
 // letterOf returns what the person is told of a message.
 func letterOf(room mail.RoomName, it *mail.Item) Letter {
+	preview := cmp.Or(markdown.Preview(it.Body, maxPreview), shortened(it.DocNames(), maxShown))
 	l := Letter{
 		Room: room, ID: it.ID, Type: it.Type, From: it.From, Subject: shortened(it.Subject, maxShown),
-		Preview: markdown.Preview(it.Body, maxPreview), Urgent: it.Priority == mail.Urgent, Question: it.Open,
+		Preview: preview, Urgent: it.Priority == mail.Urgent, Question: it.Open,
 		Sent: it.Sent, seq: it.Seq,
 	}
 	if l.Question {
@@ -95,6 +98,8 @@ func (l *Letter) name() string {
 func (l *Letter) headline() string {
 	who := l.name()
 	switch {
+	case l.Dialog:
+		return l.Subject
 	case l.Question && l.Subject == "":
 		return who + " asks you something"
 	case l.Question:
@@ -105,8 +110,24 @@ func (l *Letter) headline() string {
 	return who + ": " + l.Subject
 }
 
+// listed is a letter in a digest. Of a dialog it names what is asked, of a letter without a subject how it begins.
+func (l *Letter) listed() string {
+	switch text := shortened(l.Preview, maxShown); {
+	case l.Dialog && text != "":
+		return l.Subject + " " + text
+	case l.Question && l.Subject == "" && text != "":
+		return l.name() + " asks: " + text
+	case l.Subject == "" && text != "":
+		return l.name() + ": " + text
+	}
+	return l.headline()
+}
+
 // path is where the pages show a letter.
 func (l *Letter) path() string {
+	if l.Dialog {
+		return "/@" + url.PathEscape(string(l.Room)) + "/?d=" + url.QueryEscape(string(l.ID))
+	}
 	return "/@" + url.PathEscape(string(l.Room)) + "/?m=" + url.QueryEscape(string(l.ID))
 }
 
@@ -119,8 +140,8 @@ func compose(id string, letters []Letter, base string, text bool) *Note {
 	n := &Note{ID: id, Letters: letters}
 	for i := range letters {
 		n.Urgent = n.Urgent || letters[i].Urgent
-		if !text {
-			letters[i].Preview = ""
+		if letters[i].Options = letters[i].options; !text {
+			letters[i].Preview, letters[i].Options = "", nil
 		}
 	}
 	first := &letters[0]
@@ -134,7 +155,10 @@ func compose(id string, letters []Letter, base string, text bool) *Note {
 	if n.Subject = first.headline(); first.Urgent {
 		n.Subject = "Urgent: " + n.Subject
 	}
-	if n.Text = first.Preview; n.Text == "" {
+	switch n.Text = first.Preview; {
+	case first.Dialog:
+		n.Text = first.dialogText()
+	case n.Text == "":
 		n.Text = "In room " + string(first.Room) + "."
 	}
 	if base != "" {
@@ -159,7 +183,7 @@ func digest(letters []Letter) (subject, text string) {
 			urgent++
 		}
 		if i < maxListed {
-			lines = append(lines, "• "+l.headline())
+			lines = append(lines, "• "+l.listed())
 		}
 	}
 	if more := len(letters) - maxListed; more > 0 {

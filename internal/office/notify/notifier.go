@@ -40,7 +40,10 @@ type Options struct {
 	// Pages is where browsers of other machines find the pages, for channels that are not told; "": nowhere. Nil is
 	// "".
 	Pages func() string
-	// Login returns a link that logs the browser of this machine in and opens a letter. Nil: there are no pages.
+	// Card returns what a dialog asks that is held on this machine. Nil: none is.
+	Card func(mail.ID) (mail.Card, bool)
+	// Login returns a link that logs the browser of this machine in and opens a letter, or a
+	// dialog. Nil: there are no pages.
 	Login func(room mail.RoomName, id mail.ID) (string, error)
 }
 
@@ -123,6 +126,9 @@ func (n *Notifier) Follow(ctx context.Context, room Room) error {
 	if err := n.offerSnoozed(ctx, room.Name(), user); err != nil {
 		return err
 	}
+	if err := n.offerDialogs(ctx, room.Name(), user); err != nil {
+		return err
+	}
 	seen, err := n.offerFrom(ctx, room.Name(), user, 0)
 	if err != nil {
 		return err
@@ -151,6 +157,8 @@ func (n *Notifier) take(ctx context.Context, room mail.RoomName, user mail.Servi
 			n.settled(room, e.Message.ReplyTo)
 		case e.Settled != nil:
 			n.settled(room, e.Settled.Message)
+		case e.Dialog != nil:
+			n.takeDialog(room, e.Dialog, e.At)
 		case e.Receipt != nil && e.Receipt.Mark == mail.MarkSnoozed && e.Receipt.Reader == mail.ToUser:
 			if it, err := user.Message(ctx, e.Receipt.Message); err == nil {
 				n.putOff(room, &it)
@@ -207,7 +215,10 @@ func (n *Notifier) offer(room mail.RoomName, it *mail.Item) {
 	if it.From == mail.ToUser {
 		return
 	}
-	l := letterOf(room, it)
+	n.offerLetter(letterOf(room, it))
+}
+
+func (n *Notifier) offerLetter(l Letter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, line := range n.lines {

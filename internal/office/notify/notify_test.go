@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,28 @@ func TestTells(t *testing.T) {
 		}
 		if b.notify.Busy() {
 			t.Error("busy when all is told")
+		}
+	})
+}
+
+// TestTellsOfPushes: what has no subject is told by its text, or else by the documents that it names.
+func TestTellsOfPushes(t *testing.T) {
+	inFixture(t, config.Telling{What: "all"}, func(b *fixture) {
+		b.send("ann", mail.Custom, "", mail.Draft{Body: "\n# Drafted the piece"})
+		b.pass(time.Minute)
+		b.send("ann", mail.Custom, "", mail.Draft{Body: " ", Docs: []mail.Doc{{Path: "a.md"}, {Path: "b.md"}}})
+		b.pass(time.Minute)
+		b.send("ann", mail.Question, "", mail.Draft{Body: "Ship it?"})
+		b.send("bea", mail.Custom, "", mail.Draft{Body: "Done"})
+		b.pass(time.Minute)
+		var got []string
+		for _, n := range b.pad.notes {
+			got = append(got, n.Subject+" / "+n.Text)
+		}
+		want := []string{"ann wrote to you / Drafted the piece", "ann wrote to you / a.md · +1 more",
+			"2 messages, 1 of them questions, from ann and bea / • ann asks: Ship it?\n• bea: Done"}
+		if !slices.Equal(got, want) {
+			t.Errorf("the notes are %q, want %q", got, want)
 		}
 	})
 }

@@ -176,6 +176,17 @@ func letterText(n *Note, from *netmail.Address, to []string) []byte {
 	b.WriteString("\r\n")
 	body := quotedprintable.NewWriter(&b)
 	fmt.Fprintf(body, "%s\r\n", strings.ReplaceAll(n.Text, "\n", "\r\n"))
+	for i := range n.Letters {
+		l := &n.Letters[i]
+		if len(l.Options) > 0 && len(n.Letters) > 1 {
+			fmt.Fprintf(body, "\r\n%s\r\n", l.headline())
+		} else if len(l.Options) > 0 {
+			fmt.Fprint(body, "\r\n")
+		}
+		for i, o := range l.Options {
+			fmt.Fprintf(body, "  %d  %s\r\n", i+1, shortened(o, maxShown))
+		}
+	}
 	if n.URL != "" {
 		fmt.Fprintf(body, "\r\n%s\r\n", n.URL)
 	}

@@ -158,6 +158,36 @@ func TestSMTP(t *testing.T) {
 	}
 }
 
+// TestMailOptions holds that mail about a question names the answers that it offers, and mail without text does not.
+func TestMailOptions(t *testing.T) {
+	ask := func(subject string, options ...string) Letter {
+		return Letter{Room: "lab", ID: "msg_1", From: "agent:ann", Subject: subject, Question: true, options: options}
+	}
+	text := func(with bool, letters ...Letter) string {
+		raw := letterText(compose("note_x", letters, "", with), &netmail.Address{Address: "p@example.org"}, nil)
+		m, err := netmail.ReadMessage(bytes.NewReader(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(quotedprintable.NewReader(m.Body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(string(body), "\r\n", "\n")
+	}
+	port, host := ask("Which port?", "8080", "90\n90"), ask("Which host?", "a", "b")
+	if got, want := text(true, port), "In room lab.\n\n  1  8080\n  2  90 90\n"; got != want {
+		t.Errorf("a question:\n%q, want\n%q", got, want)
+	}
+	if got, want := text(true, port, host), "• ann asks: Which port?\n• ann asks: Which host?\n"+
+		"\nann asks: Which port?\n  1  8080\n  2  90 90\n\nann asks: Which host?\n  1  a\n  2  b\n"; got != want {
+		t.Errorf("two questions:\n%q, want\n%q", got, want)
+	}
+	if got := text(false, port); strings.Contains(got, "8080") {
+		t.Errorf("without text: %q", got)
+	}
+}
+
 // TestSMTPKeepsPassword holds that a server without TLS is told neither user nor password, and that one which says
 // nothing is given up.
 func TestSMTPKeepsPassword(t *testing.T) {

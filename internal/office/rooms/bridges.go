@@ -66,9 +66,9 @@ const (
 	recentTime  = 24 * time.Hour
 )
 
-// Resume opens the rooms that have bridges, doors, or mail that the person is to be told of: somebody has to notice
-// what others write there, and who was to be woken when the post office was last killed. In rooms where something
-// happened lately there may be sessions, whose doors are not known yet.
+// Resume opens the rooms that have bridges, doors, or mail that is to be sent later or that the person is to be told
+// of: somebody has to notice what others write there, and who was to be woken when the post office was last killed. In
+// rooms where something happened lately there may be sessions, whose doors are not known yet.
 func (o *Set) Resume(ctx context.Context) {
 	names, err := o.Names()
 	if err != nil {
@@ -77,7 +77,8 @@ func (o *Set) Resume(ctx context.Context) {
 	var due, others []mail.RoomName
 	told := o.Notify.Rooms()
 	for _, name := range names {
-		if _, err := os.Stat(o.bridgesDir(name)); err == nil || o.wakes(name) || slices.Contains(told, name) {
+		if _, err := os.Stat(o.bridgesDir(name)); err == nil || o.wakes(name) || o.hasLater(name) ||
+			slices.Contains(told, name) {
 			due = append(due, name)
 		} else {
 			others = append(others, name)

@@ -16,6 +16,12 @@ func (o *Set) newNotifier() *notify.Notifier {
 			return o.elsewhere(ctx, room, func(r *mailroom.Room) error { return use(r) })
 		},
 		Pages: func() string { return o.Phone },
+		Card: func(id mail.ID) (c mail.Card, held bool) {
+			if o.Card != nil {
+				c, held = o.Card(id)
+			}
+			return c, held
+		},
 		Login: func(room mail.RoomName, id mail.ID) (string, error) {
 			if o.LetterLink == nil {
 				return "", mail.Errorf(mail.Unavailable,

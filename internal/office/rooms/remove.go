@@ -90,6 +90,7 @@ func (o *Set) claim(ctx context.Context, name mail.RoomName) (*Entry, error) {
 			if e.gone == nil && !o.closed {
 				e.gone, e.removed = make(chan struct{}), true // until that fails
 				delete(o.known, name)
+				delete(o.kept, name)
 				o.mu.Unlock()
 				return e, nil
 			}

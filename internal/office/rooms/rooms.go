@@ -112,6 +112,7 @@ func (o *Set) Statuses(ctx context.Context) ([]mail.RoomStatus, error) {
 
 // LastKnown says whether a room is open and what it said when it was closed, if that is known.
 func (o *Set) LastKnown(name mail.RoomName) (open bool, st mail.RoomStatus, known bool) {
+	o.recall(name)
 	o.mu.Lock()
 	e := o.rooms[name]
 	open = e != nil && e.gone == nil
@@ -131,6 +132,9 @@ func (o *Set) Peek(name mail.RoomName) mail.RoomStatus {
 	o.mu.Lock()
 	e := o.rooms[name]
 	if e == nil || !e.isOpen() {
+		o.mu.Unlock()
+		o.recall(name)
+		o.mu.Lock()
 		defer o.mu.Unlock()
 		return o.known[name]
 	}
@@ -163,10 +167,10 @@ func (o *Set) SessionIn(programs []string, not mail.RoomName) mail.Name {
 	return ""
 }
 
-// idle reports whether a room that is open can be closed: nobody uses it, it has no bridges, and nobody is to be woken
-// there. The caller holds Set.mu.
+// idle reports whether a room that is open can be closed: nobody uses it, it has no bridges, nobody is to be woken
+// there, and nothing waits to be sent. The caller holds Set.mu.
 func (e *Entry) idle() bool {
-	return e.isOpen() && e.users == 0 && e.Bridges.Len() == 0 && e.Ringer.Quiet()
+	return e.isOpen() && e.users == 0 && e.Bridges.Len() == 0 && e.Ringer.Quiet() && !e.Room.Waits()
 }
 
 // roomPatience is how long somebody waits for one of as many rooms as may be open to become idle. A room that was just

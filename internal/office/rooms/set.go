@@ -18,6 +18,7 @@ import (
 	"pennypost/internal/office/notify"
 	"pennypost/internal/office/reach"
 	"pennypost/internal/office/wake"
+	"pennypost/internal/policy"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/mailroom"
 )
@@ -37,11 +38,15 @@ type Set struct {
 	Reach    *reach.Known // by which doors agents are reached
 	Bell     deskBell
 	Notify   *notify.Notifier
+	// Card returns what a dialog of an agent's client asks that is held on this machine. Nil: none is.
+	Card func(mail.ID) (mail.Card, bool)
 	// LetterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.
 	LetterLink func(mail.RoomName, mail.ID) (string, error)
-	Phone      string        // where browsers of other machines find the pages; "": nowhere
-	idle       time.Duration // an open room that nobody borrows for so long is closed
-	Most       int           // rooms that are open at a time
+	// LetIn reports whether a machine is let in still, with a pass. Nil: each is.
+	LetIn func(machine mail.Machine, pass string) bool
+	Phone string        // where browsers of other machines find the pages; "": nowhere
+	idle  time.Duration // an open room that nobody borrows for so long is closed
+	Most  int           // rooms that are open at a time
 
 	moving sync.Mutex // held by one move at a time; taken before mu
 
@@ -49,6 +54,7 @@ type Set struct {
 	closed bool
 	rooms  map[mail.RoomName]*Entry
 	known  map[mail.RoomName]mail.RoomStatus // what closed rooms last said of themselves
+	kept   map[mail.RoomName]mail.FleetRoom  // what closed rooms had, all parts: see keep
 	lives  map[mail.RoomName]*mailroom.Lives // of rooms that were open
 }
 
@@ -85,6 +91,7 @@ func New(cfg *config.Config, log *slog.Logger, m *Metrics, dialects []dialect.Di
 		Config: cfg, Log: log, Metrics: m, Dialects: dialects,
 		idle: time.Duration(cmp.Or(cfg.RoomIdle, config.DefaultRoomIdle)), Most: maxOpen,
 		rooms: make(map[mail.RoomName]*Entry), known: make(map[mail.RoomName]mail.RoomStatus),
+		kept:  make(map[mail.RoomName]mail.FleetRoom),
 		lives: make(map[mail.RoomName]*mailroom.Lives),
 	}
 	o.Reach = reach.New(cfg, log, o.lookAgain)
@@ -164,6 +171,7 @@ func (o *Set) enter(ctx context.Context, name mail.RoomName) (e *Entry, mine boo
 		case e == nil && len(o.rooms) < o.Most:
 			e = &Entry{ready: make(chan struct{}), users: 1}
 			o.rooms[name] = e
+			delete(o.kept, name) // what was erased meanwhile must not be told again
 			return e, true, nil
 		case e == nil:
 			if err := o.makeRoom(ctx, until); err != nil {
@@ -223,6 +231,7 @@ func (o *Set) openFiles(e *Entry, name mail.RoomName) error {
 	log := o.Log.With("room", name)
 	began := time.Now()
 	e.made = !o.Exists(name)
+	o.dropSummary(name)
 	files, err := o.openJournal(e, name, log)
 	if err != nil {
 		return err
@@ -283,11 +292,14 @@ func (o *Set) options(name mail.RoomName) mailroom.Options {
 	retention, ttl := r.Policy()
 	return mailroom.Options{
 		Log: o.Log, MaxBody: r.MaxBody, Namespaces: r.TagNamespaces, TTL: ttl, Retention: retention,
+		Claims: policy.ClaimRule(r.Claims), Quiet: time.Duration(r.ClaimsQuiet),
 		Limits: r.Breakers(), Observe: o.observer(name), Preview: previewOf,
-		Alive: o.Alive, Exists: o.Exists, Orchestrators: r.Orchestrators,
+		Alive: o.Alive, Ended: process.Ended, Exists: o.Exists, Orchestrators: r.Orchestrators,
 		Protocols: dialect.Protocols(o.Dialects),
 		Lives:     o.livesOf(name),
 		Elsewhere: o.elsewhere, Index: filepath.Join(o.Dir(name), "index", "words"),
+		LetIn: func(m mail.Machine, pass string) bool { return o.LetIn == nil || o.LetIn(m, pass) },
+		Waits: func(waits bool) { o.noteLater(name, waits) },
 	}
 }
 
@@ -379,9 +391,15 @@ func (o *Set) closeRoom(e *Entry, name mail.RoomName) error {
 	if e.clustered {
 		o.doze(name) // before it is closed, so that nothing is missed
 	}
+	at := e.files.Last()
+	if !e.unused() {
+		o.keep(e.Room)
+	}
 	st, err := o.shut(e, name)
 	if e.unused() {
 		o.dropUnused(name)
+	} else if err == nil && !e.clustered && e.files.Last() == at { // nothing has happened since it was kept
+		o.summarize(name, st)
 	}
 	if o.Exists(name) {
 		o.mu.Lock()

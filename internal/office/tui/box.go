@@ -18,6 +18,9 @@ type box struct {
 
 	subject *subject      // of an answer
 	room    mail.RoomName // of a new message
+
+	answer mail.DialogAnswer // to a dialog, with which the text goes
+	secret bool              // the text is not shown
 }
 
 // purpose is what becomes of the text of a box.
@@ -27,6 +30,7 @@ const (
 	toReply purpose = iota
 	toCompose
 	toFilter
+	toDialog
 )
 
 func newBox(title, text string, p purpose) *box {

@@ -8,13 +8,13 @@ import (
 
 // compose opens a box for a message that begins a conversation.
 func (m *model) compose(to mail.Name) []effect {
-	text := m.drafts[""]
-	if text == "" || to != "" {
-		text = composed(mail.Draft{To: mail.Recipients{string(to)}})
-	}
 	room := m.composeRoom()
 	if room == "" {
 		return m.say("There is no room to write in yet.")
+	}
+	text := composed(mail.Draft{To: mail.Recipients{string(to)}})
+	if to == "" && m.drafts[""] != "" {
+		text = m.draft("")
 	}
 	m.box = newBox("New message in "+string(room), text, toCompose)
 	m.box.room = room
@@ -22,10 +22,10 @@ func (m *model) compose(to mail.Name) []effect {
 	return m.say("")
 }
 
-// composeHere writes a new message; on the tab of agents it is for the one under the cursor.
+// composeHere writes a new message; where agents are listed it is for the one under the cursor.
 func (m *model) composeHere() []effect {
-	if a := m.roster.current(); a != nil && m.talk == nil && m.tab == agents {
-		return m.compose(a.Name)
+	if e := m.pointed(); e != nil && m.talk == nil {
+		return m.compose(e.who())
 	}
 	return m.compose("")
 }
@@ -35,10 +35,8 @@ func (m *model) composeRoom() mail.RoomName {
 	if q := m.about(); q != nil {
 		return q.room
 	}
-	if m.tab == agents {
-		if a := m.roster.current(); a != nil {
-			return a.room
-		}
+	if e := m.pointed(); e != nil {
+		return e.room
 	}
 	if m.room != "" {
 		return m.room

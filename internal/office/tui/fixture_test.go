@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/mailtest"
 )
 
 // now is when the tests take place.
@@ -16,16 +18,37 @@ var now = time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
 // office is a post office of two lists, which remembers what it was told.
 type office struct {
 	mail.Office
+	dialogs        mailtest.Asking
 	needs, updates []mail.Conversation
 	status         []mail.Conversation
 	agents         []mail.Agent
 	threads        map[mail.ID][]mail.Item
 	err            error // of every call
 	trouble        string
+	stuck          []mail.StuckGroup
+	waits          []mail.Waiting
+	freed          []mail.ClaimRequest
+	claims         []mail.Holding
+	unseen         mail.Fleet // its NotRead and Away are those of the fleet
 
 	sent   []mail.Draft
 	marked []mail.Marking
 	asked  []mail.DeskQuery
+	fleets int // how often it was asked about the fleet
+	gone   []mail.ID
+}
+
+func (o *office) Fleet(ctx context.Context, q mail.FleetQuery) (mail.Fleet, error) {
+	o.fleets++
+	out, err := mailtest.FleetOf(ctx, o, q)
+	out.NotRead, out.Away = o.unseen.NotRead, o.unseen.Away
+	return out, err
+}
+
+func (o *office) FleetMail(ctx context.Context, q mail.FleetMailQuery) (mail.FleetMail, error) {
+	out, err := mailtest.FleetMailOf(ctx, o, q)
+	out.NotRead = o.unseen.NotRead
+	return out, err
 }
 
 func (o *office) Desk(_ context.Context, q mail.DeskQuery) (mail.Desk, error) {
@@ -53,6 +76,18 @@ func (o *office) Desk(_ context.Context, q mail.DeskQuery) (mail.Desk, error) {
 		d.Unread += c.Unread
 	}
 	return d, err
+}
+
+func (o *office) Dialogs(ctx context.Context, q mail.DialogQuery) (mail.Cards, error) {
+	list, err := o.dialogs.Dialogs(ctx, q)
+	return list, cmp.Or(o.err, err)
+}
+
+func (o *office) AnswerDialog(ctx context.Context, a mail.DialogAnswer) error {
+	if o.err != nil {
+		return o.err
+	}
+	return o.dialogs.AnswerDialog(ctx, a)
 }
 
 func (o *office) Rooms(context.Context) ([]mail.RoomStatus, error) {
@@ -101,8 +136,46 @@ func (r *room) Mark(_ context.Context, m mail.Marking) (mail.Marked, error) {
 	return mail.Marked{}, r.office.err
 }
 
+func (r *room) Claims(context.Context, mail.ClaimQuery) (mail.ClaimList, error) {
+	if r.name != "lab" {
+		return mail.ClaimList{}, r.office.err
+	}
+	return mail.ClaimList{Claims: r.office.claims}, r.office.err
+}
+
+func (r *room) Claim(_ context.Context, c mail.ClaimRequest) (mail.Claimed, error) {
+	r.office.freed = append(r.office.freed, c)
+	return mail.Claimed{}, r.office.err
+}
+
+func (r *room) Withdraw(_ context.Context, id mail.ID) error {
+	r.office.gone = append(r.office.gone, id)
+	return r.office.err
+}
+
 func (r *room) Agents(context.Context, mail.RosterQuery) (mail.AgentList, error) {
-	return mail.AgentList{Agents: r.office.agents}, r.office.err
+	if r.name != "lab" {
+		return mail.AgentList{}, r.office.err
+	}
+	list := mail.AgentList{Agents: r.office.agents, States: map[mail.State]int{}}
+	for _, a := range list.Agents {
+		list.States[a.State]++
+	}
+	return list, r.office.err
+}
+
+func (r *room) Stuck(context.Context, mail.StuckQuery) (mail.StuckList, error) {
+	if r.name != "lab" {
+		return mail.StuckList{}, r.office.err
+	}
+	return mail.StuckList{Groups: r.office.stuck}, r.office.err
+}
+
+func (r *room) Waiting(context.Context, mail.WaitingQuery) (mail.WaitingList, error) {
+	if r.name != "lab" {
+		return mail.WaitingList{}, r.office.err
+	}
+	return mail.WaitingList{Waiting: r.office.waits}, r.office.err
 }
 
 // bench is a model at work: what it wants of the post office is done at once, and pauses wait for pass.
@@ -113,11 +186,24 @@ type bench struct {
 	pauses []later
 	quit   bool
 	edits  []editor
+	kept   []mail.RoomName
 }
 
 func newBench(t *testing.T, o *office) *bench {
 	t.Helper()
+	return begin(t, o, false)
+}
+
+// startBench is newBench as Run begins: with the first question.
+func startBench(t *testing.T, o *office) *bench {
+	t.Helper()
+	return begin(t, o, true)
+}
+
+func begin(t *testing.T, o *office, first bool) *bench {
+	t.Helper()
 	b := &bench{t: t, office: o, model: newModel("", now)}
+	b.model.first = first
 	b.tell(resized{80, 24})
 	b.do(b.model.start())
 	return b
@@ -130,6 +216,8 @@ func (b *bench) do(effects []effect) {
 			b.tell(e(b.t.Context(), b.office))
 		case later:
 			b.pauses = append(b.pauses, e)
+		case keep:
+			b.kept = append(b.kept, e.room)
 		case editor:
 			b.edits = append(b.edits, e)
 		case quit:
@@ -154,6 +242,33 @@ func (b *bench) type_(text string) *bench {
 		b.tell(key(string(r)))
 	}
 	return b
+}
+
+// click clicks on a text that is to be seen.
+func (b *bench) click(text string) *bench {
+	b.t.Helper()
+	for y, l := range b.model.view().lines {
+		if before, _, ok := strings.Cut(l.String(), text); ok {
+			b.tell(clicked{columns(before), y})
+			return b
+		}
+	}
+	b.t.Errorf("%q is not on the screen to be clicked:\n%s", text, b.screen())
+	return b
+}
+
+// styleOf is how the first piece of text of that wording is drawn.
+func (b *bench) styleOf(text string) style {
+	b.t.Helper()
+	for _, l := range b.model.view().lines {
+		for _, part := range l {
+			if part.text == text {
+				return part.style
+			}
+		}
+	}
+	b.t.Errorf("%q is not on the screen:\n%s", text, b.screen())
+	return 0
 }
 
 // pass lets the time of all pauses pass but that of the clock.

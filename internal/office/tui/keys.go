@@ -12,6 +12,7 @@ var named = []string{"enter", "esc", "tab", "backspace", "delete", "up", "down",
 
 // key does what a key means where the person is.
 func (m *model) key(k string) []effect {
+	m.first = false
 	switch {
 	case k == "ctrl+z":
 		return []effect{suspend{}}
@@ -26,6 +27,9 @@ func (m *model) key(k string) []effect {
 		return m.choose(k)
 	case m.box != nil:
 		return m.write(k)
+	}
+	if out, ok := m.atDialog(k); ok {
+		return out
 	}
 	if out, ok := m.anywhere(k); ok {
 		return out
@@ -44,6 +48,13 @@ func (m *model) anywhere(k string) ([]effect, bool) {
 		return nil, true
 	case "R", "ctrl+e":
 		return m.replyInEditor(), true
+	case "w":
+		return m.switchScope(), true
+	case "S":
+		return m.sendHeld(), true
+	}
+	if out, ok := m.mend(k); ok {
+		return out, true
 	}
 	switch triage.Of(k) {
 	case triage.Undo:
@@ -75,10 +86,7 @@ func (m *model) keyInTalk(k string) []effect {
 	}
 	switch k {
 	case "n", "p":
-		if l := m.shown(); l != nil {
-			l.move(map[string]int{"n": 1, "p": -1}[k], m.listRows())
-			return append(m.open(), m.more()...)
-		}
+		return append(m.move(map[string]int{"n": 1, "p": -1}[k]), m.open()...)
 	case "q", "esc", "left", "backspace":
 		m.talk = nil
 		m.settle()
@@ -91,9 +99,9 @@ func (m *model) keyInList(k string) []effect {
 		return m.move(n)
 	}
 	switch k {
-	case "tab", "right":
+	case "tab", "right", "]":
 		return m.show((m.tab + 1) % tabs)
-	case "shift+tab", "left":
+	case "shift+tab", "left", "[":
 		return m.show((m.tab + tabs - 1) % tabs)
 	case "enter":
 		return m.open()
@@ -111,12 +119,9 @@ func (m *model) keyInList(k string) []effect {
 func (m *model) show(t tab) []effect {
 	m.tab = t
 	m.notice = ""
-	if t == agents {
-		m.roster.settle(m.bodyRows())
-		if m.people.begin() {
-			return []effect{loadRoster(m.room)}
-		}
-		return nil
+	if p := m.entries(); p != nil {
+		p.settle(m.bodyRows())
+		return m.lookAround()
 	}
 	return m.more()
 }
@@ -126,7 +131,7 @@ func (m *model) move(n int) []effect {
 		l.move(n, m.listRows())
 		return m.more()
 	}
-	m.roster.move(n, m.bodyRows())
+	m.entries().move(n, m.bodyRows())
 	return nil
 }
 
@@ -144,18 +149,20 @@ func (m *model) clearFilter() []effect {
 	return m.reload()
 }
 
-// row returns what the person is about: the open conversation, or the row under the cursor.
+// row returns what mail the person is about: the open conversation, or the row under the cursor.
 func (m *model) row() *mail.Conversation {
 	if m.talk != nil {
 		for i := range m.lists {
 			if at := m.lists[i].at(m.talk.key()); at >= 0 {
-				return &m.lists[i].rows[at]
+				return &m.lists[i].rows[at].Conversation
 			}
 		}
 		return nil
 	}
 	if l := m.shown(); l != nil {
-		return l.current()
+		if c := l.current(); c != nil && c.card == nil {
+			return &c.Conversation
+		}
 	}
 	return nil
 }

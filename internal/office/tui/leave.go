@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+	"strings"
 	"time"
 
 	"pennypost/internal/base/wording"
@@ -24,7 +25,7 @@ type pending struct {
 	notice string // what it is, for the person
 	going  bool   // it cannot be taken back any more
 
-	row *mail.Conversation // what hides, and where it was among what needs the person; nil: it was not there
+	row *row // what hides, and where it was among what needs the person; nil: it was not there
 	at  int
 }
 
@@ -44,19 +45,53 @@ func (m *model) send(room mail.RoomName, key string, hides bool, d mail.Draft, n
 	p := &pending{number: m.made, room: room, key: key, hides: hides, draft: d, notice: notice}
 	m.pending = append(m.pending, p)
 	delete(m.drafts, key)
-	delete(m.failed, key)
 	m.last = nil
 	m.notice = notice + " · z takes it back"
-	if hides {
-		m.waiting = max(0, m.waiting-1)
-		if p.at = m.lists[needs].at(key); p.at >= 0 {
-			row := m.lists[needs].rows[p.at]
-			p.row = &row
-		}
-		m.lists[needs].remove(key, m.listRows())
-		m.lists[updates].remove(key, m.listRows())
-	}
+	m.hide(p)
 	return []effect{later{undoTime, due{p.number}}}
+}
+
+// hide takes off the lists what p settles.
+func (m *model) hide(p *pending) {
+	if !p.hides {
+		return
+	}
+	m.waiting = max(0, m.waiting-1)
+	p.row = nil
+	if p.at = m.lists[needs].at(p.key); p.at >= 0 {
+		row := m.lists[needs].rows[p.at]
+		p.row = &row
+	}
+	m.lists[needs].remove(p.key, m.listRows())
+	m.lists[updates].remove(p.key, m.listRows())
+}
+
+// sendHeld sends at once what the post office did not take. It has the keys of the first time, so that what got there
+// after all is not there twice.
+func (m *model) sendHeld() []effect {
+	if len(m.held) == 0 {
+		return m.say("Nothing is kept that was to be sent.")
+	}
+	var out []effect
+	m.notice = "Sending " + wording.Plural(len(m.held), "message") + "…"
+	for _, p := range m.held {
+		if m.drafts[p.key] == p.text() {
+			delete(m.drafts, p.key)
+		}
+		m.hide(p)
+		p.going = false
+		m.pending = append(m.pending, p)
+		out = append(out, due{p.number}.change(m)...)
+	}
+	m.held = nil
+	return out
+}
+
+// draft returns what was written for a conversation and not sent, for the person to go on with.
+func (m *model) draft(key string) string {
+	text := m.drafts[key]
+	m.held = slices.DeleteFunc(m.held, func(p *pending) bool { return p.key == key && p.text() == text })
+	return text
 }
 
 func (m *model) find(number int) *pending {
@@ -94,22 +129,31 @@ func (msg left) change(m *model) []effect {
 	p := m.find(msg.number)
 	m.drop(p)
 	if msg.err != nil {
-		m.notice = "Not sent, and kept: r shows it. " + cleanLine(msg.err.Error())
+		shows := "r"
 		if p.key == "" {
-			m.notice = "Not sent, and kept: c shows it. " + cleanLine(msg.err.Error())
+			shows = "c"
 		}
-		m.drafts[p.key], m.failed[p.key] = p.text(), true
+		m.notice = "Not sent, and kept: S sends it, " + shows + " shows it. " + cleanLine(msg.err.Error())
+		m.drafts[p.key], m.held = p.text(), append(m.held, p)
 		m.restore(p)
+	} else if strings.HasPrefix(m.notice, "Sending ") && !m.sending() {
+		m.notice = p.notice
 	}
 	out := m.reload()
-	if m.leaving && len(m.pending) == 0 {
-		if msg.err != nil {
-			m.leaving = false // the person decides what becomes of it
-			return out
-		}
-		return []effect{quit{}}
+	return m.leave(msg.err, out)
+}
+
+// leave ends the view when it is to end and the last that was on its way has been heard of. Of what failed the person
+// decides what becomes.
+func (m *model) leave(failed error, out []effect) []effect {
+	switch {
+	case !m.leaving || m.sending():
+		return out
+	case failed != nil:
+		m.leaving = false
+		return out
 	}
-	return out
+	return []effect{quit{}}
 }
 
 // text is what the person wrote.
@@ -158,10 +202,10 @@ func (m *model) takeBack() []effect {
 // quit ends the view when everything that is pending has been sent, which happens now.
 func (m *model) quit() []effect {
 	m.leaving = true
-	if len(m.pending) == 0 {
+	if !m.sending() {
 		return []effect{quit{}}
 	}
-	m.notice = "Sending " + wording.Plural(len(m.pending), "message") + "…"
+	m.notice = "Sending " + wording.Plural(len(m.pending)+m.answers, "message") + "…"
 	var out []effect
 	for _, p := range m.pending {
 		out = append(out, due{p.number}.change(m)...)

@@ -7,25 +7,44 @@ import (
 
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 	"pennypost/internal/office/markdown"
 )
 
-// list is a list of conversations.
+// row is a line of a list: a conversation, or a dialog of an agent's client.
+type row struct {
+	mail.Conversation
+	card *mail.Card // of a dialog; nil: it is mail
+}
+
+// rowsOf makes rows of conversations.
+func rowsOf(list []mail.Conversation) []row {
+	rows := make([]row, len(list))
+	for i := range list {
+		rows[i].Conversation = list[i]
+	}
+	return rows
+}
+
+// list is a list of conversations, before which dialogs stand.
 type list struct {
-	pane[mail.Conversation]
+	pane[row]
 	next  string // where the post office goes on; "": there is no more
 	asked bool   // for more
 }
 
 func newList() list {
-	return list{pane: pane[mail.Conversation]{key: keyOf, texts: func(c *mail.Conversation) []string {
+	return list{pane: pane[row]{key: keyOf, texts: func(c *row) []string {
 		return []string{c.Subject, c.Preview, string(c.From), string(c.Room)}
 	}}}
 }
 
-// keyOf names the conversation of a row.
-func keyOf(c *mail.Conversation) string {
-	if c.Folded > 0 {
+// keyOf names the conversation of a row, or its dialog.
+func keyOf(c *row) string {
+	switch {
+	case c.card != nil:
+		return dialogKey(c.card.ID)
+	case c.Folded > 0:
 		return "status"
 	}
 	return talkKey(c.Room, c.ThreadRoot())
@@ -34,7 +53,7 @@ func keyOf(c *mail.Conversation) string {
 func talkKey(room mail.RoomName, root mail.ID) string { return string(room) + "/" + string(root) }
 
 // page takes a first page as it is now, followed by what was there.
-func (l *list) page(rows []mail.Conversation, next string, screen int) {
+func (l *list) page(rows []row, next string, screen int) {
 	if tail := l.behind(rows, next); len(tail) > 0 {
 		rows = append(rows, tail...)
 	} else {
@@ -44,12 +63,12 @@ func (l *list) page(rows []mail.Conversation, next string, screen int) {
 }
 
 // behind returns those of the rows that were there which stand behind a new first page.
-func (l *list) behind(page []mail.Conversation, next string) []mail.Conversation {
+func (l *list) behind(page []row, next string) []row {
 	if next == "" || len(page) == 0 || len(l.all) <= len(page) {
 		return nil
 	}
 	newer, last := l.keys(page), page[len(page)-1].Spot()
-	return slices.DeleteFunc(slices.Clone(l.all), func(c mail.Conversation) bool {
+	return slices.DeleteFunc(slices.Clone(l.all), func(c row) bool {
 		return newer[keyOf(&c)] || c.Spot().Compare(last) <= 0
 	})
 }
@@ -57,10 +76,11 @@ func (l *list) behind(page []mail.Conversation, next string) []mail.Conversation
 // page is how many conversations are asked for at once.
 const page = 100
 
-// deskLoaded is the desk as the post office has it; rooms are there for a search.
+// deskLoaded is the desk as the post office has it, with what agents' clients ask.
 type deskLoaded struct {
 	filter filter
 	desk   mail.Desk
+	cards  []mail.Card
 	err    error
 }
 
@@ -76,7 +96,11 @@ func (m *model) loadDesk() effect {
 			some, err = p.Desk(ctx, q)
 			d.Updates, d.Next = some.Updates, some.Next
 		}
-		return deskLoaded{f, d, err}
+		var asked mail.Cards
+		if err == nil {
+			asked, err = p.Dialogs(ctx, mail.DialogQuery{Rooms: q.Rooms})
+		}
+		return deskLoaded{f, d, asked.Cards, err}
 	})
 }
 
@@ -87,27 +111,36 @@ func (msg deskLoaded) change(m *model) []effect {
 		return []effect{m.loadDesk()}
 	}
 	if m.stale = msg.err != nil; m.stale {
-		if m.notice == "" && m.lost == nil {
-			m.wrong(msg.err)
+		if m.notice == "" {
+			m.unseen(msg.err)
 		}
 		return nil
 	}
 	d := msg.desk
 	m.waiting, m.unread, m.shut, m.trouble = d.Waiting, d.Unread, d.Away, d.Trouble
-	for i := range d.Needs {
-		if m.hidden(d.Needs[i]) {
+	asks, waits := rowsOf(d.Needs), dialogRows(msg.cards)
+	for i := range asks {
+		if m.hidden(asks[i]) {
 			m.waiting--
 		}
 	}
-	m.lists[needs].page(slices.DeleteFunc(d.Needs, m.hidden), "", m.listRows())
-	if m.filter.search == "" {
-		m.lists[updates].page(slices.DeleteFunc(d.Updates, m.hidden), d.Next, m.listRows())
+	m.waiting += len(waits)
+	known := m.lists[needs].keys(m.lists[needs].all)
+	m.lists[needs].page(append(waits, slices.DeleteFunc(asks, m.hidden)...), "", m.listRows())
+	if slices.ContainsFunc(waits, func(r row) bool { return !known[keyOf(&r)] }) {
+		m.lists[needs].upwards(m.listRows())
+		if m.talk != nil && m.tab == needs {
+			m.notice = cleanLine(triage.DialogTitle(waits[0].card)) + " · esc shows it"
+		}
 	}
-	return m.more()
+	if m.filter.search == "" {
+		m.lists[updates].page(slices.DeleteFunc(rowsOf(d.Updates), m.hidden), d.Next, m.listRows())
+	}
+	return append(m.openFirst(), m.more()...)
 }
 
 // hidden reports whether a row is as good as gone.
-func (m *model) hidden(c mail.Conversation) bool {
+func (m *model) hidden(c row) bool {
 	return slices.ContainsFunc(m.pending, func(p *pending) bool { return p.hides && p.key == keyOf(&c) })
 }
 
@@ -138,10 +171,10 @@ func (msg moreLoaded) change(m *model) []effect {
 	l.asked = false
 	switch {
 	case msg.err != nil:
-		m.wrong(msg.err)
+		m.unseen(msg.err)
 	case msg.after == l.next:
 		known := l.keys(l.all)
-		for _, c := range msg.desk.Updates {
+		for _, c := range rowsOf(msg.desk.Updates) {
 			if !known[keyOf(&c)] && !m.hidden(c) {
 				l.all = append(l.all, c)
 			}
@@ -152,9 +185,9 @@ func (msg moreLoaded) change(m *model) []effect {
 	return nil
 }
 
-// shown returns the list that is on the screen; nil on the tab of agents.
+// shown returns the list that is on the screen; nil on the tabs of the fleet.
 func (m *model) shown() *list {
-	if m.tab == agents {
+	if m.tab >= agents {
 		return nil
 	}
 	return &m.lists[m.tab]
@@ -162,55 +195,36 @@ func (m *model) shown() *list {
 
 // found answers a search.
 type found struct {
-	words string
-	rows  []mail.Conversation
-	err   error
+	words   string
+	rows    []mail.Conversation
+	notRead int // closed rooms that were not searched
+	err     error
 }
 
-// search looks for words in all rooms, archived mail included. The best hit of each conversation comes, the newest
-// first.
-func search(rooms []mail.RoomName, words string) effect {
+// search looks for words in a room, or in all, archived mail included. Of closed rooms the post office opens those
+// that were used last. The best hit of each conversation comes, the newest first.
+func search(room mail.RoomName, words string) effect {
+	q := mail.FleetMailQuery{HistoryQuery: mail.HistoryQuery{Search: words, Conversations: true, Archive: true,
+		Limit: page}}
+	if room != "" {
+		q.Rooms = []mail.RoomName{room}
+	}
 	return call(func(ctx context.Context, p mail.Office) message {
-		if rooms == nil {
-			list, err := p.Rooms(ctx)
-			if err != nil {
-				return found{words, nil, err}
-			}
-			for _, r := range list {
-				rooms = append(rooms, r.Name)
-			}
-		}
+		all, err := p.FleetMail(ctx, q)
 		var rows []mail.Conversation
-		for _, room := range rooms {
-			hits, err := searchRoom(ctx, p, room, words)
-			if err != nil {
-				return found{words, nil, err}
+		for _, r := range all.Rooms {
+			for _, it := range r.Messages {
+				c := mail.Conversation{Room: r.Room, Item: it, Messages: 1,
+					Preview: markdown.Preview(it.Body, maxPreview)}
+				if !it.Read && it.State != "" {
+					c.Unread = 1
+				}
+				rows = append(rows, c)
 			}
-			rows = append(rows, hits...)
 		}
 		slices.SortFunc(rows, func(a, b mail.Conversation) int { return a.Spot().Compare(b.Spot()) })
-		return found{words, rows, nil}
+		return found{words, rows, len(all.NotRead) + len(all.Away), err}
 	})
-}
-
-func searchRoom(ctx context.Context, p mail.Office, room mail.RoomName, words string) ([]mail.Conversation, error) {
-	svc, err := p.Room(ctx, room, mail.User)
-	if err != nil {
-		return nil, err
-	}
-	hits, err := svc.History(ctx, mail.HistoryQuery{Search: words, Conversations: true, Archive: true, Limit: page})
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]mail.Conversation, 0, len(hits.Messages))
-	for _, it := range hits.Messages {
-		c := mail.Conversation{Room: room, Item: it, Preview: markdown.Preview(it.Body, maxPreview), Messages: 1}
-		if !it.Read && it.State != "" {
-			c.Unread = 1
-		}
-		rows = append(rows, c)
-	}
-	return rows, nil
 }
 
 // maxPreview is how much of a text is a preview, in characters.
@@ -225,7 +239,10 @@ func (msg found) change(m *model) []effect {
 	}
 	l := &m.lists[updates]
 	*l = newList()
-	l.page(msg.rows, "", m.listRows())
+	l.page(rowsOf(msg.rows), "", m.listRows())
+	if msg.notRead > 0 {
+		return m.say("Not searched: " + wording.Plural(msg.notRead, "room") + " · w and / search one of them")
+	}
 	return m.say("")
 }
 

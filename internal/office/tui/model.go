@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -20,7 +21,10 @@ type (
 	// changed says that something happened in some room.
 	changed struct{}
 	// away says that the post office does not answer; nil: it does again.
-	away struct{ err error }
+	away struct {
+		err error
+		at  time.Time
+	}
 )
 
 // effect is what the model wants done: one of the types below.
@@ -55,6 +59,8 @@ const (
 	needs tab = iota
 	updates
 	agents
+	stuck
+	waits
 	tabs // how many
 )
 
@@ -65,32 +71,43 @@ type model struct {
 	room          mail.RoomName // the only one that is shown; "": all
 
 	tab     tab
-	lists   [agents]list // needs and updates
-	waiting int          // how many conversations need the person
-	unread  int          // messages of the updates
-	roster  pane[agent]
+	lists   [agents]list               // needs and updates
+	waiting int                        // how many conversations need the person
+	unread  int                        // messages of the updates
+	fleet   [tabs - agents]pane[entry] // agents, what is stuck, and who waits
+	notRead []mail.RoomName            // rooms of the fleet that have not been read yet
+	closed  []mail.RoomName            // rooms of the fleet that cannot be asked
+	readsOn bool                       // they will be asked for again
 	filter  filter
 
-	desk    loading // of the lists
-	people  loading // of the roster
-	stale   bool    // the last look at the desk failed
-	lost    error   // the post office cannot be heard, as the connection of the watch says
+	desk    loading   // of the lists
+	people  loading   // of the fleet
+	stale   bool      // the last look at the desk failed
+	lost    error     // the post office cannot be heard, as the connection of the watch says
+	since   time.Time // since when
 	shut    []mail.RoomName
 	trouble string // how old the lists are, while what keeps rooms cannot be reached
 
 	talk   *talk   // the conversation that is open
+	dialog *dialog // the dialog that is open
+	peek   peek    // what stands beside the list
 	box    *box    // what is being written
 	choice *choice // what is being asked
 	help   bool
+	first  bool // the first question is opened as soon as it is known
+	plain  bool // there are no colours
 
 	drafts  map[string]string // what was written and not sent, by key of the conversation
-	failed  map[string]bool   // which of them the post office did not take
+	held    []*pending        // what the post office did not take; S sends it again
 	pending []*pending        // what leaves soon
+	answers int               // answers to dialogs that are on their way
 	last    *undo             // what z takes back when nothing is pending
 	made    int               // how many pending there ever were
 	leaving bool              // the view ends when nothing is pending any more
 
 	notice string // what has just happened
+	// failedLook is the notice of the last look at the office that failed.
+	failedLook string
 }
 
 // filter is what of the lists is shown.
@@ -124,8 +141,8 @@ func (l *loading) end() bool {
 }
 
 func newModel(room mail.RoomName, now time.Time) *model {
-	return &model{room: room, now: now, lists: [agents]list{newList(), newList()}, roster: newRoster(),
-		drafts: map[string]string{}, failed: map[string]bool{}}
+	return &model{room: room, now: now, lists: [agents]list{newList(), newList()}, fleet: newFleet(),
+		drafts: map[string]string{}}
 }
 
 // start returns what is to be done first.
@@ -134,7 +151,10 @@ func (m *model) start() []effect {
 }
 
 // update changes m by a message, and returns what is to be done.
-func (m *model) update(msg message) []effect { return msg.change(m) }
+func (m *model) update(msg message) []effect {
+	out := msg.change(m)
+	return append(out, m.glance()...)
+}
 
 func (k key) change(m *model) []effect { return m.key(string(k)) }
 
@@ -165,8 +185,17 @@ func (changed) change(m *model) []effect { return m.reload() }
 
 func (msg away) change(m *model) []effect {
 	back := m.lost != nil && msg.err == nil
+	if m.lost == nil {
+		m.since = msg.at
+		if msg.err != nil && m.notice == m.failedLook {
+			m.notice = "" // which only said this
+		}
+	}
 	m.lost = msg.err
 	if back {
+		if n := len(m.held); n > 0 {
+			m.notice = "The post office is back. Not sent yet: " + wording.Plural(n, "message") + " · S sends it"
+		}
 		return m.reload()
 	}
 	return nil
@@ -178,11 +207,15 @@ func (m *model) reload() []effect {
 	if m.desk.begin() {
 		out = append(out, m.loadDesk())
 	}
-	if m.tab == agents && m.people.begin() {
-		out = append(out, loadRoster(m.room))
+	out = append(out, m.lookAround()...)
+	if m.twoPanes() {
+		out = append(out, m.loadPeek()...)
 	}
 	if m.talk != nil {
 		out = append(out, loadTalk(m.talk.room, m.talk.root))
+	}
+	if m.dialog != nil {
+		out = append(out, loadDialog(m.dialog.card.ID))
 	}
 	return out
 }

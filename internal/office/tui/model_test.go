@@ -300,15 +300,77 @@ func TestPostOfficeGoesAndComes(t *testing.T) {
 	o.question(1, "Which port?", ports)
 	b := newBench(t, o)
 	o.err = &mail.Error{Code: mail.Unavailable, Msg: "nobody listens"}
+	b.tell(changed{})
+	b.sees("nobody listens")
 	late := b.model.update(changed{})[0].(call)(t.Context(), &office{needs: o.needs})
-	b.tell(away{errors.New("the connection broke")})
-	b.tell(late) // what it said before it went does not mean that it is there
-	b.sees("The post office does not answer", "Which port?")
+	b.tell(away{errors.New("the connection broke"), now})
+	b.seesNot("nobody listens") // the line above the list says it
+	b.tell(done{err: o.err, seen: true})
+	b.seesNot("nobody listens") // nor does a mark that nobody asked for
+	b.tell(late)                // what it said before it went does not mean that it is there
+	b.sees("Post office away since 14:00. Your text is kept.", "Which port?")
+	b.tell(changed{})
+	b.seesNot("nobody listens")
 	o.err = nil
 	o.question(2, "Ship it?", "")
-	b.tell(away{nil})
+	b.tell(away{nil, now})
 	b.sees("Ship it?")
-	b.seesNot("does not answer")
+	b.seesNot("away since")
+}
+
+// TestSentOnceItIsBack: what was written while the post office was away is kept whole, and leaves by one key when it
+// is back, with the keys of the first time.
+func TestSentOnceItIsBack(t *testing.T) {
+	o := &office{}
+	o.question(1, "Which port?", ports)
+	o.question(2, "Ship it?", "")
+	b := newBench(t, o)
+	b.tell(away{errors.New("the connection broke"), now})
+	o.err = &mail.Error{Code: mail.Unavailable, Msg: "nobody listens"}
+	b.press("r").type_("Take any.").press("ctrl+s j")
+	for _, to := range []string{"docs", "ci"} {
+		b.press("c").type_(to).press("down down down").type_("Hello.").press("ctrl+s")
+	}
+	b.pass()
+	b.sees("S sends it", "Which port?")
+	key := ""
+	if len(b.model.held) == 3 {
+		key = b.model.held[0].draft.Key
+	}
+	o.err = nil
+	b.tell(away{nil, now})
+	b.sees("The post office is back. Not sent yet: 3 messages · S sends it")
+	b.press("S").seesNot("Which port?")
+	var bodies []string
+	for _, d := range o.sent {
+		bodies = append(bodies, strings.Join(d.To, " ")+" "+d.Body)
+	}
+	if want := []string{"agent:builder-1 Take any.", "docs Hello.", "ci Hello."}; !slices.Equal(bodies, want) {
+		t.Errorf("sent %q, want %q", bodies, want)
+	}
+	if len(o.sent) > 0 && o.sent[0].Key != key {
+		t.Errorf("it was sent with the key %q, and again with %q", key, o.sent[0].Key)
+	}
+	b.press("S").sees("Nothing is kept")
+	if b.model.unsent() != nil {
+		t.Errorf("unsent: %v", b.model.unsent())
+	}
+}
+
+// TestHeldIsWrittenOn: what was not sent and is written on leaves as it is then, once.
+func TestHeldIsWrittenOn(t *testing.T) {
+	o := &office{}
+	o.question(1, "Which port?", ports)
+	b := newBench(t, o)
+	b.press("r").type_("Take any.").press("ctrl+s")
+	o.err = &mail.Error{Code: mail.Unavailable, Msg: "nobody listens"}
+	b.pass()
+	o.err = nil
+	b.press("r").sees("Take any.").type_(" Please.").press("ctrl+s").pass()
+	b.press("S")
+	if len(o.sent) != 1 || o.sent[0].Body != "Take any. Please." {
+		t.Errorf("sent %+v", o.sent)
+	}
 }
 
 // TestOldListsSaySo holds that lists which may be old say of when they are.
@@ -348,6 +410,8 @@ func TestFilterAndSearch(t *testing.T) {
 	b.press("/").type_("text of Which").press("enter").sees("Found: text of Which", "Which port?", "Updates")
 	b.seesNot("Ship it?")
 	b.press("enter").sees("The text of Which port?").press("q esc").sees("No updates.")
+	o.unseen.NotRead = []mail.RoomName{"a", "b"}
+	b.press("/").type_("Which").press("enter").sees("Which port?", "Not searched: 2 rooms")
 }
 
 func TestAgents(t *testing.T) {

@@ -45,6 +45,12 @@ func (p *pane[T]) settle(screen int) {
 	p.fresh = min(p.fresh, p.top)
 }
 
+// upwards shows as much of what stands above the cursor as fits on the screen.
+func (p *pane[T]) upwards(screen int) {
+	p.top = max(0, p.cursor-screen+1)
+	p.settle(screen)
+}
+
 // filter leaves the rows that fit words.
 func (p *pane[T]) filter(words string) {
 	p.words = words

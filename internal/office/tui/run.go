@@ -18,9 +18,12 @@ type Options struct {
 	Office mail.Office
 	Room   mail.RoomName // the only one to show; "": all
 	Editor string        // a command line; the file that is edited follows it
+	Plain  bool          // without colours, which NO_COLOR asks for
 	// Link tells whether the post office can be heard: false when the connection over which changes come breaks, true
 	// when there is one again. Nil: it is taken to be there.
 	Link <-chan bool
+	// Keep remembers which room the person chose to see, "" for all. Nil: it is not remembered.
+	Keep func(mail.RoomName)
 }
 
 // callPatience bounds one call of the post office. A search through the archive takes longest.
@@ -38,10 +41,12 @@ func Run(ctx context.Context, opts Options) error {
 		err = scr.Init()
 	}
 	if err != nil {
-		return mail.Errorf(mail.Unavailable, "this terminal cannot be drawn on: %w", err)
+		return mail.Errorf(mail.Conflict, "this terminal cannot be drawn on: %w", err)
 	}
 	scr.EnablePaste()
+	scr.EnableMouse(tcell.MouseButtonEvents)
 	r := &runner{opts: opts, scr: scr, model: newModel(opts.Room, time.Now()), heard: make(chan message, 64)}
+	r.model.first, r.model.plain = true, opts.Plain
 	ctx, r.cancel = context.WithCancel(ctx)
 	r.run(ctx)
 	scr.Fini()
@@ -52,14 +57,15 @@ func Run(ctx context.Context, opts Options) error {
 
 // runner carries out what the model wants. All but heard belongs to the goroutine of run.
 type runner struct {
-	opts   Options
-	scr    tcell.Screen
-	model  *model
-	paste  *[]byte // what is being pasted
-	quits  bool
-	cancel context.CancelFunc
-	work   sync.WaitGroup // goroutines that send to heard
-	heard  chan message
+	opts    Options
+	scr     tcell.Screen
+	model   *model
+	paste   *[]byte // what is being pasted
+	quits   bool
+	buttons tcell.ButtonMask // of the mouse, that are down
+	cancel  context.CancelFunc
+	work    sync.WaitGroup // goroutines that send to heard
+	heard   chan message
 }
 
 func (r *runner) run(ctx context.Context) {
@@ -79,7 +85,7 @@ func (r *runner) run(ctx context.Context) {
 			if !up {
 				err = errors.New("the connection broke")
 			}
-			r.do(ctx, r.model.update(away{err}))
+			r.do(ctx, r.model.update(away{err, time.Now()}))
 		case <-ctx.Done():
 			r.last()
 			return
@@ -130,6 +136,10 @@ func (r *runner) do(ctx context.Context, effects []effect) {
 			r.do(ctx, r.model.update(r.edit(e)))
 		case suspend:
 			r.suspend()
+		case keep:
+			if r.opts.Keep != nil {
+				r.work.Go(func() { r.opts.Keep(e.room) })
+			}
 		case quit:
 			r.quits = true
 		}
@@ -154,7 +164,7 @@ func (r *runner) watch(ctx context.Context) {
 		for err == nil {
 			if _, err = w.Next(ctx); err == nil {
 				wait = 100 * time.Millisecond
-				r.tell(ctx, away{nil})
+				r.tell(ctx, away{nil, time.Now()})
 				r.tell(ctx, changed{})
 			}
 		}
@@ -162,7 +172,7 @@ func (r *runner) watch(ctx context.Context) {
 			w.Close()
 		}
 		if ctx.Err() == nil {
-			r.tell(ctx, away{err})
+			r.tell(ctx, away{err, time.Now()})
 			pause.For(ctx, wait)
 		}
 	}
@@ -197,8 +207,26 @@ func (r *runner) event(ctx context.Context, e tcell.Event) {
 		case k != "":
 			r.do(ctx, r.model.update(key(k)))
 		}
+	case *tcell.EventMouse:
+		r.mouse(ctx, e)
 	case *tcell.EventError: // the terminal has been closed
 		r.cancel()
+	}
+}
+
+// mouse tells the model of the first button when it goes down, and of the wheel.
+func (r *runner) mouse(ctx context.Context, e *tcell.EventMouse) {
+	now := e.Buttons()
+	down := now&^r.buttons&tcell.ButtonPrimary != 0
+	r.buttons = now
+	switch {
+	case now&tcell.WheelUp != 0:
+		r.do(ctx, r.model.update(wheeled(-1)))
+	case now&tcell.WheelDown != 0:
+		r.do(ctx, r.model.update(wheeled(1)))
+	case down:
+		x, y := e.Position()
+		r.do(ctx, r.model.update(clicked{x, y}))
 	}
 }
 
@@ -253,10 +281,7 @@ func (r *runner) paint() {
 }
 
 func (r *runner) put(x, y int, part span) int {
-	st := tcell.StyleDefault.Bold(part.style&bold != 0).Dim(part.style&dim != 0).Reverse(part.style&reverse != 0)
-	if part.style&red != 0 {
-		st = st.Foreground(tcell.PaletteColor(1))
-	}
+	st := look(part.style)
 	for _, c := range cells(part.text, 0) {
 		if c.width > 0 {
 			r.scr.Put(x, y, c.text, st)
@@ -266,12 +291,34 @@ func (r *runner) put(x, y int, part span) int {
 	return x
 }
 
+// look is a style as tcell has it.
+func look(s style) tcell.Style {
+	st := tcell.StyleDefault.Bold(s&(bold|label) != 0).Reverse(s&reverse != 0)
+	for _, c := range []struct {
+		of    style
+		color int
+	}{{grey, 8}, {red, 9}, {green, 10}, {amber, 11}, {blue, 12}} {
+		if s&c.of != 0 {
+			st = st.Foreground(tcell.PaletteColor(c.color))
+		}
+	}
+	switch {
+	case s&label != 0:
+		return st.Background(tcell.PaletteColor(1)).Foreground(tcell.PaletteColor(15))
+	case s&chosen != 0 && s&(red|amber|green|blue) == 0:
+		return st.Background(tcell.PaletteColor(4)).Foreground(tcell.PaletteColor(15))
+	case s&chosen != 0:
+		return st.Background(tcell.PaletteColor(4))
+	}
+	return st
+}
+
 // sending reports whether something is on its way.
-func (m *model) sending() bool { return len(m.pending) > 0 }
+func (m *model) sending() bool { return len(m.pending)+m.answers > 0 }
 
 // unsent names what could not be sent before the view ended.
 func (m *model) unsent() error {
-	n := len(m.pending) + len(m.failed)
+	n := len(m.pending) + len(m.held) + m.answers
 	if n == 0 {
 		return nil
 	}

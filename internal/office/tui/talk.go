@@ -97,11 +97,15 @@ func history(ctx context.Context, p mail.Office, room mail.RoomName, root mail.I
 
 func (msg talkLoaded) change(m *model) []effect {
 	t := m.talk
-	if t == nil || t.key() != msg.key {
+	if t == nil {
+		m.takeTalk(msg)
+		return nil
+	}
+	if t.key() != msg.key {
 		return nil
 	}
 	if msg.err != nil {
-		return m.wrong(msg.err)
+		return m.unseen(msg.err)
 	}
 	first := !t.loaded
 	t.items, t.earlier, t.loaded, t.set = msg.page.Messages, msg.page.More, true, nil
@@ -124,8 +128,8 @@ func (m *model) opening() int {
 	if i := slices.IndexFunc(t.items, func(it mail.Item) bool { return !it.Read && it.State != "" }); i >= 0 {
 		at = i
 	}
-	if i := slices.IndexFunc(t.items, func(it mail.Item) bool { return triage.AsksUser(&it) }); i >= 0 {
-		at = i
+	if asks, _ := m.asked(); asks >= 0 && t.hit == "" {
+		return asks
 	}
 	if i := slices.IndexFunc(t.items, func(it mail.Item) bool { return it.ID == t.hit }); i >= 0 {
 		at = i
@@ -152,12 +156,14 @@ func (m *model) markOpened() []effect {
 func (m *model) open() []effect {
 	l := m.shown()
 	if l == nil {
-		return m.openAgent()
+		return m.openEntry()
 	}
 	c := l.current()
 	switch {
 	case c == nil:
 		return nil
+	case c.card != nil:
+		return m.openDialog(c.card)
 	case c.Folded > 0:
 		m.filter.status = true
 		m.lists[updates] = newList()
@@ -186,6 +192,9 @@ func (m *model) openNext() []effect {
 	if m.tab == needs && len(l.rows) > 0 {
 		notice := m.notice
 		out := m.open()
+		if m.dialog != nil {
+			m.dialog.hold = cameItself
+		}
 		m.notice = notice
 		return out
 	}
@@ -208,6 +217,7 @@ type done struct {
 	notice string
 	undo   *undo
 	err    error
+	seen   bool // nobody asked for it: what was opened was marked read
 }
 
 // undo takes back what was done.
@@ -222,11 +232,11 @@ func mark(batches []batch, as mail.Mark, until mail.Time, notice string, back *u
 		for _, b := range batches {
 			svc, err := p.Room(ctx, b.room, mail.User)
 			if err != nil {
-				return done{err: err}
+				return done{err: err, seen: notice == ""}
 			}
 			for ids := range slices.Chunk(b.ids, mail.MaxLimit) {
 				if _, err := svc.Mark(ctx, mail.Marking{IDs: ids, Mark: as, Until: until}); err != nil {
-					return done{err: err}
+					return done{err: err, seen: notice == ""}
 				}
 			}
 		}
@@ -235,9 +245,12 @@ func mark(batches []batch, as mail.Mark, until mail.Time, notice string, back *u
 }
 
 func (msg done) change(m *model) []effect {
-	if msg.err != nil {
+	switch {
+	case msg.err != nil && msg.seen:
+		m.unseen(msg.err)
+	case msg.err != nil:
 		m.wrong(msg.err)
-	} else if msg.notice != "" {
+	case msg.notice != "":
 		m.notice = msg.notice
 	}
 	if msg.undo != nil {
@@ -255,13 +268,22 @@ func (m *model) say(text string) []effect {
 // wrong tells the person what went wrong.
 func (m *model) wrong(err error) []effect { return m.say(cleanLine(err.Error())) }
 
+// unseen tells the person why what is shown may be old. While the post office is away, the line above the list does.
+func (m *model) unseen(err error) []effect {
+	if m.lost != nil {
+		return nil
+	}
+	m.failedLook = cleanLine(err.Error())
+	return m.say(m.failedLook)
+}
+
 // talkRows is how many lines of a conversation are on the screen.
 func (m *model) talkRows() int { return max(1, m.bodyRows()-m.belowTalk()) }
 
 // scroll moves the text of a conversation.
 func (m *model) scroll(n int) {
-	lines, _ := m.talkLines()
-	m.talk.top = min(max(0, m.talk.top+n), max(0, len(lines)-m.talkRows()))
+	at, lines := m.asked()
+	m.talk.top = min(max(0, m.talk.top+n), max(0, lines-m.talkRows(), at))
 }
 
 // when says when a message was sent.

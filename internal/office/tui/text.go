@@ -9,16 +9,48 @@ import (
 	"pennypost/internal/front/cli"
 )
 
-// style is how a text looks, as a set of bits. Colours are those of the terminal's own sixteen, which its owner has
-// made readable on its background; nothing is said by colour alone.
-type style uint8
+// style is how a text looks, as a set of bits, and what a click on it does. Colours are those of the terminal's own
+// sixteen, which its owner has made readable on its background; nothing is said by colour alone.
+type style uint32
 
 const (
-	bold style = 1 << iota
-	dim
-	red
-	reverse
+	bold    style = 1 << iota
+	grey          // times, rooms, notes
+	red           // it asks you
+	amber         // somebody else waits, or it is late
+	green         // done
+	blue          // keys
+	label         // white on red: what is pressed, what is urgent
+	reverse       // the tab
+	chosen        // white on blue: the row under the cursor
 )
+
+// What a click does stands above the looks: its kind, and a number.
+const (
+	clickDigit style = (1 + iota) << 9 // the number is that of an option
+	clickTab                           // of a tab
+	clickRow                           // of a row on the screen
+	clickKind  = clickDigit | clickTab | clickRow
+	numbered   = 11 // the bits that stand below the number
+)
+
+// on adds a style to all of a line.
+func on(l line, st style) line {
+	out := slices.Clone(l)
+	for i := range out {
+		out[i].style |= st
+	}
+	return out
+}
+
+// rowLine is a line of a row on the screen, which is under the cursor or not.
+func rowLine(l line, at int, under bool) line {
+	st := clickRow | style(at)<<numbered
+	if under {
+		st |= chosen
+	}
+	return on(l, st)
+}
 
 // span is a piece of a line in one style. Its text is clean.
 type span struct {
@@ -67,6 +99,12 @@ func spread(left, right line, width int) line {
 	left = cut(left, max(0, room-1))
 	gap := strings.Repeat(" ", max(0, room-columns(left.String())))
 	return append(append(slices.Clip(left), span{text: gap}), right...)
+}
+
+// fill makes a line as wide as that.
+func fill(l line, width int) line {
+	l = cut(l, width)
+	return append(slices.Clip(l), span{text: strings.Repeat(" ", max(0, width-columns(l.String())))})
 }
 
 // cut shortens a line to a width.

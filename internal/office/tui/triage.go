@@ -68,7 +68,7 @@ func (m *model) archive() []effect {
 // putAway archives a conversation.
 func (m *model) putAway(c mail.Conversation) []effect {
 	title := shorten(headline(&c.Message, c.Preview), 40)
-	m.remove(keyOf(&c))
+	m.remove(keyOf(&row{Conversation: c}))
 	if c.Folded > 0 && len(c.IDs) == 0 {
 		return []effect{archiveStatus(m.rooms())}
 	}
@@ -125,7 +125,7 @@ func (m *model) askSnooze() []effect {
 		return nil
 	}
 	ask := &choice{text: "Put it off until"}
-	batches, key := batches(c), keyOf(c)
+	batches, key := batches(c), keyOf(&row{Conversation: *c})
 	for i, later := range triage.Laters(m.now) {
 		ask.keys = append(ask.keys, option{itoa(i + 1), later.Short, func() []effect {
 			m.remove(key)

@@ -1,13 +1,13 @@
 package tui
 
 import (
-	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
-	"pennypost/internal/base/wording"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 )
 
 // screen is what is to be seen.
@@ -39,9 +39,14 @@ func (m *model) settle() {
 	for i := range m.lists {
 		m.lists[i].settle(m.listRows())
 	}
-	m.roster.settle(m.bodyRows())
+	for i := range m.fleet {
+		m.fleet[i].settle(m.bodyRows())
+	}
 	if m.talk != nil {
 		m.scroll(0)
+	}
+	if m.dialog != nil {
+		m.scrollDialog(0)
 	}
 }
 
@@ -55,12 +60,14 @@ func (m *model) view() screen {
 	switch {
 	case m.help:
 		rows = m.viewHelp()
+	case m.dialog != nil:
+		rows = m.viewDialog()
 	case m.talk != nil:
 		rows = m.viewTalk()
-	case m.tab == agents:
-		rows = m.viewAgents()
+	case m.twoPanes():
+		rows = m.viewPanes()
 	default:
-		rows = m.viewList()
+		rows = m.viewRows()
 	}
 	s.lines = append(s.lines, m.viewTabs(), m.viewAbout())
 	for i := range m.bodyRows() {
@@ -83,59 +90,137 @@ func (m *model) view() screen {
 	return s
 }
 
+// viewRows draws the list of the tab.
+func (m *model) viewRows() []line {
+	if m.tab >= agents {
+		return m.viewEntries()
+	}
+	return m.viewList()
+}
+
 func itoa(n int) string { return strconv.Itoa(n) }
 
+// tabNames are those of the tabs, and shorter ones for a narrow screen.
+var tabNames = [2][tabs]string{{"Needs you", "Updates", "Agents", "Stuck", "Waiting"},
+	{"Needs", "Updates", "Agents", "Stuck", "Waiting"}}
+
+// viewTabs draws the tabs with their counts, and which rooms they are of. Those before the chosen one give way where
+// the screen is narrow.
 func (m *model) viewTabs() line {
-	names := [tabs]string{"Needs you", "Updates", "Agents"}
-	counts := [tabs]int{m.waiting, m.unread, 0}
+	names := tabNames[0]
 	if m.width < 44 {
-		names[needs] = "Needs"
+		names = tabNames[1]
 	}
-	var out line
+	right := append(m.scopeName(), span{text: " "})
+	colours := [tabs]style{needs: red, stuck: amber}
+	var all []line
+	used := 0
 	for t := range tabs {
-		text := " " + names[t] + " "
-		if counts[t] > 0 {
-			text += itoa(counts[t]) + " "
-		}
-		st := style(0)
+		st := clickTab | style(t)<<numbered
 		if t == m.tab {
-			st = reverse | bold
+			st |= reverse | bold
 		}
-		out = append(out, span{text, st}, span{text: " "})
+		tab := line{{" " + names[t] + " ", st}, {text: " "}}
+		if n := m.count(t); n > 0 {
+			count := colours[t] | bold
+			if t == m.tab {
+				count = 0
+			}
+			tab = line{tab[0], {itoa(n) + " ", st | count}, tab[1]}
+		}
+		all = append(all, tab)
+		if used += columns(tab.String()); t <= m.tab {
+			for len(all) > 1 && used > m.width-columns(right.String())-1 {
+				used, all = used-columns(all[0].String()), all[1:]
+			}
+		}
 	}
-	right := line{{string(m.room), dim}}
-	if m.room == "" && m.width >= 60 {
-		right = line{{"all rooms", dim}}
+	return spread(slices.Concat(all...), right, m.width)
+}
+
+// count is how many a tab has that are worth a number: agents that are there, updates that are not read.
+func (m *model) count(t tab) int {
+	switch t {
+	case needs:
+		return m.waiting
+	case updates:
+		return m.unread
 	}
-	return spread(out, append(right, span{text: " "}), m.width)
+	n := 0
+	for _, e := range m.fleet[t-agents].all {
+		if e.agent == nil || e.agent.State != mail.Gone {
+			n++
+		}
+	}
+	return n
+}
+
+// scopeName says which rooms are shown; while a question is open, which of how many it is.
+func (m *model) scopeName() line {
+	at, of := m.place()
+	switch {
+	case of > 0:
+		return line{{itoa(at) + " of " + itoa(of), bold}}
+	case m.room != "":
+		return line{{shorten(cleanLine(string(m.room)), max(8, m.width/5)), grey}}
+	case m.width < narrow:
+		return nil
+	}
+	return line{{"all rooms", grey}}
+}
+
+// place is where what is open stands among what needs the person; 0 of 0: nowhere.
+func (m *model) place() (at, of int) {
+	l, key := &m.lists[needs], ""
+	switch {
+	case m.dialog != nil:
+		key = dialogKey(m.dialog.card.ID)
+	case m.talk != nil:
+		key = m.talk.key()
+	}
+	if at = l.at(key); key == "" || at < 0 {
+		return 0, 0
+	}
+	return at + 1, max(len(l.rows), m.waiting)
 }
 
 // viewAbout says what is shown, if that is not all, and what has come above it.
 func (m *model) viewAbout() line {
 	var left, right line
-	if l := m.shown(); l != nil && m.talk == nil && l.fresh > 0 {
+	open := m.talk != nil || m.dialog != nil
+	if l := m.shown(); l != nil && !open && l.fresh > 0 {
 		right = line{{"↑ " + itoa(l.fresh) + " new ", bold}}
 	}
 	wrong, only := m.outOfOrder(), m.shownOnly()
 	switch {
-	case wrong != "":
-		left = line{{" " + wrong, red}}
+	case wrong != "" && !open:
+		left = line{{" " + wrong, amber | bold}}
 	case m.help:
 		return nil
-	case m.talk != nil:
-		room := cleanLine(string(m.talk.room))
-		left, right = line{{" " + m.talk.subject, bold}}, line{{shorten(room, m.width/3) + " ", dim}}
+	case m.tab >= agents && !open && m.notAll() != "":
+		left = line{{" " + m.notAll(), amber}}
+	case open:
+		return m.viewTitle()
 	case only != "":
-		left = line{{" " + only + "  (esc: all)", dim}}
+		left = line{{" " + only + "  (esc: all)", grey}}
 	}
 	return spread(left, right, m.width)
+}
+
+// viewTitle says what is open, and where.
+func (m *model) viewTitle() line {
+	if m.dialog != nil {
+		return line{{" " + cleanLine(triage.DialogTitle(&m.dialog.card)), bold}}
+	}
+	room := cleanLine(string(m.talk.room))
+	return spread(line{{" " + m.talk.subject, bold}}, line{{shorten(room, m.width/3) + " ", grey}}, m.width)
 }
 
 // outOfOrder says why what is shown may not be all, or not be new.
 func (m *model) outOfOrder() string {
 	switch {
 	case m.lost != nil:
-		return "The post office does not answer. Looking for it…"
+		return "Post office away since " + m.since.Format("15:04") + ". Your text is kept."
 	case len(m.shut) > 0:
 		return "Cannot be opened: " + cli.Joined(m.shut, ", ")
 	case m.trouble != "":
@@ -159,139 +244,6 @@ func (m *model) shownOnly() string {
 	return ""
 }
 
-func (m *model) viewList() []line {
-	l := m.shown()
-	if len(l.rows) == 0 {
-		return m.viewEmpty(l)
-	}
-	var out []line
-	for i := l.top; i < len(l.rows) && len(out) < 2*m.listRows(); i++ {
-		out = append(out, m.viewRow(&l.rows[i], i == l.cursor)...)
-	}
-	return out
-}
-
-func (m *model) viewEmpty(l *list) []line {
-	text := "Nothing needs you."
-	switch {
-	case m.filter.search != "" && m.tab == updates && m.notice != "":
-		text = ""
-	case !l.loaded:
-		text = "Looking…"
-	case m.filter != (filter{}):
-		text = "Nothing fits."
-	case m.tab == updates:
-		text = "No updates."
-	}
-	return []line{nil, {{"   " + text, dim}}}
-}
-
-// viewRow draws a conversation in two lines: what it is about, who wrote, where and when; and below how it begins, or
-// what can be answered.
-func (m *model) viewRow(c *mail.Conversation, under bool) []line {
-	sign, st := "  ", style(0)
-	switch {
-	case c.Urgent || c.Priority == mail.Urgent:
-		sign, st = "! ", red|bold
-	case c.Asks > 0:
-		sign, st = "? ", bold
-	case c.Unread > 0:
-		sign, st = "● ", 0
-	}
-	bar := span{text: "  "}
-	if under {
-		bar = span{"▌ ", bold}
-	}
-	subject := span{headline(&c.Message, c.Preview), 0}
-	if c.Folded > 0 {
-		subject.text = wording.Plural(c.Folded, "status report")
-	}
-	if c.Unread > 0 || c.Asks > 0 || under {
-		subject.style = bold
-	}
-	left := line{bar, {sign, st}, subject}
-	if n := c.Messages; n > 1 && c.Folded == 0 {
-		left = append(line{bar, {sign, st}}, cut(line{subject}, max(8, m.width-m.asideWidth()-10))...)
-		left = append(left, span{fmt.Sprintf(" (%d)", n), dim})
-	}
-	return []line{spread(left, m.viewAside(c), m.width), append(line{bar, {text: "  "}}, m.viewBelow(c)...)}
-}
-
-// narrow is below how many columns the name stands in the second line of a row, and the room nowhere.
-const narrow = 60
-
-// asideWidth is how wide the column of names and times is.
-func (m *model) asideWidth() int {
-	switch {
-	case m.width < narrow:
-		return ageWidth
-	case m.width < 100:
-		return 34
-	}
-	return 44
-}
-
-// ageWidth is that of "30 days".
-const ageWidth = 8
-
-// viewAside says who wrote, where and when.
-func (m *model) viewAside(c *mail.Conversation) line {
-	when := ago(m.now, c.Sent)
-	age := span{strings.Repeat(" ", max(0, ageWidth-1-columns(when))) + when + " ", dim}
-	names := m.asideWidth() - columns(age.text)
-	if m.width < narrow {
-		return line{age}
-	}
-	if m.room != "" {
-		return line{{fit(writer(c), names), 0}, age}
-	}
-	room := cleanLine(string(c.Room))
-	return line{{fit(writer(c), names-names/2), 0}, {" " + fit(room, names/2-2) + " ", dim}, age}
-}
-
-// writer is who wrote the message of a row.
-func writer(c *mail.Conversation) string {
-	if c.Via != "" {
-		return signer(c.From) + " (" + mail.Unproven + ")"
-	}
-	return signer(c.From)
-}
-
-// viewBelow is the second line of a row: the options of a question, or how the text begins.
-func (m *model) viewBelow(c *mail.Conversation) line {
-	var out line
-	if c.Folded == 0 {
-		out = optionsLine(choices(&c.Item))
-	}
-	preview := cleanLine(c.Preview)
-	if c.Subject == "" && len(out) == 0 && c.Folded == 0 {
-		preview = "" // it is the headline
-	}
-	if c.Subject == "" && len(out) > 0 {
-		preview = ""
-	}
-	if len(out) > 0 && preview != "" {
-		out = append(out, span{text: "   "})
-	}
-	out = append(out, span{preview, dim})
-	if m.width < narrow {
-		out = append(line{{shorten(writer(c), m.width/3) + "  ", dim}}, out...)
-	}
-	return out
-}
-
-// optionsLine lists options in one line.
-func optionsLine(options []mail.Option) line {
-	var out line
-	for i, o := range options {
-		if i > 0 {
-			out = append(out, span{" · ", dim})
-		}
-		out = append(out, span{itoa(i+1) + " ", bold}, span{text: shorten(cleanLine(o.Answer), 40)})
-	}
-	return out
-}
-
 func (m *model) viewNotice() line {
 	if c := m.choice; c != nil {
 		out := line{{" " + c.text + "  ", bold}}
@@ -300,6 +252,12 @@ func (m *model) viewNotice() line {
 		}
 		return append(out, span{"esc", bold}, span{text: " no"})
 	}
+	if wrong := m.outOfOrder(); wrong != "" && (m.talk != nil || m.dialog != nil) { // its line has the title
+		return line{{" " + wrong + "  ", amber | bold}, {m.notice, 0}}
+	}
+	if e := m.pointed(); m.notice == "" && m.talk == nil && m.dialog == nil && e != nil && len(e.holds) > 0 {
+		return line{{" " + holdsLine(e.holds), grey}}
+	}
 	return line{{" " + m.notice, 0}}
 }
 
@@ -307,51 +265,68 @@ func (m *model) viewNotice() line {
 type hint struct{ key, does string }
 
 func (m *model) viewKeys() line {
-	var hints []hint
+	var out line
+	used := 0
+	for _, h := range m.hints() {
+		n := columns(h.key) + columns(h.does) + 4
+		if used += n; used > m.width {
+			break
+		}
+		out = append(out, span{" " + h.key, blue | bold}, span{" " + h.does + "  ", grey})
+	}
+	return out
+}
+
+// hints are the keys that are good for something now.
+func (m *model) hints() (hints []hint) {
 	switch {
 	case m.help:
 		hints = []hint{{"any key", "back"}}
 	case m.choice != nil:
 	case m.box != nil:
 		hints = []hint{{"^S", "send"}, {"esc", "keep"}, {"^E", "in the editor"}}
+	case m.dialog != nil:
+		hints = []hint{{"1–9", "answer"}, {"space", "on"}, {"n p", "next, previous"}, {"q", "back"}, {"?", "keys"}}
+		if !m.dialog.card.Here {
+			hints = hints[1:]
+		}
 	case m.talk != nil:
 		hints = []hint{{"1–9", "answer"}, {"r", "reply"}, {"e", "archive"}, {"n p", "next, previous"}, {"q", "back"},
 			{"?", "keys"}}
 		if len(choices(m.talk.question())) == 0 {
 			hints = hints[1:]
 		}
+	default:
+		return m.hintsOfList()
+	}
+	return hints
+}
+
+// hintsOfList are the keys of the list that is shown.
+func (m *model) hintsOfList() []hint {
+	switch {
 	case m.tab == needs:
-		hints = []hint{{"enter", "open"}, {"1–9", "answer"}, {"r", "reply"}, {"e", "archive"}, {"/", "search"},
+		return []hint{{"enter", "open"}, {"1–9", "answer"}, {"r", "reply"}, {"w", m.otherScope()}, {"/", "search"},
 			{"?", "keys"}, {"q", "quit"}}
 	case m.tab == updates:
-		hints = []hint{{"enter", "open"}, {"e", "archive"}, {"r", "reply"}, {"/", "search"}, {"?", "keys"},
+		return []hint{{"enter", "open"}, {"e", "archive"}, {"r", "reply"}, {"/", "search"}, {"?", "keys"},
 			{"q", "quit"}}
-	default:
-		hints = []hint{{"enter", "mail from it"}, {"c", "write to it"}, {"/", "filter"}, {"?", "keys"}, {"q", "quit"}}
+	case m.tab == agents:
+		return []hint{{"enter", "open"}, {"c", "write to it"}, {"w", m.otherScope()}, {"/", "filter"}, {"?", "keys"},
+			{"q", "quit"}}
+	case m.pointed() != nil && m.pointed().stuck != nil && len(m.pointed().stuck.Claims) > 0:
+		return []hint{{"x", "free"}, {"c", "write to it"}, {"w", m.otherScope()}, {"/", "filter"}, {"?", "keys"},
+			{"q", "quit"}}
 	}
-	var out line
-	used := 0
-	for _, h := range hints {
-		n := columns(h.key) + columns(h.does) + 4
-		if used += n; used > m.width {
-			break
-		}
-		out = append(out, span{" " + h.key, bold}, span{" " + h.does + "  ", dim})
-	}
-	return out
+	return []hint{{"enter", "open"}, {"m", "remind"}, {"x", "withdraw"}, {"w", m.otherScope()}, {"/", "filter"},
+		{"?", "keys"}, {"q", "quit"}}
 }
 
 // viewBox draws the text that is being written.
 func (m *model) viewBox(s *screen) {
 	b := m.box
 	if b.single {
-		text := b.String()
-		for columns(text) > m.width-4 && text != "" { // its end is where the person types
-			text = text[len(cells(text, 0)[0].text):]
-		}
-		s.lines = append(s.lines, line{{" /", bold}, {text: text}})
-		s.cx, s.cy = 2+columns(text), len(s.lines)-1
-		s.lines = append(s.lines, line{{" enter", bold}, {" search everywhere  ", dim}, {"esc", bold}, {" all", dim}})
+		m.viewLine(s)
 		return
 	}
 	s.lines = append(s.lines, line{{" " + b.title + " ", reverse}})
@@ -366,4 +341,24 @@ func (m *model) viewBox(s *screen) {
 		s.lines = append(s.lines, l)
 	}
 	s.cx, s.cy = min(1+column, m.width-1), len(s.lines)-height+row-top
+}
+
+// viewLine draws the line that is being written, and what ends it.
+func (m *model) viewLine(s *screen) {
+	b := m.box
+	text, before := b.String(), " /"
+	ends := line{{" enter", bold}, {" search everywhere  ", grey}, {"esc", bold}, {" all", grey}}
+	if b.for_ == toDialog {
+		before = " " + shorten(b.title, max(8, m.width/2)) + ": "
+		ends = line{{" enter", bold}, {" answer, at once  ", grey}, {"esc", bold}, {" back", grey}}
+	}
+	if b.secret {
+		text = strings.Repeat("•", len(b.text))
+	}
+	for columns(text) > m.width-2-columns(before) && text != "" { // its end is where the person types
+		text = text[len(cells(text, 0)[0].text):]
+	}
+	s.lines = append(s.lines, line{{before, bold}, {text: text}})
+	s.cx, s.cy = columns(before)+columns(text), len(s.lines)-1
+	s.lines = append(s.lines, ends)
 }

@@ -53,9 +53,12 @@ func checkScreens(t *testing.T, text string, width int) {
 	first := &o.threads["msg_q1"][0]
 	first.Body, first.From, first.To = text, it.From, []mail.Address{mail.Address(text), mail.ToUser}
 	first.Docs, first.Type = []mail.Doc{{Path: text}}, mail.ReviewRequest
+	o.agents[0].Dialogs = []mail.Dialog{{ID: "d-1"}}
+	o.dialogs.Ask(hostileCard(text))
 	b := newBench(t, o)
 	b.tell(resized{width, 24})
-	for _, keys := range []string{"", "enter", "r", "esc q", "e", "esc tab", "tab", "c", "esc ?"} {
+	for _, keys := range []string{"", "enter", "3", "esc 1 q", "j enter", "r", "esc q", "e", "esc tab", "tab", "c",
+		"esc ?"} {
 		b.press(keys)
 		if keys == "r" {
 			b.tell(pasted(text))
@@ -73,6 +76,19 @@ func checkScreens(t *testing.T, text string, width int) {
 	}
 	b.model.wrong(mail.Errorf(mail.Invalid, "%s", text))
 	b.screen()
+}
+
+// hostileCard is a dialog in which every text is the same.
+func hostileCard(text string) mail.Card {
+	c := permission("d-1", text)
+	c.Room, c.Agent, c.Client, c.Tool, c.Who = mail.RoomName(text), mail.Name(text), text, text, text
+	c.Dir, c.Path, c.Says, c.Plan, c.Why = text, text, text, text, text
+	c.Questions = []mail.AskedQuestion{{Text: text, Header: text, Several: true, Free: true,
+		Options: []mail.Choice{{Label: text, Note: text}}}}
+	c.Offers = []mail.Offer{{Verdict: mail.SayAnswer}, {Verdict: mail.SayAllow, Rule: 1, Writes: text},
+		{Verdict: mail.SayDeny, Words: true}}
+	c.Behind = []mail.Waiting{{Asker: mail.Name(text), Subject: text}}
+	return c
 }
 
 func TestBody(t *testing.T) {

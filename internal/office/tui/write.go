@@ -30,7 +30,7 @@ func (m *model) press(n int) []effect {
 // reply opens a box to answer in.
 func (m *model) reply() []effect {
 	q := m.about()
-	if q == nil && m.tab == agents {
+	if q == nil && m.tab >= agents {
 		return m.composeHere()
 	}
 	return m.replyTo(q)
@@ -49,7 +49,7 @@ func (m *model) replyTo(q *subject) []effect {
 	if triage.AsksUser(&q.Item) {
 		verb = "Answer "
 	}
-	m.box = newBox(verb+recipients(to)+": "+headline(&q.Message, ""), m.drafts[q.key()], toReply)
+	m.box = newBox(verb+recipients(to)+": "+headline(&q.Message, ""), m.draft(q.key()), toReply)
 	m.box.subject = q
 	return m.say("")
 }
@@ -145,7 +145,10 @@ func (m *model) sift() {
 		m.lists[i].filter(m.filter.words)
 		m.lists[i].settle(m.listRows())
 	}
-	m.roster.filter(m.filter.words)
+	for i := range m.fleet {
+		m.fleet[i].filter(m.filter.words)
+		m.fleet[i].settle(m.bodyRows())
+	}
 }
 
 // closeBox keeps what was written for the next time.
@@ -159,6 +162,8 @@ func (m *model) closeBox() []effect {
 		m.drafts[""] = b.String()
 	case toReply:
 		m.drafts[b.subject.key()] = b.String()
+	case toDialog:
+		m.keepWords(b)
 	}
 	if strings.TrimSpace(b.String()) != "" {
 		m.notice = "Kept, and not sent."
@@ -172,6 +177,9 @@ func (m *model) submit() []effect {
 	text := strings.TrimRight(b.String(), "\n ")
 	if b.for_ == toFilter {
 		return m.searchFor(strings.TrimSpace(text))
+	}
+	if b.for_ == toDialog {
+		return m.submitWords(b, strings.TrimSpace(text))
 	}
 	if strings.TrimSpace(text) == "" {
 		m.box = nil
@@ -191,7 +199,7 @@ func (m *model) submit() []effect {
 // searchFor looks for words everywhere.
 func (m *model) searchFor(words string) []effect {
 	m.box = nil
-	if m.tab == agents || words == "" {
+	if m.tab >= agents || words == "" {
 		return nil
 	}
 	m.filter = filter{search: words}
@@ -199,5 +207,5 @@ func (m *model) searchFor(words string) []effect {
 	m.tab = updates
 	m.lists[updates] = newList()
 	m.notice = "Searching…"
-	return []effect{search(m.rooms(), words)}
+	return []effect{search(m.room, words)}
 }

@@ -64,7 +64,7 @@ func (s *sleeper) setBack(by time.Duration) {
 // see takes in what waits now.
 func (s *sleeper) see(u *mail.Unwoken, now mail.Time) {
 	if !policy.MayRing(u.State) {
-		s.worked = s.worked || u.State == mail.Working
+		s.worked = s.worked || inTurn(u.State)
 		if !s.ringing {
 			s.due = 0
 		}
@@ -88,11 +88,35 @@ func (s *sleeper) see(u *mail.Unwoken, now mail.Time) {
 	case s.due == 0:
 		s.due = s.first(u, now)
 	}
+	s.hurry(u, now)
 }
+
+// hurry brings the next ring forward for mail that the last one did not tell of. If that was answered at least in
+// part, that is at once. If not, it is outstanding, and what comes joins it, but only for as long as the first
+// ring waits for an answer, however long the ladder is by now. Doors that fail keep their own time, which senders
+// were told.
+func (s *sleeper) hurry(u *mail.Unwoken, now mail.Time) {
+	if s.due == 0 || s.fails > 0 || !s.moreCame(u) {
+		return
+	}
+	soonest := now
+	if s.rings > 0 {
+		soonest = max(now, s.last.Add(s.ladder.Patience(1)))
+	}
+	s.due = min(s.due, soonest)
+}
+
+// moreCame reports whether mail has come since the last ring.
+func (s *sleeper) moreCame(u *mail.Unwoken) bool {
+	return s.about != nil && slices.ContainsFunc(u.Mail, func(m mail.UnwokenMail) bool { return !s.about[m.ID] })
+}
+
+// inTurn reports whether somebody in a state is in a turn, and looks at its end. Clients ask in a turn.
+func inTurn(s mail.State) bool { return s == mail.Working || s == mail.Asking }
 
 // leave leaves somebody to another machine.
 func (s *sleeper) leave(u *mail.Unwoken, now mail.Time) {
-	s.worked = s.worked || u.State == mail.Working
+	s.worked = s.worked || inTurn(u.State)
 	if s.ringing {
 		return
 	}
@@ -165,6 +189,7 @@ func (s *sleeper) first(u *mail.Unwoken, now mail.Time) mail.Time {
 		}
 		return max(now, rung.Add(s.ladder.Patience(s.rings)))
 	case waited:
+		s.about = ids(u)
 		return now.Add(s.ladder.Patience(1))
 	}
 	return now
@@ -198,7 +223,7 @@ func (s *sleeper) decide(u *mail.Unwoken, typed func(mail.Name) mail.Time, now m
 	if s.ringing || s.due == 0 || s.due > now {
 		return rest
 	}
-	if s.rings >= s.ladder.Rings {
+	if s.rings >= s.ladder.Rings && !s.moreCame(u) {
 		return giveUp
 	}
 	s.forgetRings(now)

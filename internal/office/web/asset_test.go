@@ -35,7 +35,7 @@ func TestAssets(t *testing.T) {
 			t.Errorf("%s, which the browser has: %d", path, again.Code)
 		}
 		if kind := plain.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/") &&
-			!strings.HasPrefix(kind, "image/") {
+			!strings.HasPrefix(kind, "image/") && !strings.HasPrefix(kind, "font/") {
 			t.Errorf("%s is sent as %q: with nosniff a browser would not use it", path, kind)
 		}
 	}
@@ -53,26 +53,22 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// A page that was seen before asks for none of the modules: each names the others by their hashes.
-func TestModulesAreKept(t *testing.T) {
+// The modules come as one script, each once, after those that it imports.
+func TestModulesAreOne(t *testing.T) {
 	b := newFixture(t)
-	n := 0
-	for path, a := range b.site.core.Assets {
-		if strings.Contains(path, "/vendor/") || !strings.HasSuffix(path, ".js") {
-			continue
-		}
-		text, _ := a.Load()
-		for _, m := range regexp.MustCompile(`"\./([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
-			n++
-			b.Get("/static/"+m[1], stranger).Want(t, http.StatusOK)
-			if got := b.Get("/static/"+m[1], stranger).Header.Get("Cache-Control"); !strings.HasSuffix(got,
-				"immutable") {
-				t.Errorf("%s imports %s: %s", path, m[1], got)
-			}
-		}
+	text := b.Get("/static/app.js").Want(t, http.StatusOK).Body
+	if regexp.MustCompile(`(?m)^(import|export) |\bimport\(`).MatchString(text) {
+		t.Error("the script asks for another")
 	}
-	if n < 10 {
-		t.Errorf("%d imports were found", n)
+	if n := len(regexp.MustCompile(`(?m)^const \{.*\} = \(\(\) => \{$`).FindAllString(text, -1)); n < 16 {
+		t.Errorf("%d modules were found", n)
+	}
+	if n := strings.Count(text, "function announce("); n != 1 {
+		t.Errorf("a module that others import is there %d times", n)
+	}
+	made, used := strings.Index(text, "function announce("), strings.Index(text, "announce(text);")
+	if made < 0 || made > used {
+		t.Error("a module stands before one that it imports")
 	}
 }
 
@@ -89,8 +85,30 @@ func TestFavicon(t *testing.T) {
 	}
 }
 
+// TestWorker: the service worker is for anybody and the same for all, is asked for again, and has one page, which
+// nothing can run in but its own script.
+func TestWorker(t *testing.T) {
+	b := newFixture(t)
+	got := b.Get("/worker.js", stranger).Want(t, http.StatusOK, "Post office away")
+	if h := got.Header; h.Get("Content-Type") != "text/javascript; charset=utf-8" ||
+		h.Get("Cache-Control") != "no-cache" || h.Get("Set-Cookie") != "" || h.Get("Service-Worker-Allowed") != "" {
+		t.Errorf("%v", h)
+	}
+	if again := b.Get("/worker.js"); again.Body != got.Body {
+		t.Error("who is logged in is sent another worker")
+	}
+	for _, s := range []string{"PAGE", "POLICY", "caches", "shop"} {
+		if strings.Contains(got.Body, s) {
+			t.Errorf("the worker says %q", s)
+		}
+	}
+	if n := strings.Count(got.Body, "'sha256-"); n != 2 || strings.Contains(got.Body, "unsafe") {
+		t.Errorf("%d hashes allow what stands in the page", n)
+	}
+}
+
 // mostWeight is what the first view of the page may weigh, in bytes, as it goes over the wire.
-const mostWeight = 100_000
+const mostWeight = 90_000
 
 // TestWeight adds up what a browser fetches to show the inbox for the first time: the page, and all that it names.
 func TestWeight(t *testing.T) {
@@ -114,13 +132,7 @@ func TestWeight(t *testing.T) {
 	page := fetch("/@shop/")
 	for _, m := range regexp.MustCompile(`(?:<script[^>]* src|<link[^>]* href)="([^"]+)"`).FindAllStringSubmatch(page,
 		-1) {
-		text := fetch(m[1])
-		if !strings.Contains(m[1], "/app.js") {
-			continue
-		}
-		for _, module := range regexp.MustCompile(`import "\./([^"]+)"`).FindAllStringSubmatch(text, -1) {
-			fetch("/static/" + module[1])
-		}
+		fetch(m[1])
 	}
 	t.Logf("%6d in all", total)
 	if total > mostWeight || total < 20_000 {

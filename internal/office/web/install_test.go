@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"pennypost/internal/office/web/asset"
 	"pennypost/internal/office/web/page"
 )
 
@@ -139,7 +140,7 @@ func TestIcons(t *testing.T) {
 func TestManifest(t *testing.T) {
 	b := newFixture(t)
 	a := b.Get("/@shop/").Want(t, http.StatusOK, `<link rel="manifest" href="/manifest.webmanifest">`,
-		`media="(prefers-color-scheme: dark)" content="#1b1b1a"`)
+		`media="(prefers-color-scheme: dark)" content="#101317"`)
 	if policy := a.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "manifest-src 'self'") {
 		t.Errorf("the policy is %s", policy)
 	}
@@ -159,11 +160,8 @@ func TestManifest(t *testing.T) {
 			t.Errorf("%s is %s", icon.Src, got)
 		}
 	}
-	css, err := os.ReadFile("asset/static/app.css")
-	if err != nil {
-		t.Fatal(err)
-	}
-	panel := regexp.MustCompile(`--panel: light-dark\((#\w+), (#\w+)\)`).FindSubmatch(css)
+	css, _ := asset.New()["/static/app.css"].Load()
+	panel := regexp.MustCompile(`--desk: light-dark\((#\w+), (#\w+)\)`).FindSubmatch(css)
 	if panel == nil || string(panel[1]) != page.PanelLight || string(panel[2]) != page.PanelDark {
 		t.Errorf("the frame is drawn in %s, the browser's in %s and %s", panel, page.PanelLight, page.PanelDark)
 	}

@@ -20,7 +20,10 @@ import (
 )
 
 const (
-	tick       = 15 * time.Second       // between signs of life: a browser that hears none for long asks by itself
+	// tick is between signs of life. A browser that hears none for 5 s asks by itself, so that a person soon learns
+	// that the post office hangs. All streams together write 32 lines a second, however many pages are open: those in
+	// the background have no stream, nor those beyond maxStreams.
+	tick       = 2 * time.Second
 	gather     = 150 * time.Millisecond // what happens within is told at once
 	maxStreams = 64                     // each holds a connection; pages in the background have none
 )
@@ -28,10 +31,12 @@ const (
 // change is what an open page is told of: that something happened, and nothing of what.
 type change struct {
 	Seq    mail.Seq `json:"seq"`
-	Needs  int      `json:"needs"`          // conversations that need the user, in all rooms
-	Unread int      `json:"unread"`         // messages to the user, in all rooms
-	Stuck  int      `json:"stuck"`          // things that do not move
-	Desk   bool     `json:"desk,omitempty"` // something happened in another room
+	Needs  int      `json:"needs"`  // conversations that need the user, in all rooms
+	Unread int      `json:"unread"` // messages to the user, in all rooms
+	Stuck  int      `json:"stuck"`  // things that do not move
+	// Version is that of the pages, for a browser that asks by itself.
+	Version string `json:"version,omitempty"`
+	Desk    bool   `json:"desk,omitempty"` // something happened in another room
 	// the journal is not the one that the browser has seen: it has not come so far
 	Reset   bool     `json:"reset,omitempty"`
 	Mail    bool     `json:"mail,omitempty"`    // a message was sent
@@ -45,11 +50,13 @@ type change struct {
 type follower struct {
 	*page.View
 	needs map[mail.RoomName]int // what it has heard of other rooms
+	asked map[mail.ID]bool      // the dialogs that it knows
 }
 
 // arrival is what a notification shows.
 type arrival struct {
 	ID      mail.ID       `json:"id"`
+	Href    string        `json:"href,omitempty"` // of what is no mail
 	Room    mail.RoomName `json:"room"`
 	From    string        `json:"from"`
 	Subject string        `json:"subject"`
@@ -78,6 +85,7 @@ func (s *Site) events(in *page.View) error {
 	defer stop()
 	defer s.sessions.Watch(v.LoggedIn)()
 	v.At = after
+	v.asks(new(change))
 	v.W.Header().Set("Content-Type", "text/event-stream")
 	v.W.Header().Set("X-Accel-Buffering", "no")
 	if err := v.Piece("retry: 1000\n\n"); err != nil {
@@ -261,8 +269,23 @@ func (v *follower) count(ctx context.Context, c *change) error {
 		return err
 	}
 	v.Rooms, v.At, v.Now = rooms, c.Seq, time.Now()
+	v.CardsAgain()
 	c.Needs, c.Unread, c.Stuck = v.Needs(), v.Unread(), v.Stuck()
+	v.asks(c)
 	return nil
+}
+
+// asks notes the newest dialog that has opened since the last look.
+func (v *follower) asks(c *change) {
+	asked := make(map[mail.ID]bool)
+	for _, card := range v.Cards() {
+		asked[card.ID] = true
+		if v.asked != nil && !v.asked[card.ID] {
+			c.Arrived = &arrival{ID: card.ID, Href: words.CardHref(&card), Room: card.Room, From: string(card.Agent),
+				Subject: words.DialogNews(&card)}
+		}
+	}
+	v.asked = asked
 }
 
 // changes says how the room stands. It is for browsers to which no stream comes through.
@@ -272,7 +295,8 @@ func changes(in *page.View) error {
 	if err != nil {
 		return err
 	}
-	c := change{Seq: v.At, Needs: v.Needs(), Unread: v.Unread(), Stuck: v.Stuck(), Desk: true, Reset: reset}
+	c := change{Seq: v.At, Needs: v.Needs(), Unread: v.Unread(), Stuck: v.Stuck(), Desk: true, Reset: reset,
+		Version: v.Renewal()}
 	if after < v.At {
 		c.Mail, c.Agents = true, true
 		if c.Arrived, err = v.arrived(after); err != nil {

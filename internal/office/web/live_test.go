@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -113,7 +114,7 @@ func TestEvents(t *testing.T) {
 		time.Sleep(gather + time.Millisecond)
 		got := s.events(t)
 		if len(got) != 1 || got[0].Unread != 1 || !got[0].Mail || got[0].ID != fmt.Sprint(got[0].Seq) ||
-			got[0].Arrived == nil || *got[0].Arrived != (arrival{id, "shop", "builder-1", "Which parser?"}) {
+			got[0].Arrived == nil || *got[0].Arrived != (arrival{id, "", "shop", "builder-1", "Which parser?"}) {
 			t.Fatalf("after a message: %+v", got)
 		}
 		b.Send(mail.User, mail.Draft{To: mail.Recipients{"builder-1"}})
@@ -296,9 +297,10 @@ func TestEventsDeadline(t *testing.T) {
 
 func TestChanges(t *testing.T) {
 	b := newFixture(t)
+	scope := ""
 	ask := func(after mail.Seq) (c change) {
 		t.Helper()
-		got := b.Get(fmt.Sprintf("/@shop/changes?after=%d", after)).Want(t, http.StatusOK)
+		got := b.Get(fmt.Sprintf("/@shop/changes?after=%d", after)+scope).Want(t, http.StatusOK)
 		if err := jsonx.Unmarshal([]byte(got.Body), &c); err != nil ||
 			got.Header.Get("Content-Type") != "application/json" {
 			t.Fatalf("%v: %s", err, got.Body)
@@ -311,7 +313,7 @@ func TestChanges(t *testing.T) {
 	at := b.seq()
 	first := b.Send("builder-1", mail.Draft{Subject: "One"})
 	second := b.Send("builder-2", mail.Draft{Subject: "Two"})
-	if c := ask(at); c.Arrived == nil || *c.Arrived != (arrival{second, "shop", "builder-2", "Two"}) ||
+	if c := ask(at); c.Arrived == nil || *c.Arrived != (arrival{second, "", "shop", "builder-2", "Two"}) ||
 		c.Unread != 2 ||
 		!c.Mail {
 		t.Errorf("two messages: %+v", c)
@@ -328,6 +330,10 @@ func TestChanges(t *testing.T) {
 		mail.Draft{To: mail.Recipients{"user"}, Body: "x"}); err != nil {
 		t.Fatal(err)
 	}
+	if c := ask(b.seq()); c.Unread != 1 || !c.Desk {
+		t.Errorf("another room has mail, of which this page shows nothing: %+v", c)
+	}
+	scope = "&rooms=all"
 	if c := ask(b.seq()); c.Unread != 2 || !c.Desk {
 		t.Errorf("another room has mail: %+v", c)
 	}
@@ -335,4 +341,32 @@ func TestChanges(t *testing.T) {
 		b.Get("/@shop/changes?after="+bad).Want(t, http.StatusBadRequest)
 		b.Get("/@shop/events?after="+bad).Want(t, http.StatusBadRequest)
 	}
+}
+
+// TestDialogEvents: an open page is told that an agent's client asks, and that it does not any more.
+func TestDialogEvents(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *fixture) {
+		c := mail.Card{Room: "shop", Agent: "release", Dialog: mail.Dialog{ID: "d-push", Kind: mail.AsksPermission,
+			Tool: "Bash", Sum: strings.Repeat("5a", 32)}}
+		c.Form, c.Text = mail.FormCommand, "git push\x1b"
+		b.Register(mail.Presence{Name: "release"})
+		s := b.listen("", "")
+		time.Sleep(time.Second)
+		s.events(t)
+		b.Asks(c)
+		time.Sleep(time.Second)
+		got := s.events(t)
+		want := arrival{"d-push", "/@shop/?d=d-push", "shop", "release", "Bash: git push⟨U+001B⟩"}
+		if len(got) == 0 || got[len(got)-1].Needs != 1 || !slices.ContainsFunc(got, func(e heard) bool {
+			return e.Arrived != nil && *e.Arrived == want
+		}) {
+			t.Fatalf("when it asks: %+v", got)
+		}
+		b.Ends(c, mail.DialogDenied, "", mail.AtClient)
+		time.Sleep(time.Second)
+		if got := s.events(t); len(got) != 1 || got[0].Needs != 0 || got[0].Arrived != nil {
+			t.Errorf("when it does not ask any more: %+v", got)
+		}
+		b.Stop()
+	})
 }

@@ -29,7 +29,7 @@ func (s *Site) TLSLink(room mail.RoomName, pass *mail.Pass) string {
 	return s.link(session.Link{Room: room, At: session.Doorway{TLS: true}, Pass: pass})
 }
 
-// LetterLink is Link, not plain, to a page that shows a letter, or the inbox if id is "".
+// LetterLink is Link, not plain, to a page that shows a letter or a dialog, or the inbox if id is "".
 func (s *Site) LetterLink(room mail.RoomName, id mail.ID) string {
 	return s.link(session.Link{Room: room, To: id})
 }
@@ -115,15 +115,35 @@ func (s *Site) enter(v *page.View) error {
 			s.core.Log.Error("a session that a restart ends", "err", err)
 		}
 		setCookie(v, cookie, int(session.Longest.Seconds()))
+		keepScope(v)
 	}
 	to := "/"
 	if rooms, err := s.core.Office.Rooms(v.Ctx()); err == nil && page.HasRoom(rooms, one.Room) {
-		v.Rooms = rooms
-		if to = page.RoomBase(one.Room) + v.InboxPath(); one.To != "" {
-			to = page.RoomBase(one.Room) + page.LetterPath(one.To)
+		if to = page.RoomBase(one.Room) + "/?focus=1"; one.To != "" {
+			to = page.RoomBase(one.Room) + shownAt(one.To)
 		}
 	}
+	// who was logged out under an open page, or came without a login, wants to be there again
+	if next := v.R.PostForm.Get("next"); one.To == "" && page.OurPath(next) {
+		to = next
+	}
 	return v.Redirect(to)
+}
+
+// keepScope has a browser that has not chosen yet show all rooms.
+func keepScope(v *page.View) {
+	if _, err := v.R.Cookie(page.ScopeCookie); err != nil {
+		http.SetCookie(v.W, &http.Cookie{Name: page.ScopeCookie, Value: page.ScopeAll, Path: "/",
+			MaxAge: int(session.Longest.Seconds()), SameSite: http.SameSiteStrictMode, Secure: v.R.TLS != nil})
+	}
+}
+
+// shownAt is where a letter is shown in full, or what an agent's client asks.
+func shownAt(id mail.ID) string {
+	if strings.HasPrefix(string(id), "d-") {
+		return page.Query("/", "d", string(id))
+	}
+	return page.LetterPath(id)
 }
 
 // cookieName returns the name of the cookie. Over TLS it has a prefix with which browsers take a cookie from nobody
@@ -168,7 +188,7 @@ func askLogin(v *page.View, key string) error {
 type doorPage struct {
 	*page.View
 	Key   string // of the link that led here
-	Press bool   // our script is to press the button
+	Press bool   // our script is to press the button; else the person does
 }
 
 func closedDoor(v *page.View, status int, part, key string, press bool) error {

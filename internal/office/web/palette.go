@@ -52,6 +52,11 @@ func palette(v *page.View) error {
 	}
 	p.add("Rooms", paletteMost, p.otherRooms())
 	p.add("Actions", paletteMost, p.actions())
+	if p.Query != "" { // best first
+		slices.SortStableFunc(p.Groups, func(a, b page.Group[paletteChoice]) int {
+			return cmp.Compare(b.Rows[0].rank, a.Rows[0].rank)
+		})
+	}
 	if v.Svc != nil && utf8.RuneCountInString(p.Query) >= 2 {
 		if err := p.threads(); err != nil {
 			return err
@@ -75,31 +80,40 @@ func (p *palettePage) add(name string, most int, choices []paletteChoice) {
 	}
 }
 
-// fits says how well label fits what was typed: 0 if it does not. Its beginning is better than that of a word in it,
-// that is better than any part of it, and that than its letters in order with others between.
+// fits says how well label fits what was typed: 0 if it does not. Each word that was typed is in it, in any order.
+// That it begins as was typed is best; then that words in it begin so, and then any part of it.
 func fits(typed, label string) int {
 	typed, label = strings.ToLower(typed), strings.ToLower(label)
-	switch i := strings.Index(label, typed); {
-	case i == 0:
+	if strings.HasPrefix(label, typed) {
 		return 4
-	case i > 0:
-		before, _ := utf8.DecodeLastRuneInString(label[:i])
+	}
+	worst := 3
+	for word := range strings.FieldsSeq(typed) {
+		worst = min(worst, fitsWord(word, label))
+	}
+	return worst
+}
+
+// fitsWord is fits of one word, which a word of the label begins with, or which is a part of one.
+func fitsWord(word, label string) int {
+	best := 0
+	for rest, before := label, ' '; rest != ""; {
+		i := strings.Index(rest, word)
+		if i < 0 {
+			break
+		}
+		if i > 0 {
+			before, _ = utf8.DecodeLastRuneInString(rest[:i])
+		}
 		if !unicode.IsLetter(before) && !unicode.IsDigit(before) {
 			return 3
 		}
-		return 2
+		best = 2
+		before, _ = utf8.DecodeRuneInString(rest[i:])
+		_, n := utf8.DecodeRuneInString(rest[i:])
+		rest = rest[i+n:]
 	}
-	for _, r := range typed {
-		if unicode.IsSpace(r) {
-			continue
-		}
-		i := strings.IndexRune(label, r)
-		if i < 0 {
-			return 0
-		}
-		label = label[i+utf8.RuneLen(r):]
-	}
-	return 1
+	return best
 }
 
 func (p *palettePage) places() []paletteChoice {
@@ -127,7 +141,7 @@ func (p *palettePage) addresses() error {
 	for _, a := range letter.Addresses {
 		c := paletteChoice{Label: words.Who(a.Address), Note: a.Note}
 		if a.Address.Kind() == mail.ToAgent {
-			c.ID, c.Who, c.Href = "agent-"+url.PathEscape(c.Label), a.Address, p.AgentHref(a.Address)
+			c.ID, c.Who, c.Href = "agent-"+url.PathEscape(c.Label), a.Address, p.AgentHref(a.Address)+"#box"
 			agents = append(agents, c)
 		} else {
 			c.Note = wording.ClipRunes(c.Note, 60)
@@ -139,12 +153,41 @@ func (p *palettePage) addresses() error {
 			Href: p.ComposeHref(a.Address),
 		})
 	}
+	if p.Several() {
+		there, to, err := p.agentsElsewhere()
+		if err != nil {
+			return err
+		}
+		agents, write = append(agents, there...), append(write, to...)
+	}
 	p.add("Agents", paletteMost, agents)
 	p.add("Channels", paletteMost, channels)
 	if p.Query != "" {
 		p.add("Write", 4, write)
 	}
 	return nil
+}
+
+// agentsElsewhere are agents of the other rooms that fit, and the ways to write to them.
+func (p *palettePage) agentsElsewhere() (agents, write []paletteChoice, err error) {
+	fleet, err := p.Site.Office.Fleet(p.Ctx(), mail.FleetQuery{Part: mail.FleetAgents, Search: p.Query,
+		Limit: paletteMost})
+	for i := range fleet.Rooms {
+		r := &fleet.Rooms[i]
+		if r.Room == p.Room {
+			continue
+		}
+		in := p.In(r.Room, nil)
+		for _, a := range r.Agents.Agents {
+			to, id := mail.AgentAddress(a.Name), url.PathEscape(string(r.Room)+"/"+string(a.Name))
+			agents = append(agents, paletteChoice{ID: "agent-" + id, Label: string(a.Name), Who: to,
+				Note: string(r.Room) + " · " + string(a.State), Href: in.AgentHref(to) + "#box"})
+			write = append(write, paletteChoice{ID: "write-" + id, Label: "Write to " + string(a.Name),
+				Note: string(r.Room),
+				Href: in.ComposeHref(to)})
+		}
+	}
+	return agents, write, err
 }
 
 func (p *palettePage) otherRooms() []paletteChoice {
@@ -185,19 +228,22 @@ func (p *palettePage) threads() error {
 		return nil // half a word yet; the history says what is wrong with it
 	}
 	ask.Conversations, ask.Limit = true, paletteThreads
-	got, err := p.Svc.History(p.Ctx(), ask)
+	found, err := p.find(ask)
 	if code := mail.CodeOf(err); code == mail.Invalid || code == mail.NotFound {
 		return nil
 	} else if err != nil {
 		return err
 	}
 	g := page.Group[paletteChoice]{Name: "Mail"}
-	for _, it := range slices.Backward(got.Messages) {
-		g.Rows = append(g.Rows, paletteChoice{
-			ID: "mail-" + url.PathEscape(string(it.ID)), Label: words.Subject(&it.Message),
-			Note: words.Sender(it.Message) + " · " + words.Ago(p.Now, it.Sent),
-			Href: page.Post{View: p.View, Item: it}.ThreadHref(),
-		})
+	for _, post := range found {
+		c := paletteChoice{
+			ID: "mail-" + url.PathEscape(string(post.ID)), Label: words.Subject(&post.Message),
+			Note: words.Sender(post.Message) + " · " + words.Ago(p.Now, post.Sent), Href: post.ThreadHref(),
+		}
+		if p.Several() {
+			c.Note = string(post.Room) + " · " + c.Note
+		}
+		g.Rows = append(g.Rows, c)
 	}
 	g.Rows = append(g.Rows, paletteChoice{
 		ID: "search", Label: "Search the history for “" + p.Query + "”",
@@ -205,4 +251,26 @@ func (p *palettePage) threads() error {
 	})
 	p.Groups = append(p.Groups, g)
 	return nil
+}
+
+// find searches the rooms that the page shows, those that are closed only where the search names them.
+func (p *palettePage) find(ask mail.HistoryQuery) (found []page.Post, err error) {
+	if !p.Several() {
+		got, err := p.Svc.History(p.Ctx(), ask)
+		for _, it := range slices.Backward(got.Messages) {
+			found = append(found, page.Post{View: p.View, Item: it})
+		}
+		return found, err
+	}
+	fleet, err := p.Site.Office.FleetMail(p.Ctx(), mail.FleetMailQuery{HistoryQuery: ask})
+	for _, r := range fleet.Rooms {
+		in := p.In(r.Room, nil)
+		for _, it := range r.Messages {
+			found = append(found, page.Post{View: in, Item: it})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b page.Post) int {
+		return page.SpotOf(&b.Item).Compare(page.SpotOf(&a.Item))
+	})
+	return found[:min(len(found), paletteThreads)], err
 }

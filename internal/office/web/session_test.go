@@ -58,7 +58,10 @@ func TestLetterLink(t *testing.T) {
 	if got := again.Header.Get("Location"); got != "/@shop/?m=msg_2" || again.Header.Get("Set-Cookie") != "" {
 		t.Errorf("Location: %q, %v", got, again.Header)
 	}
-	if got := b.enters(b.site.LetterLink("shop", ""), stranger).Header.Get("Location"); got != "/@shop/" {
+	if got := b.enters(b.site.LetterLink("shop", "d-1x"), stranger).Header.Get("Location"); got != "/@shop/?d=d-1x" {
+		t.Errorf("Location of a dialog: %q", got)
+	}
+	if got := b.enters(b.site.LetterLink("shop", ""), stranger).Header.Get("Location"); got != "/@shop/?focus=1" {
 		t.Errorf("Location without a letter: %q", got)
 	}
 }
@@ -75,16 +78,15 @@ func TestLoginOnce(t *testing.T) {
 		}
 	}
 	first := b.enters(link, stranger).Want(t, http.StatusSeeOther)
-	if got := first.Header.Get("Location"); got != "/@other/?rooms=all" {
+	if got := first.Header.Get("Location"); got != "/@other/?focus=1" {
 		t.Errorf("Location: %q", got)
 	}
 	c := cookieOf(t, first.Header)
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.Domain != "" {
 		t.Errorf("the cookie is %v", c)
 	}
-	b.Get("/@shop/", withCookie(c.Value)).Want(t, http.StatusOK, "<h1>Inbox</h1>")
-	b.Get(link, stranger).Want(t, http.StatusUnauthorized, "pennypost open", "has been used").Without(t, "/login",
-		"enter.js")
+	b.Get("/@shop/", withCookie(c.Value)).Want(t, http.StatusOK, ">Inbox</h1>")
+	b.Get(link, stranger).Want(t, http.StatusUnauthorized, "pennypost open", "has been used").Without(t, "/login")
 	if again := b.enters(link, stranger).Want(t, http.StatusUnauthorized,
 		"pennypost open"); again.Header.Get("Set-Cookie") != "" {
 		t.Error("a link that was used opens another session")
@@ -99,12 +101,46 @@ func TestLoginOnce(t *testing.T) {
 	}
 }
 
+// TestLoginComesBack: who was logged out under an open page is led back to it, and to no other site. A link to a
+// letter leads there.
+func TestLoginComesBack(t *testing.T) {
+	b := newFixture(t)
+	enter := func(link, next string) string {
+		t.Helper()
+		_, key, _ := strings.Cut(link, "key=")
+		form := url.Values{"key": {key}, "next": {next}}
+		return b.Post("/login", form, stranger).Want(t, http.StatusSeeOther).Header.Get("Location")
+	}
+	for _, next := range []string{"/@shop/?m=msg_1&rooms=all", "/@shop/agents/b%2Fc", "/@gone/flow?w=6h#x"} {
+		if got := enter(b.site.Link("shop", false), next); got != next {
+			t.Errorf("next %q leads to %q", next, got)
+		}
+	}
+	for _, next := range []string{"", "evil", "//evil.test", "///evil.test", `/\evil.test`, `\\evil.test`,
+		`\/evil.test`, "https://evil.test", "https:evil.test", "javascript:alert(1)", "/\t/evil.test",
+		"/\n/evil.test", "/\r/evil.test",
+		"\t//evil.test", " //evil.test", "/\x00/evil.test", "/\u0085/evil.test", "/@shop/\r\nSet-Cookie: a=b"} {
+		if got := enter(b.site.Link("shop", false), next); got != "/@shop/?focus=1" {
+			t.Errorf("next %q leads to %q", next, got)
+		}
+	}
+	for _, next := range []string{"/..//evil.test", "/@shop/..//..//evil.test/"} {
+		got := enter(b.site.Link("shop", false), next)
+		if !strings.HasPrefix(got, "/") || strings.HasPrefix(got, "//") {
+			t.Errorf("next %q leads to %q", next, got)
+		}
+	}
+	if got := enter(b.site.LetterLink("shop", "msg_1"), "/@shop/flow"); got != "/@shop/?m=msg_1" {
+		t.Errorf("a link to a letter leads to %q", got)
+	}
+}
+
 // TestLoginAgain: another link, opened where somebody is logged in, leads on and opens no second session.
 func TestLoginAgain(t *testing.T) {
 	b := newFixture(t)
 	link := b.site.Link("shop", false)
 	if got := b.enters(link).Want(t, http.StatusSeeOther); got.Header.Get("Set-Cookie") != "" ||
-		got.Header.Get("Location") != "/@shop/" {
+		got.Header.Get("Location") != "/@shop/?focus=1" {
 		t.Errorf("%v", got.Header)
 	}
 	if n := len(b.site.Sessions()); n != 1 {
@@ -153,9 +189,9 @@ func TestPlainAddress(t *testing.T) {
 	}
 	// a person presses
 	b.Get(plain, plainly, stranger).Want(t, http.StatusOK, "on any port", "<code>127.0.0.1</code>").Without(t,
-		"enter.js")
+		"data-press")
 	c := cookieOf(t, b.enters(plain, plainly, stranger).Want(t, http.StatusSeeOther).Header)
-	b.Get("/@shop/", withCookie(c.Value), plainly).Want(t, http.StatusOK, "<h1>Inbox</h1>")
+	b.Get("/@shop/", withCookie(c.Value), plainly).Want(t, http.StatusOK, ">Inbox</h1>")
 	b.Get("/@shop/", withCookie(c.Value)).Want(t, http.StatusUnauthorized)
 	b.Get("/sessions").Want(t, http.StatusOK, "plain address")
 }

@@ -34,7 +34,7 @@ func TestUnprovenSender(t *testing.T) {
 		"/@shop/channels/all":           {badge, `aria-label="Answer ann ` + words},
 		"/@shop/agents/ann":             {badge},
 		"/@shop/compose?reply_to=again": {badge},
-		"/@shop/flow":                   {"ann " + words + " to"},
+		"/@shop/flow":                   {"ann " + words + "\u2069 → "},
 		"/@shop/palette?q=forged":       {"ann " + words},
 		"/@shop/stuck":                  {"from <bdi>ann " + words},
 	} {

@@ -34,6 +34,8 @@ type Options struct {
 	File string // where sessions are kept; "": in memory
 	// Attach brings the session of an agent before the person. Nil: nobody can from here.
 	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
+	// Away is the switch by which the person has agents ask here and not in their terminals. Nil: there is none.
+	Away page.Away
 	// Documents reads what messages name. Nil: the files of this machine.
 	Documents *openalice.Documents
 	// Machine returns the life of a token of another machine, by the id of its pass; nil if it has ended. Nil: there
@@ -66,7 +68,8 @@ func New(opts Options) *Site {
 	}
 	roomPages, stuck := room.Pages()
 	s := &Site{opts: opts, mux: http.NewServeMux(), core: page.Site{Office: opts.Office, Log: opts.Log,
-		Version: opts.Version, Attach: opts.Attach, Documents: opts.Documents, Assets: asset.New(), Stuck: stuck}}
+		Version: opts.Version, Attach: opts.Attach, Away: opts.Away,
+		Documents: opts.Documents, Assets: asset.New(), Stuck: stuck}}
 	var err error
 	if s.sessions, err = session.Open(opts.File, opts.Key, opts.Machine); err != nil {
 		opts.Log.Error("sessions", "err", err)
@@ -75,6 +78,7 @@ func New(opts Options) *Site {
 		s.mux.Handle("GET "+path, a)
 	}
 	s.mux.HandleFunc("GET /favicon.svg", asset.Favicon)
+	s.mux.HandleFunc("GET /worker.js", asset.Worker)
 	s.mux.HandleFunc("GET /manifest.webmanifest", s.manifest)
 	s.mux.Handle("GET /login", s.door(s.offer))
 	s.mux.Handle("POST /login", s.door(s.enter))
@@ -101,6 +105,7 @@ func (s *Site) pages() page.Part {
 		"GET /palette":   palette,
 		"GET /events":    page.InRoom(s.events),
 		"GET /changes":   changes,
+		"GET /rail":      page.Rail,
 		"GET /sessions":  s.listSessions,
 		"POST /sessions": s.endSession,
 	}}

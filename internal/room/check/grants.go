@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/room/fold"
 )
 
-// Claim is what a session that starts in this room wants to be.
-type Claim struct {
+// Entrant is what a session that starts in this room wants to be.
+type Entrant struct {
 	Agent  mail.Name     // the name that it wants; "": none but Free
 	Free   mail.Name     // made of client and directory: what it is called if it may not have that
 	Dir    string        // where its client works, as grants spell it
@@ -22,8 +22,8 @@ type Claim struct {
 	Ask    bool          // the person is asked for what the session may not have
 }
 
-// Claim decides what a session is called, what is recorded by that, and what the person is to be asked for.
-func (v *View) Claim(c Claim) (name mail.Name, events []mail.Event, asked *mail.Grant) {
+// Admit decides what a session is called, what is recorded by that, and what the person is to be asked for.
+func (v *View) Admit(c Entrant) (name mail.Name, events []mail.Event, asked *mail.Grant) {
 	name, record, asked := v.placing(c)
 	if !c.Ask {
 		return name, nil, nil
@@ -38,7 +38,7 @@ func (v *View) Claim(c Claim) (name mail.Name, events []mail.Event, asked *mail.
 }
 
 // placing decides what a session is called, what is recorded by that, and what it has to be granted to be more.
-func (v *View) placing(c Claim) (name mail.Name, record []mail.Grant, asked *mail.Grant) {
+func (v *View) placing(c Entrant) (name mail.Name, record []mail.Grant, asked *mail.Grant) {
 	home := mail.Grant{Dir: c.Dir, By: mail.System}
 	if c.Home && !v.Granted(&home) {
 		record = append(record, home)
@@ -73,7 +73,7 @@ func (v *View) placing(c Claim) (name mail.Name, record []mail.Grant, asked *mai
 }
 
 // mayTake reports whether the sessions of a directory, whose file says so, may have a name that is not granted to it.
-func (v *View) mayTake(name mail.Name, bearer *fold.Member, c Claim) bool {
+func (v *View) mayTake(name mail.Name, bearer *fold.Member, c Entrant) bool {
 	switch {
 	case bearer != nil && c.Held:
 		return true
@@ -87,7 +87,7 @@ func (v *View) mayTake(name mail.Name, bearer *fold.Member, c Claim) bool {
 
 // mayLead reports whether the orchestrator of a name may work in a directory, in a client. Where the person did not
 // say which may, an agent that has the role keeps it wherever it works.
-func (v *View) mayLead(n mail.Name, c *Claim) bool {
+func (v *View) mayLead(n mail.Name, c *Entrant) bool {
 	if slices.Contains(v.Orchestrators, n) {
 		return true
 	}

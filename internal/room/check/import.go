@@ -48,9 +48,14 @@ func (v *Asker) CheckImport(it *mail.Item) error {
 	return d.CheckAccepted(v.MaxBody)
 }
 
-// WeighImported finds out whether a message that is imported may settle the question that it answers, which is in the
-// thread of root. If that depends on where the question was asked, asked is where that stands.
+// WeighImported gives a message that is imported an audience that all machines know, and finds out whether it may
+// settle the question that it answers, which is in the thread of root. If that depends on where the question was
+// asked, asked is where that stands.
 func (v *View) WeighImported(m *mail.Message) (asked fold.Spot, root mail.ID) {
+	if v.isPerson(m.From.Signer()) {
+		m.From = mail.ToUser // whatever the file calls them
+	}
+	m.Audience = v.audience(m.Audience)
 	if !v.rightCounts() {
 		m.Suggests = false
 		return asked, ""

@@ -10,18 +10,16 @@ import (
 )
 
 // ended returns the events by which sessions of c's name end whose program has ended, so that the name is free before
-// they have been silent for long enough, and whether c's own name is among them. Whether a program runs can be told
-// only where the newcomer's can be seen.
+// they have been silent for long enough, and whether c's own name is among them.
 func (v *View) ended(c *mail.AgentChange) (events []mail.Event, frees bool) {
-	if c.Session == "" || c.End || c.TakeOver || v.InSession(c.Name, c.Session) != nil || !v.Alive(c.Process) {
+	if c.Session == "" || c.End || c.TakeOver || v.InSession(c.Name, c.Session) != nil {
 		return nil, false
 	}
 	for m := range v.Agents() {
-		if (m.Name == c.Name || m.Base == c.Name) && m.Process != "" &&
-			v.HeldByOther(m, c.Session, v.Now) && !v.runs(m) {
-			events = append(events, mail.Event{At: v.Now, Agent: &mail.AgentChange{Name: m.Name, Session: m.Session,
-				End: true}})
-			frees = frees || m.Name == c.Name
+		if (m.Name == c.Name || m.Base == c.Name) && v.HeldByOther(m, c.Session, v.Now) {
+			deaths := v.death(m, m.Programs())
+			events = append(events, deaths...)
+			frees = frees || len(deaths) > 0 && m.Name == c.Name
 		}
 	}
 	return events, frees
@@ -53,6 +51,9 @@ func (v *View) onlyOne(c *mail.AgentChange) error {
 // mayJoin says why the caller cannot put somebody on the roster, or whose children would be too many. Whoever is on
 // it is asked no more.
 func (v *View) mayJoin(n, parent mail.Name) error {
+	if err := v.notPerson(n); err != nil {
+		return err
+	}
 	if v.Agent(n) != nil || v.IsUser() && v.Files || v.Who == mail.System || v.Foreign || n == mail.User {
 		return nil
 	}
@@ -121,14 +122,15 @@ func (v *View) doubled(c *mail.AgentChange) error {
 // Pulse returns the event that records a sign of life of the caller, if one is due: an agent is registered by its
 // first act, comes back by it when it was gone, and is otherwise noted once a minute.
 func (v *View) Pulse() []mail.Event {
-	if v.IsUser() || v.Who == mail.System || v.Foreign {
+	if v.IsUser() || v.Who == mail.System || v.Foreign || v.Absent {
 		return nil
 	}
 	m := v.Agent(v.Who)
-	if m != nil && m.State != mail.Gone && !fold.Beats(m.Seen, v.Now) && !m.Parted() {
+	c := &mail.AgentChange{Name: v.Who}
+	_ = v.bind(c) // the agent itself lives
+	if m != nil && m.State != mail.Gone && !fold.Beats(m.Seen, v.Now) && m.Parted() == c.Binds() {
 		return nil
 	}
-	c := &mail.AgentChange{Name: v.Who}
 	v.grant(c)
 	if m == nil && v.Parent != "" {
 		c.Parent = &v.Parent
@@ -164,6 +166,9 @@ func (v *View) grant(c *mail.AgentChange) {
 // enter completes a change that may be of a new session, and returns the events by which others end before it.
 func (v *View) enter(c *mail.AgentChange) ([]mail.Event, error) {
 	v.grant(c)
+	if m := v.Agent(c.Name); m != nil && m.Parted() && c.Session == "" {
+		return v.bind(c), nil
+	}
 	events, frees := v.ended(c)
 	if frees {
 		return events, nil

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 
 	"pennypost/internal/mail"
@@ -15,8 +16,7 @@ func (v *View) Mark(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord, out *
 	}
 	m := v.Me()
 	if m == nil {
-		_, err := v.Mailbox(v.Who)
-		return nil, err
+		return nil, cmp.Or(v.NotPerson(), v.NoAgent(v.Who))
 	}
 	events := v.Pulse()
 	if q.All {
@@ -25,7 +25,7 @@ func (v *View) Mark(q mail.Marking, cold map[mail.ID]*fold.ArchivedRecord, out *
 		events = append(events, v.markSome(m, q, cold, out)...)
 	}
 	v.stillOpen(m, q, out)
-	if n := len(out.NotFound) + len(out.NotYours); !q.All && n == len(q.IDs) {
+	if !q.All && len(out.Marked)+len(out.Already) == 0 {
 		return nil, v.noneMarked(q, *out)
 	}
 	return events, nil
@@ -68,12 +68,24 @@ func (v *Asker) checkSnooze(q mail.Marking, now mail.Time) error {
 	return nil
 }
 
-func (v *Asker) noneMarked(q mail.Marking, out mail.Marked) error {
+func (v *View) noneMarked(q mail.Marking, out mail.Marked) error {
 	if len(out.NotYours) > 0 {
+		if r := v.Records[out.NotYours[0]]; r != nil && r.Taker() != nil {
+			return TakenFirst(r, out.NotYours[0])
+		}
 		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and nobody marks another's mail", out.NotYours[0],
 			v.Who)
 	}
 	return mail.Errorf(mail.NotFound, "there is no message %q in room %s; nothing was marked", out.NotFound[0], v.Room)
+}
+
+// TakenFirst says who took a message for a role, which another reads now. r is nil if it has left the mailboxes.
+func TakenFirst(r *fold.Record, id mail.ID) error {
+	taker := "another holder of the role"
+	if r != nil && r.Taker() != nil {
+		taker = string(r.Taker().Name)
+	}
+	return mail.Errorf(mail.Denied, "%s was taken by %s, who read it first; it is not yours", id, taker)
 }
 
 // comesBack refuses a mark that would bring a message from the archive back to a mailbox. What is there stays: a mark

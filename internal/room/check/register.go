@@ -13,6 +13,9 @@ import (
 
 // Register checks a change, completes it, and returns its event; none if it would change nothing.
 func (v *View) Register(p mail.Presence, c *mail.AgentChange) ([]mail.Event, error) {
+	if v.isPerson(c.Name) {
+		return v.describe(c)
+	}
 	if err := v.mayRegister(p, c); err != nil {
 		return nil, err
 	}
@@ -24,6 +27,21 @@ func (v *View) Register(p mail.Presence, c *mail.AgentChange) ([]mail.Event, err
 	v.checked(c, p.Update)
 	events = append(events, mail.Event{At: v.Now, Agent: c})
 	return append(events, v.takesBack(c)...), nil
+}
+
+// describe returns the event by which the user says which roles and tags go with a name that leads to them. Nothing
+// else can be said of the user.
+func (v *View) describe(c *mail.AgentChange) ([]mail.Event, error) {
+	if !v.IsUser() || v.Files {
+		return nil, v.notPerson(c.Name)
+	}
+	if slices.Contains(c.Roles, string(mail.Orchestrator)) || c.Session != "" || c.State != "" || c.Task != nil ||
+		c.Parent != nil || c.TakeOver {
+		return nil, mail.Errorf(mail.Invalid, "%q is you, the user. You have roles and tags, but no state, session, "+
+			"task or parent, and are no orchestrator: nothing was changed", c.Name)
+	}
+	c.Name = mail.User
+	return []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: mail.User, Roles: c.Roles, Tags: c.Tags}}}, nil
 }
 
 // takesBack returns the events by which the grants end that would give an agent the role of the orchestrator again,
@@ -55,8 +73,12 @@ func (v *Asker) Change(p mail.Presence) (*mail.AgentChange, error) {
 		return nil, err
 	}
 	if p.State != "" {
-		if _, err := mail.ParseState(string(p.State)); err != nil {
+		switch s, err := mail.ParseState(string(p.State)); {
+		case err != nil:
 			return nil, err
+		case s == mail.Asking:
+			return nil, mail.Errorf(mail.Invalid, "nobody is registered as asking: that follows from the dialogs "+
+				"that an agent's client tells of. Nothing was changed; say working or idle")
 		}
 	}
 	if p.End && p.Session == "" {
@@ -66,16 +88,24 @@ func (v *Asker) Change(p mail.Presence) (*mail.AgentChange, error) {
 		Name: name, Roles: normalAll(p.Roles), Tags: normalAll(p.Tags), State: p.State, Task: p.Task, Parent: p.Parent,
 		Client: p.Client, Session: p.Session, TakeOver: p.TakeOver, End: p.End, Process: p.Process, Join: p.Join,
 	}
-	if c.Session != "" && !c.End && !v.Files {
-		c.Machine = v.Machine
-	}
-	if v.Files {
-		c.Inbox = p.Inbox
-	}
+	v.place(c, p)
 	if name != v.Who {
 		c.By = v.Who
 	}
 	return c, nil
+}
+
+// place says in a change where its session runs, and of whom bridges say it.
+func (v *Asker) place(c *mail.AgentChange, p mail.Presence) {
+	if c.Session != "" && !c.End && !v.Files || c.Binds() {
+		c.Machine = v.Machine
+	}
+	if c.Session != "" && c.Join && p.Serves {
+		c.Server = v.Process
+	}
+	if v.Files {
+		c.Inbox = p.Inbox
+	}
 }
 
 // maxTask is the longest task, client or session text, in bytes: one line of a roster.
@@ -237,6 +267,41 @@ func (v *View) Rename(from, to mail.Name) (m *fold.Member, events []mail.Event, 
 	}
 	return m, []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: old, Renamed: to, By: v.by(old),
 		Machine: v.Machine}}}, nil
+}
+
+// Merge checks whether an agent can be made one with another, or with the user, and returns that and the events; none
+// if they are one.
+func (v *View) Merge(from, into mail.Name) (*fold.Member, []mail.Event, error) {
+	if err := v.NeedUser("make two agents one"); err != nil {
+		return nil, nil, err
+	}
+	o, err := v.Mailbox(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := v.Mailbox(into)
+	switch {
+	case err != nil || o == m:
+		return m, nil, err
+	case o.IsUser() || o.Name == mail.Orchestrator:
+		err = mail.Errorf(mail.Denied, "%s cannot become part of another: nothing was changed", o.Name)
+	case v.Files && (m.IsUser() || o.Session != "" || o.Inbox == ""):
+		err = mail.Errorf(mail.Denied, "files do not say that %s is %s: nothing was changed", o.Name, m.Name)
+	case o.Live(v.Now):
+		err = mail.Errorf(mail.Conflict, "%s has a session that runs: nothing was changed. End it first", o.Name)
+	case v.behind(mail.RulesOfMerge):
+		err = mail.Errorf(mail.Unavailable, "a machine of room %s has an older Pennypost, in which two agents cannot "+
+			"be one: nothing was changed. Update it first; which it is, says: pennypost status", v.Room)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	events := []mail.Event{{At: v.Now, Agent: &mail.AgentChange{Name: o.Name, Renamed: m.Name, Merge: true,
+		By: v.by(o.Name), Machine: v.Machine}}}
+	for _, rc := range v.MarkedByOne(o, m) {
+		events = append(events, mail.Event{At: v.Now, Receipt: &rc})
+	}
+	return m, events, nil
 }
 
 // by returns the caller, or nothing if it is the agent in question.

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/fold"
 )
@@ -77,16 +78,10 @@ func (v *View) ResolveOne(t string) (resolved, error) {
 		return v.elsewhere(string(agent), room)
 	}
 	if err == nil && a != "" && a.Kind() != mail.ToAgent {
-		return resolved{Local: a}, nil
+		return resolved{Local: v.ofPerson(a)}, nil
 	}
-	if m := v.Agent(mail.Name(name)); m != nil {
-		if err := v.ambiguous(m, name); err != nil {
-			return resolved{}, err
-		}
-		if a := mail.Address("agent:" + m.Name); byName {
-			return resolved{Local: a}, nil
-		}
-		return resolved{Local: mail.AgentAddress(m.Name)}, nil
+	if a, err := v.byName(name, byName); a != "" || err != nil {
+		return resolved{Local: a}, err
 	}
 	if i := strings.LastIndex(t, "@"); i > 0 {
 		if room, err := mail.ParseRoom(t[i+1:]); err == nil && (room == v.Room || !v.Alone) {
@@ -96,7 +91,71 @@ func (v *View) ResolveOne(t string) (resolved, error) {
 	if err != nil {
 		return resolved{}, err
 	}
+	if m := v.Members[mail.Name(name)]; m != nil && m.Registered != 0 {
+		return resolved{}, mail.Errorf(mail.NotFound, "%s was taken off the roster: nothing was sent%s", m.Name,
+			v.Suggest(name))
+	}
 	return resolved{}, mail.Errorf(mail.NotFound, "unknown recipient %q: nothing was sent%s", t, v.Suggest(name))
+}
+
+// ofPerson returns the address of the user for a role that the user has, which no agent takes mail for.
+func (v *View) ofPerson(a mail.Address) mail.Address {
+	if a.Kind() == mail.ToRole && v.Members[mail.User].HasRole(a.Value()) {
+		return mail.ToUser
+	}
+	return a
+}
+
+// byName returns the address of who bears a name, had it before, or has it as a title; "" if nobody does. exact says
+// that it was typed as a name.
+func (v *View) byName(name string, exact bool) (mail.Address, error) {
+	if m, err := v.titled(name); !exact && (m != nil || err != nil) {
+		return m.Address(), err
+	}
+	m := v.Agent(mail.Name(name))
+	switch {
+	case v.isPerson(mail.Name(name)):
+		return mail.ToUser, nil
+	case m == nil:
+		return "", nil
+	}
+	if err := v.ambiguous(m, name); err != nil {
+		return "", err
+	}
+	if exact {
+		return mail.Address("agent:" + m.Name), nil
+	}
+	return mail.AgentAddress(m.Name), nil
+}
+
+// titled returns whom a title means, such as team-lead: who has the role of that name in a team of the caller's, or is
+// the only one who has it. Nil: it is no title, or nobody has it.
+func (v *View) titled(word string) (*fold.Member, error) {
+	if !slices.ContainsFunc(v.Protocols, func(p mail.Protocol) bool { return slices.Contains(p.Titles, word) }) {
+		return nil, nil
+	}
+	all := v.Holders(word)
+	own := slices.DeleteFunc(slices.Clone(all), func(m *fold.Member) bool { return !sameTeam(m, v.Me()) })
+	switch {
+	case len(own) == 1:
+		return own[0], nil
+	case len(all) == 1:
+		return all[0], nil
+	case len(all) == 0:
+		return nil, nil
+	}
+	names := make([]mail.Name, len(all))
+	for i, m := range all {
+		names[i] = m.Name
+	}
+	return nil, mail.Errorf(mail.Conflict, "%q is the title of several agents here: nothing was sent. Say which: %s",
+		word, wording.Join(names, ", ", func(n mail.Name) string { return mail.Slug("agent:" + string(n)) }))
+}
+
+// sameTeam reports whether two agents share a tag, or are one.
+func sameTeam(m, o *fold.Member) bool {
+	carries := func(tag string) bool { return slices.Contains(o.Tags, tag) }
+	return o != nil && (m == o || slices.ContainsFunc(m.Tags, carries))
 }
 
 // elsewhere resolves an address of a room, which may be this one. Mail that came from another room goes no further.

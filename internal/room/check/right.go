@@ -35,10 +35,21 @@ func (v *View) weigh(q *fold.Record, m *mail.Message) (right bool, err error) {
 }
 
 // rightCounts reports whether it counts who may settle a question: all machines have to know what a suggestion is.
-func (v *View) rightCounts() bool {
-	return v.Machine == "" || !slices.ContainsFunc(v.Machines, func(m mail.Machine) bool {
-		return v.State.Rules[m] < mail.RulesOfRight
+func (v *View) rightCounts() bool { return !v.behind(mail.RulesOfRight) }
+
+// behind reports whether one of the machines that follow the room does not know some rules.
+func (v *View) behind(rules int) bool {
+	return v.Machine != "" && slices.ContainsFunc(v.Machines, func(m mail.Machine) bool {
+		return v.State.Rules[m] < rules
 	})
+}
+
+// audience returns the audience that is asked for, if all machines know it.
+func (v *View) audience(asked string) string {
+	if asked == mail.AudienceHolders && v.behind(mail.RulesOfOffers) {
+		return ""
+	}
+	return asked
 }
 
 // Withdraw returns the events of a withdrawal; none if the question was withdrawn before.

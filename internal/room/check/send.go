@@ -48,6 +48,7 @@ func (v *View) Send(d *mail.Draft) (p *Plan, err error) {
 	}
 	p.Message = v.compose(d, from, &p.Route)
 	p.Peers = v.Peers(&p.Message, p.Route.Local)
+	p.Pulse = append(p.Pulse, v.Deaths(v.addressed(p.Route.Local)...)...)
 	parent := v.Records[d.ReplyTo]
 	if parent == nil {
 		return p, nil
@@ -130,8 +131,9 @@ func (v *View) mayCancel(d *mail.Draft, to route) error {
 
 // compose makes the message of a draft.
 func (v *View) compose(d *mail.Draft, from mail.Address, rt *route) mail.Message {
-	t, _ := mail.ParseType(d.Type) // Check has done it once
-	if d.Type == "" && v.AsksOther(d.ReplyTo, v.Me()) {
+	t, _ := mail.ParseType(d.Type)                                                 // Check has done it once
+	reminds := len(rt.Remote) == 0 && slices.Equal(rt.Local, []mail.Address{from}) // who sent it, of what is open
+	if d.Type == "" && !reminds && v.AsksOther(d.ReplyTo, v.Me()) {
 		t = mail.Answer
 	}
 	to := rt.Local
@@ -146,8 +148,8 @@ func (v *View) compose(d *mail.Draft, from mail.Address, rt *route) mail.Message
 	m := mail.Message{
 		ID: id, Type: t, From: from, To: to,
 		Subject: d.Subject, Body: d.Body, ReplyTo: d.ReplyTo, Issue: d.Issue, Docs: d.Docs,
-		Metadata: d.Metadata, TTLSeconds: cmp.Or(d.TTLSeconds, int64(life/time.Second)), Audience: d.Audience,
-		Key: d.Key,
+		Metadata: d.Metadata, TTLSeconds: cmp.Or(d.TTLSeconds, int64(life/time.Second)),
+		Audience: v.audience(d.Audience), Key: d.Key,
 	}
 	if d.Priority == string(mail.Urgent) {
 		m.Priority = mail.Urgent
@@ -214,9 +216,9 @@ func (v *View) Became(p *Plan, seq mail.Seq) (sent mail.Sent, same fold.SameText
 }
 
 // minting returns what the protocols ask of new mail to these addresses whose sender asks for nothing: how its id is
-// spelled, and how long it waits for its agents. Ids are read in all files that the room keeps, so the first bridge
-// that asks for a spelling decides, and the recipient's protocol only if none does. How long mail waits matters to its
-// recipient first.
+// spelled, and how long it waits for its agents, or for a role where all files are trimmed. Ids are read in all files
+// that the room keeps, so the first bridge that asks for a spelling decides, and the recipient's protocol only if none
+// does. How long mail waits matters to its recipient first.
 func (v *View) minting(to []mail.Address) (ids mail.IDForm, life time.Duration) {
 	var of mail.Protocol
 	if len(to) == 1 && to[0].Kind() == mail.ToAgent {
@@ -225,12 +227,21 @@ func (v *View) minting(to []mail.Address) (ids mail.IDForm, life time.Duration) 
 		}
 	}
 	life = of.AgentLife
+	kept, trimmed := 0, 0 // files, and those of them that are trimmed
 	for _, b := range v.Bridges {
 		i := slices.IndexFunc(v.Protocols, func(p mail.Protocol) bool { return p.Name == b.Dialect })
 		if i < 0 || b.Mode == mail.BridgeFollow {
 			continue
 		}
-		ids, life = cmp.Or(ids, v.Protocols[i].IDs), cmp.Or(life, v.Protocols[i].AgentLife)
+		p := &v.Protocols[i]
+		ids, life = cmp.Or(ids, p.IDs), cmp.Or(life, p.AgentLife)
+		if kept++; p.Trims {
+			trimmed++
+		}
+	}
+	if trimmed > 0 && trimmed == kept && mail.RolesAlone(to) {
+		life, _ = v.Retention.Keeps()
+		return cmp.Or(ids, of.IDs), life
 	}
 	if slices.ContainsFunc(to, func(a mail.Address) bool { return a.Kind() != mail.ToAgent }) {
 		life = 0 // each address has a time of its own

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"time"
+
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/mail"
@@ -14,7 +16,10 @@ type Rules struct {
 	MaxBody    int      // bytes
 	Namespaces []string // of tags
 	TTL        policy.TTL
+	Retention  policy.Retention
 	Limits     policy.Limits
+	Claims     policy.ClaimRule
+	Quiet      time.Duration // how long after a turn a file stays its writer's
 	// Orchestrators are agents to whom the configuration gives that role, as soon as they are on the roster.
 	Orchestrators []mail.Name
 	Protocols     []mail.Protocol
@@ -22,6 +27,10 @@ type Rules struct {
 	Machine mail.Machine
 	// Alive reports whether a process of this machine runs.
 	Alive func(process string) bool
+	// Ended reports whether a process is known to have ended. Of what Alive does not vouch for, nothing may be known.
+	Ended func(process string) bool
+	// LetIn reports whether a machine is let in still, with a pass.
+	LetIn func(machine mail.Machine, pass string) bool
 	// Exists reports whether the post office has another room.
 	Exists func(mail.RoomName) bool
 	// NewID returns an id in a form that no message of a state has.
@@ -43,7 +52,11 @@ type Caller struct {
 	Enters func(mail.RoomName) bool
 	// Claimed is another name that a session gives itself now. It stays the agent that it is.
 	Claimed mail.Name
-	Parent  mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
+	Process string     // the one that asks, as the system tells; "": nobody can tell
+	Pass    *mail.Pass // of the machine that vouches for the caller; nil: this one does
+	// Absent says that the post office sends what the caller left: that is no sign of its life.
+	Absent bool
+	Parent mail.Name // in whose session the caller runs, if it is not on the roster: whose child it becomes
 }
 
 // Asker is a caller and the rules of the room that it asks: what can be said without looking at the state.
@@ -95,10 +108,31 @@ func (v *View) Mailbox(n mail.Name) (*fold.Member, error) {
 		return v.Members[mail.User], nil
 	}
 	n = mail.Name(norm.NFC.String(string(n)))
-	if m := v.Agent(n); m != nil {
+	switch m := v.Agent(n); {
+	case m != nil:
 		return m, nil
+	case v.isPerson(n):
+		return v.Members[mail.User], nil
 	}
 	return nil, v.NoAgent(n)
+}
+
+// isPerson reports whether a name leads to the user: the reserved one, and those of agents that were merged with it.
+func (v *View) isPerson(n mail.Name) bool {
+	m := v.Members[n]
+	return m != nil && m.IsUser()
+}
+
+// NotPerson refuses a caller who goes by a name that leads to the user, and is not known to be that.
+func (v *View) NotPerson() error { return v.notPerson(v.Who) }
+
+// notPerson refuses a caller that uses a name which leads to the user. The user calls as "user".
+func (v *View) notPerson(n mail.Name) error {
+	if n == mail.User || !v.isPerson(n) {
+		return nil
+	}
+	return mail.Errorf(mail.Denied, "%q is the person who runs room %s, and nobody else speaks as them: nothing was "+
+		"done. If you are that person, leave the name out: you are the user", n, v.Room)
 }
 
 // NoAgent is the error for the name of an agent that is not on the roster.

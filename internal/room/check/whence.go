@@ -20,6 +20,8 @@ type Whence struct {
 	Opens string
 	// Means is how the user is known, who is the caller.
 	Means mail.Means
+	// Pass is that of the machine that vouches for the caller. Nil: this one does.
+	Pass *mail.Pass
 	// Doubtful reports whether the process may be an agent's: it runs in a client, or cannot be told from what an
 	// agent has left behind. It is asked if no session is known there. Nil: the system tells nothing.
 	Doubtful func() bool
@@ -37,6 +39,14 @@ type Whence struct {
 	Elsewhere mail.Name
 	// Guessed says that the caller's name was made up from where the process runs: there must be a session of it.
 	Guessed bool
+}
+
+// Itself returns the process itself, "" if that is not told.
+func (w *Whence) Itself() string {
+	if len(w.Programs) == 0 {
+		return ""
+	}
+	return w.Programs[0]
 }
 
 // MaySpeak finds out whether a process may speak as the caller.
@@ -63,7 +73,7 @@ func (v *View) MaySpeak(w Whence) error {
 	case m == nil && !leads:
 		v.Parent = seats[0].Name
 		return nil
-	case m != nil && (v.descends(m, seats) || !leads && v.free(m)):
+	case m != nil && (v.descends(m, seats) || !leads && v.free(m, w.Programs)):
 		return nil
 	}
 	return v.notThere(seats)
@@ -77,7 +87,7 @@ func (v *View) outside(m *fold.Member, leads bool, w Whence) error {
 			"this runs in the shell of a session that room %s does not know, so it cannot be "+
 				"told which agent it is: nothing was done. The session is known once its hooks have run or it has "+
 				"used a tool of Pennypost; else say --as NAME", v.Room)
-	case w.Elsewhere != "" && !v.mayFrom(w.Elsewhere):
+	case w.Elsewhere != "" && !v.mayFrom(w):
 		return v.notFrom(w.Elsewhere)
 	}
 	leads, elsewhere := v.apart(m, leads, w)
@@ -92,17 +102,17 @@ func (v *View) outside(m *fold.Member, leads bool, w Whence) error {
 	return nil
 }
 
-// mayFrom reports whether the caller is one as whom a session of another room, which is that of an agent, may speak
+// mayFrom reports whether the caller is one as whom a session of another room, which is that of w.Elsewhere, may speak
 // here: a newcomer, the agent of that name if no session of this room ever was it, or whom the person lets any session
 // be, wherever it runs.
-func (v *View) mayFrom(agent mail.Name) bool {
+func (v *View) mayFrom(w Whence) bool {
 	bearer := v.Bearer(v.Who)
 	switch {
 	case v.Leads(v.Who):
 		return false
-	case bearer == nil || v.free(bearer):
+	case bearer == nil || v.free(bearer, w.Programs):
 		return true
-	case bearer.Name == agent && bearer.Session == "" && bearer.Left == "":
+	case bearer.Name == w.Elsewhere && bearer.Session == "" && bearer.Left == "":
 		return true
 	}
 	return slices.ContainsFunc(v.Grants, func(g mail.Grant) bool {
@@ -165,7 +175,7 @@ func hasThreads(client string) bool { return client == "codex" }
 func (v *View) Seats(programs []string) (seats []*fold.Member, program string) {
 	for _, program := range programs {
 		for _, m := range v.Programs[program] {
-			if m.Listed() && v.Here(m) && (m.Session != "" || m.Left != "") {
+			if m.Listed() && v.Here(m) && (m.Left != "" || m.Session != "" && !v.disconnected(m, programs)) {
 				seats = append(seats, m)
 			}
 		}
@@ -177,10 +187,17 @@ func (v *View) Seats(programs []string) (seats []*fold.Member, program string) {
 	return nil, ""
 }
 
-// free reports whether m is for any session to speak as that no other program runs: of a workspace, which is a
-// directory, or of a protocol whose sessions name themselves.
-func (v *View) free(m *fold.Member) bool {
-	return (v.Workspace(m.Name) >= 0 || v.protocolOf(m).Name != "") && !v.runs(m)
+// free reports whether m is for any session to speak as that runs in no other program than one of some: of a
+// workspace, which is a directory, or of a protocol whose sessions name themselves.
+func (v *View) free(m *fold.Member, programs []string) bool {
+	return (v.Workspace(m.Name) >= 0 || v.protocolOf(m).Name != "") &&
+		(!v.runs(m) || v.Here(m) && slices.Contains(programs, m.Process))
+}
+
+// disconnected reports whether m's session is a connection whose MCP server has ended, as by kill -9, which none of
+// programs is.
+func (v *View) disconnected(m *fold.Member, programs []string) bool {
+	return m.Joined && m.Server != "" && !slices.Contains(programs, m.Server) && v.Rules.Ended(m.Server)
 }
 
 func (v *View) descends(m *fold.Member, seats []*fold.Member) bool {
@@ -195,8 +212,9 @@ func (v *View) notThere(seats []*fold.Member) error {
 	}
 	return mail.Errorf(mail.Denied,
 		"this process runs inside the session of %s; it cannot speak as %s: nothing was done. Say --as '%s', "+
-			"or let %s be told with: pennypost send --to '%s'",
-		strings.Join(names, " or "), v.Who, names[0], v.Who, v.Who)
+			"or let %[2]s be told with: pennypost send --to '%[2]s'. A program that runs %[2]s too shows its token, "+
+			"which the person makes with: pennypost agents token '%[2]s'",
+		strings.Join(names, " or "), v.Who, names[0])
 }
 
 // open finds out whose session a client's hook or MCP server speaks for, which says that it is the caller's. Once a

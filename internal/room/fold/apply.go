@@ -38,6 +38,12 @@ func (s *State) Apply(e *mail.Event) (counted bool) {
 		s.applyWorkspace(e.Workspace)
 	case e.Grant != nil:
 		counted = s.applyGrant(e.Grant, e.At)
+	case e.Dialog != nil:
+		s.applyDialog(e.Dialog, e.At)
+	case e.Claim != nil:
+		counted = s.applyClaim(e.Claim, e.At)
+	case e.Schedule != nil:
+		s.applySchedule(e.Schedule, e.At)
 	case e.Settled != nil:
 		counted = s.applySettled(*e.Settled, e.At)
 	case e.Checkpoint != nil && e.Checkpoint.After == 0:
@@ -55,7 +61,8 @@ func (s *State) Apply(e *mail.Event) (counted bool) {
 }
 
 func (s *State) applyMessage(e *mail.Event) (counted bool) {
-	k := SentKey{s.member(e.Message.From.Signer()), e.Message.Key}
+	sender := s.member(e.Message.From.Signer())
+	k := keyOf(sender, e.Message.From, e.Message.Key)
 	if s.Records[e.Message.ID] != nil || k.Key != "" && s.SentBefore(k) || s.sound && s.repeats(e.Message) != nil {
 		return false
 	}
@@ -64,13 +71,13 @@ func (s *State) applyMessage(e *mail.Event) (counted bool) {
 	s.noteText(r, e.Message.Same)
 	s.Records[r.Msg.ID] = r
 	s.Order = append(s.Order, r)
-	if k.Key = r.Msg.Key; k.Key != "" {
-		if k.from.keys == nil {
-			k.from.keys = make(map[string]*Record)
+	if k.Key != "" {
+		if sender.keys == nil {
+			sender.keys = make(map[string]*Record)
 		}
-		k.from.keys[k.Key] = r
+		sender.keys[r.keyOf(sender)] = r
 	}
-	s.findAudience(r, k.from)
+	s.findAudience(r, sender)
 	s.index.add(r)
 	if len(r.dynamic) > 0 {
 		s.dynamic = append(s.dynamic, r)
@@ -111,7 +118,7 @@ func (s *State) bind(r *Record, a mail.Address) {
 		s.assign(r, len(r.Bound)-1)
 	case mail.FromFar: // it was sent there, and is known here because it asks
 	default:
-		if r.Msg.Audience != "" {
+		if r.Msg.forPresent() {
 			r.Bound = append(r.Bound, bound{a, s.present(r, a)})
 			return
 		}
@@ -146,14 +153,19 @@ func (s *State) present(r *Record, a mail.Address) []*Member {
 	return out
 }
 
-// assign gives the role mail at r.bound[i] to the holder whose turn it is, or holds it.
+// assign gives the role mail at r.bound[i] to the holder whose turn it is, or holds it; what is for all holders it
+// offers.
 func (s *State) assign(r *Record, i int) {
+	if r.isOffer() {
+		s.offer(r, i)
+		return
+	}
 	b := &r.Bound[i]
 	role := b.address.Value()
 	name := policy.Next(s.holders(role, r.Sender), s.Rotation[role])
 	if name == "" {
 		s.give(r, b, nil)
-		s.hold(role, r)
+		insert(s.Held, role, r)
 		return
 	}
 	s.Rotation[role] = name
@@ -168,13 +180,6 @@ func (s *State) give(r *Record, b *bound, members []*Member) {
 	for _, m := range before {
 		s.refile(r, m)
 	}
-}
-
-// hold keeps r for the next holder of role.
-func (s *State) hold(role string, r *Record) {
-	l := s.Held[role]
-	l.Add(r)
-	s.Held[role] = l
 }
 
 // deliver files r with everybody it reaches.
@@ -202,7 +207,7 @@ func (s *State) applyReceipt(e *mail.Event) (counted bool) {
 		return true
 	}
 	m := s.member(rc.Reader.Signer())
-	if rc.Mark == mail.MarkRead && !s.take(r, m) {
+	if !s.takes(r, m, rc.Mark) {
 		return false
 	}
 	k := r.MarksOf(m)
@@ -233,6 +238,7 @@ func (s *State) applyReceipt(e *mail.Event) (counted bool) {
 	k.setShown(was)
 	k.set(rc, at)
 	s.refile(r, m)
+	s.offerAgain(r, m, rc.Mark)
 	return true
 }
 
@@ -248,22 +254,25 @@ func (m *Member) proves(shown, door string, at mail.Time, seq mail.Seq) {
 	}
 }
 
+// takes has role mail taken by a mark that takes it, and reports whether the mark counts.
+func (s *State) takes(r *Record, m *Member, mark mail.Mark) bool {
+	if mark == mail.MarkRead || mark == mail.MarkArchived {
+		s.takeOffers(r, m)
+	}
+	return mark != mail.MarkRead || s.take(r, m)
+}
+
 // take settles a read by somebody whom the message did not reach. Role mail is taken by it if nobody has it, or if it
-// waits unread for one holder and another reads it: in foreign systems whoever has the role may read first. Role mail
-// that was read, or whose reader does not have the role, was read too late, and is not read. take reports whether the
-// read counts.
+// waits unread for one holder and another reads it: in foreign systems whoever has the role may read first. Of what is
+// offered to all holders they also say themselves who read it, whatever role that reader has now. Role mail that was
+// read, or whose reader does not have the role, was read too late, and is not read. take reports whether the read
+// counts.
 func (s *State) take(r *Record, m *Member) bool {
 	i, counts := r.TakenBy(m)
 	if i < 0 {
 		return counts || !s.sound // who had it is not known, and what compaction kept all counted
 	}
-	b := &r.Bound[i]
-	if role := b.address.Value(); b.Holder() == nil {
-		l := s.Held[role]
-		l.remove(r)
-		s.Held[role] = l
-	}
-	s.give(r, b, []*Member{m})
+	s.takeAt(r, &r.Bound[i], m)
 	return true
 }
 
@@ -283,7 +292,7 @@ func (r *Record) TakenBy(m *Member) (i int, counts bool) {
 			continue
 		}
 		switch h := b.Holder(); {
-		case h == nil, h.Registered != 0 && m.HasRole(b.address.Value()) && !r.SettledBy(h):
+		case h == nil, r.offered(b), h.Registered != 0 && m.HasRole(b.address.Value()) && !r.SettledBy(h):
 			return i, true
 		case h.Registered != 0:
 			late = true
@@ -294,11 +303,13 @@ func (r *Record) TakenBy(m *Member) (i int, counts bool) {
 
 func (s *State) applyErased(e *mail.Erasure) {
 	s.Erased[e.Message] = s.Seq
-	if keyed := s.Spent.forgetOf(e.Message); keyed || s.Records[e.Message] != nil || s.Leaving[e.Message] != nil {
+	if keyed := s.Spent.forgetOf(e.Message); keyed || s.Records[e.Message] != nil || s.Leaving[e.Message] != nil ||
+		s.Scheduled[e.Message] != nil {
 		s.Remains[e.Message] = true
 	}
 	delete(s.Leaving, e.Message)
 	delete(s.Trims, e.Message)
+	delete(s.Scheduled, e.Message)
 	switch asked := s.Erasing[e.Message]; {
 	case !e.Done:
 		s.Erasing[e.Message] = &Erasure{By: e.By, At: s.Seq}

@@ -87,7 +87,7 @@ func (r *Record) WasFor(m *Member) bool {
 	return r.MarksOf(m) != nil || slices.ContainsFunc(r.Msg.To, func(a mail.Address) bool {
 		return slices.ContainsFunc(m.names(), func(n mail.Name) bool {
 			return a == mail.Address("agent:"+n) || a == mail.AgentAddress(n)
-		}) || r.Msg.Audience == "" && m.Listed() && !r.SentBy(m) && policy.Carries(m.Tags, a)
+		}) || !r.Msg.forPresent() && m.Listed() && !r.SentBy(m) && policy.Carries(m.Tags, a)
 	})
 }
 

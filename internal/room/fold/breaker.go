@@ -16,17 +16,22 @@ type Peer struct {
 func (s *State) Peers(m *mail.Message, to []mail.Address) []Peer {
 	out := make([]Peer, 0, len(to))
 	for _, a := range to {
-		var name mail.Name
+		var names []mail.Name
 		switch a.Kind() {
 		case mail.ToAgent:
-			name = a.Signer()
+			names = []mail.Name{a.Signer()}
 		case mail.ToRole:
 			role := a.Value()
-			name = policy.Next(s.holders(role, s.Members[m.From.Signer()]), s.Rotation[role])
+			holders := s.holders(role, s.Members[m.From.Signer()])
+			if m.Audience == mail.AudienceHolders && !m.Type.Rule().Stops {
+				names = holders
+			} else if next := policy.Next(holders, s.Rotation[role]); next != "" {
+				names = []mail.Name{next}
+			}
 		default:
 			out = s.appendCarriers(out, m.Type, a)
 		}
-		if name != "" {
+		for _, name := range names {
 			out = append(out, Peer{name, policy.Wakes(m.Type, m.Priority, m.From, a, a == mail.ToOrchestrator)})
 		}
 	}
@@ -51,10 +56,15 @@ func (s *State) appendCarriers(out []Peer, t mail.Type, a mail.Address) []Peer {
 func (s *State) PeersOf(r *Record) (out []Peer) {
 	for i := range r.Bound {
 		b := &r.Bound[i]
-		h := b.Holder()
+		to := b.members
+		if !r.isOffer() && len(to) > 0 {
+			to = to[len(to)-1:]
+		}
 		switch {
-		case h != nil && (b.IsRole() || b.address.Kind() == mail.ToAgent):
-			out = append(out, Peer{h.Name, r.wakes(b.address, h.HasRole(string(mail.Orchestrator)))})
+		case len(to) > 0 && (b.IsRole() || b.address.Kind() == mail.ToAgent):
+			for _, m := range to {
+				out = append(out, Peer{m.Name, r.wakes(b.address, m.HasRole(string(mail.Orchestrator)))})
+			}
 		default:
 			out = s.appendCarriers(out, r.Msg.Type, b.address)
 		}

@@ -14,7 +14,9 @@ func (s *State) Checkpoint() *mail.Checkpoint {
 	c := &mail.Checkpoint{After: s.Seq, Rotation: s.rotationInUse(), Last: s.Last, Settled: s.settledByGone()}
 	forgotten := s.longRetired()
 	for _, name := range slices.Sorted(maps.Keys(s.Members)) {
-		if m := s.Members[name]; m.Name == name && m.Registered != 0 && !forgotten[m] {
+		m := s.Members[name]
+		person := m.IsUser() && len(m.Aliases)+len(m.Claims)+len(m.Awaits) > 0
+		if m.Name == name && (m.Registered != 0 || person) && !forgotten[m] {
 			c.Agents = append(c.Agents, cloneRecord(m.AgentRecord))
 		}
 	}
@@ -22,7 +24,7 @@ func (s *State) Checkpoint() *mail.Checkpoint {
 		c.Bound = append(c.Bound, r.binding())
 	}
 	c.Bridges, c.Workspaces = slices.Clone(s.Bridges), slices.Clone(s.Workspaces)
-	c.Grants = slices.Clone(s.Grants)
+	c.Grants, c.Scheduled = slices.Clone(s.Grants), s.scheduledAt()
 	if s.Shared() {
 		c.Machines, c.Upkeep, c.UpkeepAt = slices.Clone(s.Machines), s.Upkeep, s.UpkeepAt
 		c.Void = slices.Clone(s.Void)
@@ -37,6 +39,9 @@ func (s *State) unmentioned(members map[*Member]bool) {
 	maps.DeleteFunc(members, func(m *Member, _ bool) bool { return len(m.All)+len(m.Rest)+len(m.Sent) > 0 })
 	for k := range s.Spent.All() {
 		delete(members, k.from)
+	}
+	for _, c := range s.Scheduled {
+		delete(members, s.Members[c.From])
 	}
 }
 
@@ -82,7 +87,9 @@ func (s *State) rotationInUse() map[string]mail.Name {
 // cloneRecord copies a record so that the state can go on changing its own.
 func cloneRecord(a mail.AgentRecord) mail.AgentRecord {
 	a.Roles, a.Tags = slices.Clone(a.Roles), slices.Clone(a.Tags)
-	a.Freezes, a.Aliases = slices.Clone(a.Freezes), slices.Clone(a.Aliases)
+	a.Freezes, a.Dialogs = slices.Clone(a.Freezes), slices.Clone(a.Dialogs)
+	a.Aliases, a.Merged = slices.Clone(a.Aliases), slices.Clone(a.Merged)
+	a.Claims, a.Awaits = slices.Clone(a.Claims), slices.Clone(a.Awaits)
 	return a
 }
 
@@ -158,6 +165,7 @@ func (s *State) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	}
 	s.Bridges, s.Workspaces = slices.Clone(c.Bridges), slices.Clone(c.Workspaces)
 	s.Grants = slices.Clone(c.Grants)
+	s.reschedule(c.Scheduled)
 	s.Machines, s.Upkeep, s.UpkeepAt = slices.Clone(c.Machines), c.Upkeep, c.UpkeepAt
 	if s.Shared() {
 		s.Void = slices.Clone(c.Void)
@@ -170,9 +178,10 @@ func (s *State) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	}
 	clear(s.Tokens)
 	clear(s.Programs)
+	s.askers, s.claimants = nil, nil
 	for m := range maps.Values(s.Members) {
-		if !m.IsUser() {
-			m.AgentRecord = mail.AgentRecord{Name: m.Name, Retired: true}
+		if m.Claims, m.Awaits = nil, nil; !m.IsUser() {
+			m.AgentRecord = mail.AgentRecord{Name: m.Name, Retired: true, Merged: m.Merged}
 		}
 	}
 	for _, a := range c.Agents {
@@ -181,6 +190,10 @@ func (s *State) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 		if m.TokenSum != "" {
 			s.Tokens[m.TokenSum] = m
 		}
+		if len(m.Dialogs) > 0 {
+			s.ask(m)
+		}
+		s.claims(m)
 		if m.Process != "" {
 			s.Programs[m.Process] = append(s.Programs[m.Process], m)
 		}
@@ -218,7 +231,7 @@ func (s *State) forgetNames(c *mail.Checkpoint) {
 
 // spentOf is KeyOf for a key that is kept: its sender is known as long as it is.
 func (s *State) spentOf(from mail.Address, key string) SentKey {
-	return SentKey{s.member(from.Signer()), key}
+	return keyOf(s.member(from.Signer()), from, key)
 }
 
 // NameAll makes each name that an agent of the checkpoint had lead to it. A name is never given to a second agent, so
@@ -228,15 +241,21 @@ func (s *State) NameAll(c *mail.Checkpoint) {
 		for _, old := range a.Aliases {
 			s.Members[old] = s.member(a.Name)
 		}
+		s.member(a.Name).Merged = a.Merged
 	}
 }
 
 // Divides reports whether the state takes two names for two agents of which the checkpoint says that they are one:
-// compaction has taken away the event that renamed it, and kept receipts under both.
+// compaction has taken away the event that renamed or merged it, and kept receipts under both. Nor may it take for its
+// own what an agent that it was merged with has signed.
 func (s *State) Divides(c *mail.Checkpoint) bool {
 	return slices.ContainsFunc(c.Agents, func(a mail.AgentRecord) bool {
+		m := s.Members[a.Name]
+		if m != nil && !slices.Equal(m.Merged, a.Merged) {
+			return true
+		}
 		return slices.ContainsFunc(a.Aliases, func(old mail.Name) bool {
-			return s.Members[old] != nil && s.Members[old] != s.Members[a.Name]
+			return s.Members[old] != nil && s.Members[old] != m
 		})
 	})
 }
@@ -262,6 +281,7 @@ func (s *State) rebind(bindings []mail.Binding) {
 // refileAll builds mailboxes and the lists of held and dynamic mail from records alone.
 func (s *State) refileAll(at mail.Time) {
 	clear(s.Held)
+	clear(s.Offered)
 	s.dynamic, s.index.many = s.dynamic[:0], nil
 	for m := range maps.Values(s.Members) {
 		m.Unread, m.Urgent = box{}, box{}
@@ -273,8 +293,11 @@ func (s *State) refileAll(at mail.Time) {
 		r.Sender.Sent.Add(r)
 		s.fileOpen(r)
 		for i := range r.Bound {
-			if b := &r.Bound[i]; b.IsRole() && b.Holder() == nil {
-				s.hold(b.address.Value(), r)
+			switch b := &r.Bound[i]; {
+			case b.IsRole() && b.Holder() == nil:
+				insert(s.Held, b.address.Value(), r)
+			case r.offered(b):
+				insert(s.Offered, b.address.Value(), r)
 			}
 		}
 		for i := range r.marks {

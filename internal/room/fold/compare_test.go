@@ -17,7 +17,8 @@ var here = foldtest.Doorless("")
 
 // differs says where a state is not as the naive room has it; "" if it is so in everything that anybody can see.
 func (n *naive) differs(s *fold.State, now mail.Time) string {
-	for _, compare := range []func(*fold.State, mail.Time) string{n.roll, n.records, n.lists, n.roles} {
+	for _, compare := range []func(*fold.State, mail.Time) string{n.roll, n.records, n.lists, n.roles, n.claims,
+		n.toSend} {
 		if wrong := compare(s, now); wrong != "" {
 			return wrong
 		}
@@ -39,6 +40,10 @@ func (n *naive) roll(s *fold.State, _ mail.Time) string {
 	names := 0
 	for _, p := range n.people {
 		names += 1 + len(p.Aliases)
+		if m := s.Members[p.Name]; m != nil && (m.Standing() != p.standing() || m.Ringable() != p.ringable()) {
+			return fmt.Sprintf("%s is %s and rung as %s, want %s and %s", p.Name, m.Standing(), m.Ringable(),
+				p.standing(), p.ringable())
+		}
 		m := s.Members[p.Name]
 		if m == nil {
 			return fmt.Sprintf("%s has no mailbox", p.Name)
@@ -64,8 +69,9 @@ func (n *naive) roll(s *fold.State, _ mail.Time) string {
 
 func sameRecord(a, b mail.AgentRecord) bool {
 	same := slices.Equal(a.Roles, b.Roles) && slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Freezes, b.Freezes) &&
-		slices.Equal(a.Aliases, b.Aliases)
-	a.Roles, a.Tags, a.Freezes, a.Aliases = b.Roles, b.Tags, b.Freezes, b.Aliases
+		slices.Equal(a.Aliases, b.Aliases) && slices.Equal(a.Dialogs, b.Dialogs)
+	a.Roles, a.Tags, a.Freezes, a.Aliases, a.Dialogs = b.Roles, b.Tags, b.Freezes, b.Aliases, b.Dialogs
+	a.Claims, a.Awaits, b.Claims, b.Awaits = nil, nil, nil, nil // which claims compares
 	return same && reflect.DeepEqual(a, b)
 }
 
@@ -217,7 +223,9 @@ func (n *naive) lists(s *fold.State, now mail.Time) string {
 }
 
 func (l *letter) givenTo(p *person) bool {
-	return slices.ContainsFunc(l.seats, func(s *seat) bool { return s.role != "" && s.holder() == p })
+	return slices.ContainsFunc(l.seats, func(s *seat) bool {
+		return s.role != "" && (s.holder() == p || l.isOffer() && slices.Contains(s.who, p))
+	})
 }
 
 // listed compares a list with the letters that are wanted. Of what was for a tag or for all, and has expired there, it
@@ -308,7 +316,8 @@ func (n *naive) roles(s *fold.State, now mail.Time) string {
 	}
 	for _, p := range n.people {
 		for _, key := range modelKeys {
-			if got := s.SentBefore(s.KeyOf(mail.AgentAddress(p.Name), key)); got != n.keyed(p, key) {
+			a := mail.AgentAddress(p.Name)
+			if got := s.SentBefore(s.KeyOf(a, key)); got != n.keyed(p, a, key) {
 				return fmt.Sprintf("key %s of %s is known: %t", key, p.Name, got)
 			}
 		}

@@ -34,8 +34,9 @@ func (s Sight) delivery(r *Record, a mail.Address, m *Member, now mail.Time) mai
 	}
 	if d.State == mail.Queued || d.State == mail.Notified {
 		d.Wake, d.PutOff, d.Machine = s.wake(m, r, a, now)
+		d.Asking, d.Doubt = m.asking()
 		switch d.Wake {
-		case mail.WakeNone, mail.WakeNoDoor, mail.WakeTurnEnd:
+		case mail.WakeNone, mail.WakeNoDoor, mail.WakeTurnEnd, mail.WakeAsking:
 			d.Sees = s.sees(m, r)
 		}
 	}
@@ -69,8 +70,8 @@ func (s Sight) wake(m *Member, r *Record, a mail.Address, now mail.Time) (how st
 		return mail.WakeNone, 0, ""
 	case !r.wakes(a, m.HasRole(string(mail.Orchestrator))):
 		return mail.WakeNone, 0, ""
-	case m.State == mail.Working && !s.IsAway(m.Machine):
-		return mail.WakeTurnEnd, 0, ""
+	case s.looksAt(m) != "":
+		return s.looksAt(m), 0, ""
 	case policy.MayRing(m.State) && (m.Session != "" || s.HasDoor(m)), m.State == mail.Working:
 		urgent := r.Msg.Priority == mail.Urgent
 		if at := policy.AfterBreak(m.State == mail.Idle && m.Broken, urgent, m.Since, now); at != 0 {
@@ -79,6 +80,18 @@ func (s Sight) wake(m *Member, r *Record, a mail.Address, now mail.Time) (how st
 		return s.ring(r, m, m.Name, m.Roles, now)
 	}
 	return mail.WakeNoDoor, 0, ""
+}
+
+// looksAt says when m looks by itself, without being rung: WakeTurnEnd, WakeAsking, or "" if it does not.
+func (s Sight) looksAt(m *Member) string {
+	switch state := m.Ringable(); {
+	case s.IsAway(m.Machine):
+	case state == mail.Asking:
+		return mail.WakeAsking
+	case state == mail.Working:
+		return mail.WakeTurnEnd
+	}
+	return ""
 }
 
 // hasInbox reports whether m's client shows m by itself what a bridge puts into its mailbox.
@@ -136,7 +149,7 @@ func (s *State) expiry(r *Record, a mail.Address, m *Member) mail.Time {
 func (s Sight) wakeHeld(r *Record, role string, now mail.Time) (how string, putOff mail.Time, at mail.Machine) {
 	m, ok := s.dormant(role, s.anyDoor)
 	switch {
-	case !ok || !wakesHolder(r, role):
+	case !ok || !wakesHolder(r, role), r.presentedTo(m):
 		return mail.WakeNone, 0, ""
 	case m == nil:
 		return s.ring(r, nil, vacant(role), []string{role}, now)

@@ -56,6 +56,11 @@ func HeaderOf(e *mail.Event) Header {
 	return h
 }
 
+// forPresent reports whether a message to a tag, or to all, is only for agents that were live when it was sent.
+func (h *Header) forPresent() bool {
+	return h.Audience == mail.AudiencePresent || h.Audience == mail.AudienceTeam
+}
+
 func envelopeOf(m *mail.Message) envelope {
 	return envelope{Type: m.Type, From: m.From, To: m.To, Priority: m.Priority, TTLSeconds: m.TTLSeconds,
 		Audience: m.Audience}

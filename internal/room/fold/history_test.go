@@ -53,6 +53,7 @@ type author struct {
 	acts []act
 	now  mail.Time
 	sent []*mail.Message
+	made []mail.ID // of what is to be sent later
 }
 
 // history returns a random history of some acts.
@@ -93,14 +94,20 @@ func (h *author) pass() {
 
 func (h *author) next() {
 	switch n := h.IntN(100); {
-	case n < 30:
+	case n < 28:
 		h.send()
-	case n < 56:
+	case n < 52:
 		h.mark()
-	case n < 64:
+	case n < 60:
 		h.presence()
-	case n < 72:
+	case n < 68:
 		h.session()
+	case n < 71:
+		h.dialog()
+	case n < 74:
+		h.claim()
+	case n < 75:
+		h.schedule()
 	case n < 77:
 		h.person()
 	case n < 80:
@@ -115,7 +122,11 @@ func (h *author) next() {
 			h.add(act{What: compacts})
 		}
 	case n < 94 && len(h.sent) > 0:
-		h.add(act{What: erases, IDs: []mail.ID{h.id()}})
+		id := h.id()
+		if len(h.made) > 0 && h.one(4) {
+			id = pick(h, h.made)
+		}
+		h.add(act{What: erases, IDs: []mail.ID{id}})
 	case n < 95:
 		h.add(act{What: finishes})
 	case n < 96:
@@ -187,7 +198,8 @@ func (h *author) send() {
 		m.TTLSeconds = int64(pick(h, []int{60, 3600, 40 * 3600}))
 	}
 	if h.one(8) {
-		m.Audience = pick(h, []string{mail.AudiencePresent, mail.AudienceTeam})
+		m.Audience = pick(h, []string{mail.AudiencePresent, mail.AudienceTeam, mail.AudienceHolders,
+			mail.AudienceHolders})
 	}
 	if h.one(4) {
 		m.Key = pick(h, modelKeys)
@@ -282,11 +294,28 @@ func (h *author) session() {
 	h.add(act{Event: mail.Event{Agent: c}})
 }
 
+// dialog is a dialog of a session that opens, is in doubt or ends. The post office of the session's machine says so,
+// which may be late: then the session, or the dialog, is not there any more.
+func (h *author) dialog() {
+	c := &mail.DialogChange{Agent: pick(h, modelNames[:2]), Session: pick(h, []string{"s1", "s2"})}
+	c.Dialog = mail.Dialog{ID: pick(h, []mail.ID{"d-1", "d-2", "d-3"}), Kind: mail.AsksPermission, Tool: "Bash"}
+	switch h.IntN(5) {
+	case 0:
+		c.Doubt = true
+	case 1, 2:
+		c.Outcome = pick(h, []mail.DialogOutcome{mail.DialogAllowed, mail.DialogDenied, mail.DialogEnded})
+	}
+	h.add(act{Event: mail.Event{Dialog: c}})
+}
+
 // person is what the person does to an agent.
 func (h *author) person() {
 	c := &mail.AgentChange{Name: pick(h, modelNames), By: mail.User, Retired: true}
 	if h.one(2) {
 		c.Retired, c.Renamed = false, pick(h, modelNames)
+		if c.Merge = h.one(3); c.Merge && h.one(3) {
+			c.Renamed = mail.User
+		}
 	}
 	h.add(act{Event: mail.Event{Agent: c}})
 }

@@ -2,7 +2,6 @@ package fold
 
 import (
 	"slices"
-	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -13,7 +12,7 @@ import (
 func (s *State) Among(q mail.RosterQuery) []*Member {
 	switch {
 	case q.Name != "":
-		m := s.Agent(mail.Name(norm.NFC.String(string(q.Name))))
+		m := s.Members[mail.Name(norm.NFC.String(string(q.Name)))]
 		if m == nil {
 			return nil
 		}
@@ -26,13 +25,12 @@ func (s *State) Among(q mail.RosterQuery) []*Member {
 	return s.Listed
 }
 
-// Fits reports whether m is what q asks for, whatever its state. needle is the text that is searched for, folded.
+// Fits reports whether m, who is Among them, is what q asks for, whatever its state. needle is the text that is
+// searched for, folded. The user is on no roster, but answers to names that once were an agent's.
 func (m *Member) Fits(q mail.RosterQuery, needle string) bool {
-	has := func(text string) bool { return strings.Contains(strings.ToLower(text), needle) }
-	return (q.Name == "" || m.Name == mail.Name(norm.NFC.String(string(q.Name)))) &&
+	return (m.Listed() || m.IsUser() && q.Name != "" && len(m.Aliases) > 0) &&
 		(q.Role == "" || m.HasRole(q.Role)) && (q.Tag == "" || slices.Contains(m.Tags, q.Tag)) &&
-		(needle == "" || has(string(m.Name)) || has(m.Task) || slices.ContainsFunc(m.Roles, has) ||
-			slices.ContainsFunc(m.Tags, has))
+		mail.Says(needle, m.Name, m.Aliases, m.Task, m.Roles, m.Tags)
 }
 
 // list puts m on the roster.

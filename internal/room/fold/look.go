@@ -143,12 +143,14 @@ func (s Sight) Accept(f *Filter, r *Record, now mail.Time) (it mail.Item, ok boo
 type Filter struct {
 	Q        mail.HistoryQuery
 	From, To mail.Address
-	Agent    *Member
-	Reader   *Member // as whom messages are shown: the agent of the query, else the caller
-	Root     mail.ID // of the thread
-	Words    find.Query
-	Text     []byte // of the message that was last looked at
-	Span     Span   // of what is asked for by time of sending
+	// FromToo and ToToo are the other names of those: what they were called before, or somebody who was the same.
+	FromToo, ToToo []mail.Address
+	Agent          *Member
+	Reader         *Member // as whom messages are shown: the agent of the query, else the caller
+	Root           mail.ID // of the thread
+	Words          find.Query
+	Text           []byte // of the message that was last looked at
+	Span           Span   // of what is asked for by time of sending
 	Reach
 }
 
@@ -156,6 +158,26 @@ type Filter struct {
 type Reach struct {
 	After, Before mail.Seq // neither is in it; a before of 0 is the end of the journal
 	Newest        bool     // the newest first
+}
+
+// Resolve sets who sent, and to whom, what is looked for; "" for anybody.
+func (f *Filter) Resolve(s *State, from, to mail.Address) {
+	f.From, f.FromToo, f.To, f.ToToo = from, s.otherNames(from), to, s.otherNames(to)
+}
+
+// otherNames returns by which other addresses the bearer of one is, or was, known.
+func (s *State) otherNames(a mail.Address) (all []mail.Address) {
+	k := a.Kind()
+	m := s.Members[a.Signer()]
+	if a == "" || k != mail.ToAgent && k != mail.ToPerson || m == nil {
+		return nil
+	}
+	for _, n := range append([]mail.Name{m.Name}, m.Aliases...) {
+		if o := mail.AgentAddress(n); o != a {
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 // Archive reports whether what is looked for may be in the archive. What is open never leaves the hot messages.
@@ -188,8 +210,7 @@ func (f *Filter) Matches(m *Header, seq mail.Seq) bool {
 		return false
 	case !hasType(q.Types, m.Type):
 		return false
-	case f.From != "" && !SameAddress(f.From, m.From), f.To != "" &&
-		!slices.ContainsFunc(m.To, func(a mail.Address) bool { return SameAddress(f.To, a) }):
+	case f.From != "" && !f.isFrom(m), f.To != "" && !slices.ContainsFunc(m.To, f.isTo):
 		return false
 	case f.Root != "" && f.Root != m.ThreadRoot():
 		return false
@@ -202,6 +223,14 @@ func (f *Filter) Matches(m *Header, seq mail.Seq) bool {
 		return false
 	}
 	return true
+}
+
+func (f *Filter) isFrom(m *Header) bool {
+	return SameAddress(f.From, m.From) || slices.Contains(f.FromToo, m.From)
+}
+
+func (f *Filter) isTo(a mail.Address) bool {
+	return SameAddress(f.To, a) || slices.Contains(f.ToToo, a)
 }
 
 // SameAddress also holds between an agent called orchestrator and the role of that name, and between the present

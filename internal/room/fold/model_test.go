@@ -96,6 +96,13 @@ func play(acts []act, seed uint64) (wrong string) {
 	if wrong := g.naive.differs(g.State, g.now); wrong != "" {
 		return "made anew: " + wrong
 	}
+	for _, s := range []*fold.State{live, g.State} {
+		if len(s.AtDialogs()) != len(slices.DeleteFunc(slices.Clone(s.Listed), func(m *fold.Member) bool {
+			return m.Standing() != mail.Asking
+		})) {
+			return fmt.Sprintf("%d are found at dialogs", len(s.AtDialogs()))
+		}
+	}
 	if thorough {
 		if diff := cmp.Diff(foldtest.Dump(live, g.now), foldtest.Dump(g.State, g.now)); diff != "" {
 			return "made anew (-live +anew): " + diff
@@ -147,6 +154,12 @@ func (g *stage) refused(a *act) bool {
 		return given
 	case a.Agent != nil: // a name that leads to one mailbox is not given to another
 		o := g.naive.find(a.Agent.Renamed)
+		if a.Agent.Merge { // a room journals again what both have marked
+			p := g.naive.find(a.Agent.Name)
+			return o != nil && p != nil && o != p && slices.ContainsFunc(g.naive.letters, func(l *letter) bool {
+				return l.isMarked(o) && l.isMarked(p)
+			})
+		}
 		return o != nil && o != g.naive.agent(a.Agent.Name)
 	}
 	return false
@@ -259,6 +272,8 @@ func (g *stage) compact() {
 			return !pending && g.Erased[e.Erased.Message] <= mark
 		case e.Checkpoint != nil:
 			return !g.Spent.KeptIn(&e, g.KeyOf)
+		case e.Schedule != nil:
+			return !g.KeepsSchedule(e.Schedule)
 		}
 		return true
 	})
@@ -294,7 +309,7 @@ func (g *stage) finish() {
 		g.mark()
 		g.journal = slices.DeleteFunc(g.journal, func(e mail.Event) bool {
 			return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id ||
-				fold.Holds(&e, id) || e.Seq < g.Marked && g.IsVoid(e.Seq)
+				fold.Holds(&e, id) || e.Schedule != nil && e.Schedule.ID == id || e.Seq < g.Marked && g.IsVoid(e.Seq)
 		})
 		delete(g.Remains, id)
 		g.do(mail.Event{Erased: &mail.Erasure{Message: id, By: mail.User, Done: true}}, false)

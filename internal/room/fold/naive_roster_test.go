@@ -19,15 +19,20 @@ func (n *naive) change(c *mail.AgentChange, at mail.Time) {
 		if p != nil {
 			n.endSession(p, c, at)
 		}
+	case c.Merge:
+		n.merge(c, at)
 	case c.Renamed != "":
 		n.rename(p, c.Renamed)
 	case c.Retired:
 		if p != nil {
-			p.TokenSum, p.Session, p.Parent = "", "", ""
+			p.TokenSum, p.Session, p.Parent, p.Dialogs = "", "", "", nil
+			n.drop(p)
 			p.enter(mail.Gone, at)
 			p.Retired = true
 			n.resettle(p)
 		}
+	case c.Name == mail.User || n.find(c.Name) == n.person(mail.User):
+		n.describe(c)
 	default:
 		p = n.who(c, at)
 		n.update(p, c, at)
@@ -58,7 +63,8 @@ func (n *naive) who(c *mail.AgentChange, at mail.Time) *person {
 	p := n.person(c.Name)
 	if c.Session == "" {
 		if c.TakeOver {
-			p.Evicted, p.Session = p.Session, ""
+			p.Evicted, p.Session, p.Dialogs = p.Session, "", nil
+			n.drop(p)
 		}
 		return p
 	}
@@ -80,7 +86,8 @@ func (n *naive) who(c *mail.AgentChange, at mail.Time) *person {
 		if p.Evicted, p.Session = p.Session, c.Session; c.Session != p.Left {
 			p.Began = n.seq
 		}
-		p.Left, p.Continues, p.GaveUp, p.Broken = "", 0, false, false
+		p.Left, p.Continues, p.GaveUp, p.Broken, p.Dialogs = "", 0, false, false, nil
+		n.drop(p)
 		if !p.Retired {
 			p.enter(mail.Idle, at)
 		}
@@ -152,11 +159,56 @@ func (n *naive) endSession(p *person, c *mail.AgentChange, at mail.Time) {
 	if c.Session == "" || p.Session != c.Session || c.By == mail.System && live {
 		return
 	}
-	p.Left, p.Session = c.Session, ""
+	p.Left, p.Session, p.Dialogs = c.Session, "", nil
+	n.drop(p)
 	if p.State != mail.Frozen {
 		p.enter(mail.Gone, at)
 	}
 	n.resettle(p)
+}
+
+// dialog is a dialog of a person's session. What is said of another session, or of a dialog that is not open, is late.
+func (n *naive) dialog(c *mail.DialogChange, at mail.Time) {
+	p := n.agent(c.Agent)
+	if p == nil || p.Session != c.Session {
+		return
+	}
+	open := slices.ContainsFunc(p.Dialogs, func(d mail.Dialog) bool { return d.ID == c.ID })
+	if !open && c.Outcome == "" && !c.Doubt {
+		d := c.Dialog
+		d.Since = at
+		p.Dialogs = append(p.Dialogs, d)
+		return
+	}
+	var still []mail.Dialog
+	for _, d := range p.Dialogs {
+		if d.ID == c.ID {
+			if c.Outcome != "" {
+				continue
+			}
+			d.Doubt = c.Doubt
+		}
+		still = append(still, d)
+	}
+	p.Dialogs = still
+}
+
+// standing is what a person is shown to be.
+func (p *person) standing() mail.State {
+	if len(p.Dialogs) > 0 && p.State.Live() {
+		return mail.Asking
+	}
+	return p.State
+}
+
+// ringable is what a person is for who rings: one dialog that is certain keeps it from being rung.
+func (p *person) ringable() mail.State {
+	for _, d := range p.Dialogs {
+		if !d.Doubt {
+			return p.standing()
+		}
+	}
+	return p.State
 }
 
 // rename gives a person another name, unless that leads to somebody else's mailbox.
@@ -171,6 +223,90 @@ func (n *naive) rename(p *person, to mail.Name) {
 	}
 	p.Aliases = append(slices.DeleteFunc(p.Aliases, func(a mail.Name) bool { return a == to }), p.Name)
 	p.Name = to
+}
+
+// merge makes one of two people, who turned out to be the same.
+func (n *naive) merge(c *mail.AgentChange, at mail.Time) {
+	o, p := n.find(c.Name), n.find(c.Renamed)
+	user := n.person(mail.User)
+	if o == nil || p == nil || o == p || o == user || p.Retired && p != user {
+		return
+	}
+	if o.Session != "" && o.State != mail.Gone && at.Sub(o.SessionAt) < policy.SessionLapse {
+		return
+	}
+	for _, child := range n.roster() {
+		if child.Parent == o.Name {
+			if child.Parent = p.Name; child == p || p == user {
+				child.Parent = ""
+			}
+		}
+	}
+	for _, name := range append(o.Aliases, o.Name) {
+		if !slices.Contains(p.Aliases, name) {
+			p.Aliases = append(p.Aliases, name)
+		}
+		p.Merged = append(p.Merged, name)
+	}
+	for _, role := range o.Roles {
+		if role != "orchestrator" && !p.has(role) {
+			p.Roles = append(slices.Clone(p.Roles), role)
+		}
+	}
+	for _, tag := range o.Tags {
+		if !slices.Contains(p.Tags, tag) {
+			p.Tags = append(slices.Clone(p.Tags), tag)
+		}
+	}
+	for _, l := range n.letters {
+		l.mergeReaders(o, p)
+	}
+	for _, keys := range n.spent {
+		for i := range keys {
+			if keys[i].who == o {
+				keys[i].who = p
+			}
+		}
+	}
+	n.drop(o)
+	n.people = slices.DeleteFunc(n.people, func(q *person) bool { return q == o })
+	n.resettle(p)
+}
+
+// mergeReaders makes p of o wherever a letter mentions it.
+func (l *letter) mergeReaders(o, p *person) {
+	if l.by == o {
+		l.by = p
+	}
+	for _, s := range l.seats {
+		if i := slices.Index(s.who, o); i >= 0 && slices.Contains(s.who, p) {
+			s.who = slices.Delete(slices.Clone(s.who), i, i+1)
+		} else if i >= 0 {
+			s.who = slices.Clone(s.who)
+			s.who[i] = p
+		}
+	}
+	for _, k := range l.marks { // none of them is p's: see refused
+		if k.who == o {
+			k.who = p
+		}
+	}
+	for _, s := range l.seats {
+		if l.isOffer() && s.role != "" && len(s.who) > 1 && slices.ContainsFunc(s.who, l.done) {
+			s.who = []*person{p}
+		}
+	}
+}
+
+// describe gives the user roles and tags.
+func (n *naive) describe(c *mail.AgentChange) {
+	user := n.person(mail.User)
+	if c.Roles != nil {
+		user.Roles = slices.Clone(c.Roles)
+	}
+	if c.Tags != nil {
+		user.Tags = slices.Clone(c.Tags)
+	}
 }
 
 // forget is what a checkpoint does: keys of yesterday are forgotten, whose turn it was in roles that nobody has, and
@@ -198,6 +334,9 @@ func (n *naive) mentions(p *person) bool {
 		if slices.ContainsFunc(keys, func(s spent) bool { return s.who == p }) {
 			return true
 		}
+	}
+	if slices.ContainsFunc(n.later, func(c *mail.Scheduling) bool { return n.find(c.From) == p }) {
+		return true
 	}
 	return slices.ContainsFunc(n.letters, func(l *letter) bool {
 		return l.by == p || l.isMarked(p) || len(l.throughWhich(p)) > 0

@@ -20,6 +20,9 @@ type naive struct {
 	recent  []*mail.Event
 	erasing map[mail.ID]bool
 	grants  []mail.Grant
+	holds   []*hold
+	waits   []wait
+	later   []*mail.Scheduling // in the order in which it was made
 }
 
 // person is anybody with a mailbox. Its record has what it would have in a checkpoint.
@@ -203,6 +206,8 @@ func (k *mark) pending() bool { return k.told != 0 && k.who.Session != "" && k.h
 // apply takes in an event, and reports whether it counts.
 func (n *naive) apply(e *mail.Event) bool {
 	n.seq = e.Seq
+	n.end(e.At)
+	defer n.offerAll()
 	switch {
 	case e.Message != nil:
 		return n.send(e)
@@ -214,6 +219,12 @@ func (n *naive) apply(e *mail.Event) bool {
 		return n.settleBy(*e.Settled, e.At)
 	case e.Grant != nil:
 		return n.grant(*e.Grant)
+	case e.Dialog != nil:
+		n.dialog(e.Dialog, e.At)
+	case e.Claim != nil:
+		return n.claim(e.Claim, e.At)
+	case e.Schedule != nil:
+		n.schedule(e.Schedule)
 	case e.Erased != nil:
 		n.erase(e.Erased)
 	case e.Checkpoint != nil && e.Checkpoint.After == 0:
@@ -224,20 +235,36 @@ func (n *naive) apply(e *mail.Event) bool {
 	return true
 }
 
-// keyed reports whether a person has sent something with a key that is remembered.
-func (n *naive) keyed(p *person, key string) bool {
+// keyed reports whether a person has sent something with a key that is remembered, under a name that counts as the
+// same.
+func (n *naive) keyed(p *person, from mail.Address, key string) bool {
 	for _, keys := range n.spent {
-		if slices.ContainsFunc(keys, func(s spent) bool { return s.who == p && s.Key == key }) {
+		if slices.ContainsFunc(keys, func(s spent) bool {
+			return s.who == p && s.Key == key && p.oneKeyring(s.From, from)
+		}) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(n.letters, func(l *letter) bool { return l.by == p && l.Key == key })
+	return slices.ContainsFunc(n.letters, func(l *letter) bool {
+		return l.by == p && l.Key == key && p.oneKeyring(l.From, from)
+	})
+}
+
+// oneKeyring reports whether keys that p signed with two names are alike: not if one was somebody else's then.
+func (p *person) oneKeyring(a, b mail.Address) bool {
+	ring := func(a mail.Address) mail.Name {
+		if slices.Contains(p.Merged, a.Signer()) {
+			return a.Signer()
+		}
+		return ""
+	}
+	return ring(a) == ring(b)
 }
 
 func (n *naive) send(e *mail.Event) bool {
 	m := e.Message
 	by := n.person(m.From.Signer())
-	if n.letter(m.ID) != nil || m.Key != "" && n.keyed(by, m.Key) {
+	if n.letter(m.ID) != nil || m.Key != "" && n.keyed(by, m.From, m.Key) {
 		return false
 	}
 	if m.Same != "" {
@@ -275,7 +302,7 @@ func (n *naive) address(l *letter, a mail.Address) {
 	case mail.FromFar:
 		return
 	default:
-		if l.Audience == "" {
+		if l.Audience == "" || l.Audience == mail.AudienceHolders {
 			l.dynamic = append(l.dynamic, a)
 			return
 		}
@@ -319,17 +346,51 @@ func (n *naive) give(l *letter, s *seat) {
 	}
 	slices.Sort(holders)
 	s.who = nil
+	if l.isOffer() {
+		for _, name := range holders {
+			if p := n.agent(name); !l.done(p) {
+				s.who = append(s.who, p)
+			}
+		}
+		return
+	}
 	if next := policy.Next(holders, n.turn[s.role]); next != "" {
 		n.turn[s.role] = next
 		s.who = n.below(l, n.agent(next))
 	}
 }
 
-// resettle puts role mail where it belongs after a person has changed.
-func (n *naive) resettle(p *person) {
+// isOffer reports whether a letter is for all holders of a role until one has read it.
+func (l *letter) isOffer() bool { return l.Audience == mail.AudienceHolders && l.Type != mail.Cancel }
+
+// offered reports whether a letter is for all holders at a seat, of whom none has taken it.
+func (l *letter) offered(s *seat) bool {
+	return l.isOffer() && s.role != "" && !slices.ContainsFunc(s.who, l.done)
+}
+
+// offerAll puts what nobody has taken before the present holders of its role.
+func (n *naive) offerAll() {
 	for _, l := range n.letters {
 		for _, s := range l.seats {
-			if s.role != "" && s.holder() == p && !l.done(p) &&
+			if !l.offered(s) {
+				continue
+			}
+			before := s.who
+			n.give(l, s)
+			same := func(p *person) bool { return slices.Contains(before, p) }
+			if len(before) == len(s.who) && len(slices.DeleteFunc(slices.Clone(s.who), same)) == 0 {
+				s.who = before // in the order of the names that they had
+			}
+		}
+	}
+}
+
+// resettle puts role mail where it belongs after a person has changed.
+func (n *naive) resettle(p *person) {
+	n.offerAll()
+	for _, l := range n.letters {
+		for _, s := range l.seats {
+			if s.role != "" && s.holder() == p && !l.done(p) && !l.isOffer() &&
 				(p.Retired || p.State == mail.Gone || !p.has(s.role)) {
 				n.give(l, s)
 			}
@@ -341,7 +402,7 @@ func (n *naive) resettle(p *person) {
 	for _, role := range p.Roles {
 		for _, l := range n.letters {
 			for _, s := range l.seats {
-				if s.role == role && s.holder() == nil {
+				if s.role == role && s.holder() == nil && !l.isOffer() {
 					n.give(l, s)
 				}
 			}
@@ -355,6 +416,11 @@ func (n *naive) mark(rc *mail.Receipt, at mail.Time) bool {
 		return true
 	}
 	p := n.person(rc.Reader.Signer())
+	for _, s := range l.seats {
+		if (rc.Mark == mail.MarkRead || rc.Mark == mail.MarkArchived) && l.offered(s) && slices.Contains(s.who, p) {
+			s.who = []*person{p}
+		}
+	}
 	if rc.Mark == mail.MarkRead && !n.take(l, p) {
 		return false
 	}
@@ -408,7 +474,7 @@ func (n *naive) take(l *letter, p *person) bool {
 		h := s.holder()
 		switch {
 		case s.role == "":
-		case h == nil, h.Registered != 0 && p.has(s.role) && !l.done(h):
+		case h == nil, l.offered(s), h.Registered != 0 && p.has(s.role) && !l.done(h):
 			s.who = []*person{p}
 			return true
 		case h.Registered != 0: // who took it and was never on the roster does not count
@@ -454,6 +520,7 @@ func (n *naive) erase(e *mail.Erasure) {
 		n.erasing[e.Message] = true
 		n.remove(e.Message)
 	}
+	n.dropLater(e.Message)
 	for i, keys := range n.spent {
 		n.spent[i] = slices.DeleteFunc(keys, func(s spent) bool { return s.Message == e.Message })
 	}
@@ -473,7 +540,9 @@ func (n *naive) letGo(c *mail.Checkpoint) {
 		if len(k.Key) > len(mail.MadeKey) && k.Key[:len(mail.MadeKey)] == mail.MadeKey {
 			i = 1
 		}
-		n.spent[i] = slices.DeleteFunc(n.spent[i], func(s spent) bool { return s.who == who && s.Key == k.Key })
+		n.spent[i] = slices.DeleteFunc(n.spent[i], func(s spent) bool {
+			return s.who == who && s.Key == k.Key && who.oneKeyring(s.From, k.From)
+		})
 		n.spent[i] = append(n.spent[i], spent{who, k})
 	}
 }

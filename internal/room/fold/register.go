@@ -1,6 +1,8 @@
 package fold
 
 import (
+	"slices"
+
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -9,7 +11,8 @@ import (
 func (s Sight) Show(m *Member, now mail.Time) mail.Agent {
 	a := mail.Agent{
 		Name: m.Name, Roles: append([]string{}, m.Roles...), Tags: append([]string{}, m.Tags...),
-		State: m.State, Since: m.Since, Task: m.Task, Parent: m.Parent, Client: m.Client,
+		State: m.Standing(), Since: m.StandsSince(), Task: m.Task, Parent: m.Parent, Client: m.Client,
+		Aliases:    slices.Clone(m.Aliases),
 		Registered: m.Registered, Seen: m.Seen, Left: m.Left, Door: m.Door, DoorAt: m.DoorAt,
 		Unread: s.CountUnread(m, now),
 	}
@@ -18,6 +21,9 @@ func (s Sight) Show(m *Member, now mail.Time) mail.Agent {
 	}
 	if m.Live(now) {
 		a.Session = m.Session
+	}
+	if a.State == mail.Asking {
+		a.Dialogs = slices.Clone(m.Dialogs)
 	}
 	return a
 }
@@ -43,7 +49,8 @@ func (s *State) Changes(c *mail.AgentChange, now mail.Time) bool {
 		c.Parent != nil {
 		return true
 	}
-	return Beats(max(m.Seen, m.SessionAt), now) || m.Parted() || m.State == mail.Gone || m.differs(c)
+	return Beats(max(m.Seen, m.SessionAt), now) || m.State == mail.Gone || m.differs(c) ||
+		m.Parted() != c.Binds() || c.Binds() && !m.runsIn(c)
 }
 
 // differs reports whether a change says of m's session what it did not say before.

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -19,6 +20,9 @@ func (s *State) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
 		}
 		return true
 	}
+	if c.Merge {
+		return s.merge(c, at)
+	}
 	if c.Renamed != "" {
 		return s.rename(c)
 	}
@@ -31,7 +35,11 @@ func (s *State) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
 	if s.refuses(c, at) {
 		return false
 	}
-	m := s.claim(c, at)
+	if m := s.Members[c.Name]; m != nil && m.IsUser() {
+		s.describe(m, c, at)
+		return true
+	}
+	m := s.seat(c, at)
 	s.update(m, c, at)
 	if c.Summed {
 		m.Summed = s.Seq
@@ -44,14 +52,12 @@ func (s *State) applyAgent(c *mail.AgentChange, at mail.Time) (counted bool) {
 	return true
 }
 
-// claim returns the member that a change is about: for a session that found its name taken, the member of the next
+// seat returns the member that a change is about: for a session that found its name taken, the member of the next
 // free name.
-func (s *State) claim(c *mail.AgentChange, at mail.Time) *Member {
+func (s *State) seat(c *mail.AgentChange, at mail.Time) *Member {
 	m := s.member(c.Name)
 	if c.Session == "" {
-		if c.TakeOver {
-			m.Evicted, m.Session = m.Session, ""
-		}
+		s.goOn(m, c, at)
 		return m
 	}
 	if o := s.SameProcess(c, at); o != nil {
@@ -75,6 +81,23 @@ func (s *State) claim(c *mail.AgentChange, at mail.Time) *Member {
 		s.setBase(m, base)
 		s.enter(m, c, at)
 		return m
+	}
+}
+
+// goOn is what a change without a session says of m's: that it is taken from it, that m needs none while a program
+// runs, or that m goes on without the connection that has ended.
+func (s *State) goOn(m *Member, c *mail.AgentChange, at mail.Time) {
+	switch {
+	case c.TakeOver:
+		m.Evicted, m.Joined = m.Session, false
+		s.sit(m, "", false)
+	case c.Binds() && !m.Live(at):
+		s.sit(m, "", false)
+		m.Joined = true
+		s.runIn(m, c.Process)
+		s.hear(m, c, at)
+	case m.Parted():
+		m.Joined = false
 	}
 }
 
@@ -107,10 +130,12 @@ func (m *Member) pairs(c *mail.AgentChange) bool {
 // in a session that is resumed counts still; a connection is told nothing, so that it leaves this as it was.
 func (s *State) enter(m *Member, c *mail.AgentChange, at mail.Time) {
 	if m.Session != c.Session {
-		if c.Process == "" || !m.runsIn(c) {
+		goesOn := c.Process != "" && m.runsIn(c)
+		if !goesOn {
 			m.Evicted = m.Session
 		}
-		m.Session = c.Session
+		s.sit(m, c.Session, goesOn)
+		m.Server = ""
 		if !c.Join {
 			if c.Session != m.Left {
 				m.Began = s.Seq
@@ -122,17 +147,24 @@ func (s *State) enter(m *Member, c *mail.AgentChange, at mail.Time) {
 			s.setState(m, mail.Idle, at)
 		}
 	}
-	if c.Process != "" && c.Process != m.Process {
-		s.leaveProgram(m)
-		m.Process = c.Process
-		s.Programs[m.Process] = append(s.Programs[m.Process], m)
+	if c.Process != "" {
+		s.runIn(m, c.Process)
 	}
-	m.Joined = c.Join
+	m.Joined, m.Server = c.Join, cmp.Or(c.Server, m.Server)
 	s.hear(m, c, at)
+}
+
+func (s *State) runIn(m *Member, program string) {
+	if program != m.Process {
+		s.leaveProgram(m)
+		m.Process = program
+		s.Programs[program] = append(s.Programs[program], m)
+	}
 }
 
 // hear notes that m's session was heard of.
 func (s *State) hear(m *Member, c *mail.AgentChange, at mail.Time) {
+	m.over(at)
 	m.SessionAt = at
 	if m.Machine = c.Machine; c.Machine != "" {
 		m.Heard = s.Seq
@@ -152,8 +184,21 @@ func (s *State) leaveProgram(m *Member) {
 	}
 }
 
-// Parted reports whether m's last connection has ended, and nothing was heard of m since.
+// Parted reports whether m has no session, and is taken to live because its program does: its last connection has
+// ended and nothing was heard of m since, or it is bound to the program.
 func (m *Member) Parted() bool { return m.Joined && m.Session == "" }
+
+// Programs returns those of m's session, or of m if it is Parted, as far as they are known. The first lives as long as
+// the session does: an MCP server, if that is known. The last is the client's.
+func (m *Member) Programs() (programs []string) {
+	if m.Joined && m.Session != "" && m.Server != "" {
+		programs = append(programs, m.Server)
+	}
+	if m.Process != "" && (m.Joined || m.Session != "") {
+		programs = append(programs, m.Process)
+	}
+	return programs
+}
 
 // HeldByOther reports whether a session must not enter m: another live one is in it, or it was itself evicted.
 func (s *State) HeldByOther(m *Member, session string, at mail.Time) bool {
@@ -177,9 +222,6 @@ func (s *State) update(m *Member, c *mail.AgentChange, at mail.Time) {
 		m.Registered = at
 		s.list(m, at)
 		s.setState(m, mail.Idle, at)
-	}
-	if m.Parted() {
-		m.Joined = false // it goes on without the connection
 	}
 	s.setRoles(m, c.Roles)
 	if c.Tags != nil && !slices.Equal(c.Tags, m.Tags) {
@@ -219,6 +261,7 @@ func (s *State) setState(m *Member, to mail.State, at mail.Time) {
 	if m.State == to {
 		return
 	}
+	m.over(at)
 	froze := m.State == mail.Frozen || to == mail.Frozen
 	if m.State == mail.Frozen {
 		last := &m.Freezes[len(m.Freezes)-1]
@@ -234,28 +277,34 @@ func (s *State) setState(m *Member, to mail.State, at mail.Time) {
 }
 
 // endSession ends the session that c names. A lapse, which the post office itself reports, counts only if the session
-// was silent until then. With Join the session was a connection, without which its agent may go on: the name is free,
-// and whether the agent has gone shows when nothing more is heard of it.
+// was silent until then, or is of the program that was found to have ended. With Join the session was a connection,
+// without which its agent may go on: the name is free, and whether the agent has gone shows when nothing more is heard
+// of it.
 func (s *State) endSession(m *Member, c *mail.AgentChange, at mail.Time) {
 	if m.Session != c.Session || c.By == mail.System && !s.lapsed(m, c, at) || c.Session == "" && !m.Parted() {
 		return
 	}
 	if c.Join && m.Joined {
-		m.Session, m.SessionAt = "", at
+		m.SessionAt = at
+		s.sit(m, "", true)
 		return
 	}
 	if !m.Joined {
 		m.Left = c.Session
 	}
-	m.Session, m.Joined = "", false
+	m.Joined = false
+	s.sit(m, "", false)
 	if m.State != mail.Frozen {
 		s.setState(m, mail.Gone, at)
 	}
 	s.settle(m)
 }
 
-// lapsed reports whether m's session has, as the post office says, been silent for too long.
+// lapsed reports whether m's session has, as the post office says, been silent for too long, or lost its program.
 func (s *State) lapsed(m *Member, c *mail.AgentChange, at mail.Time) bool {
+	if c.Ended != "" {
+		return slices.Contains(m.Programs(), c.Ended)
+	}
 	if m.Machine != "" {
 		return c.Silent >= m.Heard
 	}
@@ -264,7 +313,8 @@ func (s *State) lapsed(m *Member, c *mail.AgentChange, at mail.Time) bool {
 
 func (s *State) retire(m *Member, at mail.Time) {
 	delete(s.Tokens, m.TokenSum)
-	m.TokenSum, m.Session = "", ""
+	m.TokenSum = ""
+	s.sit(m, "", false)
 	m.Parent = ""
 	s.setState(m, mail.Gone, at)
 	s.unlist(m, at)
@@ -309,8 +359,11 @@ func (s *State) settle(m *Member) {
 	for _, r := range slices.Clone(m.Given) {
 		for i := range r.Bound {
 			b := &r.Bound[i]
-			if b.IsRole() && b.Holder() == m &&
-				!policy.KeepsRoleMail(m.Listed(), m.State, m.Roles, b.address.Value()) {
+			if !b.IsRole() || b.Holder() != m && !(r.isOffer() && slices.Contains(b.members, m)) {
+				continue
+			}
+			keeps := policy.KeepsRoleMail(m.Listed(), m.State, m.Roles, b.address.Value())
+			if !keeps || r.isOffer() && !m.State.Live() {
 				s.assign(r, i)
 				s.deliver(r)
 			}
@@ -318,6 +371,7 @@ func (s *State) settle(m *Member) {
 	}
 	if m.Listed() && m.State.Live() {
 		for _, role := range m.Roles {
+			s.offerTo(m, role) // first: by what is held and now offered it would not see that m is new
 			s.release(role)
 		}
 	}

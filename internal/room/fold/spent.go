@@ -65,6 +65,20 @@ func (s *spentKeys) forget(k SentKey) {
 	*keys = slices.Delete(*keys, i, i+1)
 }
 
+// pass makes the keys of one member those of another, who was found to be the same.
+func (s *spentKeys) pass(o, m *Member) {
+	for _, keys := range s.Kinds {
+		for i, k := range keys {
+			if k.from == o {
+				spent := s.ByKey[k]
+				delete(s.ByKey, k)
+				keys[i] = keyOf(m, spent.From, spent.Key)
+				s.ByKey[keys[i]] = spent
+			}
+		}
+	}
+}
+
 // forgetOf forgets the key of a message.
 func (s *spentKeys) forgetOf(id mail.ID) (known bool) {
 	for k, spent := range s.All() {

@@ -1,7 +1,6 @@
 package fold
 
 import (
-	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -34,6 +33,7 @@ type State struct {
 	Roles        map[string][]*Member  // who has a role; those who are off the roster may be among them
 	Tags         map[string][]*Member  // who carries a tag; likewise
 	Held         map[string]List       // by role: mail that no live holder could be given, in order
+	Offered      map[string]List       // by role: mail that all live holders see and none has read, in order
 	// records with an audience that is found out when somebody looks; expired ones may be missing
 	dynamic    List
 	byEvents   List                 // whose audience follows from the roster as it was: see boundByEvents
@@ -43,6 +43,8 @@ type State struct {
 	Spent      spentKeys
 	Tokens     map[string]*Member   // by the hash of a bearer token
 	Programs   map[string][]*Member // by the program that a session of theirs was last in
+	askers     []*Member            // among whom are all that are at a dialog
+	claimants  []*Member            // who have claims, or wait for some
 	Erasing    map[mail.ID]*Erasure // erasures that are not done
 	Erased     map[mail.ID]mail.Seq // erasures that the journal tells of, and where
 	Leaving    map[mail.ID]*Record  // trimmed, and as far as is known not in the archive yet
@@ -50,6 +52,7 @@ type State struct {
 	Bridges    []mail.Bridge
 	Workspaces []mail.Workspace
 	Grants     []mail.Grant // one for each of what it is about
+	Scheduled  map[mail.ID]*mail.Scheduling
 	// by machine: whom it can wake without a session
 	Doors map[mail.Machine][]mail.Address
 
@@ -82,8 +85,20 @@ type SentKey struct {
 
 // KeyOf returns the key of a sender. Of one that nobody knows yet no key is known.
 func (s *State) KeyOf(from mail.Address, key string) SentKey {
-	return SentKey{s.Members[from.Signer()], key}
+	return keyOf(s.Members[from.Signer()], from, key)
 }
+
+// keyOf returns the key with which m, who may be nil, signed under a name. What another signed who turned out to be
+// the same has keys of its own: two messages that both counted must count in every replay.
+func keyOf(m *Member, from mail.Address, key string) SentKey {
+	if m != nil && key != "" && len(m.Merged) > 0 && slices.Contains(m.Merged, from.Signer()) {
+		key += "\x00" + string(from.Signer()) // at the end: the beginning says which kind of key it is
+	}
+	return SentKey{m, key}
+}
+
+// keyOf returns by what m, who sent r, finds r among its keys.
+func (r *Record) keyOf(m *Member) string { return keyOf(m, r.Msg.From, r.Msg.Key).Key }
 
 // Record is a message and what became of it. There may be a million: TestRecordsAreSmall weighs one.
 type Record struct {
@@ -169,6 +184,7 @@ func NewState(ttl policy.TTL) *State {
 		Roles:    make(map[string][]*Member),
 		Tags:     make(map[string][]*Member),
 		Held:     make(map[string]List),
+		Offered:  make(map[string]List),
 		Rotation: make(map[string]mail.Name),
 		Spent:    spentKeys{ByKey: make(map[SentKey]spentKey)},
 		Tokens:   make(map[string]*Member),
@@ -182,6 +198,7 @@ func NewState(ttl policy.TTL) *State {
 		Rules:     make(map[mail.Machine]int),
 		Leaving:   make(map[mail.ID]*Record),
 
+		Scheduled: make(map[mail.ID]*mail.Scheduling),
 		LateMarks: make(LateMarks),
 		envelopes: make(map[string]*envelope),
 		Waited:    make(map[Arrival]struct{}),
@@ -232,6 +249,14 @@ func (m *Member) Listed() bool { return !m.Retired }
 // IsUser reports whether m is the person.
 func (m *Member) IsUser() bool { return m.Name == mail.User }
 
+// Address returns how m is addressed, "" for nobody.
+func (m *Member) Address() mail.Address {
+	if m == nil {
+		return ""
+	}
+	return mail.AgentAddress(m.Name)
+}
+
 // HasRole reports whether m has a role.
 func (m *Member) HasRole(role string) bool { return slices.Contains(m.Roles, role) }
 
@@ -245,6 +270,25 @@ func (s *State) holders(role string, sender *Member) []mail.Name {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Holders returns the agents on the roster that have a role, by name: those that are not gone, if there are such.
+func (s *State) Holders(role string) (all []*Member) {
+	var gone []*Member
+	for _, m := range s.Roles[role] {
+		switch {
+		case !m.Listed():
+		case m.State == mail.Gone:
+			gone = append(gone, m)
+		default:
+			all = append(all, m)
+		}
+	}
+	if len(all) == 0 {
+		all = gone
+	}
+	slices.SortFunc(all, ByName)
+	return all
 }
 
 // CountUnread returns how much unread mail m sees. It costs a search, and a look at what was put off.
@@ -321,7 +365,9 @@ func (r *Record) BoundTo(m *Member) *bound {
 
 // GivenTo reports whether r is mail for a role that m holds it for.
 func (r *Record) GivenTo(m *Member) bool {
-	return slices.ContainsFunc(r.Bound, func(b bound) bool { return b.IsRole() && b.Holder() == m })
+	return slices.ContainsFunc(r.Bound, func(b bound) bool {
+		return b.IsRole() && (b.Holder() == m || r.isOffer() && slices.Contains(b.members, m))
+	})
 }
 
 // signal has the waits on m's mailbox woken when the state can be looked at. A waiter that is busy looks once more.
@@ -332,96 +378,6 @@ func (s *State) signal(m *Member, r *Record) {
 		}
 		s.Arrived = append(s.Arrived, c)
 	}
-}
-
-// List is a list of records in journal order, without repetition.
-type List []*Record
-
-// Search returns the index of the record with a place in l, or where it would go, and whether it is there.
-func (l List) Search(seq mail.Seq) (int, bool) {
-	return slices.BinarySearchFunc(l, seq, func(r *Record, seq mail.Seq) int { return cmp.Compare(r.Seq, seq) })
-}
-
-// set puts r in its place, or takes it out, and reports whether it came anew.
-func (l *List) set(r *Record, in bool) (came bool) {
-	if in {
-		return l.Add(r)
-	}
-	l.remove(r)
-	return false
-}
-
-// Add puts r in its place and reports whether it was not there.
-func (l *List) Add(r *Record) bool {
-	if n := len(*l); n == 0 || (*l)[n-1].Seq < r.Seq {
-		*l = append(*l, r)
-		return true
-	}
-	i, found := l.Search(r.Seq)
-	if !found {
-		*l = slices.Insert(*l, i, r)
-	}
-	return !found
-}
-
-// remove takes r out. The front of the list, where reading usually happens, costs nothing to take from.
-func (l *List) remove(r *Record) {
-	i, found := l.Search(r.Seq)
-	switch {
-	case !found:
-	case i == 0:
-		(*l)[0] = nil
-		*l = (*l)[1:]
-	default:
-		*l = slices.Delete(*l, i, i+1)
-	}
-}
-
-// After returns the part of l behind a place.
-func (l List) After(seq mail.Seq) List {
-	i, found := l.Search(seq)
-	if found {
-		i++
-	}
-	return l[i:]
-}
-
-// Before returns the part of l before a place, all of it if that is zero.
-func (l List) Before(seq mail.Seq) List {
-	if seq == 0 {
-		return l
-	}
-	i, _ := l.Search(seq)
-	return l[:i]
-}
-
-// InOrder yields l from its end or from its beginning.
-func (l List) InOrder(newest bool) iter.Seq2[int, *Record] {
-	if newest {
-		return slices.Backward(l)
-	}
-	return slices.All(l)
-}
-
-// DropGone takes out the records that are gone, all of which stand between two places. It costs what lies between them
-// and before them, so that retention, which takes the oldest, pays little for a long list.
-func (l *List) DropGone(first, last mail.Seq) {
-	from, _ := l.Search(first)
-	to, found := l.Search(last)
-	if found {
-		to++
-	}
-	keep := to
-	for i := to - 1; i >= from; i-- {
-		if r := (*l)[i]; !r.Gone {
-			keep--
-			(*l)[keep] = r
-		}
-	}
-	keep -= from
-	copy((*l)[keep:], (*l)[:from])
-	clear((*l)[:keep])
-	*l = (*l)[keep:]
 }
 
 // forget removes the given records from everywhere.
@@ -436,8 +392,8 @@ func (s *State) forget(ids []mail.ID) {
 		gone.Add(r)
 		delete(s.Records, id)
 		s.drop(r.Msg.envelope)
-		if r.Sender.keys[r.Msg.Key] == r {
-			delete(r.Sender.keys, r.Msg.Key)
+		if key := r.keyOf(r.Sender); r.Sender.keys[key] == r {
+			delete(r.Sender.keys, key)
 		}
 	}
 	if len(gone) == 0 {
@@ -451,9 +407,11 @@ func (s *State) forget(ids []mail.ID) {
 	s.byEvents.DropGone(first, last)
 	s.answered.DropGone(first, last)
 	s.Open.DropGone(first, last)
-	for role, l := range s.Held {
-		l.DropGone(first, last)
-		s.Held[role] = l
+	for _, lists := range []map[string]List{s.Held, s.Offered} {
+		for role, l := range lists {
+			l.DropGone(first, last)
+			lists[role] = l
+		}
 	}
 	for m := range s.filedWith(gone) {
 		m.Unread.dropGone(first, last)

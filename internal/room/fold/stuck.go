@@ -15,17 +15,27 @@ const mostStuck = 1000
 // Pile is mail that does not move, of one kind and for the same reader. Only its first message was looked for.
 type Pile struct {
 	To    mail.Address
+	at    *Member // of mail.StuckAsking: who is at dialogs
 	since mail.Time
-	all   iter.Seq2[*Record, mail.Delivery] // from the first on
+	all   iter.Seq2[*Record, mail.Delivery] // from the first on; of mail.StuckClaim none
+
+	claims []mail.Clash // of mail.StuckClaim
+	circle []mail.Name
 }
 
 // Stuck returns the piles of one kind, those that have waited longest first. For each it looks no further than to the
 // first message that is stuck.
 func (s Sight) Stuck(kind mail.StuckKind, now mail.Time) []Pile {
+	switch kind {
+	case mail.StuckAsking:
+		return s.stuckAsking(now)
+	case mail.StuckClaim:
+		return s.stuckClaims(now)
+	}
 	var piles []Pile
 	add := func(to mail.Address, all iter.Seq2[*Record, mail.Delivery]) {
 		for r := range all {
-			piles = append(piles, Pile{to, r.Msg.Sent, all})
+			piles = append(piles, Pile{To: to, since: r.Msg.Sent, all: all})
 			return
 		}
 	}
@@ -47,15 +57,20 @@ func (s Sight) Stuck(kind mail.StuckKind, now mail.Time) []Pile {
 			}
 		}
 	}
+	sortPiles(piles)
+	return piles
+}
+
+func sortPiles(piles []Pile) {
 	slices.SortFunc(piles, func(a, b Pile) int {
 		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.To, b.To))
 	})
-	return piles
 }
 
 // Group shows a pile: how many messages it has, and the first ones, at most so many as most says.
 func (p *Pile) Group(s Sight, kind mail.StuckKind, most int, now mail.Time) mail.StuckGroup {
-	out := mail.StuckGroup{Kind: kind, For: p.To, Since: p.since, Mail: []mail.Item{}}
+	out := mail.StuckGroup{Kind: kind, For: p.To, Since: p.since, Mail: []mail.Item{}, Claims: p.claims,
+		Circle: p.circle}
 	for r, d := range p.all {
 		if out.Count == mostStuck {
 			out.More = true
@@ -66,9 +81,35 @@ func (p *Pile) Group(s Sight, kind mail.StuckKind, most int, now mail.Time) mail
 			it.Deliveries = []mail.Delivery{d}
 			out.Mail = append(out.Mail, it)
 		}
-		out.Since = min(out.Since, r.Msg.Sent)
+		if p.at == nil {
+			out.Since = min(out.Since, r.Msg.Sent)
+		}
+	}
+	if p.at != nil {
+		out.Dialogs = slices.Clone(p.at.Dialogs)
 	}
 	return out
+}
+
+// stuckAsking returns a pile for each agent that is at a dialog, with what it has not been shown yet. Nobody need
+// wait to be stuck there: it does not go on before its person answers.
+func (s Sight) stuckAsking(now mail.Time) (piles []Pile) {
+	for _, m := range s.AtDialogs() {
+		all := func(yield func(*Record, mail.Delivery) bool) {
+			for r := range m.Unread.Alive(false, now) {
+				a, _, ok := s.lasting(r, m)
+				if !ok || !r.moves() || !s.Visible(r, m, now) {
+					continue
+				}
+				d := s.delivery(r, a, m, now)
+				if (d.State == mail.Queued || d.State == mail.Notified) && !yield(r, d) {
+					return
+				}
+			}
+		}
+		piles = append(piles, Pile{To: mail.AgentAddress(m.Name), at: m, since: m.StandsSince(), all: all})
+	}
+	return piles
 }
 
 // stuckHeld yields what is held for a role.
@@ -138,7 +179,7 @@ func (s *State) stuckAmong(a mail.Address, now mail.Time) iter.Seq2[*Record, mai
 	return func(yield func(*Record, mail.Delivery) bool) {
 		for _, r := range s.index.to[a] {
 			expires := s.expiry(r, a, nil)
-			if r.Msg.Audience != "" || !r.moves() || !policy.Past(expires, now) || r.seen() ||
+			if r.Msg.forPresent() || !r.moves() || !policy.Past(expires, now) || r.seen() ||
 				s.dealtWith(r) {
 				continue
 			}

@@ -15,15 +15,14 @@ func (s Sight) Locate(u *mail.Unwoken, m *Member, hasDoor func(mail.Name, []stri
 
 // Sleeper describes an agent as one to be woken.
 func (s *State) Sleeper(m *Member, now mail.Time) *mail.Unwoken {
-	return &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.State, Since: m.Since,
+	return &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.Ringable(), Since: m.Since,
 		Broken: m.State == mail.Idle && m.Broken, Known: m.IsIntroduced(), Unread: s.CountUnread(m, now),
 		Urgent: m.Urgent.At(now)}
 }
 
 // Wakes reports whether r, unread mail of m, is to wake it: it has not expired and nobody has handed its text over.
 func (s *State) Wakes(r *Record, m *Member, now mail.Time) bool {
-	if k := r.MarksOf(m); k != nil && (k.Shown().Presented != 0 || k.pending()) || !s.Visible(r, m, now) ||
-		r.InInbox(m) {
+	if k := r.MarksOf(m); r.presentedTo(m) || k != nil && k.pending() || !s.Visible(r, m, now) || r.InInbox(m) {
 		return false
 	}
 	return s.WakesNow(r, m)
@@ -33,7 +32,7 @@ func (s *State) Wakes(r *Record, m *Member, now mail.Time) bool {
 // first turn will hold it, and somebody has to begin that.
 func (s *State) Awaits(r *Record, m *Member, now mail.Time) bool {
 	k := r.MarksOf(m)
-	return k != nil && m.State == mail.Idle && k.pending() && k.Shown().Presented == 0 && s.Visible(r, m, now) &&
+	return k != nil && m.State == mail.Idle && k.pending() && !r.presentedTo(m) && s.Visible(r, m, now) &&
 		s.WakesNow(r, m)
 }
 
@@ -43,7 +42,17 @@ func (r *Record) InInbox(m *Member) bool {
 	return k != nil && k.Shown().notifiedDoor.name() == mail.InboxDoor
 }
 
-// AddHeld adds whom to wake for the mail that is held for a role.
+// presentedTo reports whether m, who may be nobody, was shown the text of r.
+func (r *Record) presentedTo(m *Member) bool {
+	if m == nil {
+		return false
+	}
+	k := r.MarksOf(m)
+	return k != nil && k.Shown().Presented != 0
+}
+
+// AddHeld adds whom to wake for the mail that is held for a role. A holder that has ended is not woken for what it was
+// shown and left unread.
 func (s Sight) AddHeld(found map[mail.Address]*mail.Unwoken, role string,
 	hasDoor, anyDoor func(mail.Name, []string) bool, now mail.Time) {
 	m, ok := s.dormant(role, anyDoor)
@@ -68,7 +77,7 @@ func (s Sight) AddHeld(found map[mail.Address]*mail.Unwoken, role string,
 			continue
 		}
 		count(u, r)
-		if wakesHolder(r, role) {
+		if wakesHolder(r, role) && !r.presentedTo(m) {
 			u.Mail = append(u.Mail, s.Unwoken(r, m))
 		}
 	}

@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -58,7 +59,7 @@ func (r *Room) Preview(ctx context.Context, rows []mail.Conversation) ([]mail.Co
 	for _, c := range rows {
 		if len(items) > 0 && items[0].Seq == c.Seq {
 			c.Item, items = items[0], items[1:]
-			c.Preview, c.Body = r.opts.Preview(c.Body), ""
+			c.Preview, c.Body = cmp.Or(r.opts.Preview(c.Body), c.DocNames()), ""
 			there = append(there, c)
 		}
 	}

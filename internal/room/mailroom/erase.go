@@ -22,7 +22,7 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 	var asked *fold.Erasure
 	v.read(func(s *fold.State, _ mail.Time) { asked = s.Erasing[id] })
 	if asked == nil {
-		if _, err := v.Message(ctx, id); err != nil {
+		if _, err := v.Message(ctx, id); err != nil && !v.waits(id) {
 			return err
 		}
 		erased := mail.Event{At: v.now(), Erased: &mail.Erasure{Message: id, By: v.Who}}
@@ -107,7 +107,7 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 func (r *Room) rewriteWithout(ctx context.Context, c journal.Compacter, id mail.ID) error {
 	_, err := c.Erase(ctx, id, func(e mail.Event) bool {
 		return e.Message != nil && e.Message.ID == id || e.Receipt != nil && e.Receipt.Message == id ||
-			fold.Holds(&e, id) || r.isLost(e.Seq)
+			fold.Holds(&e, id) || e.Schedule != nil && e.Schedule.ID == id || r.isLost(e.Seq)
 	})
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (f *fleet) start(machines int) {
 	for range machines {
 		p := f.add()
 		events := []mail.Event{{Machine: &mail.MachineChange{Name: p.opts.Machine, Follows: true}},
-			{Machine: &mail.MachineChange{Name: p.opts.Machine, Rules: mail.RulesOfRight}}}
+			{Machine: &mail.MachineChange{Name: p.opts.Machine, Rules: mail.RulesNow}}}
 		if len(f.posts) == 1 {
 			events = append(events, mail.Event{Machine: &mail.MachineChange{Name: p.opts.Machine, Upkeep: true}})
 		}
@@ -98,10 +98,14 @@ func (f *fleet) agree() {
 	f.settle()
 	first := f.posts[0]
 	now := first.now()
+	first.mu.RLock()
 	want := common(first.state, now)
+	first.mu.RUnlock()
 	skip := 0
 	compare := func(who string, r *Room) {
 		f.Helper()
+		r.mu.RLock() // who opens a room applies what it has written
+		defer r.mu.RUnlock()
 		if diff := cmp.Diff(want[skip:], common(r.state, now)[skip:]); diff != "" {
 			f.Errorf("%s differs (-m0 +%[1]s):\n%s", who, diff)
 		}

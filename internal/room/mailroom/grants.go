@@ -19,12 +19,12 @@ const (
 )
 
 // Place returns what a session that starts is called. The person is asked, once, for what it may not have.
-func (r *Room) Place(ctx context.Context, c check.Claim) (mail.Name, error) {
+func (r *Room) Place(ctx context.Context, c check.Entrant) (mail.Name, error) {
 	v := r.view(check.Caller{Who: mail.System})
 	var name mail.Name
 	var asked *mail.Grant
 	if _, _, err := v.decide(ctx, func(v *check.View) (events []mail.Event, _ error) {
-		name, events, asked = v.Claim(c)
+		name, events, asked = v.Admit(c)
 		return events, nil
 	}); err != nil {
 		return name, err

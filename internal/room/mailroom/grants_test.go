@@ -11,7 +11,7 @@ import (
 )
 
 // placed is what a session with a claim is called.
-func placed(t *testing.T, room *Room, c check.Claim) mail.Name {
+func placed(t *testing.T, room *Room, c check.Entrant) mail.Name {
 	t.Helper()
 	if c.Free == "" {
 		c.Free = "claude-x"
@@ -61,29 +61,30 @@ func TestGrants(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		what  string
-		claim check.Claim
+		claim check.Entrant
 		want  mail.Name
 		cards int
 	}{
-		{"no name", check.Claim{}, "claude-x", 0},
-		{"a file, a free name", check.Claim{Agent: "painter", File: true}, "painter", 0},
-		{"and again", check.Claim{Agent: "painter", File: true}, "painter", 0},
-		{"a file, the orchestrator by the name", check.Claim{Agent: "orchestrator", File: true}, "claude-x", 0},
-		{"a file, the orchestrator", check.Claim{Agent: "lead", File: true}, "claude-x", 0},
+		{"no name", check.Entrant{}, "claude-x", 0},
+		{"a file, a free name", check.Entrant{Agent: "painter", File: true}, "painter", 0},
+		{"and again", check.Entrant{Agent: "painter", File: true}, "painter", 0},
+		{"a file, the orchestrator by the name", check.Entrant{Agent: "orchestrator", File: true}, "claude-x", 0},
+		{"a file, the orchestrator", check.Entrant{Agent: "lead", File: true}, "claude-x", 0},
 		{"a file, the orchestrator, which somebody allowed to enter",
-			check.Claim{Agent: "lead", File: true, Meant: true},
+			check.Entrant{Agent: "lead", File: true, Meant: true},
 			"claude-x", 0},
-		{"a file, an orchestrator that is retired", check.Claim{Agent: "old", File: true}, "claude-x", 0},
-		{"a file, a name that looks like one", check.Claim{Agent: "usеr", File: true}, "claude-x", 0},
-		{"a command line, somebody there", check.Claim{Agent: "bob"}, "bob", 0},
-		{"a command line, the orchestrator of before", check.Claim{Agent: "lead"}, "lead", 0},
-		{"a file, the orchestrator that this directory had before", check.Claim{Agent: "lead", File: true, Held: true},
+		{"a file, an orchestrator that is retired", check.Entrant{Agent: "old", File: true}, "claude-x", 0},
+		{"a file, a name that looks like one", check.Entrant{Agent: "usеr", File: true}, "claude-x", 0},
+		{"a command line, somebody there", check.Entrant{Agent: "bob"}, "bob", 0},
+		{"a command line, the orchestrator of before", check.Entrant{Agent: "lead"}, "lead", 0},
+		{"a file, the orchestrator that this directory had before", check.Entrant{Agent: "lead", File: true,
+			Held: true},
 			"lead", 0},
-		{"a command line, a retired orchestrator", check.Claim{Agent: "old"}, "claude-x", 1},
-		{"a command line, the orchestrator by the name", check.Claim{Agent: "orchestrator"}, "claude-x", 2},
-		{"and again", check.Claim{Agent: "orchestrator"}, "claude-x", 2},
-		{"a file, somebody there", check.Claim{Agent: "bob", File: true}, "claude-x", 3},
-		{"a file, another room", check.Claim{Agent: "bob", File: true, Room: "work"}, "claude-x", 4},
+		{"a command line, a retired orchestrator", check.Entrant{Agent: "old"}, "claude-x", 1},
+		{"a command line, the orchestrator by the name", check.Entrant{Agent: "orchestrator"}, "claude-x", 2},
+		{"and again", check.Entrant{Agent: "orchestrator"}, "claude-x", 2},
+		{"a file, somebody there", check.Entrant{Agent: "bob", File: true}, "claude-x", 3},
+		{"a file, another room", check.Entrant{Agent: "bob", File: true, Room: "work"}, "claude-x", 4},
 	} {
 		if got := placed(t, room, tt.claim); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.what, got, tt.want)
@@ -101,12 +102,12 @@ func TestGrants(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		for _, tt := range []struct {
-			claim check.Claim
+			claim check.Entrant
 			want  mail.Name
 		}{
-			{check.Claim{Agent: "old"}, "claude-x"}, {check.Claim{Agent: "orchestrator"}, "orchestrator"},
-			{check.Claim{Agent: "bob", File: true}, "bob"},
-			{check.Claim{Agent: "bob", File: true, Room: "work"}, "claude-x"},
+			{check.Entrant{Agent: "old"}, "claude-x"}, {check.Entrant{Agent: "orchestrator"}, "orchestrator"},
+			{check.Entrant{Agent: "bob", File: true}, "bob"},
+			{check.Entrant{Agent: "bob", File: true, Room: "work"}, "claude-x"},
 		} {
 			if got := placed(t, room, tt.claim); got != tt.want {
 				t.Errorf("%s, %+v: %s, want %s", when, tt.claim, got, tt.want)
@@ -115,7 +116,7 @@ func TestGrants(t *testing.T) {
 		if got := cards(t, room); len(got) != 0 {
 			t.Errorf("%s somebody asks again: %+v", when, got)
 		}
-		elsewhere := check.Claim{Agent: "orchestrator", Free: "codex-y", Dir: "/y", Client: "codex"}
+		elsewhere := check.Entrant{Agent: "orchestrator", Free: "codex-y", Dir: "/y", Client: "codex"}
 		if got, err := room.Place(t.Context(), elsewhere); got != "codex-y" || err != nil {
 			t.Errorf("%s, in another directory the orchestrator is %s, %v", when, got, err)
 		}
@@ -162,7 +163,7 @@ func TestGrants(t *testing.T) {
 // A card is answered by the person's own act, by one of its two answers, and by nobody else.
 func TestGrantsNeedAnAct(t *testing.T) {
 	room, _ := openRoom(t, "lab", Options{})
-	placed(t, room, check.Claim{Agent: "orchestrator"})
+	placed(t, room, check.Entrant{Agent: "orchestrator"})
 	q := cards(t, room)[0]
 	if !strings.Contains(q.Subject, "claude in /x asks to be the orchestrator") || len(q.Choices()) != 2 {
 		t.Errorf("the card: %+v", q)
@@ -203,7 +204,7 @@ func TestGrantsNeedAnAct(t *testing.T) {
 	}
 	// A disk may hold any number of repositories: the person is not asked without end.
 	for i := range 2 * fold.MaxCards {
-		room.Place(t.Context(), check.Claim{Agent: "bob", Free: "f", File: true, Room: "work", Ask: true,
+		room.Place(t.Context(), check.Entrant{Agent: "bob", Free: "f", File: true, Room: "work", Ask: true,
 			Dir: "/d" + string(rune('a'+i))})
 	}
 	if got := cards(t, room); len(got) != fold.MaxCards {

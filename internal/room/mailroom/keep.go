@@ -21,7 +21,7 @@ func (v *view) Status(ctx context.Context) (mail.RoomStatus, error) { return v.R
 
 // Status returns figures about the room.
 func (r *Room) Status() mail.RoomStatus {
-	st := mail.RoomStatus{Name: r.name, Open: true, Trouble: r.opts.Trouble()}
+	st := mail.RoomStatus{Name: r.name, Open: true, Trouble: r.opts.Trouble(), MaxBody: r.opts.MaxBody}
 	if disk, ok := r.journal.(journal.Verifier); ok {
 		c := disk.Condition()
 		st.Bytes, st.Rejected, st.Missing = c.Bytes, c.Rejected, c.Missing
@@ -33,7 +33,7 @@ func (r *Room) Status() mail.RoomStatus {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	st.Seq, st.Last, st.Messages = r.state.Seq, r.state.Last, len(r.state.Records)
-	st.Agents = len(r.state.Listed)
+	st.Agents, st.Asking = len(r.state.Listed), len(r.state.AtDialogs())
 	user := r.state.Members[mail.User]
 	st.Unread, st.Needs = r.state.CountUnread(user, now), r.state.CountNeeds(now)
 	st.Due = r.state.Due(now)
@@ -53,6 +53,8 @@ func (r *Room) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { r.tellNews(ctx) })
+	running.Go(func() { r.watchClaims(ctx) })
+	running.Go(func() { r.sendScheduled(ctx) })
 	if r.opts.Machine != "" {
 		running.Go(func() { r.seekUpkeep(ctx) })
 	}
@@ -69,6 +71,8 @@ func (r *Room) Run(ctx context.Context) error {
 			r.hourly(ctx)
 		case <-r.crowded:
 			r.runRetention(ctx)
+		case <-r.died:
+			r.endDead(ctx)
 		case <-r.due:
 			if keeps := r.Keeps(); keeps != kept {
 				if kept = keeps; keeps {
@@ -177,6 +181,27 @@ func (r *Room) endLapsed(ctx context.Context) error {
 	r.mu.RUnlock()
 	_, err := r.commit(ctx, events...)
 	return err
+}
+
+// deaths returns by what it is journalled that the programs of agents have ended.
+func (r *Room) deaths() []mail.Event {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.on(r.state, r.now()).Deaths(r.state.Listed...)
+}
+
+// endDead journals what deaths says.
+func (r *Room) endDead(ctx context.Context) {
+	if _, err := r.commit(ctx, r.deaths()...); err != nil {
+		r.opts.Log.Warn("not noted that the programs of agents have ended", "room", r.name, "err", err)
+	}
+}
+
+// LookForDead has Run journal which agents' programs have ended, if any have. It does not block.
+func (r *Room) LookForDead() {
+	if len(r.deaths()) > 0 {
+		r.died.Give()
+	}
 }
 
 // Archive implements mail.Keeper.
@@ -363,11 +388,11 @@ func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 		_, pending := r.state.Erasing[e.Erased.Message]
 		return keepIf(pending || r.state.Erased[e.Erased.Message] > mark || e.Seq > written)
 	case e.Checkpoint != nil:
-		if r.state.Spent.KeptIn(e, r.state.KeyOf) {
-			return journal.Keep
-		}
-		return journal.Drop
-	case e.Bridge != nil, e.Workspace != nil, e.Grant != nil: // the checkpoint says what they came to
+		return dropUnless(r.state.Spent.KeptIn(e, r.state.KeyOf))
+	case e.Schedule != nil:
+		return dropUnless(r.state.KeepsSchedule(e.Schedule))
+	case e.Bridge != nil, e.Workspace != nil, e.Grant != nil, e.Dialog != nil, e.Claim != nil:
+		// the checkpoint says what they came to
 		return journal.Archive
 	}
 	return journal.Keep // an event of a newer version
@@ -385,6 +410,13 @@ func keepIf(keep bool) journal.Fate {
 		return journal.Keep
 	}
 	return journal.Archive
+}
+
+func dropUnless(keep bool) journal.Fate {
+	if keep {
+		return journal.Keep
+	}
+	return journal.Drop
 }
 
 // Verify implements mail.Keeper.

@@ -32,14 +32,16 @@ func (v *view) Agents(ctx context.Context, q mail.RosterQuery) (mail.AgentList, 
 		if q.Latest {
 			q.After = ""
 			among = slices.Clone(among)
-			slices.SortStableFunc(among, func(a, b *fold.Member) int { return cmp.Compare(b.Since, a.Since) })
+			slices.SortStableFunc(among, func(a, b *fold.Member) int {
+				return cmp.Compare(b.StandsSince(), a.StandsSince())
+			})
 		}
 		for _, m := range among {
-			if !m.Listed() || !m.Fits(q, needle) {
+			if !m.Fits(q, needle) {
 				continue
 			}
-			out.States[m.State]++
-			if len(q.States) > 0 && !slices.Contains(q.States, m.State) {
+			out.States[m.Standing()]++
+			if len(q.States) > 0 && !slices.Contains(q.States, m.Standing()) {
 				continue
 			}
 			out.Total++
@@ -52,7 +54,7 @@ func (v *view) Agents(ctx context.Context, q mail.RosterQuery) (mail.AgentList, 
 				}
 				continue
 			}
-			out.Agents = append(out.Agents, v.sight(s).Show(m, now))
+			out.Agents = append(out.Agents, v.show(s, m, now))
 		}
 	})
 	return out, nil

@@ -205,16 +205,18 @@ func (v *view) filter(ctx context.Context, q mail.HistoryQuery) (*fold.Filter, e
 		}
 	}
 	v.read(func(s *fold.State, now mail.Time) {
+		var from, to mail.Address
 		if q.From != "" {
-			if f.From, err = v.address(s, q.From); err != nil {
+			if from, err = v.address(s, q.From); err != nil {
 				return
 			}
 		}
 		if q.To != "" {
-			if f.To, err = v.address(s, q.To); err != nil {
+			if to, err = v.address(s, q.To); err != nil {
 				return
 			}
 		}
+		f.Resolve(s, from, to)
 		if f.Reader = v.on(s, now).Me(); q.Agent != "" {
 			f.Agent, err = v.on(s, now).Mailbox(q.Agent)
 			f.Reader = f.Agent

@@ -62,7 +62,7 @@ func (v *view) attempt(ctx context.Context, command func(*check.View) ([]mail.Ev
 		if err != nil {
 			return err
 		}
-		lost := func(e *mail.Event) bool { return e.Agent != nil || e.Bridge != nil }
+		lost := func(e *mail.Event) bool { return e.Agent != nil || e.Bridge != nil || e.Claim != nil }
 		if !slices.ContainsFunc(v.lost(last, events), lost) {
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
 	"pennypost/internal/room/fold"
 )
 
@@ -66,15 +67,7 @@ func (v *view) takenFirst(lost []*mail.Event, out *mail.Marked) (err error) {
 		id := e.Receipt.Message
 		out.Marked = slices.DeleteFunc(out.Marked, func(other mail.ID) bool { return other == id })
 		out.NotYours = append(out.NotYours, id)
-		taker := "another"
-		if r := v.state.Records[id]; r != nil {
-			for i := range r.Bound {
-				if h := r.Bound[i].Holder(); h != nil && r.Bound[i].IsRole() {
-					taker = string(h.Name)
-				}
-			}
-		}
-		err = mail.Errorf(mail.Denied, "%s was taken by %s at the same time; it is not yours", id, taker)
+		err = check.TakenFirst(v.state.Records[id], id)
 	}
 	if len(out.Marked) > 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 // the first lives; that it is told who does; and that the name is adopted once that one is gone.
 func TestOneOrchestrator(t *testing.T) {
 	alive := map[string]bool{"1.a@b": true, "2.a@b": true, "3.a@b": true}
-	room, _ := openRoom(t, "lab", Options{Alive: func(p string) bool { return alive[p] }})
+	room, _ := openRoom(t, "lab", Options{Ended: func(p string) bool { return p != "" && !alive[p] }})
 	ctx := t.Context()
 	v := room.As(mail.Orchestrator)
 	register := func(session, process string) (mail.Agent, error) {
@@ -75,11 +75,11 @@ func TestOneOrchestrator(t *testing.T) {
 }
 
 // TestDeadNameIsFree holds that a name is free when the program of its session is known to have ended, for sessions
-// and connections alike, and that its unread mail is the newcomer's. The name of a session that lives is not, and one
-// whose program cannot be seen frees none.
+// and connections alike, and that its unread mail is the newcomer's, whose own program need not be known. The name of
+// a session that lives is not.
 func TestDeadNameIsFree(t *testing.T) {
 	alive := map[string]bool{"1.a@b": true, "2.a@b": true, "3.a@b": true, "4.a@b": true}
-	room, _ := openRoom(t, "lab", Options{Alive: func(p string) bool { return alive[p] }})
+	room, _ := openRoom(t, "lab", Options{Ended: func(p string) bool { return p != "" && !alive[p] }})
 	ctx := t.Context()
 	begin := func(as mail.Name, session, process string) mail.Name {
 		t.Helper()
@@ -111,6 +111,7 @@ func TestDeadNameIsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("a connection, the second being dead,", a.Name, "ann-2")
-	want("one that resumes the first", begin("ann", "s1", "1.a@b"), "ann-3")
+	alive["5.a@b"] = true
+	want("one that resumes the first", begin("ann", "s1", "5.a@b"), "ann-3")
 	want("one of which no program is known", begin("ann", "s5", ""), "ann-4")
 }

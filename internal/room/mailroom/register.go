@@ -49,10 +49,11 @@ func (v *view) registered(c *mail.AgentChange) (mail.Agent, error) {
 			}
 		}
 		if m == nil {
-			_, err = v.on(s, now).Mailbox(c.Name)
-			return
+			if m, err = v.on(s, now).Mailbox(c.Name); err != nil {
+				return
+			}
 		}
-		a = v.sight(s).Show(m, now)
+		a = v.show(s, m, now)
 	})
 	return a, err
 }
@@ -73,9 +74,28 @@ func (v *view) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 	}
 	var a mail.Agent
 	v.read(func(s *fold.State, now mail.Time) {
-		if a = v.sight(s).Show(renamed, now); a.Name != to {
+		if a = v.show(s, renamed, now); a.Name != to {
 			err = mail.Errorf(mail.Conflict, "%s was renamed to %q at the same time; that is its name now", from,
 				a.Name)
+		}
+	})
+	return a, err
+}
+
+// Merge implements mail.Registrar.
+func (v *view) Merge(ctx context.Context, from, into mail.Name) (mail.Agent, error) {
+	var one *fold.Member
+	if err := v.attempt(ctx, func(v *check.View) (events []mail.Event, err error) {
+		one, events, err = v.Merge(from, into)
+		return events, err
+	}); err != nil {
+		return mail.Agent{}, err
+	}
+	var a mail.Agent
+	var err error
+	v.read(func(s *fold.State, now mail.Time) {
+		if a = v.show(s, one, now); s.Members[mail.Name(norm.NFC.String(string(from)))] != one {
+			err = mail.Errorf(mail.Conflict, "%s began a session at the same time: nothing was changed", from)
 		}
 	})
 	return a, err

@@ -119,6 +119,7 @@ func (r *Room) apply(events []mail.Event) (err error) {
 			r.hear(&events[i])
 		}
 	}
+	r.waits.Store(len(r.state.Scheduled) > 0)
 	if r.state.Ended {
 		r.state.Ended = false
 		r.review()

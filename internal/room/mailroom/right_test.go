@@ -224,3 +224,35 @@ func TestP13_TheUserOfAFile(t *testing.T) {
 		t.Errorf("what a file says in the user's name is %+v, %v", it, err)
 	}
 }
+
+// TestP13_AnAliasOfTheUserInAFile holds that a name which leads to the user says no more in a file than "user" does.
+func TestP13_AnAliasOfTheUserInAFile(t *testing.T) {
+	room, _ := openRoom(t, "lab", Options{})
+	user := room.As(mail.User)
+	if _, err := user.Register(t.Context(), mail.Presence{Name: "captain"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := user.Merge(t.Context(), "captain", mail.User); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := room.As("dave").Send(t.Context(),
+		mail.Draft{To: mail.Recipients{"captain"}, Type: "question", Body: "may I?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := room.ForFiles().Import(t.Context(), []mail.Item{{Message: mail.Message{ID: "msg_1",
+		From: "agent:captain", To: []mail.Address{"agent:dave"}, Type: mail.Answer, Body: "yes", ReplyTo: sent.ID,
+		Via: "haak", Sent: 1, By: mail.ByTerminal}}}); err != nil {
+		t.Fatal(err)
+	}
+	if it, err := user.Message(t.Context(), sent.ID); err != nil || !it.Open || len(it.Suggestions) != 1 {
+		t.Errorf("what the captain was asked is open %v with %d suggestions, %v", it.Open, len(it.Suggestions), err)
+	}
+	if it, err := room.As("dave").Message(t.Context(), "msg_1"); err != nil || it.From != mail.ToUser || it.IsUsers() {
+		t.Errorf("what the file says in the captain's name is %+v, %v", it, err)
+	}
+	if _, err := user.Register(t.Context(), mail.Presence{Name: "captain", State: mail.Frozen}); mail.CodeOf(
+		err) != mail.Invalid {
+		t.Errorf("the user was frozen: %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -31,6 +32,8 @@ type Options struct {
 	TTL        policy.TTL
 	Retention  policy.Retention
 	Limits     policy.Limits
+	Claims     policy.ClaimRule // "": policy.DefaultClaims
+	Quiet      time.Duration    // see check.Rules; 0: policy.DefaultQuiet
 	Observe    Observer
 	// Door names the door through which an agent is woken, whose session may have ended; an empty name stands for
 	// whoever comes to have the roles. "" means that none is known, which is the default. It is called with the state
@@ -45,6 +48,8 @@ type Options struct {
 	// Alive reports whether a process runs, spelled as sessions spell theirs. Nil: nobody can tell, and who is silent
 	// is gone.
 	Alive func(process string) bool
+	// Ended reports whether a process is known to have ended. Nil: nobody can tell.
+	Ended func(process string) bool
 	// Elsewhere calls use with another room of the same post office, which is open until use returns. Nil: there is no
 	// other room.
 	Elsewhere func(ctx context.Context, room mail.RoomName, use func(*Room) error) error
@@ -74,6 +79,12 @@ type Options struct {
 	// Trouble says how old is what is known of the room, and why nothing can be appended at present; "" if it is new
 	// and it can. Nil: it always is.
 	Trouble func() string
+	// LetIn reports whether a machine that uses this post office is let in still, with a pass. It is called with the
+	// state locked, so it must not block. Nil: each is.
+	LetIn func(machine mail.Machine, pass string) bool
+	// Waits is told, before Run goes on, whether anything waits to be sent later: the room has to be open then, also
+	// after a restart. Nil: nobody is told.
+	Waits func(bool)
 }
 
 // Observer is told what happens, for metrics. Nil functions are skipped. The others are called from many goroutines,
@@ -118,11 +129,20 @@ func (o Options) withDefaults() Options {
 	if o.Tells == nil {
 		o.Tells = func(bool, bool, mail.Time) (string, mail.Time) { return "", 0 }
 	}
+	if o.LetIn == nil {
+		o.LetIn = func(mail.Machine, string) bool { return true }
+	}
+	if o.Waits == nil {
+		o.Waits = func(bool) {}
+	}
 	if o.Trouble == nil {
 		o.Trouble = func() string { return "" }
 	}
 	if o.Alive == nil {
 		o.Alive = func(string) bool { return false }
+	}
+	if o.Ended == nil {
+		o.Ended = func(string) bool { return false }
 	}
 	if o.Away == nil {
 		o.Away = func(mail.Machine) bool { return false }
@@ -153,9 +173,11 @@ func (o *Options) ways() *fold.Ways {
 }
 
 func (o *Options) rules(name mail.RoomName) check.Rules {
-	return check.Rules{Room: name, MaxBody: o.MaxBody, Namespaces: o.Namespaces, TTL: o.TTL,
-		Limits: o.Limits.WithDefaults(), Orchestrators: o.Orchestrators, Protocols: o.Protocols, Machine: o.Machine,
-		Alive: o.Alive, Exists: o.Exists, Alone: o.Elsewhere == nil}
+	return check.Rules{Room: name, MaxBody: o.MaxBody, Namespaces: o.Namespaces, TTL: o.TTL, Retention: o.Retention,
+		Limits: o.Limits.WithDefaults(), Claims: cmp.Or(o.Claims, policy.DefaultClaims),
+		Quiet: cmp.Or(o.Quiet, policy.DefaultQuiet), Orchestrators: o.Orchestrators, Protocols: o.Protocols,
+		Machine: o.Machine,
+		Alive:   o.Alive, Ended: o.Ended, Exists: o.Exists, LetIn: o.LetIn, Alone: o.Elsewhere == nil}
 }
 
 // Room is the one owner of a room's live state.
@@ -176,6 +198,7 @@ type Room struct {
 	gate     sync.RWMutex       // held for reading by whoever appends, for writing by a checkpoint; taken before mu
 	watching atomic.Int64       // watches and waits that are open
 	lastUse  atomic.Int64       // the mail.Time of the last call
+	waits    atomic.Bool        // something is to be sent later
 
 	handover handover
 	sending  sending
@@ -188,6 +211,9 @@ type Room struct {
 	applied chan struct{} // closed, and replaced, whenever state has moved on
 	crowd   int           // from how many hot messages on crowded tells; 0: never
 	crowded pause.Nudge
+	died    pause.Nudge           // the program of an agent has ended
+	claimed pause.Nudge           // somebody has claimed something, or waits for it
+	later   pause.Nudge           // what is to be sent later has changed
 	due     pause.Nudge           // there may be something to do for Run
 	signs   map[*fold.Member]sign // belongs to Run
 	broken  error                 // why the follower ended
@@ -203,7 +229,10 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 		breaker: &breaker{own: make(map[mail.ID]bool), Breaker: check.NewBreaker(opts.Limits)},
 		applied: make(chan struct{}),
 		crowded: pause.NewNudge(),
+		died:    pause.NewNudge(),
 		due:     pause.NewNudge(),
+		claimed: pause.NewNudge(),
+		later:   pause.NewNudge(),
 		done:    make(chan struct{}),
 		reopen:  make(chan struct{}),
 		index:   new(search.Index),
@@ -216,6 +245,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
+	r.waits.Store(len(r.state.Scheduled) > 0)
 	r.review() // of what others wrote while the room was closed
 	follow, stop := context.WithCancel(context.Background())
 	r.stop = stop
@@ -223,6 +253,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 	if r.opts.Index != "" {
 		r.index = search.Open(r.opts.Index, r.journal.Last(), r.opts.Log)
 	}
+	r.endDead(ctx)
 	if err := r.finishErasures(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, errors.Join(err, r.Close())
@@ -257,6 +288,10 @@ func (r *Room) hear(e *mail.Event) {
 			defer r.breaker.mu.Unlock()
 			r.breaker.Renamed(mail.Name(strings.Clone(string(e.Agent.Name))), m.Name)
 		}
+	case e.Claim != nil:
+		r.claimed.Give()
+	case e.Schedule != nil:
+		r.later.Give()
 	case e.Erased != nil && r.opts.Machine != "" && s.Owes(e.Erased.Message, r.opts.Machine):
 		r.due.Give()
 	}

@@ -15,6 +15,7 @@ import (
 // testOffice is a post office of rooms in memory, each of which is checked, at the end, to equal what its journal
 // says.
 type testOffice struct {
+	mailtest.Asking
 	t    *testing.T
 	opts Options
 
@@ -123,6 +124,14 @@ func reopen(t *testing.T, store *store, name mail.RoomName, opts Options) *Room 
 
 func TestService(t *testing.T) {
 	mailtest.Run(t, func(t *testing.T) mail.Office { return newOffice(t, Options{}) })
+}
+
+func (o *testOffice) Fleet(ctx context.Context, q mail.FleetQuery) (mail.Fleet, error) {
+	return mailtest.FleetOf(ctx, o, q)
+}
+
+func (o *testOffice) FleetMail(ctx context.Context, q mail.FleetMailQuery) (mail.FleetMail, error) {
+	return mailtest.FleetMailOf(ctx, o, q)
 }
 
 func (o *testOffice) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {

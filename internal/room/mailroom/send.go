@@ -25,6 +25,9 @@ func (v *view) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	}
 	defer release()
 	defer v.newcomer(v.Who)()
+	if d.IsLater() {
+		return v.schedule(ctx, d)
+	}
 	p, err := v.plan(ctx, &d)
 	if err == nil && p.Earlier == nil {
 		err = v.clear(ctx, p, d)

@@ -35,7 +35,9 @@ func (v *view) Stuck(ctx context.Context, q mail.StuckQuery) (mail.StuckList, er
 			}
 			out.Kinds[kind] = len(piles)
 			for _, p := range piles[:min(n, len(piles))] {
-				out.Groups = append(out.Groups, p.Group(v.sight(s), kind, q.Mail, now))
+				g := p.Group(v.sight(s), kind, q.Mail, now)
+				v.unname(g.Dialogs)
+				out.Groups = append(out.Groups, g)
 			}
 		}
 	})
@@ -46,6 +48,8 @@ func (v *view) Stuck(ctx context.Context, q mail.StuckQuery) (mail.StuckList, er
 		}
 	}
 	// What was erased meanwhile may be all that a group shows.
-	out.Groups = slices.DeleteFunc(out.Groups, func(g mail.StuckGroup) bool { return len(g.Mail) == 0 })
+	out.Groups = slices.DeleteFunc(out.Groups, func(g mail.StuckGroup) bool {
+		return len(g.Mail) == 0 && g.Kind != mail.StuckAsking && g.Kind != mail.StuckClaim
+	})
 	return out, nil
 }

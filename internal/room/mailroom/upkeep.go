@@ -58,8 +58,8 @@ func (r *Room) upkeepEvents(ago time.Duration) (events []mail.Event) {
 	if _, known := slices.BinarySearch(s.Machines, me); !known {
 		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Follows: true}})
 	}
-	if s.Rules[me] != mail.RulesOfRight {
-		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Rules: mail.RulesOfRight}})
+	if s.Rules[me] != mail.RulesNow {
+		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Rules: mail.RulesNow}})
 	}
 	mine := s.Upkeep == me && ago >= upkeepSaid
 	vacant := s.Upkeep == "" || s.Upkeep != me && (r.opts.Away(s.Upkeep) || ago >= upkeepLasts)

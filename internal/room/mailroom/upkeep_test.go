@@ -164,7 +164,7 @@ func TestRetentionEverywhere(t *testing.T) {
 		synctest.Wait()
 		stops = append(stops, f.add().run(t))
 		synctest.Wait()
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Hour) // in which each has looked once more
 		for _, stop := range stops {
 			stop()
 		}

@@ -60,7 +60,7 @@ func (v *view) touch(ctx context.Context) {
 		if v.Me() == nil {
 			return nil, nil
 		}
-		return v.Pulse(), nil
+		return append(v.Pulse(), v.Deaths(v.Rivals()...)...), nil
 	}); err != nil {
 		v.opts.Log.Warn("sign of life not recorded", "room", v.name, "agent", v.Who, "err", err)
 	}

@@ -1,6 +1,7 @@
 package mailroom
 
 import (
+	"cmp"
 	"context"
 
 	"pennypost/internal/base/pause"
@@ -47,8 +48,8 @@ func (v *view) enlist(q mail.WaitQuery) (*fold.Member, pause.Nudge, error) {
 	defer v.mu.Unlock()
 	m := v.on(v.state, v.now()).Me()
 	if m == nil {
-		_, err := v.on(v.state, v.now()).Mailbox(v.Who)
-		return nil, nil, err
+		now := v.on(v.state, v.now())
+		return nil, nil, cmp.Or(now.NotPerson(), now.NoAgent(v.Who))
 	}
 	if err := v.state.Reached(q.After); err != nil {
 		return nil, nil, err
@@ -100,7 +101,7 @@ func (v *view) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	if v.Who != mail.System { // what the post office itself watches is nobody's use of the room
 		done = v.watch()
 	}
-	return &watch{cursor: v.journal.Follow(after), room: v.Room, done: done}, nil
+	return &watch{cursor: v.journal.Follow(after), room: v.Room, person: v.isPerson(), done: done}, nil
 }
 
 // Shown returns the place of the last event that a watch shows.
@@ -114,6 +115,7 @@ func (r *Room) Shown() mail.Seq {
 type watch struct {
 	cursor journal.Cursor
 	room   *Room
+	person bool // watches
 	done   func()
 }
 
@@ -127,15 +129,16 @@ func (w *watch) Next(ctx context.Context) ([]mail.Event, error) {
 		// Whoever saw an event must find its effect when it asks, so the state is not left behind what a watch has
 		// shown. If ctx ends during that moment the events are shown all the same: they would be lost otherwise.
 		_ = w.room.await(ctx, events[len(events)-1].Seq)
-		if shown := w.room.publish(events); len(shown) > 0 {
+		if shown := w.room.publish(events, w.person); len(shown) > 0 {
 			return shown, nil
 		}
 	}
 }
 
 // publish leaves out what is not for everybody: hashes of tokens, idempotency keys, and checkpoints, which repeat what
-// was told; what did not count; and messages that were erased and are still in the file.
-func (r *Room) publish(events []mail.Event) []mail.Event {
+// was told; what did not count; messages that were erased and are still in the file; and, but to the person, what the
+// dialogs of clients are about.
+func (r *Room) publish(events []mail.Event, toPerson bool) []mail.Event {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	out := make([]mail.Event, 0, len(events))
@@ -147,6 +150,14 @@ func (r *Room) publish(events []mail.Event) []mail.Event {
 			change := *e.Agent
 			change.TokenSum = ""
 			e.Agent = &change
+		case e.Dialog != nil && !toPerson:
+			change := *e.Dialog
+			change.Dialog = unnamed(change.Dialog)
+			e.Dialog = &change
+		case e.Schedule != nil: // what it says is no message yet
+			change := *e.Schedule
+			change.Draft, change.Right = nil, mail.Right{}
+			e.Schedule = &change
 		case e.Message != nil && r.state.Erased[e.Message.ID] != 0:
 			e.Message = nil
 		case e.Message != nil:

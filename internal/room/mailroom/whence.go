@@ -8,11 +8,14 @@ import (
 // From returns the room as a process sees it that says to be caller. Who runs inside a session speaks as its agent,
 // or as one that the session registered. A name that nobody bears yet becomes a child of the session's agent.
 func (r *Room) From(caller mail.Name, w check.Whence) (mail.Service, error) {
-	v := r.view(check.Caller{Who: caller, Means: w.Means})
+	v := r.view(check.Caller{Who: caller, Means: w.Means, Process: w.Itself(), Pass: w.Pass})
+	var err error
+	if v.check(func(v *check.View) { err = v.NotPerson() }); err != nil {
+		return v, err
+	}
 	if len(w.Programs) == 0 && !w.Guessed && w.Doubtful == nil {
 		return v, nil
 	}
-	var err error
 	v.check(func(v *check.View) { err = v.MaySpeak(w) })
 	if v.Claimed != "" && v.news(&check.Trip{What: "claims " + w.Opens + " " + string(v.Claimed)}) {
 		v.opts.Log.Warn("a session says that it is another agent now, and stays who it is", "room", r.name,

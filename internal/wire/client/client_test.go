@@ -150,6 +150,7 @@ func TestNothingElseIsRepeated(t *testing.T) {
 		want int32
 	}{
 		"Token":  {func() error { _, err := user.Token(t.Context(), "ann"); return err }, 1},
+		"Merge":  {func() error { _, err := user.Merge(t.Context(), "ann", "eve"); return err }, 1},
 		"Rename": {func() error { _, err := user.Rename(t.Context(), "ann", "eve"); return err }, 1},
 		"Inbox":  {func() error { _, err := user.Inbox(t.Context(), mail.InboxQuery{}); return err }, attempts},
 	} {
@@ -356,6 +357,7 @@ func TestEscape(t *testing.T) {
 	for name, err := range map[string]error{
 		"Message": second(room.Message(t.Context(), "")), "Erase": room.Erase(t.Context(), ""),
 		"Retire": room.Retire(t.Context(), ""),
+		"Merge":  second(room.Merge(t.Context(), "", "x")),
 		"Rename": second(room.Rename(t.Context(), "", "x")), "Token": second(room.Token(t.Context(), "")),
 	} {
 		if mail.CodeOf(err) != mail.Invalid {

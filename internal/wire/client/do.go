@@ -72,8 +72,12 @@ func (c *caller) segment(name string, in any) string {
 	switch of := in.(type) {
 	case wire.Rename:
 		in = of.From
+	case wire.Merge:
+		in = of.From
 	case wire.Attach:
 		in = of.Agent
+	case mail.Rescheduling:
+		in = of.ID
 	}
 	return reflect.ValueOf(in).String()
 }

@@ -2,8 +2,10 @@ package client
 
 import (
 	"context"
+	"io"
 	"net/http"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/wire"
 )
 
@@ -11,11 +13,47 @@ import (
 // answered when it is rung, or after less than a minute.
 func (o *Office) Hook(ctx context.Context, h *wire.Hook) (wire.HookAnswer, error) {
 	var a wire.HookAnswer
-	err := o.user().do(ctx, request{
-		method: http.MethodPost, path: []string{"hooks", h.Client, h.Event}, header: h.Header(), body: h.Input,
-		kind: wire.JSON,
-	}, &a)
+	err := o.user().do(ctx, hookRequest(h), &a)
 	return a, err
+}
+
+func hookRequest(h *wire.Hook) request {
+	return request{method: http.MethodPost, path: []string{"hooks", h.Client, h.Event}, header: h.Header(),
+		body: h.Input, kind: wire.JSON}
+}
+
+// HookAsking is Hook for one by which a client asks its person: the answer may take long. sign is called with each
+// piece of it, which is white space until there is one.
+func (o *Office) HookAsking(ctx context.Context, h *wire.Hook, sign func()) (a wire.HookAnswer, err error) {
+	c := o.user()
+	resp, err := c.open(ctx, hookRequest(h))
+	if err != nil {
+		return a, err
+	}
+	defer resp.Body.Close()
+	sign()
+	body, err := io.ReadAll(signs{resp.Body, sign})
+	if err != nil {
+		return a, c.broken(ctx, err)
+	}
+	if err := jsonx.Unmarshal(body, &a); err != nil {
+		return a, notUnderstood(err)
+	}
+	return a, nil
+}
+
+// signs is a body whose pieces are signs of life.
+type signs struct {
+	io.Reader
+	sign func()
+}
+
+func (s signs) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if n > 0 {
+		s.sign()
+	}
+	return n, err
 }
 
 // HookTaken confirms that the client has taken what a hook said.

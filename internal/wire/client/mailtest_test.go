@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // rooms is a post office of rooms in memory.
 type rooms struct {
+	mailtest.Asking
 	t *testing.T
 
 	mu    sync.Mutex
@@ -88,6 +89,14 @@ func TestService(t *testing.T) {
 		t.Cleanup(o.Close)
 		return o
 	})
+}
+
+func (o *rooms) Fleet(ctx context.Context, q mail.FleetQuery) (mail.Fleet, error) {
+	return mailtest.FleetOf(ctx, o, q)
+}
+
+func (o *rooms) FleetMail(ctx context.Context, q mail.FleetMailQuery) (mail.FleetMail, error) {
+	return mailtest.FleetMailOf(ctx, o, q)
 }
 
 func (o *rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {

@@ -196,6 +196,36 @@ func (b brokenBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Fleet implements mail.Office.
+func (o *Office) Fleet(ctx context.Context, q mail.FleetQuery) (mail.Fleet, error) {
+	return wire.Do(ctx, o.user(), &wire.FleetCall, q)
+}
+
+// FleetMail implements mail.Office.
+func (o *Office) FleetMail(ctx context.Context, q mail.FleetMailQuery) (mail.FleetMail, error) {
+	return wire.Do(ctx, o.user(), &wire.FleetMailCall, q)
+}
+
+// Dialogs implements mail.Office.
+func (o *Office) Dialogs(ctx context.Context, q mail.DialogQuery) (mail.Cards, error) {
+	return wire.Do(ctx, o.user(), &wire.DialogsCall, q)
+}
+
+// AnswerDialog implements mail.Office.
+func (o *Office) AnswerDialog(ctx context.Context, a mail.DialogAnswer) error {
+	return tell(ctx, o, &wire.AnswerDialogCall, a)
+}
+
+// Away returns for which agents the user is away from the terminal. Only the user may ask.
+func (o *Office) Away(ctx context.Context) (wire.Aways, error) {
+	return wire.Do(ctx, o.user(), &wire.AwayCall, wire.None{})
+}
+
+// SetAway says that the user is away from the terminal of an agent, or of all. Only the user may.
+func (o *Office) SetAway(ctx context.Context, a wire.Away) (wire.Aways, error) {
+	return wire.Do(ctx, o.user(), &wire.SetAwayCall, a)
+}
+
 // Notify lists the channels through which the user is told of mail. Only the user may ask.
 func (o *Office) Notify(ctx context.Context) ([]wire.NotifyChannel, error) {
 	list, err := wire.Do(ctx, o.user(), &wire.NotifyCall, wire.None{})

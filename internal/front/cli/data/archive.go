@@ -17,7 +17,7 @@ func newArchive(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "archive", Short: "move old messages to the archive now", Long: archiveHelp, Example: "pennypost archive",
 		Args: cli.NoArgs,
-		RunE: cli.RunAt(a.Service, a.archive),
+		RunE: cli.RunAt(a.Existing, a.archive),
 	}
 }
 

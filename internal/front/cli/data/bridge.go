@@ -114,7 +114,7 @@ func (a *app) bridgeOutcome(st mail.BridgeStatus) error {
 		}
 	}
 	if st.Failing != "" {
-		return cli.Hinted(mail.Errorf(mail.Unavailable,
+		return cli.Hinted(mail.Errorf(mail.Conflict,
 			"the bridge %s fails: %s. It tries again by itself; mail stands meanwhile", st.ID, st.Failing),
 			"pennypost bridge list")
 	}

@@ -25,7 +25,7 @@ func (a *app) erase(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	svc, err := a.Service(ctx)
+	svc, err := a.Existing(ctx)
 	if err == nil {
 		err = svc.Erase(ctx, id)
 	}

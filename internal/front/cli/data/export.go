@@ -32,7 +32,7 @@ func (a *app) export(ctx context.Context, format string) error {
 	if !slices.Contains(exportFormats, format) {
 		return cli.Usage("%q is not a format; use jsonl, json or markdown", format)
 	}
-	svc, err := a.Service(ctx)
+	svc, err := a.Existing(ctx)
 	if err != nil {
 		return err
 	}

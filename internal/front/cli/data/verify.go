@@ -23,7 +23,7 @@ func newVerify(a *app) *cobra.Command {
 	return cli.WithFlags(&cobra.Command{
 		Use: "verify", Short: "check every line of the room's files", Long: verifyHelp,
 		Example: "pennypost verify\npennypost verify --repair", Args: cli.NoArgs,
-		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, _ []string) error {
+		RunE: cli.RunAt(a.Existing, func(ctx context.Context, svc mail.Service, _ []string) error {
 			if repair {
 				return a.verify(ctx, svc.Repair)
 			}

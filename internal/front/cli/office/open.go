@@ -1,6 +1,7 @@
 package office
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"os/exec"
@@ -23,9 +24,10 @@ nothing in it for 12 hours, or for 30 days.
 Where no browser can be opened, as in a shell over ssh, the link is printed. --print prints it and
 opens nothing.
 
---phone shows the link for a phone, or another machine, as a QR code. The post office has to listen
-for other machines ([tls] in config.toml, or pennypost serve --tls). It has made its certificate
-itself, so the browser there warns; compare the fingerprint that it shows with the one printed here.
+--phone shows the link for a phone, or another machine, as a QR code. If the post office does not
+listen for other machines yet, it asks you, writes [tls] into config.toml, and restarts; --phone-at
+names one address in place of every network. It makes its certificate itself, so the browser there
+warns; compare the fingerprint that it shows with the one printed here.
 
 The pages have an address of their own, such as http://pp-….localhost:8765/, because a browser would
 send a login at 127.0.0.1 to every program there, on whatever port. Chrome, Edge, Firefox and their
@@ -43,6 +45,7 @@ pennypost open --revoke k3vq2mzt      log one out, or all of them: --revoke all`
 type openFlags struct {
 	print, plain, phone, sessions bool
 	revoke                        string
+	at                            string // where phones get in
 }
 
 func newOpen(a *app) *cobra.Command {
@@ -55,6 +58,7 @@ func newOpen(a *app) *cobra.Command {
 		cli.Flag{Into: &f.plain, Name: "plain",
 			About: "log in at 127.0.0.1, which is weaker, with a browser that finds no other address"},
 		cli.Flag{Into: &f.phone, Name: "phone", About: "show the link for a phone, or another machine, as a QR code"},
+		cli.PhoneFlag(&f.at),
 		cli.Flag{Into: &f.sessions, Name: "sessions", About: "list the browsers that are logged in"},
 		cli.Flag{Into: &f.revoke, Name: "revoke", About: "log out the browser whose session is `ID`, or \"all\""})
 	cmd.MarkFlagsMutuallyExclusive("sessions", "revoke", "print")
@@ -71,16 +75,14 @@ func (a *app) open(ctx context.Context, f openFlags) error {
 	switch {
 	case err != nil:
 		return err
+	case f.at != "" && !f.phone:
+		return cli.Usage("--phone-at goes with --phone")
 	case f.sessions:
 		return a.sessions(ctx, office)
 	case f.revoke != "":
 		return a.revoke(ctx, office, f.revoke)
 	}
-	room, err := a.RoomName()
-	if err != nil {
-		return err
-	}
-	link, err := office.Login(ctx, wire.Login{Room: room, Plain: f.plain, Phone: f.phone})
+	link, office, err := a.login(ctx, office, &f)
 	return cli.Answer(a.App, wire.Link{URL: link}, err, func(wire.Link) error {
 		switch {
 		case f.print:
@@ -93,6 +95,65 @@ func (a *app) open(ctx context.Context, f openFlags) error {
 		}
 		return a.openBrowser(ctx, link, f.plain)
 	})
+}
+
+// login returns a link that logs a browser in, and the post office, which may be another one after phones were let in.
+func (a *app) login(ctx context.Context, office *client.Office, f *openFlags) (string, *client.Office, error) {
+	room, err := a.RoomName()
+	if err != nil {
+		return "", nil, err
+	}
+	ask := wire.Login{Room: room, Plain: f.plain, Phone: f.phone}
+	link, err := office.Login(ctx, ask)
+	if !f.phone || err == nil && f.at == "" {
+		return link, office, err
+	}
+	if may, other := a.mayLetIn(ctx, office, f.at, err); !may {
+		return link, office, other
+	}
+	if office, err = a.letPhonesIn(ctx, f.at); err != nil {
+		return "", nil, err
+	}
+	link, err = office.Login(ctx, ask)
+	return link, office, err
+}
+
+// mayLetIn reports whether the person can be asked to let phones in, at an address or "". If not, it returns what is
+// wrong, which is why no link could be made, if none could.
+func (a *app) mayLetIn(ctx context.Context, office *client.Office, at string, why error) (bool, error) {
+	c, err := a.LoadConfig()
+	asks := cli.IsTerminal(a.Env.Stdin) && !a.JSON
+	switch listens := c.TLS.Listen != ""; {
+	case err != nil:
+		return false, cmp.Or(why, err)
+	case listens && at != "" && at != c.TLS.Listen:
+		return false, mail.Errorf(mail.Conflict, "phones get in at %s. To change that, edit listen in [tls] of %s, "+
+			"and type pennypost stop", c.TLS.Listen, c.Home.File())
+	case why == nil && !listens && !asks:
+		return false, mail.Errorf(mail.Unconfirmed,
+			"--phone-at asks you, and there is no terminal to ask at: nothing was done")
+	case listens || !asks:
+		return false, why
+	}
+	_, denied := office.Sessions(ctx) // which nobody but the person is told
+	return denied == nil, cmp.Or(why, denied)
+}
+
+// letPhonesIn has the post office listen for other machines, if the person agrees, and returns it as it is then.
+func (a *app) letPhonesIn(ctx context.Context, at string) (*client.Office, error) {
+	a.Out.Line("This post office listens to no other machine yet. %s", cli.PhoneOffer)
+	yes, err := a.AskYes(cli.PhoneQuestion, false)
+	if err != nil {
+		return nil, err
+	}
+	if !yes {
+		return nil, mail.Errorf(mail.Unconfirmed, "nothing was changed")
+	}
+	if err := a.LetPhonesIn(ctx, at); err != nil {
+		return nil, err
+	}
+	a.Out.Line("Written to config.toml; the post office is restarted.\n")
+	return a.Post()
 }
 
 // openBrowser opens a link, which leads to the plain address or not.
@@ -139,12 +200,12 @@ func (a *app) showPhone(ctx context.Context, office *client.Office, link string)
 	if err != nil {
 		return err
 	}
-	lines, err := qrLines(link, a.Out.Color)
+	lines, err := qrLines(link)
 	if err != nil {
 		return err
 	}
 	for _, line := range lines {
-		a.Out.Line("%s", line)
+		a.Out.Line("%s", a.Out.WhiteOnBlack(line))
 	}
 	a.Out.Line("%s", link)
 	a.Out.Line("Point the phone's camera at it. The link logs in one browser, once, within ten minutes.")

@@ -10,10 +10,10 @@ import (
 // (ISO/IEC 18004, 5.3.8).
 const quiet = 4
 
-// qrLines draws text as a QR code for a terminal: a line is two rows of squares. With colours, black is black and
-// white is white, whatever the terminal's own are. Without, the light squares are drawn, as suits a dark terminal;
-// cameras read the code of a light one too, which is the negative.
-func qrLines(text string, colored bool) ([]string, error) {
+// qrLines draws text as a QR code for a terminal: a line is two rows of squares, to be written white on black. Without
+// colours the light squares are drawn, as suits a dark terminal; cameras read the code of a light one too, which is
+// the negative.
+func qrLines(text string) ([]string, error) {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {
 		return nil, err
@@ -22,15 +22,9 @@ func qrLines(text string, colored bool) ([]string, error) {
 	var lines []string
 	for y := -quiet; y < code.Size+quiet; y += 2 {
 		var b strings.Builder
-		if colored {
-			b.WriteString("\x1b[38;5;231;48;5;16m") // white on black, which no theme changes
-		}
 		for x := -quiet; x < code.Size+quiet; x++ {
 			below := y+1 < code.Size+quiet && code.Black(x, y+1)
 			b.WriteString(squares[[2]bool{code.Black(x, y), below}])
-		}
-		if colored {
-			b.WriteString("\x1b[0m")
 		}
 		lines = append(lines, b.String())
 	}

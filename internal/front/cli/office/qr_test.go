@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"rsc.io/qr"
+
+	"pennypost/internal/front/cli"
 )
 
 // TestQRLines reads the squares back from the lines: they are the code's, with four light ones around it.
@@ -16,10 +18,15 @@ func TestQRLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, colored := range []bool{true, false} {
-		lines, err := qrLines(link, colored)
+		drawn, err := qrLines(link)
 		if err != nil {
 			t.Fatal(err)
 		}
+		var out strings.Builder
+		for p := (&cli.Printer{To: &out, Color: colored}); len(drawn) > 0; drawn = drawn[1:] {
+			p.Line("%s", p.WhiteOnBlack(drawn[0]))
+		}
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		light := map[rune][2]bool{' ': {false, false}, '▄': {false, true}, '▀': {true, false}, '█': {true, true}}
 		for i, line := range lines {
 			bare, had := strings.CutPrefix(line, "\x1b[38;5;231;48;5;16m")

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pennypost/internal/front/cli"
-	"pennypost/internal/mail"
 )
 
 const stopHelp = `Stop the post office and wait until it has ended. Calls that are under way are finished, waits and
@@ -22,20 +21,8 @@ func newStop(a *app) *cobra.Command {
 }
 
 func (a *app) stop(ctx context.Context) error {
-	home, office, err := a.RunningOffice()
+	home, ran, err := a.StopOffice(ctx)
 	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, cli.StopWait)
-	defer cancel()
-	ran := true
-	if err := office.Stop(ctx); mail.CodeOf(err) == mail.Unavailable && !cli.Listens(home) {
-		ran = false // or it is on its way out
-	} else if err != nil {
-		return err
-	}
-	office.Close()
-	if err := cli.AwaitEnd(ctx, home); err != nil {
 		return err
 	}
 	switch {

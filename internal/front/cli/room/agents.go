@@ -1,7 +1,9 @@
 package room
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -10,10 +12,12 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
 )
 
 const agentsHelp = `List the agents of the room: what they do, whether they are alive, and how much mail waits for
-them, at most --limit of them. The commands below change the roster.`
+them, at most --limit of them. --all-rooms lists those of all rooms, for you and not for agents. A room that
+nobody uses is closed, and listed as it stood. The commands below change the roster.`
 
 func newAgents(a *app) *cobra.Command {
 	cmd := newRoster(a, &cobra.Command{
@@ -24,54 +28,72 @@ func newAgents(a *app) *cobra.Command {
 	cmd.AddCommand(
 		newRoster(a, &cobra.Command{Use: "list", Short: "list the agents", Long: agentsHelp}),
 		newAgentsRegister(a), newAgentsUpdate(a), newAgentsFreeze(a), newAgentsRetire(a),
-		newAgentsToken(a), newAgentsRename(a), newAgentsGrant(a), newAgentsGrants(a))
+		newAgentsToken(a), newAgentsRename(a), newAgentsMerge(a), newAgentsGrant(a), newAgentsGrants(a))
 	return cmd
 }
 
 // newRoster returns a command that lists agents.
 func newRoster(a *app, cmd *cobra.Command) *cobra.Command {
-	q := mail.RosterQuery{Limit: mail.DefaultLimit}
+	q, all := mail.RosterQuery{Limit: mail.DefaultLimit}, false
 	var states []string
 	cmd.Args = cli.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, s := range states {
 			q.States = append(q.States, mail.State(s))
 		}
-		return cli.Ask(cmd.Context(), a.App, a.Service, mail.Service.Agents, q, func(list mail.AgentList) error {
-			return a.showAgents(&list, q)
+		if all {
+			return a.agentsAllRooms(cmd.Context(), q)
+		}
+		return cli.Ask(cmd.Context(), a.App, a.Existing, mail.Service.Agents, q, func(list mail.AgentList) error {
+			room, err := a.RoomName()
+			if err != nil {
+				return err
+			}
+			return a.showAgents(cmd.Context(), &list, q, a.gists(cmd.Context(), room, list.Agents))
 		})
 	}
-	return cli.WithFlags(cmd,
+	return cli.WithFlags(cmd, allRoomsFlag(&all, "the agents of all rooms"),
 		cli.Flag{Into: &q.Search, Name: "search", About: "only agents with `TEXT` in their name, task, roles or tags"},
 		cli.Flag{Into: &q.Role, Name: "role", About: "only agents with this `ROLE`"},
 		cli.Flag{Into: &q.Tag, Name: "tag", About: "only agents with this `TAG`"},
 		cli.Flag{Into: &states, Name: "state",
-			About:    "only agents in this `STATE`: working, idle, frozen or gone; repeatable, or joined by commas",
-			Complete: completeState()},
+			About: "only agents in this `STATE`: working, asking, idle, frozen or gone; repeatable, or joined by " +
+				"commas",
+			Complete: completeState("asking")},
 		cli.Flag{Into: (*string)(&q.After), Name: "after",
 			About:    "only agents behind this `NAME`, for the next part of a list",
 			Complete: a.CompleteAgent},
 		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most so many agents, up to 1000"})
 }
 
-func completeState() cobra.CompletionFunc { return cli.OneOf("working", "idle", "frozen", "gone") }
+func completeState(more ...string) cobra.CompletionFunc {
+	return cli.OneOf(append([]string{"working", "idle", "frozen", "gone"}, more...)...)
+}
 
-func (a *app) showAgents(list *mail.AgentList, q mail.RosterQuery) error {
+// gists says in a line each what the clients of agents ask the person, if that is the caller.
+func (a *app) gists(ctx context.Context, room mail.RoomName, list []mail.Agent) map[mail.Name]string {
+	if !slices.ContainsFunc(list, func(ag mail.Agent) bool { return ag.State == mail.Asking }) {
+		return nil
+	}
+	gists := make(map[mail.Name]string)
+	for _, c := range a.AsksUser(ctx, mail.DialogQuery{Rooms: []mail.RoomName{room}}) {
+		if gists[c.Agent] == "" {
+			gists[c.Agent] = "asks you: " + triage.DialogGist(&c)
+		}
+	}
+	return gists
+}
+
+// showAgents lists agents. gists are what some of them ask, which stands in the place of what they work on.
+func (a *app) showAgents(ctx context.Context, list *mail.AgentList, q mail.RosterQuery,
+	gists map[mail.Name]string) error {
 	if len(list.Agents) == 0 {
-		a.noAgents(q, list.Total)
+		a.noAgents(ctx, q, list.Total)
 		return nil
 	}
 	rows := make([][]string, 0, len(list.Agents))
 	for _, ag := range list.Agents {
-		unread := ""
-		if ag.Unread > 0 {
-			unread = strconv.Itoa(ag.Unread) + " unread"
-		}
-		rows = append(rows, []string{
-			cli.OneLine(string(ag.Name)), strings.TrimSpace(string(ag.State) + " " + ag.On()),
-			a.Out.Ago(ag.Seen), unread, a.looked(&ag), badges(ag),
-			cli.OneLine(ag.Task),
-		})
+		rows = append(rows, a.agentRow(&ag, gists))
 	}
 	a.Out.List(rows, []cli.Step{
 		cli.At(0, cli.AtMost(32)), cli.At(5, cli.AtMost(48)), cli.At(4, nil), cli.At(2, cli.Brief),
@@ -84,8 +106,29 @@ func (a *app) showAgents(list *mail.AgentList, q mail.RosterQuery) error {
 	return nil
 }
 
+// agentRow is an agent in a list.
+func (a *app) agentRow(ag *mail.Agent, gists map[mail.Name]string) []string {
+	unread := ""
+	if ag.Unread > 0 {
+		unread = strconv.Itoa(ag.Unread) + " unread"
+	}
+	return []string{
+		cli.OneLine(string(ag.Name)), strings.TrimSpace(string(ag.State) + " " + ag.On()),
+		a.Out.Ago(seenOrAsked(ag)), unread, a.looked(ag), badges(*ag),
+		cli.OneLine(cmp.Or(gists[ag.Name], ag.Task)),
+	}
+}
+
+// seenOrAsked is when an agent was last seen or, if its client waits for a person, since when.
+func seenOrAsked(ag *mail.Agent) mail.Time {
+	if ag.State == mail.Asking && len(ag.Dialogs) > 0 {
+		return ag.Dialogs[0].Since
+	}
+	return ag.Seen
+}
+
 // noAgents says why a list is empty.
-func (a *app) noAgents(q mail.RosterQuery, total int) {
+func (a *app) noAgents(ctx context.Context, q mail.RosterQuery, total int) {
 	switch {
 	case q.After != "" && total > 0:
 		a.Out.Line("There is nobody behind %s. The list from its beginning: pennypost agents",
@@ -93,7 +136,8 @@ func (a *app) noAgents(q mail.RosterQuery, total int) {
 	case q.Search+q.Role+q.Tag != "" || len(q.States) > 0:
 		a.Out.Line("Nobody on the roster is so. Everybody is listed by: pennypost agents")
 	default:
-		a.Out.Line("Nobody is registered. Register an agent with: pennypost agents register NAME")
+		a.nothing(ctx, "Nobody is registered", "agents", agentsElsewhere)
+		a.Out.Line("%s", a.Out.Dim("To register an agent: pennypost agents register NAME"))
 	}
 }
 
@@ -278,6 +322,24 @@ func newAgentsRename(a *app) *cobra.Command {
 		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
 			ag, err := svc.Rename(ctx, mail.Name(args[0]), mail.Name(args[1]))
 			return cli.Answer(a.App, ag, err, func(ag mail.Agent) error { return a.showAgent(ag, "") })
+		}),
+	}
+}
+
+const mergeHelp = `Make an agent one with another, or with you: for an agent that turned out
+to be the same as another, such as one that came back as NAME-2, and for a name that is yours. All that FROM had is
+INTO's from now on: its mail, read or not, its threads, its open questions, its roles and tags. Its name leads to INTO,
+for good. Its token opens nothing any more. FROM must have no session that runs. This cannot be undone.`
+
+func newAgentsMerge(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "merge FROM INTO", Short: "make an agent one with another, or with you (user)", Long: mergeHelp,
+		Example:           "pennypost agents merge builder-2 builder\npennypost agents merge captain user",
+		Args:              cli.NArgs(2, "the agent that becomes part of the other, and that"),
+		ValidArgsFunction: a.CompleteAgent,
+		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
+			into, err := svc.Merge(ctx, mail.Name(args[0]), mail.Name(args[1]))
+			return a.Said(err, into, "%s is %s from now on", args[0], into.Name)
 		}),
 	}
 }

@@ -61,7 +61,7 @@ func (a *app) attach(ctx context.Context, name string) error {
 func (a *app) show(ctx context.Context, words []string) error {
 	program, err := exec.LookPath(words[0])
 	if err != nil {
-		return mail.Errorf(mail.Unavailable, "the session is in %s, which is not found here", words[0])
+		return mail.Errorf(mail.Conflict, "the session is in %s, which is not found here", words[0])
 	}
 	return cli.Become(ctx, program, words[1:], a.Env.Environ)
 }
@@ -71,7 +71,7 @@ func (a *app) sayHow(agent mail.Name, got *wire.Attached) error {
 	why := strings.TrimSuffix(cli.OneLine(got.Why), ".")
 	switch {
 	case got.Command == "" && got.Live:
-		return mail.Errorf(mail.Unavailable, "the session of %s runs, and cannot be brought to the front: %s", agent,
+		return mail.Errorf(mail.Conflict, "the session of %s runs, and cannot be brought to the front: %s", agent,
 			why)
 	case got.Command == "":
 		return mail.Errorf(mail.NotFound,

@@ -17,12 +17,9 @@ func (a *app) inboxAllRooms(ctx context.Context, f inboxFlags) error {
 	if err != nil {
 		return err
 	}
-	who, err := a.Who()
-	if err != nil {
+	if _, err := a.allRooms(oneRoom{"agent", f.q.Agent != ""}, oneRoom{"before", f.q.Before != 0},
+		oneRoom{"newest", f.q.Newest}); err != nil {
 		return err
-	}
-	if who != mail.User || f.q.Agent != "" {
-		return cli.Usage("--all-rooms lists the mail of the user; an agent has one room")
 	}
 	q := mail.DeskQuery{Place: place, From: f.q.From, Limit: f.q.Limit, After: f.after,
 		Unread: !f.q.All && place == ""}
@@ -30,7 +27,8 @@ func (a *app) inboxAllRooms(ctx context.Context, f inboxFlags) error {
 		q.Part = mail.NeedsYou
 	}
 	return cli.Ask(ctx, a.App, a.AtOffice, (*client.Office).Desk, q, func(d mail.Desk) error {
-		a.showDesk(&d, place)
+		asks := place == mail.InInbox && len(a.SayWhoAsks(ctx)) > 0
+		a.showDesk(&d, place, asks)
 		if d.Next != "" {
 			a.Out.Line("%s", a.Out.Dim("More: "+a.Onward("after", d.Next)))
 		}
@@ -38,18 +36,21 @@ func (a *app) inboxAllRooms(ctx context.Context, f inboxFlags) error {
 	})
 }
 
-// showDesk lists what needs the user, then what is new.
-func (a *app) showDesk(d *mail.Desk, place mail.Place) {
+// showDesk lists what needs the user, then what is new. asks says that agents wait for the user beside it.
+func (a *app) showDesk(d *mail.Desk, place mail.Place, asks bool) {
 	a.sayTrouble(d.Trouble)
 	for _, room := range d.Away {
 		a.Out.Line("%s", a.Out.Red("Room "+cli.OneLine(string(room))+" could not be looked at; the log says why."))
 	}
 	if len(d.Needs)+len(d.Updates) == 0 {
-		if place != mail.InInbox {
+		switch {
+		case place != mail.InInbox:
 			a.Out.Line("Nothing is %s.", place)
-			return
+		case asks:
+			a.Out.Line("No mail waits.")
+		default:
+			a.Out.Line("Nothing waits.")
 		}
-		a.Out.Line("Nothing waits.")
 		return
 	}
 	list := make([]shownMessage, 0, len(d.Needs)+len(d.Updates))

@@ -19,6 +19,7 @@ func Verbs() cli.Group {
 		"inbox": newInbox, "read": newRead, "reply": newReply, "answer": newAnswer, "adopt": newAdopt,
 		"decline": newDecline, "mark": newMark, "send": newSend, "withdraw": newWithdraw, "wait": newWait,
 		"watch": newWatch, "history": newHistory, "waiting": newWaiting, "stuck": newStuck,
-		"agents": newAgents, "attach": newAttach, "monitor": newMonitor,
+		"dialogs": newDialogs, "claims": newClaims, "away": newAway, "agents": newAgents, "attach": newAttach,
+		"monitor": newMonitor, "scheduled": newScheduled,
 	})
 }

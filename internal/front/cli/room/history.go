@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,12 +16,18 @@ conditions, all must hold. --search takes words, in any order, which may stand i
 and "phrases" in double quotes, in which any white space is like a space; case does not matter.
 A time is "yesterday", "monday 9:00", "2026-05-10", "2026-05-10 14:00", or how long ago: 2h, 7d. A day
 after --until is included. With --archive, messages that retention has moved to the archive are
-searched too. If more than N messages match, the newest are listed.`
+searched too. If more than N messages match, the newest are listed.
+
+--all-rooms searches all rooms, for you and not for agents: those that are open, and of the others the
+16 that were used last. The rest are named, and searched one by one with --room. What an earlier page
+begins with is said above the list.`
 
 type historyFlags struct {
 	q             mail.HistoryQuery
 	types, states []string
 	since, until  string
+	before        string // a seq, or places of several rooms
+	allRooms      bool
 }
 
 func newHistory(a *app) *cobra.Command {
@@ -34,6 +41,7 @@ func newHistory(a *app) *cobra.Command {
 		Args: cli.NoArgs,
 		RunE: cli.RunWith(a.history, &f),
 	},
+		allRoomsFlag(&f.allRooms, "messages of all rooms"),
 		cli.Flag{Into: &f.types, Name: "type", About: "of this `TYPE`; several are joined by commas",
 			Complete: cli.CompleteTypes},
 		cli.Flag{Into: &f.states, Name: "state",
@@ -52,7 +60,7 @@ func newHistory(a *app) *cobra.Command {
 			About: "only what asks and is not settled: neither answered nor declined nor withdrawn"},
 		cli.Flag{Into: &q.Archive, Name: "archive", About: "search the archive too"},
 		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` messages, up to 1000; default 50"},
-		cli.Flag{Into: (*uint64)(&q.Before), Name: "before", About: "only messages before this `SEQ`"},
+		cli.Flag{Into: &f.before, Name: "before", About: "only messages before this `SEQ`; of all rooms, ROOM:SEQ,…"},
 		cli.Flag{Into: (*uint64)(&q.After), Name: "after", About: "only messages after this `SEQ`, the oldest first"})
 }
 
@@ -60,7 +68,17 @@ func (a *app) history(ctx context.Context, f historyFlags) error {
 	if err := f.complete(a.Out.Now); err != nil {
 		return err
 	}
-	return cli.Ask(ctx, a.App, a.Service, mail.Service.History, f.q, func(page mail.Page) error {
+	if f.allRooms {
+		return a.historyAllRooms(ctx, f.q, f.before)
+	}
+	if f.before != "" {
+		before, err := strconv.ParseUint(f.before, 10, 64)
+		if err != nil {
+			return cli.Usage("--before is %q: write the SEQ of a message of the room", f.before)
+		}
+		f.q.Before = mail.Seq(before)
+	}
+	return cli.Ask(ctx, a.App, a.Existing, mail.Service.History, f.q, func(page mail.Page) error {
 		return a.showHistory(&page, f.q.After != 0)
 	})
 }

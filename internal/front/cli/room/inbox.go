@@ -46,7 +46,7 @@ func newInbox(a *app) *cobra.Command {
 			return a.inbox(cmd.Context(), f)
 		},
 	},
-		cli.Flag{Into: &f.allRooms, Name: "all-rooms", About: "what waits for you in all rooms, by conversation"},
+		allRoomsFlag(&f.allRooms, "what waits for you in all rooms, by conversation"),
 		cli.Flag{Into: &q.All, Name: "all", About: "include messages that are read"},
 		cli.Flag{Into: &q.Open, Name: "open", About: "only what waits for an answer"},
 		cli.Flag{Into: (*string)(&q.Agent), Name: "agent",
@@ -72,7 +72,10 @@ func (a *app) inbox(ctx context.Context, f inboxFlags) (err error) {
 	if q.Place, err = mail.ParsePlace(f.place); err != nil {
 		return err
 	}
-	return cli.Ask(ctx, a.App, a.Service, openFirst, q, func(page mail.Page) error { return a.showInbox(&page, f) })
+	return cli.Ask(ctx, a.App, a.Existing, openFirst, q, func(page mail.Page) error {
+		asks := q.Agent == "" && q.Place == mail.InInbox && len(a.SayWhoAsks(ctx)) > 0
+		return a.showInbox(ctx, &page, f, asks)
+	})
 }
 
 // openFirst returns a page of the mailbox; before its first one comes what waits for an answer, wherever it is.
@@ -94,14 +97,19 @@ func openFirst(svc mail.Service, ctx context.Context, q mail.InboxQuery) (mail.P
 	return page, nil
 }
 
-func (a *app) showInbox(page *mail.Page, f inboxFlags) error {
+// showInbox lists a page of a mailbox. asks says that agents wait for the caller beside it.
+func (a *app) showInbox(ctx context.Context, page *mail.Page, f inboxFlags, asks bool) error {
 	a.sayTrouble(page.Trouble)
 	switch {
 	case len(page.Messages) == 0 && f.place != "":
 		a.Out.Line("Nothing is %s.", f.place)
 		return nil
 	case len(page.Messages) == 0:
-		a.Own("Nothing waits.")
+		here := "Nothing waits"
+		if asks {
+			here = "No mail waits"
+		}
+		a.nothing(ctx, here, "inbox", mailElsewhere)
 		return nil
 	}
 	a.Out.Line("%s", a.Out.Bold(strconv.Itoa(page.Unread)+" unread"))

@@ -12,10 +12,11 @@ import (
 )
 
 const markHelp = `Mark messages in your mailbox, by ID or all of them. Give exactly one mark. Marking a message again
-changes nothing. Archived mail no longer waits, but stays in the history. Snoozed mail is unread,
-and stays out of your inbox until TIME, which is 2h, tomorrow, "monday 14:00", 2026-05-10 or
-"2026-05-10 14:00"; a day without a time begins at nine. Reading or archiving it ends that. Agents
-cannot snooze.
+changes nothing. If one of several is not there, the others are marked and the exit status is 3.
+
+Archived mail no longer waits, but stays in the history. Snoozed mail is unread, and stays out of
+your inbox until TIME, which is 2h, tomorrow, "monday 14:00", 2026-05-10 or "2026-05-10 14:00"; a day
+without a time begins at nine. Reading or archiving it ends that. Agents cannot snooze.
 
 ` + whichHelp
 
@@ -71,7 +72,11 @@ func (a *app) mark(ctx context.Context, words []string, q mail.Marking) error {
 	if done.Marked == nil {
 		done.Marked = []mail.ID{}
 	}
-	return cli.Answer(a.App, done, err, func(done mail.Marked) error { return a.showMarked(&done, q.Mark) })
+	err = cli.Answer(a.App, done, err, func(done mail.Marked) error { return a.showMarked(&done, q.Mark) })
+	if err == nil && len(done.NotFound) > 0 { // the others are marked, and a script is to know
+		err = mail.Errorf(mail.NotFound, "there is no message %q here", done.NotFound[0])
+	}
+	return err
 }
 
 func (a *app) showMarked(done *mail.Marked, mark mail.Mark) error {
@@ -79,7 +84,7 @@ func (a *app) showMarked(done *mail.Marked, mark mail.Mark) error {
 	for _, list := range []struct {
 		ids  []mail.ID
 		what string
-	}{{done.Already, "marked before"}, {done.NotFound, "not found"}, {done.NotYours, "not in your mailbox"}} {
+	}{{done.Already, "marked before"}, {done.NotYours, "not in your mailbox"}} {
 		if len(list.ids) > 0 {
 			a.Out.Line("%s: %s", list.what, cli.Joined(list.ids, " "))
 		}

@@ -171,7 +171,11 @@ func (a *app) showMessage(it *mail.Item, word string) {
 		}
 		p.Field("doc", cli.OneLine(name))
 	}
-	a.ShowDelivery(it)
+	metadata := it.Metadata
+	if answerable(it) {
+		metadata = metadata.Without("options")
+	}
+	a.ShowDelivery(it, metadata)
 	p.Line("")
 	p.Text(cli.Visible(it.Body), 4)
 	a.showOptions(it, word)
@@ -190,13 +194,15 @@ func (a *app) showSuggestions(it *mail.Item) {
 	}
 }
 
+// answerable reports whether a message is a question of the caller's that is open and offers options.
+func answerable(it *mail.Item) bool { return it.Open && it.State != "" && len(it.Choices()) > 0 }
+
 // showOptions lists what a question that is open can be answered with, and what to type.
 func (a *app) showOptions(it *mail.Item, word string) {
-	options := it.Choices()
-	if !it.Open || len(options) == 0 || it.State == "" {
+	if !answerable(it) {
 		return
 	}
-	p := a.Out
+	options, p := it.Choices(), a.Out
 	p.Line("")
 	rows := make([][]string, len(options))
 	for i, o := range options {

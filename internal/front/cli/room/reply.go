@@ -13,13 +13,20 @@ import (
 )
 
 const replyHelp = `Write below a message, to whoever wrote it. Below what asks something it is the answer, and settles
-it. TEXT comes from the arguments, from --body, or, with neither or with "-", from standard input.
+it. The message is marked read. TEXT comes from the arguments, from --body, or, with neither or with
+"-", from standard input.
 
 ` + whichHelp
 
 const answerHelp = `Answer a question with one of its options, by number or by text, or a review-request with a
 verdict: approved, changes-requested or blocked. pennypost read lists them with their numbers. What you
-write after the option is added to the answer. A question without options takes any TEXT.
+write after the option is added to the answer. A question without options takes any TEXT. The question
+is marked read.
+
+ID may also be that of a dialog, d-…: what an agent's client asks you, as pennypost dialogs lists it.
+OPTION is then the number of an answer, its label, or allow or deny, and TEXT goes to the model where
+the answer takes some. Of several questions there is one argument for each: numbers or options, with
+commas between where several may be chosen, or words of your own. The client has the answer at once.
 
 ` + whichHelp
 
@@ -80,7 +87,16 @@ func (a *app) reply(ctx context.Context, word string, f replyFlags, given bool) 
 			return err
 		}
 	}
-	return a.post(ctx, svc, d, cli.Heading(&it))
+	return a.settle(ctx, svc, d, &it)
+}
+
+// settle sends what is written below a message. Whoever writes that has read the message.
+func (a *app) settle(ctx context.Context, svc mail.Service, d mail.Draft, below *mail.Item) error {
+	err := a.post(ctx, svc, d, cli.Heading(below))
+	if err == nil && below.State != "" && !below.Read { // what is sent is sent, whether or not it can be marked
+		_, _ = svc.Mark(ctx, mail.Marking{IDs: []mail.ID{below.ID}, Mark: mail.MarkRead})
+	}
+	return err
 }
 
 // below begins what the caller writes below a message.
@@ -102,8 +118,12 @@ func newAnswer(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "answer ID|last OPTION [TEXT...]", Short: "answer a question by one of its options", Long: answerHelp,
 		Example: "pennypost answer 1 2\npennypost answer last Spaces\npennypost answer 3 changes-requested \"See " +
-			"the comments.\"",
+			"the comments.\"\npennypost answer d-k3x9 allow\npennypost answer d-k3x9 deny \"Not in this branch.\"",
 		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && isDialog(args[0]) {
+				return cli.Hinted(cli.Usage("pennypost answer %s needs an answer: nothing was done", args[0]),
+					"pennypost dialogs "+args[0]+" lists what its client takes")
+			}
 			if len(args) < 2 {
 				return cli.Hinted(cli.Usage("pennypost answer needs a question and one of its options"),
 					"pennypost read ID lists the options of a question")
@@ -111,6 +131,9 @@ func newAnswer(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if isDialog(args[0]) {
+				return a.answerDialog(cmd.Context(), args[0], args[1:])
+			}
 			return a.answer(cmd.Context(), args[0], args[1:])
 		},
 		ValidArgsFunction: a.completeAnswer,
@@ -151,7 +174,7 @@ func (a *app) adopt(ctx context.Context, word string) error {
 	if err != nil {
 		return err
 	}
-	return a.post(ctx, svc, d, cli.Heading(&q))
+	return a.settle(ctx, svc, d, &q)
 }
 
 func (a *app) answer(ctx context.Context, word string, said []string) error {
@@ -179,7 +202,7 @@ func (a *app) answer(ctx context.Context, word string, said []string) error {
 			d.Body += "\n\n" + more
 		}
 	}
-	return a.post(ctx, svc, d, cli.Heading(it))
+	return a.settle(ctx, svc, d, it)
 }
 
 // question is a message that the caller answers.
@@ -235,8 +258,8 @@ func (a *app) letter(ctx context.Context, word string) (mail.Service, mail.Item,
 	return svc, it, err
 }
 
-// completeAnswer offers open questions, and behind one its options.
-func (a *app) completeAnswer(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
+// completeQuestion offers open questions, and behind one its options.
+func (a *app) completeQuestion(cmd *cobra.Command, given []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(given) != 1 {
 		return a.CompleteMessages(mail.InboxQuery{Open: true})(cmd, given, typed)
 	}

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +19,7 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 )
 
 const sendHelp = `Send a message. It is on the disk when the command returns.
@@ -25,23 +28,28 @@ An address is agent:NAME, role:ROLE, orchestrator, a tag such as project:parser,
 bare name of an agent. If you give several addresses, each recipient gets the message once.
 ADDRESS@ROOM is in another room. Further addresses may follow as arguments.
 
-The body comes from --body or from standard input. The type decides who is woken; without one it is
+The body comes from --body, from the last argument where that is no address (it has a space in it, or
+nobody is called so), or from standard input. The type decides who is woken; without one it is
 custom, with --option a question, and with --verdict a review-result. The types are
 %s.
 
 The answer names each recipient, how far the message has got, and whether the recipient will be
 woken.`
 
-const sendExamples = `pennypost send --to builder --type task-assigned --subject Parser --body "Write it."
+const sendExamples = `pennypost send builder "Please rebase."
+pennypost send --to builder --type task-assigned --subject Parser --body "Write it."
 git diff | pennypost send --to role:reviewer --type review-request --subject "Please look"
 pennypost send --to user --subject Indent --body "Tabs or spaces?" --option Tabs --option Spaces
 pennypost send --to builder --reply-to msg_V1StGXR8_Z5jdHi6B-myT --verdict approved --body "Good."
+pennypost send builder --in 2h "Is the deploy through?"
+pennypost send all --every "0 9 * * mon-fri" "What do you work on today?"
 pennypost send --to orchestrator --type task-done --reply-to msg_V1StGXR8_Z5jdHi6B-myT --body Done.`
 
 type sendFlags struct {
 	draft    mail.Draft
 	body     string
 	to       []string
+	last     bool // the last of to stood last on the command line, where the text may be
 	urgent   bool
 	ttl      string
 	metadata string
@@ -49,15 +57,16 @@ type sendFlags struct {
 	verdict  string
 	docs     []string
 	present  bool
+	later    laterFlags
 }
 
 func newSend(a *app) *cobra.Command {
 	var f sendFlags
 	return cli.WithFlags(&cobra.Command{
-		Use: "send --to ADDRESS... [ADDRESS...]", Short: "send a message",
+		Use: "send ADDRESS... [TEXT]", Short: "send a message",
 		Long: fmt.Sprintf(sendHelp, mail.TypeNames(", ")), Example: sendExamples,
 		RunE: func(cmd *cobra.Command, more []string) error {
-			f.to = append(f.to, more...)
+			f.to, f.last = append(f.to, more...), len(more) > 0
 			return a.send(cmd.Context(), f, cmd.Flags().Changed("body"))
 		},
 		ValidArgsFunction: a.CompleteAddress,
@@ -82,7 +91,14 @@ func newSend(a *app) *cobra.Command {
 			About: "`PATH` or PATH@REVISION of a document that belongs to it; repeatable", Each: true},
 		cli.Flag{Into: &f.present, Name: "present", About: "with all or a tag: reach only agents that are live now"},
 		cli.Flag{Into: &f.draft.Key, Name: "key",
-			About: "`KEY` of this message: a second send with it sends nothing new"})
+			About: "`KEY` of this message: a second send with it sends nothing new"},
+		cli.Flag{Into: &f.later.at, Name: "at", About: "send it at this `TIME`: 14:30, \"tomorrow 9:00\", RFC 3339"},
+		cli.Flag{Into: &f.later.in, Name: "in", About: "send it after this `DURATION`: 20m, 2h, 1d"},
+		cli.Flag{Into: &f.later.every, Name: "every",
+			About: "send it again and again, as a `LINE` of cron says: \"0 9 * * mon-fri\""},
+		cli.Flag{Into: &f.later.until, Name: "until", About: "with --every: not after this `TIME`"},
+		cli.Flag{Into: &f.later.zone, Name: "zone",
+			About: "with --every: time zone of LINE, as in `ZONE` Europe/Berlin; default: this machine's"})
 }
 
 func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
@@ -94,13 +110,60 @@ func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 	if err != nil {
 		return err
 	}
+	typed := false
+	if f.last && !bodyGiven {
+		if typed, err = lastIsText(ctx, svc, d.To); err != nil {
+			return err
+		}
+		if typed {
+			f.body, d.To, bodyGiven = d.To[len(d.To)-1], d.To[:len(d.To)-1], true
+		}
+	}
 	if d.Body = f.body; !bodyGiven || f.body == "-" {
 		if d.Body, err = a.readBody(); err != nil {
 			return err
 		}
 	}
-	return a.post(ctx, svc, d, "")
+	err = a.post(ctx, svc, d, "")
+	if typed {
+		err = cli.HintedIf(mail.NotFound, err, "a text of several words stands in quotes: pennypost send ADDRESS "+
+			"\"TEXT\"; pennypost agents lists who is there")
+	}
+	return err
 }
+
+// lastIsText reports whether the last of these words is no address, and so the text for the others.
+func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, error) {
+	last := words[len(words)-1]
+	_, found, err := mail.OneAgent(ctx, svc, mail.Name(last))
+	spaced := strings.ContainsFunc(last, unicode.IsSpace)
+	switch {
+	case err != nil:
+		return false, err
+	case found || !spaced && (strings.ContainsAny(last, ":@") || slices.Contains(alwaysThere, last)):
+		return false, nil
+	case len(words) == 1 && spaced:
+		return false, cli.Hinted(cli.Usage("nobody to send to: %q is the text", last),
+			"pennypost send ADDRESS "+cli.Quoted(last)+"; pennypost agents lists who is there")
+	case len(words) == 1:
+		return false, nil // which the room says is nobody
+	case spaced:
+		return true, nil
+	}
+	list, err := svc.Agents(ctx, mail.RosterQuery{Limit: mail.MaxLimit})
+	names := slices.Clone(alwaysThere)
+	for i := range list.Agents {
+		names = append(names, string(list.Agents[i].Name))
+	}
+	if near := policy.Nearest(last, names, 1); err == nil && len(near) > 0 {
+		err = cli.Hinted(cli.Usage("is %q the text, or did you mean %s? Nothing was sent", last, near[0]),
+			"as the text it is: pennypost send "+cli.Quoted(words[0])+" --body "+cli.Quoted(last))
+	}
+	return err == nil, err
+}
+
+// alwaysThere are the addresses without a kind that no agent bears.
+var alwaysThere = []string{"all", "broadcast", "user", "orchestrator"}
 
 // post sends d and says what became of it, and below what it stands.
 func (a *app) post(ctx context.Context, svc mail.Service, d mail.Draft, below string) error {
@@ -168,6 +231,10 @@ func (f *sendFlags) complete() (mail.Draft, error) {
 			return d, cli.Usage("--ttl %s is shorter than a second or has no end; leave it out for the default", f.ttl)
 		}
 	}
+	var err error
+	if d.Later, err = f.later.parse(); err != nil {
+		return d, err
+	}
 	for _, doc := range f.docs {
 		d.Docs = append(d.Docs, parseDoc(doc))
 	}
@@ -230,7 +297,7 @@ func parseDoc(s string) mail.Doc {
 func (a *app) readBody() (string, error) {
 	if cli.IsTerminal(a.Env.Stdin) {
 		return "", cli.Hinted(cli.Usage("the message has no body"),
-			`add --body "TEXT", or give it a file: < FILE`)
+			`add the text: "TEXT" at the end, --body "TEXT", or a file: < FILE`)
 	}
 	text, err := io.ReadAll(io.LimitReader(a.Env.Stdin, maxSend+1))
 	if err != nil {
@@ -249,6 +316,9 @@ func (a *app) showSent(s mail.Sent, below string) {
 		line += "  below: " + below
 	}
 	a.Out.Line("%s", line)
+	if s.Due != 0 {
+		a.Out.Line("  It is sent at %s. Take it back: pennypost scheduled cancel %s", dueTime(s.Due), s.ID)
+	}
 	rows := make([][]string, 0, len(s.Recipients))
 	for _, d := range s.Recipients {
 		rows = append(rows, cli.DeliveryRow(a.Out, d))

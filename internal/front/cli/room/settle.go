@@ -23,7 +23,8 @@ withdraw a question.`
 
 const waitingHelp = `List who waits for whom, by the questions, reviews, plans and permissions that are open, the
 longest wait first, and how many more there are. If the one who is waited for waits too, the chain
-is shown to its end; a circle is named, whichever of their questions leads round it.`
+is shown to its end; a circle is named, whichever of their questions leads round it. --all-rooms lists
+all rooms, for you and not for agents; closed rooms are listed as they stood.`
 
 func newDecline(a *app) *cobra.Command {
 	reason := mail.DeclinedBody
@@ -47,7 +48,7 @@ func (a *app) decline(ctx context.Context, arg, reason string) error {
 	if err != nil {
 		return cli.Hinted(err, "pennypost inbox --open lists what does")
 	}
-	return a.post(ctx, svc, d, cli.Heading(question.Item))
+	return a.settle(ctx, svc, d, question.Item)
 }
 
 func newWithdraw(a *app) *cobra.Command {
@@ -71,25 +72,34 @@ func (a *app) withdraw(ctx context.Context, arg string) error {
 
 func newWaiting(a *app) *cobra.Command {
 	var q mail.WaitingQuery
+	var all bool
 	return cli.WithFlags(&cobra.Command{
 		Use: "waiting", Short: "list who waits for whom", Long: waitingHelp, Example: "pennypost waiting",
 		Args: cli.NoArgs,
-		RunE: cli.RunWith(a.waiting, &q),
-	}, cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` rows, up to 1000; default 50"})
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkLimit(q.Limit); err != nil {
+				return err
+			}
+			if all {
+				return a.waitingAllRooms(cmd.Context(), q)
+			}
+			return a.waiting(cmd.Context(), q)
+		},
+	}, allRoomsFlag(&all, "who waits for whom in all rooms"),
+		cli.Flag{Into: &q.Limit, Name: "limit", About: "at most `N` rows, up to 1000; default 50"})
 }
 
 func (a *app) waiting(ctx context.Context, q mail.WaitingQuery) error {
-	if err := checkLimit(q.Limit); err != nil {
-		return err
-	}
-	return cli.Ask(ctx, a.App, a.Service, mail.Service.Waiting, q, a.showWaiting)
+	return cli.Ask(ctx, a.App, a.Existing, mail.Service.Waiting, q, func(list mail.WaitingList) error {
+		if len(list.Waiting) == 0 {
+			a.nothing(ctx, "Nobody waits for an answer", "waiting", waitsElsewhere)
+			return nil
+		}
+		return a.showWaiting(list)
+	})
 }
 
 func (a *app) showWaiting(list mail.WaitingList) error {
-	if len(list.Waiting) == 0 {
-		a.Out.Line("Nobody waits for an answer.")
-		return nil
-	}
 	room, err := a.RoomName()
 	if err != nil {
 		return err

@@ -17,14 +17,16 @@ import (
 
 const stuckHelp = `List the mail that does not move, why, and what to type to mend it: what is held because nobody has
 the role, dead letters of agents that are gone, what an agent should have looked at by now, and what
-expired unread. Agents that wait for each other in a circle are named too, and what was erased and
-is not yet gone from every machine.
+expired unread. Agents that wait for what another holds, or for each other in a circle, are named too,
+and what was erased and is not yet gone from every machine.
 
-The messages are numbered: pennypost read 1 prints the first.`
+The messages are numbered: pennypost read 1 prints the first. --all-rooms lists all rooms, for you and
+not for agents; closed rooms are listed as they stood.`
 
 func newStuck(a *app) *cobra.Command {
 	var q mail.StuckQuery
 	var kind string
+	var all bool
 	return cli.WithFlags(&cobra.Command{
 		Use: "stuck", Short: "list the mail that does not move, and what mends it", Long: stuckHelp,
 		Example: "pennypost stuck\npennypost stuck --kind held\npennypost stuck --for agent:builder", Args: cli.NoArgs,
@@ -32,10 +34,17 @@ func newStuck(a *app) *cobra.Command {
 			if q.Kind, err = mail.ParseStuckKind(kind); err != nil {
 				return err
 			}
+			if err := cmp.Or(checkLimit(q.Limit), checkLimit(q.Mail)); err != nil {
+				return err
+			}
+			if all {
+				return a.stuckAllRooms(cmd.Context(), q)
+			}
 			return a.stuck(cmd.Context(), q)
 		},
 	},
-		cli.Flag{Into: &kind, Name: "kind", About: "only this `KIND`: held, dead, waiting or expired",
+		allRoomsFlag(&all, "what is stuck in all rooms, a line for each message"),
+		cli.Flag{Into: &kind, Name: "kind", About: "only this `KIND`: asking, claim, held, dead, waiting or expired",
 			Complete: cli.OneOf(mail.StuckKinds()...)},
 		cli.Flag{Into: (*string)(&q.For), Name: "for",
 			About: "only what is for this `ADDRESS`: agent:NAME, role:ROLE, a tag or all"},
@@ -44,10 +53,7 @@ func newStuck(a *app) *cobra.Command {
 }
 
 func (a *app) stuck(ctx context.Context, q mail.StuckQuery) error {
-	if err := cmp.Or(checkLimit(q.Limit), checkLimit(q.Mail)); err != nil {
-		return err
-	}
-	svc, err := a.Service(ctx)
+	svc, err := a.Existing(ctx)
 	if err != nil {
 		return err
 	}
@@ -71,7 +77,7 @@ func (a *app) showAllStuck(ctx context.Context, svc mail.Service, list mail.Stuc
 		circles, erasing = circlesOf(waiting.Waiting), st.Erasing
 	}
 	if len(list.Groups)+len(circles)+len(erasing) == 0 {
-		a.Own("Nothing is stuck.")
+		a.nothing(ctx, "Nothing is stuck", "stuck", stuckElsewhere)
 		return nil
 	}
 	if err := a.showStuck(ctx, svc, list); err != nil {
@@ -118,6 +124,10 @@ func circlesOf(waiting []mail.Waiting) (out []string) {
 // stuckTitle says what the mail of a kind has in common.
 func stuckTitle(k mail.StuckKind) string {
 	switch k {
+	case mail.StuckAsking:
+		return "At a dialog of its client: only you can answer"
+	case mail.StuckClaim:
+		return "Waits for what another holds: told when it is free"
 	case mail.StuckHeld:
 		return "Nobody has the role: kept until an agent takes it"
 	case mail.StuckDead:
@@ -168,6 +178,14 @@ func (a *app) showStuck(ctx context.Context, svc mail.Service, list mail.StuckLi
 
 func (a *app) showStuckGroup(ctx context.Context, svc mail.Service, g *mail.StuckGroup, numbers []string,
 	least int) error {
+	switch g.Kind {
+	case mail.StuckAsking:
+		a.showStuckAsking(g, numbers, least)
+		return nil
+	case mail.StuckClaim:
+		a.showStuckClaim(g)
+		return nil
+	}
 	d := g.Mail[0].Deliveries[0]
 	ag, _, err := mail.OneAgent(ctx, svc, d.Agent)
 	if err != nil {
@@ -180,6 +198,46 @@ func (a *app) showStuckGroup(ctx context.Context, svc mail.Service, g *mail.Stuc
 	why, mends := a.whyStuck(g, &ag, d)
 	a.Out.Line("  %s: %s, the first of %s. %s", a.Out.Bold(cli.Addressees([]mail.Address{g.For})), count,
 		a.Out.Moment(g.Since), why)
+	a.showStuckMail(g, numbers, least)
+	for _, m := range mends {
+		a.Out.Line("    → %s", a.Out.Bold(m))
+	}
+	return nil
+}
+
+// showStuckAsking prints an agent that is at a dialog, and the mail that waits for it.
+func (a *app) showStuckAsking(g *mail.StuckGroup, numbers []string, least int) {
+	a.Out.Line("  %s: since %s. %s for it.", a.Out.Bold(cli.Addressees([]mail.Address{g.For})), a.Out.Moment(g.Since),
+		wording.Plural(g.Count, "unread message"))
+	a.showStuckMail(g, numbers, least)
+	a.Out.Line("    → %s", a.Out.Bold("pennypost dialogs"))
+}
+
+// showStuckClaim prints an agent that waits for claims, with what frees each.
+func (a *app) showStuckClaim(g *mail.StuckGroup) {
+	for i := range g.Claims {
+		h := &g.Claims[i].Held
+		a.Out.Line("  %s waits for %s, %s", a.Out.Bold(cli.Addressees([]mail.Address{g.For})),
+			cli.OneLine(g.Claims[i].Wanted.String()), a.heldBy(h))
+		a.Out.Line("    → %s", a.Out.Bold("pennypost claims release --of "+cli.Quoted(string(h.Agent))+" "+
+			cli.Quoted(h.Target.String())))
+	}
+	if len(g.Circle) > 0 {
+		a.Out.Line("    They wait in a circle: %s", cli.Joined(g.Circle, " → "))
+	}
+}
+
+// heldBy says who holds a claim, since when and why.
+func (a *app) heldBy(h *mail.Holding) string {
+	text := "which " + cli.OneLine(string(h.Agent)) + " holds since " + a.Out.Moment(h.Since)
+	if h.Why != "" {
+		text += ", for: " + cli.OneLine(h.Why)
+	}
+	return text
+}
+
+// showStuckMail lists the mail of a group.
+func (a *app) showStuckMail(g *mail.StuckGroup, numbers []string, least int) {
 	rows := make([][]string, len(g.Mail))
 	for i := range g.Mail {
 		it := &g.Mail[i]
@@ -187,10 +245,6 @@ func (a *app) showStuckGroup(ctx context.Context, svc mail.Service, g *mail.Stuc
 			a.Out.Ago(it.Sent), a.headline(it)}
 	}
 	a.Out.List(rows, mailSteps(least), 5)
-	for _, m := range mends {
-		a.Out.Line("    → %s", a.Out.Bold(m))
-	}
-	return nil
 }
 
 // whyStuck says why a group does not move, as its first message tells, and what mends it.

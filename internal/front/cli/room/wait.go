@@ -13,7 +13,10 @@ import (
 
 const waitHelp = `Wait until there is an unread message in your mailbox, print it and exit with status 0. A message
 that is already there counts. When the time is over the exit status is 4. The message stays unread;
-the sender can see that its text was presented to you.`
+the sender can see that its text was presented to you.
+
+With --until it waits for something else: 'agent:NAME idle' (its turn is over, or it has gone),
+'path FILE free' (nobody else holds it: see pennypost claims), or 'question ID settled'.`
 
 // oneLook is the shortest wait: long enough for the post office to say whether a message is there already.
 const oneLook = 100 * time.Millisecond
@@ -22,6 +25,7 @@ type waitFlags struct {
 	q       mail.WaitQuery
 	types   []string
 	timeout string
+	until   string
 }
 
 func newWait(a *app) *cobra.Command {
@@ -29,7 +33,7 @@ func newWait(a *app) *cobra.Command {
 	return cli.WithFlags(&cobra.Command{
 		Use: "wait", Short: "wait for a message; exit 4 when none came", Long: waitHelp,
 		Example: "pennypost wait --as builder --timeout 10m\npennypost wait --type answer --reply-to " +
-			"msg_V1StGXR8_Z5jdHi6B-myT",
+			"msg_V1StGXR8_Z5jdHi6B-myT\npennypost wait --until 'agent:builder idle'",
 		Args: cli.NoArgs,
 		RunE: cli.RunWith(a.wait, &f),
 	},
@@ -37,10 +41,15 @@ func newWait(a *app) *cobra.Command {
 			Complete: cli.CompleteTypes},
 		cli.Flag{Into: (*string)(&f.q.ReplyTo), Name: "reply-to", About: "only answers to the message `ID`"},
 		cli.Flag{Into: &f.timeout, Name: "timeout", About: "wait for `DURATION`, or \"forever\""},
+		cli.Flag{Into: &f.until, Name: "until",
+			About: "wait for this `CONDITION` in place of a message"},
 		cli.Flag{Into: (*uint64)(&f.q.After), Name: "after", About: "only messages after this `SEQ`"})
 }
 
 func (a *app) wait(ctx context.Context, f waitFlags) error {
+	if f.until != "" {
+		return a.waitUntil(ctx, f)
+	}
 	var err error
 	if f.q.Types, err = parseTypes(f.types); err != nil {
 		return err

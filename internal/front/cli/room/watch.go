@@ -163,6 +163,8 @@ func (a *app) eventWords(e *mail.Event) string {
 	case e.Settled != nil:
 		return cli.Signer(e.Settled.By) + ": " + string(e.Settled.As) + "  " +
 			a.Out.Dim(cli.OneLine(string(e.Settled.Message)))
+	case e.Dialog != nil:
+		return dialogWords(e.Dialog) + "  " + a.Out.Dim(cli.OneLine(string(e.Dialog.ID)))
 	case e.Bridge != nil:
 		return bridgeWords(e.Bridge)
 	case e.Workspace != nil:
@@ -187,6 +189,26 @@ func (a *app) mailWords(m *mail.Message) string {
 
 func bridgeWords(b *mail.BridgeChange) string {
 	return added(b.Removed) + " bridge " + cli.OneLine(b.ID) + " at " + cli.OneLine(b.Dir)
+}
+
+// dialogWords says what becomes of a dialog of an agent's client. What it asks is in no journal.
+func dialogWords(c *mail.DialogChange) string {
+	who, about := cli.OneLine(string(c.Agent)), string(c.Kind)
+	if c.Kind == mail.AsksPermission && c.Tool != "" {
+		about += " for " + cli.OneLine(c.Tool)
+	}
+	switch {
+	case c.Outcome == "" && c.Doubt:
+		return who + ": perhaps answered at its client: " + about
+	case c.Outcome == "":
+		return who + " asks you: " + about
+	case c.Outcome == mail.DialogEnded:
+		return who + " asks no more: " + about
+	case c.By == "":
+		return who + ": " + string(c.Outcome) + " at its client: " + about
+	}
+	return cli.OneLine(string(c.By)) + ": " + string(c.Outcome) + " by " + cli.OneLine(c.Where) + ": " + who + "'s " +
+		about
 }
 
 func added(removed bool) string {

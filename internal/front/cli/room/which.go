@@ -37,7 +37,7 @@ func (a *app) which(ctx context.Context, words []string) (mail.Service, []mail.I
 	if from != "" {
 		a.Room = string(from)
 	}
-	svc, err := a.Service(ctx)
+	svc, err := a.Existing(ctx)
 	for i := 0; i < len(ids) && err == nil; i++ {
 		switch {
 		case ids[i] != "":
@@ -120,6 +120,10 @@ const wholeID = len("msg_") + 21
 
 // begunBy returns the message whose id is word, or begins with it. If there is none, the verb will say so.
 func begunBy(ctx context.Context, svc mail.Service, word string) (mail.ID, error) {
+	if isDialog(word) {
+		return "", cli.Hinted(cli.Usage("%q is what an agent's client asks you, no message: nothing was done", word),
+			"pennypost dialogs "+word+" prints it, and pennypost answer "+word+" N answers it")
+	}
 	id, err := mail.ParseID(word)
 	if err != nil || strings.HasPrefix(word, "msg_") && len(word) >= wholeID {
 		return id, err

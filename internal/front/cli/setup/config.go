@@ -44,8 +44,11 @@ func newConfig(a *app) *cobra.Command {
 
 func (a *app) configCheck() error {
 	c, err := a.LoadConfig()
+	if err == nil {
+		err = c.CheckServe()
+	}
 	if err != nil {
-		return err
+		return cli.Hinted(err, "edit "+c.Home.File()+", then: pennypost config check")
 	}
 	return a.Said(nil, struct {
 		File string `json:"file"`

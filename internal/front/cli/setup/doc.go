@@ -19,5 +19,6 @@ func Verbs() cli.Group {
 	return cli.NewGroup(func(run *cli.App) *app { return &app{run} }, map[string]func(*app) *cobra.Command{
 		"install": newInstall, "uninstall": newUninstall, "doctor": newDoctor, "config": newConfig,
 		"notify": newNotify, "service": newService,
+		"setup": newSetup, "remove": newRemove,
 	})
 }

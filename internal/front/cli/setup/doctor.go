@@ -100,7 +100,7 @@ func (d *doctor) print(sick bool) {
 func (d *doctor) program(ctx context.Context) string {
 	self, err := install.Binary()
 	if err != nil {
-		d.say("program", cli.Problem, "scripts/build devel .", "%s", err.Error())
+		d.say("program", cli.Problem, "scripts/build", "%s", err.Error())
 		return ""
 	}
 	d.say("program", cli.Well, "", "%s, version %s", self, cli.Version())
@@ -108,7 +108,7 @@ func (d *doctor) program(ctx context.Context) string {
 	found, err := exec.LookPath("pennypost")
 	switch {
 	case err != nil:
-		d.say("path", cli.Note, "ln -s "+self+" ~/.local/bin/pennypost",
+		d.say("path", cli.Note, "pennypost setup",
 			"the shell does not find pennypost, so the commands that agents are told of do not work")
 	case !install.Same(found, self):
 		other, _ := versionOf(ctx, found)
@@ -309,6 +309,11 @@ func (d *doctor) clients(self string) []string {
 	return slices.Sorted(maps.Keys(binaries))
 }
 
+// absent says that the program of a client is not there. An editor may be there without its command.
+func absent(c install.Client) string {
+	return fmt.Sprintf("There is no %s on the PATH. Is %s installed?", c.Program, c.Title)
+}
+
 // title is what doctor calls a client in a scope.
 func title(r *install.Report) string { return r.Client.Title + " (" + string(r.Scope) + ")" }
 
@@ -360,6 +365,9 @@ func (d *doctor) installed(r *install.Report, name, again string, before int) {
 	}
 	if len(d.findings) == before {
 		d.say("client", cli.Well, "", "%s is configured", name)
+	}
+	if !r.Command && r.Client.Program != "" {
+		d.say("client", cli.Note, "", "%s: %s", name, absent(r.Client))
 	}
 }
 

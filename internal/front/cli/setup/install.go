@@ -43,9 +43,10 @@ const kitInstallHelp = `Put what the agents of such a project use into this one:
 with the same flags; the hook that shows the mail at session start; and the instructions that say
 when to look again. The project's mailbox is kept in step from then on.
 
-What is in the files is kept. A file of the same name that is not ours is not overwritten: nothing
-is written then. A second installation renews what is as we wrote it, and leaves what somebody
-edited.`
+What is in the files is kept. A project that has scripts of these names already keeps them, and gets
+none of ours: they go on, in step with the room. With --replace ours take their place; uninstall
+brings theirs back, byte for byte. A second installation renews what is as we wrote it, and leaves
+what somebody edited.`
 
 const kitUninstallHelp = `Take out what install put into the project.
 
@@ -54,7 +55,7 @@ installation becomes again exactly what it was before. Mail stays, and the mailb
 in step until the bridge is removed: pennypost bridge remove.`
 
 type installFlags struct {
-	project, user, dryRun, trust, ask, orchestrator bool
+	project, user, dryRun, trust, ask, dialogs, orchestrator, replace bool
 }
 
 func newInstall(a *app) *cobra.Command {
@@ -75,6 +76,9 @@ func newInstall(a *app) *cobra.Command {
 		cli.Flag{Into: &f.ask, Name: "ask",
 			About: "have the client ask you before Pennypost's tools are used; without, " +
 				"they are allowed (claude, gemini, qwen, copilot)"},
+		cli.Flag{Into: &f.dialogs, Name: "dialogs",
+			About: "of copilot: have its extension answer what it asks, beside its own dialog, " +
+				"when you do at your desk"},
 		cli.Flag{Into: &f.orchestrator, Name: "orchestrator",
 			About: "have the post office go on with the orchestrator's " +
 				"session when mail should wake it and it has ended (claude, codex, copilot, opencode, pi)"})
@@ -131,7 +135,7 @@ func (a *app) installOptions(f installFlags) (*install.Options, error) {
 	}
 	o := &install.Options{
 		Scope: install.User, Home: home, Root: config.ProjectDir(a.Env.Dir), Getenv: a.Env.Getenv, GOOS: runtime.GOOS,
-		Trust: f.trust, Ask: f.ask, Orchestrator: f.orchestrator,
+		Trust: f.trust, Ask: f.ask, Dialogs: f.dialogs, Orchestrator: f.orchestrator, Replace: f.replace,
 	}
 	if o.Root == home { // which may be kept in Git, and is no project
 		o.Root = a.Env.Dir
@@ -225,13 +229,15 @@ type outcome struct {
 // put there.
 func KitCommands(run *cli.App, kit install.Client, done func(context.Context)) []*cobra.Command {
 	a, f := &app{run}, installFlags{project: true}
-	command := func(verb, short, long string, run func(context.Context) error) *cobra.Command {
+	command := func(verb, short, long string, run func(context.Context) error, more ...cli.Flag) *cobra.Command {
 		return cli.WithFlags(&cobra.Command{
 			Use: verb, Short: short, Long: long, Args: cli.NoArgs,
 			Example: "pennypost " + kit.Name + " " + verb + "\npennypost " + kit.Name + " " + verb + " --dry-run",
 			RunE:    cli.Run(run),
-		}, f.dry())
+		}, append(more, f.dry())...)
 	}
+	replace := cli.Flag{Into: &f.replace, Name: "replace",
+		About: "put Pennypost's scripts in the place of those that the project has; uninstall brings these back"}
 	return []*cobra.Command{
 		command("install", "Put what "+kit.Title+"'s agents use into the project", kitInstallHelp,
 			func(ctx context.Context) error {
@@ -243,7 +249,7 @@ func KitCommands(run *cli.App, kit install.Client, done func(context.Context)) [
 					done(ctx)
 				}
 				return err
-			}),
+			}, replace),
 		command("uninstall", "Undo what install did", kitUninstallHelp, func(context.Context) error {
 			return a.change(f, kit, install.Uninstall, "pennypost "+kit.Name+" uninstall")
 		}),
@@ -300,6 +306,9 @@ func (a *app) change(f installFlags, c install.Client, plan planner, again strin
 	if err != nil {
 		return cli.Hinted(err, again)
 	}
+	if !p.Undoes && o.Program == "" && c.Program != "" {
+		p.Notes = append(p.Notes, absent(c))
+	}
 	if o.As == mail.Orchestrator && a.Asked == "install" && !f.dryRun {
 		a.grantLead(o, c, p)
 	}
@@ -349,23 +358,39 @@ func (a *app) showPlan(p *install.Plan, dryRun bool) {
 			row = append(row, "it was edited; remove it yourself if it may go")
 			left = append(left, row)
 		}
+		if ch.Action == install.Spare {
+			row = append(row, "it is not Pennypost's")
+		}
 		rows = append(rows, row)
 	}
 	switch {
 	case !p.Changed() && p.Undoes:
 		a.Out.Line("There is nothing of Pennypost to take out of %s.", p.Client.Title)
 		a.Out.Table(left)
+	case p.Spares() && !p.Changed():
+		a.Out.Line("This project has scripts of its own. They stay, and go on with its files; nothing of Pennypost's "+
+			"was put beside them. To have its scripts instead: pennypost %s install --replace", p.Client.Name)
+		a.Out.Table(rows)
 	case !p.Changed():
 		a.Out.Line("%s has it already; nothing was changed.", p.Client.Title)
 		a.Out.Table(rows)
+		a.showAbsent(p)
 	case dryRun:
 		a.Out.Line("Nothing was changed; this would be:")
 		a.Out.Table(rows)
+		a.showAbsent(p)
 	default:
 		a.Out.Table(rows)
 		for _, note := range p.Notes {
 			a.Out.Line("%s", note)
 		}
+	}
+}
+
+// showAbsent says that the client is not there, also where the other notes, which are of a change, are left out.
+func (a *app) showAbsent(p *install.Plan) {
+	if said := absent(p.Client); slices.Contains(p.Notes, said) {
+		a.Out.Line("%s", said)
 	}
 }
 

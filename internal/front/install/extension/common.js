@@ -4,20 +4,29 @@ const environment = { ...process.env } // of this program, before anything below
 const started = new Set() // processes that go with this program
 process.on("exit", () => started.forEach((child) => child.kill()))
 
-// run starts pennypost and resolves when it has ended. Whatever goes wrong, it resolves, and nothing is said.
-function run(args, cwd, input) {
+// run starts pennypost and resolves when it has ended. Whatever goes wrong, it resolves, and nothing is said. take is
+// given the line that it prints, and what it returns is told to it.
+function run(args, cwd, input, take) {
   let child
   const ended = new Promise((done) => {
     let out = "", err = ""
     const end = (code) => (started.delete(child), done({ code, out, err: err.trim() }))
     child = spawn(program, args, { cwd, env: environment, stdio: ["pipe", "pipe", "pipe"] })
     started.add(child)
-    child.stdout.on("data", (text) => (out += text))
+    child.stdout.setEncoding("utf8")
+    child.stdout.on("data", async (text) => {
+      out += text
+      if (!take || !out.endsWith("\n")) return
+      const last = take
+      take = undefined
+      child.stdin.end(JSON.stringify((await last(out)) ?? {}))
+    })
     child.stderr.on("data", (text) => (err += text))
     child.on("error", () => end(-1))
     child.on("close", end)
     child.stdin.on("error", () => {})
-    child.stdin.end(JSON.stringify(input))
+    child.stdin.write(JSON.stringify(input) + "\n")
+    if (!take) child.stdin.end()
   })
   return { child, ended }
 }
@@ -34,7 +43,7 @@ function quiet(handler) {
 // Session is one of the client's, and an agent.
 class Session {
   constructor(id, cwd, wake) {
-    Object.assign(this, { id, cwd, wake })
+    Object.assign(this, { id, cwd, wake, asking: new Set() })
   }
 
   // hook tells the post office of an event, and returns what is to be done: agent, tell, goOn, forbid.
@@ -62,6 +71,22 @@ class Session {
     else if (Date.now() - began > 3600e3) await this.wait(event) // its time was over, and not the session
   })
 
+  // ask brings a dialog of the client's to the person's desk, until it is answered there and reply has handed the answer
+  // to the client, or until what it returns is called: how the dialog was answered at the client.
+  ask(event, more, reply) {
+    let taken
+    const take = quiet((out) => (taken = quiet(reply)(JSON.parse(out)).then((ok) => ({ taken: ok === true }))))
+    const input = { hook_event_name: event, session_id: this.id, cwd: this.cwd, ...more }
+    const { child, ended } = run(["hook", client, event, ...named], this.cwd, input, take)
+    this.asking.add(child)
+    ended.catch(() => {}).then(() => this.asking.delete(child)) // it fails where nothing can be started
+    return quiet(async (event, reply) => {
+      if ((await taken)?.taken) return // it was answered at the desk
+      await this.hook(event, { ...more, reply })
+      child.kill()
+    })
+  }
+
   // call calls a tool, in the name of the session's agent.
   async call(tool, args, signal) {
     this.tools ??= new Tools(this.agent ? ["--as", this.agent] : named, this.cwd, () => (this.tools = undefined))
@@ -72,6 +97,7 @@ class Session {
   async end(event, more) {
     this.ended = true
     this.waiting?.kill()
+    for (const child of this.asking) child.kill()
     this.tools?.close()
     await this.hook(event, more)
   }

@@ -3,6 +3,9 @@
 export const Pennypost = async ({ client: opencode, directory }) => {
   const sessions = new Map() // by id, without those of subagents
   const parents = new Map() // of sessions: an id, or "" if there is none
+  const titles = new Map() // of sessions that began here
+  const uses = new Map() // what tools that run were given, by session and use
+  const dialogs = new Map() // that are open, by the ids of their requests
   const headless = process.argv[2] === "run"
 
   // root returns the session that a session was started for, itself as a rule.
@@ -48,6 +51,35 @@ export const Pennypost = async ({ client: opencode, directory }) => {
     }
   }
 
+  // ask brings a dialog that opens to the desk, beside opencode's own; the first answer wins.
+  const ask = quiet(async (kind, p) => {
+    const callID = p.tool?.callID
+    const id = await root(p.sessionID)
+    const more = { dialog: { ...p, input: uses.get(p.sessionID + callID)?.args }, tool_use_id: callID }
+    if (id !== p.sessionID) Object.assign(more, { agent_id: p.sessionID, agent_type: titles.get(p.sessionID) })
+    return meet(id).ask(kind + ".asked", more, async (answer) => {
+      const [[verb, body]] = Object.entries(answer)
+      const headers = { "Content-Type": "application/json" }
+      const { error } = await opencode._client.post({ url: `/${kind}/${p.id}/${verb}`, body, headers })
+      return !error // else it was answered here
+    })
+  })
+
+  // answered takes a dialog that was answered here off the desk.
+  const answered = quiet(async (request, event, reply) => {
+    const dialog = dialogs.get(request)
+    dialogs.delete(request)
+    await (await dialog?.over)?.(event, reply)
+  })
+
+  // forget drops what a session leaves behind when it does nothing any more: a dialog that was broken off, the use of a
+  // tool that failed.
+  function forget(sessionID) {
+    for (const [key, use] of uses) if (use.sessionID === sessionID) uses.delete(key)
+    for (const [id, dialog] of dialogs)
+      if (dialog.sessionID === sessionID) answered(id, dialog.kind + ".replied")
+  }
+
   return {
     "chat.message": quiet(async ({ sessionID, variant }, { message, parts }) => {
       if ((await root(sessionID)) !== sessionID) return
@@ -62,15 +94,18 @@ export const Pennypost = async ({ client: opencode, directory }) => {
       const more = { sessionID, messageID: message.id, type: "text", synthetic: true }
       for (const [i, text] of texts.entries()) if (text) parts.push({ ...more, id: last.slice(0, -2) + "z" + i, text })
     }),
-    "tool.execute.before": async ({ tool, sessionID }, { args }) => {
+    "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
+      uses.set(sessionID + callID, { sessionID, args })
       const id = await root(sessionID)
       const sub = id === sessionID ? undefined : sessionID
-      const { forbid } = await meet(id).hook("tool.execute.before", { tool_name: tool, tool_input: args, agent_id: sub })
+      const more = { tool_name: tool, tool_input: args, tool_use_id: callID, agent_id: sub }
+      const { forbid } = await meet(id).hook("tool.execute.before", more)
       if (forbid) throw new Error(forbid)
     },
-    "tool.execute.after": quiet(async ({ tool, sessionID }, output) => {
+    "tool.execute.after": quiet(async ({ tool, sessionID, callID }, output) => {
+      uses.delete(sessionID + callID)
       if ((await root(sessionID)) !== sessionID || !meet(sessionID).busy) return // a turn that was broken off is over
-      const { tell } = await meet(sessionID).hook("tool.execute.after", { tool_name: tool })
+      const { tell } = await meet(sessionID).hook("tool.execute.after", { tool_name: tool, tool_use_id: callID })
       if (tell && typeof output?.output === "string") output.output += "\n\n" + tell
       else if (tell) output?.content?.push({ type: "text", text: tell })
     }),
@@ -86,7 +121,14 @@ export const Pennypost = async ({ client: opencode, directory }) => {
       if (agent) env.PENNYPOST_AGENT = agent
     }),
     event: quiet(async ({ event: { type, properties: p } }) => {
-      if (type === "session.created") parents.set(p.info.id, p.info.parentID ?? "")
+      if (type === "session.created") {
+        parents.set(p.info.id, p.info.parentID ?? "")
+        titles.set(p.info.id, p.info.title)
+      }
+      const [, kind, how] = type.match(/^(permission|question)\.(asked|replied|rejected)$/) ?? []
+      if (how === "asked" && !headless) dialogs.set(p.id, { kind, sessionID: p.sessionID, over: ask(kind, p) })
+      else if (how) answered(p.requestID, type, p.reply ?? (how === "replied" ? "answered" : "reject"))
+      if (type === "session.idle") forget(p.sessionID)
       const session = sessions.get(p?.sessionID ?? p?.info?.id)
       if (!session) return
       if (type === "session.status") session.busy = p.status.type !== "idle"

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"time"
 
 	"pennypost/internal/base/confined"
 	"pennypost/internal/base/jsonx"
@@ -15,6 +16,7 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
+	"pennypost/internal/policy"
 )
 
 // Places below the project's directory.
@@ -42,6 +44,7 @@ type files struct {
 	// known says of each message that ever stood in the mailbox while we looked whether its line calls it read. What
 	// others take out stays in it: somebody who writes the file anew may have got half way when we look.
 	known    map[mail.ID]bool
+	outdated map[mail.ID]bool // those that are beyond what the document has kept, when the files were opened
 	marks    map[mail.ID]*marks
 	archived map[string]map[mail.ID]bool // by month, as far as somebody asked
 	looked   bool                        // Read was called
@@ -74,6 +77,7 @@ func open(o dialect.FilesOptions) (dialect.Files, error) {
 		reads:    lines.Open(dir, readsFile, perm),
 		trimmed:  lines.Open(confined.At(o.State), "trimmed.jsonl", perm),
 		known:    make(map[mail.ID]bool),
+		outdated: make(map[mail.ID]bool),
 		archived: make(map[string]map[mail.ID]bool),
 	}
 	if err := f.loadMarks(); err != nil {
@@ -146,7 +150,7 @@ func (f *files) news(ctx context.Context, text [][]byte) (dialect.News, error) {
 	if p.first {
 		err = p.leftovers()
 	} else { // and so the room has what the last Read said
-		err = f.trimmed.Remove()
+		err = f.confirmed()
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return dialect.News{}, err
@@ -195,6 +199,7 @@ func (p *pass) leftovers() error {
 	text, _, err := p.trimmed.Again().Read()
 	for _, line := range text {
 		if it, bad := translate(line); bad == nil && err == nil {
+			p.outdated[it.ID] = true
 			err = p.complete(&it)
 			p.news.Items = append(p.news.Items, it)
 		}
@@ -259,6 +264,7 @@ func (p *pass) complete(it *mail.Item) error {
 		p.leader = lead.first()
 	}
 	cast(it, p.leader)
+	p.age(it)
 	m := p.marks[it.ID]
 	if m == nil {
 		return nil
@@ -273,6 +279,29 @@ func (p *pass) complete(it *mail.Item) error {
 		}
 	}
 	return nil
+}
+
+// age says of a message for how long the file keeps it. One that is beyond that when it comes has expired then: it is
+// in the history, and nobody's to read. What it asked is not open either.
+func (p *pass) age(it *mail.Item) {
+	life, limited := policy.Retention{Age: p.opts.RetainAge}.Keeps()
+	old := mail.TimeOf(p.opts.Now()).Sub(it.Sent)
+	switch {
+	case limited && old > life, p.outdated[it.ID] && old > 0:
+		if !limited || old < life { // the file had too many
+			life = old
+		}
+		it.TTLSeconds = max(1, int64(life/time.Second))
+		for i := range it.Deliveries { // when it was read nobody wrote down; later, it would count as never read
+			it.Deliveries[i].At = it.Sent
+		}
+		if it.Type.Asks() {
+			it.Settled = &mail.Settlement{Message: it.ID, By: mail.FromSystem, As: mail.Withdrawn,
+				At: it.Sent.Add(life)}
+		}
+	case limited && mail.RolesAlone(it.To):
+		it.TTLSeconds = int64(life / time.Second) // as the room gives to what is sent here
+	}
 }
 
 // cast puts into a message who is meant by "orchestrator": as its sender, and among those who have read it.

@@ -74,7 +74,7 @@ func TestOutward(t *testing.T) {
 	t.Run("AG-01 AG-03 a message is in the file before its sender is answered", func(t *testing.T) {
 		id := b.send("orchestrator", mail.TaskAssigned, "agent:ag_x1", `"body":"minimal"`).ID
 		want := `{"id":"` + string(id) +
-			`","type":"task-assigned","from":"orchestrator","to":"agent:ag_x1","body":"minimal","read":false,"createdAt":"2026-05-10T14:00:00Z"}` + "\n"
+			`","type":"task-assigned","from":"orchestrator","to":"agent:ag_x1","body":"minimal","agentId":"ag_x1","read":false,"createdAt":"2026-05-10T14:00:00Z"}` + "\n"
 		if got := b.text(mailboxFile); got != want {
 			t.Errorf("the file says\n%swant\n%s", got, want)
 		}
@@ -82,7 +82,7 @@ func TestOutward(t *testing.T) {
 		id = b.send("ag_x1", mail.Status, "broadcast",
 			`"subject":"s","body":"maximal","metadata":{"b":{"y":1,"x":[2]},"a":null},"issueId":"issue_1"`).ID
 		want += `{"id":"` + string(id) +
-			`","type":"status","from":"agent:ag_x1","to":"broadcast","subject":"s","body":"maximal","metadata":{"b":{"y":1,"x":[2]},"a":null},"issueId":"issue_1","read":false,"createdAt":"2026-05-10T14:00:01.500Z"}` + "\n"
+			`","type":"status","from":"agent:ag_x1","to":"broadcast","subject":"s","body":"maximal","metadata":{"b":{"y":1,"x":[2]},"a":null},"issueId":"issue_1","agentId":"ag_x1","read":false,"createdAt":"2026-05-10T14:00:01.500Z"}` + "\n"
 		if got := b.text(mailboxFile); got != want {
 			t.Errorf("the file says\n%swant\n%s", got, want)
 		}
@@ -246,7 +246,7 @@ func TestInward(t *testing.T) {
 		}
 		much := `{"k":"` + strings.Repeat("x", mail.MaxAccepted-len(`{"k":""}`)) + `"}`
 		text := line("msg_1", much) + line("msg_3", `{"k":"half \ud83d"}`)
-		text += line("msg_4", `{"k":"`+strings.Repeat("x", mail.MaxAccepted)+`"}`)
+		text += line("msg_4", `{"k":"`+strings.Repeat("x", mail.MaxKept)+`"}`)
 		b.write(mailboxFile, text)
 		if st := b.Bridge(""); st.Imported != 2 || st.Rejected != 1 {
 			t.Errorf("%+v, want 2 imported, 1 rejected", st)
@@ -348,10 +348,10 @@ func TestInward(t *testing.T) {
 		all := b.send("ag_x1", mail.Status, "broadcast", "").ID
 		text := b.text(mailboxFile)
 		b.Sync()
-		b.write(mailboxFile, strings.Replace(text, `"body":"one","read":false`, `"body":"one","read":true`, 1))
+		b.write(mailboxFile, strings.Replace(text, `"body":"one","agentId":"ag_x1","read":false`, `"body":"one","agentId":"ag_x1","read":true`, 1))
 		b.Sync()
 		b.wantBodies("ag_x1", "", "two")
-		b.write(mailboxFile, strings.Replace(b.text(mailboxFile), `"body":"b","read":false`, `"body":"b","read":true`,
+		b.write(mailboxFile, strings.Replace(b.text(mailboxFile), `"body":"b","agentId":"ag_x1","read":false`, `"body":"b","agentId":"ag_x1","read":true`,
 			1))
 		b.Sync()
 		it, err := b.As(mail.User).Message(t.Context(), all)
@@ -368,8 +368,8 @@ func TestInward(t *testing.T) {
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"one"`)
 		b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"two"`)
 		b.Stop()
-		b.write(mailboxFile, strings.Replace(b.text(mailboxFile), `"body":"one","read":false`,
-			`"body":"one","read":true`, 1)+foreign("msg_new", "agent:ag_x1", false, at))
+		b.write(mailboxFile, strings.Replace(b.text(mailboxFile), `"body":"one","agentId":"ag_x1","read":false`,
+			`"body":"one","agentId":"ag_x1","read":true`, 1)+foreign("msg_new", "agent:ag_x1", false, at))
 		b.Start()
 		b.Sync()
 		b.wantBodies("ag_x1", "", "body of msg_new", "two")
@@ -415,8 +415,8 @@ func TestWrittenOnce(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	}
-	if want := strings.ReplaceAll(lines, `"body":"b","read":false`,
-		`"body":"b","read":true`); b.text(mailboxFile) != want {
+	if want := strings.ReplaceAll(lines, `"body":"b","agentId":"ag_x1","read":false`,
+		`"body":"b","agentId":"ag_x1","read":true`); b.text(mailboxFile) != want {
 		t.Errorf("the mailbox is\n%swant\n%s", b.text(mailboxFile), want)
 	}
 	if n := len(b.events()); n != events {
@@ -647,6 +647,7 @@ func TestErased(t *testing.T) {
 	old := dialecttest.Began.AddDate(0, 0, -20)
 	b.write(mailboxFile, "garbage\n"+foreign("msg_old", "agent:ag_x1", false, old)+foreign("msg_older", "agent:ag_x1",
 		false, old))
+	b.begun()
 	b.Bridge("")
 	id := b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"a secret"`).ID
 	b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":"not one"`)

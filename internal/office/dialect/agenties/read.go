@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
@@ -21,6 +22,7 @@ type readParams struct {
 type found struct {
 	Messages []message `json:"messages"`
 	HasMore  bool      `json:"hasMore"`
+	Note     string    `json:"note,omitempty"` // what to do about bodies that were cut
 }
 
 const defaultLimit = 50
@@ -50,20 +52,48 @@ func readMessages(ctx context.Context, c *dialect.Call, p readParams) (out found
 	if err != nil {
 		return out, err
 	}
-	var shown []message
-	cut := make(map[mail.ID]bool)
-	out, k, err := fence.FitJSON(min(limit, len(items)), func(k int) found {
-		for i := len(shown); i < k; i++ {
-			it, short := fence.Abridge(items[i], c.Caller)
-			shown, cut[it.ID] = append(shown, fromItem(&it.Message, it.Read, lead)), short
+	items, more := items[:min(limit, len(items))], len(items) > limit
+	letters := fence.Letters{Items: items, Reader: c.Caller, Most: c.LongestBody(ctx),
+		How: func(i int) string { return asking(items, i, p) }}
+	out, shown, err := fence.FitLetters(letters, func(s fence.Shown) found {
+		out := found{Messages: make([]message, len(s.Items)), HasMore: more || len(s.Items) < len(items)}
+		for i := range s.Items {
+			out.Messages[i] = fromItem(&s.Items[i].Message, s.Items[i].Read, lead)
 		}
-		return found{Messages: append([]message{}, shown[:k]...), HasMore: k < len(items)}
+		if s.AnyCut() {
+			out.Note = noteOfCut
+		}
+		return out
 	})
-	if err != nil {
-		return out, err
+	if err == nil {
+		present(ctx, c, shown.Whole())
 	}
-	present(ctx, c, slices.DeleteFunc(items[:k], func(it mail.Item) bool { return cut[it.ID] }))
-	return out, nil
+	return out, err
+}
+
+// noteOfCut goes with an answer that has a body cut.
+const noteOfCut = "Bodies that end in [Cut: …] are not whole. One message alone comes whole: limit 1, with since if " +
+	"it is not the first. Fewer messages come with more of their bodies."
+
+// asking says how read_messages is asked for the i-th message alone, as it was asked now: the message must be the
+// first after a moment. "" if it is not.
+func asking(items []mail.Item, i int, p readParams) string {
+	how := "limit 1"
+	switch {
+	case i > 0 && items[i-1].Sent == items[i].Sent:
+		return ""
+	case i > 0:
+		how += ", since " + spellTime(items[i].Sent-1)
+	case p.Since != "":
+		how += ", since " + p.Since
+	}
+	if p.To != "" {
+		how += ", to " + wording.Clip(p.To, mail.MaxName)
+	}
+	if p.UnreadOnly != nil && !*p.UnreadOnly {
+		how += ", unreadOnly false"
+	}
+	return how
 }
 
 func parseSince(s string) (mail.Time, error) {
@@ -122,7 +152,10 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 	for _, it := range own {
 		mine[it.ID] = it
 	}
-	items = slices.DeleteFunc(items, func(it mail.Item) bool { return unread && mine[it.ID].Read })
+	items = slices.DeleteFunc(items, func(it mail.Item) bool {
+		my := mine[it.ID]
+		return unread && (my.Read || my.State == mail.Expired)
+	})
 	for i, it := range items {
 		if my, ok := mine[it.ID]; ok {
 			items[i] = my

@@ -3,9 +3,14 @@ package agenties
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/lines"
 	"pennypost/internal/mail"
@@ -25,6 +30,8 @@ type entry struct {
 // what was read into the lines that stay and into those that go. A mailbox that is only followed is somebody else's to
 // tidy.
 //
+// The first time, when the bridge is new, it touches nothing: who adds a bridge has not asked for that yet.
+//
 // What goes is in our own list and in the archive before it leaves the mailbox. After a crash in between, the same
 // lines go again, and the archive takes those that it does not have.
 func (f *files) tidy() error {
@@ -33,6 +40,10 @@ func (f *files) tidy() error {
 		return err
 	}
 	gone, t := f.outlived(entries)
+	if new, err := f.isNew(); new || err != nil {
+		f.noteEntries(entries, gone)
+		return err
+	}
 	edits := make(map[string][]byte)
 	for i := range entries {
 		switch e := &entries[i]; {
@@ -66,6 +77,38 @@ func (f *files) tidy() error {
 		}
 	}
 	return f.tidyMarks()
+}
+
+// begunFile says, in our own directory, that the room has what stood in the files before.
+const begunFile = "begun"
+
+// isNew reports whether the room never was told what the files say.
+func (f *files) isNew() (bool, error) {
+	_, err := os.Stat(filepath.Join(f.opts.State, begunFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return false, err
+}
+
+// confirmed notes that the room has what Read returned.
+func (f *files) confirmed() error {
+	if new, err := f.isNew(); err != nil {
+		return err
+	} else if new {
+		if err := durable.WriteFile(filepath.Join(f.opts.State, begunFile), nil, 0o600); err != nil {
+			return err
+		}
+	}
+	return f.trimmed.Remove()
+}
+
+// noteEntries notes which messages are in the mailbox, and which of them are beyond the retention.
+func (f *files) noteEntries(entries []entry, gone map[int]bool) {
+	for i := range entries {
+		f.known[entries[i].id] = entries[i].read
+		f.outdated[entries[i].id] = gone[i]
+	}
 }
 
 // entries reads the lines of the mailbox. Those that are no messages are left out, and so they stay.

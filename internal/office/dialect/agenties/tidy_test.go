@@ -40,6 +40,9 @@ func (b *fixture) files(edit func(*dialect.FilesOptions)) *files {
 	if edit != nil {
 		edit(&o)
 	}
+	if err := os.WriteFile(filepath.Join(o.State, begunFile), nil, 0o600); err != nil { // it is not the first
+		b.T.Fatal(err)
+	}
 	f, err := open(o)
 	if err != nil {
 		b.T.Fatal(err)
@@ -173,12 +176,25 @@ func TestRetentionOfSixThousand(t *testing.T) {
 	})
 }
 
+// begun has the bridge's files opened as those that the room has had before.
+func (b *fixture) begun() {
+	b.T.Helper()
+	dir := filepath.Join(b.State, "agenties")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		b.T.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, begunFile), nil, 0o600); err != nil {
+		b.T.Fatal(err)
+	}
+}
+
 func TestArchive(t *testing.T) {
 	b := newFixture(t)
 	old := dialecttest.Began.AddDate(0, 0, -15) // in April
 	b.write(mailboxFile, foreign("msg_1", "agent:ag_x1", false, old)+foreign("msg_2", "agent:ag_x1", true, old)+
 		foreign("msg_3", "agent:ag_x1", false, old.AddDate(0, 0, 6))+foreign("msg_4", "agent:ag_x1", false,
 		dialecttest.Began))
+	b.begun()
 	st := b.Bridge("")
 	want := map[string]string{
 		"2026-04.jsonl": foreign("msg_1", "agent:ag_x1", false, old) + foreign("msg_2", "agent:ag_x1", true, old),

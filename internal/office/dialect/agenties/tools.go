@@ -18,10 +18,10 @@ func tools() []dialect.Tool {
 		{
 			Name: "read_messages", Title: "Read messages", ReadOnly: true, Idempotent: true,
 			Description: "Read the mailbox, oldest first: by default what you have not read, at most 50. Reading " +
-				"marks nothing: mark what you have dealt with by mark_read. hasMore says that there is more than " +
-				"was returned, because an answer holds 20 KB: mark what you have dealt with and read again, or give " +
-				"since.",
-			Input: readSchema, Run: dialect.With(readMessages),
+				"marks nothing: mark what you have dealt with by mark_read. hasMore says that there is more: " +
+				"mark what you have dealt with and read again, or give since. An answer holds 20 KB: of several " +
+				"messages, bodies may be cut, and say so. One message alone comes whole (limit 1).",
+			Input: readSchema, Letters: true, Run: dialect.With(readMessages),
 		},
 		{
 			Name: "send_message", Title: "Send a message",

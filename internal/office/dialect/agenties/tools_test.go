@@ -69,6 +69,20 @@ func (b *fixture) wantBodies(agent mail.Name, args string, want ...string) {
 	}
 }
 
+// states are those of messages with their first recipients.
+func (b *fixture) states(ids []mail.ID) string {
+	b.T.Helper()
+	var all []string
+	for _, id := range ids {
+		it, err := b.As(mail.User).Message(b.T.Context(), id)
+		if err != nil {
+			b.T.Fatal(err)
+		}
+		all = append(all, string(it.Deliveries[0].State))
+	}
+	return strings.Join(all, " ")
+}
+
 // refused calls a tool that must refuse.
 func (b *fixture) refused(agent mail.Name, tool, args, why string) {
 	b.T.Helper()
@@ -398,9 +412,61 @@ func TestRead(t *testing.T) {
 			`"subject":"S","body":"B","metadata":{"n":{"a":[1,2.0]}},"issueId":"issue_1"`).ID
 		got, err := b.Call("ag_x1", "read_messages", "")
 		want := `{"messages":[{"id":"` + string(id) +
-			`","type":"task-assigned","from":"orchestrator","to":"agent:ag_x1","subject":"S","body":"B","metadata":{"n":{"a":[1,2.0]}},"issueId":"issue_1","read":false,"createdAt":"2026-05-10T14:00:00Z"}],"hasMore":false}`
+			`","type":"task-assigned","from":"orchestrator","to":"agent:ag_x1","subject":"S","body":"B","metadata":{"n":{"a":[1,2.0]}},"issueId":"issue_1","agentId":"ag_x1","read":false,"createdAt":"2026-05-10T14:00:00Z"}],"hasMore":false}`
 		if err != nil || got != want {
 			t.Errorf("%s, %v\nwant\n%s", got, err, want)
+		}
+	})
+	t.Run("AG-26 a long one is whole when it is alone", func(t *testing.T) { // P12, P7
+		b := newFixture(t)
+		diff := strings.Repeat("+ a line of \"code\" < 80\n", mail.MaxBody/20)[:mail.MaxBody]
+		quoted := string(jsonx.AppendQuote(nil, diff))
+		var ids []mail.ID
+		for _, body := range []string{`"first"`, quoted, `"third"`} {
+			ids = append(ids, b.send("orchestrator", mail.Custom, "agent:ag_x1", `"body":`+body).ID)
+			b.Advance(time.Second)
+		}
+		got := ask[found](b, "ag_x1", "read_messages", `{}`)
+		const end = "[Cut: %d of 65536 bytes. The whole: limit 1, since 2026-05-10T14:00:00.999Z]"
+		cut := got.Messages[1].Body
+		shown := strings.Index(cut, "\n\n[Cut: ")
+		if len(got.Messages) != 3 || got.HasMore || got.Note == "" || shown < 5000 ||
+			!strings.HasSuffix(cut, fmt.Sprintf(end, shown)) {
+			t.Fatalf("%d messages, %q, the long one ends %q", len(got.Messages), got.Note, cut[max(0, len(cut)-120):])
+		}
+		if states := b.states(ids); states != "presented queued presented" {
+			t.Errorf("after it was cut: %s", states)
+		}
+		b.wantBodies("ag_x1", `{"limit":1,"since":"2026-05-10T14:00:00.999Z"}`, diff)
+		if states := b.states(ids); states != "presented presented presented" {
+			t.Errorf("after it was whole: %s", states)
+		}
+		ask[marked](b, "ag_x1", "mark_read", fmt.Sprintf(`{"messageIds":[%q,%q]}`, ids[0], ids[2]))
+		b.wantBodies("ag_x1", `{}`, diff) // now it is the only one
+		// one of the same moment cannot be asked for alone
+		b.send("orchestrator", mail.Custom, "agent:ag_x2", `"body":"first"`)
+		b.send("orchestrator", mail.Custom, "agent:ag_x2", `"body":`+quoted)
+		two := b.bodies("ag_x2", `{}`)
+		if !strings.HasSuffix(two[1], " --as ag_x2]") {
+			t.Errorf("it ends %q", two[1][len(two[1])-120:])
+		}
+	})
+	t.Run("AG-26 fifty of a page each", func(t *testing.T) {
+		b := newFixture(t)
+		for i := range 50 {
+			b.send("orchestrator", mail.Custom, "agent:ag_x1",
+				fmt.Sprintf(`"subject":"report %d","body":"%d %s"`, i, i, strings.Repeat("x", 1200)))
+			b.Advance(time.Second)
+		}
+		got := ask[found](b, "ag_x1", "read_messages", `{}`)
+		if len(got.Messages) != 50 || got.HasMore || got.Messages[49].Subject != "report 49" ||
+			!strings.Contains(got.Messages[49].Body, "[Cut: ") {
+			t.Errorf("%d messages, more: %v", len(got.Messages), got.HasMore)
+		}
+		for _, m := range ask[found](b, "ag_x1", "read_messages", `{"limit":10}`).Messages {
+			if len(m.Body) < 1200 || strings.Contains(m.Body, "[Cut") {
+				t.Errorf("of ten, one is %q", m.Body)
+			}
 		}
 	})
 	t.Run("presented is recorded, for one's own mail", func(t *testing.T) {

@@ -123,7 +123,24 @@ func fromItem(it *mail.Message, read bool, lead leaders) message {
 		IssueID: it.Issue, Read: read, CreatedAt: spellTime(it.Sent),
 	}
 	m.Metadata, m.AgentID = fold(it)
+	if m.AgentID == "" && it.Via == "" { // what a file says stays as it is there
+		m.AgentID = relatesTo(m.From, it.To)
+	}
 	return m
+}
+
+// relatesTo returns the agent of the document's agentId, "the spawned agent this relates to": who sent the message, or
+// else the one agent that it is for. from is spelled as the document does.
+func relatesTo(from string, to []mail.Address) string {
+	a := mail.Address(from)
+	if a.Kind() != mail.ToAgent && len(to) == 1 {
+		a = to[0]
+	}
+	if a.Kind() != mail.ToAgent || a.Value() == string(mail.System) ||
+		mail.Address(a.Value()).Kind() == mail.FromFar {
+		return ""
+	}
+	return a.Value()
 }
 
 // spellTime writes a time as the document's example does, with milliseconds only where there are any.

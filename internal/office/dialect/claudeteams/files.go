@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/confined"
 	"pennypost/internal/mail"
@@ -28,6 +31,8 @@ type files struct {
 	asked  map[string]mail.ID // requests, by their own ids
 	seen   map[mail.Name]string
 	begun  bool // the inboxes were read once
+	// unreadSince says since when entries of ours are unread in the lead's inbox.
+	unreadSince map[mail.ID]time.Time
 
 	entered []mail.Receipt  // of what was written into inboxes since Read was last called
 	dropped map[string]bool // members without an inbox, of whom the room knows that
@@ -97,8 +102,13 @@ func (f *files) elsewhere(ctx context.Context, native string) bool {
 	if claimed(f.opts.Bridge, m.joined, f.opts.Others, native) {
 		return true
 	}
-	roster, err := mail.Roster(ctx, f.opts.Service)
-	if err != nil {
+	plain := mail.Name(norm.NFC.String(native))
+	bearer, known, err := mail.OneAgent(ctx, f.opts.Service, plain)
+	if known && bearer.Name != plain { // it was a lead's of another team before its session was known
+		return !slices.Contains(bearer.Tags, teamTag(f.team))
+	}
+	roster, more := mail.Roster(ctx, f.opts.Service)
+	if err = errors.Join(err, more); err != nil {
 		f.opts.Log.Warn("roster not read", "err", err)
 	}
 	return held(roster, f.team, native)
@@ -152,6 +162,7 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	if err := f.readBoxes(ctx, bases, &n); err != nil {
 		return *n.News, err
 	}
+	f.takeBack(ctx, n.News)
 	n.Receipts = append(n.Receipts, f.entered...)
 	f.entered = nil
 	return *n.News, f.tellAgents(ctx, n.News, roster)
@@ -213,7 +224,7 @@ func (f *files) readBoxes(ctx context.Context, bases []string, n *found) error {
 }
 
 // nameLead has the room call the lead what the agent of its session is called. One by the name that the team gives it,
-// from before that session was known, is gone.
+// from before that session was known, is the same agent: what it had goes there.
 func (f *files) nameLead(roster func() ([]mail.Agent, error), n *dialect.News) error {
 	if f.config.ours() || f.config.session == "" || len(f.config.members) == 0 {
 		return nil
@@ -228,8 +239,13 @@ func (f *files) nameLead(roster func() ([]mail.Agent, error), n *dialect.News) e
 		return nil
 	}
 	f.names.set(f.config.lead, named{Room: list[i].Name, Member: true})
-	if a, ok := dialect.OnRoster(list, was.Room); ok && was.Room != "" {
+	a, ok := dialect.OnRoster(list, was.Room)
+	switch {
+	case !ok || was.Room == "":
+	case a.Session != "": // the lead was another session before
 		n.Agents = append(n.Agents, farewell(a, f.team))
+	default:
+		n.Merged = append(n.Merged, dialect.Merger{From: was.Room, Into: list[i].Name})
 	}
 	return nil
 }
@@ -297,6 +313,9 @@ func (f *files) drained(ctx context.Context, n *dialect.News) error {
 			}
 			if _, here := b.seen[entry]; !here && (ours && l.Done || f.came(&it.Message)) {
 				n.Receipts = append(n.Receipts, f.receipt(entry, name))
+			} else if ours && !here { // a crash came after takeBack, or before the entry was written
+				n.Receipts = append(n.Receipts, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(name),
+					Mark: mail.MarkUntold})
 			}
 			return nil
 		})

@@ -89,7 +89,7 @@ func check(t *testing.T, it mail.Item) {
 			t.Fatalf("%q cannot stand in the journal", s)
 		}
 	}
-	if len(it.Subject) > mail.MaxSubject || len(it.Metadata) > mail.MaxMetadata || len(it.Issue) > mail.MaxName ||
+	if len(it.Subject) > mail.MaxSubject || len(it.Metadata) > mail.MaxKept || len(it.Issue) > mail.MaxName ||
 		bytes.ContainsAny([]byte(it.Subject), "\r\n") || it.Sent <= 0 {
 		t.Fatalf("the room refuses %+v", it)
 	}

@@ -37,15 +37,18 @@ func TestLeadIsItsSession(t *testing.T) {
 		entry{From: "reviewer", Text: "after", Timestamp: at(2)})
 	h.put("tester", entry{From: "team-lead", Text: "look", Timestamp: at(3)})
 	h.Sync()
-	wantDiff(t, []string{"after"}, h.bodies("claude-shop"))
+	wantDiff(t, []string{"before", "after"}, h.bodies("claude-shop"))
 	if from := h.item("look").From; from != "agent:claude-shop" {
 		t.Errorf("the lead signs as %s", from)
 	}
 	roster := strings.Join(h.agents(), "; ")
-	for _, want := range []string{"claude-shop idle [team-lead] [project:alpha]", "team-lead gone"} {
-		if !strings.Contains(roster, want) {
-			t.Errorf("the roster is %s, without %q", roster, want)
-		}
+	if !strings.Contains(roster, "claude-shop idle [team-lead] [project:alpha]") ||
+		strings.Contains(roster, "team-lead gone") {
+		t.Errorf("the roster is %s", roster)
+	}
+	sent, err := h.As("reviewer").Send(t.Context(), mail.Draft{To: mail.Recipients{"team-lead"}, Body: "later"})
+	if err != nil || sent.Recipients[0].Agent != "claude-shop" || sent.Recipients[0].State != mail.Queued {
+		t.Errorf("mail to team-lead is told to be %+v, %v", sent.Recipients, err)
 	}
 }
 
@@ -88,6 +91,54 @@ func TestOneWay(t *testing.T) {
 	}
 	h.Sync()
 	state(h.item("from inside"), mail.Queued, "")
+}
+
+// TestHookedLead: a lead whose hooks tell of its session gets into its inbox at once what it is not woken for, as a
+// lead without hooks does, and its hooks say nothing of it. What stands there unread for too long is taken back, and
+// its hooks tell of it, also after a restart.
+func TestHookedLead(t *testing.T) {
+	h := newHQ(t, "alpha")
+	h.Register("codex")
+	h.begin("claude-shop", leadSession)
+	h.Bridge("")
+	h.Advance(time.Second)
+	h.Sync()
+	send := func(body string) mail.Item {
+		t.Helper()
+		h.Send("codex", mail.Draft{To: mail.Recipients{"claude-shop"}, Type: "status", Body: body})
+		h.Sync()
+		if !strings.Contains(h.read(h.inbox("team-lead")), body) {
+			t.Errorf("the lead's inbox is without %q", body)
+		}
+		if d := h.item(body).Deliveries[0]; d.State != mail.Notified || d.Door != mail.InboxDoor {
+			t.Errorf("%q is %+v", body, d)
+		}
+		return h.item(body)
+	}
+	send("half of it is done")
+	b, err := h.As("claude-shop").Turn(t.Context(), mail.Turn{Moment: mail.TurnStart, Session: leadSession})
+	if err != nil || len(b.Items) != 0 || len(b.Counted) != 0 {
+		t.Errorf("the hooks tell %+v, %v", b, err)
+	}
+	h.swap(h.inbox("team-lead"), "[]") // as Claude Code hands it over
+	h.Sync()
+	if d := h.item("half of it is done").Deliveries[0]; d.State != mail.Read {
+		t.Errorf("what was handed over is %+v", d)
+	}
+
+	send("all of it is done")
+	h.Advance(inboxPatience)
+	h.Sync()
+	if d := h.item("all of it is done").Deliveries[0]; d.State != mail.Queued {
+		t.Errorf("what was taken back is %+v", d)
+	}
+	wantDiff(t, "[]", h.read(h.inbox("team-lead")))
+	h.Stop()
+	h.Start()
+	h.Sync()
+	if d := h.item("all of it is done").Deliveries[0]; d.State != mail.Queued {
+		t.Errorf("after a restart, what was taken back is %+v", d)
+	}
 }
 
 // TestInboxIsAWay: the sender of mail to a member whose client shows it its inbox is told so. A member with a session

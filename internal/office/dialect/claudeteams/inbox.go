@@ -6,7 +6,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -206,24 +205,18 @@ type changes struct {
 func (c *changes) empty() bool { return len(c.add)+len(c.read)+len(c.remove) == 0 }
 
 // edit changes the file under its lock. plan says what is to be done, looking at what stands there; if that is
-// nothing, the file stays as it is. The file is made if it is not there.
+// nothing, the file stays as it is. A file that is not there is made, with what it is to hold in it: a reader finds no
+// file or a whole one. Claude Code makes an empty one first, before it takes the lock.
 func (b *inbox) edit(l locker, plan func() (changes, error)) error {
 	if err := b.dir.MkdirAll(filepath.Dir(b.name), 0o700); err != nil {
 		return err
-	}
-	// As Claude Code does it; who reads it meanwhile finds no messages.
-	if f, err := b.dir.OpenFile(b.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
-		_, err = f.WriteString("[]")
-		if err = errors.Join(err, f.Close()); err != nil {
-			return err
-		}
 	}
 	return l.hold(b.dir, b.name, func(confirm func() error) error {
 		if _, err := b.load(); err != nil {
 			return err
 		}
 		c, err := plan()
-		if err != nil || c.empty() {
+		if err != nil || c.empty() && b.info != nil {
 			return err
 		}
 		text, junk := b.apply(c)

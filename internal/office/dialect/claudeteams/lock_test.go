@@ -2,16 +2,20 @@ package claudeteams
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -316,8 +320,8 @@ func TestLock(t *testing.T) {
 		if info, err := os.Stat(dir); err != nil || !info.ModTime().Equal(at) {
 			t.Errorf("the lock was touched: %v", err)
 		}
-		if text, _ := os.ReadFile(path); string(text) != "[]" {
-			t.Errorf("the inbox is %s", text)
+		if text, err := os.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the inbox is %q, %v", text, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -373,4 +377,48 @@ func TestLock(t *testing.T) {
 			os.RemoveAll(dir)
 		})
 	}
+}
+
+// TestInboxMadeWhole: a reader of an inbox that is being made finds no file, or a whole one.
+func TestInboxMadeWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const inboxes = 40
+	var path atomic.Pointer[string]
+	path.Store(new(filepath.Join(dir, "0.json")))
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 3 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				name := *path.Load()
+				text, err := os.ReadFile(name)
+				if errors.Is(err, fs.ErrNotExist) {
+					continue
+				}
+				if a, ok := parseInbox(text, 0); err != nil || !ok || len(a.elements) == 0 {
+					t.Errorf("%s holds %q, %v", filepath.Base(name), text, err)
+				}
+			}
+		})
+	}
+	for i := range inboxes {
+		name := filepath.Join(dir, strconv.Itoa(i)+".json")
+		path.Store(&name)
+		var writers sync.WaitGroup
+		for _, from := range []string{"ann", "bob"} {
+			writers.Go(func() { write(name, from, 1, nil) })
+		}
+		writers.Wait()
+		if text, _ := os.ReadFile(name); bytes.Count(text, []byte(`"from"`)) != 2 {
+			t.Errorf("%s holds %s, want what both wrote", name, text)
+		}
+	}
+	close(done)
+	readers.Wait()
 }

@@ -66,13 +66,13 @@ func (f *files) plan(ctx context.Context, plan *jobs, c *dialect.Change) error {
 	case c.Message != nil && c.Item != nil:
 		if c.At >= f.opts.Bridge.Added {
 			for _, d := range c.Item.Deliveries {
-				f.address(ctx, plan, c.Seq, c.Item, d.Agent, d.State)
+				f.address(ctx, plan, c.Seq, c.Item, d.Agent, d.State, d.Wake)
 			}
 		}
 	case c.Receipt != nil && c.Item != nil && f.config.ours():
 		f.planMark(ctx, plan, c)
 	case c.Erased != nil:
-		return f.planErasure(plan, c.Seq, c.Erased.Message)
+		return f.planErasure(ctx, plan, c.Seq, c.Erased.Message)
 	case c.Agent != nil && c.Agent.Renamed != "":
 		f.names.renamed(c.Agent.Name, c.Agent.Renamed)
 	case c.Agent != nil && mayGetMail(c.Agent):
@@ -80,7 +80,7 @@ func (f *files) plan(ctx context.Context, plan *jobs, c *dialect.Change) error {
 			return nil
 		}
 		return f.unread(ctx, c.Agent.Name, func(it *mail.Item) error {
-			f.address(ctx, plan, c.Seq, it, c.Agent.Name, it.State)
+			f.address(ctx, plan, c.Seq, it, c.Agent.Name, it.State, "")
 			return nil
 		})
 	}
@@ -90,9 +90,10 @@ func (f *files) plan(ctx context.Context, plan *jobs, c *dialect.Change) error {
 // mayGetMail reports whether an agent joins, or takes a role or a tag: it may have got mail by that.
 func mayGetMail(c *mail.AgentChange) bool { return c.Roles != nil || c.Tags != nil || c.State != "" }
 
-// address plans that a message goes to an agent, if that is a member and the message did not come from its team.
+// address plans that a message goes to an agent, if that is a member and the message did not come from its team. wake
+// is how the room wakes the agent for it; "": that is not known.
 func (f *files) address(ctx context.Context, plan *jobs, since mail.Seq, it *mail.Item, to mail.Name,
-	state mail.DeliveryState) {
+	state mail.DeliveryState, wake string) {
 	m, ok := f.memberCalled(ctx, to)
 	if !ok || it.Via == f.opts.Bridge.ID || it.Sent < f.opts.Bridge.Added {
 		return
@@ -101,7 +102,7 @@ func (f *files) address(ctx context.Context, plan *jobs, since mail.Seq, it *mai
 		_, inside := f.memberCalled(ctx, it.From.Signer())
 		got := slices.Contains([]mail.DeliveryState{mail.Presented, mail.Read, mail.Archived, mail.Expired, mail.Held},
 			state)
-		if inside || got || f.hooked(ctx, to) {
+		if inside || got || f.hooked(ctx, to) && !f.looksSooner(m, wake) {
 			return
 		}
 	}
@@ -150,11 +151,11 @@ func (f *files) planMark(ctx context.Context, plan *jobs, c *dialect.Change) {
 }
 
 // planErasure plans that the text of a message goes from every inbox: it would come back from there otherwise.
-func (f *files) planErasure(plan *jobs, since mail.Seq, id mail.ID) error {
+func (f *files) planErasure(ctx context.Context, plan *jobs, since mail.Seq, id mail.ID) error {
 	bases, err := inboxNames(f.dir(), inboxDir)
 	for _, base := range bases {
 		b := f.box(base)
-		broken := b.load() != nil
+		broken := b.load() != nil || f.identify(ctx, b) != nil
 		entry := f.entryOf(b, id)
 		if broken || b.find(entry) >= 0 {
 			j := plan.of(base, since)
@@ -179,6 +180,9 @@ func (f *files) do(ctx context.Context, j *job, l locker) error {
 	var after []line
 	err := j.box.edit(l, func() (_ changes, err error) {
 		j.box.dirty = true // edit has read the file, and Read is to see what else is new there
+		if err := f.identify(ctx, j.box); err != nil {
+			return changes{}, err
+		}
 		var before []line
 		did, before, after = f.changes(ctx, j)
 		return did, f.written.note(before...)

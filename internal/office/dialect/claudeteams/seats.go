@@ -16,6 +16,7 @@ import (
 // Team is a team that Claude Code runs, as its files say who is who.
 type Team struct {
 	Name string // as it stands in file names
+	Dir  string // where its files are
 
 	config config
 }
@@ -29,7 +30,7 @@ func Teams(dir string) (all []Team) {
 		if err != nil || c.session == "" || c.ours() {
 			continue
 		}
-		t := Team{Name: d.Name(), config: c}
+		t := Team{Name: d.Name(), Dir: filepath.Join(dir, d.Name()), config: c}
 		if c.name != "" {
 			t.Name = c.name
 		}

@@ -202,6 +202,9 @@ func (t *team) bridge(ctx context.Context, svc mail.Connector) (mail.BridgeStatu
 // create implements "team create".
 func create(ctx context.Context, v *dialect.Invocation) error {
 	t := newTeam(ctx, v, v.Args[0])
+	if strings.TrimSpace(v.Args[0]) == "" {
+		return mail.Errorf(mail.Invalid, "a team needs a name: nothing was made")
+	}
 	if strings.ContainsAny(v.Args[0], `/\`) {
 		return mail.Errorf(mail.Invalid,
 			"%q is not the name of a team; where it lies is decided by $CLAUDE_CONFIG_DIR", v.Args[0])

@@ -116,7 +116,7 @@ func (c carried) metadata(verdict string) mail.Metadata {
 			Carried carried `json:"claudeteams"`
 		}{verdict, c})
 		switch {
-		case err == nil && len(text) <= mail.MaxMetadata:
+		case err == nil && len(text) <= mail.MaxKept:
 			return text
 		case c.Payload != nil:
 			c.Payload = nil // the whole text is the body then

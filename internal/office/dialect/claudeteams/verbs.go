@@ -19,6 +19,7 @@ func Dialect() dialect.Dialect {
 		Files:    open,
 		Where:    "the team's: ~/.claude/teams/TEAM",
 		Top:      []string{"team"},
+		Titles:   []string{leadName},
 		Vanishes: true,
 		Verbs:    verbs(),
 	}

@@ -333,8 +333,8 @@ func TestFrames(t *testing.T) {
 			"task completed", "task completed",
 			`"payload":{"x":{"y":[1,{"z":2}]},"type":"task_completed"}`},
 		{"too long for metadata", `{"type":"plan_approval_request","requestId":"p","plan":"` +
-			strings.Repeat("x", 20_000) + `"}`, mail.ReviewRequest, "plan for approval",
-			`{"type":"plan_approval_request","requestId":"p","plan":"` + strings.Repeat("x", 20_000) + `"}`,
+			strings.Repeat("x", mail.MaxKept) + `"}`, mail.ReviewRequest, "plan for approval",
+			`{"type":"plan_approval_request","requestId":"p","plan":"` + strings.Repeat("x", mail.MaxKept) + `"}`,
 			`"type":"plan_approval_request"`},
 	} {
 		t.Run("CC-11 "+test.name, func(t *testing.T) {
@@ -347,7 +347,7 @@ func TestFrames(t *testing.T) {
 					test.subject, test.body)
 			}
 			if !strings.Contains(string(it.Metadata), test.more) || !json.Valid(it.Metadata) ||
-				len(it.Metadata) > mail.MaxMetadata {
+				len(it.Metadata) > mail.MaxKept {
 				t.Errorf("metadata %s lacks %s", it.Metadata, test.more)
 			}
 			repeated := strings.Contains(test.text, `"x":1,`) && test.typ == mail.TaskDone

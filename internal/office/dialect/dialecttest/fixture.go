@@ -317,7 +317,11 @@ func (b *Fixture) Call(agent mail.Name, tool, args string) (string, error) {
 		if err != nil {
 			b.T.Fatalf("%s answers what is not JSON: %v", tool, err)
 		}
-		if n := fence.Sent(text); n > fence.Budget {
+		most := fence.Budget
+		if e.Tools[i].Letters {
+			most = fence.MaxLetter
+		}
+		if n := fence.Sent(text); n > most {
 			b.T.Errorf("%s answers with %d bytes, over the budget", tool, n)
 		}
 		if given := e.Tools[i].Given; given != nil {
@@ -382,6 +386,7 @@ func (b *Fixture) Verb(words ...string) (stdout, stderr string, err error) {
 		Dir: b.Dir, Project: b.Dir, Getenv: b.getenv, Now: b.Now(),
 		Caller:  func(ctx context.Context) (mail.Name, error) { return b.caller(ctx, *as) },
 		As:      func(_ context.Context, n mail.Name) (mail.Service, error) { return b.As(n), nil },
+		Program: func() string { return "" },
 		Address: func(context.Context) (string, error) { return "http://127.0.0.1:8899", nil },
 		Install: func(client, dir string, as mail.Name, room mail.RoomName) ([]string, error) {
 			return []string{client + " in " + dir + " is " + string(as) + " of " + string(room)}, nil

@@ -131,6 +131,10 @@ func agentiesMessage(o *office, m *mail.Message) object {
 	if a, ok := meta["agenties"].(object); ok {
 		out["agentId"] = a["agentId"]
 		delete(meta, "agenties")
+	} else if m.Via == "" && m.From.Kind() == mail.ToAgent { // who sent it here
+		out["agentId"] = m.From.Value()
+	} else if m.Via == "" && m.To[0].Kind() == mail.ToAgent {
+		out["agentId"] = m.To[0].Value()
 	}
 	beyond := object{}
 	put(beyond, "priority", string(m.Priority))
@@ -336,7 +340,7 @@ func openaliceParty() party {
 	const label = "Writer's desk"
 	said := func(id mail.ID) mail.Message {
 		return mail.Message{
-			ID: id, Type: mail.Custom, From: "agent:writer", To: []mail.Address{mail.ToUser}, Subject: label,
+			ID: id, Type: mail.Custom, From: "agent:writer", To: []mail.Address{mail.ToUser},
 			Body:     text,
 			Docs:     []mail.Doc{{Path: "docs/plan.md"}},
 			Metadata: mail.Metadata(`{"openalice":{"workspaceLabel":"Writer's desk"}}`),

@@ -11,39 +11,6 @@ import (
 	"pennypost/internal/mail"
 )
 
-// sessions finds the session that a word means.
-type sessions func(word string) (mail.Name, bool)
-
-// exactly finds sessions by their whole ids only, as lines of files have them: a line names whom it names.
-func exactly(ids map[mail.Name]bool) sessions {
-	return func(word string) (mail.Name, bool) { return mail.Name(word), ids[mail.Name(word)] }
-}
-
-// minPrefix is how much of a session's id stands for it.
-const minPrefix = 8
-
-// abbreviated finds sessions for what people type: by the whole id or, where the ids are random ones, by the only one
-// that begins so. A word that somebody has as a role is that role, and a session that was given a name of words is
-// called by all of it: "architect" is never architect-new.
-func abbreviated(ids map[mail.Name]bool, isRole func(string) bool) sessions {
-	return func(word string) (found mail.Name, ok bool) {
-		if ids[mail.Name(word)] || len(word) < minPrefix || isRole(word) {
-			return mail.Name(word), ids[mail.Name(word)]
-		}
-		n := 0
-		for id := range ids {
-			if strings.HasPrefix(string(id), word) && isRandom(string(id)) {
-				found = id
-				n++
-			}
-		}
-		return found, n == 1
-	}
-}
-
-// isRandom reports whether an id is a UUID, or other hexadecimal digits.
-func isRandom(id string) bool { return strings.Trim(id, "0123456789abcdefABCDEF-") == "" }
-
 // recipients reads a recipient: an address, or several with commas between them.
 func recipients(s string, known sessions) ([]mail.Address, error) {
 	one, err := recipient(s, known)
@@ -77,7 +44,8 @@ func listed(recipient []byte) []string {
 	return words
 }
 
-// recipient reads one address. A word that is nothing else is a role, which somebody will take some day.
+// recipient reads one address. The id of a session names a session, whether it is known or not. A word that is nothing
+// else is a role, which somebody will take some day.
 func recipient(s string, known sessions) (mail.Address, error) {
 	s = norm.NFC.String(strings.TrimSpace(s))
 	ns, value, spaced := strings.Cut(s, ":")
@@ -93,11 +61,12 @@ func recipient(s string, known sessions) (mail.Address, error) {
 		tag, err := mail.ParseTag(s, mail.TagNamespaces())
 		return mail.Address(tag), err
 	}
-	if name, ok := known(s); ok {
+	if name, ok := known(s); ok || isSessionID(s) {
 		return mail.AgentAddress(name), nil
 	}
 	if spaced && ns == "agent" {
 		name, err := mail.ParseName(value)
+		name, _ = known(string(name))
 		return mail.AgentAddress(name), err
 	}
 	role, err := mail.ParseRole(s)
@@ -133,4 +102,15 @@ func signer(s string) (mail.Address, error) {
 	}
 	name, err := mail.ParseName(strings.TrimPrefix(s, "agent:"))
 	return mail.AgentAddress(name), err
+}
+
+// by is signer where sessions are known: the first digits of an id stand for the session of that id.
+func by(s string, known sessions) (mail.Address, error) {
+	a, err := signer(s)
+	if err == nil && a.Kind() == mail.ToAgent {
+		if name, ok := known(string(a.Signer())); ok {
+			return mail.AgentAddress(name), nil
+		}
+	}
+	return a, err
 }

@@ -6,11 +6,9 @@
 // agent-mailbox-archive/YYYY-MM.jsonl. They are only appended to, except when messages move to the archive.
 //
 // A session of HAAK is an agent, named by the session's id. "live" is idle or working, "frozen" is frozen, "dead" is
-// gone.
+// gone. Mail to a role is before all its live holders until one has read it (mail.AudienceHolders).
 //
 // Where Pennypost differs:
-//   - Mail to a role is given to one live holder in rotation, or held; HAAK shows it to every holder until one has
-//     read it. Both end with exactly one holder who took it.
 //   - --session-id acts as that agent, and a reader is the agent that the post office knows the caller to be.
 //   - Erasing a message, which HAAK does not know, removes its line from the files.
 //   - A message to an agent that came out of other files, or is from before the room kept HAAK's, and for which nobody

@@ -26,7 +26,7 @@ type files struct {
 
 	queue [3]queue // lines that were read and not yet looked at: of the roster, the reads, the mailbox
 
-	names    map[mail.Name]bool // whoever is or was a session
+	names    ids // all present and past sessions
 	entries  map[mail.Name]entry
 	settled  map[mail.Name]string // the lines in agreed
 	parents  map[mail.ID]mail.ID  // of every message of mailbox and archive
@@ -38,8 +38,10 @@ type files struct {
 	loaded   bool
 	compared bool // all agents were compared with the roster file
 
-	pending  dialect.News
-	rejected [4]int // of roster, reads, mailbox and archive
+	pending     dialect.News
+	worked      int    // calls of working
+	unconfirmed bool   // the room may not have all messages that Read returned last
+	rejected    [4]int // of roster, reads, mailbox and archive
 	rotation
 }
 
@@ -64,7 +66,7 @@ func (f *files) reset() {
 		o: f.o, store: f.store,
 		agreed:    lines.Open(confined.At(f.o.State), "roster.jsonl", 0o600),
 		withdrawn: lines.Open(confined.At(f.o.State), "unread.jsonl", 0o600),
-		names:     make(map[mail.Name]bool), entries: make(map[mail.Name]entry), settled: make(map[mail.Name]string),
+		names:     newIDs(), entries: make(map[mail.Name]entry), settled: make(map[mail.Name]string),
 		parents: make(map[mail.ID]mail.ID), box: make(map[mail.ID]bool), months: make(map[mail.ID]string),
 		readers: make(map[mail.ID][]reading), moved: make(map[pair]bool), back: make(map[pair]bool),
 	}
@@ -73,7 +75,8 @@ func (f *files) reset() {
 // Read implements dialect.Files.
 func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	err := f.catchUp(ctx)
-	if err == nil && len(f.pending.Items) == 0 { // until the room knows them nobody can say whether they are settled
+	f.unconfirmed = false // what was returned before: it is asked again only when the room knows that
+	if err == nil {
 		err = f.rotate(ctx)
 	}
 	if err != nil {
@@ -82,6 +85,7 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	}
 	news := f.pending
 	f.pending = dialect.News{}
+	f.unconfirmed = len(news.Items) > 0
 	news.Notice = f.notice
 	for _, n := range f.rejected {
 		news.Rejected += n
@@ -97,7 +101,7 @@ func (f *files) Watch() []string {
 // Close implements dialect.Files.
 func (f *files) Close() error { return f.store.close() }
 
-func (f *files) known() sessions { return exactly(f.names) }
+func (f *files) known() sessions { return f.names.find }
 
 // catchUp reads what others have written and notes it in pending.
 func (f *files) catchUp(ctx context.Context) error {
@@ -141,14 +145,14 @@ func (f *files) load(ctx context.Context) error {
 		return err
 	}
 	for _, a := range agents {
-		f.names[a.Name] = true
+		f.names.add(a.Name)
 	}
 	agreed, _, err := f.agreed.Read()
 	if err != nil {
 		return err
 	}
 	for _, l := range agreed {
-		if e, err := decodeEntry(l); err == nil {
+		if e, err := decodeEntry(l, f.known()); err == nil {
 			f.settled[e.name] = e.line
 		}
 	}
@@ -157,7 +161,7 @@ func (f *files) load(ctx context.Context) error {
 		return err
 	}
 	for _, l := range withdrawn {
-		if r, err := decodeReading(l); err == nil {
+		if r, err := decodeReading(l, f.known()); err == nil {
 			f.back[pair{r.message, r.reader}] = r.at != 0 // without a time: it was read once more
 		}
 	}
@@ -196,12 +200,13 @@ func (f *files) takeRoster(ctx context.Context) error {
 	}
 	var changed []mail.Name
 	for _, l := range f.queue[0].lines {
-		e, err := decodeEntry(l)
+		f.working()
+		e, err := decodeEntry(l, f.known())
 		if err != nil {
 			f.rejected[0]++
 			continue
 		}
-		f.names[e.name] = true
+		f.names.add(e.name)
 		f.entries[e.name] = e
 		if !slices.Contains(changed, e.name) {
 			changed = append(changed, e.name)
@@ -214,6 +219,7 @@ func (f *files) takeRoster(ctx context.Context) error {
 	}
 	var agreed []mail.Name
 	for _, name := range changed {
+		f.working()
 		e := f.entries[name]
 		f.pending.Agents = slices.DeleteFunc(f.pending.Agents, func(p mail.Presence) bool { return p.Name == name })
 		if e.retired() || e.line == f.settled[name] {
@@ -261,7 +267,8 @@ func (f *files) agree(names []mail.Name) error {
 // takeReads notes lines of a reads file and returns those that nobody had written before.
 func (f *files) takeReads(text [][]byte, archived bool) (fresh []reading) {
 	for _, l := range text {
-		r, err := decodeReading(l)
+		f.working()
+		r, err := decodeReading(l, f.known())
 		if err != nil {
 			f.rejected[1]++
 			continue
@@ -298,23 +305,25 @@ func (f *files) take(ctx context.Context, text [][]byte, month string) (rejected
 	all := make([]object, 0, len(text))
 	writers := make(map[mail.Name]mail.Time)
 	for _, l := range text {
+		f.working()
 		o, err := parseObject(l)
 		if err != nil {
 			rejected++
 			continue
 		}
 		all = append(all, o)
-		from, err := signer(o.Text(senderNames[:]...))
-		if name := from.Signer(); err == nil && from.Kind() == mail.ToAgent && !f.names[name] {
+		from, err := by(o.Text(senderNames[:]...), f.known())
+		if name := from.Signer(); err == nil && from.Kind() == mail.ToAgent && !f.names.whole[name] {
 			at, _ := parseTime(o.Text("timestamp"))
 			writers[name] = max(at, writers[name])
 		}
 	}
 	for name := range writers {
-		f.names[name] = true // whoever writes is a session, also for who is written to
+		f.names.add(name) // a writer is a session, and can be written to
 	}
 	known := f.known()
 	for _, o := range all {
+		f.working()
 		m, readers, err := messageOf(o, known)
 		if err != nil {
 			rejected++
@@ -328,9 +337,17 @@ func (f *files) take(ctx context.Context, text [][]byte, month string) (rejected
 	return rejected
 }
 
+// working shows that a call goes on. It is called for each line that is looked at.
+func (f *files) working() {
+	if f.worked++; f.worked%100 == 0 && f.o.Working != nil {
+		f.o.Working()
+	}
+}
+
 // introduce registers sessions that have no line on the roster. Who was silent for a day is not taken for alive.
 func (f *files) introduce(ctx context.Context, writers map[mail.Name]mail.Time) {
 	for name, at := range writers {
+		f.working()
 		p := mail.Presence{Name: name, Client: client, Roles: answersTo(ctx, f.o.Service, name, nil)}
 		if mail.TimeOf(f.o.Now()).Sub(at) > directTTL {
 			p.State = mail.Gone

@@ -196,7 +196,7 @@ func (d desk) offline(words ...string) (stdout, stderr string, err error) {
 	in := &dialect.Invocation{
 		Args: fs.Args(), Stdout: &out, Fenced: &out, Stderr: &errs, JSON: *json, Dir: d.Dir, Project: d.Dir,
 		Now:    d.Now(),
-		Getenv: func(string) string { return "" },
+		Getenv: func(string) string { return "" }, Program: func() string { return "" },
 		Caller: func(context.Context) (mail.Name, error) { return mail.User, nil },
 		As:     func(context.Context, mail.Name) (mail.Service, error) { return nil, down },
 		Bridge: func(context.Context, string, mail.BridgeMode) (mail.BridgeStatus, error) {

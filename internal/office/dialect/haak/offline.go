@@ -71,27 +71,24 @@ func (s *store) desk(session string) (*desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids := make(map[mail.Name]bool)
+	names := newIDs()
 	var entries []entry
 	for _, l := range roster {
-		if e, err := decodeEntry(l); err == nil {
-			ids[e.name] = true
+		if e, err := decodeEntry(l, names.find); err == nil {
+			names.add(e.name)
 			entries = append(entries, e)
 		}
 	}
-	d := &desk{known: exactly(ids), readers: make(map[mail.ID][]mail.Address)}
-	d.name = me.Signer()
-	if full, ok := abbreviated(ids, func(string) bool { return false })(session); ok {
-		d.name = full
-	}
+	d := &desk{known: names.find, readers: make(map[mail.ID][]mail.Address)}
+	d.name, _ = names.abbreviated(func(string) bool { return false })(string(me.Signer()))
 	for _, e := range entries {
 		if e.name == d.name {
 			d.live(&e)
 		}
 	}
-	ids[d.name] = true
+	names.add(d.name)
 	for _, l := range reads {
-		if r, err := decodeReading(l); err == nil {
+		if r, err := decodeReading(l, d.known); err == nil {
 			d.readers[r.message] = append(d.readers[r.message], r.reader)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 // Rejected implements dialect.Files.
 func (f *files) Rejected() ([]mail.BadLine, error) {
 	bad := dialect.BadLines{Dir: f.o.Dir.Path(".")}
-	entries := func(line []byte) error { _, err := decodeEntry(line); return err }
-	reads := func(line []byte) error { _, err := decodeReading(line); return err }
 	known := f.known()
+	entries := func(line []byte) error { _, err := decodeEntry(line, known); return err }
+	reads := func(line []byte) error { _, err := decodeReading(line, known); return err }
 	messages := func(line []byte) error { _, _, err := decodeMessage(line, known); return err }
 	type file struct {
 		*lines.File

@@ -27,7 +27,7 @@ type rotation struct {
 func settled(it *mail.Item, now mail.Time, retain time.Duration) bool {
 	role := false
 	for _, a := range it.To {
-		role = role || a.Kind() == mail.ToRole
+		role = role || a.Kind() == mail.ToRole && !isSessionID(a.Value()) // older versions took an id for a role
 	}
 	if !role && retain > 0 && now.Sub(it.Sent) > retain+24*time.Hour {
 		return true
@@ -49,10 +49,13 @@ func (f *files) rotate(ctx context.Context) error {
 		f.rotation = rotation{}
 		return nil
 	}
+	if f.unconfirmed || len(f.pending.Items) > 0 {
+		return nil // until the room knows them nobody can say whether they are settled
+	}
 	if now := f.o.Now(); len(f.box) <= f.size && now.Sub(f.tried) < again {
 		return nil
 	}
-	months, err := f.movable(ctx)
+	months, waiting, err := f.movable(ctx)
 	if err != nil {
 		return err
 	}
@@ -66,25 +69,32 @@ func (f *files) rotate(ctx context.Context) error {
 		return err
 	}
 	f.rotation = rotation{tried: f.o.Now(), size: len(f.box)}
-	if len(f.box) > maxMailbox {
-		f.notice = fmt.Sprintf("the mailbox holds %d messages: those that nobody has read yet stay in it", len(f.box))
+	if waiting > maxMailbox {
+		f.notice = fmt.Sprintf("the mailbox holds %d messages: %d that still wait for a reader stay in it", len(f.box),
+			waiting)
 	}
 	return nil
 }
 
-// movable returns the settled messages of the mailbox and the month of each.
-func (f *files) movable(ctx context.Context) (map[mail.ID]string, error) {
-	months := make(map[mail.ID]string)
+// movable returns the settled messages of the mailbox with the month of each, and how many others still wait for a
+// reader.
+func (f *files) movable(ctx context.Context) (months map[mail.ID]string, waiting int, err error) {
+	months = make(map[mail.ID]string)
 	now := mail.TimeOf(f.o.Now())
 	for it, err := range f.o.Service.Export(ctx) {
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		if f.box[it.ID] && settled(&it, now, f.o.RetainAge) {
+		f.working()
+		switch {
+		case !f.box[it.ID]:
+		case settled(&it, now, f.o.RetainAge):
 			months[it.ID] = it.Sent.Std().Format(monthLayout)
+		default:
+			waiting++
 		}
 	}
-	return months, nil
+	return months, waiting, nil
 }
 
 // archiveMessages appends the lines of these messages to the files of their months.
@@ -95,6 +105,7 @@ func (f *files) archiveMessages(months map[mail.ID]string) error {
 	}
 	byMonth := make(map[string][][]byte)
 	for _, l := range text {
+		f.working()
 		if id := idOf(l); months[id] != "" && f.months[id] == "" {
 			byMonth[months[id]] = append(byMonth[months[id]], l)
 			f.months[id] = months[id]
@@ -111,7 +122,8 @@ func (f *files) archiveReads(months map[mail.ID]string) error {
 	}
 	byMonth := make(map[string][][]byte)
 	for _, l := range text {
-		r, err := decodeReading(l)
+		f.working()
+		r, err := decodeReading(l, f.known())
 		if err != nil || f.stays(r.message, months) || f.moved[pair{r.message, r.reader}] {
 			continue
 		}
@@ -137,14 +149,18 @@ func (f *files) append(byMonth map[string][][]byte, suffix string) error {
 
 // drop takes out of mailbox and reads what the archive has.
 func (f *files) drop(months map[mail.ID]string) error {
-	if err := f.mailbox.Drop(func(l []byte) bool { return months[idOf(l)] != "" }); err != nil {
+	if err := f.mailbox.Drop(func(l []byte) bool {
+		f.working()
+		return months[idOf(l)] != ""
+	}); err != nil {
 		return err
 	}
 	for id := range months {
 		delete(f.box, id)
 	}
 	return f.reads.Drop(func(l []byte) bool {
-		r, err := decodeReading(l)
+		f.working()
+		r, err := decodeReading(l, f.known())
 		return err == nil && !f.stays(r.message, nil) && f.moved[pair{r.message, r.reader}]
 	})
 }

@@ -17,7 +17,8 @@ const maxWordCount = 500
 // answersTo adds to the roles of a new session its own id, if mail was sent to that word while nobody bore it: such a
 // word is a role.
 func answersTo(ctx context.Context, svc mail.Service, name mail.Name, roles []string) []string {
-	if _, err := mail.ParseRole(string(name)); err != nil || slices.Contains(roles, string(name)) {
+	if _, err := mail.ParseRole(string(name)); err != nil || isSessionID(string(name)) ||
+		slices.Contains(roles, string(name)) {
 		return roles
 	}
 	page, err := svc.History(ctx, mail.HistoryQuery{To: "role:" + string(name), Limit: 1})
@@ -108,17 +109,17 @@ func readRoster(ctx context.Context, svc mail.Service) (*roster, error) {
 }
 
 // known finds sessions as lines name them.
-func (r *roster) known() sessions { return exactly(r.ids()) }
+func (r *roster) known() sessions { return r.ids().find }
 
 // typed finds sessions as people name them.
-func (r *roster) typed() sessions { return abbreviated(r.ids(), r.ever) }
+func (r *roster) typed() sessions { return r.ids().abbreviated(r.ever) }
 
-func (r *roster) ids() map[mail.Name]bool {
-	ids := make(map[mail.Name]bool, len(r.agents))
+func (r *roster) ids() ids {
+	all := newIDs()
 	for _, a := range r.agents {
-		ids[a.Name] = true
+		all.add(a.Name)
 	}
-	return ids
+	return all
 }
 
 func (r *roster) find(name mail.Name) *mail.Agent {

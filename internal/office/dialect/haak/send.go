@@ -52,6 +52,7 @@ func send(ctx context.Context, svc mail.Service, d draft) (*posted, error) {
 	for i, t := range a.to {
 		to[i] = mail.Address(t)
 	}
+	m.Audience = audience(to)
 	if d.ttlHours == 0 {
 		m.TTLSeconds = defaultTTL(to)
 	}

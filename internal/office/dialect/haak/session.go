@@ -22,6 +22,12 @@ func sessionVerbs() []dialect.Verb {
 			Flags: []dialect.Flag{session},
 		},
 		{
+			Path: "session-end", Short: "Note that a session has ended; for a hook at session end", Run: runEnd,
+			Long: "Sends what the session kept for later. Its unread mail stays unread, and what is for a role " +
+				"waits for the other holders or the next one. A frozen session stays frozen. It never fails.",
+			Flags: []dialect.Flag{session},
+		},
+		{
 			Path: "bye", Short: "Send what was kept for later, print the last mail, and bury the session",
 			Writes: true, Run: closing(bye),
 			Flags: []dialect.Flag{session, text("summary", "what it leaves behind, one `LINE`")},
@@ -46,6 +52,31 @@ func runCheck(ctx context.Context, v *dialect.Invocation) error {
 	return nil
 }
 
+// runEnd never fails: the session ends all the same.
+func runEnd(ctx context.Context, v *dialect.Invocation) error {
+	if err := speaking("session-id", end)(ctx, v); err != nil && !unreachable(err) {
+		fmt.Fprintln(v.Stderr, "session-end:", err)
+	}
+	return nil
+}
+
+// end notes that a session is dead, unless it was frozen before, to be resumed. Nobody reads mail any more, so none is
+// shown or marked.
+func end(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name) error {
+	r, err := readRoster(ctx, svc)
+	if err != nil {
+		return err
+	}
+	if a := r.find(name); a == nil || !a.State.Live() {
+		return nil
+	}
+	if err := flush(ctx, v, svc, name); err != nil {
+		return err
+	}
+	_, err = svc.Register(ctx, mail.Presence{Name: name, Update: true, State: mail.Gone})
+	return err
+}
+
 // unreachable reports whether the post office could not be asked.
 func unreachable(err error) bool {
 	switch mail.CodeOf(err) {
@@ -56,14 +87,17 @@ func unreachable(err error) bool {
 }
 
 func check(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name) error {
-	if connected, err := connect(ctx, v, svc); err != nil {
-		return err
-	} else if !connected {
-		if err := offline(v); err != nil {
-			return err
-		}
+	connected, err := connect(ctx, v, svc)
+	if err == nil && !connected {
+		err = offline(v)
 	}
-	if err := begin(ctx, svc, name); err != nil {
+	if err == nil && isSessionID(string(name)) { // the room may know it now by another part of its id, from the files
+		svc, name, err = speaker(ctx, v, "session-id")
+	}
+	if err != nil {
+		return err
+	}
+	if err := begin(ctx, svc, name, v.Program()); err != nil {
 		return err
 	}
 	items, err := inbox(ctx, svc, false)
@@ -107,9 +141,9 @@ func greeting(n int) string {
 	return fmt.Sprintf("%d unread %s.", n, noun)
 }
 
-// begin notes that a session has started: it is on the roster, and alive. A frozen one was resumed by whoever started
-// it.
-func begin(ctx context.Context, svc mail.Service, name mail.Name) error {
+// begin notes that a session has started: it is on the roster, and alive for as long as the client that runs the hook.
+// A frozen one was resumed by whoever started it.
+func begin(ctx context.Context, svc mail.Service, name mail.Name, program string) error {
 	if name == mail.User {
 		return nil
 	}
@@ -123,6 +157,7 @@ func begin(ctx context.Context, svc mail.Service, name mail.Name) error {
 	} else if !a.State.Live() {
 		p.State = mail.Idle
 	}
+	p.Process, p.Join = program, program != ""
 	_, err = svc.Register(ctx, p)
 	return err
 }

@@ -230,6 +230,21 @@ func handOver(ctx context.Context, v *dialect.Invocation, svc mail.Service, item
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	_, err = svc.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkRead})
-	return err
+	marked, err := svc.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkRead})
+	if err != nil && len(marked.NotYours) != len(ids) {
+		return err
+	}
+	for _, id := range marked.NotYours {
+		fmt.Fprintln(v.Stderr, "note:", taken(ctx, svc, id))
+	}
+	return nil
+}
+
+// taken says who read a message for a role before somebody who was shown it at the same time.
+func taken(ctx context.Context, svc mail.Service, id mail.ID) string {
+	by := "another holder of the role"
+	if it, err := svc.Message(ctx, id); err == nil && len(readersOf(&it)) > 0 {
+		by = strings.Join(readersOf(&it), ", ")
+	}
+	return fmt.Sprintf("%s was taken by %s, who read it first: leave it to them", id, by)
 }

@@ -1,7 +1,6 @@
 package haak
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,9 +34,9 @@ func tools() []dialect.Tool {
 			Name:  "read_mailbox",
 			Title: "Read the mailbox",
 			Description: "Show your unread mail, oldest first, and mark it read. If there is more than an answer " +
-				"holds (20 KB), call it again.",
-			Input: `{"type":"object","properties":{},"additionalProperties":false}`,
-			Run:   dialect.With(toolRead),
+				"holds (20 KB, or one letter that is longer), call it again.",
+			Input:   `{"type":"object","properties":{},"additionalProperties":false}`,
+			Letters: true, Run: dialect.With(toolRead),
 			Given: markGiven,
 		},
 	}
@@ -107,20 +106,6 @@ type readout struct {
 	whole []mail.ID // of messages, those whose text is all there, or was handed over before
 }
 
-// letter is a message for an answer. One that is too long was cut.
-type letter struct {
-	mail.Item
-	cut bool
-}
-
-// rank puts what was cut last.
-func (l *letter) rank() int {
-	if l.cut {
-		return 1
-	}
-	return 0
-}
-
 func toolRead(ctx context.Context, c *dialect.Call, _ struct{}) (any, error) {
 	r, err := readRoster(ctx, c.Service)
 	if err != nil {
@@ -131,51 +116,67 @@ func toolRead(ctx context.Context, c *dialect.Call, _ struct{}) (any, error) {
 	if err != nil && mail.CodeOf(err) != mail.NotFound {
 		return nil, err
 	}
-	letters := make([]letter, len(items))
-	for i := range items {
-		letters[i].Item, letters[i].cut = fence.Abridge(items[i], c.Caller)
-	}
-	out, k, err := readoutOf(letters, r.known())
-	if err == nil && k < len(letters) { // what was cut stays unread, and must not be in the way of the rest
-		slices.SortStableFunc(letters, func(a, b letter) int { return cmp.Compare(a.rank(), b.rank()) })
-		out, k, err = readoutOf(letters, r.known())
-	}
-	if err != nil {
-		return nil, err
-	}
+	out, whole, err := readoutOf(ctx, c, items, r.known())
 	var handed []mail.ID
-	for i := range letters[:k] {
-		l := &letters[i]
-		if !l.cut {
-			handed = append(handed, l.ID)
-		}
-		if !l.cut || l.State == mail.Presented { // or its reader was handed the whole otherwise
-			out.whole = append(out.whole, l.ID)
+	for i := range whole {
+		handed = append(handed, whole[i].ID)
+	}
+	out.whole = handed
+	for i := range items { // or its reader was handed the whole otherwise
+		if items[i].State == mail.Presented && slices.ContainsFunc(out.Messages, func(s shown) bool {
+			return s.ID == items[i].ID
+		}) {
+			out.whole = append(out.whole, items[i].ID)
 		}
 	}
 	c.Present(ctx, "mcp", handed)
-	return out, nil
+	return out, err
 }
 
-// readoutOf shows as many letters as an answer holds.
-func readoutOf(letters []letter, known sessions) (readout, int, error) {
-	var list []shown
-	return fence.FitJSON(len(letters), func(k int) readout {
-		for i := len(list); i < k; i++ {
-			m := &letters[i].Message
-			list = append(list, shown{
-				ID: m.ID, From: string(m.From.Signer()), To: spellAll(m.To, known), Subject: m.Subject,
-				Body:      content(m),
-				Timestamp: stamp(m.Sent), Thread: m.ReplyTo,
-			})
+// readoutOf shows as many letters as an answer holds, and returns those that it shows whole. One that does not fit
+// beside others comes alone, and whole, when no other is left.
+func readoutOf(ctx context.Context, c *dialect.Call, items []mail.Item, known sessions) (readout, []mail.Item, error) {
+	answer := func(s fence.Shown) readout {
+		out := readout{Messages: make([]shown, len(s.Items)), Unread: len(items)}
+		for i := range s.Items {
+			out.Messages[i] = shownOf(&s.Items[i].Message, known)
 		}
-		out := readout{Messages: append([]shown{}, list[:k]...), Unread: len(letters)}
-		if k < len(letters) {
-			out.Note = fmt.Sprintf("%d of %d are shown. For more call read_mailbox again. "+
-				"pennypost haak check-mailbox prints them and marks them read.", k, len(letters))
+		if n := len(s.Items); n < len(items) || s.AnyCut() {
+			out.Note = fmt.Sprintf("%d of %d are shown. For more call read_mailbox again; what is long comes last, "+
+				"alone. pennypost haak check-mailbox prints them and marks them read.", n, len(items))
 		}
 		return out
-	})
+	}
+	var short []mail.Item
+	for i := range items {
+		if fence.Beside(items[i]) {
+			short = append(short, items[i])
+		}
+	}
+	if len(short) > 0 || len(items) == 0 {
+		out, k, err := fence.FitJSON(len(short), func(k int) readout {
+			return answer(fence.Shown{Items: short[:k]})
+		})
+		return out, short[:k], err
+	}
+	letters := fence.Letters{Reader: c.Caller, Most: c.LongestBody(ctx)}
+	for i := range items {
+		letters.Items = items[i : i+1]
+		out, s, err := fence.FitLetters(letters, answer)
+		if err != nil || !s.AnyCut() {
+			return out, s.Items, err
+		}
+	}
+	letters.Items = items
+	out, _, err := fence.FitLetters(letters, answer)
+	return out, nil, err
+}
+
+func shownOf(m *mail.Message, known sessions) shown {
+	return shown{
+		ID: m.ID, From: string(m.From.Signer()), To: spellAll(m.To, known), Subject: m.Subject, Body: content(m),
+		Timestamp: stamp(m.Sent), Thread: m.ReplyTo,
+	}
 }
 
 // markGiven marks what a session was shown as read by it.

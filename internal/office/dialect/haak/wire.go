@@ -63,6 +63,14 @@ func direct(to []mail.Address) bool {
 	return !slices.ContainsFunc(to, func(a mail.Address) bool { return a.Kind() != mail.ToAgent })
 }
 
+// audience is that of all mail of HAAK to a role: every live holder sees it until one has read it.
+func audience(to []mail.Address) string {
+	if slices.ContainsFunc(to, func(a mail.Address) bool { return a.Kind() == mail.ToRole }) {
+		return mail.AudienceHolders
+	}
+	return ""
+}
+
 // defaultTTL returns the seconds that a message without ttl_hours lives; 0 where HAAK's default is the room's.
 func defaultTTL(to []mail.Address) int64 {
 	if direct(to) {
@@ -167,7 +175,7 @@ func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address
 	if m.ID, err = mail.ParseID(o.Text("id")); err != nil {
 		return m, nil, fmt.Errorf("id: %w", err)
 	}
-	if m.From, err = signer(o.Text(senderNames[:]...)); err != nil {
+	if m.From, err = by(o.Text(senderNames[:]...), known); err != nil {
 		return m, nil, err
 	}
 	if list := listed(o.Value(recipientNames[:]...)); list != nil {
@@ -178,6 +186,7 @@ func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address
 	if err != nil {
 		return m, nil, err
 	}
+	m.Audience = audience(m.To)
 	if m.Sent, err = parseTime(o.Text("timestamp")); err != nil {
 		return m, nil, err
 	}
@@ -198,7 +207,7 @@ func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address
 	var names []string
 	_ = jsonx.Unmarshal(o.Value("read_by"), &names) // a list of anything else is kept as it is
 	for _, n := range names {
-		if a, err := signer(n); err == nil {
+		if a, err := by(n, known); err == nil {
 			readers = append(readers, a)
 		}
 	}
@@ -234,7 +243,7 @@ func kept(foreign, plain object) mail.Metadata {
 		return nil
 	}
 	all := object{{Name: keptKey, Value: rest.Line()}}.Line()
-	if len(all) > mail.MaxMetadata {
+	if len(all) > mail.MaxKept {
 		return nil // the file still has it
 	}
 	return all
@@ -282,7 +291,7 @@ func encodeReading(r reading) []byte {
 }
 
 // decodeReading reads a line of the reads file. A time that cannot be read is none.
-func decodeReading(line []byte) (r reading, err error) {
+func decodeReading(line []byte, known sessions) (r reading, err error) {
 	o, err := parseObject(line)
 	if err != nil {
 		return r, err
@@ -290,7 +299,7 @@ func decodeReading(line []byte) (r reading, err error) {
 	if r.message, err = mail.ParseID(o.Text(messageNames[:]...)); err != nil {
 		return r, fmt.Errorf("%s: %w", messageNames[0], err)
 	}
-	if r.reader, err = signer(o.Text(readerNames[:]...)); err != nil {
+	if r.reader, err = by(o.Text(readerNames[:]...), known); err != nil {
 		return r, fmt.Errorf("%s: %w", readerNames[0], err)
 	}
 	r.at, _ = parseTime(o.Text("timestamp"))

@@ -30,7 +30,7 @@ const (
 	dead   = "dead"
 )
 
-func decodeEntry(line []byte) (entry, error) {
+func decodeEntry(line []byte, known sessions) (entry, error) {
 	o, err := parseObject(line)
 	if err != nil {
 		return entry{}, err
@@ -39,6 +39,7 @@ func decodeEntry(line []byte) (entry, error) {
 	if err != nil {
 		return entry{}, fmt.Errorf("session_id: %w", err)
 	}
+	name, _ = known(string(name))
 	return entry{name: name, said: o, line: string(line)}, nil
 }
 
@@ -185,7 +186,9 @@ func encodeEntry(before object, a *mail.Agent, now mail.Time) []byte {
 			tags = append(tags, "role:"+r)
 		}
 	}
-	o.Put("session_id", quote(string(a.Name)))
+	if o.Find("session_id") < 0 { // else it has the name, or the part of it by which its own system knows it
+		o.Put("session_id", quote(string(a.Name)))
+	}
 	o.Put("state", quote(wordOf(a.State)))
 	o.Put("role", role)
 	o.Put("summary", quote(a.Task))
@@ -231,7 +234,9 @@ func sameList(a, b jsonx.Value) bool {
 // back.
 func encodeRetired(before object, name mail.Name, now mail.Time) []byte {
 	o := slices.Clone(before)
-	o.Put("session_id", quote(string(name)))
+	if o.Find("session_id") < 0 {
+		o.Put("session_id", quote(string(name)))
+	}
 	o.Put("state", quote(dead))
 	o.Put("updated", quote(stamp(now)))
 	o.Put("retired", jsonx.Value("true"))

@@ -14,8 +14,11 @@ import (
 
 // some is a roster for tests of the wire.
 func some() sessions {
-	return exactly(map[mail.Name]bool{"bob": true, "architect": true, "a1b2c3d4-0000": true, "x:y": true,
-		"name, with comma": true})
+	all := newIDs()
+	for _, name := range []mail.Name{"bob", "architect", "a1b2c3d4-0000", "x:y", "name, with comma"} {
+		all.add(name)
+	}
+	return all.find
 }
 
 func TestMessageRoundTrip(t *testing.T) {
@@ -28,6 +31,7 @@ func TestMessageRoundTrip(t *testing.T) {
 		if edit != nil {
 			edit(&m)
 		}
+		m.Audience = audience(m.To)
 		return m
 	}
 	to := func(list ...mail.Address) func(*mail.Message) {
@@ -162,7 +166,7 @@ func TestFixtures(t *testing.T) {
 	})
 	t.Run("roster", func(t *testing.T) {
 		for _, line := range fixture(t, "haak-agent-roster-entry.json") {
-			e, err := decodeEntry([]byte(line))
+			e, err := decodeEntry([]byte(line), some())
 			if err != nil || e.name != "architect-new" || len(e.tags(nil)) != 3 || string(e.said.Line()) != line {
 				t.Errorf("%s: %v", line, err)
 			}
@@ -225,11 +229,11 @@ func FuzzReading(f *testing.F) {
 	f.Add([]byte(`{"message_id":"1","reader_session_id":"bob","timestamp":"2026-03-16T14:30:00Z"}`))
 	f.Add([]byte(`{"messageid":"1","readersession_id":"user","timestamp":"later"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		r, err := decodeReading(line)
+		r, err := decodeReading(line, some())
 		if err != nil {
 			return
 		}
-		back, err := decodeReading(encodeReading(r))
+		back, err := decodeReading(encodeReading(r), some())
 		if err != nil || back != r {
 			t.Fatalf("%s: %+v became %+v, %v", line, r, back, err)
 		}
@@ -242,7 +246,7 @@ func FuzzEntry(f *testing.F) {
 		[]byte(
 			`{"session_id":"x","state":"dead","role":"architect","summary":"a\nb","parent_session":"bob","model":"m","updated":"2026-03-16T14:30:00Z"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		e, err := decodeEntry(line)
+		e, err := decodeEntry(line, some())
 		if err != nil {
 			return
 		}
@@ -257,7 +261,7 @@ func FuzzEntry(f *testing.F) {
 		if p.Parent != nil {
 			a.Parent = *p.Parent
 		}
-		ours, err := decodeEntry(encodeEntry(e.said, &a, 1))
+		ours, err := decodeEntry(encodeEntry(e.said, &a, 1), some())
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
@@ -278,8 +282,19 @@ func FuzzEntry(f *testing.F) {
 // A line that was cut in an emoji is read.
 func TestHalfOfAnEmoji(t *testing.T) {
 	m, _, err := decodeMessage([]byte(`{"id":"m1","sender":"a","recipient":"all","timestamp":"2026-03-17T10:00:00Z",`+
-		`"content":"half \ud83d"}`), exactly(nil))
+		`"content":"half \ud83d"}`), newIDs().find)
 	if err != nil || m.Body != "half \uFFFD" {
 		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// TestStatesInHaak: the three words of haak for our states. Who is at a dialog is alive.
+func TestStatesInHaak(t *testing.T) {
+	want := map[mail.State]string{mail.Working: live, mail.Asking: live, mail.Idle: live, mail.Frozen: frozen,
+		mail.Gone: dead}
+	for _, s := range mail.States() {
+		if got := wordOf(s); got != want[s] {
+			t.Errorf("%s is %q, want %q", s, got, want[s])
+		}
 	}
 }

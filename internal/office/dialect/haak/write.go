@@ -35,6 +35,7 @@ func (f *files) write(ctx context.Context, changes []dialect.Change) error {
 	}
 	var b batch
 	for i := range changes {
+		f.working()
 		f.plan(&b, &changes[i])
 	}
 	if err := f.writeRoster(ctx, b.agents); err != nil {
@@ -63,7 +64,7 @@ func (f *files) plan(b *batch, c *dialect.Change) {
 	case c.Agent != nil:
 		for _, name := range []mail.Name{c.Agent.Name, c.Agent.Renamed} {
 			if name != "" && !slices.Contains(b.agents, name) && !f.heartbeat(c.Agent) {
-				f.names[name] = true
+				f.names.add(name)
 				b.agents = append(b.agents, name)
 			}
 		}
@@ -90,7 +91,7 @@ func (f *files) planMessage(b *batch, m *mail.Message) {
 		return
 	}
 	if m.From.Kind() == mail.ToAgent {
-		f.names[m.From.Signer()] = true
+		f.names.add(m.From.Signer())
 	}
 	b.messages = append(b.messages, encodeMessage(m, f.known()))
 	f.parents[m.ID] = m.ReplyTo
@@ -165,7 +166,7 @@ func (f *files) writeRoster(ctx context.Context, names []mail.Name) error {
 			changed = append(changed, name) // what stands there is what the room says
 			continue
 		}
-		e, err := decodeEntry(line)
+		e, err := decodeEntry(line, f.known())
 		if err != nil {
 			continue // a name that the format cannot say
 		}

@@ -10,12 +10,12 @@ import (
 )
 
 // A FIFO would keep a reader waiting for ever.
-func TestReadDocumentNeverWaits(t *testing.T) {
+func TestOpenDocumentNeverWaits(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
 		t.Skip(err)
 	}
-	_, err := ReadDocument(dir, "fifo")
+	_, err := OpenDocument(dir, "fifo")
 	if why, ok := errors.AsType[*DocumentError](err); !ok || why.Reason != InvalidPath {
 		t.Errorf("OA-04: reading a FIFO: %v", err)
 	}

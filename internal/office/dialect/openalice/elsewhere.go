@@ -1,7 +1,9 @@
 package openalice
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"path/filepath"
 	"slices"
 
@@ -40,12 +42,25 @@ type (
 	}
 )
 
-// Read reads the nth document of a message of a workspace's agent. Every error is a *DocumentError.
+// Read reads the nth document of a message of a workspace's agent, to show it: see ReadDocument. Every error is a
+// *DocumentError.
 func (d *Documents) Read(ctx context.Context, room mail.RoomName, m *mail.Message, n int,
+	ws *mail.Workspace) (Document, error) {
+	doc, err := d.Open(ctx, room, m, n, ws)
+	if err != nil {
+		return doc, err
+	}
+	defer doc.Close()
+	return doc, doc.shown()
+}
+
+// Open opens the nth document of a message of a workspace's agent, to serve it; it must be closed. What another
+// machine has comes in one message, and so is at most MaxDocument long. Every error is a *DocumentError.
+func (d *Documents) Open(ctx context.Context, room mail.RoomName, m *mail.Message, n int,
 	ws *mail.Workspace) (Document, error) {
 	path := m.Docs[n].Path
 	if d == nil || ws.Machine == "" || ws.Machine == d.Here {
-		return ReadDocument(ws.Dir, path)
+		return OpenDocument(ws.Dir, path)
 	}
 	var said answered
 	text, err := jsonx.Marshal(request{room, m.ID, n})
@@ -63,7 +78,9 @@ func (d *Documents) Read(ctx context.Context, room mail.RoomName, m *mail.Messag
 	case len(said.Text) > MaxDocument:
 		return Document{}, &DocumentError{Reason: FileTooLarge, Size: int64(len(said.Text))}
 	}
-	return Document{Name: filepath.Base(path), Text: said.Text, Binary: binary(said.Text)}, nil
+	size := int64(len(said.Text))
+	return Document{Name: filepath.Base(path), Text: said.Text, Size: size, Binary: binary(said.Text, size),
+		content: bytes.NewReader(said.Text)}, nil
 }
 
 // Answer answers a request of another machine for a document that is here.
@@ -91,11 +108,31 @@ func (d *Documents) Answer(ctx context.Context, office mail.Office, text []byte)
 	if i < 0 || all[i].Machine != d.Here {
 		return jsonx.Marshal(answered{Reason: NoWorkspace})
 	}
-	doc, err := ReadDocument(all[i].Dir, it.Docs[ask.N].Path)
+	doc, err := OpenDocument(all[i].Dir, it.Docs[ask.N].Path)
+	if err == nil {
+		defer doc.Close()
+		text, err = doc.all()
+	}
 	if why, ok := err.(*DocumentError); ok {
 		return jsonx.Marshal(answered{Reason: why.Reason, Size: why.Size})
 	}
-	return jsonx.Marshal(answered{Text: doc.Text})
+	return jsonx.Marshal(answered{Text: text})
+}
+
+// all returns all of a document that is not large.
+func (d *Document) all() ([]byte, error) {
+	if d.Large() {
+		return nil, &DocumentError{Reason: FileTooLarge, Size: d.Size}
+	}
+	text := make([]byte, d.Size)
+	_, err := d.content.Seek(0, io.SeekStart)
+	if err == nil {
+		_, err = io.ReadFull(d.content, text)
+	}
+	if err != nil {
+		return nil, &DocumentError{Reason: ReadFailed, Err: err}
+	}
+	return text, nil
 }
 
 // naming returns the newest message of a workspace's agent that names a document, and which it is there.

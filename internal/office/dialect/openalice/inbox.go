@@ -280,14 +280,7 @@ func preview(m *mail.Message) string {
 			return wording.ClipRunes(line, maxPreview)
 		}
 	}
-	if len(m.Docs) == 0 {
-		return ""
-	}
-	path := m.Docs[0].Path
-	if n := len(m.Docs) - 1; n > 0 {
-		path += " · +" + strconv.Itoa(n) + " more"
-	}
-	return wording.ClipRunes(path, maxPreview)
+	return wording.ClipRunes(m.DocNames(), maxPreview)
 }
 
 // find returns those of some rooms that have an entry of an id, and the entry as it stands in the first of them. Other

@@ -2,6 +2,7 @@ package openalice
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -182,7 +183,7 @@ func TestPush(t *testing.T) {
 		b.says("ws-def", "c")
 		it := b.History()[0]
 		if it.From != "agent:ws-def" || !slices.Equal(it.To, []mail.Address{mail.ToUser}) ||
-			it.Subject != "Other <work> & more" || it.Body != "c" {
+			it.Subject != "" || labelIn(it.Metadata) != "Other <work> & more" || it.Body != "c" {
 			t.Errorf("the message is %+v", it.Message)
 		}
 	})
@@ -237,15 +238,16 @@ func TestEndpoints(t *testing.T) {
 			t.Errorf("%d endpoints", len(d.Endpoints))
 		}
 	})
-	t.Run("OA-03 the schema has docs and comments only", func(t *testing.T) {
+	t.Run("OA-03 the schema has docs and comments, and what asks", func(t *testing.T) {
 		type schema struct {
 			Properties           map[string]any
 			AdditionalProperties *bool
 			Required             []string
 		}
 		s := decode[schema](t, d.Endpoints[0].Tools[0].Input)
-		if len(s.Properties) != 2 || s.Properties["docs"] == nil || s.Properties["comments"] == nil ||
-			s.Required != nil || s.AdditionalProperties == nil || *s.AdditionalProperties {
+		if names := slices.Sorted(maps.Keys(s.Properties)); !slices.Equal(names,
+			[]string{"comments", "docs", "needs", "options"}) || s.Required != nil ||
+			s.AdditionalProperties == nil || *s.AdditionalProperties {
 			t.Errorf("the schema is %+v", s)
 		}
 	})
@@ -754,6 +756,11 @@ func TestFile(t *testing.T) {
 		get(200, "full")
 		if got, _ := get(413, "over"); got != `{"error":"file_too_large","sizeBytes":1048577}` {
 			t.Errorf("a large file: %s", got)
+		}
+		put("over.pdf", "%PDF-1.7\n"+strings.Repeat("x", 3*MaxDocument))
+		if got, h := get(200, "over.pdf"); len(got) != 9+3*MaxDocument ||
+			h.Get("Content-Disposition") != "attachment; filename=over.pdf" {
+			t.Errorf("a large download has %d bytes and is served as %v", len(got), h)
 		}
 	})
 	t.Run("OA-04 nothing outside", func(t *testing.T) {

@@ -159,8 +159,7 @@ func (d *door) seed(w http.ResponseWriter, r *http.Request, c *dialect.Call) (an
 	return pushed{OK: true, EntryID: mail.ID(e.ID), TS: e.TS}, err
 }
 
-// plant adds the entry that body says, to the room that has its workspace, else to the one that is meant where a
-// request names none.
+// plant adds the entry that body says.
 func (d *door) plant(ctx context.Context, c *dialect.Call, body []byte) (entry, error) {
 	e, err := parse(body)
 	if err != nil {
@@ -172,15 +171,11 @@ func (d *door) plant(ctx context.Context, c *dialect.Call, body []byte) (entry, 
 	if why := checkPush(e.Docs, e.Comments); why != "" {
 		return e, mail.Errorf(mail.Invalid, "%s", why)
 	}
-	found, err := d.workspaces(ctx, c, e.WorkspaceID)
+	svc, label, err := d.seeded(ctx, c, e.WorkspaceID)
 	if err != nil {
 		return e, err
 	}
-	svc := c.Service
-	if len(found) > 0 {
-		svc = found[0].in
-		e.WorkspaceLabel = cmp.Or(e.WorkspaceLabel, found[0].Label)
-	}
+	e.WorkspaceLabel = cmp.Or(e.WorkspaceLabel, label)
 	e.ID, e.TS, e.Body, e.more = string(mail.NewUUID()), int64(mail.TimeOf(c.Now)), "", nil
 	it, err := e.item()
 	if err != nil {
@@ -190,15 +185,42 @@ func (d *door) plant(ctx context.Context, c *dialect.Call, body []byte) (entry, 
 	return e, err
 }
 
+// seeded returns the room to which a seed of a workspace goes, and the workspace's label, if a room knows it. The
+// original appends to entries.jsonl. So a room that is bridged to such a file comes first, then one that has the
+// workspace, then the one that is meant where a request names none.
+func (d *door) seeded(ctx context.Context, c *dialect.Call, id string) (mail.Service, string, error) {
+	rooms, missing := d.rooms(ctx, c)
+	svc, label, best := c.Service, "", 0
+	for _, room := range rooms {
+		found, err := workspaces(ctx, []InRoom{room}, id)
+		if err != nil {
+			return nil, "", err
+		}
+		rank := len(found)
+		if rank > 0 {
+			label = cmp.Or(label, found[0].Label)
+		}
+		if _, bridged := malformed(ctx, room); bridged {
+			rank += 2
+		}
+		if rank > best {
+			svc, best = room, rank
+		}
+	}
+	if best == 0 && missing != nil {
+		return nil, "", missing // it may be meant for one of those
+	}
+	return svc, label, nil
+}
+
 // workspaceIn is a workspace and its room.
 type workspaceIn struct {
 	mail.Workspace
 	in InRoom
 }
 
-// workspaces returns the workspaces of an id, of which every room may have one.
-func (d *door) workspaces(ctx context.Context, c *dialect.Call, id string) (found []workspaceIn, err error) {
-	rooms, missing := d.rooms(ctx, c)
+// workspaces returns the workspaces with an id in some rooms. Each room may have one.
+func workspaces(ctx context.Context, rooms []InRoom, id string) (found []workspaceIn, err error) {
 	for _, room := range rooms {
 		list, err := room.Workspaces(ctx)
 		if err != nil {
@@ -209,9 +231,6 @@ func (d *door) workspaces(ctx context.Context, c *dialect.Call, id string) (foun
 				found = append(found, workspaceIn{w, room})
 			}
 		}
-	}
-	if len(found) == 0 {
-		return nil, missing
 	}
 	return found, nil
 }
@@ -280,38 +299,45 @@ func (d *door) mark(r *http.Request, c *dialect.Call, all ...mail.Mark) (mail.It
 }
 
 func (d *door) file(w http.ResponseWriter, r *http.Request, c *dialect.Call) (any, error) {
-	found, err := d.workspaces(r.Context(), c, r.PathValue("id"))
+	rooms, missing := d.rooms(r.Context(), c)
+	found, err := workspaces(r.Context(), rooms, r.PathValue("id"))
 	switch {
 	case err != nil:
 		return nil, err
+	case len(found) == 0 && missing != nil:
+		return nil, missing // it may be in one of those
 	case len(found) == 0:
 		return nil, &DocumentError{Reason: NoWorkspace}
 	case len(found) > 1:
 		return nil, mail.Errorf(mail.Conflict, "several rooms have a workspace of this id; name one: ?room=")
 	}
-	doc, err := readAny(r.Context(), c, &found[0], r.URL.Query().Get("path"))
+	doc, err := openAny(r.Context(), c, &found[0], r.URL.Query().Get("path"))
 	if err != nil {
 		return nil, err
 	}
-	WriteDocument(w, doc)
+	defer doc.Close()
+	if err := doc.shown(); err != nil {
+		return nil, err
+	}
+	serve(w, r, &doc)
 	return nil, nil
 }
 
-// readAny reads a document of a workspace, of one on another machine only if a message names it.
-func readAny(ctx context.Context, c *dialect.Call, ws *workspaceIn, path string) (Document, error) {
+// openAny opens a document of a workspace, of one on another machine only if a message names it.
+func openAny(ctx context.Context, c *dialect.Call, ws *workspaceIn, path string) (Document, error) {
 	if ws.Machine == "" || ws.Machine == c.Machine {
-		return ReadDocument(ws.Dir, path)
+		return OpenDocument(ws.Dir, path)
 	}
 	m, n, err := naming(ctx, ws.in, ws.ID, path)
 	if err != nil {
 		return Document{}, err
 	}
 	elsewhere := &Documents{Here: c.Machine, Ask: c.Ask, Heard: func(mail.Machine) mail.Time { return 0 }}
-	return elsewhere.Read(ctx, ws.in.Name, m, n, &ws.Workspace)
+	return elsewhere.Open(ctx, ws.in.Name, m, n, &ws.Workspace)
 }
 
-// WriteDocument answers with a document in a way in which no browser runs it: as plain text, or as a download.
-func WriteDocument(w http.ResponseWriter, doc Document) {
+// serve answers with a document in a way in which no browser runs it: as plain text, or as a download.
+func serve(w http.ResponseWriter, r *http.Request, doc *Document) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
@@ -321,8 +347,7 @@ func WriteDocument(w http.ResponseWriter, doc Document) {
 		h.Set("Content-Type", "application/octet-stream")
 		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": doc.Name}))
 	}
-	h.Set("Content-Length", strconv.Itoa(len(doc.Text)))
-	_, _ = w.Write(doc.Text) // whoever asked has gone if this fails
+	doc.Serve(w, r)
 }
 
 // Status returns the HTTP status of the reason.

@@ -2,7 +2,9 @@ package openalice
 
 import (
 	"context"
+	"strconv"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/fence"
 	"pennypost/internal/mail"
@@ -14,7 +16,8 @@ const inboxPushDescription = `Put an entry into the Inbox of the person who runs
 
 Push when there is something they should see:
 - You finished a piece of work that they asked for: point to the report with docs.
-- You are blocked on a decision that only they can make: ask in comments.
+- You are blocked on a decision that only they can make: ask in comments, with needs "decision". It stays open in ` +
+	`their sight until they answer, which comes to this session as mail, or decline.
 - A long-running job is due for a status check-in: a short summary in comments, with what exists so far in docs.
 
 Do not push internal steps: single tool calls, scratch files, debugging output. Those belong in this session. One ` +
@@ -29,7 +32,10 @@ const inboxPushInput = `{"type":"object","properties":{` +
 	`"items":{"type":"object","properties":{` +
 	`"path":{"type":"string","description":"Path relative to the workspace's root, such as research/report.md."}},` +
 	`"required":["path"],"additionalProperties":false}},` +
-	`"comments":{"type":"string","description":"Markdown: what you did, or what you want to know."}},` +
+	`"comments":{"type":"string","description":"Markdown: what you did, or what you want to know."},` +
+	`"needs":{"type":"string","enum":["decision"],"description":"Only when you cannot go on before they decide."},` +
+	`"options":{"type":"array","items":{"type":"string"},"description":"With needs: the answers that they can ` +
+	`give with one key, such as Yes and No."}},` +
 	`"additionalProperties":false}`
 
 func inboxPush() dialect.Tool {
@@ -54,7 +60,30 @@ type pushParams struct {
 	Docs []struct {
 		Path string `json:"path"`
 	} `json:"docs"`
-	Comments string `json:"comments"`
+	Comments string   `json:"comments"`
+	Needs    string   `json:"needs"`
+	Options  []string `json:"options"`
+}
+
+// asks returns the type of a push and its members that the document does not have, or what is wrong with them.
+func (p *pushParams) asks() (t mail.Type, more []jsonx.Member, why string) {
+	switch {
+	case p.Needs == "" && len(p.Options) == 0:
+		return mail.Custom, nil, ""
+	case p.Needs != decision && p.Needs != "":
+		return "", nil, "inbox_push: needs can be " + strconv.Quote(decision) + " only"
+	case p.Needs == "":
+		return "", nil, "inbox_push: options belong to a push with needs: " + strconv.Quote(decision)
+	}
+	var options jsonx.Value
+	if len(p.Options) > 0 {
+		options, _ = jsonx.Marshal(p.Options) // of texts
+	}
+	more = asking(options)
+	if got := metadata("", more).Options(); len(got) != len(p.Options) {
+		return "", nil, "inbox_push: options are up to 12 different texts of at most 500 bytes"
+	}
+	return mail.Question, more, ""
 }
 
 func push(ctx context.Context, c *dialect.Call, args pushParams) (any, error) {
@@ -63,6 +92,10 @@ func push(ctx context.Context, c *dialect.Call, args pushParams) (any, error) {
 		docs = append(docs, mail.Doc{Path: d.Path})
 	}
 	if why := checkPush(docs, args.Comments); why != "" {
+		return refused(why), nil
+	}
+	kind, more, why := args.asks()
+	if why != "" {
 		return refused(why), nil
 	}
 	labels, err := labels(ctx, c.Service)
@@ -74,7 +107,7 @@ func push(ctx context.Context, c *dialect.Call, args pushParams) (any, error) {
 		label = string(c.Caller)
 	}
 	return answer(ctx, c, mail.Draft{
-		Subject: label, Body: args.Comments, Docs: docs, Metadata: metadata(label, nil),
+		Type: string(kind), Body: args.Comments, Docs: docs, Metadata: metadata(label, more),
 	})
 }
 

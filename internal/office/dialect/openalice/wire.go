@@ -67,10 +67,36 @@ func join(object []byte, more []jsonx.Member) []byte {
 	return object
 }
 
+// The members of an entry that asks. They are ours: OpenAlice keeps them, as all that it does not know, and shows the
+// entry as any other.
+const (
+	needsMember   = "needs"
+	decision      = "decision" // its one value: the person is asked to decide
+	optionsMember = "options"  // answers to choose from, as mail.Metadata has them
+)
+
+// kind is the type of the message that an entry is: a question if it needs a decision.
+func (e *entry) kind() mail.Type {
+	if i := slices.IndexFunc(e.more, named(needsMember)); i >= 0 && string(e.more[i].Value) == `"`+decision+`"` {
+		return mail.Question
+	}
+	return mail.Custom
+}
+
+// asking returns the members of an entry that asks. It may offer answers, as a list in JSON.
+func asking(options jsonx.Value) []jsonx.Member {
+	more := []jsonx.Member{{Name: needsMember, Value: jsonx.Value(`"` + decision + `"`)}}
+	if len(options) > 0 {
+		more = append(more, jsonx.Member{Name: optionsMember, Value: options})
+	}
+	return more
+}
+
 // annotated is what the metadata of a message say: of an entry its label and the members that mail has no word for, of
-// a notification its tool.
+// a notification its tool; of an entry that asks the answers that it offers, where those of every question are.
 type annotated struct {
 	Openalice jsonx.Value `json:"openalice"`
+	Options   jsonx.Value `json:"options,omitempty"`
 }
 
 // notification is the metadata of what notify_user sends.
@@ -104,13 +130,26 @@ func moreIn(m mail.Metadata) []jsonx.Member {
 	return slices.DeleteFunc(all, func(m jsonx.Member) bool { return known(m.Name) })
 }
 
+// optionsIn returns the answers that a question offers, as they are written.
+func optionsIn(m mail.Metadata) jsonx.Value {
+	var of annotated
+	if len(m.Options()) == 0 || jsonx.UnmarshalLenient(m, &of) != nil {
+		return nil
+	}
+	return of.Options
+}
+
 // metadata returns the metadata of an entry: its label, and as much of more as there is space for, which is all or
 // nothing.
 func metadata(label string, more []jsonx.Member) mail.Metadata {
 	inner, _ := jsonx.Marshal(labelled{label})
-	out, _ := jsonx.Marshal(annotated{join(slices.Clone(inner), more)})
-	if len(out) > mail.MaxMetadata {
-		out, _ = jsonx.Marshal(annotated{inner})
+	all := annotated{Openalice: join(slices.Clone(inner), more)}
+	if i := slices.IndexFunc(more, named(optionsMember)); i >= 0 && (&entry{more: more}).kind() == mail.Question {
+		all.Options = more[i].Value
+	}
+	out, _ := jsonx.Marshal(all)
+	if len(out) > mail.MaxKept {
+		out, _ = jsonx.Marshal(annotated{Openalice: inner})
 	}
 	return out
 }
@@ -146,11 +185,10 @@ func (e *entry) item() (mail.Item, error) {
 	if label == "" {
 		label = e.WorkspaceID
 	}
-	label = dialect.Subject(label)
 	it.Message = mail.Message{
-		ID: id, Type: mail.Custom, From: mail.AgentAddress(workspace), To: []mail.Address{mail.ToUser},
-		Subject: label, Body: dialect.Clean(body), Docs: possible(e.Docs),
-		Metadata: metadata(label, e.more), Sent: mail.Time(e.TS),
+		ID: id, Type: e.kind(), From: mail.AgentAddress(workspace), To: []mail.Address{mail.ToUser},
+		Body: dialect.Clean(body), Docs: possible(e.Docs),
+		Metadata: metadata(dialect.Subject(label), e.more), Sent: mail.Time(e.TS),
 	}
 	return it, nil
 }
@@ -172,6 +210,9 @@ func entryOf(m *mail.Message, label string) entry {
 	e := entry{
 		ID: string(m.ID), TS: int64(m.Sent), WorkspaceID: string(m.From.Signer()), WorkspaceLabel: label,
 		Docs: m.Docs, Comments: m.Body, more: moreIn(m.Metadata),
+	}
+	if m.Type == mail.Question && e.kind() != mail.Question { // sent with other tools
+		e.more = append(e.more, asking(optionsIn(m.Metadata))...)
 	}
 	if labelIn(m.Metadata) == "" && m.Subject != "" { // sent with other tools: an entry has no place for a subject
 		e.Comments = strings.TrimSuffix("**"+m.Subject+"**\n\n"+m.Body, "\n\n")

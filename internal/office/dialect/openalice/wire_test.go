@@ -47,14 +47,12 @@ func TestLine(t *testing.T) {
 	})
 	t.Run("older and odd lines", func(t *testing.T) {
 		for line, want := range map[string]mail.Message{
-			`{"workspaceId":"ws","ts":5,"id":"a","comments":null,"docs":null}`: {Subject: "ws"},
-			`{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"L","body":"merged"}`: {Subject: "L",
-				Body: "merged"},
-			`{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"two\nlines","comments":"c"}`: {Subject: "two lines",
-				Body: "c"},
-			"{\"id\":\"a\",\"ts\":5,\"workspaceId\":\"ws\",\"comments\":\"\xff \\u0000 \\ud800\"}": {Subject: "ws",
+			`{"workspaceId":"ws","ts":5,"id":"a","comments":null,"docs":null}`:                  {},
+			`{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"L","body":"merged"}`:         {Body: "merged"},
+			`{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"two\nlines","comments":"c"}`: {Body: "c"},
+			"{\"id\":\"a\",\"ts\":5,\"workspaceId\":\"ws\",\"comments\":\"\xff \\u0000 \\ud800\"}": {
 				Body: "\uFFFD \uFFFD \uFFFD"},
-			`{"id":"a","ts":5,"workspaceId":"ws","comments":"c","docs":[{"path":""},{"path":"x"}]}`: {Subject: "ws",
+			`{"id":"a","ts":5,"workspaceId":"ws","comments":"c","docs":[{"path":""},{"path":"x"}]}`: {
 				Body: "c", Docs: []mail.Doc{{Path: "x"}}},
 		} {
 			it, err := readItem([]byte(line))
@@ -84,11 +82,12 @@ func TestLine(t *testing.T) {
 	})
 	t.Run("labels have limits", func(t *testing.T) {
 		line := `{"id":"a","ts":5,"workspaceId":"ws","workspaceLabel":"` + strings.Repeat("ü", 40_000) + `","x":"` +
-			strings.Repeat("x", mail.MaxMetadata) + `"}`
+			strings.Repeat("x", mail.MaxKept) + `"}`
 		it, err := readItem([]byte(line))
-		if err != nil || len(it.Subject) > mail.MaxSubject || !strings.HasSuffix(it.Subject, "ü…") ||
-			len(it.Metadata) > mail.MaxMetadata {
-			t.Errorf("%v: subject of %d bytes, metadata of %d", err, len(it.Subject), len(it.Metadata))
+		label := labelIn(it.Metadata)
+		if err != nil || len(label) > mail.MaxSubject || !strings.HasSuffix(label, "ü…") ||
+			len(it.Metadata) > mail.MaxKept {
+			t.Errorf("%v: label of %d bytes, metadata of %d", err, len(label), len(it.Metadata))
 		}
 	})
 	t.Run("mail that was sent with other tools", func(t *testing.T) {

@@ -52,6 +52,7 @@ func decodeIdentities(data []byte) ([]identity, error) {
 			"the file has %d identities; at most %d are allowed; nothing was loaded", len(list), maxIdentities)
 	}
 	names, ids := make(map[mail.Name]bool), make(map[string]bool)
+	captain := mail.Name("")
 	for i := range list {
 		id := &list[i]
 		id.normalise()
@@ -61,6 +62,11 @@ func decodeIdentities(data []byte) ([]identity, error) {
 		case names[id.Identity] || ids[id.ID]:
 			return nil, mail.Errorf(mail.Invalid,
 				"identity %d, %q, or its id stands in the file twice; nothing was loaded", i+1, id.Identity)
+		case id.Role == captainRole && captain != "":
+			return nil, mail.Errorf(mail.Invalid, "%q and %q are both the Captain, who is the one person; nothing "+
+				"was loaded", captain, id.Identity)
+		case id.Role == captainRole:
+			captain = id.Identity
 		}
 		names[id.Identity], ids[id.ID] = true, id.ID != ""
 	}
@@ -162,13 +168,19 @@ func identities(roster []mail.Agent) []identity {
 
 // load registers identities. Those that the room has besides stay.
 func load(ctx context.Context, svc mail.Service, list []identity) error {
-	roster, err := mail.Roster(ctx, svc)
+	roster, _, err := fleetRoster(ctx, svc)
 	if err != nil {
 		return err
 	}
 	for i := range list {
 		known, _ := dialect.OnRoster(roster, list[i].Identity)
-		if _, err := svc.Register(ctx, list[i].presence(i+1, known)); err != nil {
+		p := list[i].presence(i+1, known)
+		if list[i].Role == captainRole {
+			err = enlist(ctx, svc, p)
+		} else {
+			_, err = svc.Register(ctx, p)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -183,7 +195,7 @@ func exact(ctx context.Context, svc mail.Service, typed, reason string) (mail.Na
 	if name == mail.User {
 		return name, nil
 	}
-	roster, err := mail.Roster(ctx, svc)
+	roster, _, err := fleetRoster(ctx, svc)
 	if err != nil {
 		return "", err
 	}
@@ -226,12 +238,12 @@ func identify(ctx context.Context, svc mail.Service, getenv func(string) string)
 	if given == "" {
 		return nil, nil
 	}
-	roster, err := mail.Roster(ctx, svc)
+	roster, signs, err := fleetRoster(ctx, svc)
 	if err != nil {
 		return nil, err
 	}
 	if name, ok := called(roster, given); ok {
-		return []mail.Name{name}, nil
+		return []mail.Name{signs.owner(name)}, nil
 	}
 	var all []mail.Name
 	for word := range strings.SplitSeq(given, ",") {
@@ -239,7 +251,7 @@ func identify(ctx context.Context, svc mail.Service, getenv func(string) string)
 		if !ok {
 			return nil, unknownID(roster, strings.TrimSpace(word))
 		}
-		if !slices.Contains(all, name) {
+		if name = signs.owner(name); !slices.Contains(all, name) {
 			all = append(all, name)
 		}
 	}
@@ -272,7 +284,7 @@ func known(ctx context.Context, svc mail.Service, name mail.Name) error {
 	if _, ok, err := mail.OneAgent(ctx, svc, name); ok || err != nil || name == mail.User {
 		return err
 	}
-	roster, err := mail.Roster(ctx, svc)
+	roster, _, err := fleetRoster(ctx, svc)
 	if err != nil {
 		return err
 	}

@@ -94,22 +94,23 @@ func TestIdentities(t *testing.T) {
 	})
 	t.Run("loading again changes, adds and keeps", func(t *testing.T) {
 		b := fleetFixture(t)
+		const app mail.Name = "Mac App 小克"
 		if _, err := b.As(mail.User).Register(t.Context(),
-			mail.Presence{Name: captain, Roles: []string{"Captain", "reviewer"},
-				Tags: append([]string{"project:x"}, "domain:identity:003")}); err != nil {
+			mail.Presence{Name: app, Roles: []string{"Engineer", "reviewer"},
+				Tags: append([]string{"project:x"}, "domain:identity:002")}); err != nil {
 			t.Fatal(err)
 		}
 		b.Register("builder", "orchestrator")
 		if err := loadFile(b,
 			[]byte(
-				`[{"identity":"夏哥","ship":"SS9","platform":"Bridge","role":"Admiral"},{"identity":"小西","role":"Strategist"}]`)); err != nil {
+				`[{"identity":"Mac App 小克","ship":"SS9","platform":"Bridge","role":"Pilot"},{"identity":"小西","role":"Strategist"},{"identity":"夏哥","ship":"SS9","platform":"Bridge","role":"Captain"}]`)); err != nil {
 			t.Fatal(err)
 		}
 		want := []identity{
+			{Identity: "Mac App 小克", Ship: "SS9", Platform: "Bridge", Role: "Pilot"},
 			{Identity: "Mac CLI 小克", Ship: "SS1", Platform: "Claude Code CLI", Role: "Engineer", ID: "mac-cli"},
-			{Identity: "夏哥", Ship: "SS9", Platform: "Bridge", Role: "Admiral"},
-			{Identity: "Mac App 小克", Ship: "SS1", Platform: "Desktop", Role: "Engineer"},
 			{Identity: "小西", Role: "Strategist"},
+			{Identity: "夏哥", Ship: "SS9", Platform: "Bridge", Role: "Captain"},
 			{Identity: "builder", Role: "orchestrator"},
 		}
 		if diff := cmp.Diff(want, listed(b)); diff != "" {
@@ -119,8 +120,8 @@ func TestIdentities(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, _ := dialect.OnRoster(roster, captain)
-		if diff := cmp.Diff([]string{"Admiral", "reviewer"}, a.Roles); diff != "" {
+		a, _ := dialect.OnRoster(roster, app)
+		if diff := cmp.Diff([]string{"Pilot", "reviewer"}, a.Roles); diff != "" {
 			t.Errorf("roles (-want +got):\n%s", diff)
 		}
 		if tagValue(a, "project:") != "x" {
@@ -134,6 +135,7 @@ func TestBadIdentities(t *testing.T) {
 		"not JSON":       `{`,
 		"not a list":     `{"identity":"a"}`,
 		"SP-03 twice":    `[{"identity":"a","role":"r"},{"identity":"a","role":"r"}]`,
+		"two Captains":   `[{"identity":"a","role":"Captain"},{"identity":"b","role":"Captain"}]`,
 		"an id twice":    `[{"identity":"a","role":"r","id":"x"},{"identity":"b","role":"r","id":"x"}]`,
 		"twice after P3": "[{\"identity\":\"Zo\u00eb\",\"role\":\"r\"},{\"identity\":\"Zoe\u0308\",\"role\":\"r\"}]",
 		"reserved":       `[{"identity":"a","role":"r"},{"identity":"user","role":"r"}]`,
@@ -168,7 +170,7 @@ func TestIdentify(t *testing.T) {
 		{"", nil, ""},
 		{"Mac App 小克", []mail.Name{"Mac App 小克"}, ""},
 		{"mac-cli", []mail.Name{"Mac CLI 小克"}, ""},
-		{"mac-cli, 夏哥,mac-cli", []mail.Name{"Mac CLI 小克", "夏哥"}, ""},
+		{"mac-cli, 夏哥,mac-cli", []mail.Name{"Mac CLI 小克", mail.User}, ""},
 		{"mac-app", nil, `"Mac App 小克"`},
 		{"Mac CLI", nil, `"Mac CLI 小克"`},
 		{"mac-cli,Mac App", nil, `SP_AGENT_ID is "Mac App", which is neither`},

@@ -11,15 +11,25 @@ import (
 
 // mailbox returns everything that was ever delivered to an identity, newest first, from the room's archive too: the
 // document's mailbox is a log from which nothing goes. It is read whole, because the answer counts it.
-func mailbox(ctx context.Context, svc mail.Service, owner mail.Name, now mail.Time) ([]letter, error) {
-	items, err := dialect.History(ctx, svc, mail.HistoryQuery{Agent: owner, Archive: true}, 0)
-	var letters []letter
+func mailbox(ctx context.Context, svc mail.Service, owner mail.Name, now mail.Time) (m contents, err error) {
+	if m.signs, err = signerOf(ctx, svc); err != nil {
+		return m, err
+	}
+	m.owner = m.signs.owner(owner)
+	items, err := dialect.History(ctx, svc, mail.HistoryQuery{Agent: m.owner, Archive: true}, 0)
 	for _, it := range slices.Backward(items) {
-		if l, ok := letterOf(it, owner, now); ok {
-			letters = append(letters, l)
+		if l, ok := letterOf(it, m.owner, now); ok {
+			m.letters = append(m.letters, l)
 		}
 	}
-	return letters, err
+	return m, err
+}
+
+// contents is what is in a mailbox.
+type contents struct {
+	letters []letter
+	owner   mail.Name // in the room
+	signs   signer
 }
 
 // selection is what of a mailbox is asked for.
@@ -28,39 +38,70 @@ type selection struct {
 	limit                    int
 }
 
-// choose returns what s selects, and how much of the whole mailbox is unread and how much there is, without archived
-// mail unless that was asked for. Archived mail is never unread.
-func (s selection) choose(letters []letter) (chosen []letter, unread, total int) {
-	for _, l := range letters {
-		if l.Archived && !s.withArchived {
-			continue
-		}
-		total++
-		isUnread := !l.Read && !l.Archived
-		if isUnread {
-			unread++
-		}
-		if (isUnread || !s.unreadOnly) && len(chosen) < s.limit {
-			chosen = append(chosen, l)
-		}
-	}
-	return chosen, unread, total
+// choice is what a selection is of a mailbox.
+type choice struct {
+	contents // unread urgent ones first, then all newest first
+	// How much of the whole mailbox is unread and how much there is, without archived mail unless that was asked for.
+	unread, total int
 }
 
-// list answers with what s selects, as much as one answer holds, and tells which of it is fresh.
-func (s selection) list(letters []letter) (out listing, fresh []mail.ID, err error) {
-	chosen, unread, total := s.choose(letters)
-	entries := make([]entry, len(chosen))
-	for i, l := range chosen {
-		entries[i] = l.entry
+// choose returns what s selects, however much that is. Archived mail is never unread.
+func (s selection) choose(m contents) (c choice) {
+	c.owner, c.signs = m.owner, m.signs
+	var rest []letter
+	for _, l := range m.letters {
+		if l.archived() && !s.withArchived {
+			continue
+		}
+		c.total++
+		if l.unread() {
+			c.unread++
+		}
+		switch {
+		case l.unread() && l.Priority == mail.Urgent:
+			c.letters = append(c.letters, l)
+		case l.unread() || !s.unreadOnly:
+			rest = append(rest, l)
+		}
 	}
-	out, k, err := fence.FitJSON(len(entries), func(k int) listing {
-		return listing{Unread: unread, Total: total, Messages: entries[:k]}
+	c.letters = append(c.letters, rest...)
+	return c
+}
+
+// list answers with what s selects, as much of it as one answer holds, and tells which of it is fresh and whole.
+func (s selection) list(letters fence.Letters, c choice) (out listing, fresh []mail.ID, err error) {
+	letters.Reader = c.owner
+	was := make(map[mail.ID]bool)
+	for _, l := range c.letters[:min(s.limit, len(c.letters))] {
+		letters.Items = append(letters.Items, l.Item)
+		was[l.ID] = l.fresh
+	}
+	out, shown, err := fence.FitLetters(letters, func(sh fence.Shown) listing {
+		out := listing{Unread: c.unread, Total: c.total, Messages: make([]entry, len(sh.Items)),
+			More: len(c.letters) - len(sh.Items)}
+		for i := range sh.Items {
+			out.Messages[i] = entryOf(&sh.Items[i], c.signs)
+		}
+		out.Note = note(out.More, sh.AnyCut())
+		return out
 	})
-	for _, l := range chosen[:k] {
-		if l.fresh {
-			fresh = append(fresh, l.ID)
+	for _, it := range shown.Whole() {
+		if was[it.ID] {
+			fresh = append(fresh, it.ID)
 		}
 	}
 	return out, fresh, err
+}
+
+// note says how the reader goes on.
+func note(more int, cut bool) string {
+	const on = "mark or archive what you have dealt with, and check again with unread_only"
+	switch {
+	case cut:
+		return "Bodies that end in [Cut: …] are not whole. Ask for fewer (limit): one message alone comes whole. " +
+			"For the others " + on + "."
+	case more > 0:
+		return "For more, raise limit; or " + on + "."
+	}
+	return ""
 }

@@ -12,9 +12,6 @@ const (
 	defaultLimit = 30
 )
 
-// captainRole is the role of the one whom the others ask what to do.
-const captainRole = "Captain"
-
 // What it leaves open.
 const (
 	// lifeSeconds is a century, the longest that a draft may ask for: the document's mailbox is a log without end,

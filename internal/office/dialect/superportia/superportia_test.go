@@ -78,6 +78,9 @@ func fleetFixture(t *testing.T) *dialecttest.Fixture { return newFixture(t, []by
 // must calls a tool that has to succeed and decodes its answer.
 func must[T any](b *dialecttest.Fixture, as mail.Name, tool, args string) (out T) {
 	b.T.Helper()
+	if as == captain {
+		as = mail.User // nobody else speaks as them
+	}
 	answer, err := b.Call(as, tool, args)
 	if err == nil {
 		err = jsonx.UnmarshalStrict([]byte(answer), &out)
@@ -213,6 +216,71 @@ func TestManyMessages(t *testing.T) {
 	})
 }
 
+// SP-08, SP-10: a mailbox of thirty long messages is listed whole, an older urgent one first; bodies say that they are
+// cut, one message alone is not, and only what was whole counts as presented.
+func TestLongMessages(t *testing.T) {
+	b := fleetFixture(t)
+	send := func(subject, priority string) mail.ID {
+		id := must[sent](b, captain, "send_agent_message", fmt.Sprintf(`{"to":%q,"subject":%q,"body":%q,"priority":%q}`,
+			cli, subject, strings.Repeat("b", maxBody), priority)).ID
+		b.Advance(time.Minute)
+		return id
+	}
+	read := send("read", "urgent")
+	must[marked](b, cli, "mark_message", fmt.Sprintf(`{"msg_id":%q}`, read))
+	urgent := send("urgent", "urgent")
+	for i := range 33 {
+		send(fmt.Sprint("normal ", i), "normal")
+	}
+	got := box(b, cli, `{}`)
+	if got.Unread != 34 || got.Total != 35 || len(got.Messages) != 30 || got.More != 5 ||
+		!strings.Contains(got.Note, "unread_only") {
+		t.Errorf("unread %d, total %d, listed %d, more %d, %q", got.Unread, got.Total, len(got.Messages), got.More,
+			got.Note)
+	}
+	first := got.Messages[0]
+	if first.ID != urgent || len(first.Body) != maxBody {
+		t.Errorf("the first is %q with %d bytes", first.Subject, len(first.Body))
+	}
+	for i, m := range got.Messages[1:] {
+		if m.Subject != fmt.Sprint("normal ", 32-i) {
+			t.Errorf("%d: %q", i, m.Subject)
+		}
+	}
+	last := got.Messages[29]
+	if !strings.HasSuffix(last.Body, "of 4096 bytes. The whole: pennypost read "+string(last.ID)+
+		" --as 'Mac CLI 小克']") {
+		t.Errorf("the last body is %q", last.Body)
+	}
+	state := func(id mail.ID) mail.DeliveryState {
+		it, err := b.As(mail.User).Message(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return it.Deliveries[0].State
+	}
+	if u, l := state(urgent), state(last.ID); u != mail.Presented || l != mail.Queued {
+		t.Errorf("the whole one is %s, the last %s", u, l)
+	}
+	if all := box(b, cli, `{"limit":1000}`); len(all.Messages) != 35 || all.More != 0 {
+		t.Errorf("of all are listed %d, more %d", len(all.Messages), all.More)
+	}
+}
+
+// A message of another dialect that is longer than an answer is whole when it is alone.
+func TestLongForeignMessage(t *testing.T) {
+	b := fleetFixture(t)
+	long := strings.Repeat("diff <b>\n", 4000)
+	b.Send(mail.User, mail.Draft{To: mail.Recipients{"agent:" + string(cli)}, Body: long})
+	if got := box(b, cli, `{}`).Messages[0].Body; got != long {
+		t.Errorf("alone it has %d bytes: %.80q", len(got), got)
+	}
+	post(b, captain, cli, "newer")
+	if got := box(b, cli, `{}`).Messages[1].Body; !strings.Contains(got, "[Cut: ") || len(got) < 2000 {
+		t.Errorf("beside another it has %d bytes: %.80q", len(got), got)
+	}
+}
+
 func TestAges(t *testing.T) {
 	b := fleetFixture(t)
 	read, unread, hidden := post(b, captain, cli, "read"), post(b, captain, cli, "unread"), post(b, captain, cli,
@@ -297,10 +365,62 @@ func TestPerson(t *testing.T) {
 			t.Errorf("archiving another's mail: %v", err)
 		}
 	})
-	t.Run("the person is no identity", func(t *testing.T) {
+	t.Run("without a Captain the person is no identity", func(t *testing.T) {
+		b := dialecttest.New(t, Dialect())
 		if _, err := b.Call(mail.User, "agent_heartbeat", ``); mail.CodeOf(err) != mail.Invalid ||
 			!strings.Contains(err.Error(), agentID) {
 			t.Errorf("heartbeat: %v", err)
 		}
 	})
+}
+
+// TestCaptainOfBefore: what waits for a Captain who was an agent, as in earlier versions, goes to the desk when the
+// file is loaded.
+func TestCaptainOfBefore(t *testing.T) {
+	b := dialecttest.New(t, Dialect())
+	b.Register(captain, captainRole)
+	b.Register(cli)
+	id := post(b, cli, "夏哥", "from before")
+	if err := loadFile(b, []byte(fleet)); err != nil {
+		t.Fatal(err)
+	}
+	page, err := b.As(mail.User).Inbox(t.Context(), mail.InboxQuery{})
+	if err != nil || len(page.Messages) != 1 || page.Messages[0].ID != id {
+		t.Errorf("the person's inbox: %+v, %v", page.Messages, err)
+	}
+	if got := box(b, captain, `{"agent_name":"夏哥"}`); got.Unread != 1 {
+		t.Errorf("the Captain's mailbox: %+v", got)
+	}
+}
+
+// TestCaptain: the identity whose role is Captain is the person. Mail to it stands on the desk, what the person sends
+// is from it, and nobody else speaks as it.
+func TestCaptain(t *testing.T) {
+	b := fleetFixture(t)
+	id := must[sent](b, cli, "send_agent_message",
+		`{"to":"夏哥","subject":"fire","body":"on deck 2","priority":"urgent"}`)
+	if id.To != captain {
+		t.Errorf("sent to %q", id.To)
+	}
+	desk, err := b.As(mail.User).Desk(t.Context(), mail.DeskQuery{})
+	if err != nil || len(desk.Needs) != 1 || desk.Needs[0].Subject != "fire" {
+		t.Errorf("the desk: %+v, %v", desk, err)
+	}
+	for _, as := range []mail.Name{cli, mail.User} {
+		got := box(b, as, `{"agent_name":"夏哥"}`)
+		if got.Unread != 1 || got.Messages[0].To != string(captain) || got.Messages[0].From != cli {
+			t.Errorf("the Captain's mailbox for %s: %+v", as, got)
+		}
+	}
+	post(b, captain, cli, "well done")
+	if got := box(b, cli, ``); got.Messages[0].From != captain {
+		t.Errorf("the answer: %+v", got)
+	}
+	if got := must[presence](b, captain, "agent_heartbeat", ``); got.ID != captain || got.Ship != "Any" {
+		t.Errorf("the Captain is %+v", got)
+	}
+	if _, err := b.Call(captain, "send_agent_message", `{"to":"Mac CLI 小克","subject":"s","body":"b"}`); mail.CodeOf(
+		err) != mail.Denied {
+		t.Errorf("an agent sends as the Captain: %v", err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/base/jsonx"
+	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/dialect"
 )
@@ -37,11 +38,11 @@ func tools() []dialect.Tool {
 		},
 		{
 			Name: "check_agent_mailbox", Title: "Look into a mailbox",
-			Description: "List a mailbox, newest first, with bodies. It marks nothing. Any identity's mailbox may " +
-				"be looked into. " +
-				"An answer holds 20 KB: archive what you have acted on, or mark it and look with unread_only, to " +
-				"see what it leaves out.",
-			ReadOnly: true, Idempotent: true,
+			Description: "List a mailbox: unread urgent mail, then the rest, newest first. It marks nothing. Any " +
+				"identity's mailbox may be looked into. An answer holds 20 KB: bodies may be cut, and say so; more " +
+				"counts what is not listed. One message alone (limit 1) comes whole. Archive what you have acted " +
+				"on, or mark it and look with unread_only, to see the rest.",
+			ReadOnly: true, Letters: true, Idempotent: true,
 			Input: `{"type":"object","additionalProperties":false,"properties":{` +
 				`"agent_name":{"type":"string","description":"whose mailbox; default: yours"},` +
 				`"unread_only":{"type":"boolean","default":false},` +
@@ -123,7 +124,8 @@ func deliver(ctx context.Context, c *dialect.Call, p sendParams) (*sent, error) 
 	out := &sent{ID: s.ID, To: to, From: c.Caller, Subject: p.Subject, Delivered: true, At: stamp(mail.TimeOf(c.Now))}
 	// it knows the time to the second; if it fails, the mail is sent all the same
 	if it, err := c.Service.Message(ctx, s.ID); err == nil {
-		out.At, out.From = stamp(it.Sent), it.From.Signer()
+		signs, _ := signerOf(ctx, c.Service)
+		out.At, out.From = stamp(it.Sent), signs.bare(it.From)
 	}
 	return out, nil
 }
@@ -197,11 +199,11 @@ func check(ctx context.Context, c *dialect.Call, p checkParams) (any, error) {
 			return nil, err
 		}
 	}
-	letters, err := mailbox(ctx, c.Service, owner, mail.TimeOf(c.Now))
+	all, err := mailbox(ctx, c.Service, owner, mail.TimeOf(c.Now))
 	if err != nil {
 		return nil, err
 	}
-	out, fresh, err := s.list(letters)
+	out, fresh, err := s.list(fence.Letters{Most: c.LongestBody(ctx)}, s.choose(all))
 	if as, mine := c.As(owner); mine && err == nil {
 		as.Present(ctx, "mcp", fresh)
 	}
@@ -268,8 +270,8 @@ func explainCold(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark, 
 		return notFound
 	}
 	l, mine := letterOf(it, c.Caller, mail.TimeOf(c.Now))
-	settled := map[mail.Mark]bool{mail.MarkRead: l.Read, mail.MarkUnread: !l.Read, mail.MarkArchived: l.Archived,
-		mail.MarkUnarchived: !l.Archived}
+	settled := map[mail.Mark]bool{mail.MarkRead: l.Read, mail.MarkUnread: !l.Read, mail.MarkArchived: l.archived(),
+		mail.MarkUnarchived: !l.archived()}
 	switch {
 	case !mine:
 		return mail.Errorf(mail.Denied, "%s is not in %s's mailbox, and nobody marks another's mail", id, c.Caller)
@@ -292,7 +294,12 @@ func beat(ctx context.Context, c *dialect.Call, p beatParams) (presence, error) 
 // heartbeat registers the caller as online. A nil task leaves the one it has.
 func heartbeat(ctx context.Context, c *dialect.Call, task *string) (mail.Agent, error) {
 	if c.Caller == mail.User {
-		return mail.Agent{}, errNoIdentity()
+		captain, ok, err := captainOf(ctx, c.Service)
+		if !ok && err == nil {
+			err = errNoIdentity()
+		}
+		captain.Seen, captain.State = mail.TimeOf(c.Now), mail.Idle // the person is where they type
+		return captain, err
 	}
 	return c.Service.Register(ctx, mail.Presence{Task: task})
 }

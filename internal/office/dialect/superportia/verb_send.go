@@ -65,7 +65,7 @@ func runSend(ctx context.Context, v *dialect.Invocation) error {
 
 // others are all identities but the caller.
 func others(ctx context.Context, c *dialect.Call) ([]single, error) {
-	roster, err := mail.Roster(ctx, c.Service)
+	roster, _, err := fleetRoster(ctx, c.Service)
 	if err != nil {
 		return nil, err
 	}

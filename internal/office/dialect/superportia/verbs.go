@@ -109,13 +109,12 @@ func enter(ctx context.Context, v *dialect.Invocation) (*mailroom, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &mailroom{Heartbeat: presenceOf(me, mail.TimeOf(v.Now)), Urgent: []entry{},
+	found := selection{unreadOnly: true}.choose(letters)
+	out := &mailroom{Heartbeat: presenceOf(me, mail.TimeOf(v.Now)), Unread: found.unread, Urgent: []entry{},
 		captain: slices.Contains(me.Roles, captainRole)}
-	var unread []letter
-	unread, out.Unread, _ = selection{unreadOnly: true, limit: len(letters)}.choose(letters)
-	for _, l := range unread {
-		if l.Priority == string(mail.Urgent) {
-			out.Urgent = append(out.Urgent, l.entry)
+	for i := range found.letters {
+		if l := &found.letters[i]; l.Priority == mail.Urgent {
+			out.Urgent = append(out.Urgent, entryOf(&l.Item, found.signs))
 		}
 	}
 	return out, nil
@@ -183,7 +182,7 @@ func listIdentities(ctx context.Context, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	roster, err := mail.Roster(ctx, c.Service)
+	roster, _, err := fleetRoster(ctx, c.Service)
 	if err != nil {
 		return err
 	}

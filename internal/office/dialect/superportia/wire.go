@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"pennypost/internal/base/wording"
-	"pennypost/internal/fence"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
 )
@@ -38,6 +37,10 @@ type listing struct {
 	Unread   int     `json:"unread"`
 	Total    int     `json:"total"`
 	Messages []entry `json:"messages"`
+	// More is how many messages that were asked for are not among them, and Note how to see those, and bodies that
+	// were cut, whole.
+	More int    `json:"more,omitzero"`
+	Note string `json:"note,omitempty"`
 }
 
 // entry is a message of a mailbox.
@@ -82,32 +85,37 @@ func presenceOf(a mail.Agent, now mail.Time) presence {
 		Status: statusOf(a, now)}
 }
 
-// letter is a message in a mailbox.
+// letter is a message in a mailbox. Its State and Read are as they are there.
 type letter struct {
-	entry
-	fresh bool // it is whole, and it is not known yet that the text reached the owner
+	mail.Item
+	fresh bool // it is not known yet that the text reached the owner
 }
 
 // letterOf shows a message of a history as it stands in owner's mailbox; ok is false if it was never delivered there.
 func letterOf(it mail.Item, owner mail.Name, now mail.Time) (l letter, ok bool) {
-	state, read := it.State, it.Read
-	if state == "" {
-		if state, ok = coldState(it, owner, now); !ok {
+	fresh := it.State == mail.Queued || it.State == mail.Notified
+	if it.State == "" {
+		if it.State, ok = coldState(it, owner, now); !ok {
 			return letter{}, false
 		}
-		read = state == mail.Read || state == mail.Archived // the archive does not tell them apart
+		it.Read = it.State == mail.Read || it.State == mail.Archived // the archive does not tell them apart
 	}
-	fresh := it.State == mail.Queued || it.State == mail.Notified
-	it, cut := fence.Abridge(it, owner)
-	return letter{
-		entry: entry{
-			ID: it.ID, From: it.From.Signer(), To: recipients(it.To), Subject: it.Subject,
-			Priority: priority(it.Priority),
-			Read:     read, Archived: state == mail.Archived || state == mail.Expired, At: stamp(it.Sent),
-			Body: body(it.Message),
-		},
-		fresh: fresh && !cut,
-	}, true
+	return letter{it, fresh}, true
+}
+
+// archived reports whether the mailbox shows it only if archived mail is asked for.
+func (l *letter) archived() bool { return l.State == mail.Archived || l.State == mail.Expired }
+
+func (l *letter) unread() bool { return !l.Read && !l.archived() }
+
+// entryOf shows a letter, or what an answer holds of it.
+func entryOf(it *mail.Item, signs signer) entry {
+	l := letter{Item: *it}
+	return entry{
+		ID: it.ID, From: signs.bare(it.From), To: recipients(it.To, signs), Subject: it.Subject,
+		Priority: priority(it.Priority), Read: it.Read, Archived: l.archived(), At: stamp(it.Sent),
+		Body: body(it.Message),
+	}
 }
 
 // coldState returns the state that a message of the archive had: whoever left a mark was its reader, and whom it
@@ -139,8 +147,8 @@ func priority(p mail.Priority) string {
 
 // recipients writes addresses as this protocol would: identities bare. Mail of other dialects may have several, or be
 // for a role.
-func recipients(to []mail.Address) string {
-	return wording.Join(to, ", ", func(a mail.Address) string { return string(a.Signer()) })
+func recipients(to []mail.Address, signs signer) string {
+	return wording.Join(to, ", ", func(a mail.Address) string { return string(signs.bare(a)) })
 }
 
 // body is a message's text. What other dialects keep beside it is named at its end, which is where the document has

@@ -56,6 +56,8 @@ func TestStatus(t *testing.T) {
 		"P10 not stale yet":     {24*time.Hour - 1e6, "x", mail.Idle, statusOffline},
 		"P10 stale":             {24 * time.Hour, "x", mail.Idle, statusStale},
 		"P10 stale wants tasks": {24 * time.Hour, "", mail.Idle, statusOffline},
+		"at a dialog":           {0, "x", mail.Asking, statusWorking},
+		"at a dialog, no task":  {0, "", mail.Asking, statusOnline},
 		"P10 gone":              {0, "x", mail.Gone, statusOffline},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,13 +116,14 @@ func TestLetterOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, ok := letterOf(c.it, ann, now)
-			if ok != c.ok || l.Read != c.read || l.Archived != c.archived || l.fresh != c.notKnown {
-				t.Errorf("ok %t, read %t, archived %t, fresh %t", ok, l.Read, l.Archived, l.fresh)
+			if ok != c.ok || l.Read != c.read || l.archived() != c.archived || l.fresh != c.notKnown {
+				t.Errorf("ok %t, read %t, archived %t, fresh %t", ok, l.Read, l.archived(), l.fresh)
 			}
 		})
 	}
-	if l, _ := letterOf(mail.Item{Message: message("user", "user")}, mail.User, now); l.From != mail.User {
-		t.Errorf("mail of the person is from %q", l.From)
+	l, _ := letterOf(mail.Item{Message: message("user", "user")}, mail.User, now)
+	if e := entryOf(&l.Item, signer{}); e.From != mail.User {
+		t.Errorf("mail of the person is from %q", e.From)
 	}
 }
 
@@ -135,7 +138,7 @@ func TestForeignMail(t *testing.T) {
 		t.Errorf("body without text = %q, want %q", got, want)
 	}
 	if got, want := recipients([]mail.Address{"agent:Mac CLI 小克", "role:x", "orchestrator",
-		"all"}), "Mac CLI 小克, role:x, orchestrator, all"; got != want {
+		"all"}, signer{}), "Mac CLI 小克, role:x, orchestrator, all"; got != want {
 		t.Errorf("recipients = %q, want %q", got, want)
 	}
 	e := entry{Body: "\n  \x1b[2J" + strings.Repeat("克", 90) + "\nmore"}

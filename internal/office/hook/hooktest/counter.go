@@ -15,6 +15,7 @@ type Counter struct {
 	Window   func(context.Context, *hook.Event) (*hook.Window, error) // as in hook.Call
 	Process  string                                                   // which runs the hook
 	Unmarked bool                                                     // what was taken cannot be marked
+	Dialogs  hook.Dialogs                                             // as in hook.Call
 
 	marks *hook.Marks
 }
@@ -23,7 +24,7 @@ func (c *Counter) call(in *wire.Hook) *hook.Call {
 	return &hook.Call{
 		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv,
 		Process: func(bool) string { return c.Process }, Enter: c.Enter, Tools: []string{"mark_read"},
-		Window: c.Window,
+		Window: c.Window, Dialogs: c.Dialogs,
 	}
 }
 
@@ -41,6 +42,12 @@ func (c *Counter) Hook(ctx context.Context, in *wire.Hook) (wire.HookAnswer, err
 		out.Why = err.Error()
 	}
 	return out, nil
+}
+
+// HookAsking implements hookpipe.Office.
+func (c *Counter) HookAsking(ctx context.Context, in *wire.Hook, sign func()) (wire.HookAnswer, error) {
+	sign()
+	return c.Hook(ctx, in)
 }
 
 func (c *Counter) wait(ctx context.Context, in *wire.Hook) (wire.HookAnswer, error) {

@@ -39,6 +39,13 @@ func (c *ClaudeSocket) Busy(s *sessions.Session) bool {
 	return ok && n.Status == "busy"
 }
 
+// Waits reports whether Claude Code notes of a session that it is at a dialog; known is false if nobody can tell.
+// It notes that a few milliseconds before the dialog is drawn, and is busy or idle again as soon as it is answered.
+func (c *ClaudeSocket) Waits(s *sessions.Session) (waits, known bool) {
+	n, ok := c.notes(s)
+	return n.Status == "waiting", ok
+}
+
 // BrokenOff returns the sessions that are in a turn as far as hooks have told, but idle as Claude Code notes
 // itself. When a person breaks a turn off, it runs no hook (seen in 2.1.330: no Stop, and no idle_prompt in 75 s).
 func (c *ClaudeSocket) BrokenOff(now time.Time) (stopped []sessions.Session) {

@@ -12,6 +12,7 @@ import (
 
 	"pennypost/internal/base/child"
 	"pennypost/internal/fence"
+	"pennypost/internal/office/appserver"
 	"pennypost/internal/office/wake"
 	"pennypost/internal/office/wake/sessions"
 )
@@ -64,7 +65,7 @@ func (c *Codex) Ring(ctx context.Context, r wake.Ring) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, child.Timeout(c.Timeout))
 	defer cancel()
-	if shared, err := dialAppServer(ctx, s.Home); err == nil {
+	if shared, err := appserver.Dial(ctx, s.Home); err == nil {
 		defer shared.Close()
 		if q := (threadQueue{shared, s.ID}); q.loaded() {
 			return q.ring(ctx, &r)
@@ -77,7 +78,7 @@ func (c *Codex) Ring(ctx context.Context, r wake.Ring) error {
 func (c *Codex) queue(ctx context.Context, s *sessions.Session, r *wake.Ring) error {
 	asking, stop := context.WithTimeout(ctx, child.Timeout(c.Timeout)/3) // what it does not tell costs no ring
 	defer stop()
-	if own, err := startAppServer(c.command(asking, s, "app-server")); err == nil {
+	if own, err := appserver.Start(c.command(asking, s, "app-server")); err == nil {
 		withdrawn, err := threadQueue{own, s.ID}.withdraw()
 		_ = own.Close() // it has answered
 		if err == nil && withdrawn {
@@ -122,7 +123,7 @@ func (c *Codex) binary() string { return cmp.Or(c.Binary, "codex") }
 // reaches reports whether there is a way to a session: the app-server that it shares, or a codex that can be run,
 // which cannot start a queue that stands still. It asks nobody whether the app-server answers.
 func (c *Codex) reaches(s *sessions.Session) bool {
-	if _, err := controlSocket(s.Home); err == nil {
+	if _, err := appserver.Socket(s.Home); err == nil {
 		return true
 	}
 	_, err := exec.LookPath(c.binary())
@@ -135,7 +136,7 @@ func (c *Codex) leads(s *sessions.Session) bool {
 
 // threadQueue is what waits for a thread.
 type threadQueue struct {
-	*appServer
+	*appserver.Conn
 	thread string
 }
 
@@ -148,7 +149,7 @@ func (q threadQueue) status() (string, error) {
 			} `json:"status"`
 		} `json:"thread"`
 	}
-	err := q.call("thread/read", map[string]any{"threadId": q.thread}, &out)
+	err := q.Call("thread/read", map[string]any{"threadId": q.thread}, &out)
 	return out.Thread.Status.Type, err
 }
 
@@ -165,7 +166,7 @@ func (q threadQueue) ours() (ids []string, err error) {
 			Input []textItem `json:"input"`
 		} `json:"data"`
 	}
-	err = q.call("thread/queue/list", map[string]any{"threadId": q.thread, "limit": 100}, &out)
+	err = q.Call("thread/queue/list", map[string]any{"threadId": q.thread, "limit": 100}, &out)
 	for _, it := range out.Data {
 		if len(it.Input) > 0 && fence.IsRing(it.Input[0].Text) {
 			ids = append(ids, it.ID)
@@ -184,7 +185,7 @@ func (q threadQueue) withdraw() (bool, error) {
 	ids, err := q.ours()
 	for _, id := range ids {
 		if err == nil {
-			err = q.call("thread/queue/delete", map[string]any{"threadId": q.thread, "queuedSubmissionId": id}, nil)
+			err = q.Call("thread/queue/delete", map[string]any{"threadId": q.thread, "queuedSubmissionId": id}, nil)
 		}
 	}
 	return len(ids) > 0, err
@@ -200,12 +201,12 @@ func (q threadQueue) ring(ctx context.Context, r *wake.Ring) error {
 			ID string `json:"id"`
 		} `json:"queuedSubmission"`
 	}
-	if err := q.call("thread/queue/add", map[string]any{"threadId": q.thread, "clientUserMessageId": r.ID,
+	if err := q.Call("thread/queue/add", map[string]any{"threadId": q.thread, "clientUserMessageId": r.ID,
 		"input": []textItem{{"text", r.Pointer()}}}, &added); err != nil {
 		return err
 	}
 	// Of a queue that does not stand still it is gone already.
-	refused := q.call("thread/queue/start",
+	refused := q.Call("thread/queue/start",
 		map[string]any{"threadId": q.thread, "queuedSubmissionId": added.Queued.ID},
 		nil)
 	if refused == nil {

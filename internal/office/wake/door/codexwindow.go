@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"pennypost/internal/base/process"
+	"pennypost/internal/office/appserver"
 )
 
 // Each window of Codex (0.169.0) serves tools of its own to the threads that it begins or resumes: it listens on a
@@ -19,7 +20,7 @@ const windowServer = "codex_tui"
 // Window returns the program in which the person of a thread sits, whose app-server serves the windows of a home. An
 // error says that it cannot be known: the thread is in no window, or its window was closed.
 func (c *Codex) Window(ctx context.Context, home, thread string) (program string, err error) {
-	shared, err := dialAppServer(ctx, home)
+	shared, err := appserver.Dial(ctx, home)
 	if err != nil {
 		return "", err
 	}
@@ -29,7 +30,7 @@ func (c *Codex) Window(ctx context.Context, home, thread string) (program string
 			Origin string `json:"httpOrigin"`
 		} `json:"data"`
 	}
-	err = shared.call("mcpServerStatus/list",
+	err = shared.Call("mcpServerStatus/list",
 		map[string]any{"threadId": thread, "serverName": windowServer, "detail": "toolsAndAuthOnly"}, &out)
 	if err != nil {
 		return "", err

@@ -3,6 +3,7 @@ package door
 import (
 	"bytes"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"time"
@@ -41,21 +42,27 @@ const maxTail = 256 << 10
 
 // rests reports whether the log of a session, written since a hook was heard, ends in no turn.
 func (c *CopilotNotes) rests(s *sessions.Session) bool {
+	text, info, err := c.tail(s)
+	return err == nil && !info.ModTime().Before(s.Heard) && endsAtRest(text, int64(len(text)) == info.Size())
+}
+
+// tail returns the end of the log of a session.
+func (c *CopilotNotes) tail(s *sessions.Session) ([]byte, fs.FileInfo, error) {
 	if c.Dir == "" || !threadID().MatchString(s.ID) { // which names a directory
-		return false
+		return nil, nil, fs.ErrNotExist
 	}
 	f, err := durable.Open(c.Log(s.ID))
 	if err != nil {
-		return false
+		return nil, nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.ModTime().Before(s.Heard) {
-		return false
+	if err != nil {
+		return nil, nil, err
 	}
 	from := max(0, info.Size()-maxTail)
 	text, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
-	return err == nil && endsAtRest(text, from == 0)
+	return text, info, err
 }
 
 // endsAtRest reports whether no turn goes on where a log ends. whole says that it is there from its beginning.

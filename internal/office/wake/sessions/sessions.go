@@ -133,7 +133,7 @@ func SeatOf(room mail.RoomName, agent mail.Name) Seat {
 // If a session's program cannot be seen when the session reports it (in a container, for example), we can never say
 // that it has ended.
 func (l *List) Put(s Session) {
-	if ended(s.Process) {
+	if ended(s.Process) || process.IsUnseen(s.Process) {
 		s.Process = ""
 	}
 	l.mu.Lock()
@@ -277,6 +277,24 @@ func (l *List) Dirs(room mail.RoomName, agent mail.Name) (dirs []string) {
 	return dirs
 }
 
+// Others returns where the live sessions of a room work, but for those of one agent.
+func (l *List) Others(room mail.RoomName, agent mail.Name) (dirs []string) {
+	var found []Session
+	l.mu.Lock()
+	for at, s := range l.latest {
+		if at.Room == room && at != SeatOf(room, agent) && !s.Over && s.Dir != "" {
+			found = append(found, s)
+		}
+	}
+	l.mu.Unlock()
+	for _, s := range found {
+		if !s.Gone() {
+			dirs = append(dirs, s.Dir)
+		}
+	}
+	return dirs
+}
+
 // Of returns the agent that has a session of the client's, "" if none is known, and whether it is known to be over.
 func (l *List) Of(room mail.RoomName, id string) (agent mail.Name, over bool) {
 	l.mu.Lock()
@@ -307,6 +325,18 @@ func (l *List) Find(client, id string) (found Session, lives bool) {
 func (l *List) Left(room mail.RoomName, agent mail.Name, window string) (s Session, left bool) {
 	s = l.Look(room, agent)
 	return s, !s.Over && s.Window != "" && (ended(s.Window) || s.Window == window && !s.Working)
+}
+
+// Live returns the sessions that run in a client and are not known to have ended.
+func (l *List) Live(client string) (found []Session) {
+	l.mu.Lock()
+	for _, s := range l.latest {
+		if s.Client == client && !s.Over {
+			found = append(found, s)
+		}
+	}
+	l.mu.Unlock()
+	return slices.DeleteFunc(found, func(s Session) bool { return s.Gone() })
 }
 
 // Working returns the live sessions that run in a client and are in a turn.

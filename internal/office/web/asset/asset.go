@@ -21,7 +21,7 @@ import (
 //go:embed static
 var files embed.FS
 
-// asset is one of our own files. One whose address has its hash, as our pages and modules name it, is kept by the
+// asset is one of our own files. One whose address has its hash, as our pages name it, is kept by the
 // browser for good; others are asked for again.
 type asset struct {
 	name   string
@@ -37,27 +37,87 @@ func New() Set {
 	all := make(Set)
 	// an embedded tree does not fail
 	_ = fs.WalkDir(files, "static", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			all["/"+name] = newAsset(name, all)
+		if err == nil && !d.IsDir() && path.Dir(name) != sheets {
+			all["/"+name] = newAsset(name, read(name))
 		}
 		return nil
 	})
+	all["/static/app.css"] = newAsset("static/app.css", func() []byte { return stylesheet(all) })
 	return all
 }
 
-// imports finds what a module imports.
-var imports = regexp.MustCompile(`"\./[a-z]+\.js"`)
+// sheets has the parts of the one stylesheet, in the order of their names.
+const sheets = "static/css"
 
-func newAsset(name string, all Set) *asset {
-	load := sync.OnceValues(func() ([]byte, string) {
-		text, _ := files.ReadFile(name)
-		if path.Dir(name) == "static" && path.Ext(name) == ".js" { // no module imports one that imports it
-			text = imports.ReplaceAllFunc(text, func(quoted []byte) []byte {
-				module := strings.Trim(string(quoted), `"`)
-				_, hash := all["/"+path.Join("static", module)].Load()
-				return []byte(`"` + module + "?" + hash + `"`)
-			})
+// urls finds what the stylesheet names.
+var urls = regexp.MustCompile(`url\("([^"]+)"\)`)
+
+// stylesheet is all of the parts. What it names has its hash.
+func stylesheet(all Set) []byte {
+	var sheet []byte
+	parts, _ := fs.ReadDir(files, sheets) // an embedded tree does not fail
+	for _, p := range parts {
+		text, _ := files.ReadFile(path.Join(sheets, p.Name()))
+		sheet = append(sheet, text...)
+	}
+	return urls.ReplaceAllFunc(light(sheet), func(quoted []byte) []byte {
+		address, err := all.Address(string(urls.FindSubmatch(quoted)[1]))
+		if err != nil {
+			return quoted
 		}
+		return []byte(`url("` + address + `")`)
+	})
+}
+
+// idle finds what a browser does not need: indentation, lines that are nothing but a comment, and the comments of the
+// stylesheet, each of which ends in its line.
+var idle = regexp.MustCompile(`(?m)^\s*//.*\n|/\* .*? \*/\n?|^\s+`)
+
+// light is one of our files as it is sent.
+func light(text []byte) []byte { return idle.ReplaceAll(text, nil) }
+
+// read returns what reads a file.
+func read(name string) func() []byte {
+	return func() []byte {
+		text, _ := files.ReadFile(name)
+		if path.Dir(name) == "static" && path.Ext(name) == ".js" {
+			text = light(joined(name, make(map[string]bool)))
+		}
+		return text
+	}
+}
+
+// imports finds a line that imports a module, and exports a name that a module exports.
+var (
+	imports = regexp.MustCompile(`(?m)^import (?:\{.*\} from )?"\./([a-z]+\.js)";\n`)
+	exports = regexp.MustCompile(`(?m)^export ((?:async )?(?:const|function) (\w+))`)
+)
+
+// joined is a module after those that it imports and that are not in had yet: one request, and zipped as one they are
+// two thirds as long. The names of a module are its own, as in its file, but for what it exports: two modules
+// that export the same name do not load, nor does one that awaits outside a function.
+func joined(name string, had map[string]bool) []byte {
+	if had[name] {
+		return nil
+	}
+	had[name] = true
+	text, _ := files.ReadFile(name)
+	var all []byte
+	for _, m := range imports.FindAllSubmatch(text, -1) {
+		all = append(all, joined(path.Join("static", string(m[1])), had)...)
+	}
+	var names []string
+	for _, m := range exports.FindAllSubmatch(text, -1) {
+		names = append(names, string(m[2]))
+	}
+	own := exports.ReplaceAll(imports.ReplaceAll(text, nil), []byte("$1"))
+	list := "{ " + strings.Join(names, ", ") + " }"
+	return fmt.Appendf(all, "const %s = (() => {\n%s\nreturn %s;\n})();\n", list, own, list)
+}
+
+func newAsset(name string, read func() []byte) *asset {
+	load := sync.OnceValues(func() ([]byte, string) {
+		text := read()
 		sum := sha256.Sum256(text)
 		return text, hex.EncodeToString(sum[:6])
 	})
@@ -110,7 +170,7 @@ func Send(w http.ResponseWriter, r *http.Request, status int, text []byte) error
 	if len(text) >= smallest && acceptsGzip(r) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Header().Add("Vary", "Accept-Encoding")
-		text = zip(text, gzip.BestSpeed)
+		text = zip(text, gzip.DefaultCompression)
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)

@@ -1,4 +1,4 @@
 package flow
 
-// MostArrows is for tests.
-const MostArrows = mostArrows
+// MostLetters is for tests.
+const MostLetters = mostLetters

@@ -1,10 +1,10 @@
 package flow
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"pennypost/internal/base/wording"
@@ -15,28 +15,35 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// mostArrows is how many messages one picture has: more are not looked at, and slow a browser down.
-const mostArrows = 300
+// mostLetters is how many one picture has: more are not looked at, and slow a browser down.
+const mostLetters = 220
 
 // flowPage is a picture of some hours.
 type flowPage struct {
 	*page.View
-	Picture string // "" for the sequence, "talk" for who talks to whom, "waiting" for who waits for whom
+	// Picture is "" for the letters, "talk" for who talks to whom, "waiting" for who waits for whom, "held" for who
+	// holds what.
+	Picture string
 	Window  window
 	Until   mail.Time // the end of the hours; 0: they end now
 	Kind    mail.Type // the only type that is shown; "": all
 
-	Since  mail.Time // the beginning of the hours; 0: all that there is
-	Items  int
-	Cut    mail.Time // of the messages before this none is drawn, because there are too many; 0: all are
-	Counts map[mail.Type]int
-	Chart  picture.Chart
-	Web    picture.Talk
-	Strip  []bar
-	Last   mail.Time // if there is nothing in these hours: when there was something before
+	Since   mail.Time // the beginning of the hours; 0: all that there is
+	Items   int
+	Cut     mail.Time // of the messages before this none is drawn, because there are too many; 0: all are
+	Counts  map[mail.Type]int
+	Missing page.Missing // of all rooms
+	Chart   picture.Chart
+	Letters []letter // the newest first
+	Web     picture.Talk
+	Pairs   []pair // of all rooms
+	Strip   strip
+	Last    mail.Time // if there is nothing in these hours: when there was something before
 
 	Chains []waits.Chain // who waits for whom now
-	Others int           // chains and questions that are not shown
+	Others int           // chains and questions, or holders, that are not shown
+
+	Holders []waits.Holder // who holds what now
 }
 
 // window is how much time a picture shows.
@@ -61,8 +68,11 @@ func flow(v *page.View) error {
 		return v.Render("flow", p, "flow")
 	}
 	draw := p.draw
-	if p.Picture == "waiting" {
+	switch p.Picture {
+	case "waiting":
 		draw = p.wait
+	case "held":
+		draw = p.held
 	}
 	if err := draw(); err != nil {
 		return err
@@ -73,9 +83,9 @@ func flow(v *page.View) error {
 // choose reads what the address asks for.
 func (p *flowPage) choose(q url.Values) error {
 	p.Picture = q.Get("view")
-	if !slices.Contains([]string{"", "talk", "waiting"}, p.Picture) {
+	if !slices.Contains([]string{"", "talk", "waiting", "held"}, p.Picture) {
 		return mail.Errorf(mail.Invalid,
-			"there is no picture %q of the flow; there are talk, waiting and the sequence",
+			"there is no picture %q of the flow; there are talk, waiting, held and the sequence",
 			p.Picture)
 	}
 	name := q.Get("w")
@@ -113,39 +123,71 @@ func (p *flowPage) End() mail.Time {
 
 // draw asks for the messages of these hours and makes the picture.
 func (p *flowPage) draw() error {
-	ask := mail.HistoryQuery{Since: p.Since, Until: p.Until, Deliveries: true, Archive: p.Window.Long == 0,
-		Limit: mail.MaxLimit}
-	got, err := p.Svc.History(p.Ctx(), ask)
+	posts, more, err := p.posts(mail.HistoryQuery{Since: p.Since, Until: p.Until, Deliveries: true,
+		Archive: p.Window.Long == 0, Limit: mail.MaxLimit})
 	if err != nil {
 		return err
 	}
-	items := p.Undeleted(got.Messages)
 	p.Counts = make(map[mail.Type]int)
-	for i := range items {
-		p.Counts[items[i].Type]++
+	for i := range posts {
+		p.Counts[posts[i].Type]++
 	}
-	p.Strip = p.bars(items, got.More)
+	p.Strip = p.strip(posts, more)
 	if p.Kind != "" {
-		items = slices.DeleteFunc(items, func(it mail.Item) bool { return it.Type != p.Kind })
+		posts = slices.DeleteFunc(posts, func(post page.Post) bool { return post.Type != p.Kind })
 	}
-	if len(items) == 0 {
+	if len(posts) == 0 {
 		return p.nothing()
 	}
-	// What was imported stands in the journal when it came, and not when it was sent.
-	slices.SortStableFunc(items, func(a, b mail.Item) int { return int(a.Sent - b.Sent) })
-	more := got.More
-	if p.Picture == "" && len(items) > mostArrows {
-		items, more = items[len(items)-mostArrows:], true
+	if p.Picture == "" && len(posts) > mostLetters {
+		posts, more = posts[:mostLetters], true
 	}
 	if more {
-		p.Cut = items[0].Sent
+		p.Cut = posts[len(posts)-1].Sent
 	}
-	if p.Items = len(items); p.Picture == "talk" {
+	switch p.Items = len(posts); {
+	case p.Picture == "":
+		p.letters(posts)
+	case p.Several():
+		p.Pairs = pairsOf(posts)
+	default:
+		items := make([]mail.Item, len(posts))
+		for i, post := range posts {
+			items[len(posts)-1-i] = post.Item
+		}
 		p.Web = picture.NewTalk(items)
-	} else {
-		p.Chart = picture.NewChart(items, p.Now)
 	}
 	return nil
+}
+
+// posts returns the messages that the rooms of the page have, the newest first, and whether there are earlier ones.
+// What was imported stands in the journal when it came, and not when it was sent.
+func (p *flowPage) posts(ask mail.HistoryQuery) (posts []page.Post, more bool, err error) {
+	if p.Several() {
+		ask.Limit = mostLetters // of each of a thousand, perhaps
+		fleet, err := p.Site.Office.FleetMail(p.Ctx(), mail.FleetMailQuery{HistoryQuery: ask})
+		if err != nil {
+			return nil, false, err
+		}
+		p.Missing = page.Missing{NotRead: fleet.NotRead, Away: fleet.Away}
+		for _, r := range fleet.Rooms {
+			in := p.View.In(r.Room, nil)
+			posts, more = append(posts, in.Posts(in.Undeleted(r.Messages))...), more || r.More
+		}
+	} else {
+		got, err := p.Svc.History(p.Ctx(), ask)
+		if err != nil {
+			return nil, false, err
+		}
+		posts, more = p.Posts(p.Undeleted(got.Messages)), got.More
+	}
+	slices.SortStableFunc(posts, func(a, b page.Post) int {
+		return page.SpotOf(&b.Item).Compare(page.SpotOf(&a.Item))
+	})
+	if len(posts) > mail.MaxLimit {
+		posts, more = posts[:mail.MaxLimit], true
+	}
+	return posts, more, nil
 }
 
 // mostChains is how many chains one picture has.
@@ -153,12 +195,39 @@ const mostChains = 100
 
 // wait finds who waits for whom.
 func (p *flowPage) wait() error {
-	links, rest, err := waits.In(p.View)
-	p.Chains = waits.ChainsOf(links)
+	rooms, rest, missing, err := waits.Shown(p.View)
+	p.Chains, p.Missing = waits.ChainsIn(rooms), missing
 	p.Others = rest + max(len(p.Chains)-mostChains, 0)
 	p.Chains = p.Chains[:min(len(p.Chains), mostChains)]
 	return err
 }
+
+// mostHolders is how many agents one picture has, and mostHeld how much of each.
+const mostHolders, mostHeld = 60, 12
+
+// held finds who holds what in the rooms that are open: nobody holds anything for long in one that is not.
+func (p *flowPage) held() error {
+	rooms, err := waits.HoldersByRoom(p.View)
+	for _, name := range slices.Sorted(maps.Keys(rooms)) {
+		for _, h := range rooms[name] {
+			if len(h.Holds) > 0 {
+				p.Holders = append(p.Holders, h)
+			}
+		}
+	}
+	p.Others = max(len(p.Holders)-mostHolders, 0)
+	p.Holders = p.Holders[:min(len(p.Holders), mostHolders)]
+	return err
+}
+
+// Shown are the things of a holder that the picture has.
+func (p *flowPage) Shown(h waits.Holder) []waits.Held { return h.Most(mostHeld) }
+
+// Unshown is how much else a holder has.
+func (p *flowPage) Unshown(h waits.Holder) int { return max(len(h.Holds)-mostHeld, 0) }
+
+// OfHours reports whether the picture is of some hours, and not of now.
+func (p *flowPage) OfHours() bool { return p.Picture == "" || p.Picture == "talk" }
 
 // nothing finds what there was before these hours.
 func (p *flowPage) nothing() error {
@@ -166,9 +235,9 @@ func (p *flowPage) nothing() error {
 	if p.Kind != "" {
 		ask.Types = []mail.Type{p.Kind}
 	}
-	got, err := p.Svc.History(p.Ctx(), ask)
-	if len(got.Messages) > 0 {
-		p.Last = got.Messages[0].Sent
+	got, _, err := p.posts(ask)
+	if len(got) > 0 {
+		p.Last = got[0].Sent
 	}
 	return err
 }
@@ -183,7 +252,8 @@ func (p *flowPage) With(key, value string) string {
 	if is["w"] == "1d" {
 		is["w"] = ""
 	}
-	return page.Address(p.Base+"/flow", "type", is["type"], "until", is["until"], "view", is["view"], "w", is["w"])
+	return p.Scoped(page.Address(p.Base+"/flow", "type", is["type"], "until", is["until"], "view", is["view"], "w",
+		is["w"]))
 }
 
 // Windows are the choices of how much is shown.
@@ -255,9 +325,6 @@ type kind struct {
 	Only  bool // it is the only one that is shown
 }
 
-// Glyph is the type's sign.
-func (k kind) Glyph() string { return picture.Glyph(k.Type, 7, 8) }
-
 // Legend lists the types that these hours have. Choosing one shows only that; choosing it again shows all.
 func (p *flowPage) Legend() []kind {
 	var out []kind
@@ -273,119 +340,22 @@ func (p *flowPage) Legend() []kind {
 	return out
 }
 
-// Summary is the picture in words.
+// Summary is who talks to whom in words.
 func (p *flowPage) Summary() string {
-	if p.Picture == "talk" {
-		return "Who talks to whom, " + p.Span() + ": " + wording.Plural(len(p.Web.Pairs), "pair") + " with " +
-			wording.Plural(p.Items, "message") + ". The table has the same numbers."
-	}
-	names := make([]string, 0, len(p.Chart.Lanes))
-	for _, l := range p.Chart.Lanes {
-		names = append(names, l.Label)
-	}
-	return "Sequence of messages, " + p.Span() + ": " + wording.Plural(p.Items, "message") + " between " +
-		strings.Join(names, ", ") + ". Each link is a message, in the order of time."
-}
-
-// Newest are the messages of the picture as a list, the newest first.
-func (p *flowPage) Newest() []page.Post {
-	out := make([]page.Post, 0, len(p.Chart.Arrows))
-	for _, a := range slices.Backward(p.Chart.Arrows) {
-		out = append(out, page.Post{View: p.View, Item: a.Item})
-	}
-	return out
-}
-
-// ArrowHref is the conversation of an arrow.
-func (p *flowPage) ArrowHref(a picture.Arrow) string {
-	return page.Post{View: p.View, Item: a.Item}.ThreadHref()
-}
-
-// ArrowTitle is a message in words.
-func (p *flowPage) ArrowTitle(a picture.Arrow) string {
-	state := words.OutcomeOf(a.Item.Deliveries).String()
-	if a.Item.Settled != nil {
-		state = words.Settled(p.Now, a.Item.Settled)
-	}
-	return words.Moment(p.Now, a.Item.Sent) + " " + words.Sender(a.Item.Message) + " to " + words.Names(a.Item.To) +
-		": " +
-		words.Subject(&a.Item.Message) + " (" + string(a.Item.Type) + ", " + state + ")"
+	return "Who talks to whom, " + p.Span() + ": " + wording.Plural(len(p.Web.Pairs), "pair") + " with " +
+		wording.Plural(p.Items, "message") + ". The table has the same numbers."
 }
 
 // PairHref is what one wrote to another in these hours.
-func (p *flowPage) PairHref(e picture.Pair) string {
+func (p *flowPage) PairHref(e picture.Pair) string { return p.pairHref(p.Base, e) }
+
+func (p *flowPage) pairHref(base string, e picture.Pair) string {
 	pair := page.Filters{"from": string(mail.AgentAddress(e.From)), "agent": string(e.To)}
-	return pair.Href(p.Base+"/history", "since", p.Since.String(), "until", p.Until.String(), "type", string(p.Kind))
+	return pair.Href(base+"/history", "since", p.Since.String(), "until", p.Until.String(), "type", string(p.Kind))
 }
 
 // PairTitle is a pair in words.
 func (p *flowPage) PairTitle(e picture.Pair) string {
 	return string(e.From) + " to " + string(e.To) + ": " + wording.Plural(e.Count, "message") + ", " +
 		strconv.Itoa(e.Read) + " read"
-}
-
-// bar is a piece of the time that is shown, and how much was sent in it.
-type bar struct {
-	X, Y, Width, Height int
-	Count               int
-	Label               string // below it; "" for most
-	Title, Href         string
-}
-
-const (
-	bars      = 48
-	barWidth  = 22
-	barHeight = 28
-)
-
-// bars cuts the time that is shown into pieces; choosing one goes there. With more, there are earlier messages than
-// items.
-func (p *flowPage) bars(items []mail.Item, more bool) []bar {
-	from, to := p.Since, p.End()
-	if (from == 0 || more) && len(items) > 0 { // of the time before, nothing is known
-		from = slices.MinFunc(items, func(a, b mail.Item) int { return int(a.Sent - b.Sent) }).Sent
-	}
-	step := (to - from) / bars
-	if from == 0 || step <= 0 {
-		return nil
-	}
-	var counts [bars]int
-	most := 1
-	for i := range items {
-		n := min(max(int((items[i].Sent-from)/step), 0), bars-1)
-		counts[n]++
-		most = max(most, counts[n])
-	}
-	near := p.nearer(time.Duration(step) * time.Millisecond)
-	out := make([]bar, 0, bars)
-	for i, n := range counts {
-		begin := from + mail.Time(i)*step
-		b := bar{X: i * barWidth, Width: barWidth - 2, Count: n, Height: n * barHeight / most}
-		if n > 0 {
-			b.Height = max(b.Height, 2)
-		}
-		b.Y = barHeight - b.Height
-		if i%8 == 0 {
-			b.Label = words.Moment(p.Now, begin)
-		}
-		b.Title = words.Moment(p.Now, begin) + " – " + words.Clock(begin+step) + ": " + wording.Plural(n, "message")
-		q := *p
-		q.Window, q.Until = near, begin+step
-		if near.Long > step.Sub(0) { // the piece stands in the middle
-			q.Until = min(begin+step/2+mail.Time((near.Long/2).Milliseconds()), mail.TimeOf(p.Now))
-		}
-		b.Href = q.Here()
-		out = append(out, b)
-	}
-	return out
-}
-
-// nearer is the window to which a piece of that length is opened.
-func (p *flowPage) nearer(step time.Duration) window {
-	for _, w := range windows {
-		if w.Long >= step {
-			return w
-		}
-	}
-	return windows[len(windows)-2]
 }

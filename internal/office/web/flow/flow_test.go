@@ -1,7 +1,9 @@
 package flow_test
 
 import (
-	"os"
+	"fmt"
+	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,7 +12,6 @@ import (
 	"pennypost/internal/office/web/flow"
 	"pennypost/internal/office/web/picture"
 	"pennypost/internal/office/web/sitetest"
-	"pennypost/internal/office/web/words"
 )
 
 func TestFlow(t *testing.T) {
@@ -21,15 +22,14 @@ func TestFlow(t *testing.T) {
 	b.Send("builder-2", mail.Draft{To: mail.Recipients{"role:builder"}, Body: "Ready", Type: "status"})
 
 	b.Get("/@shop/flow").Want(t, 200, "Which oil?", `id="flow-`+string(asked)+`"`, `href="/@shop/t/`+string(asked)+
-		`#m-`+string(asked)+`"`, `class="arrow colour-accent line-solid"`,
-		"3 messages between user, builder-1, builder-2",
-		"role:builder", `class="lane-heads"`, `aria-current="true">day`).Without(t, "style=", "NaN")
-	b.Get("/@shop/flow?type=question&w=1h").Want(t, 200, "Which oil?", "1 message between").Without(t, ">Ready<")
+		`#m-`+string(asked)+`"`, "\u2068builder-1\u2069 → \u2068you\u2069", ">answered by user ",
+		`class="flow-heads"`, `aria-current="true">day`).Without(t, "style=", "NaN", `class="room-of"`)
+	b.Get("/@shop/flow?type=question&w=1h").Want(t, 200, "Which oil?").Without(t, ">Ready<")
 	b.Part("/@shop/flow", "flow").Want(t, 200, `<section id="flow"`).Without(t, "<html")
 	a := b.Get("/@shop/flow?view=talk").Want(t, 200,
 		`href="/@shop/history?agent=user&amp;from=agent%3Abuilder-1&amp;since=`,
 		"builder-1 to user: 1 message, 0 read", "<table>", "builder-2 to builder-1: 1 message").Without(t, "NaN")
-	if n := strings.Count(a.Body, `class="edge `); n != 3 {
+	if n := strings.Count(a.Body, `class="edge`); n != 3 {
 		t.Errorf("%d edges, want 3", n)
 	}
 	b.Get("/@shop/flow?until=2001-01-01&w=1h").Want(t, 200, "Nobody wrote anything").Without(t, "The last before that")
@@ -39,18 +39,54 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// One picture has so many arrows and no more; the others are a link away.
+// One picture has so many letters and no more; the others are a link away. Each costs a few elements.
 func TestFlowCut(t *testing.T) {
 	b := newFixture(t)
-	for i := range flow.MostArrows + 5 {
+	for i := range flow.MostLetters + 5 {
 		b.Send("builder-1", mail.Draft{Subject: "Number " + strconv.Itoa(i) + "."})
 	}
-	a := b.Get("/@shop/flow").Want(t, 200, "The newest 300 messages of these hours are drawn", "Number 5.",
-		"Number 304.").Without(t, "Number 4.")
-	if n := strings.Count(a.Body, `class="arrow `); n != flow.MostArrows {
-		t.Errorf("%d arrows", n)
+	a := b.Part("/@shop/flow", "flow").Want(t, 200, "The newest 220 messages of these hours are shown", "Number 5.",
+		"Number 224.").Without(t, "Number 4.")
+	if n := strings.Count(a.Body, `class="flow-letter`); n != flow.MostLetters+1 { // and their list
+		t.Errorf("%d letters", n)
 	}
-	b.Get("/@shop/flow?view=talk").Want(t, 200, "builder-1 to user: 305 messages").Without(t, "The newest")
+	if n := len(elements.FindAllString(a.Body, -1)); n > 10*flow.MostLetters {
+		t.Errorf("%d letters have %d elements, want at most 10 each", flow.MostLetters, n)
+	}
+	if first, last := strings.Index(a.Body, "Number 224."), strings.Index(a.Body, "Number 5."); first > last {
+		t.Error("the newest letter does not come first")
+	}
+	b.Get("/@shop/flow?view=talk").Want(t, 200, "builder-1 to user: 225 messages").Without(t, "The newest")
+}
+
+// elements are the beginnings of elements.
+var elements = regexp.MustCompile(`<[a-z]`)
+
+// The flow of all rooms has the letters of each, in columns by room, and leads there.
+func TestFlowOfAllRooms(t *testing.T) {
+	b := newFixture(t)
+	b.AddRoom("other")
+	b.Send("builder-1", mail.Draft{Subject: "Here"})
+	svc, err := b.Office.Room(t.Context(), "other", "lister")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []mail.Name{"lister", "reader"} {
+		if _, err := svc.Register(t.Context(), mail.Presence{Name: name}); err != nil && name == "lister" {
+			t.Fatal(err)
+		}
+	}
+	if _, err := svc.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Subject: "There", Body: "?",
+		Type: "question"}); err != nil {
+		t.Fatal(err)
+	}
+	b.Get("/@shop/flow").Want(t, 200, "Here").Without(t, "There")
+	b.Get("/@shop/flow?rooms=all").Want(t, 200, "Here", "There", `class="room-of">other<`, `class="room-of">shop<`,
+		`href="/@other/t/`, " · other", `hx-get="/@shop/flow?rooms=all"`, `class="flow-letter asks"`)
+	b.Get("/@shop/flow?rooms=all&view=talk").Want(t, 200, "lister to user: 1 message",
+		`href="/@other/history?agent=user&amp;from=agent%3Alister`)
+	b.Get("/@shop/flow?view=waiting").Want(t, 200, "Nobody waits")
+	b.Get("/@shop/flow?rooms=all&view=waiting").Want(t, 200, "There", `title="in the room other"`)
 }
 
 func TestFlowHostile(t *testing.T) {
@@ -65,44 +101,41 @@ func TestFlowHostile(t *testing.T) {
 	}
 }
 
-// TestTypesAreDrawn holds that the pages can draw what the table of types asks for, and that types differ without
-// their colours.
-func TestTypesAreDrawn(t *testing.T) {
-	css, err := os.ReadFile("../asset/static/app.css")
-	if err != nil {
-		t.Fatal(err)
-	}
-	signs := make(map[string]mail.Type)
-	for _, r := range mail.TypeRules() {
-		if _, ok := picture.Outlines[r.Shape]; !ok {
-			t.Errorf("%s: no outline of a %s", r.Type, r.Shape)
-		}
-		sign := string(r.Shape) + " " + string(r.Line)
-		if other := signs[sign]; other != "" {
-			t.Errorf("%s and %s look the same: %s", r.Type, other, sign)
-		}
-		signs[sign] = r.Type
-		for class := range strings.FieldsSeq(words.Badge(r.Type)) {
-			if class != "line-solid" && !strings.Contains(string(css), "\n."+class+" ") {
-				t.Errorf("%s: the style sheet has no class %s", r.Type, class)
-			}
-		}
-	}
-}
-
 // A room of seven agents has arrows, one of eight a table with headers that leads to the conversations.
 func TestFlowMatrix(t *testing.T) {
 	b := newFixture(t)
 	for i := range picture.MatrixFrom {
 		if i == picture.MatrixFrom-1 {
-			b.Get("/@shop/flow?view=talk").Want(t, 200, `class="edge `).Without(t, `class="matrix`)
+			b.Get("/@shop/flow?view=talk").Want(t, 200, `class="edge`).Without(t, `class="matrix`)
 		}
 		b.Send(mail.Name("agent-"+strconv.Itoa(i+1)), mail.Draft{Subject: "Hello"})
 	}
 	page := b.Get("/@shop/flow?view=talk").Want(t, 200, `<table class="matrix"`, `scope="col"`, `<th scope="row">`,
 		`href="/@shop/history?agent=user&amp;from=agent%3Aagent-8&amp;since=`,
-		`aria-label="agent-8 to user: 1 message, 0 read"`).Without(t, `class="edge `, "NaN", "style=")
+		`aria-label="agent-8 to user: 1 message, 0 read"`).Without(t, `class="edge`, "NaN", "style=")
 	if n := strings.Count(page.Body, `scope="col"`); n != picture.MatrixFrom+1+1+4 { // the user, the sums, and the pairs' table
 		t.Errorf("%d columns have headers", n)
 	}
+}
+
+// TestHeld: the map says who holds what, and what somebody waits for.
+func TestHeld(t *testing.T) {
+	b := newFixture(t)
+	b.Get("/@shop/flow?view=held").Want(t, http.StatusOK, "Nobody holds anything.")
+	b.Register(mail.Presence{Name: "ann", State: mail.Working}, mail.Presence{Name: "bob"})
+	hold := func(who mail.Name, r mail.ClaimRequest) {
+		if _, err := b.As(who).Claim(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var take []mail.Target
+	for i := range 15 {
+		take = append(take, mail.Target{Root: "1-2", At: "/src", Path: fmt.Sprintf("f%02d.go", i)})
+	}
+	hold("ann", mail.ClaimRequest{Take: take, Why: "the <lexer>"})
+	hold("bob", mail.ClaimRequest{Take: take[14:], Wait: true})
+	hold(mail.User, mail.ClaimRequest{Take: []mail.Target{{Name: "build"}}})
+	b.Get("/@shop/flow?view=held").Want(t, http.StatusOK, `aria-current="true">Held</a>`, `hx-get="/@shop/flow?view=held"`,
+		"<bdi>f14.go</bdi></code> <b><bdi>bob waits for it</bdi></b>", "and 3 more", `<b class="you">You</b>`,
+		"<bdi>build</bdi>").Without(t, "f11.go", "<lexer>", "flow-earlier")
 }

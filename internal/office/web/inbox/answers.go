@@ -31,16 +31,23 @@ func answer(v *page.View) error {
 	if err := complete(v, a, &it); err != nil {
 		return err
 	}
-	t := v.Target(id)
-	if other, _ := v.Site.Undo.Answering(t); other != nil && strings.HasPrefix(a.Draft.Key, undo.ChoiceKey) {
-		return mail.Errorf(mail.Conflict, "“%s” is on its way as the answer. Take that back first, with z",
-			other.Text())
-	}
 	f := page.Post{View: v, Item: it}
-	act := &undo.Deed{Targets: []undo.Target{t}, Answers: map[undo.Target]*undo.Answer{t: a},
-		Do: func([]undo.Target) { send(f, a) }}
-	d := page.Toast{View: v, Messages: messageLines([]page.Post{f}), Undo: v.Site.Undo.Add(act), Done: "replied",
-		MS: undoMS}
+	d := page.Toast{View: v, Messages: messageLines([]page.Post{f}), Done: "replied", MS: undoMS}
+	before, undoKey, err := answeredBefore(f, a)
+	switch {
+	case err != nil:
+		return err
+	case before:
+		d.Undo = undoKey
+	case v.R.PostForm.Has("waited"): // it could be taken back in the browser, and may have been sent already
+		if _, err := sends(v, a.Draft); err != nil {
+			return err
+		}
+	default:
+		t := v.Target(id)
+		d.Undo = v.Site.Undo.Add(&undo.Deed{Targets: []undo.Target{t}, Answers: map[undo.Target]*undo.Answer{t: a},
+			Do: func([]undo.Target) { send(f, a) }})
+	}
 	to := strings.Join(bareNames(a.Draft.To), ", ")
 	switch {
 	case v.R.PostForm.Has("decline"):
@@ -56,6 +63,32 @@ func answer(v *page.View) error {
 	return acted(v, d)
 }
 
+// answeredBefore reports whether this very answer has come before: a browser that lost the response sends it again.
+// Then nothing is left to do, and undoKey is how to take it back, if it can be. An error says that a choice comes too
+// late. What was typed and sent is known by its key to the room.
+func answeredBefore(f page.Post, a *undo.Answer) (before bool, undoKey string, err error) {
+	d, choice := &a.Draft, strings.HasPrefix(a.Draft.Key, undo.ChoiceKey)
+	if other, undoKey := f.Site.Undo.Answering(f.Target(f.ID)); other != nil {
+		if d.Key != "" && other.Draft.Key == d.Key && other.Draft.Body == d.Body {
+			return true, undoKey, nil
+		}
+		if choice {
+			return false, "", mail.Errorf(mail.Conflict,
+				"“%s” is on its way as the answer. Take that back first, with z", other.Text())
+		}
+	}
+	if !choice {
+		return false, "", nil
+	}
+	if s := f.Settled; s != nil && s.By == mail.ToUser && s.Answer != "" {
+		given, err := f.Svc.Message(f.Ctx(), s.Answer)
+		if err == nil && given.Body == d.Body {
+			return true, "", nil
+		}
+	}
+	return false, "", triage.Question{Item: &f.Item, By: mail.User, As: "it"}.Waits()
+}
+
 // complete makes of the form what an answer is beside its text: whom it is for, and, if it is an option of the
 // question, a refusal or the words of a suggestion, that.
 func complete(v *page.View, a *undo.Answer, it *mail.Item) error {
@@ -66,7 +99,9 @@ func complete(v *page.View, a *undo.Answer, it *mail.Item) error {
 	if len(to) == 0 {
 		return mail.Errorf(mail.NotFound, "nobody would get an answer: %s is not on the roster", words.Who(it.From))
 	}
-	q, form := triage.Question{Item: it, By: mail.User, As: "it"}, v.R.PostForm
+	open := *it
+	open.Open = true // whether it is, answeredBefore sees
+	q, form := triage.Question{Item: &open, By: mail.User, As: "it"}, v.R.PostForm
 	d := a.Draft
 	switch n := form.Get("n"); {
 	case n != "":

@@ -55,8 +55,43 @@ func TestAnswerWaits(t *testing.T) {
 			t.Errorf("ann has %q, and the question is open: %v", got, b.item(id).Open)
 		}
 		letter().Want(t, 200, "You answered")
-		choose("1").Want(t, 409, "does not wait for an answer any more")
+		choose("2").Want(t, 409, "does not wait for an answer any more")
 	})
+}
+
+// TestAnswerComesAgain: a browser that lost the response sends the same answer again. That is no conflict, and nothing
+// is sent twice: while it can still be taken back, and after it was sent.
+func TestAnswerComesAgain(t *testing.T) {
+	for name, form := range map[string]url.Values{
+		"an option": {"n": {"2"}}, "its button": {"body": {"B"}, "key": {"choice-"}},
+		"declined": {"decline": {"1"}}, "typed": {"body": {"Neither"}, "key": {"k1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *fixture) {
+				b.Register(mail.Presence{Name: "ann"})
+				id := b.Send("ann", mail.Draft{Type: "question", Body: "Which?",
+					Metadata: mail.Metadata(`{"options":["A","B"]}`)})
+				form.Set("reply_to", string(id))
+				if name == "its button" {
+					form.Set("key", undo.ChoiceKey+string(id))
+				}
+				send := func() sitetest.Answer {
+					return b.Post("/@shop/answer", form, sitetest.AsScript("div#toasts"))
+				}
+				send().Want(t, 200)
+				time.Sleep(undo.Time / 2)
+				b.undoOf(send().Want(t, 200, "ann<")).Want(t, 200, "Not sent") // of the one answer
+				send().Want(t, 200)
+				time.Sleep(undo.Time + time.Second)
+				form.Set("waited", "1")
+				send().Want(t, 200, "ann<").Without(t, "Undo")
+				if got := b.answersTo("ann"); len(got) != 1 {
+					t.Errorf("ann has %q", got)
+				}
+				b.Part("/@shop/letter?m="+string(id), "letter").Want(t, 200).Without(t, "was not sent")
+			})
+		})
+	}
 }
 
 // TestAnswerIsSentAtTheEnd: when the post office ends in order, what waits is sent and not lost.

@@ -32,6 +32,7 @@ type ComposePage struct {
 type choice struct {
 	Address mail.Address
 	Note    string
+	There   string // the base of the room that it is in, if that is another one
 }
 
 // Types lists the types of message.
@@ -43,6 +44,9 @@ func (p *ComposePage) Verdicts() []string { return mail.Verdicts() }
 // compose shows an empty letter. The address may say what stands in it already.
 func compose(v *page.View) error {
 	p, err := letterTo(v, mail.ID(v.R.URL.Query().Get("reply_to")))
+	if err == nil && p.Answered == nil && v.Several() {
+		err = p.choicesElsewhere()
+	}
 	if err != nil {
 		return err
 	}
@@ -78,6 +82,9 @@ func letterTo(v *page.View, answers mail.ID) (*ComposePage, error) {
 	return p, nil
 }
 
+// mostAddresses is how many a letter offers: a page of them is 10 kB.
+const mostAddresses = 300
+
 // maxNote is how many bytes of names beside a role or tag are enough.
 const maxNote = 200
 
@@ -98,14 +105,14 @@ func (p *ComposePage) Choices(text string) error {
 			return
 		}
 		found[a] = len(others)
-		others = append(others, choice{a, string(name)})
+		others = append(others, choice{Address: a, Note: string(name)})
 	}
 	for _, a := range list {
-		note := string(a.State)
+		note := standing(&a)
 		if a.Task != "" {
 			note += " · " + words.FirstLine(a.Task)
 		}
-		p.Addresses = append(p.Addresses, choice{mail.Address("agent:" + a.Name), note})
+		p.Addresses = append(p.Addresses, choice{Address: mail.AgentAddress(a.Name), Note: note})
 		for _, r := range a.Roles {
 			add(mail.RoleAddress(r), a.Name)
 		}
@@ -113,8 +120,48 @@ func (p *ComposePage) Choices(text string) error {
 			add(mail.Address(t), a.Name)
 		}
 	}
-	p.Addresses = append(append(p.Addresses, others...), choice{mail.ToAll, "everybody"})
+	p.Addresses = append(append(p.Addresses, others...), choice{Address: mail.ToAll, Note: "everybody"})
 	return nil
+}
+
+// choicesElsewhere adds the agents of the other rooms that the page is of. A letter to one is sent in its room.
+func (p *ComposePage) choicesElsewhere() error {
+	fleet, err := p.Site.Office.Fleet(p.Ctx(), mail.FleetQuery{Part: mail.FleetAgents, Limit: page.MaxChoices})
+	for i := range fleet.Rooms {
+		r := &fleet.Rooms[i]
+		if r.Room == p.Room {
+			continue
+		}
+		for k := range r.Agents.Agents {
+			if len(p.Addresses) >= mostAddresses {
+				return err
+			}
+			a := &r.Agents.Agents[k]
+			p.Addresses = append(p.Addresses, choice{Address: mail.AgentAddress(a.Name),
+				Note: string(r.Room) + " · " + standing(a), There: page.RoomBase(r.Room)})
+		}
+	}
+	return err
+}
+
+// standing says how an agent stands, and of one that does not look before the person has answered its client, that.
+func standing(a *mail.Agent) string {
+	if a.State != mail.Asking {
+		return string(a.State)
+	}
+	return "has been asking you since " + words.Clock(a.Since) + ", and reads mail when you have answered"
+}
+
+// Asks returns what the clients ask of those whom the letter is for.
+func (p *ComposePage) Asks() (list []*mail.Card) {
+	for _, to := range p.To {
+		if a := mail.Address(to); a.Kind() == mail.ToAgent {
+			if c := p.CardOf(a.Signer()); c != nil {
+				list = append(list, c)
+			}
+		}
+	}
+	return list
 }
 
 // posted returns the letter as it stood in the browser.

@@ -32,7 +32,7 @@ type document struct {
 	Notice   string // why not
 	Text     string
 	Language string // of code
-	Size     int
+	Size     int64
 	Href     string // where its bytes are
 	// says which version it is, and stands in the id of its element: the browser leaves what did not change alone
 	Sum string
@@ -45,9 +45,9 @@ func (d document) Download() string { return d.Href + "&as=file" }
 func (d document) Weight() string {
 	switch {
 	case d.Size < 1000:
-		return strconv.Itoa(d.Size) + " B"
+		return strconv.FormatInt(d.Size, 10) + " B"
 	case d.Size < 1_000_000:
-		return strconv.Itoa(d.Size/1000) + " kB"
+		return strconv.FormatInt(d.Size/1000, 10) + " kB"
 	}
 	return fmt.Sprintf("%.1f MB", float64(d.Size)/1e6)
 }
@@ -77,11 +77,16 @@ func documentsOf(v *page.View, m *mail.Message, ws *mail.Workspace) []document {
 // read fills in what is at the document's path, and returns how much that was.
 func (d *document) read(m *mail.Message, n int, ws *mail.Workspace) int {
 	file, err := d.Site.Documents.Read(d.Ctx(), d.Room, m, n, ws)
+	d.Size = file.Size
 	if err != nil {
-		d.Notice = unshown(err, d.Path)
+		if d.Notice = unshown(err, d.Path); file.Size > 0 { // it is there
+			d.Kind = "file"
+		}
 		return 0
 	}
-	d.Size, d.Kind = len(file.Text), kindOf(d.Path, file)
+	if d.Kind = kindOf(d.Path, &file); d.Kind == "file" {
+		return 0
+	}
 	switch d.Kind {
 	case "markdown", "text", "page":
 		d.Text = string(file.Text)
@@ -89,7 +94,7 @@ func (d *document) read(m *mail.Message, n int, ws *mail.Workspace) int {
 	if d.Kind == "text" && d.Size <= maxColoured {
 		d.Language = language(d.Path)
 	}
-	return d.Size
+	return len(file.Text)
 }
 
 // sum fingerprints what the page shows of the document.
@@ -135,7 +140,10 @@ func lastHeard(at mail.Time) string {
 
 // kindOf says how a file is shown. Of images, what its bytes say counts, and only formats that are pictures and
 // nothing else are.
-func kindOf(name string, file openalice.Document) string {
+func kindOf(name string, file *openalice.Document) string {
+	if file.Large() {
+		return "file"
+	}
 	if imageType(file.Text) != "" {
 		return "image"
 	}
@@ -219,15 +227,16 @@ func serveDocument(v *page.View) error {
 	if ws == nil {
 		return mail.Errorf(mail.NotFound, "no workspace of %s is known", words.Who(it.From))
 	}
-	file, err := v.Site.Documents.Read(v.Ctx(), v.Room, &it.Message, n, ws)
+	file, err := v.Site.Documents.Open(v.Ctx(), v.Room, &it.Message, n, ws)
 	if err != nil {
 		return mail.Errorf(mail.NotFound, "%s: %s", it.Docs[n].Path, unshown(err, it.Docs[n].Path))
 	}
-	writeDocument(v, it.Docs[n].Path, file, q.Get("as") == "file")
+	defer file.Close()
+	writeDocument(v, it.Docs[n].Path, &file, q.Get("as") == "file")
 	return nil
 }
 
-func writeDocument(v *page.View, name string, file openalice.Document, keep bool) {
+func writeDocument(v *page.View, name string, file *openalice.Document, keep bool) {
 	h := v.W.Header()
 	h.Set("Content-Security-Policy", inert)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -242,8 +251,7 @@ func writeDocument(v *page.View, name string, file openalice.Document, keep bool
 		h.Set("Content-Type", "application/octet-stream")
 		h.Set("Content-Disposition", disposition(file.Name))
 	}
-	h.Set("Content-Length", strconv.Itoa(len(file.Text)))
-	_, _ = v.W.Write(file.Text) // whoever asked has gone if this fails
+	file.Serve(v.W, v.R)
 }
 
 // disposition has the browser keep a file under a name, or under one of its own if that cannot be said.

@@ -1,11 +1,13 @@
 package inbox
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect/openalice"
 	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/words"
 )
@@ -14,12 +16,14 @@ import (
 type inboxPage struct {
 	*page.View
 	known     *workspaces
-	Shelf     string    // which part of the mailbox: "", "unread", "snoozed" or "archived"
-	All       bool      // of all rooms
-	Workspace mail.Name // of this one only; "": whoever wrote
-	Unfolded  bool      // status reports have rows of their own
-	Scopes    []scope   // what else there is to choose from; none if there is one room and no workspaces
-	Waiting   int       // how many conversations need the user
+	Shelf     string       // which part of the mailbox: "", "unread", "snoozed" or "archived"
+	All       bool         // of all rooms
+	Workspace mail.Name    // of this one only; "": whoever wrote
+	Unfolded  bool         // status reports have rows of their own
+	Focus     bool         // what needs the user is shown one by one, at full width
+	Scopes    []scope      // what else there is to choose from; none if there is one room and no workspaces
+	Waiting   int          // how many conversations need the user
+	Asked     []dialogCard // what agents' clients ask, above the mail that needs the user
 	NeedsYou  []deskRow
 	Kept      []deskRow             // questions that were archived and are open
 	Groups    []page.Group[deskRow] // the updates
@@ -30,7 +34,10 @@ type inboxPage struct {
 	Last      string // the place of the last of the updates
 	More      string // where the list goes on
 	Open      *letter
-	Working   int // agents
+	Dialog    *dialogCard // or, in its place, a dialog
+	Over      *dialogEnd  // or what became of one
+	Working   int         // agents
+	Asking    int
 	Idle      int
 	Steps     *steps // for a person whose agents have not come yet
 }
@@ -47,7 +54,7 @@ type deskRow struct {
 }
 
 // shelves are the parts of the mailbox that the page can show.
-var shelves = []string{"", "unread", "snoozed", "archived"}
+var shelves = []string{"", "updates", "unread", "snoozed", "archived"}
 
 // Shelves lists them for the page's tabs.
 func (p *inboxPage) Shelves() []string { return shelves }
@@ -55,10 +62,14 @@ func (p *inboxPage) Shelves() []string { return shelves }
 func (w *workspaces) inbox(v *page.View) error {
 	v.Place, v.Title = "inbox", "Inbox"
 	q := v.R.URL.Query()
-	p := &inboxPage{View: v, known: w, Shelf: q.Get("show"), All: q.Get("rooms") == "all" || v.Everywhere,
-		Workspace: mail.Name(q.Get("ws")), Unfolded: q.Has("reports")}
+	p := &inboxPage{View: v, known: w, Shelf: q.Get("show"), All: v.AllRooms(),
+		Workspace: mail.Name(q.Get("ws")), Unfolded: q.Has("reports"), Focus: q.Has("focus")}
 	if !slices.Contains(shelves, p.Shelf) {
-		return mail.Errorf(mail.Invalid, "the inbox has no part %q; it has unread, snoozed and archived", p.Shelf)
+		return mail.Errorf(mail.Invalid, "the inbox has no part %q; it has updates, unread, snoozed and archived",
+			p.Shelf)
+	}
+	if p.Shelf == "updates" {
+		v.Place = "updates"
 	}
 	if v.Svc == nil {
 		p.Steps = new(steps)
@@ -67,17 +78,18 @@ func (w *workspaces) inbox(v *page.View) error {
 	if p.All {
 		p.Workspace = ""
 	}
-	if id := q.Get("m"); id != "" && !v.Partial("rows") && !v.Partial("more") {
-		open, err := letterAnywhere(v, mail.ID(id))
-		if err != nil {
+	if !v.Partial("rows") && !v.Partial("more") {
+		if err := p.opens(mail.ID(q.Get("m")), mail.ID(q.Get("d"))); err != nil {
 			return err
 		}
-		p.Open, v.Title = open, open.Heading()
 	}
 	if !v.Partial("detail") {
 		if err := p.list(q); err != nil {
 			return err
 		}
+	}
+	if err := p.focus(); err != nil {
+		return err
 	}
 	if !v.Scripted() || v.Partial("list") {
 		var err error
@@ -86,6 +98,52 @@ func (w *workspaces) inbox(v *page.View) error {
 		}
 	}
 	return v.Render("inbox", p, "rows", "detail", "more", "list")
+}
+
+// opens has the page show a message in full, or a dialog, or what became of one.
+func (p *inboxPage) opens(message, dialog mail.ID) (err error) {
+	switch {
+	case dialog != "":
+		if p.Dialog, p.Over, err = cardOf(p.View, dialog); err != nil {
+			return err
+		}
+		if p.Dialog != nil {
+			p.Title = p.Dialog.Line()
+		} else {
+			p.Title = p.Over.Heading()
+		}
+	case message != "":
+		if p.Open, err = letterAnywhere(p.View, message); err != nil {
+			return err
+		}
+		p.Title = p.Open.Heading()
+	}
+	return nil
+}
+
+// focus opens the first of what needs the user, unless something is open. If nothing does, there is the list.
+func (p *inboxPage) focus() error {
+	opened := p.Dialog != nil || p.Over != nil || p.Open != nil
+	switch {
+	case !p.Focus || opened || p.Partial("rows") || p.Partial("more") || p.Partial("detail"):
+	case len(p.Asked) > 0:
+		p.Asked[0].Open = true
+		return p.opens("", p.Asked[0].ID)
+	case len(p.NeedsYou) > 0:
+		first := &p.NeedsYou[0]
+		first.Open = true
+		in, err := p.Other(first.Conversation.Room)
+		if err == nil {
+			p.Open, err = letterOf(in, first.ID)
+		}
+		if err == nil {
+			p.Title = p.Open.Heading()
+		}
+		return err
+	default:
+		p.Focus = false
+	}
+	return nil
 }
 
 // letterAnywhere is a message of this room or, if the address names no room, of one that is open.
@@ -104,6 +162,9 @@ func letterAnywhere(v *page.View, id mail.ID) (*letter, error) {
 	}
 	return l, err
 }
+
+// underFocus is how many updates the list of Focus has, which nobody sees before they leave it. Others come then.
+const underFocus = 4
 
 // list fills the list from behind the place that the address names, or down to a place if it names one: what is shown
 // already is kept.
@@ -127,8 +188,13 @@ func (p *inboxPage) list(q url.Values) error {
 		})
 		desk.Next = ""
 	}
+	if p.Focus && ask.After == "" && !q.Has("down") && len(desk.Updates) > underFocus {
+		desk.Updates = desk.Updates[:underFocus]
+		desk.Next = desk.Updates[underFocus-1].Spot().String()
+	}
 	p.Waiting, p.Away, p.Trouble = desk.Waiting, desk.Away, desk.Trouble
 	if ask.After == "" {
+		p.cards()
 		p.needs(desk.Needs)
 	}
 	p.updates(desk.Updates)
@@ -152,8 +218,11 @@ func (p *inboxPage) query() mail.DeskQuery {
 	if !p.All {
 		q.Rooms = []mail.RoomName{p.Room}
 	}
-	if p.Shelf == "snoozed" || p.Shelf == "archived" {
+	switch p.Shelf {
+	case "snoozed", "archived":
 		q.Place = mail.Place(p.Shelf)
+	case "updates":
+		q.Part = mail.Updates
 	}
 	if p.Workspace != "" {
 		q.From = "agent:" + string(p.Workspace)
@@ -177,6 +246,9 @@ func (p *inboxPage) needs(list []mail.Conversation) {
 	}
 	p.Total += len(p.NeedsYou) + len(p.Kept)
 }
+
+// Needy reports whether anything needs the user.
+func (p *inboxPage) Needy() bool { return len(p.Asked)+len(p.NeedsYou)+len(p.Kept) > 0 }
 
 // updates makes rows of the other conversations.
 func (p *inboxPage) updates(list []mail.Conversation) {
@@ -224,24 +296,24 @@ func (p *inboxPage) row(c *mail.Conversation) (deskRow, bool) {
 
 // Heading is the subject, or what serves as one.
 func (r deskRow) Heading() string {
-	switch {
-	case r.Subject != "":
-		return r.Subject
-	case r.Conversation.Preview != "":
-		return r.Conversation.Preview
+	return cmp.Or(label(&r.Message), r.Subject, r.Conversation.Preview, words.Subject(&r.Message))
+}
+
+// label is the label of the workspace from which an entry was pushed, which heads it, unless it asks something.
+func label(m *mail.Message) string {
+	if m.Type.Asks() {
+		return ""
 	}
-	return words.Subject(&r.Message)
+	label, _ := openalice.Label(m)
+	return label
 }
 
 // Below is what stands beside the heading: how the text begins, or the first document if nothing was written.
 func (r deskRow) Below() string {
-	switch {
-	case r.Subject == "":
+	if r.Heading() == r.Conversation.Preview {
 		return ""
-	case r.Conversation.Preview != "":
-		return r.Conversation.Preview
 	}
-	return words.Told(&r.Message)
+	return r.Conversation.Preview
 }
 
 // Options are the answers that can be pressed, if it is a question that offers any.
@@ -279,14 +351,18 @@ func (p *inboxPage) href(more ...string) string { return p.Base + p.path(more...
 
 // path is href without the room.
 func (p *inboxPage) path(more ...string) string {
-	rooms, reports := "", ""
-	if p.All && len(p.Rooms) > 1 {
-		rooms = "all"
+	rooms, reports, focus := "", "", ""
+	if p.Focus {
+		focus = "1"
+	}
+	if len(p.Rooms) > 1 {
+		rooms = p.ScopeOf(p.All)
 	}
 	if p.Unfolded {
 		reports = "1"
 	}
-	return page.Address(page.Address("/", more...), "reports", reports, "rooms", rooms, "show", p.Shelf, "ws",
+	return page.Address(page.Address("/", more...),
+		"focus", focus, "reports", reports, "rooms", rooms, "show", p.Shelf, "ws",
 		string(p.Workspace))
 }
 
@@ -297,7 +373,7 @@ func (p *inboxPage) Empty() bool {
 }
 
 // Updates reports whether there are any in the list.
-func (p *inboxPage) Updates() bool { return p.Total > len(p.NeedsYou)+len(p.Kept) }
+func (p *inboxPage) Updates() bool { return p.Total > len(p.Asked)+len(p.NeedsYou)+len(p.Kept) }
 
 // At is when it was sent, in milliseconds.
 func (r deskRow) At() int64 { return int64(r.Sent) }
@@ -307,6 +383,44 @@ func (p *inboxPage) Here() string { return p.href() }
 
 // Live is the address of what the page shows first of the list, for its refreshing.
 func (p *inboxPage) Live() string { return p.Again(p.href(), p.More, p.Last) }
+
+// ListHref is the address of the list beside what is shown alone.
+func (p *inboxPage) ListHref() string {
+	other := *p
+	other.Focus = false
+	return other.href()
+}
+
+// FocusHref is where what needs the user is shown one by one.
+func (p *inboxPage) FocusHref() string {
+	other := inboxPage{View: p.View, All: p.All, Focus: true}
+	return other.href()
+}
+
+// Stands is the class of the letters of whoever wrote.
+func (r deskRow) Stands() string {
+	return r.View.Stands(r.Conversation.Room, r.From, r.Item.Open)
+}
+
+// WaitBehind is how many agents wait for whoever asks.
+func (r deskRow) WaitBehind() int {
+	if !r.Item.Open {
+		return 0
+	}
+	list, _ := r.BehindOf(r.Conversation.Room, r.From.Signer())
+	return len(list)
+}
+
+// ShelfName is how a part of the mailbox is called.
+func (p *inboxPage) ShelfName(shelf string) string {
+	switch shelf {
+	case "":
+		return "All"
+	case "snoozed":
+		return "Later"
+	}
+	return strings.ToUpper(shelf[:1]) + shelf[1:]
+}
 
 // ShelfHref is the address of a part of the mailbox.
 func (p *inboxPage) ShelfHref(name string) string {

@@ -11,7 +11,6 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/sitetest"
-	"pennypost/internal/office/web/words"
 )
 
 func TestInboxRow(t *testing.T) {
@@ -23,8 +22,8 @@ func TestInboxRow(t *testing.T) {
 		Metadata: mail.Metadata(`{"options":["Left","Right"]}`)})
 	shown := b.Get("/@shop/").Want(t, 200, "Shall I?", "needs an answer", ">urgent</span>", "SH-1", "Unread: ",
 		"2 documents",
-		`<h3 class="when">Today</h3>`, words.Color("ann"), `Needs you <span class="number">2</span>`, "Updates",
-		`<kbd>1</kbd> <bdi>Left</bdi>`, `data-asks="2"`, `(2) Inbox`)
+		`<h3 class="when">Today</h3>`, `<i class="letters asks" aria-hidden="true">AN</i>`, `Needs you <span class="number">2</span>`, "Updates",
+		`<b>1</b> <bdi>Left</bdi>`, `data-asks="2"`, `(2) Inbox`)
 	if n := len(sitetest.RowsOf(shown.Body)); n != 3 {
 		t.Errorf("%d rows, want 3", n)
 	}
@@ -96,7 +95,7 @@ func TestInboxRooms(t *testing.T) {
 	}
 	for path, want := range map[string]string{"/@shop/": string(own), "/@macro/": "there",
 		"/@macro/?m=there": "there"} {
-		shown := b.Get(path).Want(t, 200, `/?rooms=all">`).Without(t, `class="room"`, `data-rooms`)
+		shown := b.Get(path).Want(t, 200, `/?rooms=all" data-scope="all"`).Without(t, `class="room"`, `data-rooms`)
 		if got := sitetest.RowsOf(shown.Body); !slices.Equal(got, []string{want}) {
 			t.Errorf("%s has %q", path, got)
 		}
@@ -193,10 +192,10 @@ func TestInboxNothing(t *testing.T) {
 		mail.Presence{Name: "cy", State: mail.Idle})
 	b.Get("/@shop/").Want(t, 200, "Agent connected: <bdi>ann</bdi>, <bdi>ben</bdi>, <bdi>cy</bdi>", `class="did"`)
 	b.Send("ann", mail.Draft{To: mail.Recipients{"ben"}})
-	b.Get("/@shop/").Want(t, 200, "Nothing needs you.", "1 agent is working, and 2 wait for something to do.").
+	b.Get("/@shop/").Want(t, 200, "Nobody waits for you.", "1 agent is working, and 2 wait for something to do.").
 		Without(t, `id="steps"`)
 	b.Get("/@shop/?show=archived").Want(t, 200, "Nothing is archived.")
-	b.Get("/@shop/?show=snoozed").Want(t, 200, "Nothing is snoozed.")
+	b.Get("/@shop/?show=snoozed").Want(t, 200, "Nothing was put off until later.")
 
 	empty := newFixture(t)
 	rooms, names := empty.Office.Open, empty.Office.Names

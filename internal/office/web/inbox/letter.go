@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"html/template"
 	"slices"
 
@@ -152,6 +153,15 @@ func (l *letter) Opens() string {
 	return lines
 }
 
+// lately is how many earlier letters are shown in a line each.
+const lately = 3
+
+// Lately are the last of what was said before.
+func (l *letter) Lately() []page.Post { return l.Before[max(0, len(l.Before)-lately):] }
+
+// Began is when the first of what was said before was sent.
+func (l *letter) Began() mail.Time { return l.Before[0].Sent }
+
 // EarlierFresh reports whether something stands before the letter that was not read.
 func (l *letter) EarlierFresh() bool { return slices.ContainsFunc(l.Before, page.Post.Unopened) }
 
@@ -170,6 +180,9 @@ func (l *letter) followUp() error {
 	}
 	return err
 }
+
+// Heading is the label of the workspace, or what the letter is about.
+func (l *letter) Heading() string { return cmp.Or(label(&l.Message), l.Post.Heading()) }
 
 // ReplyType is the type of what the person answers.
 func (l *letter) ReplyType() mail.Type { return l.AnswerType(mail.User) }

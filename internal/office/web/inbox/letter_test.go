@@ -3,7 +3,9 @@ package inbox_test
 import (
 	"bytes"
 	"encoding/base64"
+	"html"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -169,9 +171,10 @@ func TestDocuments(t *testing.T) {
 		"b.go": "package b // <b>", "c.html": "<script>alert(1)</script>", "d.svg": "<svg onload=alert(1)>",
 		"e.png": string(gif), "f.bin": "\x00\x01", "g.txt": "plain", "h.html": string(gif) +
 			"<script>alert(1)</script>", "big": strings.Repeat("x", 1<<20+1),
+		"paper.pdf": "%PDF-1.7\n" + strings.Repeat("\x00page", 600_000),
 	}
-	names := []string{"a.md", "b.go", "c.html", "d.svg", "e.png", "f.bin", "g.txt", "h.html", "big", "absent", "link",
-		"../secret", "/etc/passwd"}
+	names := []string{"a.md", "b.go", "c.html", "d.svg", "e.png", "f.bin", "g.txt", "h.html", "big", "paper.pdf",
+		"absent", "link", "../secret", "/etc/passwd"}
 	b, id := workspaceFixture(t, files, names...)
 	page := b.Get("/@shop/?m="+string(id)).Want(t, 200,
 		"The shop", `<h1 dir="auto">Title</h1>`, "&lt;script&gt;alert(1)&lt;/script&gt; and", // Markdown
@@ -190,6 +193,8 @@ func TestDocuments(t *testing.T) {
 		{"application/octet-stream", inbox.Inert, "attachment; filename=f.bin"},
 		{"application/octet-stream", inbox.Inert, "attachment; filename=g.txt"},
 		{"image/gif", inbox.Inert, ""},
+		{"application/octet-stream", inbox.Inert, "attachment; filename=big"},
+		{"application/octet-stream", inbox.Inert, "attachment; filename=paper.pdf"},
 	} {
 		path := "/@shop/doc?m=" + string(id) + "&n=" + strconv.Itoa(n)
 		got := b.Get(path).Want(t, 200)
@@ -206,7 +211,14 @@ func TestDocuments(t *testing.T) {
 			t.Errorf("as a file, %s is served as %v", names[n], kept)
 		}
 	}
-	for n := 8; n < len(names); n++ {
+	paper := "/@shop/doc?m=" + string(id) + "&n=9&as=file"
+	page.Want(t, 200, "3.0 MB", `href="`+html.EscapeString(paper)+`" download`)
+	part := b.Get(paper, func(r *http.Request) { r.Header.Set("Range", "bytes=2999990-") }).Want(t, 206)
+	if want := files["paper.pdf"][2_999_990:]; part.Body != want ||
+		part.Header.Get("Content-Range") != "bytes 2999990-3000008/3000009" {
+		t.Errorf("a part of it is %q, %v", part.Body, part.Header)
+	}
+	for n := 10; n < len(names); n++ {
 		b.Get("/@shop/doc?m="+string(id)+"&n="+strconv.Itoa(n)).Want(t, 404).Without(t, "secret of", "root:")
 	}
 	for _, query := range []string{"m=" + string(id) + "&n=99", "m=" + string(id) + "&n=-1", "m=" + string(id),

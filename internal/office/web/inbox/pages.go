@@ -16,6 +16,7 @@ func Pages() page.Part {
 		"GET /{$}": known.inbox,
 
 		"GET /letter":  page.InRoom(showLetter),
+		"GET /behind":  page.InRoom(showBehind),
 		"GET /doc":     page.InRoom(serveDocument),
 		"POST /opened": page.InRoom(opened),
 		"POST /mark":   page.InRoom(mark),
@@ -23,6 +24,10 @@ func Pages() page.Part {
 		"POST /undo":   page.InRoom(takeBack),
 		"POST /answer": page.InRoom(answer),
 		"POST /attach": page.InRoom(attach),
+		"GET /dialog":  page.InRoom(showDialog),
+		"POST /dialog": page.InRoom(answerDialog),
+		"GET /away":    page.InRoom(showAway),
+		"POST /away":   page.InRoom(setAway),
 
 		"POST /send":    page.InRoom(sendMail),
 		"GET /compose":  page.InRoom(compose),

@@ -67,9 +67,9 @@ type scope struct {
 	Chosen           bool
 }
 
-// scopes lists what the inbox can show: all rooms, one room, or one workspace. Of workspaces that were never added
-// here, and are known by what they pushed only, there are those whose mail the page shows. With one room and no
-// workspaces there is no choice.
+// scopes lists what the inbox can show: what everybody wrote, or one workspace. Of workspaces that were never added
+// here, and are known by what they pushed only, there are those whose mail the page shows. Without workspaces there is
+// no choice.
 func (p *inboxPage) scopes() ([]scope, error) {
 	all, err := p.known.of(p.View)
 	if err != nil {
@@ -86,11 +86,10 @@ func (p *inboxPage) scopes() ([]scope, error) {
 			list = append(list, s)
 		}
 	}
-	if len(p.Rooms) > 1 {
-		list = append(list, scope{Name: "All rooms", Href: p.scope(p.Room, "", true), Chosen: p.All})
-	}
-	for i := range p.Rooms {
-		add(p.Rooms[i].Name, "", string(p.Rooms[i].Name))
+	if p.All {
+		list = append(list, scope{Name: "Everybody", Href: p.scope(p.Room, "", true), Chosen: true})
+	} else {
+		add(p.Room, "", "Everybody")
 	}
 	for _, r := range all {
 		for _, ws := range r.List {

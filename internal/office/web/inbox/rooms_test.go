@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
 	"pennypost/internal/office/web/sitetest"
 )
 
@@ -121,7 +123,7 @@ func TestInboxWorkspaces(t *testing.T) {
 	b.brought(2, "agent:ann", map[string]time.Duration{"plainly": 141 * time.Minute})
 	want = append(want, "plainly")
 
-	page := b.Get("/@shop/").Want(t, 200, ">All rooms<", `href="/@plain/"><bdi>plain</bdi>`, `href="/@shop/?ws=ws-0"`,
+	page := b.Get("/@shop/").Want(t, 200, ">All rooms<", `href="/@plain/?rooms=one" data-scope="one"><bdi>plain</bdi>`, `href="/@shop/?ws=ws-0"`,
 		`href="/@macro/?ws=ws-1"><bdi>Thesis 1</bdi> <span class="faint">macro</span>`)
 	if n := len(sitetest.RowsOf(page.Body)); n != 1+len(mine) {
 		t.Errorf("%d rows in the room, want %d", n, 1+len(mine))
@@ -169,4 +171,21 @@ func TestInboxWorkspaces(t *testing.T) {
 	if got := b.allRows("/@shop/?rooms=all&show=archived"); !slices.Equal(got, []string{"entry-001"}) {
 		t.Errorf("archived are %q", got)
 	}
+}
+
+// A browser that shows all rooms has the inbox of all, and the menu leads to that of one.
+func TestInboxFollowsTheSwitch(t *testing.T) {
+	b := newFixture(t)
+	b.AddRoom("other")
+	other, err := b.Office.Room(t.Context(), "other", "lister")
+	if err == nil {
+		_, err = other.Send(t.Context(), mail.Draft{To: mail.Recipients{"user"}, Subject: "From elsewhere", Body: "?"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := func(r *http.Request) { r.AddCookie(&http.Cookie{Name: page.ScopeCookie, Value: page.ScopeAll}) }
+	b.Get("/@shop/", all).Want(t, 200, "From elsewhere", `href="/@shop/?rooms=one"`)
+	b.Get("/@shop/?rooms=one", all).Want(t, 200).Without(t, "From elsewhere")
+	b.Get("/@shop/").Want(t, 200).Without(t, "From elsewhere")
 }

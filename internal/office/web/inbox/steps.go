@@ -22,7 +22,7 @@ func (p *inboxPage) nothing() error {
 		}
 	}
 	list, err := p.Svc.Agents(p.Ctx(), mail.RosterQuery{Limit: 3})
-	p.Working, p.Idle = list.States[mail.Working], list.States[mail.Idle]
+	p.Working, p.Asking, p.Idle = list.States[mail.Working], list.States[mail.Asking], list.States[mail.Idle]
 	if p.Steps != nil {
 		for _, a := range list.Agents {
 			p.Steps.Agents = append(p.Steps.Agents, a.Name)

@@ -76,10 +76,10 @@ func markedText(list []page.Post, m mail.Mark, until string) (text, shows string
 	case mail.MarkArchived:
 		return "Archived" + count, "gone"
 	case mail.MarkSnoozed:
-		if count != "" {
-			return "Snoozed" + count + " until " + until, "gone"
+		if count == "" && len(list) == 1 {
+			count = " “" + wording.ClipRunes(words.Subject(&list[0].Message), 40) + "”"
 		}
-		return "Back " + until, "gone"
+		return "Snoozed" + count + " until " + until, "gone"
 	case mail.MarkUnarchived:
 		return "Back in the inbox", "back"
 	}

@@ -60,7 +60,7 @@ func TestMarks(t *testing.T) {
 			func(it mail.Item) bool { return it.State == mail.Archived }, [3]int{0, 0, 1}},
 		{url.Values{"mark": {"unarchived"}}, []string{"Back in the inbox", `data-done="back"`},
 			func(it mail.Item) bool { return it.State != mail.Archived }, [3]int{1, 0, 0}},
-		{url.Values{"mark": {"snoozed"}, "until": {"tomorrow"}}, []string{"Back ", "Undo", `data-done="gone"`},
+		{url.Values{"mark": {"snoozed"}, "until": {"tomorrow"}}, []string{"Snoozed “", "” until ", "Undo", `data-done="gone"`},
 			func(it mail.Item) bool { return it.Snoozed != 0 }, [3]int{0, 1, 0}},
 		{url.Values{"mark": {"unread"}}, []string{"Marked unread", `data-done="back"`}, func(it mail.Item) bool {
 			return it.Snoozed == 0

@@ -39,7 +39,7 @@ const MaxChoices = 200
 
 // SomeAgents returns agents with a text in what the roster says of them: those who are there first.
 func (v *View) SomeAgents(text string) ([]mail.Agent, error) {
-	q := mail.RosterQuery{Search: text, States: []mail.State{mail.Working, mail.Idle}, Limit: MaxChoices}
+	q := mail.RosterQuery{Search: text, States: mail.LiveStates(), Limit: MaxChoices}
 	live, err := v.Svc.Agents(v.Ctx(), q)
 	if err != nil || len(live.Agents) == MaxChoices {
 		return live.Agents, err

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"unicode"
 
 	"pennypost/internal/mail"
 )
@@ -58,9 +59,15 @@ func Trimmed(texts []string) []string {
 // Next is the path in this room at which a browser without script goes on after a change: one that the form names,
 // else the inbox.
 func (v *View) Next() string {
-	if next := v.R.PostForm.Get("next"); strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//") &&
-		!strings.ContainsAny(next, "\\\r\n") {
+	if next := v.R.PostForm.Get("next"); OurPath(next) {
 		return next
 	}
 	return "/"
+}
+
+// OurPath reports whether a browser that is sent to text stays at this post office. Browsers take a backslash for a
+// slash and leave out tabs and line ends, so that either could make it the address of another host.
+func OurPath(text string) bool {
+	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r == '\\' || unicode.IsControl(r) })
 }

@@ -1,8 +1,14 @@
 package page
 
 import (
+	"cmp"
+	"iter"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
+
+	"pennypost/internal/mail"
 )
 
 // place is an entry of the places at the side.
@@ -15,26 +21,74 @@ type place struct {
 // Places lists the places, with the numbers that ask for attention.
 func (v *View) Places() []place {
 	return []place{
-		{"inbox", "Inbox", v.InboxPath(), "i", v.Needs(), v.Unread()},
-		{"agents", "Agents", "/agents", "a", 0, 0},
+		{"inbox", "Needs you", v.Scoped("/?focus=1"), "i", v.Needs(), 0},
+		{"updates", "Updates", v.Scoped("/?show=updates"), "u", 0, v.Unread()},
+		{"agents", "Agents", v.Scoped("/agents"), "a", 0, 0},
+		{"stuck", "Stuck", v.Scoped("/stuck"), "s", v.Stuck(), 0},
+		{"flow", "Flow", v.Scoped("/flow"), "f", 0, 0},
+		{"history", "History", v.Scoped("/history"), "h", 0, 0},
 		{"channels", "Channels", "/channels", "c", 0, 0},
-		{"history", "History", "/history", "h", 0, 0},
-		{"flow", "Flow", "/flow", "f", 0, 0},
-		{"stuck", "Stuck", "/stuck", "s", v.Stuck(), 0},
 	}
 }
 
-// InboxPath is the inbox over all rooms, from the pages of this one.
-func (v *View) InboxPath() string {
+// RoomLink is a choice of the switch over rooms.
+type RoomLink struct {
+	Room   mail.RoomName // "": all
+	Href   string
+	Needs  int
+	Unread int
+	Chosen bool
+}
+
+// railRooms is how many rooms the side of a page lists; all are in the switch at the top.
+const railRooms = 12
+
+// RailRooms are the choices of the switch for the side of the page: all rooms, and those that need the user most; none
+// if there is one room.
+func (v *View) RailRooms() []RoomLink {
+	links := v.RoomLinks()
+	if len(links) <= railRooms {
+		return links
+	}
+	rooms := links[1:]
+	slices.SortStableFunc(rooms, func(a, b RoomLink) int { return cmp.Compare(b.Needs, a.Needs) })
+	return links[:railRooms]
+}
+
+// Rail shows the rooms at the side of a page that is open: their numbers have changed.
+func Rail(v *View) error {
+	asked := v.R.URL.Query().Get("place")
+	if slices.ContainsFunc(v.Places(), func(p place) bool { return p.Name == asked }) {
+		v.Place = asked
+	}
+	return v.Part("sessions", "rail-rooms", v) // every page has it
+}
+
+// RoomLinks are the choices of the switch over rooms, each at the place that the page shows.
+func (v *View) RoomLinks() []RoomLink {
 	if len(v.Rooms) < 2 {
-		return "/"
+		return nil
 	}
-	return "/?rooms=all"
+	path := map[string]string{"": "/", "inbox": "/", "updates": "/?show=updates"}[v.Place]
+	if path == "" {
+		path = "/" + v.Place
+	}
+	all := RoomLink{Href: Address(v.Base+path, "rooms", ScopeAll), Chosen: v.AllRooms()}
+	list := make([]RoomLink, 1, len(v.Rooms)+1)
+	for i := range v.Rooms {
+		r := &v.Rooms[i]
+		l := RoomLink{Room: r.Name, Href: Address(RoomBase(r.Name)+path, "rooms", ScopeOne), Needs: v.NeedsIn(*r),
+			Unread: r.Unread, Chosen: !all.Chosen && r.Name == v.Room}
+		all.Needs, all.Unread = all.Needs+l.Needs, all.Unread+l.Unread
+		list = append(list, l)
+	}
+	list[0] = all
+	return list
 }
 
-// PanelLight and PanelDark are the colours of the frame, --panel of the stylesheet, in both themes. A browser draws
+// PanelLight and PanelDark are the colours of the frame, --desk of the stylesheet, in both themes. A browser draws
 // its own frame in them.
-const PanelLight, PanelDark = "#f4f4f2", "#1b1b1a"
+const PanelLight, PanelDark = "#e9eef2", "#101317"
 
 // shade is the colour of the frame where the system has a theme.
 type shade struct{ System, Color string }
@@ -50,20 +104,33 @@ func (v *View) Shades() []shade {
 	return []shade{{"light", PanelLight}, {"dark", PanelDark}}
 }
 
-// Needs returns how many conversations need the user, in all rooms.
-func (v *View) Needs() int {
-	n := 0
-	for i := range v.Rooms {
-		n += v.Rooms[i].Needs
+// Needs returns how many conversations and dialogs need the user, in the rooms that the page shows.
+func (v *View) Needs() (n int) {
+	for r := range v.shown() {
+		n += v.NeedsIn(*r)
 	}
 	return n
 }
 
-// Unread returns how much the user has not read, in all rooms.
-func (v *View) Unread() int {
-	n := 0
-	for i := range v.Rooms {
-		n += v.Rooms[i].Unread
+// shown are the rooms that the page shows.
+func (v *View) shown() iter.Seq[*mail.RoomStatus] {
+	return func(yield func(*mail.RoomStatus) bool) {
+		all := v.AllRooms()
+		for i := range v.Rooms {
+			if r := &v.Rooms[i]; (all || r.Name == v.Room) && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// NeedsIn is that in one room.
+func (v *View) NeedsIn(r mail.RoomStatus) int { return r.Needs + len(v.CardsIn(r.Name)) }
+
+// Unread returns how much the user has not read, in the rooms that the page shows.
+func (v *View) Unread() (n int) {
+	for r := range v.shown() {
+		n += r.Unread
 	}
 	return n
 }
@@ -82,11 +149,22 @@ func (v *View) Theme() string {
 // Version is that of the program.
 func (v *View) Version() string { return v.Site.Version }
 
+// Renewal changes with the pages: a page that is open is then another one's.
+func (v *View) Renewal() string {
+	var hashes strings.Builder
+	for _, name := range []string{"app.js", "app.css"} {
+		address, _ := v.Asset(name)
+		_, hash, _ := strings.Cut(address, "?")
+		hashes.WriteString(hash)
+	}
+	return v.Version() + " " + hashes.String()
+}
+
 // Asset returns the address of one of our own files.
 func (v *View) Asset(name string) (string, error) { return v.Site.Assets.Address(name) }
 
-// Stuck is how many things are stuck in the room, for the places at the side. If it cannot be found out now, the page
-// itself will say so.
+// Stuck is how many things are stuck in the rooms that the page shows, for the places at the side. If it cannot be
+// found out now, the page itself will say so.
 func (v *View) Stuck() int {
 	if v.Svc == nil {
 		return 0

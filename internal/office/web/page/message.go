@@ -32,6 +32,9 @@ func (v *View) Posts(items []mail.Item) []Post {
 // Heading is the subject, or what serves as one.
 func (p Post) Heading() string { return words.Subject(&p.Message) }
 
+// Told is the message in a line.
+func (p Post) Told() string { return cmp.Or(p.Subject, words.Told(&p.Message)) }
+
 // ThreadHref is the address of the conversation, at this message.
 func (p Post) ThreadHref() string {
 	return p.Base + "/t/" + url.PathEscape(string(p.ThreadRoot())) + "#m-" + string(p.ID)

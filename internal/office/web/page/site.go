@@ -21,8 +21,17 @@ type Site struct {
 	// Documents reads what messages name. Nil: the files of this machine.
 	Documents *openalice.Documents
 
+	// Away is the switch by which the person has agents ask here and not in their terminals. Nil: there is none.
+	Away Away
+
 	Assets    asset.Set
 	Templates *templates
 	Undo      undo.List
-	Stuck     func(*View) int // how many things are stuck in a room
+	Stuck     func(*View) int // how many things are stuck in the rooms that a page shows
+}
+
+// Away says for whom the person is away from their agents' terminals. It is asked in the person's name.
+type Away interface {
+	Away(ctx context.Context) (wire.Aways, error)
+	SetAway(ctx context.Context, a wire.Away) (wire.Aways, error)
 }

@@ -17,7 +17,8 @@ import (
 var frame embed.FS
 
 // shared are the templates that every page may use; each of the others is a page of its own.
-var shared = []string{"templates/layout.html", "templates/parts.html", "templates/icons.html"}
+var shared = []string{"templates/layout.html", "templates/parts.html", "templates/icons.html",
+	"templates/scope.html"}
 
 // templates are the pages by name.
 type templates struct {

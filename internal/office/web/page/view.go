@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -35,6 +36,9 @@ type View struct {
 	At         mail.Seq // the room's journal when the page was made
 	Place      string   // where the page belongs: an entry of the places
 	Title      string
+
+	dialogs  *dialogs // see Cards
+	standing *standing
 }
 
 // SendTimeout is for a browser to take a piece.
@@ -49,7 +53,9 @@ func WithRoom(ctx context.Context, room mail.RoomName) context.Context {
 
 // NewView begins the answer to a request.
 func NewView(site *Site, w http.ResponseWriter, r *http.Request) *View {
-	v := &View{Site: site, W: w, R: r, Now: time.Now(), Nonce: rand.Text()}
+	v := &View{
+		Site: site, W: w, R: r, Now: time.Now(), Nonce: rand.Text(), dialogs: new(dialogs), standing: new(standing),
+	}
 	v.header()
 	return v
 }
@@ -60,7 +66,7 @@ func (v *View) header() {
 	h := v.W.Header()
 	h.Set("Content-Security-Policy", strings.Join([]string{
 		"default-src 'none'", "script-src 'nonce-" + v.Nonce + "'", "style-src 'self'", "img-src 'self'",
-		"connect-src 'self'", "frame-src 'self'", "manifest-src 'self'",
+		"connect-src 'self'", "frame-src 'self'", "font-src 'self'", "manifest-src 'self'", "worker-src 'self'",
 		"form-action 'self'", "base-uri 'none'", "frame-ancestors 'none'",
 	}, "; "))
 	h.Set("Cache-Control", "no-store")
@@ -199,6 +205,19 @@ var statuses = map[mail.Code]int{
 	mail.Unknown: http.StatusUnauthorized, mail.Limited: http.StatusTooManyRequests,
 }
 
+// headings say above an error what it is, in the words of who reads the page.
+var headings = map[int]string{
+	http.StatusNotFound: "There is nothing at this address", http.StatusForbidden: "This is not for you",
+	http.StatusBadRequest: "This address says something odd", http.StatusServiceUnavailable: "Not now",
+	http.StatusGatewayTimeout: "It took too long", http.StatusTooManyRequests: "Too much at once",
+}
+
+// Above and Middle are what the postmark of a page says that could not be delivered.
+func (failure) Above() string { return "RETURN" }
+
+// Middle is its middle, line by line.
+func (failure) Middle() []string { return []string{"TO", "SENDER"} }
+
 // Told is how an error is told to the person; not at all, if the status is 0.
 func Told(err error) (status int, message string) {
 	if known, ok := errors.AsType[*mail.Error](err); ok {
@@ -216,7 +235,7 @@ func (v *View) Fail(err error) {
 	} else if v.Ctx().Err() == nil {
 		v.Site.Log.Error("page", "path", v.R.URL.Path, "err", err)
 	}
-	v.Title = http.StatusText(f.Status)
+	v.Title = cmp.Or(headings[f.Status], "Something went wrong")
 	part := "layout"
 	if v.Scripted() {
 		// An error of a part is told beside what is there, which stays.

@@ -43,96 +43,84 @@ func flowMail(n, agents int) []mail.Item {
 	return items
 }
 
-// Every message has a row of its own, in the order of time; rows, breaks and labels do not touch each other.
+// lettersOf puts messages into as many rooms.
+func lettersOf(items []mail.Item, rooms int) []Letter {
+	out := make([]Letter, len(items))
+	for i := range items {
+		out[i] = Letter{mail.RoomName("room-" + strconv.Itoa(i%rooms)), items[i]}
+	}
+	return out
+}
+
+// Every letter has a row, the user the first column, and no more agents than fit have columns of their own.
 func TestChart(t *testing.T) {
-	now := time.Date(2026, 5, 12, 18, 0, 0, 0, time.UTC)
-	for _, size := range []struct{ n, agents int }{{1, 1}, {150, 5}, {400, 12}, {400, 90}} {
+	for _, size := range []struct{ n, agents, rooms int }{{0, 1, 1}, {1, 1, 1}, {150, 5, 1}, {400, 12, 4},
+		{400, 90, 3}} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			items := flowMail(size.n, size.agents)
-			c := NewChart(items, now)
-			checkChart(t, c, items)
-			if c.Lanes[0].Name != mail.User {
-				t.Errorf("the first lane is %s's", c.Lanes[0].Name)
-			}
-			var last time.Duration
-			for i := 1; i < len(c.Arrows); i++ {
-				between := c.Arrows[i].Item.Sent.Sub(c.Arrows[i-1].Item.Sent)
-				broken := slices.ContainsFunc(c.Breaks, func(b timeBreak) bool {
-					return b.Y > c.Arrows[i-1].Y && b.Y < c.Arrows[i].Y
-				})
-				if between > pause && !broken {
-					t.Errorf("%v between two arrows, and the axis is not broken", between)
-				}
-				if !broken && between > last && c.Arrows[i].Y-c.Arrows[i-1].Y > rowMost {
-					t.Errorf("%d pixels for %v", c.Arrows[i].Y-c.Arrows[i-1].Y, between)
-				}
-			}
+			checkChart(t, lettersOf(flowMail(size.n, size.agents), size.rooms))
 		})
 	}
 }
 
-func checkChart(t *testing.T, c Chart, items []mail.Item) {
+func checkChart(t *testing.T, letters []Letter) {
 	t.Helper()
-	if len(c.Arrows) != len(items) {
-		t.Fatalf("%d arrows for %d messages", len(c.Arrows), len(items))
+	c := NewChart(letters)
+	if len(c.Rows) != len(letters) {
+		t.Fatalf("%d rows for %d letters", len(c.Rows), len(letters))
 	}
-	if len(c.Lanes) > mostLanes {
-		t.Errorf("%d lanes", len(c.Lanes))
+	if c.Rooms[0].Columns[0].Name != mail.User || len(c.Rooms[0].Columns) != 1 {
+		t.Errorf("the first column is of %v", c.Rooms[0])
 	}
-	for i, l := range c.Lanes {
-		if w := textWidth(l.Label, 12); i > 0 && l.X-c.Lanes[i-1].X < int(w) {
-			t.Errorf("the label %q is %.0f wide in a lane of %d", l.Label, w, l.X-c.Lanes[i-1].X)
+	agents, before := 0, 0
+	var rooms []mail.RoomName
+	for _, h := range c.Rooms {
+		if slices.Contains(rooms, h.Room) {
+			t.Errorf("the room %s is there twice", h.Room)
 		}
-	}
-	end := 0
-	breaks := c.Breaks
-	for i, a := range c.Arrows {
-		if a.Item.ID != items[i].ID {
-			t.Errorf("arrow %d is %s, not %s", i, a.Item.ID, items[i].ID)
-		}
-		for len(breaks) > 0 && breaks[0].Y < a.Y {
-			if breaks[0].Y < end {
-				t.Errorf("a break at %d covers what ends at %d", breaks[0].Y, end)
+		rooms = append(rooms, h.Room)
+		for _, col := range h.Columns {
+			if col.X <= before || col.X >= c.Width {
+				t.Errorf("a column at %d behind one at %d, of %d", col.X, before, c.Width)
 			}
-			end = breaks[0].Y + breaks[0].Height
-			breaks = breaks[1:]
-		}
-		if a.Top() < end {
-			t.Errorf("row %d begins at %d, above %d", i, a.Top(), end)
-		}
-		end = a.Top() + rowLeast
-		if a.Left > a.X || a.Right < a.X || a.Left < axisWidth/2 || a.Right > c.TextX {
-			t.Errorf("arrow %d from %d reaches from %d to %d", i, a.X, a.Left, a.Right)
-		}
-		if w := textWidth(a.Prefix, 12) + textWidth(a.Text, 12.5); c.TextX+int(w) > c.Width {
-			t.Errorf("the words of arrow %d are %.0f wide: %q %q", i, w, a.Prefix, a.Text)
+			if before = col.X; col.Name != "" && col.Name != mail.User {
+				agents++
+			}
+			if (col.Name == "") != (col.Share > 0) {
+				t.Errorf("%+v", col)
+			}
 		}
 	}
-	if len(breaks) > 0 || c.Height < end {
-		t.Errorf("the picture is %d high, and %d are used; %d breaks are left", c.Height, end, len(breaks))
+	if agents > MostColumns {
+		t.Errorf("%d agents have columns", agents)
+	}
+	for i, row := range c.Rows {
+		if !strings.HasPrefix(row, "M") || strings.Contains(row, "NaN") {
+			t.Errorf("row %d is %q", i, row)
+		}
 	}
 }
 
-func TestChartTips(t *testing.T) {
+func TestChartPath(t *testing.T) {
 	at := mail.TimeOf(time.Date(2026, 5, 10, 9, 0, 0, 0, time.UTC))
-	it := mail.Item{Message: mail.Message{Type: mail.Status, From: "agent:b", To: []mail.Address{"all"},
-		Subject: "Lunch", Sent: at}, Deliveries: []mail.Delivery{
-		{Address: "all", Agent: mail.User, State: mail.Queued}, {Address: "all", Agent: "c", State: mail.Read},
-		{Address: "all", Agent: "b", State: mail.Dead},
-	}}
-	held := mail.Item{Message: mail.Message{Type: mail.Question, From: "agent:b", To: []mail.Address{"role:cook"},
-		Body: "When?", Sent: at}, Deliveries: []mail.Delivery{{Address: "role:cook", State: mail.Held}}}
-	c := NewChart([]mail.Item{it, held}, at.Std())
-	a := c.Arrows[0]
-	if len(a.Tips) != 3 || !a.Loop || a.Prefix != "all" || a.Clock != "09:00" {
-		t.Fatalf("%+v", a)
+	to := func(names ...mail.Name) (ds []mail.Delivery) {
+		for _, n := range names {
+			ds = append(ds, mail.Delivery{Agent: n})
+		}
+		return ds
 	}
-	if u, r, self := a.Tips[0], a.Tips[1], a.Tips[2]; !u.Left || u.Filled || u.X >= a.X || !r.Filled || r.Left ||
-		r.X <= a.X || !self.Lost {
-		t.Errorf("%+v", a.Tips)
-	}
-	if h := c.Arrows[1]; !h.Held() || h.Prefix != "role:cook" || h.Clock != "" {
-		t.Errorf("%+v", h)
+	c := NewChart([]Letter{
+		{"shop", mail.Item{Message: mail.Message{From: "agent:b", Sent: at},
+			Deliveries: to(mail.User, "c", "c", "b")}},
+		{"shop", mail.Item{Message: mail.Message{From: "agent:b", Sent: at}, Deliveries: to("")}},
+	})
+	const dot = "a3 3 0 1 1 6 0a3 3 0 1 1 -6 0z"
+	for i, want := range []string{
+		"M52 12" + dot + "M15 11.25h71v1.5h-71z" + "M15 12l7 -4v8z" + "M55 12m-5 -5h10v2h-10z" + "M86 12l-7 4v-8z",
+		"M52 12" + dot,
+	} {
+		if c.Rows[i] != want {
+			t.Errorf("row %d is %q, want %q", i, c.Rows[i], want)
+		}
 	}
 }
 
@@ -149,9 +137,8 @@ func FuzzChart(f *testing.F) {
 				To: []mail.Address{mail.Address(text), "all"}, Subject: text, Sent: at + mail.Time(gap*int64(i)),
 			}, Deliveries: []mail.Delivery{{Agent: mail.Name(name)}, {Agent: mail.Name(text), State: mail.Read}}})
 		}
-		checkChart(t, NewChart(items, at.Std()), items)
-		w := NewTalk(items)
-		checkWeb(t, w)
+		checkChart(t, lettersOf(items, 2))
+		checkWeb(t, NewTalk(items))
 	})
 }
 

@@ -95,8 +95,8 @@ const (
 	numberHeight        = 16
 )
 
-// pairsOf counts who wrote to whom, by who got it.
-func pairsOf(items []mail.Item) []Pair {
+// PairsOf counts who wrote to whom, by who got it.
+func PairsOf(items []mail.Item) []Pair {
 	at := make(map[[2]mail.Name]int)
 	var out []Pair
 	for i := range items {
@@ -124,7 +124,7 @@ func pairsOf(items []mail.Item) []Pair {
 // NewTalk puts agents on a ring, the user at its top, and draws what they wrote to each other; of many it makes a
 // matrix.
 func NewTalk(items []mail.Item) Talk {
-	w := Talk{Width: webWidth, Height: webHeight, Pairs: pairsOf(items)}
+	w := Talk{Width: webWidth, Height: webHeight, Pairs: PairsOf(items)}
 	if agentsIn(w.Pairs) >= MatrixFrom {
 		m := newMatrix(w.Pairs)
 		w.Matrix = &m

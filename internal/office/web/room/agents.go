@@ -1,6 +1,8 @@
 package room
 
 import (
+	"cmp"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,21 +15,25 @@ import (
 )
 
 const (
-	rosterRows = 100 // of a group that is shown by itself, and of those who are live
+	rosterRows = 100 // of a state that is shown by itself, and of those who are live
 	otherRows  = 20  // of those who are paused or gone, beside them
 )
 
 // agentsPage is the roster, or a part of it.
 type agentsPage struct {
 	*page.View
-	Query  string // what is searched for
-	Only   string // the one group that is shown; "": all
-	After  string // the name behind which it begins
-	Groups []agentGroup
-	Waits  map[mail.Name]waits.OfAgent
+	Query   string     // what is searched for
+	Only    mail.State // the one state that is shown; "": all
+	After   string     // the name behind which it begins
+	ByRoom  bool       // of all rooms: in groups by room, and not by state
+	Groups  []agentGroup
+	Total   int
+	Missing page.Missing
+	Tree    []waitNode // who waits for whom
+	holders map[mail.RoomName][]waits.Holder
 }
 
-// agentGroup is the agents of which the same can be expected.
+// agentGroup is the agents of one state, or of one room.
 type agentGroup struct {
 	Name   string
 	Note   string
@@ -36,13 +42,31 @@ type agentGroup struct {
 	Rest   string // the address of those that are not shown; "" if there are none
 }
 
-// agentRow is an agent in a list, or at the head of its page.
+// agentRow is an agent in a list, or at the head of its page. Its view is of the room in which it is.
 type agentRow struct {
 	*page.View
 	mail.Agent
 	waits.OfAgent
-	Depth int        // how far it is indented below the agent that started it
-	Last  *mail.Item // the last message that it sent, if that is not long past
+	Holds *waits.Holder // nil: nothing, and it waits for nothing
+	Last  *mail.Item    // the last message that it sent, if that is not long past
+	AsOf  mail.Time     // of a room that is closed: so it stood then; 0: now
+}
+
+// rosterState is a state, and what is said of the agents in it.
+type rosterState struct {
+	State      mail.State
+	Name, Note string
+	Rows       int
+}
+
+// rosterStates are the states in the order of the page.
+func rosterStates() []rosterState {
+	return []rosterState{
+		{mail.Asking, "Asking", "at a dialog of their clients", rosterRows},
+		{mail.Working, "Working", "", rosterRows}, {mail.Idle, "Idle", "", rosterRows},
+		{mail.Frozen, "Frozen", "paused; their mail waits and does not expire", otherRows},
+		{mail.Gone, "Gone", "who runs next under the name adopts what is unread", otherRows},
+	}
 }
 
 // agents shows who is there.
@@ -50,139 +74,181 @@ func agents(v *page.View) error {
 	v.Place, v.Title = "agents", "Agents"
 	q := v.R.URL.Query()
 	p := &agentsPage{View: v, Query: strings.TrimSpace(wording.ClipRunes(q.Get("q"), page.MaxQuery+1)),
-		Only: q.Get("show"), After: q.Get("after")}
+		Only: mail.State(q.Get("show")), After: q.Get("after"), ByRoom: q.Get("by") == "room"}
 	if v.Svc == nil {
 		return v.Render("agents", p)
 	}
 	if name := q.Get("name"); name != "" {
 		return agentNamed(v, mail.Name(name))
 	}
-	if !slices.Contains([]string{"", "live", "frozen", "gone"}, p.Only) {
-		return mail.Errorf(mail.Invalid, "the roster has no part %q; it has live, frozen and gone", p.Only)
+	if p.Only != "" && !slices.ContainsFunc(rosterStates(), func(s rosterState) bool { return s.State == p.Only }) {
+		return mail.Errorf(mail.Invalid,
+			"the roster has no part %q; it has asking, working, idle, frozen and gone", p.Only)
 	}
-	links, _, err := waits.In(v)
+	rooms, _, missing, err := waits.Shown(v)
 	if err != nil {
 		return err
 	}
-	p.Waits = waits.ByAgent(links)
-	for _, g := range []struct {
-		key, name, note string
-		states          []mail.State
-		rows            int
-	}{
-		{"live", "Live", "", []mail.State{mail.Working, mail.Idle}, rosterRows},
-		{"frozen", "Frozen", "paused; their mail waits and does not expire", []mail.State{mail.Frozen}, otherRows},
-		{"gone", "Gone", "their next session adopts what is unread", []mail.State{mail.Gone}, otherRows},
-	} {
-		if p.Only != "" && p.Only != g.key {
-			continue
-		}
-		ask := mail.RosterQuery{Search: p.Query, States: g.states, Limit: g.rows, Latest: g.key == "gone"}
-		if p.Only != "" {
-			ask.After, ask.Limit, ask.Latest = mail.Name(p.After), rosterRows, false
-		}
-		if err := p.add(g.key, g.name, g.note, ask); err != nil {
-			return err
-		}
+	p.Missing, p.Tree = missing, treeOf(rooms)
+	if p.holders, err = waits.HoldersByRoom(v); err != nil {
+		return err
+	}
+	list := p.here
+	if v.Several() {
+		list = p.everywhere
+	}
+	if err := list(rooms); err != nil {
+		return err
 	}
 	return v.Render("agents", p, "roster")
 }
 
-// add adds a group, if there is anybody in it.
-func (p *agentsPage) add(key, name, note string, ask mail.RosterQuery) error {
-	list, err := p.Svc.Agents(p.Ctx(), ask)
-	if err != nil || len(list.Agents) == 0 {
-		return err
-	}
-	g := agentGroup{Name: name, Note: note, Total: list.Total}
-	switch {
-	case list.More && p.Only != "":
-		g.Rest = p.href(key, string(list.Next))
-	case list.More:
-		g.Rest = p.href(key, "") // by name, which these need not be
-		if list.Agents, err = p.first(ask); err != nil {
+// here lists the agents of the room by state.
+func (p *agentsPage) here(rooms []waits.InRoom) error {
+	of := waits.ByAgent(rooms[0].Links)
+	for _, s := range rosterStates() {
+		if p.Only != "" && p.Only != s.State {
+			continue
+		}
+		ask := mail.RosterQuery{Search: p.Query, States: []mail.State{s.State}, Limit: s.Rows,
+			Latest: s.State == mail.Gone}
+		if p.Only != "" {
+			ask.After, ask.Limit, ask.Latest = mail.Name(p.After), rosterRows, false
+		}
+		list, err := p.Svc.Agents(p.Ctx(), ask)
+		if err != nil {
 			return err
 		}
-	}
-	for _, f := range family(list.Agents) {
-		row := agentRow{View: p.View, Agent: f.Agent, OfAgent: p.Waits[f.Name], Depth: f.Depth}
-		if row.Last, err = lastWord(p.View, f.Name); err != nil {
-			return err
+		if len(list.Agents) == 0 {
+			continue
 		}
-		g.Agents = append(g.Agents, row)
+		g := agentGroup{Name: s.Name, Note: s.Note, Total: list.Total}
+		if list.More && p.Only != "" {
+			g.Rest = p.href(s.State, string(list.Next))
+		} else if list.More {
+			g.Rest = p.href(s.State, "") // by name, which these need not be
+		}
+		for _, a := range list.Agents {
+			row := agentRow{View: p.View, Agent: a, OfAgent: of[a.Name],
+				Holds: waits.HolderOf(p.holders[p.Room], a.Name)}
+			if a.Task == "" && a.State != mail.Asking {
+				if row.Last, err = lastWord(p.View, a.Name); err != nil {
+					return err
+				}
+			}
+			g.Agents = append(g.Agents, row)
+		}
+		p.Groups, p.Total = append(p.Groups, g), p.Total+list.Total
 	}
-	p.Groups = append(p.Groups, g)
 	return nil
 }
 
-// first returns the first agents of a group that is cut: those of its first state, and of the others what else there
-// is room for.
-func (p *agentsPage) first(ask mail.RosterQuery) ([]mail.Agent, error) {
-	var out []mail.Agent
-	for _, state := range ask.States {
-		one := ask
-		one.States, one.Limit = []mail.State{state}, ask.Limit-len(out)
-		if one.Limit == 0 {
-			break
-		}
-		list, err := p.Svc.Agents(p.Ctx(), one)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, list.Agents...)
+// everywhere lists the agents of all rooms, by state or by room.
+func (p *agentsPage) everywhere(rooms []waits.InRoom) error {
+	ask := mail.FleetQuery{Part: mail.FleetAgents, Search: p.Query, Limit: rosterRows}
+	if p.Only != "" {
+		ask.States = []mail.State{p.Only}
 	}
-	return out, nil
+	fleet, err := p.Site.Office.Fleet(p.Ctx(), ask)
+	if err != nil {
+		return err
+	}
+	p.Missing = page.Missing{NotRead: fleet.NotRead, Away: fleet.Away}
+	of := make(map[mail.RoomName]map[mail.Name]waits.OfAgent)
+	for _, r := range rooms {
+		of[r.Room] = waits.ByAgent(r.Links)
+	}
+	groups := make(map[string]*agentGroup)
+	for i := range fleet.Rooms {
+		r := &fleet.Rooms[i]
+		in := p.In(r.Room, nil)
+		for _, s := range rosterStates() {
+			if p.Only == "" || p.Only == s.State {
+				p.group(groups, string(r.Room), s).Total += r.Agents.States[s.State]
+				p.Total += r.Agents.States[s.State]
+			}
+		}
+		for _, a := range r.Agents.Agents {
+			s := rosterStates()[rank(a.State)]
+			g := p.group(groups, string(r.Room), s)
+			g.Agents = append(g.Agents, agentRow{View: in, Agent: a, OfAgent: of[r.Room][a.Name], AsOf: r.AsOf,
+				Holds: waits.HolderOf(p.holders[r.Room], a.Name)})
+		}
+	}
+	p.settle(groups)
+	return nil
 }
 
-// href is the address of one group, of those agents that are searched for, behind a name.
-func (p *agentsPage) href(only, after string) string {
-	return page.Address(p.Base+"/agents", "after", after, "q", p.Query, "show", only)
+// group is the group of agents of a state in a room.
+func (p *agentsPage) group(groups map[string]*agentGroup, room string, s rosterState) *agentGroup {
+	g := &agentGroup{Name: s.Name, Note: s.Note}
+	if p.ByRoom {
+		rest := page.Query(page.RoomBase(mail.RoomName(room))+"/agents", "rooms", page.ScopeOne)
+		g = &agentGroup{Name: room, Rest: rest}
+	}
+	if known := groups[g.Name]; known != nil {
+		return known
+	}
+	groups[g.Name] = g
+	return g
+}
+
+// settle puts groups, and the agents in each, in order, and cuts what is too long.
+func (p *agentsPage) settle(groups map[string]*agentGroup) {
+	var names []string
+	if p.ByRoom {
+		names = slices.Sorted(maps.Keys(groups))
+	} else {
+		for _, s := range rosterStates() {
+			names = append(names, s.Name)
+		}
+	}
+	for _, name := range names {
+		g := groups[name]
+		if g == nil || len(g.Agents) == 0 {
+			continue
+		}
+		slices.SortStableFunc(g.Agents, func(a, b agentRow) int {
+			return cmp.Or(rank(a.State)-rank(b.State), cmp.Compare(a.Room, b.Room), mail.CompareNames(a.Name, b.Name))
+		})
+		most := rosterRows
+		if !p.ByRoom && p.Only == "" {
+			most = rosterStates()[rank(g.Agents[0].State)].Rows
+		}
+		shown := min(len(g.Agents), most)
+		switch {
+		case g.Total <= shown:
+			g.Rest = ""
+		case !p.ByRoom && p.Only == "":
+			g.Rest = p.href(g.Agents[0].State, "")
+		}
+		g.Agents = g.Agents[:shown]
+		p.Groups = append(p.Groups, *g)
+	}
+}
+
+// rank is the place of a state on the page.
+func rank(state mail.State) int {
+	return max(0, slices.IndexFunc(rosterStates(), func(s rosterState) bool { return s.State == state }))
+}
+
+// href is the address of those of one state, of those agents that are searched for, behind a name.
+func (p *agentsPage) href(only mail.State, after string) string {
+	by := ""
+	if p.ByRoom {
+		by = "room"
+	}
+	return p.Scoped(page.Address(p.Base+"/agents", "after", after, "by", by, "q", p.Query, "show", string(only)))
 }
 
 // Here is the address of what is shown, for its refreshing.
 func (p *agentsPage) Here() string { return p.href(p.Only, p.After) }
 
-// relative is an agent below those that it descends from.
-type relative struct {
-	mail.Agent
-	Depth int
-}
-
-// family puts agents behind those that started them. Who has no parent among them begins at the margin, and so does
-// one of a ring.
-func family(list []mail.Agent) []relative {
-	there := make(map[mail.Name]bool)
-	children := make(map[mail.Name][]mail.Agent)
-	for _, a := range list {
-		there[a.Name] = true
-	}
-	for _, a := range list {
-		if there[a.Parent] && a.Parent != a.Name {
-			children[a.Parent] = append(children[a.Parent], a)
-		}
-	}
-	var out []relative
-	placed := make(map[mail.Name]bool)
-	var place func(a mail.Agent, depth int)
-	place = func(a mail.Agent, depth int) {
-		if placed[a.Name] {
-			return
-		}
-		placed[a.Name] = true
-		out = append(out, relative{a, depth})
-		for _, c := range children[a.Name] {
-			place(c, min(depth+1, 3))
-		}
-	}
-	for _, a := range list {
-		if !there[a.Parent] || a.Parent == a.Name {
-			place(a, 0)
-		}
-	}
-	for _, a := range list {
-		place(a, 0)
-	}
-	return out
+// ByHref is the address of the page in groups by state, or by room.
+func (p *agentsPage) ByHref(room bool) string {
+	other := *p
+	other.ByRoom = room
+	return other.Here()
 }
 
 // lastWord returns the last message of an agent that is not in the archive; nil if there is none.
@@ -195,7 +261,21 @@ func lastWord(v *page.View, n mail.Name) (*mail.Item, error) {
 }
 
 // AgentRef is the id of an agent's row.
-func (a agentRow) AgentRef() string { return "agent-" + url.QueryEscape(string(a.Name)) }
+func (a agentRow) AgentRef() string {
+	ref := "agent-" + url.QueryEscape(string(a.Name))
+	if a.Several() {
+		ref += "-" + url.QueryEscape(string(a.Room))
+	}
+	return ref
+}
+
+// Asks is the dialog of its client at which the agent stands; nil if it stands at none.
+func (a agentRow) Asks() *mail.Card {
+	if a.State != mail.Asking {
+		return nil
+	}
+	return a.CardOf(a.Name)
+}
 
 // Heading is what the last message is about.
 func (a agentRow) Heading() string { return words.Subject(&a.Last.Message) }
@@ -293,7 +373,7 @@ func (p *agentPage) wants(part string) bool {
 }
 
 const (
-	waitRows = 20  // messages and documents that the side of an agent's page lists
+	waitRows = 5   // messages and documents that the side of an agent's page lists: it does not scroll, as a rule
 	docsFrom = 200 // messages among which the documents are
 )
 
@@ -324,6 +404,11 @@ func (p *agentPage) about() error {
 		return err
 	}
 	p.Agent.OfAgent = waits.ByAgent(links)[name]
+	holders, err := waits.HoldersIn(p.View)
+	if err != nil {
+		return err
+	}
+	p.Agent.Holds = waits.HolderOf(holders, name)
 	places, err := p.Svc.Workspaces(p.Ctx())
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-func TestAgentsGroupedAndIndented(t *testing.T) {
+func TestAgentsByState(t *testing.T) {
 	b := newFixture(t)
 	b.Get("/@shop/agents").Want(t, http.StatusOK, "Nobody is registered")
 	b.Register(
@@ -30,11 +30,9 @@ func TestAgentsGroupedAndIndented(t *testing.T) {
 	b.Send("lead", mail.Draft{To: mail.Recipients{"agent:zed"}})
 	got := b.Get("/@shop/agents").Want(t, http.StatusOK,
 		`aria-current="page" aria-keyshortcuts="g a"`, "Ship it", "The parser stands",
-		"has not looked at mail yet", `href="/@shop/channels/project:inscription"`,
-		`href="/@shop/channels/orchestrator"`, `<b class="count">1</b><span class="faint"> unread`,
-		`of <bdi>lead</bdi>`)
-	order := []string{"Live ", `depth-0" id="agent-lead"`, `depth-1 waits" id="agent-zed"`,
-		`depth-2" id="agent-under"`, "Frozen ", `depth-0" id="agent-cold"`, "Gone ", `depth-0" id="agent-old"`}
+		`<b class="count">1</b><span class="faint"> unread`, `of <bdi>lead</bdi>`)
+	order := []string{"Working ", `id="agent-lead"`, "Idle ", `id="agent-under"`, `id="agent-zed"`, "Frozen ",
+		`id="agent-cold"`, "Gone ", `id="agent-old"`}
 	at := 0
 	for _, text := range order {
 		i := strings.Index(got.Body[at:], text)
@@ -72,48 +70,20 @@ func TestAgentsInParts(t *testing.T) {
 		b.Register(mail.Presence{Name: mail.Name(fmt.Sprintf("a%03d", i)), Roles: []string{"builder"}})
 	}
 	b.Register(mail.Presence{Name: "zed", State: mail.Working, Task: new("Mend the roof")})
-	first := b.Get("/@shop/agents").Want(t, http.StatusOK, `Live <span class="number">106</span>`,
-		`href="/@shop/agents?show=live"`, `id="agent-zed"`).Without(t, `id="agent-a099"`)
-	if n := rows(first); n != room.RosterRows {
-		t.Errorf("%d rows, want %d", n, room.RosterRows)
+	first := b.Get("/@shop/agents").Want(t, http.StatusOK, `Idle <span class="number">105</span>`,
+		`href="/@shop/agents?show=idle"`, `id="agent-zed"`).Without(t, `id="agent-a100"`)
+	if n := rows(first); n != room.RosterRows+1 {
+		t.Errorf("%d rows, want %d", n, room.RosterRows+1)
 	}
-	b.Get("/@shop/agents?show=live").Want(t, http.StatusOK, `href="/@shop/agents?after=a099&amp;show=live"`).Without(t,
+	b.Get("/@shop/agents?show=idle").Want(t, http.StatusOK, `href="/@shop/agents?after=a099&amp;show=idle"`).Without(t,
 		`id="agent-zed"`)
-	if n := rows(b.Get("/@shop/agents?after=a099&show=live").Want(t, http.StatusOK, `id="agent-zed"`,
-		`id="agent-a100"`)); n != 6 {
-		t.Errorf("%d rows of the next part, want 6", n)
+	if n := rows(b.Get("/@shop/agents?after=a099&show=idle").Want(t, http.StatusOK,
+		`id="agent-a100"`)); n != 5 {
+		t.Errorf("%d rows of the next part, want 5", n)
 	}
 	b.Get("/@shop/agents?q=ROOF").Want(t, http.StatusOK, `id="agent-zed"`, `value="ROOF"`).Without(t, `id="agent-a0`)
 	b.Get("/@shop/agents?q=nobody").Want(t, http.StatusOK, "Nobody on the roster is so.")
 	b.Get("/@shop/agents?show=asleep").Want(t, http.StatusBadRequest)
-}
-
-func TestFamily(t *testing.T) {
-	agent := func(name, parent string) mail.Agent {
-		return mail.Agent{Name: mail.Name(name), Parent: mail.Name(parent)}
-	}
-	for _, c := range []struct {
-		name string
-		list []mail.Agent
-		want string
-	}{
-		{"none", nil, ""},
-		{"flat", []mail.Agent{agent("a", ""), agent("b", "")}, "a0 b0"},
-		{"child before parent", []mail.Agent{agent("a", "z"), agent("b", ""), agent("z", "")}, "b0 z0 a1"},
-		{"parent is not there", []mail.Agent{agent("a", "gone")}, "a0"},
-		{"of itself", []mail.Agent{agent("a", "a")}, "a0"},
-		{"a ring", []mail.Agent{agent("a", "b"), agent("b", "a")}, "a0 b1"},
-		{"deep", []mail.Agent{agent("a", ""), agent("b", "a"), agent("c", "b"), agent("d", "c"), agent("e", "d")},
-			"a0 b1 c2 d3 e3"},
-	} {
-		var got []string
-		for _, f := range room.Family(c.list) {
-			got = append(got, fmt.Sprint(f.Name, f.Depth))
-		}
-		if s := strings.Join(got, " "); s != c.want {
-			t.Errorf("%s: family = %s, want %s", c.name, s, c.want)
-		}
-	}
 }
 
 func TestAgentPage(t *testing.T) {

@@ -202,7 +202,7 @@ func (c *channelPage) fill() error {
 	q := mail.RosterQuery{Limit: maxAudience}
 	switch c.Address.Kind() {
 	case mail.ToEveryone: // what is sent to all waits for those who are away, too
-		q.States = []mail.State{mail.Working, mail.Idle}
+		q.States = mail.LiveStates()
 	case mail.ToRole:
 		q.Role = c.Address.Value()
 	case mail.ToAgent:

@@ -17,7 +17,6 @@ type Tallies = tallies
 
 // Functions that tests call.
 var (
-	Family = family
 	Around = around
 	Marked = marked
 )

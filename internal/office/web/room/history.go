@@ -29,6 +29,7 @@ type historyPage struct {
 	More    string    // the address of that; "" at the end
 	Loosen  []loosened
 	Roster  []mail.Agent
+	Missing page.Missing // of all rooms
 }
 
 // event is a message in the timeline.
@@ -72,18 +73,26 @@ func history(v *page.View) error {
 	return p.Answer(status, "history", p.Wanted("list", "found", "rows", "more"), p)
 }
 
-// list fills the list from before the place that the address names, or down to a place if it names one: what is shown
-// already is kept.
+// list fills the list.
 func (p *historyPage) list(q url.Values) error {
+	ask, err := p.Filters.Query(p.Now)
+	if err != nil {
+		return err
+	}
+	if p.Several() {
+		return p.everywhere(ask, q.Get("day"))
+	}
+	return p.here(ask, q)
+}
+
+// here fills the list of one room from before the place that the address names, or down to a place if it names one:
+// what is shown already is kept.
+func (p *historyPage) here(ask mail.HistoryQuery, q url.Values) error {
 	before, err := page.ParseSpot(q.Get("before"))
 	if err != nil {
 		return err
 	}
 	down, err := page.ParseSpot(q.Get("down"))
-	if err != nil {
-		return err
-	}
-	ask, err := p.Filters.Query(p.Now)
 	if err != nil {
 		return err
 	}
@@ -174,13 +183,23 @@ func (p *historyPage) count(ask mail.HistoryQuery) error {
 }
 
 // href is the address of the list with something more.
-func (p *historyPage) href(more ...string) string { return p.Filters.Href(p.Base+"/history", more...) }
+func (p *historyPage) href(more ...string) string { return p.with(p.Filters, more...) }
+
+// with is its address with other filters.
+func (p *historyPage) with(f page.Filters, more ...string) string {
+	return p.Scoped(f.Href(p.Base+"/history", more...))
+}
 
 // Here is the address of the list.
 func (p *historyPage) Here() string { return p.href() }
 
 // Live is the address of what the page shows first of the list, for its refreshing.
-func (p *historyPage) Live() string { return p.Again(p.Here(), p.More, p.On.String()) }
+func (p *historyPage) Live() string {
+	if p.Several() {
+		return p.Here()
+	}
+	return p.Again(p.Here(), p.More, p.On.String())
+}
 
 // ExportHref is the address from which the whole result is had as a file.
 func (p *historyPage) ExportHref(format string) string {
@@ -234,7 +253,7 @@ func (p *historyPage) Chips() []chip {
 				value = ""
 			}
 			out = append(out, chip{Name: f.Name, Label: f.Label, Value: value,
-				Href: p.Filters.Without(f.Name).Href(p.Base + "/history")})
+				Href: p.with(p.Filters.Without(f.Name))})
 		}
 	}
 	return out

@@ -15,6 +15,7 @@ func Pages() (page.Part, func(*page.View) int) {
 	return page.Part{Templates: templates, Routes: map[string]page.Handler{
 		"GET /agents":             agents,
 		"GET /agents/{name}":      page.InRoom(agentMail),
+		"POST /claims/free":       page.InRoom(free),
 		"GET /channels":           channels,
 		"GET /channels/{address}": page.InRoom(channels),
 		"GET /history":            history,

@@ -32,8 +32,27 @@ type stuckPage struct {
 	*page.View
 	Kind     string // the only one that is shown; "": all
 	Sections []stuckSection
-	Live     []mail.Agent // who can be given what others left
+	Closed   []closedRoom // of all rooms: those that are closed, and in which something was stuck
+	Missing  page.Missing
+	Takers   []liveRoom // of those that have something to be given away
 }
+
+// liveRoom is a room, and who can be given what others left there.
+type liveRoom struct {
+	*page.View
+	Live []mail.Agent
+}
+
+// liveIn asks who is there in a room.
+func liveIn(v *page.View) (liveRoom, error) {
+	live, err := v.Svc.Agents(v.Ctx(), mail.RosterQuery{States: mail.LiveStates(), Limit: maxLive})
+	return liveRoom{v, live.Agents}, err
+}
+
+// LiveID is the id of the list of them.
+func (r liveRoom) LiveID() string { return liveID(r.Room) }
+
+func liveID(room mail.RoomName) string { return "stuck-live-" + url.PathEscape(string(room)) }
 
 // stuckSection is the groups of one kind, those that have waited longest.
 type stuckSection struct {
@@ -50,7 +69,7 @@ func (p *stuckPage) Here() string { return p.KindHref(p.Kind) }
 
 // KindHref is the address of the page with one kind only.
 func (p *stuckPage) KindHref(kind string) string {
-	return page.Address(p.Base+"/stuck", "kind", kind)
+	return p.Scoped(page.Address(p.Base+"/stuck", "kind", kind))
 }
 
 // stuckGroup is one thing that does not move: all mail of one kind that waits for the same agent or address, a bridge,
@@ -71,6 +90,8 @@ type stuckGroup struct {
 	Bridge   string       // the id of a bridge
 	Frozen   mail.Name    // an agent that somebody has paused
 	Waits    []waits.Link // questions that somebody waits for
+	Asks     []*mail.Card // the dialogs at which Who stands
+	Held     []waits.Held // what others hold that it waits for
 }
 
 // doorReport is what a door answered when it was rung, as the post office tells in its notices.
@@ -81,8 +102,15 @@ type doorReport struct {
 
 // Key names the group among all, and stays the same from one look to the next.
 func (s *stuckGroup) Key() string {
-	return s.Kind + "-" + url.PathEscape(cmp.Or(string(s.Who), s.Bridge, string(s.Notice), s.Title))
+	key := s.Kind + "-" + url.PathEscape(cmp.Or(string(s.Who), s.Bridge, string(s.Notice), s.Title))
+	if s.View != nil && s.Several() {
+		key += "-" + url.PathEscape(string(s.Room))
+	}
+	return key
 }
+
+// LiveID is the id of the list of those who can be given what is in the group.
+func (s *stuckGroup) LiveID() string { return liveID(s.Room) }
 
 // Shown are the messages that the page lists.
 func (s *stuckGroup) Shown() []page.Post { return s.Posts(s.Items[:min(maxShown, len(s.Items))]) }
@@ -149,26 +177,41 @@ func (t *tallies) stuck(v *page.View) error {
 	if v.Svc == nil {
 		return v.Render("stuck", p, "stuck-groups")
 	}
-	live, err := v.Svc.Agents(v.Ctx(), mail.RosterQuery{States: []mail.State{mail.Working, mail.Idle}, Limit: maxLive})
-	if err != nil {
-		return err
-	}
-	p.Live = live.Agents
 	q := mail.StuckQuery{Limit: maxGroups, Mail: maxMended}
 	if p.Kind != "" {
 		q.Kind, q.Limit = mail.StuckKind(p.Kind), oneKind
 	}
-	if p.Sections, err = stuckGroups(v, q); err != nil {
-		return err
+	list := p.here
+	if v.Several() {
+		list = p.everywhere
 	}
-	if p.Kind == "" {
-		t.put(v.Room, tally{seq: v.At, at: v.Now, took: time.Since(v.Now), n: p.Total()})
+	if err := list(t, q); err != nil {
+		return err
 	}
 	return v.Render("stuck", p, "stuck-groups")
 }
 
+// here lists what is stuck in the room.
+func (p *stuckPage) here(t *tallies, q mail.StuckQuery) error {
+	live, err := liveIn(p.View)
+	if err != nil {
+		return err
+	}
+	p.Takers = []liveRoom{live}
+	if p.Sections, err = t.groups(p.View, q); err != nil {
+		return err
+	}
+	return nil
+}
+
 // Total is how many groups there are.
-func (p *stuckPage) Total() int { return countStuck(p.Sections) }
+func (p *stuckPage) Total() int {
+	n := countStuck(p.Sections)
+	for _, c := range p.Closed {
+		n += c.Total
+	}
+	return n
+}
 
 func countStuck(sections []stuckSection) int {
 	n := 0
@@ -384,8 +427,28 @@ func (t *tallies) put(room mail.RoomName, n tally) { t.rooms.Store(room, n) }
 // Forget has the room counted again.
 func (t *tallies) Forget(room mail.RoomName) { t.rooms.Delete(room) }
 
-// count is how many things are stuck in a room. If it cannot be found out now, the page itself will say so.
+// count is how many things are stuck in the rooms that a page shows.
 func (t *tallies) count(v *page.View) int {
+	if !v.Several() {
+		return t.countIn(v)
+	}
+	open, closed, _ := v.Apart()
+	n := 0
+	for _, in := range open {
+		n += t.countIn(in)
+	}
+	rooms, _, err := closedRooms(v, closed)
+	if err != nil && v.Ctx().Err() == nil {
+		v.Site.Log.Warn("what is stuck in closed rooms is not counted", "err", err)
+	}
+	for _, c := range rooms {
+		n += c.Total
+	}
+	return n
+}
+
+// countIn is how many things are stuck in a room. If it cannot be found out now, the page itself will say so.
+func (t *tallies) countIn(v *page.View) int {
 	return t.Get(v.Room, v.At, func() int {
 		sections, err := stuckGroups(v, mail.StuckQuery{Limit: 1, Mail: 1})
 		if err != nil {
@@ -393,4 +456,14 @@ func (t *tallies) count(v *page.View) int {
 		}
 		return countStuck(sections)
 	})
+}
+
+// groups finds what is stuck in a room, and remembers how much if it is all that there is.
+func (t *tallies) groups(v *page.View, q mail.StuckQuery) ([]stuckSection, error) {
+	began := time.Now()
+	sections, err := stuckGroups(v, q)
+	if err == nil && q.Kind == "" {
+		t.put(v.Room, tally{seq: v.At, at: v.Now, took: time.Since(began), n: countStuck(sections)})
+	}
+	return sections, err
 }

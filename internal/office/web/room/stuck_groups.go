@@ -24,6 +24,10 @@ const (
 // stuckSections are the kinds of groups, in the order in which they ask for somebody.
 func stuckSections() []stuckSection {
 	return []stuckSection{
+		{Kind: string(mail.StuckAsking), Title: "Asking you",
+			Why: "They go on when you have answered, here or in their terminals."},
+		{Kind: string(mail.StuckClaim), Title: "Waiting for what another holds",
+			Why: "They are told when it is free. Free it, and whoever holds it is told too."},
 		{Kind: string(stuckCircle), Title: "Waiting in a circle", Why: "None of them can go on without the others."},
 		{Kind: "held", Title: "Nobody has the role", Why: "Kept until an agent takes the role. It does not expire."},
 		{Kind: "dead", Title: "Dead letters",
@@ -62,7 +66,7 @@ func stuckGroups(v *page.View, q mail.StuckQuery) ([]stuckSection, error) {
 		slices.SortFunc(groups, func(a, b *stuckGroup) int {
 			return cmp.Or(cmp.Compare(a.Since, b.Since), mail.CompareNames(a.Key(), b.Key()))
 		})
-		if ofWaits(mail.StuckKind(kind)) {
+		if kind := mail.StuckKind(kind); kind == mail.StuckAsking || ofWaits(kind) {
 			sections[i].Groups = groups[:min(len(groups), q.Limit)]
 		}
 	}
@@ -79,6 +83,9 @@ type catch struct {
 // all finds what q asks for, and perhaps more.
 func (c *catch) all(q mail.StuckQuery) error {
 	switch {
+	case q.Kind == mail.StuckAsking:
+		c.dialogs()
+		return c.mail(mail.StuckQuery{Limit: q.Limit, Mail: q.Mail})
 	case ofWaits(q.Kind):
 		return c.waits()
 	case q.Kind != "":
@@ -90,6 +97,7 @@ func (c *catch) all(q mail.StuckQuery) error {
 	if err := cmp.Or(c.notices(), c.bridges(), c.waits()); err != nil {
 		return err
 	}
+	c.dialogs()
 	c.room()
 	return nil
 }
@@ -120,6 +128,15 @@ func (c *catch) mail(q mail.StuckQuery) error {
 
 // group adds the mail of one kind for one reader, with why it does not move, as its first message tells.
 func (c *catch) group(g *mail.StuckGroup) error {
+	switch g.Kind {
+	case mail.StuckClaim:
+		c.claims(g)
+		return nil
+	case mail.StuckAsking:
+		s := c.asking(g.For, g.Since)
+		s.Items, s.Count, s.Many = g.Mail, g.Count, g.More
+		return nil
+	}
 	s := c.add(&stuckGroup{Kind: string(g.Kind), Who: g.For, Since: g.Since, Items: g.Mail, Count: g.Count,
 		Many: g.More})
 	d := g.Mail[0].Deliveries[0]
@@ -152,6 +169,8 @@ func (c *catch) whyWaiting(a *mail.Agent, d mail.Delivery) string {
 		return "It is paused" + c.since(a) + ". Its mail waits and does not expire."
 	case d.Wake == mail.WakeAway:
 		return "It is on " + string(d.Machine) + ", which is away. It is woken when that is back."
+	case d.Wake == mail.WakeTurnEnd && a.State == mail.Asking:
+		return "It has been at a dialog of its client" + c.since(a) + ", and looks when you have answered that."
 	case d.Wake == mail.WakeTurnEnd:
 		return "It has been working" + c.since(a) + ", and looks when its turn ends."
 	case d.Wake == mail.WakeNoDoor && a.State == mail.Gone:

@@ -367,3 +367,19 @@ func TestTallies(t *testing.T) {
 		}
 	})
 }
+
+// TestStuckAsking: an agent at its client's dialog is stuck, whether mail waits for it or not.
+func TestStuckAsking(t *testing.T) {
+	b := newFixture(t)
+	svc := b.As("asker")
+	if _, err := svc.Turn(t.Context(), mail.Turn{Moment: mail.TurnStart, Session: "s1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := svc.Dialog(t.Context(), mail.DialogChange{Session: "s1", Dialog: mail.Dialog{ID: "d-1",
+		Kind: mail.AsksPermission, Tool: "Bash", Sum: strings.Repeat("0f", 32)}}); err != nil {
+		t.Fatal(err)
+	}
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, "Asking you", "since ", `href="/@shop/agents/asker"`)
+	b.Send("lead", mail.Draft{To: mail.Recipients{"asker"}, Type: "question", Subject: "Are you there?"})
+	b.Get("/@shop/stuck").Want(t, http.StatusOK, "Are you there?")
+}

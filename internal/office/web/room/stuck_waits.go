@@ -19,6 +19,25 @@ const (
 	stuckUnanswered mail.StuckKind = "unanswered"
 )
 
+// asking adds an agent that is at a dialog of its client to those that are found, if it is not there.
+func (c *catch) asking(agent mail.Address, since mail.Time) *stuckGroup {
+	s := &stuckGroup{Kind: string(mail.StuckAsking), Who: agent, Since: since}
+	if known := c.found[s.Key()]; known != nil {
+		return known
+	}
+	s.Why = "It has been at a dialog of its client since " + words.Moment(c.Now, since) + "."
+	return c.add(s)
+}
+
+// dialogs finds the agents that are at a dialog of their client, and what these ask.
+func (c *catch) dialogs() {
+	cards := c.CardsIn(c.Room)
+	for i := range cards {
+		s := c.asking(mail.AgentAddress(cards[i].Agent), cards[i].Since)
+		s.Asks = append(s.Asks, &cards[i])
+	}
+}
+
 // ofWaits reports whether groups of a kind are about questions.
 func ofWaits(kind mail.StuckKind) bool { return kind == stuckCircle || kind == stuckUnanswered }
 

@@ -33,7 +33,8 @@ func TestStuckTemplates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, data := range []*stuckPage{{View: v},
-		{View: v, Sections: all, Live: []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}}} {
+		{View: v, Sections: all, Closed: []closedRoom{{v, 1, 2}}, Missing: page.Missing{NotRead: []mail.RoomName{"x"}},
+			Takers: []liveRoom{{v, []mail.Agent{{Name: "a", Roles: []string{"r", "s"}}}}}}} {
 		for _, part := range []string{"layout", "main", "stuck-groups"} {
 			var out bytes.Buffer
 			if err := pages["stuck"].ExecuteTemplate(&out, part, data); err != nil {

@@ -37,6 +37,7 @@ type Options struct {
 	Key     []byte
 	Host    string
 	Attach  func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
+	Away    *Away
 	Closing context.Context
 	Log     *slog.Logger
 	Version string
@@ -48,6 +49,7 @@ type Fixture struct {
 	Site   Site
 	Office *Office
 	Cookie string
+	Away   *Away
 	Stop   context.CancelFunc // ends streams, as a post office does that closes
 	// Attach is what brings an agent's session before the person.
 	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
@@ -60,9 +62,9 @@ const Cookie = "pennypost_session"
 func New(t testing.TB, open func(Options) Site, store *journaltest.Store) *Fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &Fixture{T: t, Office: &Office{}, Stop: cancel}
+	b := &Fixture{T: t, Office: &Office{}, Away: new(Away), Stop: cancel}
 	b.Site = open(Options{Office: b.Office, Key: []byte("a key of the test"), Host: Host, Closing: ctx,
-		Log: slog.New(slog.DiscardHandler), Version: "test",
+		Log: slog.New(slog.DiscardHandler), Version: "test", Away: b.Away,
 		Attach: func(ctx context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
 			if b.Attach == nil {
 				return wire.Attached{}, mail.Errorf(mail.Unavailable, "there is no screen here")
@@ -91,7 +93,9 @@ func (b *Fixture) login() {
 	key := strings.TrimPrefix(b.Site.Link("shop", false), "/login?key=")
 	a := b.Post("/login", url.Values{"key": {key}})
 	for _, c := range (&http.Response{Header: a.Header}).Cookies() {
-		b.Cookie = c.Value
+		if c.Name == Cookie {
+			b.Cookie = c.Value
+		}
 	}
 	if b.Cookie == "" {
 		b.T.Fatalf("nobody is logged in: %d %s", a.Code, a.Body)
@@ -146,6 +150,49 @@ func (b *Fixture) Register(agents ...mail.Presence) {
 			b.T.Fatal(err)
 		}
 	}
+}
+
+// Asks has the client of an agent of shop ask, as its hooks tell: the room knows that, and the desk what is asked.
+func (b *Fixture) Asks(c mail.Card) {
+	b.T.Helper()
+	b.Register(mail.Presence{Name: c.Agent, Session: "session-of-" + string(c.Agent), State: mail.Working})
+	if err := b.As(c.Agent).Dialog(context.Background(), b.dialogChange(&c)); err != nil {
+		b.T.Fatal(err)
+	}
+	b.Office.Ask(c)
+}
+
+// Ends has a dialog of shop be over.
+func (b *Fixture) Ends(c mail.Card, how mail.DialogOutcome, by mail.Name, where string) {
+	b.T.Helper()
+	change := b.dialogChange(&c)
+	change.Outcome, change.By, change.Where = how, by, where
+	b.Office.Forget(c.ID)
+	as := c.Agent
+	if by == mail.User { // who is not the one whose hooks tell of it
+		as = mail.User
+	}
+	if err := b.As(as).Dialog(context.Background(), change); err != nil {
+		b.T.Fatal(err)
+	}
+}
+
+func (b *Fixture) dialogChange(c *mail.Card) mail.DialogChange {
+	return mail.DialogChange{Dialog: c.Dialog, Agent: c.Agent, Session: "session-of-" + string(c.Agent)}
+}
+
+// Away is the switch of a person who goes away from the terminals.
+type Away struct{ List []wire.Away }
+
+// Away implements page.Away.
+func (a *Away) Away(context.Context) (wire.Aways, error) { return wire.Aways{Away: a.List}, nil }
+
+// SetAway implements page.Away. There is one switch.
+func (a *Away) SetAway(ctx context.Context, w wire.Away) (wire.Aways, error) {
+	if a.List = []wire.Away{w}; w.Until <= 1 {
+		a.List = nil
+	}
+	return a.Away(ctx)
 }
 
 // Answer is what the browser got.
@@ -233,11 +280,23 @@ func (a Answer) Without(t testing.TB, texts ...string) Answer {
 
 // Office is an office whose rooms are in memory.
 type Office struct {
+	mailtest.Asking
 	Names   []mail.RoomName
 	Open    []*mailroom.Room
 	Trouble string
+	Short   bool // a list has no more of long texts than that of the post office
 	// Wrap puts something before the rooms. Nil: they are as they are.
 	Wrap func(mail.Service) mail.Service
+}
+
+func (o *Office) Dialogs(ctx context.Context, q mail.DialogQuery) (mail.Cards, error) {
+	list, err := o.Asking.Dialogs(ctx, q)
+	for i := range list.Cards {
+		if o.Short && q.ID == "" {
+			list.Cards[i].Ask = list.Cards[i].Short()
+		}
+	}
+	return list, err
 }
 
 func (o *Office) Room(_ context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
@@ -261,6 +320,14 @@ func (o *Office) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 		out = append(out, st)
 	}
 	return out, nil
+}
+
+func (o *Office) Fleet(ctx context.Context, q mail.FleetQuery) (mail.Fleet, error) {
+	return mailtest.FleetOf(ctx, o, q)
+}
+
+func (o *Office) FleetMail(ctx context.Context, q mail.FleetMailQuery) (mail.FleetMail, error) {
+	return mailtest.FleetMailOf(ctx, o, q)
 }
 
 func (o *Office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {

@@ -94,6 +94,9 @@ func (l Link) Whom() string {
 	return words.Who(l.To())
 }
 
+// Asks is the dialog of its client at which whoever is waited for stands; nil if it stands at none.
+func (l Link) Asks() *mail.Card { return l.CardOf(l.Asked) }
+
 // Title is the link in words.
 func (l Link) Title() string {
 	text := words.Who(l.From()) + " waits for " + words.Who(l.To()) + " since " + words.Moment(l.Now, l.Since) + ": " +
@@ -109,6 +112,15 @@ type Chain struct {
 	Lead   []Link
 	Circle []Link    // the last of them leads back to where the first begins
 	Since  mail.Time // the longest wait in it
+	AsOf   mail.Time // of a room that is closed: so it stood then; 0: now
+}
+
+// View is that of the room in which it is.
+func (c Chain) View() *page.View {
+	if len(c.Lead) > 0 {
+		return c.Lead[0].View
+	}
+	return c.Circle[0].View
 }
 
 // Ends is who waits for nobody; nothing if the chain ends in a circle.
@@ -200,6 +212,48 @@ func (l Link) chain(by map[pairKey]Link, open map[string]Link) Chain {
 func In(v *page.View) (links []Link, rest int, err error) {
 	list, err := v.Svc.Waiting(v.Ctx(), mail.WaitingQuery{Limit: mail.MaxLimit})
 	return LinksOf(v, list.Waiting), list.Rest, err
+}
+
+// InRoom is who waits for whom in one room of several.
+type InRoom struct {
+	Room  mail.RoomName
+	AsOf  mail.Time // of a room that is closed: so it stood then; 0: now
+	Links []Link
+}
+
+// Chains are those of the room.
+func (r InRoom) Chains() []Chain {
+	out := ChainsOf(r.Links)
+	for i := range out {
+		out[i].AsOf = r.AsOf
+	}
+	return out
+}
+
+// Shown returns who waits for whom in the rooms that the page shows, how many others there are, and of which rooms
+// that is not known.
+func Shown(v *page.View) (rooms []InRoom, rest int, missing page.Missing, err error) {
+	if !v.Several() {
+		links, rest, err := In(v)
+		return []InRoom{{Room: v.Room, Links: links}}, rest, missing, err
+	}
+	fleet, err := v.Site.Office.Fleet(v.Ctx(), mail.FleetQuery{Part: mail.FleetWaiting, Limit: mail.MaxLimit})
+	for i := range fleet.Rooms {
+		r := &fleet.Rooms[i]
+		rooms = append(rooms, InRoom{r.Room, r.AsOf, LinksOf(v.In(r.Room, nil), r.Waiting.Waiting)})
+		rest += r.Waiting.Rest
+	}
+	return rooms, rest, page.Missing{NotRead: fleet.NotRead, Away: fleet.Away}, err
+}
+
+// ChainsIn are the chains of several rooms, the one with the longest wait first.
+func ChainsIn(rooms []InRoom) []Chain {
+	var out []Chain
+	for _, r := range rooms {
+		out = append(out, r.Chains()...)
+	}
+	slices.SortStableFunc(out, func(a, b Chain) int { return cmp.Compare(a.Since, b.Since) })
+	return out
 }
 
 // OfAgent is an agent among those who wait.

@@ -14,8 +14,21 @@ func TestOpenSession(t *testing.T) {
 	p.sees("#session-how", "This opens the last one again")
 	p.sees("#session-how code", "claude --resume 0a1b")
 	r.send("builder-1", "user", "And this.", "--reply-to", id)
-	p.sees("#letter", "2 messages in this conversation")
+	p.sees("#letter", "whole thread of 2")
 	p.sees("#session-how code", "claude --resume 0a1b")
 	p.click("#session-how button")
 	p.until(`document.getElementById("announce").textContent.includes("Cop")`)
+}
+
+// TestNoSession: of an agent that has no session, a press says so.
+func TestNoSession(t *testing.T) {
+	r := newRoom(t)
+	r.run("agents", "register", "builder-1", "--state", "idle")
+	id := r.send("builder-1", "user", "It is done.", "--subject", "Done")
+	p := r.person(1280, 800)
+	p.click("#row-" + id)
+	p.sees("#letter", "It is done.")
+	p.click("#act-session")
+	p.sees("#session-how", "There is no session that could be shown")
+	p.is(`(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(document.getElementById("session-how").getBoundingClientRect())`)
 }

@@ -54,16 +54,15 @@ func (p *person) accessible(where, rules string) {
 		p.t.Fatal(err)
 	}
 	for _, v := range found {
-		if v.Impact != "serious" && v.Impact != "critical" {
-			p.t.Logf("%s: %s: %s (%s)", where, v.ID, v.Help, v.Impact)
+		// What lies half under a menu or under a bar that stays is as large as before: one closes it, or scrolls.
+		v.Nodes = slices.DeleteFunc(v.Nodes, func(n node) bool {
+			return strings.Contains(n.Failure, "partially obscured")
+		})
+		if len(v.Nodes) == 0 {
 			continue
 		}
-		if v.ID == "label-content-name-mismatch" { // axe reads the texts of a picture without what is between them
-			v.Nodes = slices.DeleteFunc(v.Nodes, func(n node) bool {
-				return strings.HasPrefix(n.HTML, `<a id="flow-`)
-			})
-		}
-		if len(v.Nodes) == 0 {
+		if v.Impact != "serious" && v.Impact != "critical" {
+			p.t.Logf("%s: %s: %s (%s)", where, v.ID, v.Help, v.Impact)
 			continue
 		}
 		var nodes strings.Builder
@@ -94,6 +93,7 @@ func (p *person) everywhere(where string) {
 // fits holds that a page is not wider than the window, and that nothing moves its frame.
 func (p *person) fits(where string) {
 	p.t.Helper()
+	p.until(`document.readyState === "complete"`)
 	wrong := value[string](p, `(() => {
 		const w = document.documentElement.clientWidth, long = document.documentElement.scrollHeight - innerHeight + scrollY;
 		if (long > 1 && !document.body.matches(".door")) return "it is " + long + " pixels longer than the window, beside what scrolls in it";
@@ -138,7 +138,7 @@ func TestAccessibleOver(t *testing.T) {
 	}
 	r.run("mark", "--all", "--archived")
 	p.visit("/")
-	p.sees("#list", "Nothing needs you.")
+	p.sees("#list", "Nobody waits for you.")
 	p.everywhere("nothing to do")
 	stranger := r.stranger(1280, 800)
 	stranger.visit("/")

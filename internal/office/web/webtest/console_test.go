@@ -132,13 +132,12 @@ func TestAllWorkspaces(t *testing.T) {
 	}
 	p := r.person(1280, 800)
 	p.sees("#list .row", "Done in 0")
-	p.click(".scopes summary")
-	p.click(`.scopes a[href$="rooms=all"]`)
+	p.click(".room-links a[data-scope=all]")
 	p.sees("#list .row", "Done in 1")
 	p.click("#list .row[data-base$='-other']")
 	p.sees("#letter", "Done in 1")
 	p.until(`!document.querySelector("#list .row[data-base$='-other']").matches(".unread")`)
-	p.until(`location.pathname.endsWith("-other/") && location.search.includes("rooms=all")`)
+	p.until(`location.pathname.endsWith("-other/") && document.querySelector(".room-links a[aria-current]").dataset.scope === "all"`)
 	p.is(`document.querySelector("#list .row[data-base$='` + r.name + `']").matches(".unread")`)
 	p.write("#reply-text", "Well done.")
 	p.ctrl("\r")
@@ -149,9 +148,9 @@ func TestAllWorkspaces(t *testing.T) {
 	p.sees("#list .row", "Done in 0")
 	p.visit("/")
 	p.click(".scopes summary")
-	p.click(`.scopes a[href*="-other/?ws=ws-1"]`)
+	p.click(`.scopes a[href*="-other/?"][href*="ws=ws-1"]`)
 	p.until(`location.pathname.endsWith("-other/")`)
-	p.sees("#list", "Nothing needs you.")
+	p.sees("#list", "Nobody waits for you.")
 }
 
 // TestSessionOnPhone: what a press on Open session tells can be read on a phone, where the buttons are at the foot.

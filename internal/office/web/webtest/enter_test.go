@@ -24,17 +24,18 @@ func TestEnter(t *testing.T) {
 	r := newRoom(t)
 	r.fill(reports(1)...)
 	p := r.stranger(1280, 800)
-	for _, path := range append(paths, "/t/msg_report0000000000000001", "/agents/builder-1", "/nowhere") {
+	for _, path := range append(paths, "/t/msg_report0000000000000001", "/agents/builder-1", "/nowhere", "/") {
 		p.visit(path)
 		p.sees("main", "pennypost open")
 		p.forgive("401")
 	}
 	link := r.run("open", "--print")
 	p.do(chromedp.Navigate(link))
-	p.sees("#list .row", "Report 1")
-	cookies := call(p, network.GetCookies, network.GetCookiesParams{}).Cookies
-	if len(cookies) != 1 || !cookies[0].HTTPOnly || cookies[0].SameSite != network.CookieSameSiteStrict {
-		t.Errorf("the cookies are %+v, want one that is HttpOnly and SameSite=Strict", cookies)
+	p.until(`document.body.dataset.place === "inbox"`)
+	for name, c := range p.cookies() {
+		if name != "pp_scope" && !c.HTTPOnly || c.SameSite != network.CookieSameSiteStrict {
+			t.Errorf("a cookie is %+v, want one that is HttpOnly and SameSite=Strict", c)
+		}
 	}
 	p.roams()
 	p.do(chromedp.Navigate(r.URL + "/")) // where nobody is logged in, and nothing tells where they are
@@ -107,9 +108,11 @@ func TestCookieStaysHere(t *testing.T) {
 	}
 	p := r.person(1280, 800)
 	p.roams()
-	cookies := call(p, network.GetCookies, network.GetCookiesParams{}).Cookies
-	if len(cookies) != 1 || cookies[0].Domain != host {
-		t.Fatalf("the cookies are %+v, want one of %s", cookies, host)
+	cookies := p.cookies()
+	for _, c := range cookies {
+		if c.Domain != host {
+			t.Fatalf("a cookie is %+v, want one of %s", c, host)
+		}
 	}
 	visit(p, "http://127.0.0.1:"+other.port+"/ip")
 	visit(p, "http://localhost:"+other.port+"/name")
@@ -214,7 +217,7 @@ func TestOpenLater(t *testing.T) {
 	p.visit("/")
 	p.is(`document.querySelectorAll("#list .row.unread").length === 2`)
 	p.click("#list .row")
-	p.sees("#letter .marks", "read")
+	p.sees("#letter", "Report 2")
 	p.until(`document.querySelectorAll("#list .row.unread").length === 1`)
 	p.visit("/?m=msg_report0000000000000001") // the whole page marks, too
 	p.until(`!!document.querySelector("#letter #act-unread[value=unread]")`)
@@ -244,13 +247,11 @@ func TestRestart(t *testing.T) {
 	p.away()
 	r.restart(func() {
 		p.press("!") // goes on writing
-		p.ctrl("\r") // and sends it into the void
+		p.ctrl("\r") // and sends it
 	})
 	r.send("builder-2", "user", "We are open again.", "--subject", "Open")
 	p.until(shows("#list .row", "Open") + ` || document.getElementById("pill").textContent === "1 new"`)
-	p.is(`document.getElementById("reply-text").value === "Half a sentence!"`)
-	p.ctrl("\r")
-	p.sees("#card", "Half a sentence!")
+	p.sees("#card", "Half a sentence!") // it waited, and has left by itself
 	p.forgive("net::ERR")
 	p.forgive("Failed to fetch")
 }
@@ -267,15 +268,13 @@ func TestWithoutStream(t *testing.T) {
 	p.sees("#list .row", "Report 1")
 	p.away()
 	r.send("builder-1", "user", "Does this arrive?", "--subject", "Slow")
-	value[bool](p,
-		`{ const now = Date.now, began = now(); Date.now = () => now() + (now() - began > 500 ? 12_000 : 0); true }`)
-	time.Sleep(2500 * time.Millisecond) // in which it would have asked if it asked sooner
+	value[bool](p, `{ const now = Date.now, began = now(); Date.now = () => began + 4 * (now() - began); true }`)
+	time.Sleep(2500 * time.Millisecond) // in which it would have asked if it asked after 10 s
 	p.is("!" + shows("#list .row", "Slow"))
-	value[bool](p, `{ const now = Date.now; Date.now = () => now() + 20_000; true }`)
 	p.sees("#list .row", "Slow")
 
-	call(p, network.SetBlockedURLs, network.SetBlockedURLsParams{}) // and comes back when it can
-	value[bool](p, `{ const now = Date.now; Date.now = () => now() + 20_000; true }`)
+	call(p, network.SetBlockedURLs, network.SetBlockedURLsParams{})                   // and comes back when it can
+	value[bool](p, `{ const now = Date.now; Date.now = () => now() + 20_000; true }`) // as if it had slept
 	p.until(`document.getElementById("live")._htmx?.sse?.reader`)
 	r.send("builder-1", "user", "And this?", "--subject", "Quick")
 	p.sees("#list .row", "Quick")

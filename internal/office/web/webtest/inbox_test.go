@@ -74,7 +74,7 @@ func TestAnswer(t *testing.T) {
 	p.write("#reply-text", "I am thinking")
 	r.send("builder-1", "user", "I cannot wait for ever.", "--reply-to", id)
 	p.sees("#letter .later", "I cannot wait for ever.")
-	p.sees("#letter", "2 messages in this conversation")
+	p.sees("#letter", "whole thread of 2")
 	p.press(" about")
 	p.is(`document.activeElement.id === "reply-text" && document.activeElement.value === "I am thinking about"`)
 
@@ -123,7 +123,7 @@ func TestTriage(t *testing.T) {
 	p.focuses("#snooze button")
 	p.click("#snooze button[value=tomorrow]")
 	p.misses("#list .row", "Report 3")
-	p.sees(".toast", "Back ")
+	p.sees(".toast", "Snoozed “")
 	p.visit("/?show=snoozed")
 	p.sees("#list .row", "Report 3")
 
@@ -138,9 +138,18 @@ func TestTriage(t *testing.T) {
 	p.sees("#list .row", "Report 5")
 	p.sees(".toast", "It is back")
 
+	// the bin in a row, which is there while the mouse is over it
+	p.hover(row("5"))
+	p.until(`getComputedStyle(document.querySelector("#slot-msg_report0000000000000005 .quick")).opacity === "1"`)
+	p.click("#slot-msg_report0000000000000005 [data-act=delete]")
+	p.sees(".toast", "Deleted")
+	p.misses("#list .row", "Report 5")
+	p.press("z")
+	p.sees("#list .row", "Report 5")
+
 	p.click(row("2"))
 	p.sees("#letter", "Report 2")
-	p.press("\u007f")
+	p.press("\b") // the key that says Delete on a Mac
 	p.misses("#list .row", "Report 2")
 	r.run("read", "msg_report0000000000000002") // it can still be taken back
 	for end := time.Now().Add(patience); strings.Contains(r.run("history"), "Report 2"); {
@@ -162,5 +171,5 @@ func TestTriage(t *testing.T) {
 		p.press("e")
 		p.misses("#list .row", "Report "+n)
 	}
-	p.sees("#list", "Nothing needs you.")
+	p.sees("#list", "Nobody waits for you.")
 }

@@ -1,7 +1,6 @@
 package webtest
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"strconv"
@@ -83,6 +82,7 @@ func TestJobAnswer(t *testing.T) {
 	p.keys(steps(t, "answer a question", 2))
 	p.sees(".toast", "Answered “8080” to builder-1")
 	p.misses("#list .row", "Which port?")
+	p.is(`document.querySelector("#needs .number").textContent === "1"`) // as many as there are rows
 	p.focuses("#row-" + second)
 	if got := r.run("--as", "builder-1", "inbox"); strings.Contains(got, "8080") {
 		t.Errorf("the answer has left already: %s", got)
@@ -118,7 +118,7 @@ func TestJobAnswerOpen(t *testing.T) {
 	p := r.person(1280, 800)
 	p.click("#row-" + first)
 	p.sees("#letter", "Which port?")
-	p.sees("#card button kbd", "2")
+	p.sees("#card button .stamp", "2")
 	p.press("2")
 	p.sees(".toast", "Answered “9090”")
 	p.sees("#letter h1", "Which colour?") // the next one
@@ -191,6 +191,15 @@ func TestJobFind(t *testing.T) {
 	p.misses("#rows .row", "The parser is fast")
 }
 
+// clickNamed clicks the first link or button whose text begins so.
+func (p *person) clickNamed(name string) {
+	p.t.Helper()
+	found := `[...document.querySelectorAll("a, button")].find((e) => e.checkVisibility() && e.innerText.trim().startsWith(` +
+		quote(name) + `))`
+	p.until("!!" + found)
+	value[bool](p, `{ const e = `+found+`; e.scrollIntoView(); e.click(); true }`)
+}
+
 // TestJobUnstick: what is stuck moves again after no more than three clicks.
 func TestJobUnstick(t *testing.T) {
 	r := newRoom(t)
@@ -199,11 +208,7 @@ func TestJobUnstick(t *testing.T) {
 	r.send("builder-1", "builder-2", "Write the parser.", "--type", "task-assigned")
 	p := r.person(1280, 800)
 	for _, name := range steps(t, "unstick an agent that somebody paused", 3) {
-		p.until(
-			fmt.Sprintf(
-				`[...document.querySelectorAll("a, button")].some((e) => e.checkVisibility() && e.innerText.trim().startsWith(%s))`, quote(name)))
-		value[bool](p, fmt.Sprintf(
-			`{ const e = [...document.querySelectorAll("a, button")].find((e) => e.checkVisibility() && e.innerText.trim().startsWith(%s)); e.scrollIntoView(); e.click(); true }`, quote(name)))
+		p.clickNamed(name)
 	}
 	p.misses("#stuck-groups", "frozen")
 	for end := time.Now().Add(patience); strings.Contains(r.run("agents"), "frozen"); {

@@ -153,11 +153,11 @@ func TestFocusStays(t *testing.T) {
 	p := r.person(1280, 800)
 	for _, c := range []struct{ path, on, live string }{
 		{"/?m=" + id, "#act-archive", "#letter .marks"},
-		{"/agents", ".row", "#roster .word"},
+		{"/agents", ".row", "#roster .about"},
 		{"/agents/builder-1", "#talk .when-link", "#talk .post"},
 		{"/t/" + id, ".when-link", "#thread .post"},
 		{"/history", "#rows .row", "#rows .row"},
-		{"/flow", ".arrow", ".arrow .about"},
+		{"/flow", ".flow-letter", ".flow-letter .subject"},
 	} {
 		p.visit(c.path)
 		p.until(`document.readyState === "complete" && document.querySelector("` + c.on + `")`)

@@ -75,6 +75,14 @@ func (o *office) close() {
 	_ = o.cmd.Wait()
 }
 
+// signal stops the post office where it is, or has it go on.
+func (r *room) signal(sig syscall.Signal) {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(sig); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, typed, args...)
 	cmd.Dir = o.dir

@@ -49,7 +49,7 @@ func TestManyAgents(t *testing.T) {
 	}
 	shot(p, "many-agents")
 	p.click("#roster a.more")
-	p.until(`location.search.includes("show=live")`)
+	p.until(`location.search.includes("show=idle")`)
 	p.write("#find-agents", "PIECE 129")
 	p.click("form.find button")
 	p.until(`document.querySelectorAll("#roster .agent").length === 1`)

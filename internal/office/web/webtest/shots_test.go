@@ -17,43 +17,62 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestScreenshots takes the pictures of docs/web.md, of the demo's room. They are written where $PENNYPOST_SCREENSHOTS
-// says:
+// TestScreenshots takes the pictures of docs/web.md, of four projects and of the demo's room. They are written where
+// $PENNYPOST_SCREENSHOTS says:
 //
 //	PENNYPOST_SCREENSHOTS=$PWD/docs/web go test -run TestScreenshots ./internal/office/web/webtest
 func TestScreenshots(t *testing.T) {
-	r := ownOffice(t, "lighthouse", "demo", "--serve", "--listen", "127.0.0.1:0", "--json")
-	p := r.person(1280, 800)
-	p.media("prefers-reduced-motion", "reduce")
-	question := value[string](p,
-		`document.querySelector(".row:has(.asks)")?.getAttribute("href") ?? document.querySelector(".row").getAttribute("href")`)
-	p.visit("/history?type=review-result")
-	p.sees("#rows .row", "")
-	thread, _, _ := strings.Cut(value[string](p, `document.querySelector("#rows .row").getAttribute("href")`), "#")
-	for _, s := range []struct{ name, path, seen string }{
-		{"inbox", question, "#letter .card"},
-		{"flow", r.base() + "/flow?w=6h", ".arrow"},
-		{"agents", r.base() + "/agents", "#roster .agent"},
-		{"thread", thread, "#thread .post"},
-		{"stuck", r.base() + "/stuck", "#stuck-groups"},
-		{"dark", r.base() + "/channels", ".channel-list"},
-		{"phone", r.base() + "/", "#list .row"},
-	} {
-		p.do(chromedp.Navigate(r.site + s.path))
-		if s.name == "dark" {
-			p.click("#channels .row")
-			p.sees("#talk .said", "")
-			value[bool](p, `{ document.documentElement.dataset.theme = "dark"; true }`)
+	t.Run("fleet", func(t *testing.T) {
+		p := newFleet(t).person(1280, 800)
+		for _, s := range []picture{
+			{"focus", "/?rooms=all&focus=1", "#letter h1", false, false},
+			{"fleet", "/?rooms=all", "#list .row", false, false},
+			{"agents", "/agents?rooms=all", "#roster .agent", false, false},
+			{"stuck", "/stuck?rooms=all", "#stuck-groups", false, false},
+			{"focus-dark", "/?rooms=all&focus=1", "#letter h1", true, false},
+			{"phone", "/?rooms=all&focus=1", "#letter h1", false, true},
+		} {
+			p.takes(s)
 		}
-		if s.name == "phone" {
-			p.size(390, 844)
+	})
+	t.Run("demo", func(t *testing.T) {
+		p := ownOffice(t, "lighthouse", "demo", "--serve", "--listen", "127.0.0.1:0", "--json").person(1280, 800)
+		p.visit("/history?type=review-result")
+		p.sees("#rows .row", "")
+		path := func(selector string) string {
+			return strings.TrimPrefix(value[string](p, `document.querySelector("`+selector+`").getAttribute("href")`),
+				p.room.base())
 		}
-		p.sees(s.seen, "")
-		p.away()
-		p.until(
-			`document.readyState === "complete" && document.fonts.status === "loaded" && !document.querySelector("code[class*=language-]:not([data-highlighted])")`)
-		shot(p, s.name)
+		thread, _, _ := strings.Cut(path("#rows .row"), "#")
+		p.takes(picture{"thread", thread, "#thread .post", false, false})
+		p.takes(picture{"flow", "/flow?w=6h", ".flow-letter", false, false})
+		p.visit("/channels")
+		p.sees("#channels .row", "")
+		p.takes(picture{"dark", path("#channels .row"), "#talk .said", true, false})
+	})
+}
+
+// picture is one of the docs: what it is called, where the page is in the room, what stands on it, and how it is seen.
+type picture struct {
+	name, path, seen string
+	dark, phone      bool
+}
+
+func (p *person) takes(s picture) {
+	p.t.Helper()
+	p.size(1280, 800)
+	if s.phone {
+		p.size(390, 844)
 	}
+	p.visit(s.path)
+	p.sees(s.seen, "")
+	if s.dark {
+		value[bool](p, `{ document.documentElement.dataset.theme = "dark"; true }`)
+	}
+	p.away()
+	p.until(
+		`document.readyState === "complete" && document.fonts.status === "loaded" && !document.querySelector("code[class*=language-]:not([data-highlighted])")`)
+	shot(p, s.name)
 }
 
 func (r *room) base() string { return "/@" + r.name }

@@ -37,7 +37,8 @@ func TestP7_LiveWithSlowScripts(t *testing.T) {
 			}
 		}
 	}()
-	p.do(chromedp.Navigate(r.run("open", "--print")))
+	p.logIn()
+	p.do(chromedp.Navigate(r.site + r.base() + "/"))
 	soon := time.Now().Add(patience / 2)
 	for !p.hasAsked("/events?after=") {
 		if time.Now().After(soon) {

@@ -107,11 +107,11 @@ func TestInstallable(t *testing.T) {
 	}
 	const color = `document.querySelector("meta[name=theme-color]").content`
 	p.media("prefers-color-scheme", "dark")
-	p.until(color + ` === "rgb(27, 27, 26)"`)
+	p.until(color + ` === "rgb(16, 19, 23)"`)
 	p.click("[data-do=theme]") // light
-	p.until(color + ` === "rgb(244, 244, 242)"`)
+	p.until(color + ` === "rgb(233, 238, 242)"`)
 	p.visit("/agents")
-	p.is(`[...document.querySelectorAll("meta[name=theme-color]")].every((m) => m.content === "#f4f4f2")`)
+	p.is(`[...document.querySelectorAll("meta[name=theme-color]")].every((m) => m.content === "#e9eef2")`)
 }
 
 // TestFind: a message of yesterday is found by two words that are typed behind the slash.

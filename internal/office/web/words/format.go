@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
@@ -17,12 +18,13 @@ import (
 // Functions are what templates may call, beyond the methods of their data.
 func Functions() template.FuncMap {
 	return template.FuncMap{
-		"ago": Ago, "used": used, "looked": mail.Looked, "settled": Settled, "moment": Moment,
+		"ago": Ago, "used": used, "lately": lately, "looked": mail.Looked, "settled": Settled, "moment": Moment,
 		"clock": Clock, "day": Day, "iso": iso, "full": full,
-		"color": Color, "initials": Initials, "who": Who,
+		"initials": Initials, "who": Who,
 		"from": Sender, "unproven": func() string { return mail.Unproven },
 		"plural": wording.Plural, "markdown": Markdown, "firstLine": FirstLine, "badge": Badge, "tagValue": TagValue,
-		"digit": digitKey, "key": triage.Act.Key, "snoozes": Snoozes,
+		"exposed": Exposed, "dialogTitle": DialogTitle, "dialogGist": DialogGist, "cardHref": CardHref,
+		"digit": DigitKey, "key": triage.Act.Key, "snoozes": Snoozes,
 	}
 }
 
@@ -40,13 +42,18 @@ func Ago(now time.Time, t mail.Time) string {
 
 // used says when something was, in words.
 func used(now time.Time, t mail.Time) string {
+	return cmp.Or(lately(now, t), Moment(now, t))
+}
+
+// lately says how long ago something was, "" after a day.
+func lately(now time.Time, t mail.Time) string {
 	switch d := now.Sub(t.Std()); {
 	case d < time.Minute:
 		return "just now"
 	case d < 24*time.Hour:
 		return wording.Span(d) + " ago"
 	}
-	return Moment(now, t)
+	return ""
 }
 
 // Clock is the time of the day, where the post office is.
@@ -140,17 +147,14 @@ func Settled(now time.Time, st *mail.Settlement) string {
 	return text
 }
 
-// Badge is how a type is drawn, as classes of the style sheet.
-func Badge(t mail.Type) string {
-	r := t.Rule()
-	return "colour-" + r.Colour + " line-" + string(r.Line)
-}
+// Badge is how a type is drawn, as a class of the style sheet.
+func Badge(t mail.Type) string { return "colour-" + t.Rule().Colour }
 
 // FirstLine is what a row shows of a text: how it begins, without marks of Markdown.
 func FirstLine(text string) string { return render.Preview(text, 160) }
 
-// digitKey is the key that presses the answer at a place, or "" if it is too far down.
-func digitKey(i int) string {
+// DigitKey is the key that presses the answer at a place, or "" if it is too far down.
+func DigitKey(i int) string {
 	if i < 9 {
 		return strconv.Itoa(i + 1)
 	}

@@ -1,7 +1,7 @@
 package words
 
 import (
-	"fmt"
+	"cmp"
 	"html/template"
 
 	"pennypost/internal/mail"
@@ -20,16 +20,7 @@ func Subject(m *mail.Message) string {
 }
 
 // Told returns the first line of a message, or else the first document that it names.
-func Told(m *mail.Message) string {
-	line := FirstLine(m.Body)
-	if line != "" || len(m.Docs) == 0 {
-		return line
-	}
-	if n := len(m.Docs) - 1; n > 0 {
-		return fmt.Sprintf("%s · +%d more", m.Docs[0].Path, n)
-	}
-	return m.Docs[0].Path
-}
+func Told(m *mail.Message) string { return cmp.Or(FirstLine(m.Body), m.DocNames()) }
 
 // Markdown is the text of a message as HTML that can do nothing. Of all that the page shows, the id is this text's.
 func Markdown(text string, id mail.ID) template.HTML {

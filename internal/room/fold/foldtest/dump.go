@@ -69,6 +69,9 @@ func Dump(s *fold.State, now mail.Time) []string {
 			out = append(out, fmt.Sprint("snoozed until ", until))
 		}
 	}
+	for _, c := range s.ToSend() {
+		out = append(out, fmt.Sprintf("to be sent %+v", *c))
+	}
 	for _, r := range s.Open {
 		out = append(out, "open "+string(r.Msg.ID))
 	}
@@ -76,9 +79,11 @@ func Dump(s *fold.State, now mail.Time) []string {
 		out = append(out, "leaving "+string(id))
 	}
 	var held []string
-	for role, l := range s.Held {
-		for _, r := range l {
-			held = append(held, role+" "+string(r.Msg.ID))
+	for word, lists := range map[string]map[string]fold.List{"": s.Held, "offered ": s.Offered} {
+		for role, l := range lists {
+			for _, r := range l {
+				held = append(held, word+role+" "+string(r.Msg.ID))
+			}
 		}
 	}
 	slices.Sort(held)

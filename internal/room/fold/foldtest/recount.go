@@ -57,7 +57,18 @@ func Miscounted(s *fold.State, now mail.Time) string {
 			}
 		}
 	}
-	return misfound(s) + mislisted(s)
+	return misfound(s) + mislisted(s) + misasked(s)
+}
+
+// misasked says who is at a dialog and is not found, or the other way round.
+func misasked(s *fold.State) string {
+	at := s.AtDialogs()
+	for _, m := range s.Listed {
+		if in := slices.Contains(at, m); in != (m.Standing() == mail.Asking) {
+			return fmt.Sprintf("%s, which is %s, is found at a dialog: %t", m.Name, m.Standing(), in)
+		}
+	}
+	return ""
 }
 
 // misfound says which query finds less, or something else, through the index than without it.

@@ -33,8 +33,8 @@ func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) 
 
 func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.Event) bool) error {
 	asked := time.Now()
-	if _, _, err := j.cluster.connection(); err != nil {
-		return j.cluster.Trouble()
+	if err := j.cluster.Trouble(); err != nil {
+		return err
 	}
 	stream, info, err := j.cluster.stream(ctx, j.room, false)
 	if err != nil {

@@ -50,7 +50,8 @@ func unpack(m *nats.Msg) []byte {
 	return text
 }
 
-// fits returns an error if the servers would not take a text.
+// fits returns an error if the servers would not take a text: what others have put into files may be longer than any
+// message that is sent. It is refused for good, so that a bridge lists it and goes on with what does fit.
 func (c *Cluster) fits(text []byte) error {
 	most := c.nc.MaxPayload() // 0 before any server was reached
 	if most == 0 || len(text) < packFrom && int64(len(text)+forHeaders) <= most {
@@ -60,7 +61,7 @@ func (c *Cluster) fits(text []byte) error {
 	if int64(len(data)+forHeaders) <= most && len(text) < mostPacked {
 		return nil
 	}
-	return mail.Errorf(mail.Unavailable,
+	return mail.Errorf(mail.TooLarge,
 		"this takes %d bytes, and the NATS servers take %d in one message. Nothing of it "+
 			"was stored. Set a larger max_payload in their configuration, %s or more", len(data), most,
 		fmt.Sprint((len(data)>>20)+2, "MB"))

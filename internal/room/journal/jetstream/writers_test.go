@@ -156,7 +156,7 @@ func TestLargeEvents(t *testing.T) {
 		large.Trimmed[i] = mail.ID(fmt.Sprintf("%x%x", rnd.Uint64(), rnd.Uint64()))
 	}
 	_, err = j.Append(t.Context(), mail.Event{At: 1, Checkpoint: large})
-	if mail.CodeOf(err) != mail.Unavailable || errors.Is(err, journal.ErrUnknown) {
+	if mail.CodeOf(err) != mail.TooLarge || errors.Is(err, journal.ErrUnknown) {
 		t.Errorf("Append of what is too large: %v", err)
 	}
 }

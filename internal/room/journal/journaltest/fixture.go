@@ -176,6 +176,7 @@ func Samples() []mail.Event {
 		{At: noon, Settled: full.Settled},
 		{At: noon, Machine: full.Machine},
 		{At: noon, Grant: full.Grant},
+		{At: noon, Dialog: full.Dialog},
 		{At: noon, Machine: &mail.MachineChange{}},
 		{At: -62135596800000, Receipt: &mail.Receipt{}},
 		{At: 253402300799999, Erased: &mail.Erasure{}},

@@ -189,7 +189,7 @@ func roundTrip(t *testing.T, e mail.Event) {
 	var p parser
 	fast, ok := p.decodeFast(seq, covered)
 	byHand := e.Agent == nil && e.Erased == nil && e.Checkpoint == nil && e.Bridge == nil && e.Workspace == nil &&
-		e.Settled == nil && e.Machine == nil && e.Grant == nil
+		e.Settled == nil && e.Machine == nil && e.Grant == nil && e.Dialog == nil
 	byHand = byHand && (e.Message == nil || !bytes.ContainsRune(e.Message.Metadata, '\t'))
 	if ok != byHand {
 		t.Errorf("decodeFast takes %q: %v, want %v", line, ok, byHand)

@@ -39,6 +39,9 @@ func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
 	rare(&w, `,"settled":`, e.Settled)
 	rare(&w, `,"machine":`, e.Machine)
 	rare(&w, `,"grant":`, e.Grant)
+	rare(&w, `,"dialog":`, e.Dialog)
+	rare(&w, `,"claim":`, e.Claim)
+	rare(&w, `,"schedule":`, e.Schedule)
 	return w.b, w.err
 }
 

@@ -1,4 +1,6 @@
 // The letter that is written: addresses are completed and become chips, the text can be seen as it will be read, and nothing typed is lost by a slip.
+import { goOn, keep } from "./drafts.js";
+
 const form = () => document.getElementById("compose-form");
 
 document.addEventListener("htmx:after:swap", () => { ready(); if (form()) error(); });
@@ -8,7 +10,10 @@ function ready() {
   if (!f || f.dataset.ready) return;
   f.dataset.ready = "true";
   addresses(f);
-  f.addEventListener("reset", () => { for (const chip of chipsOf(f)) chip.remove(); show(f, false); });
+  f.dataset.name = `${roomOf(f)} compose ${f.elements.reply_to?.value ?? sentTo(f)}`;
+  recompose();
+  for (const typed of ["input", "change"]) f.addEventListener(typed, () => keep(f.dataset.name, letter(f)));
+  f.addEventListener("reset", () => { keep(f.dataset.name); goesTo(f, document.body.dataset.base); for (const chip of chipsOf(f)) chip.remove(); show(f, false); });
   f.elements.subject.addEventListener("keydown", (e) => { // Enter there is no "send"
     if (e.key !== "Enter" || e.isComposing) return;
     e.preventDefault();
@@ -22,6 +27,33 @@ function ready() {
     f.elements.body.focus();
   }, true);
 }
+
+// A letter is kept with whom it is for. One that answers, or was begun to somebody, has a place of its own.
+const fields = ["subject", "issue", "type", "verdict", "body"];
+const sentTo = (f) => chipsOf(f).map((c) => c.querySelector("input").value);
+
+function letter(f) {
+  const kept = { to: sentTo(f), base: roomOf(f), urgent: f.elements.priority.checked };
+  for (const name of fields) kept[name] = f.elements[name].value;
+  return typed(f) && kept;
+}
+
+function put(f, kept) {
+  for (const chip of chipsOf(f)) chip.remove();
+  goesTo(f, kept.base);
+  for (const value of kept.to) add(f, value);
+  for (const name of fields) f.elements[name].value = kept[name];
+  f.elements.priority.checked = kept.urgent;
+}
+
+// recompose shows what was kept of the letter.
+export function recompose() {
+  const f = form();
+  if (f) goOn(f.elements.body, f.dataset.name, (kept) => put(f, kept), (kept) => kept.body || kept.subject);
+}
+
+// composed is what stands in the letter, and under which name it is kept.
+export const composed = (f) => f === form() && { name: f.dataset.name, value: letter(f) };
 
 // error goes to where the error is told.
 function error() {
@@ -61,13 +93,12 @@ document.addEventListener("keydown", (e) => {
 });
 document.addEventListener("click", (e) => {
   if (e.target.id === "compose" || e.target.closest("#compose [data-close]")) close(e);
-  if (e.target.closest("#compose [data-discard]")) e.target.closest("dialog").close();
+  if (e.target.closest("#compose [data-discard]")) { keep(form().dataset.name); e.target.closest("dialog").close(); }
   if (e.target.closest("#compose [data-keep]")) {
     document.getElementById("compose-discard").hidden = true;
     form().elements.body.focus();
   }
 }, true);
-addEventListener("beforeunload", (e) => { if (typed(form())) e.preventDefault(); });
 document.addEventListener("submit", (e) => {
   if (e.target !== form()) return;
   take(e.target);
@@ -77,12 +108,12 @@ document.addEventListener("submit", (e) => {
 
 const options = () => document.getElementById("compose-options");
 const chipsOf = (f) => [...f.querySelectorAll(".chip")];
-let known = []; // addresses that can be chosen: { value, note }
+let known = []; // addresses that can be chosen: { value, note, base }, the last where they are in another room
 
 // addresses makes the field a combobox whose choices are those of the list that the page brought.
 function addresses(f) {
   const input = f.querySelector("#compose-to");
-  known = [...f.querySelectorAll("#compose-addresses option")].map((o) => ({ value: o.value, note: o.textContent }));
+  known = [...f.querySelectorAll("#compose-addresses option")].map((o) => ({ value: o.value, note: o.textContent, base: o.dataset.base ?? document.body.dataset.base }));
   input.removeAttribute("list");
   for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": "compose-options" })) {
     input.setAttribute(name, value);
@@ -97,7 +128,7 @@ function addresses(f) {
   options().addEventListener("mousedown", (e) => {
     e.preventDefault(); // the field keeps the focus
     const o = e.target.closest("[role=option]");
-    if (o) choose(f, input, o.dataset.value);
+    if (o) choose(f, input, o);
   });
   f.querySelector("#compose-chips").addEventListener("click", (e) => {
     if (e.target.id === "compose-chips") input.focus();
@@ -121,12 +152,12 @@ function keys(e, f, input) {
       return;
     case "Enter":
       if (e.ctrlKey || e.metaKey) { take(f); f.requestSubmit(); }
-      else if (!list.hidden && i >= 0) choose(f, input, all[i].dataset.value);
+      else if (!list.hidden && i >= 0) choose(f, input, all[i]);
       else take(f);
       e.preventDefault();
       return;
     case "Tab":
-      if (!list.hidden && i >= 0 && input.value) choose(f, input, all[i].dataset.value);
+      if (!list.hidden && i >= 0 && input.value) choose(f, input, all[i]);
       return;
     case "Escape":
       if (!list.hidden) { hide(input); e.preventDefault(); e.stopPropagation(); }
@@ -140,18 +171,20 @@ function keys(e, f, input) {
 function offer(input, whole) {
   const typed = input.value.trim().toLowerCase();
   const there = new Set(chipsOf(input.form).map((c) => c.querySelector("input").value));
+  const room = roomOf(input.form);
   const rank = ({ value, note }) => {
     const v = value.toLowerCase();
     if (bare(v).startsWith(typed) || v.startsWith(typed) || v.split(":").at(-1).startsWith(typed)) return 0;
     return v.includes(typed) ? 1 : note.toLowerCase().includes(typed) ? 2 : 3;
   };
-  const fits = known.filter((k) => !there.has(k.value) && rank(k) < 3).sort((a, b) => rank(a) - rank(b)).slice(0, 50);
+  const fits = known.filter((k) => !(there.has(k.value) && k.base === room) && rank(k) < 3).sort((a, b) => rank(a) - rank(b)).slice(0, 50);
   const list = options();
   list.replaceChildren(...fits.map((k, i) => {
     const o = Object.assign(document.createElement("li"), { id: `compose-option-${i}`, role: "option", ariaSelected: "false" });
     const name = Object.assign(document.createElement("bdi"), { textContent: bare(k.value) });
     const note = Object.assign(document.createElement("span"), { className: "faint", textContent: k.note });
     o.dataset.value = k.value;
+    o.dataset.base = k.base;
     o.append(name, note);
     return o;
   }));
@@ -174,11 +207,21 @@ function hide(input) {
   input.removeAttribute("aria-activedescendant");
 }
 
-function choose(f, input, value) {
+// choose takes an address. A letter goes to one room, that of the first.
+function choose(f, input, { dataset: { value, base } }) {
   input.value = "";
-  add(f, value);
   hide(input);
+  if (chipsOf(f).length && base !== roomOf(f)) {
+    f.querySelector("#compose-error").innerHTML = '<p class="refused" role="alert">A letter goes to one room, and this address is in another.</p>';
+    return;
+  }
+  goesTo(f, base);
+  add(f, value);
 }
+
+function goesTo(f, base) { for (const name of ["action", "hx-post"]) f.setAttribute(name, `${base}/compose`); }
+
+const roomOf = (f) => f.getAttribute("action").replace(/\/compose$/, "");
 
 // take makes chips of what was typed. A known address is one even with a comma in it; of the rest each part is.
 function take(f) {
@@ -186,7 +229,7 @@ function take(f) {
   const text = input.value.trim().replace(/,$/, "");
   input.value = "";
   if (!text) return;
-  const one = known.find((k) => k.value === text || bare(k.value) === text);
+  const one = known.find((k) => k.base === roomOf(f) && (k.value === text || bare(k.value) === text));
   for (const value of one ? [one.value] : text.split(",").map((t) => t.trim())) if (value) add(f, value);
 }
 

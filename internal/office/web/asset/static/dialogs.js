@@ -10,12 +10,14 @@ document.addEventListener("click", (e) => {
 });
 
 // A form that was sent is empty again, and the page shows what came of it. Ctrl or Command with Enter sends.
-for (const sent of ["pp-sent", "pp-done"]) document.addEventListener(sent, (e) => {
-  const form = e.target.closest?.("form[data-reset]");
+for (const event of ["pp-sent", "pp-done"]) document.addEventListener(event, (e) => sent(e.target));
+
+export function sent(el) {
+  const form = el.closest?.("form[data-reset]");
   form?.reset();
   if (form?.elements.key) form.elements.key.value = [...crypto.getRandomValues(new Uint32Array(4))].join(""); // what is written next is another message
-  e.target.closest?.("dialog")?.close();
-});
+  el.closest?.("dialog")?.close();
+}
 document.addEventListener("keydown", (e) => {
   if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && e.target.matches("[data-submit]")) e.target.form.requestSubmit();
 });

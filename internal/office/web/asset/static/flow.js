@@ -1,17 +1,8 @@
-// The picture follows the newest messages as long as its end is in sight, and what was unfolded stays so.
-const near = 60; // pixels
-let follows = true;
+// What was unfolded stays so.
 let opened = new Map();
 const narrow = matchMedia("(max-width: 760px)");
 
-document.addEventListener("scroll", (e) => {
-  const el = e.target;
-  if (el.id === "flow-scroll") follows = el.scrollHeight - el.scrollTop - el.clientHeight < near;
-}, true);
-
 function settle() {
-  const picture = document.getElementById("flow-scroll");
-  if (picture?.hasAttribute("data-follow") && follows) picture.scrollTop = picture.scrollHeight;
   const pairs = document.getElementById("pairs"); // on a phone they are all that there is of the picture
   if (pairs && narrow.matches && !opened.has("pairs")) pairs.open = true;
   for (const [id, open] of opened) {

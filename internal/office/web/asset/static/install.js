@@ -1,4 +1,4 @@
-// What the pages are to the system around the browser: the frame has the colour of the theme, and the app that was installed shows the number of the title.
+// What the pages are to the system around the browser: the frame has the colour of the theme, the app that was installed shows the number of the title, and a worker stands in for a page that cannot be fetched.
 function shade() {
   const color = getComputedStyle(document.querySelector(".top")).backgroundColor;
   for (const meta of document.querySelectorAll("meta[name=theme-color]")) meta.content = color;
@@ -12,3 +12,6 @@ function badge() {
 }
 new MutationObserver(badge).observe(document.querySelector("title"), { childList: true });
 badge();
+
+// A browser refuses a worker where it does not trust the address.
+addEventListener("load", () => navigator.serviceWorker?.register("/worker.js").catch(() => {}));

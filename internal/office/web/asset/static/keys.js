@@ -2,8 +2,9 @@
 import { step, close } from "./list.js";
 import { rowKey } from "./triage.js";
 import { unpick } from "./select.js";
+import { leave } from "./strip.js";
 
-const places = Object.fromEntries([...document.querySelectorAll(".places a")].map((a) => [a.getAttribute("aria-keyshortcuts").slice(-1), a]));
+const places = Object.fromEntries([...document.querySelectorAll(".places a[aria-keyshortcuts]")].map((a) => [a.getAttribute("aria-keyshortcuts").slice(-1), a]));
 let went = 0; // when g was pressed, if it was the last key
 
 // settled is when htmx has taken the page over: a link that is pressed before is nothing but a link.
@@ -15,12 +16,16 @@ let ready = false;
 settled.then(() => { ready = true; });
 
 const commands = {
-  j: () => step(1),
-  k: () => step(-1),
+  j: () => go(1),
+  k: () => go(-1),
   c: () => document.getElementById("compose-button")?.click(),
   "/": () => document.getElementById("search").focus(),
   "?": () => document.getElementById("keys").showModal(),
-  Escape: () => { if (!unpick() && document.querySelector(".panes.opened")) close(); },
+  Escape: () => {
+    if (unpick()) return;
+    if (document.querySelector(".panes.focus")) leave();
+    else if (document.querySelector(".panes.opened")) close();
+  },
 };
 
 document.addEventListener("keydown", (e) => {
@@ -32,6 +37,7 @@ document.addEventListener("keydown", (e) => {
     return;
   }
   went = e.key === "g" ? Date.now() : 0;
+  if (e.repeat && /^[1-9]$/.test(e.key)) return; // one press is one answer
   if (!ready) { // what the key does may depend on one before
     if (e.key.length === 1 && e.key !== " ") e.preventDefault();
     settled.then(() => command(e.key)?.());
@@ -43,8 +49,17 @@ document.addEventListener("keydown", (e) => {
   run();
 });
 
+// go goes to the next row; where one is shown alone, it is shown.
+function go(n) {
+  const row = step(n);
+  if (document.querySelector(".panes.focus")) row?.click();
+}
+
 // command returns what a key does now, if it does anything.
 function command(key) {
+  if (key === "Backspace") key = "Delete"; // which is what the key is called on a Mac
+  const own = document.activeElement?.closest(".held")?.querySelector(`[data-row-key="${CSS.escape(key)}"]`);
+  if (own) return () => own.click();
   const button = [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].at(-1); // of several toasts the last
   return commands[key] ?? rowKey(key) ?? (button && (() => (button.matches("textarea, input") ? button.focus() : button.click())));
 }

@@ -21,6 +21,7 @@ document.addEventListener("htmx:before:swap", (e) => {
   }
   e.preventDefault();
   settle(fresh);
+  recount(fresh);
   pill.textContent = added.length ? text : "";
   pill.hidden = !added.length;
 });
@@ -35,6 +36,7 @@ document.addEventListener("click", (e) => {
 // What was put off comes back at its time, which is no event; and a day ends. To whom no agent has come yet, the first is shown at once.
 setInterval(() => {
   if (document.hidden || !document.getElementById("rows")) return;
+  document.getElementById("away")?.dispatchEvent(new CustomEvent("pp-minute"));
   for (const id of ["rows", "letter"]) document.getElementById(id)?.dispatchEvent(new CustomEvent("pp-live"));
   ask();
 }, 60_000);
@@ -71,8 +73,17 @@ function settle(fresh) {
     if (now) row.className = now.className;
     const slot = row.closest(".slot");
     if (now && slot) slot.dataset.messages = now.closest(".slot").dataset.messages;
+    else if (!now && slot?.matches(".asked")) drop(slot); // a dialog that is over asks nobody
     else if (!now && !row.hasAttribute("aria-current")) row.classList.add("gone"); // it does not belong here any more
   }
+}
+
+// recount says anew how much needs the person.
+function recount(fresh) {
+  const now = fresh.querySelector("#needs .part-name");
+  const shown = document.querySelector("#needs .part-name");
+  if (now && shown) shown.innerHTML = now.innerHTML;
+  if (!document.querySelector("#list .row")) reload();
 }
 
 // The row of the open letter is marked at once when it is chosen, and stays so whatever is shown anew.
@@ -108,10 +119,10 @@ choose(document.getElementById("letter")?.dataset.id);
 document.querySelector("#list .row[aria-current]")?.scrollIntoView({ block: "center" });
 
 // rows are what j and k walk through.
-function rows() { return [...document.querySelectorAll("main .row, .thread .post")]; }
+function rows() { return [...document.querySelectorAll(document.querySelector(".panes.focus") ? "#needs .row" : "main .row, .held, .thread .post")]; }
 
 // current is the row that has the focus, else the one that is open.
-export const current = () => document.activeElement?.closest(".slot")?.querySelector(".row") ?? document.activeElement?.closest(".row, .thread .post") ?? document.querySelector("main .row[aria-current]");
+export const current = () => document.activeElement?.closest(".slot")?.querySelector(".row") ?? document.activeElement?.closest(".row, .held, .thread .post") ?? document.querySelector("main .row[aria-current]");
 
 // step moves the focus by n rows, and returns the row that has it.
 export function step(n) {
@@ -147,6 +158,8 @@ function drop(slot) {
   const after = slot.nextElementSibling;
   const part = slot.closest(".part");
   slot.remove();
+  const number = part?.querySelector("#needs > .part-name .number"); // how many there are, also where not all are loaded
+  if (number) number.textContent -= 1;
   if (before?.matches(".when") && !after?.matches(".slot")) before.remove();
   if (part && !part.querySelector(".slot")) part.remove();
 }

@@ -11,7 +11,7 @@ async function turn() {
     tell("Notifications are off.");
   } else if (await globalThis.Notification?.requestPermission() === "granted") {
     localStorage.setItem(setting, "on");
-    tell("Mail to you is announced while this page is in the background.");
+    tell("Mail to you, and what agents ask in their terminals, is announced while this page is in the background.");
   } else {
     tell("The browser does not allow notifications here. Its settings for this page say why.");
   }
@@ -31,7 +31,7 @@ function show() {
 
 // Of several pages that are open the first tells; one that is looked at has told already.
 document.addEventListener("pp-arrived", (e) => {
-  const { id, room, from, subject } = e.detail;
+  const { id, href, room, from, subject } = e.detail;
   const told = localStorage.getItem(last) === id;
   localStorage.setItem(last, id);
   if (!document.hidden || told || !on()) return;
@@ -39,7 +39,7 @@ document.addEventListener("pp-arrived", (e) => {
   note.onclick = () => {
     note.close();
     focus();
-    if (![...document.querySelectorAll("textarea")].some((t) => t.value)) location.assign(`/@${encodeURIComponent(room)}/?m=${encodeURIComponent(id)}`); // what was typed stays
+    if (![...document.querySelectorAll("textarea")].some((t) => t.value)) location.assign(href ?? `/@${encodeURIComponent(room)}/?m=${encodeURIComponent(id)}`); // what was typed stays
   };
 });
 

@@ -5,7 +5,7 @@ import { current, step } from "./list.js";
 const picked = new Set(); // ids of rows, which are there again after the list was shown anew
 let anchor; // the row from which a range goes
 
-const rows = () => [...document.querySelectorAll("#list .slot .row")];
+const rows = () => [...document.querySelectorAll("#list .slot:not(.asked) .row")]; // dialogs are no mail
 
 // pickedRows are the rows that are selected.
 export const pickedRows = () => rows().filter((r) => picked.has(r.id));
@@ -61,7 +61,8 @@ function show() {
   }
   const bar = document.getElementById("picked");
   if (!bar) return;
-  const text = all.length ? `${all.length} selected` : "";
+  const more = document.getElementById("more") && all.length > 1 && all.length === rows().length; // what is not loaded is not selected
+  const text = all.length ? `${all.length} selected${more ? "; the list goes on" : ""}` : "";
   if (document.getElementById("picked-count").textContent !== text) announce(text || "None selected");
   document.getElementById("picked-count").textContent = text;
   bar.hidden = !all.length;
@@ -69,7 +70,7 @@ function show() {
 document.addEventListener("htmx:after:swap", () => { if (picked.size) show(); });
 
 document.addEventListener("click", (e) => {
-  const slot = e.target.closest("#list .slot");
+  const slot = e.target.closest("#list .slot:not(.asked)");
   if (!slot) return;
   const row = slot.querySelector(".row");
   if (e.target.closest(".pick")) {

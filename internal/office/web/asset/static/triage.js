@@ -1,5 +1,6 @@
-// What a person does with a letter that is open, with the row that has the focus, or with those that are selected: keys, buttons, what follows when it is done, and what was typed meanwhile.
+// What a person does with a letter that is open, with the row that has the focus, or with those that are selected: keys, buttons, and what follows when it is done.
 import { ask } from "./live.js";
+import { forget } from "./drafts.js";
 import { close, current, reload, takeAway } from "./list.js";
 import { extend, part, pick, pickedRows, unpick } from "./select.js";
 
@@ -36,12 +37,50 @@ document.addEventListener("pp-done", (e) => {
   const { messages, done, typed } = toasts.at(-1).dataset;
   for (const earlier of toasts.slice(0, -1)) if (earlier.dataset.messages === messages) earlier.remove(); // it cannot be undone twice
   if (done === "back") return back(messages, typed);
+  if (done === "settled") return settled(e.target);
+  if (done === "away") return; // the switch asks for itself
   if (done === "answered") answered = { messages, open: messages === letterLine() };
   if (done !== "replied" && document.getElementById("list")) mark(messages, done);
   else live();
 });
 
 const live = () => document.getElementById("letter")?.dispatchEvent(new CustomEvent("pp-live"));
+
+// settled shows what became of a dialog that the person has answered. The next one is opened by the person alone: a key that is pressed twice answers no dialog that nobody has seen.
+function settled(form) {
+  const letter = form.closest("#letter");
+  if (letter) forget(letter);
+  live();
+  reload();
+}
+
+// Whether a dialog can be answered from here may change without an event: its hook has come, or has gone.
+setInterval(() => {
+  if (document.hidden) return;
+  for (const part of ["#letter[data-again]", "#rows:has([data-again])"]) document.querySelector(part)?.dispatchEvent(new CustomEvent("pp-live"));
+}, 2_000);
+
+// Nothing is answered of which the text is not there: two refreshes that crossed could leave answers alone.
+document.addEventListener("htmx:after:swap", () => {
+  const answers = document.querySelector("#letter:not(.over) > .what-is-asked:empty ~ .says");
+  if (!answers) return;
+  answers.remove();
+  location.reload();
+});
+
+// What was typed for a dialog that is over is shown, though it goes nowhere.
+let unsent;
+document.addEventListener("htmx:before:swap", () => {
+  const typed = [...document.querySelectorAll("#letter.dialog [data-draft]")].map((el) => el.value).filter(Boolean);
+  if (typed.length) unsent = { id: document.getElementById("letter").dataset.id, text: typed.join("\n\n") };
+});
+document.addEventListener("htmx:after:swap", () => {
+  const over = document.querySelector("#letter.over");
+  if (!over || unsent?.id !== over.dataset.id) return;
+  const place = over.querySelector(".typed-there");
+  place.querySelector("pre").textContent = unsent.text;
+  place.hidden = false;
+});
 
 // mark shows what was done with rows.
 function mark(messages, done) {
@@ -111,17 +150,22 @@ export function rowKey(key) {
   const article = document.activeElement?.closest(".thread .post");
   if (article && key === "r") return () => article.querySelector(".answer-to").click();
   if (!document.querySelector("#list[data-shelf]")) return undefined;
+  if (document.querySelector(".panes.focus")) return undefined;
   const row = current();
-  const selects = { x: row && (() => pick(row)), J: () => extend(1), K: () => extend(-1), "*": part };
+  const inList = document.activeElement?.closest("#list .slot");
+  const decline = key === "x" && (!inList || row?.matches("[aria-current]")) && document.querySelector('#letter [data-key="x"]');
+  const selects = { x: row && !decline && (() => pick(row)), J: () => extend(1), K: () => extend(-1), "*": part };
   if (selects[key]) return selects[key];
   const does = { e: "archive", u: "read", s: "snooze", Delete: "delete" }[key];
   const some = pickedRows();
   if (does && some.length) return () => act(does, some);
   const focused = document.activeElement?.closest("#list .slot")?.querySelector(".row");
   if (!focused || focused.dataset.id && focused.dataset.id === document.getElementById("letter")?.dataset.id) return undefined;
+  if (focused.closest(".asked")) return does || /^[1-9ar]$/.test(key) ? () => { if (!does) focused.click(); } : undefined; // it is answered when it is open, and all of it is seen
   if (does) return () => act(does, [focused]);
   if (key === "r" && focused.dataset.id) return () => openTo(focused, "reply-text", (el) => el.focus());
   if (/^[1-9]$/.test(key) && Number(key) <= Number(focused.dataset.asks)) return () => post([focused], "/answer", { reply_to: focused.dataset.id, n: key });
+  if (/^[1-9]$/.test(key) && document.querySelector("#letter.dialog")) return () => {}; // who looks at another row does not answer the dialog that is open
   return undefined;
 }
 
@@ -194,22 +238,6 @@ document.addEventListener("submit", (e) => e.target.closest?.("[popover]")?.hide
 
 function focusMenu(menu) { menu.querySelector("button, input:not([type=hidden])")?.focus(); }
 
-// What was typed for a letter is there again when the person comes back to it. It is forgotten when it is sent, and with the browser's tab.
-const draft = (el) => `draft ${el.closest("#letter").dataset.base} ${el.form.elements.reply_to.value}`;
-
-document.addEventListener("input", (e) => {
-  if (!e.target.matches?.("[data-draft]")) return;
-  if (e.target.value) sessionStorage.setItem(draft(e.target), e.target.value);
-  else sessionStorage.removeItem(draft(e.target));
-});
 document.addEventListener("pp-done", (e) => {
-  const el = e.target.matches?.("form.reply") && e.target.querySelector("[data-draft]");
-  if (el) sessionStorage.removeItem(draft(el));
   if (e.target.matches?.(".choices")) document.getElementById("card")?.focus(); // the button goes, and the answer is told there
 }, true);
-function restore() {
-  const el = document.querySelector("[data-draft]");
-  if (el && !el.value && document.activeElement !== el) el.value = sessionStorage.getItem(draft(el)) ?? "";
-}
-document.addEventListener("htmx:after:swap", restore);
-restore();

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -126,10 +127,17 @@ func New(dir string, n int, opts Options) (*Cluster, error) {
 	return c, nil
 }
 
-// freeAddresses returns addresses of loopback on which nothing listens.
+// freeAddresses returns addresses of loopback on which nothing listens. Their ports are below those that systems give
+// to connections, which would take that of a server while it is down.
 func freeAddresses(n int) (addrs []string, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	const first, end = 12000, 32000
+	tries := 100
+	for len(addrs) < n {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+rand.IntN(end-first)))
+		if err != nil && tries > 0 {
+			tries--
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,129 @@
+package worktree
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// maxLinks is how many links may be on a path, as in Linux.
+const maxLinks = 40
+
+// resolved is a path without links.
+type resolved struct {
+	path    string
+	info    fs.FileInfo // nil: nothing is there
+	missing int         // how many of the last names are not there
+}
+
+// resolve follows the links of an absolute path as far as it leads to something. What is not there yet is taken to
+// become directories and a file.
+func resolve(path string) (resolved, error) {
+	w := walk{path: path}
+	w.at, w.rest = topOf(path)
+	for len(w.rest) > 0 {
+		name := w.rest[0]
+		w.rest = w.rest[1:]
+		var err error
+		switch name {
+		case "", ".":
+		case "..":
+			err = w.up()
+		default:
+			err = w.down(name)
+		}
+		if err != nil {
+			return resolved{}, err
+		}
+	}
+	return described(path, w.at)
+}
+
+// walk is on its way along a path.
+type walk struct {
+	path  string // as it was given
+	at    resolved
+	rest  []string // the names that follow
+	links int      // that it has followed
+}
+
+func (w *walk) up() error {
+	up := filepath.Dir(w.at.path)
+	if up == w.at.path {
+		return &PathError{w.path, "the path leads above the top of all files"}
+	}
+	w.at = resolved{path: up, missing: max(w.at.missing-1, 0)}
+	return nil
+}
+
+func (w *walk) down(name string) error {
+	next := join(w.at.path, name)
+	if w.at.missing > 0 {
+		w.at.path, w.at.missing = next, w.at.missing+1
+		return nil
+	}
+	if w.at.info != nil && !w.at.info.IsDir() {
+		return &PathError{w.path, w.at.path + " is no directory"}
+	}
+	info, err := os.Lstat(next)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		w.at = resolved{path: next, missing: 1}
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return w.follow(next)
+	default:
+		w.at = resolved{path: next, info: info}
+	}
+	return nil
+}
+
+// follow puts the target of a link before the names that follow.
+func (w *walk) follow(link string) error {
+	if w.links++; w.links > maxLinks {
+		return &PathError{w.path, "its links lead in a circle, or there are too many"}
+	}
+	target, err := os.Readlink(link)
+	if err != nil {
+		return err
+	}
+	names := split(target)
+	if filepath.IsAbs(target) {
+		w.at, names = topOf(target)
+	}
+	w.rest = append(names, w.rest...)
+	return nil
+}
+
+// described fills in what is there, where that is not known yet, and refuses what no editor writes.
+func described(path string, at resolved) (resolved, error) {
+	if at.info == nil && at.missing == 0 {
+		info, err := os.Lstat(at.path)
+		if err != nil {
+			return at, err
+		}
+		at.info = info
+	}
+	if at.info != nil && !at.info.IsDir() && !at.info.Mode().IsRegular() {
+		return at, &PathError{path, "it is neither a file nor a directory (" + at.info.Mode().String() + ")"}
+	}
+	return at, nil
+}
+
+// topOf returns the top of the file system of an absolute path, and the names below it.
+func topOf(path string) (at resolved, names []string) {
+	volume := filepath.VolumeName(path)
+	return resolved{path: volume + string(filepath.Separator)}, split(path[len(volume):])
+}
+
+func split(path string) []string { return strings.Split(filepath.ToSlash(path), "/") }
+
+func join(dir, name string) string {
+	if os.IsPathSeparator(dir[len(dir)-1]) {
+		return dir + name
+	}
+	return dir + string(filepath.Separator) + name
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"net/netip"
+
+	"pennypost/internal/mail"
+)
+
+// PhoneOffer says what it means to let phones in, and PhoneQuestion asks it.
+const (
+	PhoneOffer = "The post office can listen on your network with TLS, with a certificate that it makes. Nobody " +
+		"reads anything there without a link that you give them."
+	PhoneQuestion = "Let phones and other machines in?"
+)
+
+// PhoneFlag is where the post office is to listen for phones.
+func PhoneFlag(into *string) Flag {
+	return Flag{Into: into, Name: "phone-at", About: "listen for phones at this `HOST:PORT`, if you let them in; " +
+		"default 0.0.0.0:8766, which is every network"}
+}
+
+// LetPhonesIn has the post office listen for other machines at an address, "" for every network, and ends the one that
+// runs: it reads the configuration when it starts. Nothing is changed if nobody could listen or get in there.
+func (a *App) LetPhonesIn(ctx context.Context, at string) error {
+	if at == "" {
+		at = "0.0.0.0:8766"
+	}
+	c, err := a.LoadConfig()
+	if err != nil {
+		return err
+	}
+	c.TLS.Listen = at
+	if err := c.CheckServe(); err != nil {
+		return err
+	}
+	host, _, err := net.SplitHostPort(at)
+	if ip, _ := netip.ParseAddr(host); err == nil && (ip.IsLoopback() || host == "localhost") && c.TLS.URL == "" {
+		return mail.Errorf(mail.Invalid, "no phone can reach %s: nothing was changed. Name an address of your "+
+			"network, or write where a tunnel leads there as url into [tls] of %s first", at, c.Home.File())
+	}
+	var listen net.ListenConfig
+	l, err := listen.Listen(ctx, "tcp", at)
+	if err != nil {
+		return mail.Errorf(mail.Conflict, "nothing can listen at %s: %w. Nothing was changed; name another address "+
+			"with --phone-at HOST:PORT", at, err)
+	}
+	l.Close()
+	if err := a.AddToConfig("tls", "listen", at); err != nil {
+		return err
+	}
+	_, _, err = a.StopOffice(ctx)
+	return err
+}

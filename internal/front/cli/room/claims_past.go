@@ -1,0 +1,230 @@
+package room
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"pennypost/internal/front/cli"
+	"pennypost/internal/mail"
+)
+
+// pastClaim is something that was held, or is.
+type pastClaim struct {
+	mail.Holding
+	Ended mail.Time `json:"ended,omitzero"` // 0: it is held, as far as the journal tells
+	How   string    `json:"how,omitempty"`  // why it ended
+	By    mail.Name `json:"by,omitempty"`   // who gave it up for the agent
+}
+
+// pastClaims is what --past answers, the newest last.
+type pastClaims struct {
+	Claims []pastClaim `json:"claims"`
+}
+
+// claimsPast lists who held what when, as far back as the room's journal has it.
+func (a *app) claimsPast(ctx context.Context, agent mail.Name, limit int) error {
+	if err := checkLimit(limit); err != nil {
+		return err
+	}
+	svc, err := a.Existing(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := readPast(ctx, svc)
+	if agent != "" {
+		list = slices.DeleteFunc(list, func(p pastClaim) bool { return p.Agent != agent })
+	}
+	list = list[max(0, len(list)-cmp.Or(limit, mail.DefaultLimit)):]
+	return cli.Answer(a.App, pastClaims{append([]pastClaim{}, list...)}, err, a.showPast)
+}
+
+func (a *app) showPast(past pastClaims) error {
+	if len(past.Claims) == 0 {
+		a.Out.Line("Nothing was held, as far back as the journal goes.")
+		return nil
+	}
+	rows := make([][]string, 0, len(past.Claims))
+	for i := range past.Claims {
+		p := &past.Claims[i]
+		end := "held"
+		if p.Ended != 0 {
+			end = "until " + a.Out.Moment(p.Ended) + ", " + p.How
+		}
+		rows = append(rows, []string{a.Out.Moment(p.Since), cli.OneLine(string(p.Agent)),
+			cli.OneLine(p.Target.String()), end, cli.OneLine(p.Why)})
+	}
+	a.Out.List(rows, []cli.Step{cli.At(4, cli.AtMost(32)), cli.At(2, cli.AtMost(32))}, 2)
+	return nil
+}
+
+// pastSilence is after how long without an event the journal has been read: its last events may be ones that a
+// watch is not shown.
+const pastSilence = time.Second
+
+// readPast reads the journal up to now.
+func readPast(ctx context.Context, svc mail.Service) ([]pastClaim, error) {
+	st, err := svc.Status(ctx)
+	if err != nil || st.Seq == 0 {
+		return nil, err
+	}
+	w, err := svc.Watch(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	p := past{of: make(map[mail.Name]*holderPast)}
+	for last := mail.Seq(0); last < st.Seq; {
+		events, err := nextWithin(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		if len(events) == 0 {
+			break
+		}
+		for i := range events {
+			p.apply(&events[i])
+			last = events[i].Seq
+		}
+	}
+	p.lapse(mail.TimeOf(time.Now()))
+	slices.SortStableFunc(p.all, func(a, b *pastClaim) int { return cmp.Compare(a.Since, b.Since) })
+	out := make([]pastClaim, len(p.all))
+	for i, c := range p.all {
+		out[i] = *c
+	}
+	return out, nil
+}
+
+// nextWithin returns the next events; none, if there are none for a while.
+func nextWithin(ctx context.Context, w mail.Watch) ([]mail.Event, error) {
+	short, cancel := context.WithTimeout(ctx, pastSilence)
+	defer cancel()
+	events, err := w.Next(short)
+	if err != nil && ctx.Err() == nil && errors.Is(short.Err(), context.DeadlineExceeded) {
+		return events, nil
+	}
+	return events, err
+}
+
+// past follows claims through a journal. A claim's end that is no event of its own follows from what is said of its
+// agent: that its session or its turn has ended.
+type past struct {
+	all []*pastClaim // in the order in which they were taken
+	of  map[mail.Name]*holderPast
+}
+
+// holderPast is an agent as it stood when an event happened.
+type holderPast struct {
+	session string
+	idle    mail.Time // since when no turn of it runs; 0: one does, or nothing is known of turns
+	open    []*pastClaim
+}
+
+func (p *past) at(n mail.Name) *holderPast {
+	if p.of[n] == nil {
+		p.of[n] = new(holderPast)
+	}
+	return p.of[n]
+}
+
+func (p *past) apply(e *mail.Event) {
+	if e.Claim == nil && e.Agent == nil {
+		return
+	}
+	p.lapse(e.At)
+	if c := e.Agent; c != nil {
+		p.agent(c, e.At)
+		return
+	}
+	c := e.Claim
+	h := p.at(c.Agent)
+	how := "given up"
+	switch c.By {
+	case "":
+	case mail.System:
+		how = "its program ended"
+	default:
+		how = "freed by " + string(c.By)
+	}
+	h.end(e.At, how, c.By, func(o *pastClaim) bool { return slices.ContainsFunc(c.Free, o.Same) })
+	for _, t := range c.Take {
+		i := slices.IndexFunc(h.open, func(o *pastClaim) bool { return o.Same(t.Target) })
+		if i >= 0 {
+			t.Since = h.open[i].Since
+			h.open[i].Claim = t
+			continue
+		}
+		t.Since = e.At
+		taken := &pastClaim{Holding: mail.Holding{Claim: t, Agent: c.Agent}}
+		p.all, h.open = append(p.all, taken), append(h.open, taken)
+	}
+}
+
+// agent ends what ended with a session, and notes when turns begin and end.
+func (p *past) agent(c *mail.AgentChange, at mail.Time) {
+	h := p.at(c.Name)
+	all := func(*pastClaim) bool { return true }
+	switch {
+	case c.End && (c.Session == h.session || h.session == "" || c.Session == ""), c.State == mail.Gone, c.Retired:
+		h.end(at, "its session ended", "", all)
+		h.session = ""
+	case c.Session != "" && !c.End:
+		if c.TakeOver && h.session != "" && h.session != c.Session {
+			h.end(at, "another session took over", "", all)
+		}
+		h.session = c.Session
+	}
+	h.rests(c, at)
+	if c.Renamed != "" {
+		p.rename(h, c.Name, c.Renamed)
+	}
+}
+
+// rests notes since when an agent has nothing to do.
+func (h *holderPast) rests(c *mail.AgentChange, at mail.Time) {
+	switch {
+	case c.State == mail.Idle && h.idle == 0, c.Turn == mail.TurnEnd && h.idle == 0:
+		h.idle = at
+	case c.State != "" && c.State != mail.Idle, c.Turn == mail.TurnStart:
+		h.idle = 0
+	}
+}
+
+func (p *past) rename(h *holderPast, from, to mail.Name) {
+	for _, o := range h.open {
+		o.Agent = to
+	}
+	h.open = append(h.open, p.at(to).open...)
+	p.of[to] = h
+	delete(p.of, from)
+}
+
+// lapse ends what has ended by itself until a time.
+func (p *past) lapse(now mail.Time) {
+	for _, h := range p.of {
+		for _, o := range slices.Clone(h.open) {
+			turn := h.idle.Add(time.Duration(o.Quiet) * time.Second)
+			only := func(other *pastClaim) bool { return other == o }
+			switch {
+			case o.Until != 0 && o.Until <= now:
+				h.end(o.Until, "its time was over", "", only)
+			case o.Quiet != 0 && h.idle != 0 && turn <= now:
+				h.end(max(turn, o.Since), "its turn ended", "", only)
+			}
+		}
+	}
+}
+
+// end ends some of what is held.
+func (h *holderPast) end(at mail.Time, how string, by mail.Name, which func(*pastClaim) bool) {
+	h.open = slices.DeleteFunc(h.open, func(o *pastClaim) bool {
+		if !which(o) {
+			return false
+		}
+		o.Ended, o.How, o.By = at, how, by
+		return true
+	})
+}

@@ -1,0 +1,164 @@
+package room
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
+	"pennypost/internal/mail"
+)
+
+// laterFlags say when something is sent, if not at once.
+type laterFlags struct{ at, in, every, until, zone string }
+
+// parse reads the flags as somebody means them who looks at this machine's clock.
+func (f laterFlags) parse() (l mail.Later, err error) {
+	if l.At, err = mail.ParseWhen(f.at, time.Now(), mail.Ahead); err != nil {
+		return l, err
+	}
+	if f.in != "" {
+		in, err := config.ParseDuration(f.in)
+		if err != nil {
+			return l, err
+		}
+		if l.In = int(time.Duration(in) / time.Second); l.In < 1 {
+			return l, cli.Usage("--in %s is shorter than a second, or has no end: say a time, or leave it out to "+
+				"send now", f.in)
+		}
+	}
+	if l.Until, err = mail.ParseWhen(f.until, time.Now(), mail.Ahead); err != nil {
+		return l, err
+	}
+	if l.Every, l.Zone = f.every, f.zone; l.Every != "" && l.Zone == "" {
+		if l.Zone = localZone(); l.Zone == "" {
+			return l, cli.Usage("this machine does not say in which time zone it is: say it with --zone, as in " +
+				"--zone Europe/Berlin")
+		}
+	}
+	return l, nil
+}
+
+// localZone returns the name of this machine's time zone, "" if it cannot be told.
+func localZone() string {
+	name, set := os.LookupEnv("TZ")
+	if set && name == "" || time.Local == time.UTC {
+		return "UTC"
+	}
+	if !set {
+		file, err := os.Readlink("/etc/localtime")
+		if err != nil {
+			return ""
+		}
+		_, name, _ = strings.Cut(file, "zoneinfo/")
+	}
+	if name = strings.TrimPrefix(name, ":"); name == "" {
+		return ""
+	}
+	if _, err := time.LoadLocation(name); err != nil {
+		return ""
+	}
+	return name
+}
+
+// dueTime is when something is sent, by this machine's clock.
+func dueTime(at mail.Time) string {
+	t, now := at.Std().Local(), time.Now()
+	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04:05")
+	}
+	return t.Format("2006-01-02 15:04")
+}
+
+const scheduledHelp = `List what waits to be sent: its id, when it is sent, by whom, to whom and what about. You see
+all of it, an agent its own. A message waits if it was sent with --at, --in or --every. It is sent
+once, also if the post office was off at its time; what was due several times meanwhile is sent as
+one.`
+
+func newScheduled(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "scheduled", Short: "what waits to be sent later", Long: scheduledHelp,
+		Example: "pennypost scheduled\npennypost scheduled move msg_V1StGXR8_Z5jdHi6B-myT --in 2h\n" +
+			"pennypost scheduled cancel msg_V1StGXR8_Z5jdHi6B-myT",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cli.Ask(cmd.Context(), a.App, a.Existing, allScheduled, struct{}{}, a.showScheduled)
+		},
+	}
+	cmd.AddCommand(newScheduledCancel(a), newScheduledMove(a))
+	return cmd
+}
+
+func allScheduled(s mail.Service, ctx context.Context, _ struct{}) (mail.ScheduledList, error) {
+	return s.Scheduled(ctx)
+}
+
+func (a *app) showScheduled(list mail.ScheduledList) error {
+	if len(list.Scheduled) == 0 {
+		a.Out.Line("Nothing waits to be sent.")
+		return nil
+	}
+	rows := make([][]string, 0, len(list.Scheduled))
+	for i := range list.Scheduled {
+		c := &list.Scheduled[i]
+		about := c.Draft.Subject
+		if about == "" {
+			about = c.Draft.Body
+		}
+		every := ""
+		if c.Every != "" {
+			every = "every " + c.Every + " " + c.Zone
+		}
+		rows = append(rows, []string{string(c.ID), dueTime(c.At), cli.OneLine(string(c.From)),
+			cli.OneLine(strings.Join(c.Draft.To, ", ")), cli.OneLine(every), cli.OneLine(about)})
+	}
+	a.Out.List(rows, []cli.Step{cli.At(5, cli.AtMost(32)), cli.At(4, cli.AtMost(32)), cli.At(3, cli.AtMost(24))}, 5)
+	return nil
+}
+
+func newScheduledCancel(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel ID...", Short: "take back what waits to be sent",
+		Long: "Take back what waits to be sent. Its text is not kept.",
+		Args: cli.SomeArgs("what to take back: the ids that pennypost scheduled lists"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			svc, err := a.Service(cmd.Context())
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if err := svc.Unschedule(cmd.Context(), mail.ID(id)); err != nil {
+					return err
+				}
+			}
+			return a.Said(nil, struct{}{}, "It is not sent.")
+		},
+	}
+}
+
+func newScheduledMove(a *app) *cobra.Command {
+	var f laterFlags
+	return cli.WithFlags(&cobra.Command{
+		Use: "move ID", Short: "send it at another time",
+		Long: "Send what waits at another time. What is sent again and again keeps its times after that.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			l, err := f.parse()
+			if err != nil {
+				return err
+			}
+			r := mail.Rescheduling{ID: mail.ID(ids[0]), At: l.At, In: l.In}
+			return cli.Ask(cmd.Context(), a.App, a.Service, mail.Service.Reschedule, r,
+				func(c mail.Scheduled) error {
+					a.Out.Line("It is sent at %s.", dueTime(c.At))
+					return nil
+				})
+		},
+	},
+		cli.Flag{Into: &f.at, Name: "at", About: "at this `TIME`: 14:30, \"tomorrow 9:00\", RFC 3339"},
+		cli.Flag{Into: &f.in, Name: "in", About: "after this `DURATION`: 20m, 2h, 1d"})
+}

@@ -1,0 +1,177 @@
+package setup
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pennypost/internal/config"
+	"pennypost/internal/front/cli"
+	"pennypost/internal/front/install"
+)
+
+const removeHelp = `Undo what pennypost setup did, and ask before each step: take Pennypost out of the settings of the
+clients, remove the service, the links on the PATH and what was added to config.toml, stop the post
+office, and delete the mail and your token if you say so.
+
+A file that nobody changed since becomes again exactly what it was; what you have changed stays, and
+is named. What is installed in a project
+alone (--project) is taken out there, by pennypost uninstall CLIENT --project. Mail stays unless you
+say yes, or --mail; --yes alone keeps it. The programs themselves are yours to delete.`
+
+func newRemove(a *app) *cobra.Command {
+	g := &guide{app: a}
+	var withMail bool
+	return cli.WithFlags(&cobra.Command{
+		Use: "remove", Short: "undo what setup did, and ask about the mail", Long: removeHelp,
+		Example: "pennypost remove\npennypost remove --dry-run\npennypost remove --yes --mail", Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return g.begin(cmd.Context(), func() error { return g.remove(withMail) })
+		},
+	}, append(g.flags(), cli.Flag{Into: &withMail, Name: "mail", About: "delete the mail and the token too"})...)
+}
+
+func (g *guide) remove(withMail bool) error {
+	if err := g.OnlyUser("remove Pennypost"); err != nil {
+		return err
+	}
+	links, err := g.ourLinks()
+	if err != nil {
+		return err
+	}
+	taken, err := g.takeOut()
+	if err != nil {
+		return err
+	}
+	u, err := g.unit(g.ctx)
+	service := err == nil && u.before != ""
+	if service {
+		taken = true
+		if err := g.removes("the service "+u.Path, func() error { return g.serviceUninstall(u, false) }); err != nil {
+			return err
+		}
+	}
+	for _, link := range links {
+		taken = true
+		if err := g.removes(link, func() error { return os.Remove(link) }); err != nil {
+			return err
+		}
+	}
+	if !taken {
+		g.Out.Line("There is nothing of Pennypost in clients, services or on the PATH.")
+	}
+	g.sayPathLine()
+	return g.removeMail(withMail)
+}
+
+// takeOut takes Pennypost out of every client that has it.
+func (g *guide) takeOut() (taken bool, err error) {
+	o, err := g.installOptions(installFlags{})
+	if err != nil {
+		return false, err
+	}
+	for _, r := range install.Look(*o) {
+		if r.Scope != install.User || !r.Installed() {
+			continue
+		}
+		taken = true
+		if err := g.removes("Pennypost from "+r.Client.Title, func() error {
+			p, err := carryOut(r.Client, o, install.Uninstall, false)
+			if err != nil {
+				return cli.Hinted(err, "pennypost uninstall "+r.Client.Name)
+			}
+			g.showPlan(p, false)
+			return nil
+		}); err != nil {
+			return taken, err
+		}
+	}
+	return taken, nil
+}
+
+// removes removes one thing if the person agrees.
+func (g *guide) removes(what string, do func() error) error {
+	if g.dryRun {
+		g.Out.Line("This would be removed: %s", what)
+		return nil
+	}
+	yes, err := g.asks("Remove "+what+"?", true)
+	if err != nil || !yes {
+		return err
+	}
+	return do()
+}
+
+// removeMail deletes the data directory if the person says so, and takes out of it otherwise what was added to the
+// configuration. It ends the post office first, which is asked too if it may go on.
+func (g *guide) removeMail(sure bool) error {
+	home, err := config.FindHome(g.Env.Getenv)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(string(home)); err != nil {
+		return nil
+	}
+	if !sure && !g.dryRun {
+		if sure, err = g.asks("Delete all mail, the configuration and your token in "+string(home)+
+			"? This cannot be undone.", false); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !sure:
+		return g.keepMail(home)
+	case g.dryRun:
+		g.Out.Line("The post office would be stopped, and mail, configuration and your token in %s deleted.", home)
+		return nil
+	}
+	if _, _, err := g.StopOffice(g.ctx); err != nil {
+		return err
+	}
+	for _, path := range home.Files() { // and nothing else that somebody may have put there
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(string(home)); err != nil {
+		g.Out.Line("Mail, configuration and token are deleted. %s stays: it has files that are not Pennypost's.", home)
+		return nil
+	}
+	g.Out.Line("Deleted %s.", home)
+	return nil
+}
+
+// keepMail leaves the data directory as it was before setup.
+func (g *guide) keepMail(home config.Home) error {
+	ours, changed, err := g.AddedToConfig()
+	if err != nil {
+		return err
+	}
+	if len(ours) > 0 {
+		what := strings.Join(ours, ", ") + " from " + home.File() + ", as setup wrote it"
+		if err := g.removes(what, g.TakeFromConfig); err != nil {
+			return err
+		}
+	}
+	if len(changed) > 0 {
+		g.Out.Line("In %s you have changed what setup wrote, and it stays: %s", home.File(),
+			strings.Join(changed, ", "))
+	}
+	if cli.Listens(home) {
+		stop := "Stop the post office? The next command starts one again."
+		if yes, err := g.asks(stop, true); err != nil {
+			return err
+		} else if yes {
+			if _, _, err := g.StopOffice(g.ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if g.dryRun {
+		g.Out.Line("Mail, configuration and your token are in %s. They would stay unless you say --mail.", home)
+	} else {
+		g.Out.Line("Mail, configuration and your token stay in %s.", home)
+	}
+	return nil
+}

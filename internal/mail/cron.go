@@ -1,0 +1,166 @@
+package mail
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Cron is when something happens again and again, as a line of cron says it: minute, hour, day of the month, month and
+// day of the week.
+//
+// Where clocks are put forward, what was to happen in the hour that is left out happens as soon as it is over. Where
+// they are put back, it happens in the first of the two hours only. A line whose hour begins with * goes by the hours
+// that there are: in both, and not in the one that is left out.
+type Cron struct {
+	fields  [5]uint64 // the values of each, as bits
+	anyDay  bool      // the day of the month is *
+	anyWeek bool      // the day of the week is *
+	hourly  bool      // the hour is * or */n
+}
+
+// cronFields are the fields: their names, least and greatest values.
+var cronFields = [5]struct {
+	name        string
+	least, most int
+}{{"minute", 0, 59}, {"hour", 0, 23}, {"day of the month", 1, 31}, {"month", 1, 12}, {"day of the week", 0, 7}}
+
+// cronSearch bounds how far ahead a time is sought: the 29th of February may be eight years away.
+const cronSearch = 9 * 366
+
+// ParseCron reads a line of cron: * and numbers, lists (1,15), spans (mon-fri), and steps (*/15). Months and days of
+// the week may be named by their first three letters, and 7 is Sunday as 0 is.
+func ParseCron(line string) (*Cron, error) {
+	words := strings.Fields(line)
+	if len(words) != len(cronFields) {
+		return nil, Errorf(Invalid, "%q is no line of cron: it has five fields, minute, hour, day of the month, "+
+			"month and day of the week, such as \"0 9 * * mon-fri\"", line)
+	}
+	c := &Cron{anyDay: words[2] == "*", anyWeek: words[4] == "*", hourly: strings.HasPrefix(words[1], "*")}
+	for i, word := range words {
+		for part := range strings.SplitSeq(word, ",") {
+			bits, ok := cronPart(i, part)
+			if !ok {
+				return nil, Errorf(Invalid, "%q is no %s in a line of cron: use * or numbers from %d to %d, lists "+
+					"(1,15), spans (1-5) and steps (*/15)", part, cronFields[i].name, cronFields[i].least,
+					cronFields[i].most)
+			}
+			c.fields[i] |= bits
+		}
+	}
+	if c.has(4, 7) {
+		c.fields[4] |= 1
+	}
+	if c.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return nil, Errorf(Invalid, "%q names a day that never comes", line)
+	}
+	return c, nil
+}
+
+// cronPart reads one part of a field.
+func cronPart(field int, part string) (bits uint64, ok bool) {
+	span, step, stepped := strings.Cut(part, "/")
+	by := 1
+	if stepped {
+		var err error
+		if by, err = strconv.Atoi(step); err != nil || by < 1 {
+			return 0, false
+		}
+	}
+	from, to := cronFields[field].least, cronFields[field].most
+	if span != "*" {
+		first, last, many := strings.Cut(span, "-")
+		if from, ok = cronValue(field, first); !ok {
+			return 0, false
+		}
+		switch {
+		case many:
+			if to, ok = cronValue(field, last); !ok || to < from {
+				return 0, false
+			}
+		case !stepped:
+			to = from
+		}
+	}
+	for n := from; n <= to; n += by {
+		bits |= 1 << n
+	}
+	return bits, true
+}
+
+// cronNames are the names of months and days of the week.
+var cronNames = map[int][]string{
+	3: {"", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"},
+	4: {"sun", "mon", "tue", "wed", "thu", "fri", "sat"},
+}
+
+func cronValue(field int, word string) (n int, ok bool) {
+	if n = slices.Index(cronNames[field], strings.ToLower(word)); n >= 0 && word != "" {
+		return n, true
+	}
+	n, err := strconv.Atoi(word)
+	return n, err == nil && n >= cronFields[field].least && n <= cronFields[field].most
+}
+
+func (c *Cron) has(field, n int) bool { return c.fields[field]&(1<<n) != 0 }
+
+// Next returns the first time after t, in t's zone, that the line names; zero if there is none for years.
+func (c *Cron) Next(t time.Time) time.Time {
+	loc := t.Location()
+	t = t.Truncate(time.Minute)
+	for last := t.AddDate(0, 0, cronSearch); t.Before(last); {
+		before := t
+		if t = t.Add(time.Minute); c.fires(t, before) {
+			return t
+		}
+		if midnight := time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, loc); !c.onDay(t) && t.Before(midnight) {
+			t = midnight.Add(-time.Minute)
+		}
+	}
+	return time.Time{}
+}
+
+// fires reports whether t is such a time, or the first minute after clocks were put forward over one.
+func (c *Cron) fires(t, before time.Time) bool {
+	if !c.hourly {
+		if left := wall(t).Sub(wall(before)); left > time.Minute {
+			for w := wall(before).Add(time.Minute); w.Before(wall(t)); w = w.Add(time.Minute) {
+				if c.matches(w) {
+					return true
+				}
+			}
+		}
+		if again(t) {
+			return false
+		}
+	}
+	return c.matches(t)
+}
+
+func (c *Cron) matches(t time.Time) bool {
+	return c.has(0, t.Minute()) && c.has(1, t.Hour()) && c.onDay(t)
+}
+
+// onDay reports whether the line names t's day. Of a day of the month and one of the week, either will do.
+func (c *Cron) onDay(t time.Time) bool {
+	day, week := c.has(2, t.Day()), c.has(4, int(t.Weekday()))
+	if c.anyDay || c.anyWeek {
+		return c.has(3, int(t.Month())) && day && week
+	}
+	return c.has(3, int(t.Month())) && (day || week)
+}
+
+// wall is what a clock on the wall shows at t, as if there were no time zones.
+func wall(t time.Time) time.Time {
+	_, offset := t.Zone()
+	return t.Add(time.Duration(offset) * time.Second).UTC()
+}
+
+// again reports whether clocks that were put back have shown t's time before.
+func again(t time.Time) bool {
+	_, now := t.Zone()
+	_, before := t.Add(-3 * time.Hour).Zone()
+	back := time.Duration(before-now) * time.Second
+	return back > 0 && wall(t.Add(-back)).Equal(wall(t))
+}

@@ -1,0 +1,91 @@
+package mail
+
+import (
+	"encoding/hex"
+	"strings"
+)
+
+// Dialog is what an agent's client asks its person by itself, as a room knows it: a permission, a plan, a question
+// with options. What it asks is in no journal: see Ask.
+type Dialog struct {
+	ID   ID         `json:"id"`
+	Kind DialogKind `json:"kind"`
+	Tool string     `json:"tool,omitempty"` // that is to be used
+	Sum  string     `json:"sum"`            // SHA-256, in hex, of the tool and what it is given
+	// Worker is the subagent of the session that asks, as the client calls it; "": the session itself.
+	Worker  string  `json:"worker,omitempty"`
+	Machine Machine `json:"machine,omitempty"` // where the session runs
+	Since   Time    `json:"since,omitzero"`
+	// Doubt says that it may have been answered at the client: there is nothing that would tell.
+	Doubt bool `json:"doubt,omitzero"`
+}
+
+// DialogKind is what a dialog is about.
+type DialogKind string
+
+// The kinds.
+const (
+	AsksPermission DialogKind = "permission" // whether a tool may be used
+	AsksQuestion   DialogKind = "question"   // with options
+	AsksPlan       DialogKind = "plan"       // whether it is good
+	AsksForm       DialogKind = "form"       // that an MCP server wants filled in
+)
+
+// DialogOutcome is how a dialog ended.
+type DialogOutcome string
+
+// The outcomes.
+const (
+	DialogAllowed  DialogOutcome = "allowed"
+	DialogDenied   DialogOutcome = "denied"
+	DialogAnswered DialogOutcome = "answered"
+	DialogEnded    DialogOutcome = "ended" // nobody could tell how
+)
+
+// AtClient is the DialogChange.Where of an answer at the client's own dialog. Those given elsewhere have the Means by
+// which the person was known.
+const AtClient = "client"
+
+// MaxDialogs is how many dialogs of one agent may be open.
+const MaxDialogs = 32
+
+// DialogChange is the journal's record of a dialog that opened, that is in doubt or, with an Outcome, that ended.
+type DialogChange struct {
+	Dialog
+	Agent   Name          `json:"agent,omitempty"`
+	Session string        `json:"session"`
+	Process string        `json:"process,omitempty"` // that runs Session, as in Turn; in no journal
+	Outcome DialogOutcome `json:"outcome,omitempty"`
+	By      Name          `json:"by,omitempty"`    // of the Outcome: the user; "": nobody knows
+	Where   string        `json:"where,omitempty"` // they answered: AtClient, or a Means
+}
+
+// Check returns what is wrong with c by itself.
+func (c *DialogChange) Check() error {
+	switch c.Kind {
+	case AsksPermission, AsksQuestion, AsksPlan, AsksForm:
+	default:
+		return Errorf(Invalid, "%q is not a kind of dialog", c.Kind)
+	}
+	switch c.Outcome {
+	case "", DialogAllowed, DialogDenied, DialogAnswered, DialogEnded:
+	default:
+		return Errorf(Invalid, "%q is not how a dialog ends", c.Outcome)
+	}
+	if sum, err := hex.DecodeString(c.Sum); err != nil || len(sum) != 32 {
+		return Errorf(Invalid, "the sum of a dialog is not a SHA-256 in hex")
+	}
+	if c.ID == "" || len(c.ID) > MaxName || strings.ContainsFunc(string(c.ID), notPlain) {
+		return Errorf(Invalid, "%q is no id of a dialog", c.ID)
+	}
+	for _, text := range []string{c.Tool, c.Worker, c.Where, string(c.By)} {
+		if len(text) > MaxName || strings.ContainsAny(text, "\x00\r\n") {
+			return Errorf(Invalid, "what is said of a dialog is no line of at most %d bytes", MaxName)
+		}
+	}
+	return checkWord("session", c.Session)
+}
+
+func notPlain(r rune) bool {
+	return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+}

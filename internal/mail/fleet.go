@@ -1,0 +1,170 @@
+package mail
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// FleetPart is what is asked of several rooms at once.
+type FleetPart string
+
+// The parts.
+const (
+	FleetAgents  FleetPart = "agents"
+	FleetStuck   FleetPart = "stuck"
+	FleetWaiting FleetPart = "waiting"
+	FleetClaims  FleetPart = "claims"
+	FleetAll     FleetPart = "all"
+)
+
+// ParseFleetPart checks s as a part; "" is agents.
+func ParseFleetPart(s string) (FleetPart, error) {
+	switch p := FleetPart(s); p {
+	case "":
+		return FleetAgents, nil
+	case FleetAgents, FleetStuck, FleetWaiting, FleetClaims, FleetAll:
+		return p, nil
+	}
+	return "", Errorf(Invalid, "%q is not what can be asked of all rooms; ask for agents, stuck, waiting, claims "+
+		"or all", s)
+}
+
+// FleetQuery says what to return of which rooms.
+type FleetQuery struct {
+	Rooms  []RoomName `query:"room" about:"only these rooms; default: all"`
+	Part   FleetPart  `query:"part" about:"agents, stuck, waiting, claims or all of them; default: agents"`
+	Search string     `query:"search" about:"of agents: text in name, task, roles or tags, case ignored"`
+	States []State    `query:"state" about:"of agents: only those in these states"`
+	Limit  int        `query:"limit" about:"at most this many of each room; 0 means 50, the most is 1000"`
+	Mail   int        `query:"mail" about:"of what is stuck for one at most so many messages; 0 means 5"`
+}
+
+// Checked returns q with its limit, or what is wrong with it by itself.
+func (q FleetQuery) Checked() (FleetQuery, error) {
+	for _, n := range []int{q.Limit, q.Mail} {
+		if n < 0 || n > MaxLimit {
+			return q, Errorf(Invalid, "a limit of %d is out of range; use 1 to %d", n, MaxLimit)
+		}
+	}
+	q.Limit = cmp.Or(q.Limit, DefaultLimit)
+	for _, st := range q.States {
+		if _, err := ParseState(string(st)); err != nil {
+			return q, err
+		}
+	}
+	var err error
+	q.Part, err = ParseFleetPart(string(q.Part))
+	return q, err
+}
+
+// Ask asks a room for the part of q, which is Checked.
+func (q FleetQuery) Ask(ctx context.Context, room Service) (out FleetRoom, err error) {
+	if q.Wants(FleetAgents) {
+		var list AgentList
+		list, err = room.Agents(ctx, RosterQuery{Search: q.Search, States: q.States, Latest: true, Limit: q.Limit})
+		out.Agents = &list
+	}
+	if q.Wants(FleetStuck) && err == nil {
+		var list StuckList
+		list, err = room.Stuck(ctx, StuckQuery{Limit: q.Limit, Mail: q.Mail})
+		out.Stuck = &list
+	}
+	if q.Wants(FleetWaiting) && err == nil {
+		var list WaitingList
+		list, err = room.Waiting(ctx, WaitingQuery{Limit: q.Limit})
+		out.Waiting = &list
+	}
+	if q.Wants(FleetClaims) && err == nil {
+		var list ClaimList
+		list, err = room.Claims(ctx, ClaimQuery{})
+		out.Claims = &list
+	}
+	return out, err
+}
+
+// Wants reports whether q asks for a part.
+func (q FleetQuery) Wants(part FleetPart) bool { return q.Part == part || q.Part == FleetAll }
+
+// Fleet is what several rooms have of one part, or of all.
+type Fleet struct {
+	Rooms []FleetRoom `json:"rooms"` // those that have any of it, by name
+	// NotRead are rooms that have not been read since the post office started. Each query reads a few: ask again.
+	NotRead []RoomName `json:"not_read,omitempty"`
+	Away    []RoomName `json:"away,omitempty"` // rooms that could not be looked at
+}
+
+// FleetRoom is what one room has of what was asked for.
+type FleetRoom struct {
+	Room RoomName `json:"room"`
+	// AsOf is when a closed room was closed: what is said is how it stood then, without texts of mail. 0: now.
+	AsOf Time `json:"as_of,omitzero"`
+
+	Agents  *AgentList   `json:"agents,omitempty"`
+	Stuck   *StuckList   `json:"stuck,omitempty"`
+	Waiting *WaitingList `json:"waiting,omitempty"`
+	Claims  *ClaimList   `json:"claims,omitempty"` // nil of a closed room
+}
+
+// Some reports whether there is any of it.
+func (r *FleetRoom) Some() bool {
+	return r.Agents != nil && len(r.Agents.States) > 0 || r.Stuck != nil && len(r.Stuck.Groups) > 0 ||
+		r.Waiting != nil && len(r.Waiting.Waiting) > 0 || r.Claims != nil && len(r.Claims.Claims) > 0
+}
+
+// FleetMailQuery asks for the mail of several rooms. Limit, After and Before hold for each room by itself.
+type FleetMailQuery struct {
+	Rooms  []RoomName  `query:"room" about:"only these rooms; default: all"`
+	Places []RoomPlace `query:"before_in" about:"of these rooms only messages before a seq: ROOM:SEQ,…"`
+	HistoryQuery
+}
+
+// In returns what q asks of a room.
+func (q FleetMailQuery) In(room RoomName) HistoryQuery {
+	for _, p := range q.Places {
+		if in, before := p.Parts(); in == room {
+			q.Before = before
+		}
+	}
+	return q.HistoryQuery
+}
+
+// RoomPlace is a place in the mail of a room, written ROOM:SEQ.
+type RoomPlace string
+
+// PlaceIn returns the place of a message in its room.
+func PlaceIn(room RoomName, seq Seq) RoomPlace { return RoomPlace(fmt.Sprintf("%s:%d", room, seq)) }
+
+// ParseRoomPlace checks s as a place in the mail of a room.
+func ParseRoomPlace(s string) (RoomPlace, error) {
+	room, seq, _ := strings.Cut(s, ":")
+	if _, err := ParseRoom(room); err != nil {
+		return "", err
+	}
+	if n, err := strconv.ParseUint(seq, 10, 64); err != nil || n == 0 {
+		return "", Errorf(Invalid, "%q is no place in a room: write ROOM:SEQ", s)
+	}
+	return RoomPlace(s), nil
+}
+
+// Parts returns the room and the seq of a place that was parsed.
+func (p RoomPlace) Parts() (RoomName, Seq) {
+	room, seq, _ := strings.Cut(string(p), ":")
+	n, _ := strconv.ParseUint(seq, 10, 64)
+	return RoomName(room), Seq(n)
+}
+
+// FleetMail is mail of several rooms, each page as the room would answer by itself.
+type FleetMail struct {
+	Rooms   []FleetPage `json:"rooms"`              // those that have any, by name
+	NotRead []RoomName  `json:"not_read,omitempty"` // closed rooms that were not searched: name them to search them
+	Away    []RoomName  `json:"away,omitempty"`     // rooms that could not be looked at
+}
+
+// FleetPage is mail of one room.
+type FleetPage struct {
+	Room RoomName `json:"room"`
+	Page
+}

@@ -1,0 +1,254 @@
+package mailtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pennypost/internal/mail"
+)
+
+// file is a path in the tree of the tests.
+func file(path string) mail.Target { return mail.Target{Root: "1-2", At: "/src", Path: path} }
+
+func below(path string) mail.Target {
+	t := file(path)
+	t.Form = mail.BelowForm
+	return t
+}
+
+// claim makes a request and returns what became of it, in words: what is held now, "| by AGENT: " what is in the way,
+// "refused", and "freed " what was given up.
+func (s *suite) claim(as mail.Name, r mail.ClaimRequest) string {
+	s.Helper()
+	out, err := s.as(as).Claim(s.ctx, r)
+	if err != nil {
+		s.Errorf("%s claims %+v: %v", as, r, err)
+	}
+	var words []string
+	for _, h := range out.Held {
+		if h.Agent != as || h.Since == 0 {
+			s.Errorf("%s is said to hold %+v", as, h)
+		}
+		words = append(words, h.Target.String())
+	}
+	for _, c := range out.Clashes {
+		words = append(words, fmt.Sprintf("| by %s: %s", c.Held.Agent, c.Held.Target))
+	}
+	if out.Refused {
+		words = append(words, "refused")
+	}
+	for _, h := range out.Freed {
+		words = append(words, "freed "+h.Target.String())
+	}
+	return strings.Join(words, " ")
+}
+
+// wantClaims looks who holds what, as everybody sees it.
+func (s *suite) wantClaims(want ...string) {
+	s.Helper()
+	list, err := s.as("bob").Claims(s.ctx, mail.ClaimQuery{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	got := []string{}
+	for _, h := range list.Claims {
+		got = append(got, fmt.Sprint(h.Agent, " ", h.Target))
+	}
+	if strings.Join(got, ", ") != strings.Join(want, ", ") {
+		s.Errorf("held is %q, want %q", got, want)
+	}
+}
+
+func (s *suite) want(got, want string) {
+	s.Helper()
+	if got != want {
+		s.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func take(targets ...mail.Target) mail.ClaimRequest { return mail.ClaimRequest{Take: targets} }
+
+// oneHolder holds P15: of what overlaps there is one holder, and all is taken or nothing.
+func oneHolder(s *suite) {
+	s.turn("ann", mail.TurnStart, "s1")
+	s.turn("bob", mail.TurnStart, "s2")
+	port := mail.Target{Name: "port:8080"}
+	s.want(s.claim("ann", take(below("parser"), port)), "parser/ port:8080")
+	s.want(s.claim("ann", take(port)), "port:8080")
+	s.want(s.claim("bob", take(file("parser/lex.go"), file("main.go"))), "| by ann: parser/")
+	s.want(s.claim("bob", take(port)), "| by ann: port:8080")
+	s.want(s.claim("bob", take(file("parsers.go"))), "parsers.go")
+	elsewhere := file("parser/lex.go")
+	elsewhere.Root = "1-3"
+	s.want(s.claim("bob", take(elsewhere)), "parser/lex.go")
+	s.wantClaims("ann parser/", "ann port:8080", "bob parser/lex.go", "bob parsers.go")
+
+	shared := mail.ClaimRequest{Take: []mail.Target{{Name: "deploy:staging"}}, Shared: true}
+	s.want(s.claim("ann", shared), "deploy:staging")
+	s.want(s.claim("bob", shared), "deploy:staging")
+	shared.Shared = false
+	s.want(s.claim("bob", shared), "| by ann: deploy:staging")
+
+	s.want(s.claim("bob", mail.ClaimRequest{Take: []mail.Target{port}, Look: true}), "| by ann: port:8080")
+	s.want(s.claim("ann", mail.ClaimRequest{Free: []mail.Target{port, {Name: "build"}}}), "freed port:8080")
+	s.want(s.claim("ann", mail.ClaimRequest{Free: []mail.Target{port}}), "")
+	s.want(s.claim("bob", mail.ClaimRequest{Take: []mail.Target{port}, Look: true}), "")
+	s.want(s.claim("bob", take(port)), "port:8080")
+	glob := file("parser/*.go")
+	glob.Form = mail.GlobForm
+	s.want(s.claim("bob", take(glob)), "| by ann: parser/")
+	s.want(s.claim("ann", mail.ClaimRequest{All: true}), "freed parser/ freed deploy:staging")
+	s.wantClaims("bob parser/lex.go", "bob parsers.go", "bob deploy:staging", "bob port:8080")
+}
+
+// writesClaim holds that a write claims for its turn, that a write which clashes goes on by the rule that holds unless
+// another is set, and that both are told, once.
+func writesClaim(s *suite) {
+	s.turn("ann", mail.TurnStart, "s1")
+	s.turn("bob", mail.TurnStart, "s2")
+	write := func(paths ...string) mail.ClaimRequest {
+		r := mail.ClaimRequest{Write: true}
+		for _, p := range paths {
+			r.Take = append(r.Take, file(p))
+		}
+		return r
+	}
+	s.want(s.claim("ann", write("a.go")), "a.go")
+	for range 2 {
+		s.want(s.claim("bob", write("a.go", "b.go")), "b.go | by ann: a.go")
+	}
+	for who, want := range map[mail.Name]string{"ann": "bob writes a.go, which you hold", "bob": "ann holds a.go, " +
+		"which you write"} {
+		page := s.inbox(who, mail.InboxQuery{})
+		if len(page.Messages) != 1 || page.Messages[0].Subject != want || page.Messages[0].From != mail.FromSystem {
+			s.Errorf("%s is told %+v, want %q", who, page.Messages, want)
+		}
+	}
+	s.want(s.claim("ann", mail.ClaimRequest{All: true}), "freed a.go")
+	s.want(s.claim("bob", write("a.go")), "a.go")
+	s.wantClaims("bob a.go", "bob b.go")
+}
+
+// waitsForClaims holds that an agent that waits for what another holds is stuck until that is free, and that those who
+// wait for each other are named.
+func waitsForClaims(s *suite) {
+	s.turn("ann", mail.TurnStart, "s1")
+	s.turn("bob", mail.TurnStart, "s2")
+	stuck := func(kind mail.StuckKind) (out []string) {
+		list, err := s.as(mail.User).Stuck(s.ctx, mail.StuckQuery{Kind: kind})
+		if err != nil {
+			s.Fatal(err)
+		}
+		for i := range list.Groups {
+			g := &list.Groups[i]
+			if g.Kind != mail.StuckClaim || g.Since == 0 || list.Kinds[mail.StuckClaim] != len(list.Groups) {
+				s.Errorf("stuck is %+v of %v", g, list.Kinds)
+			}
+			for _, c := range g.Claims {
+				out = append(out, fmt.Sprint(g.For, " ", c.Wanted, " ", c.Held.Agent, " ", g.Circle))
+			}
+		}
+		slices.Sort(out) // what was taken in different milliseconds, and what in one, has another order
+		return out
+	}
+	s.want(s.claim("ann", take(below("parser"))), "parser/")
+	s.want(s.claim("bob", take(file("main.go"))), "main.go")
+	s.want(s.claim("bob", take(file("parser/lex.go"))), "| by ann: parser/")
+	s.want(fmt.Sprint(stuck("")), "[]")
+	s.want(s.claim("bob", mail.ClaimRequest{Take: []mail.Target{file("parser/lex.go")}, Wait: true}),
+		"| by ann: parser/")
+	for _, kind := range []mail.StuckKind{"", mail.StuckClaim} {
+		s.want(fmt.Sprint(stuck(kind)), "[agent:bob parser/lex.go ann []]")
+	}
+	s.want(s.claim("ann", mail.ClaimRequest{Take: []mail.Target{file("main.go")}, Wait: true}), "| by bob: main.go")
+	s.want(fmt.Sprint(stuck(mail.StuckClaim)), "[agent:ann main.go bob [ann bob ann] agent:bob parser/lex.go ann "+
+		"[bob ann bob]]")
+	s.want(s.claim("ann", mail.ClaimRequest{All: true}), "freed parser/")
+	s.want(fmt.Sprint(stuck(mail.StuckClaim)), "[]")
+}
+
+// claimsOfTheUser holds that the user holds as others do, and gives up what these hold, who are told.
+func claimsOfTheUser(s *suite) {
+	s.turn("ann", mail.TurnStart, "s1")
+	s.register("bob")
+	s.want(s.claim(mail.User, mail.ClaimRequest{Take: []mail.Target{{Name: "build"}}, Why: "a release"}), "build")
+	s.want(s.claim("ann", take(mail.Target{Name: "build"})), "| by user: build")
+	s.want(s.claim("ann", take(file("a.go"))), "a.go")
+	_, err := s.as("bob").Claim(s.ctx, mail.ClaimRequest{All: true, Of: "ann"})
+	s.wantCode(err, mail.Denied)
+	_, err = s.as(mail.User).Claim(s.ctx, mail.ClaimRequest{All: true, Of: "anna"})
+	s.wantCode(err, mail.NotFound)
+	if got, err := s.as(mail.User).Claim(s.ctx, mail.ClaimRequest{Free: []mail.Target{file("a.go")},
+		Of: "ann"}); err != nil ||
+		len(got.Freed) != 1 {
+		s.Errorf("the user frees %+v, %v", got, err)
+	}
+	s.wantClaims("user build")
+	if page := s.inbox("ann", mail.InboxQuery{}); len(page.Messages) != 1 {
+		s.Errorf("ann is told %+v", page.Messages)
+	}
+}
+
+// claimsEndWithTheSession holds that nothing is held by a session that has ended, or been replaced.
+func claimsEndWithTheSession(s *suite) {
+	s.register("bob")
+	s.turn("ann", mail.SessionStart, "s1")
+	s.want(s.claim("ann", take(file("a.go"))), "a.go")
+	s.turn("ann", mail.SessionEnd, "s1")
+	s.wantClaims()
+	s.turn("ann", mail.SessionStart, "s1")
+	s.wantClaims()
+	s.want(s.claim("ann", take(file("a.go"))), "a.go")
+	if err := s.as(mail.User).Retire(s.ctx, "ann"); err != nil {
+		s.Fatal(err)
+	}
+	s.wantClaims()
+}
+
+func badClaims(s *suite) {
+	s.turn("ann", mail.TurnStart, "s1")
+	glob := func(path string) mail.Target {
+		t := file(path)
+		t.Form = mail.GlobForm
+		return t
+	}
+	long := file(strings.Repeat("a/", 3000) + "b")
+	for _, c := range []struct {
+		r    mail.ClaimRequest
+		want mail.Code
+		word string
+	}{
+		{take(file("../etc/passwd")), mail.Invalid, "no path in a project's tree"},
+		{take(file("/etc/passwd")), mail.Invalid, "no path in a project's tree"},
+		{take(file("a/../b")), mail.Invalid, "no path in a project's tree"},
+		{take(file("a\x00b")), mail.Invalid, "a line"},
+		{take(long), mail.Invalid, "4096 bytes"},
+		{take(below(".")), mail.Invalid, "the whole tree /src"},
+		{take(glob("**/*")), mail.Invalid, "stands for everything"},
+		{take(glob("*")), mail.Invalid, "stands for everything"},
+		{take(glob("a/[")), mail.Invalid, "is no pattern"},
+		{take(glob("**/a/**/a/**/a/**/b")), mail.Invalid, "more than 3 times"},
+		{take(mail.Target{Name: "port:0"}), mail.Invalid, "no port"},
+		{take(mail.Target{Name: "port:080"}), mail.Invalid, "no port"},
+		{take(mail.Target{Name: "my build"}), mail.Invalid, "letters, digits"},
+		{take(mail.Target{}), mail.Invalid, "a line"},
+		{mail.ClaimRequest{Take: []mail.Target{file("a")}, For: 90000}, mail.Invalid, "24h"},
+		{mail.ClaimRequest{Take: []mail.Target{file("a")}, Why: "x\ny"}, mail.Invalid, "a line"},
+		{mail.ClaimRequest{Take: make([]mail.Target, mail.MaxTargets+1)}, mail.Limited, "at a time"},
+	} {
+		_, err := s.as("ann").Claim(s.ctx, c.r)
+		s.wantCode(err, c.want, c.word)
+	}
+	_, err := s.as("nobody").Claim(s.ctx, take(file("a")))
+	s.wantCode(err, mail.Denied)
+	var err2 error
+	for i := 0; i <= mail.MaxClaims && err2 == nil; i += mail.MaxTargets {
+		var r mail.ClaimRequest
+		for n := range mail.MaxTargets {
+			r.Take = append(r.Take, file(fmt.Sprint("f", i+n)))
+		}
+		_, err2 = s.as("ann").Claim(s.ctx, r)
+	}
+	s.wantCode(err2, mail.Limited, "give some up")
+}

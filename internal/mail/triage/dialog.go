@@ -1,0 +1,193 @@
+package triage
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pennypost/internal/mail"
+)
+
+// DialogChoice is an answer to a dialog that can be pressed, or one that words go with.
+type DialogChoice struct {
+	Label  string
+	Note   string
+	Words  bool // the person may say something with it
+	Lasts  bool // it counts for more than this once
+	Answer mail.DialogAnswer
+}
+
+// DialogChoices are the answers to a dialog in the order of their keys, as far as one press can give them: questions
+// of which there are several, or that take several options, have a form.
+func DialogChoices(c *mail.Card) (list []DialogChoice) {
+	for _, o := range c.Offers {
+		if o.Verdict == mail.SayAnswer {
+			list = append(list, optionsOf(c)...)
+			continue
+		}
+		label, note := refusing(c, &o)
+		if o.Verdict == mail.SayAllow {
+			label, note = allowing(c, &o)
+		}
+		if label != "" {
+			list = append(list, DialogChoice{label, note, o.Words, o.Rule > 0,
+				mail.DialogAnswer{Dialog: c.ID, Sum: c.Sum, Verdict: o.Verdict, Rule: o.Rule}})
+		}
+	}
+	return list
+}
+
+// DialogAsks reports whether the questions of a dialog can be answered from elsewhere, and whether that takes a form:
+// there are several, or one of which several options are an answer.
+func DialogAsks(c *mail.Card) (asks, form bool) {
+	asks = !c.Cut && len(c.Questions) > 0 && slices.ContainsFunc(c.Offers, func(o mail.Offer) bool {
+		return o.Verdict == mail.SayAnswer
+	})
+	return asks, asks && (len(c.Questions) > 1 || c.Questions[0].Several)
+}
+
+// refusing says what it is to refuse.
+func refusing(c *mail.Card, o *mail.Offer) (label, note string) {
+	switch {
+	case c.Kind == mail.AsksPlan:
+		label = "Send it back"
+	case c.Kind == mail.AsksQuestion:
+		label = "Do not answer"
+	default:
+		label = "Deny"
+	}
+	if o.Words {
+		label += ", and say why"
+	}
+	return label, o.Writes
+}
+
+// allowing says what it is to allow; "" of what is not shown whole.
+func allowing(c *mail.Card, o *mail.Offer) (label, note string) {
+	switch {
+	case c.Cut:
+		return "", ""
+	case c.Kind == mail.AsksPlan:
+		return "Approve the plan", ""
+	case o.Rule == 0:
+		return "Allow once", "this " + thing(c) + ", this time"
+	case o.Session:
+		return "Allow for this session", o.Writes
+	}
+	return "Allow always", o.Writes
+}
+
+// optionsOf are the options of a single question that takes one.
+func optionsOf(c *mail.Card) (list []DialogChoice) {
+	if asks, form := DialogAsks(c); !asks || form {
+		return nil
+	}
+	for _, o := range c.Questions[0].Options {
+		list = append(list, DialogChoice{Label: o.Label, Note: o.Note, Answer: mail.DialogAnswer{Dialog: c.ID,
+			Sum: c.Sum, Verdict: mail.SayAnswer, Answers: []mail.QuestionAnswer{{Labels: []string{o.Label}}}}})
+	}
+	return list
+}
+
+// DialogTitle says in a line what a dialog asks.
+func DialogTitle(c *mail.Card) string {
+	switch {
+	case c.Kind == mail.AsksQuestion && len(c.Questions) > 0:
+		return c.Questions[0].Text
+	case c.Kind == mail.AsksQuestion:
+		return fmt.Sprintf("%s asks you something in its terminal", c.Agent)
+	case c.Kind == mail.AsksPlan:
+		return fmt.Sprintf("Is the plan of %s good?", c.Agent)
+	case c.Kind == mail.AsksForm:
+		return fmt.Sprintf("A server of %s has a form for you", c.Agent)
+	}
+	switch c.Form {
+	case mail.FormCommand:
+		return fmt.Sprintf("May %s run this command?", c.Agent)
+	case mail.FormPatch:
+		return fmt.Sprintf("May %s change this?", c.Agent)
+	case mail.FormContent:
+		return fmt.Sprintf("May %s write this file?", c.Agent)
+	case mail.FormURL:
+		return fmt.Sprintf("May %s open this address?", c.Agent)
+	}
+	if c.Tool == "" {
+		return fmt.Sprintf("%s needs your permission", c.Agent)
+	}
+	return fmt.Sprintf("May %s use %s?", c.Agent, c.Tool)
+}
+
+// DialogGist is the line of a dialog that a notification or a list shows: what is asked, and not who asks it.
+func DialogGist(c *mail.Card) string {
+	text := c.Text
+	switch {
+	case len(c.Questions) > 0:
+		text = c.Questions[0].Text
+	case c.Plan != "":
+		text = c.Plan
+	case c.Path != "":
+		text = c.Path
+	case text == "":
+		text = c.Tool
+	}
+	line, _ := Exposed(strings.Join(strings.Fields(text), " "))
+	return line
+}
+
+// thing names what is allowed.
+func thing(c *mail.Card) string {
+	switch c.Form {
+	case mail.FormCommand:
+		return "command"
+	case mail.FormPatch:
+		return "change"
+	case mail.FormContent:
+		return "file"
+	case mail.FormURL:
+		return "address"
+	}
+	return "use"
+}
+
+// Exposed is a text with what nobody would see of it written out, such as ⟨U+202E⟩: all control characters but line
+// ends and tabs, what turns or joins the text around it, and bytes that are no text. hidden is how many there are.
+func Exposed(text string) (shown string, hidden int) {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, "⟨byte %02X⟩", text[i])
+			hidden++
+		case r == '\n', r == '\t', unicode.IsPrint(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) &&
+			!unicode.Is(unicode.Variation_Selector, r):
+			b.WriteString(text[i : i+size])
+		default:
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+			hidden++
+		}
+		i += size
+	}
+	return b.String(), hidden
+}
+
+// Extent says how much a text is, and how much of it nobody would see.
+func Extent(text string) string {
+	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+	_, hidden := Exposed(text)
+	out := plural(lines, "line") + ", " + plural(utf8.RuneCountInString(text), "character") + ", "
+	if hidden == 0 {
+		return out + "none hidden"
+	}
+	return out + strconv.Itoa(hidden) + " of them hidden, and written out here"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}

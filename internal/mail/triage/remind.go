@@ -1,0 +1,31 @@
+package triage
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+)
+
+// remindAgain is how much time passes before the same reminder is sent once more.
+const remindAgain = 10 * time.Minute
+
+// reminder is what it says: who waits, for how long, and on which message.
+const reminder = "%s has waited for an answer of yours for %s. Answer %s, or decline it, so that the wait ends."
+
+// Remind returns the user's reminder of a question to an agent, which wakes it as every message of the user does. The
+// error says that the question is settled.
+func Remind(q *mail.Item, to mail.Name, now time.Time) (mail.Draft, error) {
+	if q.Settled != nil {
+		return mail.Draft{}, mail.Errorf(mail.Conflict, "the question is %s by now. Nobody was reminded", q.Settled.As)
+	}
+	about := cmp.Or(q.Subject, string(q.Type))
+	return mail.Draft{
+		To: mail.Recipients{string(mail.AgentAddress(to))}, Type: string(mail.Custom), ReplyTo: q.ID, Issue: q.Issue,
+		Subject: "Reminder: " + wording.ClipRunes(about, 200),
+		Body:    fmt.Sprintf(reminder, q.From.Signer(), wording.Span(now.Sub(q.Sent.Std())), q.ID),
+		Key:     fmt.Sprintf("remind-%s-%s-%d", q.ID, to, now.Unix()/int64(remindAgain.Seconds())),
+	}, nil
+}

@@ -1,0 +1,58 @@
+package bridge
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"pennypost/internal/base/lines"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialect"
+)
+
+// slowFiles get on with their reading all the time until enough is closed.
+type slowFiles struct {
+	noteFiles
+	working func()
+	enough  chan struct{}
+}
+
+func (f *slowFiles) Read(ctx context.Context) (dialect.News, error) {
+	for {
+		select {
+		case <-f.enough:
+			return f.noteFiles.Read(ctx)
+		case <-time.After(50 * time.Millisecond):
+			f.working()
+		}
+	}
+}
+
+// TestSlowIsNotHanging holds that a bridge with much to take in does not fail, says that it goes on, and gets done.
+func TestSlowIsNotHanging(t *testing.T) {
+	t.Parallel()
+	kind, enough := notes(), make(chan struct{})
+	kind.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
+		return &slowFiles{noteFiles: noteFiles{file: lines.Open(o.Dir, "notes", 0o600), has: make(map[string]bool)},
+			working: o.Working, enough: enough}, nil
+	}
+	d := newDeskOf(t, kind)
+	time.AfterFunc(3*syncPatience, func() { close(enough) })
+	d.bridge(mail.BridgeBoth)
+	st := d.sync()
+	if st.Failing != "" || !strings.Contains(st.Notice, "continues by itself") {
+		t.Errorf("while it is at work the status is %+v", st)
+	}
+	<-enough
+	d.send("one")
+	for range 100 {
+		if st = d.sync(); st.Notice == "" && st.Behind == 0 {
+			break
+		}
+	}
+	if st.Failing != "" || st.Notice != "" || st.Behind != 0 {
+		t.Errorf("in the end the status is %+v", st)
+	}
+	d.want("one")
+}

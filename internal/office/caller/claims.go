@@ -1,0 +1,55 @@
+package caller
+
+import (
+	"context"
+	"time"
+
+	"pennypost/internal/base/pause"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/claims"
+)
+
+// Claim implements mail.Claimer. What words stand for is looked up here, for those who call from this machine. Files
+// that were looked up here, and no others, are watched: where a caller says that one is, may be anywhere.
+func (v *Room) Claim(ctx context.Context, r mail.ClaimRequest) (mail.Claimed, error) {
+	found := len(r.Take) == 0
+	if len(r.Words) > 0 && (v.ID.Peer() != nil || v.ID.Own()) {
+		if r.Dir == "" {
+			r.Dir = v.office.Set.Reach.Sessions.Look(v.name, v.ID.Name()).Dir
+		}
+		targets, err := claims.Resolve(r.Words, r.Dir)
+		if err != nil {
+			return mail.Claimed{}, err
+		}
+		if r.Release { // what was a path when it was taken may be none now
+			for _, w := range r.Words {
+				if t, err := claims.Resolve([]string{"./" + w}, r.Dir); err == nil {
+					targets = append(targets, t...)
+				}
+			}
+			r.Free = append(r.Free, targets...)
+		} else {
+			r.Take = append(r.Take, targets...)
+		}
+		r.Words = nil
+	}
+	if far := v.office.Far; far != nil {
+		for _, t := range [][]mail.Target{r.Take, r.Free} {
+			for i := range t {
+				t[i] = t[i].On(far.Remote.Machine)
+			}
+		}
+	}
+	out, err := v.Stub.Claim(ctx, r)
+	if err == nil && found {
+		v.office.Claimed.Holds(v.name, out.Held)
+	}
+	return out, err
+}
+
+// WatchClaims has agents told of writes to what they hold that no hook told of, until ctx ends.
+func (o *Rooms) WatchClaims(ctx context.Context) {
+	for pause.For(ctx, claims.LookEvery) {
+		o.Claimed.Look(ctx, time.Now())
+	}
+}

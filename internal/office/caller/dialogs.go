@@ -1,0 +1,370 @@
+package caller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/pause"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/dialog"
+	"pennypost/internal/office/gate"
+	"pennypost/internal/office/hook"
+	"pennypost/internal/office/rooms"
+	"pennypost/internal/office/wake/door"
+	"pennypost/internal/wire"
+)
+
+// hookKey is under what a context holds that its call is a client's hook.
+type hookKey struct{}
+
+// Dialog implements mail.Turner. Of the dialogs that are held on this machine only hooks may tell, and the post office
+// itself: what an agent says of itself would hide one of its own from the person, and so would a script.
+func (v *Room) Dialog(ctx context.Context, c mail.DialogChange) error {
+	if ctx.Value(hookKey{}) == nil && !v.ID.Own() && v.office.Asked.Holds(c.ID) {
+		return mail.Errorf(mail.Denied, "of this dialog its client tells: nothing was noted")
+	}
+	return v.opening(&c.Process, c.Session, "").Stub.Dialog(ctx, c)
+}
+
+// Dialogs implements mail.Office.
+func (o *Rooms) Dialogs(ctx context.Context, q mail.DialogQuery) (mail.Cards, error) {
+	id, err := gate.Identify(ctx, "", mail.User)
+	if err == nil && id.Means() == mail.ByScript {
+		err = mail.Errorf(mail.Denied, "what agents' clients ask is for you yourself, and no script's to see")
+	}
+	if err != nil {
+		return mail.Cards{}, err
+	}
+	cards, err := o.allCards(ctx, q)
+	known := make(map[mail.ID]bool)
+	out := mail.Cards{Cards: slices.DeleteFunc(cards, func(c mail.Card) bool {
+		again := known[c.ID]
+		known[c.ID] = true
+		return again || len(q.Rooms) > 0 && !slices.Contains(q.Rooms, c.Room) ||
+			!strings.HasPrefix(string(c.ID), string(q.ID)) || !gate.PassOf(ctx).Enters(c.Room)
+	})}
+	slices.SortStableFunc(out.Cards, func(a, b mail.Card) int { return cmp.Compare(a.Since, b.Since) })
+	waiting := make(map[mail.RoomName][]mail.Waiting)
+	for i := range out.Cards {
+		c := &out.Cards[i]
+		if q.ID == "" {
+			c.Ask = c.Ask.Short()
+		}
+		if _, asked := waiting[c.Room]; !asked {
+			waiting[c.Room] = o.waiting(ctx, c.Room)
+		}
+		c.Behind = behind(waiting[c.Room], c.Agent)
+	}
+	return out, err
+}
+
+// allCards returns the dialogs that are held here, with what they ask, and behind them, without, all that are known.
+func (o *Rooms) allCards(ctx context.Context, q mail.DialogQuery) (cards []mail.Card, err error) {
+	cards = []mail.Card{}
+	for _, h := range o.Asked.All() {
+		cards = append(cards, o.cardOf(&h))
+	}
+	if o.Far != nil {
+		there, err := o.Far.There.Dialogs(ctx, q)
+		return append(cards, there.Cards...), err
+	}
+	o.Set.Each(func(e *rooms.Entry) {
+		for _, a := range e.Room.Asking() {
+			for _, d := range a.Dialogs {
+				cards = append(cards, mail.Card{Room: e.Room.Name(), Agent: a.Name, Client: a.Client, Dialog: d,
+					Ask: mail.Ask{Cut: true}, Why: elsewhere(d.Machine)})
+			}
+		}
+	})
+	return cards, nil
+}
+
+func elsewhere(m mail.Machine) string {
+	if m == "" {
+		return "what it asks is not held here: answer in its terminal"
+	}
+	return "what it asks is held on " + string(m) + ": answer there, or in its terminal"
+}
+
+// cardOf is a dialog that is held here as the person sees it.
+func (o *Rooms) cardOf(h *hook.Held) mail.Card {
+	c := mail.Card{Room: h.Room, Agent: h.Agent, Client: h.Client, Dialog: h.Dialog, Ask: h.Ask, Beside: h.Beside}
+	c.Sum, c.Since = h.Shown(), mail.TimeOf(h.Opened)
+	waits, handed := o.Asked.Waits(h.ID)
+	switch {
+	case len(h.Offers) == 0 && h.Doubt:
+		c.Why = "answer in its terminal; or it was answered there already, which " + h.Client + " does not tell"
+	case len(h.Offers) == 0:
+		c.Why = "answer in its terminal: " + h.Client + " takes no answer from elsewhere here"
+	case handed:
+		c.Why = "it is being answered"
+	case !waits:
+		c.Why = "answer in its terminal: its hook has ended, or the post office was started again since"
+	default:
+		c.Here = true
+	}
+	return c
+}
+
+// mostBehind is how many who wait a card shows.
+const mostBehind = 20
+
+// waiting returns who waits for whom in a room. Of one that cannot be read now it is not known.
+func (o *Rooms) waiting(ctx context.Context, room mail.RoomName) []mail.Waiting {
+	list, err := o.Own(ctx, room, mail.User).Waiting(ctx, mail.WaitingQuery{Limit: mail.MaxLimit})
+	if err != nil {
+		o.Set.Log.Debug("who waits behind a dialog is not known", "room", room, "err", err)
+	}
+	return list.Waiting
+}
+
+// behind returns who waits for an agent, or for somebody that waits for it.
+func behind(waiting []mail.Waiting, agent mail.Name) (list []mail.Waiting) {
+	for _, w := range waiting {
+		if w.Asker != agent && w.Asker != mail.User && slices.Contains(w.Chain, agent) && len(list) < mostBehind {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// AnswerDialog implements mail.Office. Only the person's own act counts.
+func (o *Rooms) AnswerDialog(ctx context.Context, a mail.DialogAnswer) error {
+	h, held := o.Asked.Find(a.Dialog)
+	if !held && o.Far != nil {
+		return o.Far.There.AnswerDialog(ctx, a)
+	}
+	if !held {
+		return mail.Errorf(mail.NotFound, "no dialog %s is open on this machine: it was answered, or its agent has "+
+			"gone. Nothing was done", a.Dialog)
+	}
+	id, err := gate.Identify(ctx, h.Room, mail.User)
+	if err != nil {
+		return err
+	}
+	if !id.Means().IsAct() {
+		return mail.Errorf(mail.Denied, "only you yourself can answer an agent's dialog, on the pages, with your "+
+			"phone or in your own terminal: nothing was done")
+	}
+	if o.Confirm != nil {
+		if err := o.Confirm.Check(ctx); err != nil {
+			return err
+		}
+	}
+	how, err := o.Asked.Answer(&a, func() bool { return o.goes(ctx, &h) })
+	svc := o.Own(ctx, h.Room, mail.User)
+	switch {
+	case err == nil:
+		return o.Asked.Answered(ctx, svc, &h, &a, id.Means())
+	case how != "":
+		return errors.Join(err, o.Asked.Settle(ctx, svc, &h, how))
+	}
+	return err
+}
+
+// Away implements httpapi.Away.
+func (o *Rooms) Away(_ context.Context) (wire.Aways, error) {
+	return wire.Aways{Away: o.Asked.AwayFor()}, nil
+}
+
+// SetAway implements httpapi.Away.
+func (o *Rooms) SetAway(ctx context.Context, a wire.Away) (wire.Aways, error) {
+	id, err := gate.Identify(ctx, a.Room, mail.User)
+	switch {
+	case err != nil:
+		return wire.Aways{}, err
+	case !id.Means().IsAct():
+		return wire.Aways{}, mail.Errorf(mail.Denied,
+			"only you yourself can say that you are away: nothing was changed")
+	case time.Until(a.Until.Std()) > mostAway:
+		return wire.Aways{}, mail.Errorf(mail.Invalid, "away is for at most %d hours: nothing was changed",
+			int(mostAway.Hours()))
+	}
+	if err := o.Asked.SetAway(a); err != nil {
+		return wire.Aways{}, err
+	}
+	return o.Away(ctx)
+}
+
+// goesTime is how long a client may take to close its dialog.
+const goesTime = 2 * time.Second
+
+// goes waits until a client that notes where it stands has closed a dialog. Of others, and where several dialogs of a
+// session stand, nobody can tell. The Copilot CLI itself says that it has taken an answer.
+func (o *Rooms) goes(ctx context.Context, h *hook.Held) bool {
+	if h.Client == "copilot" {
+		return true
+	}
+	for until := time.Now().Add(goesTime); time.Now().Before(until); {
+		if stands, known := o.stands(h); !known || !stands || len(o.Asked.Of(h.Client, h.Session)) > 1 {
+			return true
+		}
+		if !pause.For(ctx, 20*time.Millisecond) {
+			break
+		}
+	}
+	return false
+}
+
+// mostAway is how long the person may be away at a time: agents whose dialogs nobody sees stand still so long.
+const mostAway = 24 * time.Hour
+
+// clientDialogs are the dialogs as hooks know them.
+type clientDialogs struct {
+	*dialog.Desk
+	office *Rooms
+}
+
+// Settle does not believe a hook that tells of the end of a dialog at which the client notes to stand: a command
+// of the agent may have said so. TendDialogs looks again. Where several stand, the notes do not say which.
+func (d clientDialogs) Settle(ctx context.Context, svc hook.Service, h *hook.Held, how mail.DialogOutcome) error {
+	if stands, known := d.office.stands(h); known && stands && len(d.Of(h.Client, h.Session)) == 1 {
+		d.Believe(h.ID, how)
+		return nil
+	}
+	if n, ok := d.office.noted(h, h.Opened); ok && how == mail.DialogEnded {
+		how = n.How
+	}
+	return d.Desk.Settle(ctx, svc, h, how)
+}
+
+// stands reports whether a client notes that a session is at a dialog; known is false if it does not tell.
+func (o *Rooms) stands(h *hook.Held) (stands, known bool) {
+	s, lives := o.Set.Reach.Sessions.Find(h.Client, h.Session)
+	switch {
+	case !lives:
+		return false, false
+	case h.Client == "claude":
+		return o.Set.Reach.Claude.Waits(&s)
+	case h.Client == "copilot":
+		d, known := o.Set.Reach.Copilot.Asks(&s)
+		return d.Stands, known
+	}
+	return false, false
+}
+
+// noted returns what the Copilot CLI notes of the last dialog of a session that is over; ok is false of others, and if
+// that was before this one opened.
+func (o *Rooms) noted(h *hook.Held, since time.Time) (d door.CopilotDialog, ok bool) {
+	s, lives := o.Set.Reach.Sessions.Find(h.Client, h.Session)
+	if h.Client != "copilot" || !lives {
+		return d, false
+	}
+	d, known := o.Set.Reach.Copilot.Asks(&s)
+	return d, known && !d.Stands && d.At.After(since)
+}
+
+// atOnce is how soon Copilot answers itself when there is nobody whom it could ask.
+const atOnce = 2 * time.Second
+
+// Open leaves out what was answered already because nobody sits before a headless run.
+func (d clientDialogs) Open(ctx context.Context, svc hook.Service, h hook.Held) (mail.ID, error) {
+	if n, ok := d.office.noted(&h, time.Now().Add(-atOnce)); ok && n.Nobody && len(h.Offers) == 0 {
+		return "", nil
+	}
+	return d.Desk.Open(ctx, svc, h)
+}
+
+// When a dialog is looked for.
+const (
+	tendPause   = 400 * time.Millisecond
+	orphanPause = 8 * time.Second  // for those of which nothing is held, and while none is open
+	drawnWithin = 10 * time.Second // after its hook has begun: 7 s were seen on a busy machine
+	// hooksTime is how long a hook may take to tell how a dialog ended that is not there any more.
+	hooksTime = 700 * time.Millisecond
+	// certainTime is how long a dialog stands for certain whose client does not tell when its person closes it. People
+	// who sit there answer within that; whether the others have, nobody knows.
+	certainTime = 30 * time.Second
+)
+
+// TendDialogs ends, until ctx ends, the dialogs of programs that have ended, and those at which a client notes that it
+// stands no more; and it tells rooms of those that may have been answered without a sign.
+func (o *Rooms) TendDialogs(ctx context.Context) {
+	var looked time.Time
+	for long := time.Duration(0); o.Asked.Opened.Await(ctx, long); {
+		if time.Since(looked) >= orphanPause {
+			looked = time.Now()
+			o.endOrphans(ctx, drawnWithin)
+		}
+		o.Asked.Back()
+		open := o.Asked.All()
+		for _, h := range open {
+			if err := o.tend(ctx, &h); err != nil {
+				o.Set.Log.Warn("a room does not hear of a dialog", "room", h.Room, "agent", h.Agent, "err", err)
+			}
+		}
+		if long = tendPause; len(open) == 0 {
+			long = orphanPause
+		}
+	}
+}
+
+// tend tells the room what has become of a dialog, as far as can be seen.
+func (o *Rooms) tend(ctx context.Context, h *hook.Held) error {
+	svc := o.Own(ctx, h.Room, mail.User)
+	if how, over := o.over(h); over {
+		return o.Asked.Settle(ctx, svc, h, how)
+	}
+	if h.Unseen && !h.Doubt && time.Since(h.Opened) >= certainTime {
+		return o.Asked.Doubt(ctx, svc, h)
+	}
+	return nil
+}
+
+// endOrphans ends what rooms have for open of sessions on this machine, for some time, and what is not held here: the
+// file was lost, or it ended while it opened. Its client shows it, if it stands.
+func (o *Rooms) endOrphans(ctx context.Context, older time.Duration) {
+	type orphan struct {
+		room mail.RoomName
+		mail.DialogChange
+	}
+	var all []orphan
+	o.Set.Each(func(e *rooms.Entry) {
+		for _, a := range e.Room.Asking() {
+			if _, lives := o.Set.Reach.Sessions.Find(a.Client, a.Session); !lives {
+				continue
+			}
+			for _, d := range a.Dialogs {
+				if !o.Asked.Holds(d.ID) && time.Since(d.Since.Std()) >= older {
+					all = append(all, orphan{e.Room.Name(), mail.DialogChange{Dialog: d, Agent: a.Name,
+						Session: a.Session, Outcome: mail.DialogEnded, Where: mail.AtClient}})
+				}
+			}
+		}
+	})
+	for _, d := range all {
+		if err := o.Own(ctx, d.room, mail.User).Dialog(ctx, d.DialogChange); err != nil {
+			o.Set.Log.Warn("a dialog is not ended", "room", d.room, "agent", d.Agent, "err", err)
+		}
+	}
+}
+
+// over reports whether a dialog is over as far as can be seen without its hooks, and how it ended.
+func (o *Rooms) over(h *hook.Held) (how mail.DialogOutcome, over bool) {
+	if h.Process != "" && !o.Set.Alive(h.Process) {
+		return mail.DialogEnded, true
+	}
+	stands, known := o.stands(h)
+	if !known {
+		return "", false
+	}
+	if d, ok := o.noted(h, h.Opened); ok && time.Since(d.At) > hooksTime {
+		return d.How, true
+	}
+	waits, handed := o.Asked.Waits(h.ID)
+	if waits && !h.Beside {
+		return "", false // it is drawn when its hook has ended
+	}
+	drawn, since, believed := o.Asked.Seen(h.ID, stands)
+	if stands || time.Since(since) < hooksTime || !drawn && time.Since(h.Opened) < drawnWithin {
+		return "", false
+	}
+	if drawn && waits && !handed {
+		return hook.Used(h.Kind), true // it ends the hook if the person says no, and leaves it waiting for a yes
+	}
+	return cmp.Or(believed, mail.DialogEnded), true
+}

@@ -1,0 +1,274 @@
+package claims
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/mail"
+)
+
+// LookEvery is how often it is looked whether a file that is held was written by what no hook told of.
+const LookEvery = 2 * time.Second
+
+// maxWatched is how many files are looked at. Of more, what no hook told of is not noticed.
+const maxWatched = 5000
+
+// Watch notices writes to files that are held, and who may have written, as far as calls of tools tell. It looks at
+// files that were claimed on this machine since it began, and at nothing else: by their times and sizes, and never at
+// what they hold. The zero value, with Room, is ready.
+type Watch struct {
+	// Room returns a room as the post office itself sees it.
+	Room func(mail.RoomName) Room
+
+	mu     sync.Mutex
+	files  map[fileKey]*file
+	agents map[seat]*work
+	looked time.Time // when it was looked last
+}
+
+// Room is what Watch asks of a room. Every mail.Service is one.
+type Room interface {
+	mail.Claimer
+	mail.Sender
+}
+
+// seat is an agent of a room.
+type seat struct {
+	room  mail.RoomName
+	agent mail.Name
+}
+
+// fileKey is a file that an agent holds.
+type fileKey struct {
+	seat
+	root, path string
+}
+
+// file is what is known of it.
+type file struct {
+	at    string
+	since mail.Time
+	last  stamp
+	told  map[mail.Name]bool // of whose writes; "": of somebody's
+}
+
+// stamp changes with a file.
+type stamp struct {
+	changed time.Time
+	size    int64
+	there   bool
+}
+
+// work is what the calls of an agent's tools tell.
+type work struct {
+	running map[string]map[fileKey]bool // by use of a tool: what it says that it writes
+	ended   time.Time                   // when the last one had
+	wrote   map[fileKey]bool            // what that had said
+}
+
+// Began notes that an agent begins a call of a tool, which says that it writes some targets.
+func (w *Watch) Began(at seat, use string, writes []mail.Target) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.agents == nil {
+		w.agents = make(map[seat]*work)
+	}
+	a := w.agents[at]
+	if a == nil {
+		a = &work{running: make(map[string]map[fileKey]bool)}
+		w.agents[at] = a
+	}
+	said := make(map[fileKey]bool, len(writes))
+	for _, t := range writes {
+		said[fileKey{at, t.Root, t.Path}] = true
+	}
+	a.running[use] = said
+}
+
+// Ended notes that a call has come to its end or, without a use, that all of the agent's have.
+func (w *Watch) Ended(at seat, use string, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a := w.agents[at]
+	if a == nil || len(a.running) == 0 {
+		return
+	}
+	a.ended, a.wrote = now, a.running[use]
+	if delete(a.running, use); use == "" {
+		clear(a.running)
+	}
+}
+
+// Holds has files looked at that an agent has come to hold.
+func (w *Watch) Holds(room mail.RoomName, held []mail.Holding) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.files == nil {
+		w.files = make(map[fileKey]*file)
+	}
+	for i := range held {
+		h := &held[i]
+		k := fileKey{seat{room, h.Agent}, h.Root, h.Path}
+		if f := w.files[k]; h.Root == "" || h.Form != mail.FileForm || f != nil && f.since == h.Since ||
+			len(w.files) >= maxWatched {
+			continue
+		}
+		w.files[k] = &file{at: h.At, since: h.Since, last: stampOf(h.At, h.Path), told: make(map[mail.Name]bool)}
+	}
+}
+
+func stampOf(at, path string) stamp {
+	info, err := confined.At(at).Lstat(path)
+	if err != nil {
+		return stamp{}
+	}
+	if !info.Mode().IsRegular() {
+		return stamp{there: info.Mode()&fs.ModeType != 0}
+	}
+	return stamp{info.ModTime(), info.Size(), true}
+}
+
+// Look looks at the files that are held still, and has those told whose files were written.
+func (w *Watch) Look(ctx context.Context, now time.Time) {
+	w.mu.Lock()
+	idle := len(w.files) == 0
+	w.mu.Unlock()
+	if idle {
+		w.rest(now)
+		return
+	}
+	for room, still := range w.held(ctx) {
+		for _, change := range w.changes(room, still) {
+			change.tell(ctx, w.Room(room))
+		}
+	}
+	w.rest(now)
+}
+
+// rest notes when it was looked last, and forgets agents that have nothing to do with that.
+func (w *Watch) rest(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.looked = now
+	for at, a := range w.agents {
+		if len(a.running) == 0 && a.ended.Before(now.Add(-time.Minute)) {
+			delete(w.agents, at)
+		}
+	}
+}
+
+// held returns what is held still in each room, and lets go of the files that are not.
+func (w *Watch) held(ctx context.Context) map[mail.RoomName]map[fileKey]mail.Holding {
+	all := make(map[mail.RoomName]map[fileKey]mail.Holding)
+	w.mu.Lock()
+	for k := range w.files {
+		all[k.room] = nil
+	}
+	w.mu.Unlock()
+	for room := range all {
+		list, err := w.Room(room).Claims(ctx, mail.ClaimQuery{})
+		if err != nil {
+			continue // it is looked at again
+		}
+		still := make(map[fileKey]mail.Holding)
+		for _, h := range list.Claims {
+			still[fileKey{seat{room, h.Agent}, h.Root, h.Path}] = h
+		}
+		all[room] = still
+		w.mu.Lock()
+		for k, f := range w.files {
+			if k.room == room && still[k].Since != f.since {
+				delete(w.files, k)
+			}
+		}
+		w.mu.Unlock()
+	}
+	return all
+}
+
+// change is a write that no hook told of.
+type change struct {
+	held   mail.Holding
+	writer mail.Name // "": nobody knows
+}
+
+// changes returns which files of a room were written since it was looked last, by another than their holders.
+func (w *Watch) changes(room mail.RoomName, still map[fileKey]mail.Holding) (list []change) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k, f := range w.files {
+		if k.room != room || still[k].Since == 0 {
+			continue
+		}
+		now := stampOf(f.at, k.path)
+		if now == f.last {
+			continue
+		}
+		f.last = now
+		by, known := w.writer(k)
+		own := known && by == k.agent || k.agent == mail.User && by == "" // who edits most of their files themselves
+		if own || f.told[by] {
+			continue
+		}
+		f.told[by] = true
+		list = append(list, change{still[k], by})
+	}
+	return list
+}
+
+// writer returns who alone may have written a file since it was looked last: the holder, if its call says so, or who
+// alone had a call running. The caller holds mu.
+func (w *Watch) writer(k fileKey) (by mail.Name, known bool) {
+	n := 0
+	for at, a := range w.agents {
+		lately := !a.ended.IsZero() && !a.ended.Before(w.looked)
+		if at.room != k.room || len(a.running) == 0 && !lately {
+			continue
+		}
+		if at == k.seat && a.says(k) {
+			return k.agent, true
+		}
+		by = at.agent
+		n++
+	}
+	if n != 1 {
+		return "", false
+	}
+	return by, true
+}
+
+// says reports whether a call that runs, or the last that ended, says that it writes a file.
+func (a *work) says(k fileKey) bool {
+	for _, said := range a.running {
+		if said[k] {
+			return true
+		}
+	}
+	return a.wrote[k]
+}
+
+// tell tells the holder and, if it is known, who wrote. Told once of each claim and writer, it may fail: the next look
+// sees the file as it is.
+func (c change) tell(ctx context.Context, room Room) {
+	h := c.held
+	key := fmt.Sprintf("hidden %d %s %s %s", h.Since, h.Agent, c.writer, h.Target)
+	since := h.Since.Std().UTC().Format("15:04 UTC")
+	who := "somebody, perhaps the user"
+	if c.writer != "" {
+		who = string(c.writer)
+		_, _ = room.Send(ctx, mail.Draft{To: mail.Recipients{who}, Type: string(mail.Custom), Key: key + " writer",
+			Priority: string(mail.Urgent),
+			Subject:  fmt.Sprintf("You wrote %s, which %s holds", h.Target, h.Agent),
+			Body: fmt.Sprintf("%s has held %s since %s, and it changed while a call of yours ran. Settle with %s who "+
+				"goes on.\n", h.Agent, h.Target, since, h.Agent)})
+	}
+	_, _ = room.Send(ctx, mail.Draft{To: mail.Recipients{string(h.Agent)}, Type: string(mail.Custom), Key: key,
+		Priority: string(mail.Urgent),
+		Subject:  fmt.Sprintf("%s, which you hold, was written by %s", h.Target, who),
+		Body: fmt.Sprintf("You have held %s since %s. It was written otherwise than by your tools. Read it again "+
+			"before you change it.\n", h.Target, since)})
+}

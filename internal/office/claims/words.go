@@ -1,0 +1,77 @@
+package claims
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/base/worktree"
+	"pennypost/internal/mail"
+)
+
+// Resolve makes targets of what people and models call them: a path if a word looks like one or stands for a file in
+// dir, a pattern, else a name.
+func Resolve(words []string, dir string) (targets []mail.Target, err error) {
+	for _, word := range words {
+		t, err := resolve(word, dir)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, t)
+	}
+	return targets, nil
+}
+
+func resolve(word, dir string) (mail.Target, error) {
+	if word == "" || len(word) > mail.MaxPath || strings.ContainsAny(word, "\x00\r\n") {
+		return mail.Target{}, mail.Errorf(mail.Invalid, "what is claimed is a path or a name, of one line and at "+
+			"most %d bytes: nothing was changed", mail.MaxPath)
+	}
+	path, pattern := split(word, dir)
+	if pattern == "" && isName(word, path) {
+		t := mail.Target{Name: word}
+		return t, t.Check()
+	}
+	if dir == "" && !filepath.IsAbs(word) {
+		return mail.Target{}, mail.Errorf(mail.Invalid, "it is not known in which directory %q is: write the whole "+
+			"path. Nothing was changed", word)
+	}
+	p, err := worktree.Find(path, dir)
+	if err != nil {
+		return mail.Target{}, mail.Errorf(mail.Invalid, "%s cannot be claimed: %v", wording.OneLine(word, ' '), err)
+	}
+	if here, err := worktree.Find(dir, dir); dir != "" && (err != nil || here.Root != p.Root) {
+		return mail.Target{}, mail.Errorf(mail.Invalid, "%s is not in the project %s, where you are: nothing was "+
+			"changed", wording.OneLine(word, ' '), here.At)
+	}
+	t := mail.Target{Root: p.Root, At: p.At, Path: p.Path}
+	switch {
+	case pattern != "":
+		t.Form, t.Path = mail.GlobForm, strings.TrimPrefix(p.Path+"/"+pattern, "./")
+	case p.Dir:
+		t.Form = mail.BelowForm
+	}
+	return t, t.Check()
+}
+
+// split returns the path that a word is and, behind the directory that is fixed, the pattern; "": it is none. A file
+// may be named as one.
+func split(word, dir string) (path, pattern string) {
+	if path = word; !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	parts := strings.Split(filepath.ToSlash(path), "/")
+	i := slices.IndexFunc(parts, func(p string) bool { return strings.ContainsAny(p, "*?[") })
+	if _, err := os.Lstat(path); err == nil || i < 0 {
+		return path, ""
+	}
+	return filepath.FromSlash(strings.Join(append(parts[:i:i], ""), "/")), strings.Join(parts[i:], "/")
+}
+
+// isName reports whether a word is no path: it does not look like one, and nothing stands there.
+func isName(word, path string) bool {
+	_, missing := os.Lstat(path)
+	return missing != nil && !strings.ContainsAny(word, `/\`) && !strings.HasPrefix(word, ".")
+}

@@ -1,0 +1,168 @@
+package dialog
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// handTime is how long hooks may take to hand an answer to their client.
+const handTime = 3 * time.Second
+
+// Wait waits until the person answers a dialog here, of which they were shown just that. It returns nil when the
+// dialog is over, when ctx ends, and when too many wait.
+func (d *Desk) Wait(ctx context.Context, id mail.ID, shown string) (*mail.DialogAnswer, error) {
+	e, w := d.join(id, shown)
+	if e == nil {
+		return nil, nil
+	}
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		e.waiters = slices.DeleteFunc(e.waiters, func(o waiter) bool { return o.answer == w.answer })
+	}()
+	select {
+	case a, ok := <-w.answer:
+		if !ok {
+			return nil, nil
+		}
+		return &a, nil
+	case <-e.gone:
+	case <-ctx.Done():
+	}
+	return nil, ctx.Err()
+}
+
+// join adds one who waits for an answer.
+func (d *Desk) join(id mail.ID, shown string) (*entry, waiter) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.open[id]
+	if e == nil {
+		return nil, waiter{}
+	}
+	if w := e.seat; w != nil && w.shown == shown {
+		e.seat = nil
+		return e, *w
+	}
+	if len(e.waiters) >= maxWaiters {
+		return nil, waiter{}
+	}
+	w := waiter{make(chan mail.DialogAnswer, 1), shown}
+	e.waiters = append(e.waiters, w)
+	return e, w
+}
+
+// Back ends the waits of hooks whose client shows no dialog meanwhile, where the person is not away any more.
+func (d *Desk) Back() {
+	for _, h := range d.All() {
+		if h.Beside || d.Away(h.Room, h.Agent) {
+			continue
+		}
+		d.mu.Lock()
+		if e := d.open[h.ID]; e != nil && !e.Beside {
+			for _, w := range e.waiters {
+				close(w.answer)
+			}
+			e.waiters = nil
+		}
+		d.mu.Unlock()
+	}
+}
+
+// Taken says that the client has the answer that was handed to its hook.
+func (d *Desk) Taken(id mail.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e := d.open[id]; e != nil && e.handed != nil {
+		select {
+		case <-e.handed:
+		default:
+			close(e.handed)
+		}
+	}
+}
+
+// Waits reports whether a hook waits for the answer to a dialog, and whether the client is being given one.
+func (d *Desk) Waits(id mail.ID) (waits, handed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.open[id]
+	return e != nil && len(e.waiters) > 0, e != nil && e.handed != nil
+}
+
+// Answer gives the person's answer to the hooks that wait for it, once, and returns when the client has it and closes
+// says that its dialog has gone. A client may run several for one dialog, and whoever pretends to be one gets no more
+// than the answer. With an error the client has not got it, as far as is known, and the dialog stands as it did,
+// unless how says that it ended at the client meanwhile.
+func (d *Desk) Answer(a *mail.DialogAnswer, closes func() bool) (how mail.DialogOutcome, err error) {
+	d.mu.Lock()
+	e := d.open[a.Dialog]
+	handed, err := e.give(a)
+	d.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	err = mail.Errorf(mail.Conflict, "the client did not take the answer: the dialog was answered there meanwhile, "+
+		"or its hook has ended. What it is now, its terminal says")
+	select {
+	case <-handed:
+		if closes() {
+			return "", nil
+		}
+		err = mail.Errorf(mail.Conflict, "the client was given the answer, and still shows its dialog: answer in "+
+			"its terminal")
+	case <-time.After(handTime):
+	case <-e.gone:
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e.handed = nil
+	return e.believed, err
+}
+
+// give hands an answer to those who wait. What it returns is closed when the client has it.
+func (e *entry) give(a *mail.DialogAnswer) (handed chan struct{}, err error) {
+	switch {
+	case e == nil:
+		return nil, mail.Errorf(mail.NotFound, "no such dialog is open any more: it was answered, or its agent has "+
+			"gone. Nothing was done")
+	case e.ending:
+		return nil, mail.Errorf(mail.Conflict, "it is over at this moment: nothing was done")
+	case e.Shown() != a.Sum:
+		return nil, mail.Errorf(mail.Conflict, "the dialog %s asks something else than what was answered: nothing "+
+			"was done. Look at it again", e.ID)
+	case len(e.Offers) == 0:
+		return nil, mail.Errorf(mail.Invalid, "%s takes no answer from here: answer in its terminal", e.Client)
+	}
+	if err := e.Fits(a); err != nil {
+		return nil, err
+	}
+	switch {
+	case e.handed != nil:
+		return nil, mail.Errorf(mail.Conflict, "it is being answered at this moment: nothing was done")
+	case len(e.waiters) == 0:
+		return nil, mail.Errorf(mail.Conflict, "nobody waits for the answer any more: answer in its terminal. The "+
+			"post office was restarted since, or the hook was ended")
+	}
+	return e.hand(a)
+}
+
+// hand gives an answer to those who have asked just what the person was shown.
+func (e *entry) hand(a *mail.DialogAnswer) (handed chan struct{}, err error) {
+	e.waiters = slices.DeleteFunc(e.waiters, func(w waiter) bool {
+		if w.shown != a.Sum {
+			return false
+		}
+		handed = make(chan struct{})
+		w.answer <- *a
+		return true
+	})
+	if handed == nil {
+		return nil, mail.Errorf(mail.Conflict, "nobody waits for this answer: answer in its terminal")
+	}
+	e.handed, e.believed = handed, "" // the seat has its answer, when its hook comes
+	return handed, nil
+}

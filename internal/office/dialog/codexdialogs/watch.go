@@ -1,0 +1,187 @@
+package codexdialogs
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/pause"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/appserver"
+	"pennypost/internal/office/dialog"
+	"pennypost/internal/office/hook"
+	"pennypost/internal/office/wake/sessions"
+)
+
+// Times of connections. Nothing of Codex waits for any of them.
+const (
+	lookPause  = 500 * time.Millisecond // between looks for sessions
+	againPause = 2 * time.Second        // until a server that was away is asked again, and while there is none
+	openTime   = 2 * time.Second        // for a connection to be made
+	sweepTime  = time.Second            // until the session of a dialog must be known
+	roomTime   = 5 * time.Second        // for a room to hear of a dialog
+)
+
+// Watch looks after the dialogs of Codex's sessions on this machine.
+type Watch struct {
+	Desk *dialog.Desk
+	// Sessions returns the live sessions of Codex.
+	Sessions func() []sessions.Session
+	// Agent returns a room as one of its agents sees it.
+	Agent func(mail.RoomName, mail.Name) hook.Service
+	Log   *slog.Logger
+}
+
+// room returns the room of a dialog as its agent sees it. It is not waited for without end.
+func (w *Watch) room(h *hook.Held) hook.Service { return hurried{w.Agent(h.Room, h.Agent)} }
+
+// hurried is a room that has to have heard of a dialog within roomTime.
+type hurried struct{ hook.Service }
+
+// Dialog tells the room of a dialog.
+func (h hurried) Dialog(ctx context.Context, c mail.DialogChange) error {
+	ctx, cancel := context.WithTimeout(ctx, roomTime)
+	defer cancel()
+	return h.Service.Dialog(ctx, c)
+}
+
+// finish ends a dialog.
+func (w *Watch) finish(ctx context.Context, h hook.Held, how mail.DialogOutcome) {
+	if err := w.Desk.Settle(ctx, w.room(&h), &h, how); err != nil {
+		w.Log.Warn("a dialog is not ended", "room", h.Room, "agent", h.Agent, "err", err)
+	}
+}
+
+// stay is a home whose server is listened to.
+type stay struct {
+	leave context.CancelFunc
+	left  chan struct{}
+}
+
+// Run has a connection to the server of each home in which a session lives, until ctx ends.
+func (w *Watch) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	homes := make(map[string]*stay)
+	for ctx.Err() == nil {
+		live := make(map[string]bool)
+		all := w.Sessions()
+		w.sweep(ctx, all, &running)
+		for _, s := range all {
+			if live[s.Home] = true; s.Home == "" || homes[s.Home] != nil {
+				continue
+			}
+			here, leave := context.WithCancel(ctx)
+			at := &stay{leave, make(chan struct{})}
+			homes[s.Home] = at
+			running.Go(func() {
+				defer close(at.left)
+				defer leave()
+				w.stay(here, s.Home)
+			})
+		}
+		for home, at := range homes {
+			if live[home] {
+				continue
+			}
+			at.leave()
+			select {
+			case <-at.left: // so that there never are two connections
+				delete(homes, home)
+			default:
+			}
+		}
+		long := lookPause
+		if len(homes) == 0 {
+			long = againPause
+		}
+		pause.For(ctx, long)
+	}
+}
+
+// sweep ends the dialogs of sessions that have ended. The server goes on with those whose window was closed, so that
+// no program's end tells.
+func (w *Watch) sweep(ctx context.Context, live []sessions.Session, beside *sync.WaitGroup) {
+	for _, h := range w.Desk.All() {
+		is := func(s sessions.Session) bool { return s.ID == h.Session }
+		if h.Client != "codex" || time.Since(h.Opened) < sweepTime || slices.ContainsFunc(live, is) {
+			continue
+		}
+		beside.Go(func() { w.finish(ctx, h, mail.DialogEnded) })
+	}
+}
+
+// stay listens to the server of a home, again and again.
+func (w *Watch) stay(ctx context.Context, home string) {
+	for ctx.Err() == nil {
+		if err := w.listen(ctx, home); err != nil && ctx.Err() == nil {
+			w.Log.Debug("the dialogs of Codex's sessions are not heard of from their server", "home", home, "err", err)
+		}
+		pause.For(ctx, againPause)
+	}
+}
+
+// listen listens until the connection breaks.
+func (w *Watch) listen(ctx context.Context, home string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	opening := time.AfterFunc(openTime, cancel)
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer cancel()
+	conn, err := appserver.Dial(ctx, home, unheard()...)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if !opening.Stop() {
+		return ctx.Err()
+	}
+	said, broken := make(chan appserver.Message), make(chan error, 1)
+	beside.Go(func() {
+		for {
+			m, err := conn.Receive()
+			if err != nil {
+				broken <- err
+				return
+			}
+			select {
+			case said <- m:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	c := newConnection(ctx, w, home, conn, &beside)
+	c.begin()
+	tick := time.NewTicker(tendPause)
+	defer tick.Stop()
+	for c.broken == nil {
+		select {
+		case m := <-said:
+			c.hear(&m)
+		case a := <-c.answers:
+			c.reply(a)
+		case <-tick.C:
+			c.tend()
+		case <-c.soon.C:
+			c.tend()
+		case err := <-broken:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return c.broken
+}
+
+// unheard are the notifications that a thread's listeners get by the hundred, and that say nothing of its dialogs.
+func unheard() []string {
+	return []string{"item/agentMessage/delta", "item/commandExecution/outputDelta", "item/fileChange/outputDelta",
+		"item/mcpToolCall/progress", "item/plan/delta", "item/reasoning/summaryPartAdded",
+		"item/reasoning/summaryTextDelta", "item/reasoning/textDelta", "command/exec/outputDelta",
+		"process/outputDelta", "rawResponseItem/completed", "rawResponse/completed", "hook/started", "hook/completed",
+		"turn/diff/updated", "thread/tokenUsage/updated", "account/rateLimits/updated",
+		"thread/realtime/outputAudio/delta"}
+}

@@ -1,0 +1,162 @@
+package edits
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+)
+
+// use is what a tool does to files.
+type use int
+
+const (
+	file    use = iota // it writes the files that it names
+	view               // so it does, unless its command is to view one
+	patch              // it applies a patch in the form of Codex
+	shell              // it runs a command for a POSIX shell
+	foreign            // it runs a command for another shell, which is not read
+)
+
+// tools are the tools that write, by their plain names. Those of one name do the same in all clients that have it.
+// MCP servers' tools are not among them, because a file that they name may be on another machine.
+var tools = map[string]use{
+	"write": file, "edit": file, "multiedit": file, "notebookedit": file, // Claude Code, opencode, pi
+	"writefile": file, "replace": file, // Gemini, Qwen
+	"create": file, "strreplace": file, "insert": file, "delete": file, // Copilot, Cursor
+	"editfile": file, "searchreplace": file, "deletefile": file, "editnotebook": file, // Cursor
+	"createfile": file, "replacestringinfile": file, "multireplacestringinfile": file,
+	"inserteditintofile": file, "editnotebookfile": file, // VS Code
+	"writetofile": file, "replaceinfile": file, "newrule": file, // Cline
+
+	"strreplaceeditor": view, "strreplacebasededittool": view,
+
+	"applypatch": patch, "patch": patch,
+
+	"bash": shell, "shell": shell, "localshell": shell, "execcommand": shell, "shellcommand": shell, "exec": shell,
+	"runshellcommand": shell, "runinterminal": shell, "runterminalcmd": shell, "runterminalcommand": shell,
+	"terminal": shell, "executecommand": shell, "monitor": shell,
+
+	"powershell": foreign,
+}
+
+// plain is a tool's name without what clients spell in different ways: multi_edit, MultiEdit.
+func plain(tool string) string { return strings.ReplaceAll(strings.ToLower(tool), "_", "") }
+
+// The members by which clients name the same thing.
+var (
+	pathMembers = []string{"file_path", "filePath", "path", "notebook_path", "target_file", "target_notebook",
+		"absolute_path", "absolutePath"}
+	listMembers  = []string{"replacements", "edits", "files"}
+	patchMembers = []string{"command", "input", "patch", "patchText", "patch_text"}
+	shellMembers = []string{"command", "cmd", "script"}
+	placeMembers = []string{"workdir", "dir_path", "directory", "working_directory", "cwd"}
+	allMembers   = slices.Concat(pathMembers, listMembers, patchMembers, shellMembers, placeMembers)
+)
+
+// object is what a tool is given.
+type object map[string]jsonx.Value
+
+// text returns the first of the members that is a string and not empty.
+func (o object) text(names []string) string {
+	for _, name := range names {
+		var s string
+		if jsonx.UnmarshalLenient(o[name], &s) == nil && s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// words returns the first of the members that is a list of words.
+func (o object) words(names []string) []string {
+	for _, name := range names {
+		var list []string
+		if jsonx.UnmarshalLenient(o[name], &list) == nil && len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}
+
+func (u use) read(r *reader, given jsonx.Value) {
+	if u == patch && bytes.HasPrefix(bytes.TrimSpace(given), []byte("*** Begin Patch")) {
+		r.patch(string(given)) // some clients give the patch without JSON around it
+		return
+	}
+	o, err := jsonx.Pick(bytes.NewReader(given), allMembers...)
+	if err != nil || u == foreign {
+		return
+	}
+	switch u {
+	case view:
+		if object(o).text([]string{"command"}) == "view" {
+			return
+		}
+		r.files(o)
+	case file:
+		r.files(o)
+	case patch:
+		r.start(o)
+		r.patch(object(o).text(patchMembers))
+		if list := object(o).words(patchMembers); len(list) > 1 {
+			r.patch(list[1])
+		}
+	case shell:
+		r.start(o)
+		r.command(object(o))
+	}
+}
+
+// files notes the files that a tool names, by itself or in each part of what it is to do.
+func (r *reader) files(o object) {
+	r.write(o.text(pathMembers))
+	for _, name := range listMembers {
+		var parts []object
+		if jsonx.UnmarshalLenient(o[name], &parts) != nil {
+			continue
+		}
+		for _, part := range parts {
+			r.write(part.text(pathMembers))
+		}
+	}
+}
+
+// start is where a tool begins, if it is told.
+func (r *reader) start(o object) {
+	if dir := o.text(placeMembers); dir != "" && dir != r.dir {
+		r.at.dir = dir
+	}
+}
+
+// command notes what a shell's command writes, which is a text or the words of a program's start.
+func (r *reader) command(o object) {
+	if text := o.text(shellMembers); text != "" {
+		r.script(text)
+		return
+	}
+	var words []word
+	for _, text := range o.words(shellMembers) {
+		words = append(words, word{text, true})
+	}
+	r.call(words, "")
+}
+
+// patch notes the files that a patch names: *** Add File: PATH.
+func (r *reader) patch(text string) {
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(line, "*** ")
+		if !ok {
+			continue
+		}
+		verb, path, ok := strings.Cut(rest, ": ")
+		if !ok {
+			continue
+		}
+		switch verb {
+		case "Add File", "Update File", "Delete File", "Move to":
+			r.write(strings.TrimSpace(path))
+		}
+	}
+}

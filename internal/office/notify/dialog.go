@@ -1,0 +1,112 @@
+package notify
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
+)
+
+// What an agent's client asks its person is told as a question is. No button answers it: what is allowed runs at once,
+// and whoever reads a topic could press. The person looks at all of it first, on the pages or in a terminal.
+
+// maxGist is how much of what a dialog asks is told, in characters.
+const maxGist = 400
+
+// letterOfDialog returns what the person is told of a dialog.
+func letterOfDialog(c *mail.Card) Letter {
+	title, _ := triage.Exposed(triage.DialogTitle(c))
+	l := Letter{Room: c.Room, ID: c.ID, From: mail.AgentAddress(c.Agent), Subject: shortened(title, maxShown),
+		Preview: shortened(triage.DialogGist(c), maxGist), Question: true, Sent: c.Since, Dialog: true}
+	if len(c.Questions) > 0 {
+		l.Subject, l.Preview = l.name()+" asks: "+l.Subject, ""
+	}
+	return l
+}
+
+// takeDialog takes in that a dialog has opened, or is over.
+func (n *Notifier) takeDialog(room mail.RoomName, c *mail.DialogChange, at mail.Time) {
+	if c.Outcome == "" && !c.Doubt {
+		d := c.Dialog
+		d.Since = at
+		n.offerDialog(room, c.Agent, d)
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, l := range n.lines {
+		delete(l.pending, keyOf(room, c.ID))
+	}
+}
+
+// offerDialog has the lines wait for a chance to tell of a dialog. What it asks is known where its client runs; on
+// another machine that tells the person, what kind of thing it is.
+func (n *Notifier) offerDialog(room mail.RoomName, agent mail.Name, d mail.Dialog) {
+	c, held := mail.Card{}, false
+	if n.opts.Card != nil {
+		c, held = n.opts.Card(d.ID)
+	}
+	if !held {
+		c.Ask = mail.Ask{Cut: true}
+	}
+	c.Room, c.Agent, c.Dialog = room, agent, d
+	n.offerLetter(letterOfDialog(&c))
+}
+
+// offerDialogs offers the lines the dialogs at which agents stand already.
+func (n *Notifier) offerDialogs(ctx context.Context, room mail.RoomName, user mail.Service) error {
+	list, err := asking(ctx, user)
+	for _, a := range list {
+		for _, d := range a.Dialogs {
+			if !d.Doubt {
+				n.offerDialog(room, a.Name, d)
+			}
+		}
+	}
+	return err
+}
+
+// asking returns the agents that are at a dialog.
+func asking(ctx context.Context, user mail.Service) ([]mail.Agent, error) {
+	list, err := user.Agents(ctx, mail.RosterQuery{States: []mail.State{mail.Asking}, Limit: mail.MaxLimit})
+	return list.Agents, err
+}
+
+// dialogWaits reports whether a dialog still waits for the person, and whether this machine tells them. A room that
+// fails at present is believed to have it: told once too often is better than not at all.
+func (n *Notifier) dialogWaits(ctx context.Context, letter *Letter) bool {
+	waits := true
+	err := n.opts.Use(ctx, letter.Room, func(r Room) error {
+		list, err := asking(ctx, r.As(mail.User))
+		if err != nil {
+			return err
+		}
+		waits = r.Tells() && slices.ContainsFunc(list, func(a mail.Agent) bool {
+			return slices.ContainsFunc(a.Dialogs, func(d mail.Dialog) bool { return d.ID == letter.ID && !d.Doubt })
+		})
+		return nil
+	})
+	return waits && mail.CodeOf(err) != mail.NotFound
+}
+
+// dropDialogs returns letters without the dialogs that wait for the person no more.
+func (n *Notifier) dropDialogs(ctx context.Context, l *line, letters []Letter) []Letter {
+	return slices.DeleteFunc(letters, func(letter Letter) bool {
+		if !letter.Dialog || n.dialogWaits(ctx, &letter) {
+			return false
+		}
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(l.pending, letter.key())
+		l.Told[letter.key()] = mail.TimeOf(time.Now())
+		return true
+	})
+}
+
+// dialogText is what stands below the title of a dialog: what is asked, and where.
+func (l *Letter) dialogText() string {
+	return strings.TrimSpace(l.Preview + "\nIn room " + string(l.Room) + ".")
+}

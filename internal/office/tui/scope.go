@@ -1,0 +1,48 @@
+package tui
+
+import "pennypost/internal/mail"
+
+// keep has the rooms that are shown remembered for the next time.
+type keep struct{ room mail.RoomName }
+
+// switchScope shows the room of what the person is about instead of all, and all again.
+func (m *model) switchScope() []effect {
+	room := mail.RoomName("")
+	if m.room == "" {
+		if room = m.roomHere(); room == "" {
+			return m.say("There is no row here whose room could be shown alone.")
+		}
+	}
+	m.room, m.talk = room, nil
+	m.lists, m.fleet = [agents]list{newList(), newList()}, newFleet()
+	m.notRead, m.closed, m.filter = nil, nil, filter{}
+	m.notice = "All rooms are shown."
+	if room != "" {
+		m.notice = "Only " + cleanLine(string(room)) + " is shown · w shows all rooms"
+	}
+	return append(m.reload(), keep{room})
+}
+
+// otherScope says what w would show.
+func (m *model) otherScope() string {
+	if m.room != "" {
+		return "all rooms"
+	}
+	return "this room"
+}
+
+// roomHere is the room of what the person is about; "": it has none.
+func (m *model) roomHere() mail.RoomName {
+	if m.talk != nil {
+		return m.talk.room
+	}
+	if e := m.pointed(); e != nil {
+		return e.room
+	}
+	if l := m.shown(); l != nil {
+		if c := l.current(); c != nil && c.Folded == 0 {
+			return c.Room
+		}
+	}
+	return ""
+}

@@ -1,0 +1,155 @@
+package flow
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/picture"
+	"pennypost/internal/office/web/words"
+)
+
+// letter is a row of the picture: a message, and how it went.
+type letter struct {
+	page.Post
+	Mark string // a time or a day that begins above the row; "" for most
+	Path string
+}
+
+// letters draws messages, the newest first.
+func (p *flowPage) letters(posts []page.Post) {
+	drawn := make([]picture.Letter, len(posts))
+	for i, post := range posts {
+		drawn[i] = picture.Letter{Room: post.Room, Item: post.Item}
+	}
+	p.Chart = picture.NewChart(drawn)
+	before := ""
+	for i, post := range posts {
+		l := letter{Post: post, Path: p.Chart.Rows[i]}
+		if mark := p.mark(post.Sent); mark != before && (before != "" || p.byDay()) {
+			l.Mark = mark
+		}
+		before = p.mark(post.Sent)
+		p.Letters = append(p.Letters, l)
+	}
+}
+
+// byDay reports whether the picture is of so much time that its rows stand under their days.
+func (p *flowPage) byDay() bool { return p.Window.Long == 0 || p.Window.Long > 24*time.Hour }
+
+// mark names the part of the time in which something was sent: the day, or the hour or half hour before which it was.
+func (p *flowPage) mark(sent mail.Time) string {
+	if p.byDay() {
+		return words.Date(p.Now, sent)
+	}
+	at := sent.Std().In(p.Now.Location())
+	part := 60
+	if p.Window.Long <= 6*time.Hour {
+		part = 30
+	}
+	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute()/part*part+part, 0, 0,
+		at.Location()).Format("15:04")
+}
+
+// Class is how the row is drawn: what asks the user, what says that something is done, what nobody read in time.
+func (l letter) Class() string {
+	switch state := l.Fate().State; {
+	case l.Post.Asks():
+		return "asks"
+	case state == mail.Dead || state == mail.Expired || state == mail.Held:
+		return "lost"
+	case l.Type == mail.TaskDone:
+		return "done"
+	}
+	return ""
+}
+
+// Stands is the word for what became of it.
+func (l letter) Stands() string {
+	switch {
+	case l.Settled != nil:
+		return words.Settled(l.Now, l.Settled)
+	case l.Item.Open:
+		return "waits " + words.Ago(l.Now, l.Sent)
+	}
+	return l.Fate().String()
+}
+
+// Parties is who wrote it to whom. Each name has its own direction.
+func (l letter) Parties() string {
+	var to []string
+	for _, d := range l.Deliveries {
+		name := cmp.Or(string(d.Agent), words.Who(d.Address))
+		if d.Agent == mail.User {
+			name = "you"
+		}
+		if !slices.Contains(to, name) {
+			to = append(to, name)
+		}
+	}
+	from := words.Sender(l.Message)
+	if l.From == mail.ToUser {
+		from = "you"
+	}
+	text := isolated(from) + " → "
+	switch {
+	case len(to) == 0:
+		text += isolated(words.Names(l.To))
+	case len(to) > 2:
+		text += strconv.Itoa(len(to)) + " agents"
+	default:
+		for i := range to {
+			to[i] = isolated(to[i])
+		}
+		text += strings.Join(to, ", ")
+	}
+	if l.Several() {
+		text += " · " + string(l.Room)
+	}
+	return text
+}
+
+// isolated is a name in text of another direction. What is in a name must not end it.
+func isolated(name string) string {
+	const first, pop = "\u2068", "\u2069"
+	return first + strings.NewReplacer(first, "", pop, "").Replace(name) + pop
+}
+
+// pair is who wrote how much to whom in one of several rooms.
+type pair struct {
+	*page.View
+	picture.Pair
+}
+
+// mostPairs is how many the table has, the busiest.
+const mostPairs = 100
+
+func pairsOf(posts []page.Post) (out []pair) {
+	byRoom := make(map[mail.RoomName][]page.Post)
+	for _, post := range posts {
+		byRoom[post.Room] = append(byRoom[post.Room], post)
+	}
+	for _, list := range byRoom {
+		items := make([]mail.Item, len(list))
+		for i := range list {
+			items[i] = list[i].Item
+		}
+		for _, e := range picture.PairsOf(items) {
+			out = append(out, pair{list[0].View, e})
+		}
+	}
+	slices.SortFunc(out, func(a, b pair) int {
+		return cmp.Or(b.Count-a.Count, cmp.Compare(a.Room, b.Room), mail.CompareNames(a.From, b.From),
+			mail.CompareNames(a.To, b.To))
+	})
+	return out[:min(len(out), mostPairs)]
+}
+
+// RoomPairHref is what one wrote to another in its room.
+func (p *flowPage) RoomPairHref(e pair) string {
+	return page.Query(p.pairHref(e.Base, e.Pair), "rooms", page.ScopeOne)
+}

@@ -1,0 +1,74 @@
+package inbox
+
+import (
+	"strconv"
+	"strings"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
+)
+
+// maxQuestions bounds the questions of a form.
+const maxQuestions = 64
+
+// answerDialog gives the person's answer to the client that asks. It leaves at once and counts once: there is nothing
+// to take back. With an error nothing is lost: the page keeps what was typed.
+func answerDialog(v *page.View) error {
+	form := v.R.PostForm
+	a := mail.DialogAnswer{Dialog: mail.ID(form.Get("dialog")), Sum: form.Get("sum"),
+		Verdict: mail.Verdict(form.Get("verdict")), Words: typedWords(form.Get("words"))}
+	var err error
+	if rule := form.Get("rule"); rule != "" {
+		if a.Rule, err = strconv.Atoi(rule); err != nil {
+			return mail.Errorf(mail.Invalid, "%q is no rule of the client: nothing was done", rule)
+		}
+	}
+	if a.Verdict == mail.SayAnswer {
+		if a.Answers, err = questionAnswers(v, a.Dialog); err != nil {
+			return err
+		}
+	}
+	if err := v.Site.Office.AnswerDialog(v.Ctx(), a); err != nil {
+		return err
+	}
+	d := page.Toast{View: v, Text: saidText[a.Verdict], Done: "settled", MS: 6000}
+	if a.Rule > 0 {
+		d.Text += ", and from now on as its rule says"
+	}
+	return acted(v, d)
+}
+
+var saidText = map[mail.Verdict]string{mail.SayAllow: "Allowed", mail.SayDeny: "Denied",
+	mail.SayAnswer: "Answered"}
+
+// typedWords is what was typed. Browsers end lines in the way of the network.
+func typedWords(text string) string {
+	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+}
+
+// questionAnswers reads what a form answers. Options come as their numbers, since a browser would change line ends in
+// labels.
+func questionAnswers(v *page.View, id mail.ID) ([]mail.QuestionAnswer, error) {
+	c, _, err := cardOf(v, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case c == nil:
+		return nil, mail.Errorf(mail.NotFound, "this dialog is not open any more: it was answered, or its agent has "+
+			"gone. Nothing was done")
+	case len(c.Questions) > maxQuestions:
+		return nil, mail.Errorf(mail.TooLarge, "it has %d questions: answer in its terminal", len(c.Questions))
+	}
+	list := make([]mail.QuestionAnswer, len(c.Questions))
+	for i, q := range c.Questions {
+		list[i].Words = typedWords(v.R.PostForm.Get("w" + strconv.Itoa(i)))
+		for _, text := range v.R.PostForm["q"+strconv.Itoa(i)] {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 0 || n >= len(q.Options) {
+				return nil, mail.Errorf(mail.Invalid, "%q has no option %s: nothing was done", q.Text, text)
+			}
+			list[i].Labels = append(list[i].Labels, q.Options[n].Label)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,330 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+	"pennypost/internal/room/fold"
+)
+
+// Claim decides what the caller comes to hold and gives up.
+func (v *View) Claim(r mail.ClaimRequest) (events []mail.Event, out mail.Claimed, err error) {
+	m, err := v.claimant()
+	if err != nil {
+		return nil, out, err
+	}
+	if len(r.Free) > 0 || r.All {
+		if events, out.Freed, err = v.giveUp(m, r); err != nil || len(r.Take) == 0 {
+			return events, out, err
+		}
+	}
+	free := v.clashes(m, &r, &out)
+	c := &mail.ClaimChange{Agent: m.Name}
+	if !r.Look {
+		if c.Take, err = v.taking(m, r, free); err != nil {
+			return nil, out, err
+		}
+	}
+	if !r.Look || r.Write {
+		events = append(events, v.clashing(m, r, c, out)...)
+	}
+	if len(c.Take)+len(c.Wait) > 0 {
+		events = append(events, mail.Event{At: v.Now, Claim: c})
+	}
+	return events, out, nil
+}
+
+// clashes finds what others hold of what is asked for, and returns what may be taken.
+func (v *View) clashes(m *fold.Member, r *mail.ClaimRequest, out *mail.Claimed) (free []mail.Target) {
+	for i, t := range r.Take {
+		t = v.onMachine(t)
+		r.Take[i] = t
+		if h, found := v.Clash(m, t, r.Shared, v.Now); found {
+			out.Clashes = append(out.Clashes, mail.Clash{Wanted: t, Held: h})
+		} else {
+			free = append(free, t)
+		}
+	}
+	if len(out.Clashes) == 0 {
+		return free
+	}
+	if out.Refused = r.Write && v.Claims == policy.ClaimsRefuse; out.Refused || !r.Write {
+		return nil
+	}
+	return free
+}
+
+// onMachine returns a target where it is: on this machine, unless a caller on another, which is no member of the
+// cluster, has said its name.
+func (v *View) onMachine(t mail.Target) mail.Target {
+	if t.Machine == "" {
+		return t.On(v.Machine)
+	}
+	return t
+}
+
+// claimant returns who asks for a claim: an agent of this room, or the user.
+func (v *View) claimant() (*fold.Member, error) {
+	m := v.Me()
+	if m == nil || !m.IsUser() && !m.Listed() {
+		return nil, mail.Errorf(mail.Denied, "%s is no agent of room %s, and can hold nothing here: nothing was "+
+			"claimed",
+			v.Who, v.Room)
+	}
+	return m, nil
+}
+
+// taking returns what m comes to hold of what is free. What it holds already for as long is no change.
+func (v *View) taking(m *fold.Member, r mail.ClaimRequest, free []mail.Target) (take []mail.Claim, err error) {
+	claim, held := v.claimOf(m, r), 0
+	for i := range m.Claims {
+		if m.Holds(&m.Claims[i], v.Now) {
+			held++
+		}
+	}
+	for _, t := range free {
+		known := m.Claim(t)
+		switch {
+		case known == nil || !m.Holds(known, v.Now):
+			held++
+		case r.Write && known.Shared == r.Shared, claim.Lasts(known):
+			continue
+		}
+		if held > mail.MaxClaims && r.Write {
+			break // it is no reason to keep anybody from writing
+		} else if held > mail.MaxClaims {
+			return nil, mail.Errorf(mail.Limited, "%s holds %d things already, and nobody may hold more: give "+
+				"some up. Nothing was claimed", m.Name, mail.MaxClaims)
+		}
+		claim.Target = t
+		take = append(take, claim)
+	}
+	return take, nil
+}
+
+// claimOf is what m's claims of a request have in common.
+func (v *View) claimOf(m *fold.Member, r mail.ClaimRequest) mail.Claim {
+	claim := mail.Claim{Shared: r.Shared, Why: r.Why, Process: r.Process}
+	if r.Process != "" {
+		claim.Runs = v.Machine
+	}
+	switch forever := m.Session != "" && !m.IsUser() || r.Process != ""; {
+	case r.Write:
+		claim.Quiet = max(int(v.Quiet/time.Second), 1)
+	case r.For > 0:
+		claim.Until = v.Now.Add(time.Duration(r.For) * time.Second)
+	case !forever:
+		claim.Until = v.Now.Add(mail.ClaimTime)
+	}
+	return claim
+}
+
+// giveUp returns by what it is given up what m, or another, holds or waits for.
+func (v *View) giveUp(m *fold.Member, r mail.ClaimRequest) (events []mail.Event, freed []mail.Holding, err error) {
+	c := &mail.ClaimChange{}
+	if r.Of != "" && r.Of != m.Name {
+		if err := v.MayFree(); err != nil {
+			return nil, nil, err
+		}
+		c.By = m.Name
+		if m, err = v.Mailbox(r.Of); err != nil {
+			return nil, nil, err
+		}
+	}
+	c.Agent = m.Name
+	for i := range m.Claims {
+		o := &m.Claims[i]
+		asked := func(t mail.Target) bool { return t.Same(o.Target) || v.onMachine(t).Same(o.Target) }
+		if !r.All && !slices.ContainsFunc(r.Free, asked) {
+			continue
+		}
+		c.Free = append(c.Free, o.Target)
+		if m.Holds(o, v.Now) {
+			freed = append(freed, mail.Holding{Claim: *o, Agent: m.Name})
+		}
+	}
+	if r.All {
+		c.Free = append(c.Free, m.Awaits...)
+	}
+	if len(c.Free) == 0 {
+		return nil, nil, nil
+	}
+	events = append(events, mail.Event{At: v.Now, Claim: c})
+	if c.By != "" && len(freed) > 0 && !m.IsUser() {
+		events = append(events, v.tell(m, fmt.Sprint("freed ", v.Seq, " ", m.Name), "What you held was given up by "+
+			"the user",
+			"You do not hold it any more, by the user's own act:\n\n"+list(freed)))
+	}
+	return events, freed, nil
+}
+
+// MayFree says why the caller cannot give up what others hold: only the person can, and by their own act.
+func (v *Asker) MayFree() error {
+	if err := v.NeedUser("give up what others hold"); err != nil {
+		return err
+	}
+	if v.Means.Settles() {
+		return nil
+	}
+	return mail.Errorf(mail.Denied, "only you yourself can give up what an agent holds: nothing was changed")
+}
+
+// clashing returns what is told of clashes, and notes what m waits for.
+func (v *View) clashing(m *fold.Member, r mail.ClaimRequest, c *mail.ClaimChange, out mail.Claimed) (
+	events []mail.Event) {
+	for _, clash := range out.Clashes {
+		holder, waits := v.Members[clash.Held.Agent], r.Wait || out.Refused
+		if waits && !slices.ContainsFunc(m.Awaits, clash.Wanted.Same) {
+			c.Wait = append(c.Wait, clash.Wanted)
+		}
+		if waits {
+			events = append(events, v.circle(m, holder, clash)...)
+		}
+		if r.Write || r.Wait {
+			events = append(events, v.tellBoth(m, holder, clash, out.Refused || !r.Write)...)
+		}
+	}
+	return events
+}
+
+// tellBoth tells the holder once that somebody else wants what it holds or, where the write went on, that it was
+// written; and then the writer too.
+func (v *View) tellBoth(m, holder *fold.Member, clash mail.Clash, waits bool) (events []mail.Event) {
+	h, key := clash.Held, fmt.Sprintf("clash %d %s %s %s", clash.Held.Since, clash.Held.Agent, m.Name,
+		clash.Held.Target)
+	if v.SentBefore(v.KeyOf(mail.FromSystem, key)) {
+		return nil
+	}
+	if waits {
+		return append(events, v.tell(holder, key, fmt.Sprintf("%s waits for %s, which you hold", m.Name, h.Target),
+			fmt.Sprintf("%s wants %s, which you have held since %s. It was refused, and is told when you have "+
+				"given it "+
+				"up. When you are done with it: pennypost claims release %s\n", m.Name, clash.Wanted, clock(h.Since),
+				wording.Shell(h.Target.String()))))
+	}
+	return append(events,
+		v.tell(holder, key, fmt.Sprintf("%s writes %s, which you hold", m.Name, clash.Wanted),
+			fmt.Sprintf("You have held %s since %s; %s writes %s now. Read the file again before you change it, and "+
+				"settle with %s who goes on.\n", h.Target, clock(h.Since), m.Name, clash.Wanted, m.Name)),
+		v.tell(m, key+" writer", fmt.Sprintf("%s holds %s, which you write", h.Agent, clash.Wanted),
+			fmt.Sprintf("%s has held %s since %s%s. Your write of %s was let through. Read the file again before "+
+				"you go "+
+				"on, and settle with %s who does.\n", h.Agent, h.Target, clock(h.Since), because(h.Why), clash.Wanted,
+				h.Agent)))
+}
+
+// circle tells the user of agents that wait for each other, m the last of them.
+func (v *View) circle(m, holder *fold.Member, clash mail.Clash) []mail.Event {
+	path := v.leads(holder, m, map[*fold.Member]bool{})
+	if path == nil {
+		return nil
+	}
+	names := string(m.Name) + " waits for " + string(holder.Name)
+	for _, o := range path {
+		names += ", that for " + string(o.Name)
+	}
+	key := fmt.Sprintf("circle %d %s %s", clash.Held.Since, m.Name, clash.Wanted)
+	if v.SentBefore(v.KeyOf(mail.FromSystem, key)) {
+		return nil
+	}
+	return []mail.Event{v.tell(v.Members[mail.User], key, "Agents wait for each other's claims",
+		fmt.Sprintf("%s, which wants %s. None of them goes on by itself. See: pennypost claims; and free one with: "+
+			"pennypost claims release --of AGENT WHAT\n", names, clash.Wanted))}
+}
+
+// leads returns over whom a member waits for another; nil: it does not.
+func (v *View) leads(from, to *fold.Member, seen map[*fold.Member]bool) []*fold.Member {
+	if from == nil || seen[from] {
+		return nil
+	}
+	seen[from] = true
+	for _, t := range from.Awaits {
+		h, found := v.Clash(from, t, false, v.Now)
+		if !found {
+			continue
+		}
+		next := v.Members[h.Agent]
+		if next == to {
+			return []*fold.Member{to}
+		}
+		if rest := v.leads(next, to, seen); rest != nil {
+			return append([]*fold.Member{next}, rest...)
+		}
+	}
+	return nil
+}
+
+// TellFree returns by what those are told who wait for something that is free now.
+func (v *View) TellFree() (events []mail.Event) {
+	for _, m := range v.Claimants() {
+		c := &mail.ClaimChange{Agent: m.Name, By: mail.System}
+		text := ""
+		for _, t := range m.Awaits {
+			if _, found := v.Clash(m, t, false, v.Now); !found {
+				c.Free = append(c.Free, t)
+				text += "- " + t.String() + "\n"
+			}
+		}
+		if len(c.Free) > 0 {
+			events = append(events, v.tell(m, fmt.Sprint("free ", v.Seq, " ", m.Name), "It is free: "+
+				""+c.Free[0].String(),
+				"You waited for this, and nobody holds it now. It is not yours before you take it, or write "+
+					"it:\n\n"+text),
+				mail.Event{At: v.Now, Claim: c})
+		}
+	}
+	return events
+}
+
+// tell returns the message by which an agent, or the user, is told of claims. Who works is told in this turn, and who
+// waited for it, or is the user, is woken.
+func (v *View) tell(m *fold.Member, key, subject, body string) mail.Event {
+	to := mail.AgentAddress(m.Name)
+	if m.IsUser() {
+		to = mail.ToUser
+	}
+	ids, _ := v.minting([]mail.Address{to})
+	msg := &mail.Message{ID: v.NewID(v.State, ids), Type: mail.Custom, From: mail.FromSystem, To: []mail.Address{to},
+		Key: key, Subject: wording.Clip(subject, mail.MaxSubject), Body: body}
+	if m.State == mail.Working || len(m.Awaits) > 0 || m.IsUser() {
+		msg.Priority = mail.Urgent
+	}
+	return mail.Event{At: v.Now, Message: msg}
+}
+
+func list(held []mail.Holding) (text string) {
+	for i := range held {
+		text += "- " + held[i].Target.String() + "\n"
+	}
+	return text
+}
+
+// clock is a time as agents and people are told it.
+func clock(at mail.Time) string { return at.Std().UTC().Format("15:04 UTC") }
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ", for: " + why
+}
+
+// DeadClaims returns by what is given up whose program has ended.
+func (v *View) DeadClaims() (events []mail.Event) {
+	for _, m := range v.Claimants() {
+		c := &mail.ClaimChange{Agent: m.Name, By: mail.System}
+		for i := range m.Claims {
+			if o := &m.Claims[i]; o.Process != "" && o.Runs == v.Machine && v.Rules.Ended(o.Process) {
+				c.Free = append(c.Free, o.Target)
+			}
+		}
+		if len(c.Free) > 0 {
+			events = append(events, mail.Event{At: v.Now, Claim: c})
+		}
+	}
+	return events
+}

@@ -1,0 +1,306 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// longestNote bounds the line that goes before the text of what was due several times, in bytes.
+const longestNote = 200
+
+// Schedule decides that a draft, which was found to be in order, waits until it is sent.
+func (v *View) Schedule(p *Plan, d mail.Draft) ([]mail.Event, mail.Time, error) {
+	due, err := v.dueAt(&d)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := cmp.Or(v.lastingRight(), v.mayWait(due, nil)); err != nil {
+		return nil, 0, err
+	}
+	c := &mail.ScheduleChange{ID: p.Message.ID, From: p.Message.From.Signer(), Due: due,
+		Every: d.Every, Until: d.Until}
+	if d.Every != "" {
+		c.Zone = cmp.Or(d.Zone, "UTC")
+	}
+	c.Means = v.Means
+	if m := v.Me(); m != nil && m.Session == "" {
+		c.Token = m.TokenSum
+	}
+	if v.Pass != nil {
+		c.Through, c.Pass = v.Pass.Machine, v.Pass.ID
+	}
+	d.Later = mail.Later{}
+	c.Draft = &d
+	return append(p.Pulse, mail.Event{At: v.Now, Schedule: c}), due, nil
+}
+
+// SameScheduled returns what the caller has scheduled with a key; nil: nothing.
+func (v *View) SameScheduled(key string) *mail.Scheduling {
+	for _, c := range v.Scheduled {
+		if key != "" && c.Draft.Key == key && v.owns(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// dueAt returns when a draft is sent first.
+func (v *View) dueAt(d *mail.Draft) (mail.Time, error) {
+	if d.Every == "" {
+		if d.Zone != "" || d.Until != 0 {
+			return 0, mail.Errorf(mail.Invalid, "a time zone, and an end, go with every: nothing was sent")
+		}
+		return mail.DueAt(d.At, d.In, v.Now)
+	}
+	if d.At != 0 || d.In != 0 {
+		return 0, mail.Errorf(mail.Invalid, "every says when to send it, so at and in do not: say one of them. "+
+			"Nothing was sent")
+	}
+	if !v.IsUser() {
+		return 0, mail.Errorf(mail.Denied, "only the user may have something sent again and again: nothing was sent. "+
+			"You may say at")
+	}
+	if len(d.Body) > v.MaxBody-longestNote {
+		return 0, mail.Errorf(mail.TooLarge, "the body is %d bytes long; of what is sent again and again at most %d "+
+			"are allowed. Nothing was sent", len(d.Body), v.MaxBody-longestNote)
+	}
+	due, _, err := nextOf(&mail.Scheduled{Every: d.Every, Zone: d.Zone, Until: d.Until}, v.Now)
+	if err == nil && due == 0 {
+		err = mail.Errorf(mail.Invalid, "that is over before it is sent once: say a later end. Nothing was sent")
+	}
+	return due, err
+}
+
+// lastingRight refuses a caller of whom nobody could tell, when the time comes, whether it may still.
+func (v *View) lastingRight() error {
+	switch {
+	case v.Foreign || v.Across:
+		return mail.Errorf(mail.Denied, "what is sent later is kept in the sender's own room: nothing was sent")
+	case v.Means == mail.ByScript:
+		return mail.Errorf(mail.Denied, "a script's credential sends at once only, because it may be void when the "+
+			"time comes: nothing was sent. Let the script wait, or do it yourself")
+	case v.Pass != nil && v.Machine != "":
+		return mail.Errorf(mail.Denied, "this machine was let in by one of several that have room %s, and another "+
+			"may have to send it, which cannot tell whether it is let in still: nothing was sent", v.Room)
+	}
+	return nil
+}
+
+// mayWait refuses what the caller may not have wait until due. moved is what waits already.
+func (v *View) mayWait(due mail.Time, moved *mail.Scheduling) error {
+	mine := 0
+	for _, c := range v.Scheduled {
+		if !v.owns(c) || c == moved {
+			continue
+		}
+		mine++
+		if apart := c.At.Sub(due).Abs(); !v.IsUser() && apart < mail.ScheduledApart {
+			return mail.Errorf(mail.Limited, "you have %s sent at %s already, and from one to the next there must be "+
+				"%d minutes: say another time, or take that back. Nothing was changed", c.ID, c.At,
+				int(mail.ScheduledApart.Minutes()))
+		}
+	}
+	switch {
+	case v.IsUser() && mine >= mail.MaxScheduled, !v.IsUser() && mine >= mail.MaxScheduledMine:
+		return mail.Errorf(mail.Limited, "you have %d messages waiting to be sent, and may not have more: take some "+
+			"back (pennypost scheduled cancel ID), or send it at once. Nothing was sent", mine)
+	case !v.IsUser() && due > v.Now.Add(mail.MaxAheadMine):
+		return mail.Errorf(mail.Invalid, "an agent may say a time within %d days: say an earlier one. Nothing was "+
+			"changed", int(mail.MaxAheadMine/(24*time.Hour)))
+	}
+	return nil
+}
+
+// owns reports whether the caller has scheduled c, under whichever name.
+func (v *View) owns(c *mail.Scheduling) bool {
+	m := v.Me()
+	return m != nil && v.Members[c.From] == m
+}
+
+// mine returns what the caller may see and change; the user may all of it.
+func (v *View) mine(id mail.ID) (*mail.Scheduling, error) {
+	if c := v.Scheduled[id]; c != nil && (v.IsUser() || v.owns(c)) {
+		return c, nil
+	}
+	return nil, mail.Errorf(mail.NotFound, "no message %q waits to be sent: nothing was changed. What does: "+
+		"pennypost scheduled", id)
+}
+
+// ListScheduled returns what the caller may see of what is to be sent later.
+func (v *View) ListScheduled() mail.ScheduledList {
+	list := mail.ScheduledList{Scheduled: []mail.Scheduled{}}
+	for _, c := range v.ToSend() {
+		if v.IsUser() || v.owns(c) {
+			list.Scheduled = append(list.Scheduled, c.Scheduled)
+		}
+	}
+	return list
+}
+
+// Reschedule decides that a message is sent at another time.
+func (v *View) Reschedule(r mail.Rescheduling) (events []mail.Event, now mail.Scheduled, err error) {
+	c, err := v.mine(r.ID)
+	if err != nil {
+		return nil, now, err
+	}
+	if r.At == 0 && r.In == 0 {
+		return nil, now, mail.Errorf(mail.Invalid, "say when to send it: nothing was changed")
+	}
+	due, err := mail.DueAt(r.At, r.In, v.Now)
+	if err != nil {
+		return nil, now, err
+	}
+	if err := v.mayWait(due, c); err != nil {
+		return nil, now, err
+	}
+	now = c.Scheduled
+	now.At = due
+	change := &mail.ScheduleChange{ID: c.ID, By: v.Who, Was: c.At, Due: due}
+	return []mail.Event{{At: v.Now, Schedule: change}}, now, nil
+}
+
+// Unschedule decides that a message is not sent.
+func (v *View) Unschedule(id mail.ID) ([]mail.Event, error) {
+	c, err := v.mine(id)
+	if err != nil {
+		return nil, err
+	}
+	return []mail.Event{{At: v.Now, Schedule: &mail.ScheduleChange{ID: c.ID, By: v.Who, End: true}}}, nil
+}
+
+// nextOf returns when c is sent first after a time, 0: never again; and how often it was due from c.At until then.
+func nextOf(c *mail.Scheduled, after mail.Time) (due mail.Time, times int, err error) {
+	if c.Every == "" {
+		return 0, 1, nil
+	}
+	cron, err := mail.ParseCron(c.Every)
+	if err != nil {
+		return 0, 0, err
+	}
+	zone, err := time.LoadLocation(c.Zone)
+	if err != nil || c.Zone == "Local" {
+		return 0, 0, mail.Errorf(mail.Invalid, "%q is no time zone that is known here: write it like Europe/Berlin, "+
+			"or UTC. Nothing was sent", c.Zone)
+	}
+	at := c.At
+	if at == 0 {
+		at = after
+	} else {
+		times = 1
+	}
+	for ; times < maxMissed; times++ {
+		next := mail.TimeOf(cron.Next(at.Std().In(zone)))
+		if next > after {
+			return until(next, c.Until), times, nil
+		}
+		if until(next, c.Until) == 0 {
+			return 0, times, nil
+		}
+		at = next
+	}
+	return until(mail.TimeOf(cron.Next(after.Std().In(zone))), c.Until), times, nil
+}
+
+// maxMissed bounds what is counted of what was due while nobody sent it: a week of minutes.
+const maxMissed = 7 * 24 * 60
+
+func until(next, end mail.Time) mail.Time {
+	if next <= 0 || end != 0 && next > end {
+		return 0
+	}
+	return next
+}
+
+// Occasion is a scheduled message that is due.
+type Occasion struct {
+	*mail.Scheduling
+	Draft mail.Draft // what is sent now
+	Once  bool
+	Next  mail.Time // when it is due again; 0: never
+	Void  string    // why it is not sent; "": it is
+}
+
+// DueNow returns what is due first, nil if nothing is; next is when it is to be asked again, 0 if nothing waits.
+func (v *View) DueNow() (o *Occasion, next mail.Time) {
+	waiting := v.ToSend()
+	if len(waiting) == 0 {
+		return nil, 0
+	}
+	c := waiting[0]
+	if c.At > v.Now {
+		return nil, c.At
+	}
+	due, times, err := nextOf(&c.Scheduled, v.Now)
+	o = &Occasion{Scheduling: c, Draft: c.Draft, Next: due, Once: c.Every == "", Void: v.void(c)}
+	if err != nil {
+		o.Void = err.Error()
+	}
+	if o.Draft.Key == "" || !o.Once {
+		o.Draft.Key = fmt.Sprintf("later-%s-%d", c.ID, c.At)
+		o.Draft.Again = true // that it is the same text is meant
+	}
+	if times > 1 {
+		o.Draft.Body = fmt.Sprintf("(This was due %d times since %s, and is sent once.)\n\n%s", times,
+			inZone(c.At, c.Zone), o.Draft.Body)
+	}
+	return o, c.At
+}
+
+func inZone(at mail.Time, zone string) string {
+	z, err := time.LoadLocation(zone)
+	if err != nil {
+		z = time.UTC
+	}
+	return at.Std().In(z).Format("2006-01-02 15:04 MST")
+}
+
+// void says why nothing is sent in the name of c's maker any more; "": it is.
+func (v *View) void(c *mail.Scheduling) string {
+	m := v.Members[c.From]
+	switch {
+	case c.Pass != "" && !v.LetIn(c.Through, c.Pass):
+		return "the machine " + string(c.Through) + ", through which it was asked for, is let in no more"
+	case c.From == mail.User:
+		return ""
+	case m == nil || !m.Listed():
+		return string(c.From) + " is no agent of the room any more"
+	case c.Token != "" && m.TokenSum != c.Token:
+		return "the token with which " + string(c.From) + " asked for it is void"
+	}
+	return ""
+}
+
+// Sender returns as whom an occasion's message is sent.
+func (o *Occasion) Sender() Caller {
+	by := Caller{Who: o.From, Means: o.Means, Absent: true}
+	if o.Once {
+		by.Copies = o.ID
+	}
+	return by
+}
+
+// After returns by what it is noted that an occasion is over, and, if it was refused or did not happen, by what its
+// maker is told, or the user if the maker has gone.
+func (v *View) After(o *Occasion, refused string) []mail.Event {
+	c := &mail.ScheduleChange{ID: o.ID, By: mail.System, Was: o.At, Due: o.Next, End: o.Next == 0 || o.Void != ""}
+	events := []mail.Event{{At: v.Now, Schedule: c}}
+	if refused == "" {
+		return events
+	}
+	m := v.Members[o.From]
+	if o.Void != "" || m == nil {
+		m = v.Members[mail.User]
+	}
+	to := strings.Join(o.Draft.To, ", ")
+	subject := "Not sent: " + cmp.Or(o.Draft.Subject, "a message to "+to)
+	text := fmt.Sprintf("%s had it sent to %s at %s, and it was not: %s\n", o.From, to, o.At, refused)
+	if !c.End {
+		text += "\nIt is due again at " + o.Next.String() + ". To take it back: pennypost scheduled cancel " +
+			string(o.ID) + "\n"
+	}
+	return append(events, v.tell(m, fmt.Sprintf("unsent %s %d", o.ID, o.At), subject, text))
+}

@@ -1,0 +1,70 @@
+package fold_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/fold"
+)
+
+// schedule notes what is to be sent later, and what becomes of it.
+func (n *naive) schedule(c *mail.ScheduleChange) {
+	i := slices.IndexFunc(n.later, func(o *mail.Scheduling) bool { return o.ID == c.ID })
+	switch {
+	case c.Draft != nil:
+		if i < 0 {
+			n.person(c.From)
+			n.later = append(n.later, &mail.Scheduling{Scheduled: mail.Scheduled{ID: c.ID, From: c.From, At: c.Due,
+				Draft: *c.Draft}})
+		}
+	case i < 0 || c.Was != 0 && n.later[i].At != c.Was:
+	case c.End:
+		n.dropLater(c.ID)
+	default:
+		n.later[i].At = c.Due
+	}
+}
+
+func (n *naive) dropLater(id mail.ID) {
+	n.later = slices.DeleteFunc(n.later, func(c *mail.Scheduling) bool { return c.ID == id })
+}
+
+// toSend compares what waits to be sent, and in which order.
+func (n *naive) toSend(s *fold.State, _ mail.Time) string {
+	var got, want []string
+	for _, c := range s.ToSend() {
+		got = append(got, fmt.Sprint(c.ID, c.From, c.At, c.Draft.Body))
+	}
+	later := slices.Clone(n.later)
+	slices.SortStableFunc(later, func(a, b *mail.Scheduling) int { return int(a.At - b.At) })
+	for _, c := range later {
+		want = append(want, fmt.Sprint(c.ID, c.From, c.At, c.Draft.Body))
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Sprintf("to be sent is\n%s, want\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	return ""
+}
+
+// schedule is something that is to be sent later, is moved, sent or taken back.
+func (h *author) schedule() {
+	due := h.now.Add(time.Duration(1+h.IntN(3)) * time.Hour)
+	if len(h.made) == 0 || h.one(2) {
+		id := mail.ID(fmt.Sprintf("s%03d", len(h.made)+1))
+		h.made = append(h.made, id)
+		h.add(act{Event: mail.Event{Schedule: &mail.ScheduleChange{ID: id, From: h.who().Signer(), Due: due,
+			Draft: &mail.Draft{Body: fmt.Sprint("later ", id)}}}})
+		return
+	}
+	c := &mail.ScheduleChange{ID: pick(h, h.made), Due: due}
+	if h.one(4) {
+		c.Was = h.now
+	}
+	if h.one(3) {
+		c.Due, c.End = 0, true
+	}
+	h.add(act{Event: mail.Event{Schedule: c}})
+}

@@ -1,0 +1,102 @@
+package mailroom
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"pennypost/internal/base/pause"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
+	"pennypost/internal/room/fold"
+)
+
+// Claims implements mail.Claimer.
+func (v *view) Claims(_ context.Context, q mail.ClaimQuery) (list mail.ClaimList, err error) {
+	list.Claims = []mail.Holding{}
+	v.check(func(v *check.View) {
+		if q.Agent != "" {
+			if _, err = v.Mailbox(q.Agent); err != nil {
+				return
+			}
+		}
+		list.Claims = append(list.Claims, v.Holdings(v.Now)...)
+	})
+	if q.Agent != "" {
+		list.Claims = slices.DeleteFunc(list.Claims, func(h mail.Holding) bool { return h.Agent != q.Agent })
+	}
+	return list, err
+}
+
+// Claim implements mail.Claimer.
+func (v *view) Claim(ctx context.Context, r mail.ClaimRequest) (out mail.Claimed, err error) {
+	if err := r.Check(); err != nil {
+		return out, err
+	}
+	if v.Foreign {
+		return out, mail.Errorf(mail.Denied, "what is in room %s is claimed by its own agents: nothing was "+
+			"claimed", v.name)
+	}
+	r.Take = slices.Clone(r.Take) // whose machine is filled in
+	if err := v.attempt(ctx, func(v *check.View) (events []mail.Event, err error) {
+		events, out, err = v.Claim(r)
+		return events, err
+	}); err != nil {
+		return mail.Claimed{}, err
+	}
+	out.Held = []mail.Holding{}
+	v.check(func(v *check.View) {
+		m := v.Me()
+		for _, t := range r.Take {
+			if c := m.Claim(t); c != nil && m.Holds(c, v.Now) && (r.Shared || !c.Shared) {
+				out.Held = append(out.Held, mail.Holding{Claim: *c, Agent: m.Name})
+			}
+		}
+	})
+	return out, nil
+}
+
+// claimsEvery is how often it is looked whether what somebody waits for is free, while anybody does.
+const claimsEvery = time.Second
+
+// watchClaims looks, until ctx ends, after those who wait for what others hold, and after what programs hold.
+func (r *Room) watchClaims(ctx context.Context) {
+	r.claimed.Give()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.claimed:
+		}
+		for r.lookAtClaims(ctx) && pause.For(ctx, claimsEvery) {
+		}
+	}
+}
+
+// lookAtClaims journals which claims ended with their programs and, as the room's keeper, tells who waits for what is
+// free. It reports whether there is anything to look at later.
+func (r *Room) lookAtClaims(ctx context.Context) (more bool) {
+	keeps := r.Keeps()
+	r.view(check.Caller{Who: mail.System}).check(func(v *check.View) {
+		more = slices.ContainsFunc(v.Claimants(), func(m *fold.Member) bool {
+			return len(m.Awaits) > 0 || slices.ContainsFunc(m.Claims, func(
+				c mail.Claim) bool {
+				return c.Process != ""
+			})
+		})
+	})
+	if !more {
+		return false
+	}
+	_, _, err := r.view(check.Caller{Who: mail.System}).decide(ctx, func(v *check.View) ([]mail.Event, error) {
+		events := v.DeadClaims()
+		if keeps {
+			events = append(events, v.TellFree()...)
+		}
+		return events, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		r.opts.Log.Warn("nobody was told of what is free", "room", r.name, "err", err)
+	}
+	return true
+}

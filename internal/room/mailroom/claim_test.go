@@ -1,0 +1,62 @@
+package mailroom
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// TestOneHolderOnMachines holds P15 over three machines: agents on each of them take and give up at once what is in
+// each other's way, and from the answer that one holds it to its giving up, nobody else does.
+func TestOneHolderOnMachines(t *testing.T) {
+	fakeTime(t, func(t *testing.T) {
+		f := newFleet(t, 3, Options{})
+		targets := []mail.Target{{Name: "build"}, {Name: "deploy"}}
+		var mu sync.Mutex
+		holds := map[string]mail.Name{}
+		taken, refused := 0, 0
+		var agents sync.WaitGroup
+		for i := range 6 {
+			name, p := mail.Name(fmt.Sprint("a", i)), f.posts[i%3]
+			_, err := p.As(name).Turn(t.Context(), mail.Turn{Moment: mail.TurnStart, Session: "s" + string(name)})
+			f.must("turn", err)
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			agents.Go(func() {
+				for range 100 {
+					time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond)
+					want := targets[random.IntN(2):][:1]
+					got, err := p.As(name).Claim(t.Context(), mail.ClaimRequest{Take: want})
+					if err != nil && mail.CodeOf(err) != mail.Unavailable {
+						t.Errorf("%s takes: %v", name, err)
+					}
+					mu.Lock()
+					if err != nil || len(got.Held) == 0 {
+						refused++
+						mu.Unlock()
+						continue
+					}
+					if other := holds[want[0].Name]; other != "" {
+						t.Errorf("%s holds %s, and so does %s", name, want[0].Name, other)
+					}
+					holds[want[0].Name] = name
+					taken++
+					mu.Unlock()
+					time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond)
+					mu.Lock()
+					holds[want[0].Name] = ""
+					mu.Unlock()
+					_, err = p.As(name).Claim(t.Context(), mail.ClaimRequest{All: true})
+					f.must("give up", err)
+				}
+			})
+		}
+		agents.Wait()
+		if taken < 50 || refused < 50 {
+			t.Errorf("%d were taken and %d refused", taken, refused)
+		}
+	})
+}
