@@ -21,15 +21,6 @@ const (
 	setMark   = " # set by pennypost to "
 )
 
-// What addSection adds: a section with at most one line, or a line in a section that is there.
-var (
-	addedLine    = regexp.MustCompile(`(?m)^\w+ = (.*)` + setMark + `(.*)(?:\n|\z)`)
-	addedSection = regexp.MustCompile(`(?m)^\[[\w.]+\]` + addedMark + `\n(?:\w+ = (.*)` + setMark + `(.*)(?:\n|\z))?`)
-	ownLine      = regexp.MustCompile(addedMark + `$|` + setMark + `.*$`)
-	// sectionEnds fits what follows a section that has no more keys.
-	sectionEnds = regexp.MustCompile(`^(?:[ \t]*(?:#.*)?\r?\n)*(?:[ \t]*\[|[ \t]*(?:#.*)?\z)`)
-)
-
 // AddToConfig adds a section to the configuration and, if there is a key, sets it there. The section may be there
 // already, without the key. All else in the file stays as it is. A post office that runs has it once it is restarted.
 func (a *App) AddToConfig(section, key, value string) error {
@@ -121,12 +112,18 @@ func (a *App) TakeFromConfig() error {
 // withoutAdded returns text without what addSection added, the lines that are gone, and those of it that are left
 // because they were changed.
 func withoutAdded(text string) (rest string, ours, changed []string) {
+	// Compiled here, not at each start of the program, which is a hook's too.
+	addedLine := regexp.MustCompile(`(?m)^\w+ = (.*)` + setMark + `(.*)(?:\n|\z)`)
+	addedSection := regexp.MustCompile(
+		`(?m)^\[[\w.]+\]` + addedMark + `\n(?:\w+ = (.*)` + setMark + `(.*)(?:\n|\z))?`)
+	ownLine := regexp.MustCompile(addedMark + `$|` + setMark + `.*$`)
+	noMoreKeys := regexp.MustCompile(`^(?:[ \t]*(?:#.*)?\r?\n)*(?:[ \t]*\[|[ \t]*(?:#.*)?\z)`)
 	rest = text
 	for _, added := range []*regexp.Regexp{addedSection, addedLine} {
 		for _, m := range slices.Backward(added.FindAllStringSubmatchIndex(rest, -1)) { // what was added last first
 			before, own, behind := rest[:m[0]], rest[m[0]:m[1]], rest[m[1]:]
 			same := m[2] < 0 || rest[m[2]:m[3]] == rest[m[4]:m[5]]
-			if !same || added == addedSection && !sectionEnds.MatchString(behind) {
+			if !same || added == addedSection && !noMoreKeys.MatchString(behind) {
 				continue
 			}
 			for line := range strings.Lines(own) {

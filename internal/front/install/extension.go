@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/mail"
@@ -33,11 +34,13 @@ type ownFile struct {
 const ownMark = "written by pennypost install; pennypost uninstall removes it. Program: "
 
 // ownProgram finds ownMark and the program that what is in the file starts.
-var ownProgram = regexp.MustCompile(`^(?://|#) ` + regexp.QuoteMeta(ownMark) + `(".*")\r?\n`)
+var ownProgram = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?://|#) ` + regexp.QuoteMeta(ownMark) + `(".*")\r?\n`)
+})
 
 func (f *ownFile) put(text []byte) ([]byte, error) {
 	switch {
-	case f.blank(text) || ownProgram.Match(text):
+	case f.blank(text) || ownProgram().Match(text):
 		return []byte(f.text), nil
 	case f.spare:
 		return text, nil
@@ -47,7 +50,7 @@ func (f *ownFile) put(text []byte) ([]byte, error) {
 }
 
 func (f *ownFile) strip(text, _ []byte) ([]byte, []piece, error) {
-	if !ownProgram.Match(text) {
+	if !ownProgram().Match(text) {
 		return text, nil, nil
 	}
 	return nil, []piece{{raw: string(text)}}, nil
@@ -56,7 +59,7 @@ func (f *ownFile) strip(text, _ []byte) ([]byte, []piece, error) {
 func (f *ownFile) replay(_ []byte, taken []piece) ([]byte, error) { return []byte(taken[0].raw), nil }
 
 func (f *ownFile) entries(text []byte) ([]Entry, error) {
-	at := ownProgram.FindSubmatch(text)
+	at := ownProgram().FindSubmatch(text)
 	if at == nil {
 		return nil, nil
 	}

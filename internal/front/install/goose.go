@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"pennypost/internal/mail"
 )
@@ -29,7 +30,9 @@ func goose() Client {
 type gooseFile struct{ o *Options }
 
 // gooseCommand is the line of an extension, or its part, that names the program.
-var gooseCommand = regexp.MustCompile(`^[^#]*\bcmd: *["']?([^"',]*\bpennypostd?(?:\.exe)?)["']?(?:[,\s].*)?$`)
+var gooseCommand = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[^#]*\bcmd: *["']?([^"',]*\bpennypostd?(?:\.exe)?)["']?(?:[,\s].*)?$`)
+})
 
 // line is our extension, in one line so that it can be pasted.
 func (f *gooseFile) line() string {
@@ -63,7 +66,7 @@ func (f *gooseFile) replay(base []byte, _ []piece) ([]byte, error) { return base
 
 func (f *gooseFile) entries(text []byte) ([]Entry, error) {
 	for i, line := range strings.Split(string(text), "\n") {
-		if m := gooseCommand.FindStringSubmatch(line); m != nil {
+		if m := gooseCommand().FindStringSubmatch(line); m != nil {
 			return []Entry{{"extension " + serverName, strings.ReplaceAll(m[1], `\\`, `\`), i + 1}}, nil
 		}
 	}

@@ -153,7 +153,7 @@ func golden(t *testing.T, path string) {
 	got := p.files()
 	maps.DeleteFunc(got, isBackup)
 	for name, text := range got { // of what is ours altogether, the first line is enough
-		if head := ownProgram.FindString(text); head != "" {
+		if head := ownProgram().FindString(text); head != "" {
 			got[name] = head
 		}
 	}

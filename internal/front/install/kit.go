@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // kits are the texts that Kits put into projects. What stands between @ signs is filled in.
@@ -75,11 +76,13 @@ func kitScript(o *Options, name, verb, program string) *sealedFile {
 
 // sealMark is in what we wrote, with a checksum of it all. So it is known whether a person has changed it since: then
 // it is theirs.
-var sealMark = regexp.MustCompile(`pennypost [a-z]+ install wrote this \(seal ([0-9a-f]{8})\)`)
+var sealMark = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`pennypost [a-z]+ install wrote this \(seal ([0-9a-f]{8})\)`)
+})
 
 // seal fills in the checksum of a text that has the mark.
 func seal(text string) string {
-	at := sealMark.FindStringSubmatchIndex(text)
+	at := sealMark().FindStringSubmatchIndex(text)
 	return text[:at[2]] + checksum([]byte(text), at) + text[at[3]:]
 }
 
@@ -92,7 +95,7 @@ func checksum(text []byte, at []int) string {
 
 // sealed reports whether a text has our mark, and whether it is as we wrote it.
 func sealed(text []byte) (ours, intact bool) {
-	at := sealMark.FindSubmatchIndex(text)
+	at := sealMark().FindSubmatchIndex(text)
 	return at != nil, at != nil && checksum(text, at) == string(text[at[2]:at[3]])
 }
 
@@ -148,15 +151,17 @@ func (f *sealedFile) edited(text []byte) bool {
 type paragraph struct{ sealedText }
 
 // paragraphEnd is the last line of a paragraph.
-var paragraphEnd = regexp.MustCompile(`<!-- end of what pennypost [a-z]+ install wrote -->\r?\n?`)
+var paragraphEnd = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<!-- end of what pennypost [a-z]+ install wrote -->\r?\n?`)
+})
 
 // find returns where our paragraph stands as we wrote it: text[from:to].
 func (p *paragraph) find(text []byte) (from, to int, intact bool) {
-	mark := sealMark.FindIndex(text)
+	mark := sealMark().FindIndex(text)
 	if mark == nil {
 		return 0, 0, false
 	}
-	end := paragraphEnd.FindIndex(text[mark[0]:])
+	end := paragraphEnd().FindIndex(text[mark[0]:])
 	if end == nil {
 		return 0, 0, false
 	}

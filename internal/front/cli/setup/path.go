@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/wording"
@@ -149,7 +150,7 @@ func (g *guide) linkDir() (dir string, on bool) {
 	}
 	for _, file := range startFiles(g.Env.Getenv("SHELL"), home) {
 		text, _ := durable.ReadFile(file)
-		if ownBin.Match(text) {
+		if ownBin().Match(text) {
 			return local, false
 		}
 	}
@@ -157,7 +158,9 @@ func (g *guide) linkDir() (dir string, on bool) {
 }
 
 // ownBin fits a line by which a shell puts ~/.local/bin on its PATH, as Debian and Fedora write it.
-var ownBin = regexp.MustCompile(`(?m)^[^#\n]*PATH[^#\n]*(\$HOME|\$\{HOME\}|~)/\.local/bin\b`)
+var ownBin = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[^#\n]*PATH[^#\n]*(\$HOME|\$\{HOME\}|~)/\.local/bin\b`)
+})
 
 // startFiles are those that a shell reads when somebody logs in. Bash reads one of three, the first that is there.
 func startFiles(shell, home string) []string {
