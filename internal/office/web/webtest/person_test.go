@@ -31,9 +31,10 @@ type person struct {
 	site string // the only origin that the browser may ask, but for a link's
 
 	mu     sync.Mutex
-	faults []string         // what the browser complains of, and what it must not do
-	asked  []string         // the addresses that it asked for
-	loaded map[string]int64 // bytes, by request
+	faults []string // what the browser complains of, and what it must not do
+	asked  []string // the addresses that it asked for
+	urls   map[network.RequestID]string
+	loaded map[string]int64 // bytes, by address
 }
 
 // stranger opens a tab of that size.
@@ -47,7 +48,8 @@ func (r *room) tabIn(of context.Context, width, height int64, how ...chromedp.Co
 	r.t.Helper()
 	ctx, cancel := chromedp.NewContext(of, how...)
 	r.t.Cleanup(cancel)
-	p := &person{t: r.t, ctx: ctx, room: r, site: r.site + "/", loaded: map[string]int64{}}
+	p := &person{t: r.t, ctx: ctx, room: r, site: r.site + "/", urls: map[network.RequestID]string{},
+		loaded: map[string]int64{}}
 	if err := chromedp.Listen(ctx, p.listen); err != nil { // which opens the tab, for as long as ctx lives
 		r.t.Fatal(err)
 	}
@@ -135,12 +137,13 @@ func (p *person) listen(ev any) {
 		fault = "a dialog: " + e.Message
 	case *network.EventRequestWillBeSent:
 		p.asked = append(p.asked, e.Request.URL)
+		p.urls[e.RequestID] = e.Request.URL
 		if !strings.HasPrefix(e.Request.URL, p.site) && !strings.HasPrefix(e.Request.URL, p.room.URL+"/login?") &&
 			!strings.HasPrefix(e.Request.URL, "data:") {
 			fault = "a request to elsewhere: " + e.Request.URL
 		}
 	case *network.EventLoadingFinished:
-		p.loaded[string(e.RequestID)] = int64(e.EncodedDataLength)
+		p.loaded[p.urls[e.RequestID]] += int64(e.EncodedDataLength)
 	}
 	if fault != "" {
 		p.faults = append(p.faults, fault)

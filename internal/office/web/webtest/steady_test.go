@@ -31,6 +31,7 @@ func TestSteady(t *testing.T) {
 	r := newFleet(t)
 	r.fill(reports(100)...)
 	p := r.person(1440, 900)
+	call(p, slowProcessor, slowProcessorParams{Rate: 4}) // on which parts of a page are seen before the rest
 	for _, width := range []int64{1440, 390} {
 		p.size(width, 900)
 		for _, v := range firstViews {
@@ -53,6 +54,12 @@ func TestSteady(t *testing.T) {
 		}
 	}
 }
+
+type slowProcessorParams struct {
+	Rate float64 `json:"rate"` // how many times as long all takes
+}
+
+var slowProcessor = cdp.Command[slowProcessorParams, cdp.Empty]{Method: "Emulation.setCPUThrottlingRate"}
 
 // slowLineParams are bytes a second, and milliseconds from a request to its answer.
 type slowLineParams struct {
