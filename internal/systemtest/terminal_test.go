@@ -120,7 +120,10 @@ func (w *terminal) gone(text string) {
 // ended waits until the program has ended by itself.
 func (w *terminal) ended() {
 	w.t.Helper()
-	eventually(w.t, "the program ends", func() bool { return w.command("has-session", "-t", "w").Run() != nil })
+	eventually(w.t, "the program ends, and with it tmux", func() bool {
+		says, err := w.command("has-session", "-t", "w").CombinedOutput()
+		return err != nil && !strings.Contains(string(says), "can't find") // as a server says that still ends
+	})
 }
 
 // pid is the process that runs in the window.

@@ -68,8 +68,15 @@ func (g *Gate) AuthenticateAll(r *http.Request) (mail.Caller, error) {
 
 func (g *Gate) identify(r *http.Request) (mail.Caller, error) {
 	caller, err := g.credential(r)
-	if err != nil || caller.Name != mail.User || caller.Pass != nil || looksAround(r) {
+	if err != nil || caller.Name != mail.User || caller.Pass != nil {
 		return caller, err
+	}
+	if looksAround(r) {
+		// What a person does next on the connection may come when their terminal is gone.
+		if p := PeerOf(r.Context()); p != nil && r.Method == http.MethodGet {
+			go p.standing()
+		}
+		return caller, nil
 	}
 	return caller, g.checkUser(r.Context(), &caller)
 }

@@ -29,8 +29,12 @@ type Options struct {
 // callPatience bounds one call of the post office. A search through the archive takes longest.
 const callPatience = 30 * time.Second
 
-// lastPatience bounds the sending of what is pending when the view is ended from outside.
-const lastPatience = 5 * time.Second
+// lastPatience bounds the sending of what is pending when the view is ended from outside, and callsPatience what is
+// waited for before.
+const (
+	lastPatience  = 5 * time.Second
+	callsPatience = time.Second
+)
 
 // Run shows the post office until the person quits, the terminal is closed or ctx ends. What the person answered last
 // is sent before Run returns; an error names what could not be.
@@ -47,10 +51,13 @@ func Run(ctx context.Context, opts Options) error {
 	scr.EnableMouse(tcell.MouseButtonEvents)
 	r := &runner{opts: opts, scr: scr, model: newModel(opts.Room, time.Now()), heard: make(chan message, 64)}
 	r.model.first, r.model.plain = true, opts.Plain
+	var end context.CancelFunc
+	r.lives, end = context.WithCancel(context.WithoutCancel(ctx))
 	ctx, r.cancel = context.WithCancel(ctx)
 	r.run(ctx)
 	scr.Fini()
 	r.cancel()
+	end()
 	r.work.Wait()
 	return r.model.unsent()
 }
@@ -64,7 +71,9 @@ type runner struct {
 	quits   bool
 	buttons tcell.ButtonMask // of the mouse, that are down
 	cancel  context.CancelFunc
-	work    sync.WaitGroup // goroutines that send to heard
+	work    sync.WaitGroup  // goroutines that send to heard
+	calls   sync.WaitGroup  // those of them that call
+	lives   context.Context // until Run returns
 	heard   chan message
 }
 
@@ -97,6 +106,7 @@ func (r *runner) run(ctx context.Context) {
 func (r *runner) last() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastPatience)
 	defer cancel()
+	r.awaitCalls()
 	for _, e := range r.model.quit() {
 		if c, ok := e.(call); ok {
 			r.model.update(c(ctx, r.opts.Office))
@@ -112,15 +122,31 @@ func (r *runner) last() {
 	}
 }
 
+// awaitCalls waits for the calls under way, so that the last ones have their connections: who calls is found out once a
+// connection, and on a new one nobody would be the person, whose terminal is gone.
+func (r *runner) awaitCalls() {
+	done := make(chan struct{})
+	go func() {
+		r.calls.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(callsPatience):
+	}
+}
+
 // do carries out effects.
 func (r *runner) do(ctx context.Context, effects []effect) {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case call:
+			r.calls.Add(1)
 			r.work.Go(func() {
-				ctx, cancel := context.WithTimeout(ctx, callPatience)
+				defer r.calls.Done()
+				lives, cancel := context.WithTimeout(r.lives, callPatience)
 				defer cancel()
-				r.tell(ctx, e(ctx, r.opts.Office))
+				r.tell(ctx, e(lives, r.opts.Office))
 			})
 		case later:
 			r.work.Go(func() {
