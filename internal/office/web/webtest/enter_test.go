@@ -269,7 +269,7 @@ func TestWithoutStream(t *testing.T) {
 	p.away()
 	r.send("builder-1", "user", "Does this arrive?", "--subject", "Slow")
 	value[bool](p, `{ const now = Date.now, began = now(); Date.now = () => began + 2.5 * (now() - began); true }`) // more looks like sleep to a late timer
-	time.Sleep(4 * time.Second) // in which it would have asked if it asked after 10 s
+	time.Sleep(4 * time.Second)                                                                                     // in which it would have asked if it asked after 10 s
 	p.is("!" + shows("#list .row", "Slow"))
 	p.sees("#list .row", "Slow")
 
