@@ -122,8 +122,8 @@ func (r *runner) last() {
 	}
 }
 
-// awaitCalls waits for the calls under way, so that the last ones have their connections: who calls is found out once a
-// connection, and on a new one nobody would be the person, whose terminal is gone.
+// awaitCalls waits for the calls under way, so that the last ones have their connections: who calls is found out once
+// a connection, and on a new one nobody would be the person, whose terminal is gone.
 func (r *runner) awaitCalls() {
 	done := make(chan struct{})
 	go func() {
