@@ -22,6 +22,7 @@ COPY --from=build /out/pennypostd /pennypostd
 COPY --from=build --chown=65532:65532 --chmod=0700 /data /data
 USER 65532:65532
 ENV PENNYPOST_HOME=/data
+LABEL io.modelcontextprotocol.server.name="io.github.OWNER/pennypost"
 VOLUME /data
 EXPOSE 8765
 ENTRYPOINT ["/pennypostd"]

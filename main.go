@@ -2,6 +2,8 @@
 // Beside it is usually installed pennypost (cmd/pennypost), which starts faster and has what is run often.
 package main
 
+//go:generate go run ./scripts/manifests
+
 import (
 	"os"
 

@@ -155,8 +155,8 @@ func (o *Options) scoped(personal string, project ...string) string {
 	return personal
 }
 
-// toolTimeout is how long clients should wait for a tool, in seconds: longer than wait_for_messages waits by itself.
-const toolTimeout = 660
+// ToolTimeout is how long clients should wait for a tool, in seconds: longer than wait_for_messages waits by itself.
+const ToolTimeout = 660
 
 // hookTimeout is how long clients should wait for a hook, in seconds. The hook itself gives up after one second.
 const hookTimeout = 10

@@ -20,7 +20,7 @@ func gemini() Client {
 			return []file{{settings(o), "MCP server, hooks", &jsonFile{
 				o: o,
 				server: &jsonServer{in: "mcpServers",
-					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * toolTimeout,
+					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * ToolTimeout,
 						Trust: !o.Ask}), allows: trusted()},
 				hooks: groupHooks(o, "gemini", func(string) int { return 1000 * hookTimeout },
 					[]string{"SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "Notification",

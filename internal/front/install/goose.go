@@ -38,7 +38,7 @@ var gooseCommand = sync.OnceValue(func() *regexp.Regexp {
 func (f *gooseFile) line() string {
 	return fmt.Sprintf("  %s: {enabled: true, type: stdio, name: %s, description: Mail between agents and with you, "+
 		"cmd: %s, args: %s, envs: {}, timeout: %d}", serverName, serverName, raw(f.o.Binary), raw(mcpArgs(f.o)),
-		toolTimeout)
+		ToolTimeout)
 }
 
 func (f *gooseFile) put(text []byte) ([]byte, error) {

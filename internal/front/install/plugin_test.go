@@ -11,7 +11,7 @@ import (
 )
 
 // The plugin has the shape that code.claude.com/docs (plugins-reference, plugin-marketplaces, as of 2.1.240)
-// describes, and says the same as what install writes.
+// describes. That it says the same as what install writes is so because it is made of that (scripts/manifests).
 func TestPlugin(t *testing.T) {
 	top := filepath.Join("..", "..", "..")
 	parse := func(name string, known ...string) *jsonc.Node {
@@ -23,9 +23,6 @@ func TestPlugin(t *testing.T) {
 		n, err := jsonc.Parse(text)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
-		}
-		if strings.Contains(string(text), "//") {
-			t.Errorf("%s has a comment, and is to be plain JSON", name)
 		}
 		for _, it := range n.Items {
 			if n.Kind == jsonc.Object && !slices.Contains(known, it.Name) {
@@ -51,29 +48,6 @@ func TestPlugin(t *testing.T) {
 		"repository", "license", "keywords", "experimental")
 	if name := manifest.At("name").Text(); name != entry.At("name").Text() || name != serverName {
 		t.Errorf("the plugin is called %q, and %q in the marketplace", name, entry.At("name").Text())
-	}
-
-	hooks := parse("plugin/hooks/hooks.json", "description", "hooks")
-	var got []jsonHook
-	for _, it := range hooks.At("hooks").Items {
-		for _, group := range it.Value.Items {
-			got = append(got, jsonHook{it.Name, group.Value.At("hooks").Items[0].Value.At("command").Text(),
-				string(group.Value.Raw())})
-		}
-	}
-	want := claudeHooks(&Options{Binary: "pennypost", GOOS: "linux"}).events
-	slices.SortStableFunc(want, func(a, b jsonHook) int { // the plugin has the two hooks of an event side by side
-		return slices.Index(claudeEvents(), a.event) - slices.Index(claudeEvents(), b.event)
-	})
-	if len(got) != len(want) {
-		t.Fatalf("the plugin has %d hooks; install writes %d", len(got), len(want))
-	}
-	for i := range want {
-		is, _ := jsonc.Parse([]byte(got[i].value))
-		wanted, _ := jsonc.Parse([]byte(want[i].value))
-		if got[i].event != want[i].event || !jsonc.Equal(is, wanted) {
-			t.Errorf("hook %d is %s: %s, want %s: %s", i, got[i].event, got[i].value, want[i].event, want[i].value)
-		}
 	}
 
 	server := parse("plugin/.mcp.json", "mcpServers").At("mcpServers", serverName)

@@ -16,7 +16,7 @@ func qwen() Client {
 			return []file{{settings(o), "MCP server, hooks", &jsonFile{
 				o: o,
 				server: &jsonServer{in: "mcpServers",
-					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * toolTimeout,
+					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o), Timeout: 1000 * ToolTimeout,
 						Trust: !o.Ask}), allows: trusted()},
 				hooks: groupHooks(o, "qwen", func(event string) int { return 1000 * seconds(event) },
 					[]string{"SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure",

@@ -171,7 +171,7 @@ func (f *tomlFile) serverTable() string {
 		"command = " + tomlString(f.o.Binary) + "\n" +
 		"args = " + tomlStrings(mcpArgs(f.o)) + "\n" +
 		"env_vars = " + tomlStrings(serverVariables()) + "\n" +
-		fmt.Sprintf("tool_timeout_sec = %d\n", toolTimeout)
+		fmt.Sprintf("tool_timeout_sec = %d\n", ToolTimeout)
 }
 
 func tomlCommand(entry map[string]any) []string {

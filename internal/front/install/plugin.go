@@ -1,0 +1,20 @@
+package install
+
+import "pennypost/internal/mail"
+
+// PluginHooks returns the hooks of a client as a plugin of ours has them, in the form of the client's own file of
+// hooks: they start the program by its name, which has to be on the PATH. Known are claude, codex, gemini and copilot.
+func PluginHooks(client string) ([]byte, error) {
+	o := &Options{Scope: User, Home: "/", Root: "/", Getenv: func(string) string { return "" }, GOOS: "linux",
+		Binary: "pennypost"}
+	c, err := Find(client)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range c.files(o) {
+		if j, ok := f.editor.(*jsonFile); ok && j.hooks != nil {
+			return (&jsonFile{o: o, scaffold: j.scaffold, hooks: j.hooks}).put(nil)
+		}
+	}
+	return nil, mail.Errorf(mail.Invalid, "the hooks of %s are in no file of JSON", c.Title)
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"maps"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/front/install"
+)
+
+// object is a JSON object that is said once. Its members come in the order of the alphabet.
+type object map[string]any
+
+// pluginDirs are the directories of the plugins that hold a skill of their own: those of Claude Code, Codex and
+// Copilot CLI.
+func pluginDirs() []string { return []string{"plugin", "plugins/codex", "plugins/copilot"} }
+
+// manifest is what all plugins say of themselves, with what one of them says more.
+func (p *product) manifest(more object) object {
+	m := object{"name": p.Name, "version": p.Version, "description": p.Says, "author": object{"name": p.Title},
+		"homepage": p.Home, "repository": p.Home, "license": p.License, "keywords": p.Keywords}
+	maps.Copy(m, more)
+	return m
+}
+
+// hooks returns those of a client, in the form of its own file, and what else that says.
+func hooks(client string, more object) (object, error) {
+	text, err := install.PluginHooks(client)
+	if err != nil {
+		return nil, err
+	}
+	file := object{}
+	if err := jsonx.Unmarshal(text, &file); err != nil {
+		return nil, err
+	}
+	maps.Copy(file, more)
+	return file, nil
+}
+
+// servers is the MCP server of a plugin, as the client named in the second half of it wants it.
+func servers(more object) object {
+	server := object{"command": "pennypost", "args": []string{"mcp"}}
+	maps.Copy(server, more)
+	return object{"mcpServers": object{"pennypost": server}}
+}
+
+// hooksSay is what a plugin's hooks are for.
+const hooksSay = "Tells the agent of mail, and the post office how the session fares. Each hook is silent when " +
+	"there is nothing to say."
+
+// claude is Claude Code's plugin and marketplace (code.claude.com/docs: plugins-reference, plugin-marketplaces, as of
+// 2.1.240).
+func (p *product) claude(files map[string][]byte) error {
+	of, err := hooks("claude", object{"description": hooksSay})
+	if err != nil {
+		return err
+	}
+	return put(files, map[string]any{
+		".claude-plugin/marketplace.json": object{"name": p.Name, "owner": object{"name": p.Title},
+			"metadata": object{"description": p.Says, "version": p.Version},
+			"plugins": []object{{"name": p.Name, "source": "./plugin", "description": p.Says,
+				"version": p.Version}}},
+		"plugin/.claude-plugin/plugin.json": p.manifest(object{
+			"experimental": object{"monitors": "./monitors/monitors.json"}}),
+		"plugin/.mcp.json":        servers(object{"type": "stdio", "alwaysLoad": true}),
+		"plugin/hooks/hooks.json": of,
+	})
+}
+
+// codex is Codex's plugin and marketplace (developers.openai.com/codex/plugins/build; seen with 0.169.0). Its
+// marketplaces do not take their own root for a plugin.
+func (p *product) codex(files map[string][]byte) error {
+	of, err := hooks("codex", nil)
+	if err != nil {
+		return err
+	}
+	const dir = "plugins/codex/"
+	return put(files, map[string]any{
+		".agents/plugins/marketplace.json": object{"name": p.Name, "interface": object{"displayName": p.Title},
+			"plugins": []object{{"name": p.Name, "category": "Productivity",
+				"source": object{"source": "local", "path": "./plugins/codex"},
+				"policy": object{"installation": "AVAILABLE", "authentication": "ON_INSTALL"}}}},
+		dir + ".codex-plugin/plugin.json": p.manifest(object{"skills": "./skills/", "mcpServers": "./.mcp.json",
+			"hooks":     "./hooks/hooks.json",
+			"interface": object{"displayName": p.Title, "shortDescription": p.Says, "category": "Productivity"}}),
+		dir + ".mcp.json":        servers(object{"tool_timeout_sec": install.ToolTimeout}),
+		dir + "hooks/hooks.json": of,
+	})
+}
+
+// copilot is Copilot CLI's plugin and marketplace (docs.github.com: cli-plugin-reference; seen with 1.0.102). It looks
+// for a marketplace there before it takes Claude Code's, whose hooks are called otherwise.
+func (p *product) copilot(files map[string][]byte) error {
+	of, err := hooks("copilot", nil)
+	if err != nil {
+		return err
+	}
+	const dir = "plugins/copilot/"
+	return put(files, map[string]any{
+		".github/plugin/marketplace.json": object{"name": p.Name, "owner": object{"name": p.Title},
+			"metadata": object{"description": p.Says, "version": p.Version},
+			"plugins": []object{{"name": p.Name, "source": "./plugins/copilot", "description": p.Says,
+				"version": p.Version}}},
+		dir + "plugin.json": p.manifest(object{"skills": "skills/", "mcpServers": ".mcp.json", "hooks": "hooks.json"}),
+		dir + ".mcp.json":   servers(object{"type": "local", "tools": []string{"*"}}),
+		dir + "hooks.json":  of,
+	})
+}
+
+// gemini is Gemini CLI's extension, which is the repository itself (geminicli.com/docs/extensions; seen with 0.61.0).
+// An extension cannot have its server trusted.
+func (p *product) gemini(files map[string][]byte) error {
+	of, err := hooks("gemini", nil)
+	if err != nil {
+		return err
+	}
+	server := servers(object{"timeout": 1000 * install.ToolTimeout})
+	return put(files, map[string]any{
+		"gemini-extension.json": object{"name": p.Name, "version": p.Version, "description": p.Says,
+			"mcpServers": server["mcpServers"]},
+		"hooks/hooks.json": object{"hooks": of["hooks"]},
+	})
+}
+
+// portable is the repository as an Agent Plugin 1.0 (agent-plugins.org), which has skills and servers, no hooks, and
+// no members but those of its schema.
+func (p *product) portable(files map[string][]byte) error {
+	const schemas = "https://agent-plugins.org/schemas/1.0.0/"
+	server := servers(object{"type": "stdio"})
+	server["$schema"] = schemas + "mcp.schema.json"
+	return put(files, map[string]any{
+		"plugin.json": p.manifest(object{"$schema": schemas + "plugin.schema.json"}),
+		"mcp.json":    server,
+	})
+}
