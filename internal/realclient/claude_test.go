@@ -56,6 +56,8 @@ func claude() client {
 			{"background", "", true, claudeBackground},
 			{"wayOut", "", false, claudeWayOut},
 			{"plugin", "", false, claudePlugin},
+			{"fromRepository", "", false, fromRepository("plugin marketplace add ROOT",
+				"plugin install pennypost@pennypost")},
 			{"installedWhile", "", false, claudeInstalledWhile},
 			{"shell", "", false, claudeShell},
 			{"bypass", "", false, claudeBypass},

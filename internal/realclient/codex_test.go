@@ -78,6 +78,8 @@ func codex() client {
 			{"trustDialog", "", false, trustDialog},
 			{"untrusted", "", false, untrusted},
 			{"onlyServer", "", false, onlyServer},
+			{"fromRepository", "", false, fromRepository("plugin marketplace add ROOT",
+				"plugin add pennypost@pennypost")},
 			{"whole", "", false, whole(wholeInCodex)},
 			{"named", "", false, named},
 			{"asks", "", false, codexAsks},

@@ -52,6 +52,8 @@ func copilot() client {
 			return "[[tool task " + string(input) + "]]"
 		},
 		more: append(append(copilotDialogs(), copilotBeside().scenarios("beside")...), []scenario{
+			{"fromRepository", "", false, fromRepository("plugin marketplace add ROOT",
+				"plugin install pennypost@pennypost")},
 			{"subagentCancel", "", false, copilotSubagentCancel},
 			{"escTwice", "", false, copilotEscTwice},
 			{"escDialog", "Esc in a dialog", false, copilotEscDialog},

@@ -53,6 +53,7 @@ func gemini() client {
 			{"escText", "", false, geminiEscText},
 			{"idleDefault", "", false, geminiIdleDefault},
 			{"dialogs", "", false, geminiDialogs},
+			{"fromRepository", "", false, fromRepository("extensions install ROOT --consent")},
 		},
 	}
 }

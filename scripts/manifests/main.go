@@ -30,7 +30,7 @@ func run(args []string) error {
 	files, to := map[string][]byte{}, "."
 	switch {
 	case len(args) == 0:
-		files, err = of.files(".")
+		files, err = of.files()
 	case len(args) == 3 && args[0] == "npm":
 		to = args[2]
 		files, err = of.npm(args[1])

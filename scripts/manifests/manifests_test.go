@@ -29,7 +29,7 @@ func described(t *testing.T) *product {
 // TestMade: every manifest is the one that is made of what is said here, and nothing else lies beside those of plugins
 // that hold nothing else.
 func TestMade(t *testing.T) {
-	files, err := described(t).files(root)
+	files, err := described(t).files()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,8 @@ type product struct {
 	Owner    string // of the repository on GitHub; "OWNER" while it has no address there
 	License  string
 	Keywords []string
+
+	root string // of the repository
 }
 
 // unpublished is the address before there is one (scripts/rename-module), which nobody can register.
@@ -33,7 +35,7 @@ var versionForm = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
 // describe reads what is not the same for ever: version and address.
 func describe(root string) (*product, error) {
-	p := &product{Name: "pennypost", Title: "Pennypost", License: "Apache-2.0", Home: unpublished, Owner: "OWNER",
+	p := &product{root: root, Name: "pennypost", Title: "Pennypost", License: "Apache-2.0", Home: unpublished, Owner: "OWNER",
 		Says:     "Durable mail between AI agents, and with you: told at start, at every turn and when idle",
 		Keywords: []string{"agents", "hooks", "mail", "mcp"}}
 	version, err := os.ReadFile(filepath.Join(root, "VERSION"))
@@ -64,9 +66,9 @@ func describe(root string) (*product, error) {
 // server is what the MCP registry calls it, which an npm package and an image have to say too.
 func (p *product) server() string { return "io.github." + p.Owner + "/" + p.Name }
 
-// files returns all files of the repository that are made, by their names from the root, which has the skill.
-func (p *product) files(root string) (map[string][]byte, error) {
-	skill, err := os.ReadFile(filepath.Join(root, "skills", p.Name, "SKILL.md"))
+// files returns all files of the repository that are made, by their names from its root.
+func (p *product) files() (map[string][]byte, error) {
+	skill, err := os.ReadFile(filepath.Join(p.root, "skills", p.Name, "SKILL.md"))
 	if err != nil {
 		return nil, err
 	}

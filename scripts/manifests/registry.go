@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -16,8 +17,16 @@ func (p *product) registry(files map[string][]byte) error {
 	if err := p.llms(files); err != nil {
 		return err
 	}
+	docker, err := os.ReadFile(filepath.Join(p.root, "Dockerfile"))
+	if err != nil {
+		return err
+	}
+	files["Dockerfile"] = imageLabel.ReplaceAll(docker, []byte("${1}"+p.server()+`"`))
 	return put(files, map[string]any{"server.json": p.listing()})
 }
+
+// imageLabel is by which an image says which entry of the MCP registry it is of.
+var imageLabel = regexp.MustCompile(`(?m)^(LABEL io\.modelcontextprotocol\.server\.name=")[^"]*"`)
 
 // listing is the entry of the MCP registry (modelcontextprotocol.io/registry: package-types, and its schema of
 // 2025-12-11): the program by npm, and the post office as an image, whose MCP goes over HTTP.

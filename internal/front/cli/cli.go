@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/process"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
@@ -30,9 +32,21 @@ func System() Env {
 	if err != nil {
 		dir = "/" // it was removed: there is no repository around it
 	}
-	environ := os.Environ()
+	dir, environ := outOfPlugin(dir, os.Environ())
 	os.Unsetenv(frontVariable) // it speaks of this process, and not of those that it starts
 	return Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: environ, Dir: dir}
+}
+
+// outOfPlugin returns the directory and the variables of the session where Copilot CLI starts what a plugin has (seen
+// with 1.0.102): in the plugin's directory, and with the variables of Claude Code's plugins.
+func outOfPlugin(dir string, environ []string) (string, []string) {
+	const root = "COPILOT_PLUGIN_ROOT"
+	if in := config.Getenv(environ, root); in == "" || in != dir {
+		return dir, environ
+	}
+	return cmp.Or(process.SetterDir(root), dir), slices.DeleteFunc(environ, func(v string) bool {
+		return strings.HasPrefix(v, "CLAUDE_PLUGIN_")
+	})
 }
 
 // Getenv returns the value of a variable, "" without one.

@@ -115,9 +115,9 @@ func (f *tomlFile) putServer(text []byte) ([]byte, error) {
 	return putVariables(text, entry)
 }
 
-// serverVariables are what Codex shall pass on of its environment to the server: of others it gives but a few that
+// ServerVariables are what Codex shall pass on of its environment to the server: of others it gives but a few that
 // everybody has (0.169.0). Without them the server would speak to another post office than the hooks, as another.
-func serverVariables() []string {
+func ServerVariables() []string {
 	return []string{"PENNYPOST_AGENT", "PENNYPOST_ROOM", "PENNYPOST_HOME"}
 }
 
@@ -133,7 +133,7 @@ func putVariables(text []byte, entry map[string]any) ([]byte, error) {
 		words = append(words, word)
 	}
 	n := len(words)
-	for _, name := range serverVariables() {
+	for _, name := range ServerVariables() {
 		if !slices.Contains(words, name) {
 			words = append(words, name)
 		}
@@ -170,7 +170,7 @@ func (f *tomlFile) serverTable() string {
 	return "[" + servers + "." + serverName + "]\n" +
 		"command = " + tomlString(f.o.Binary) + "\n" +
 		"args = " + tomlStrings(mcpArgs(f.o)) + "\n" +
-		"env_vars = " + tomlStrings(serverVariables()) + "\n" +
+		"env_vars = " + tomlStrings(ServerVariables()) + "\n" +
 		fmt.Sprintf("tool_timeout_sec = %d\n", ToolTimeout)
 }
 
