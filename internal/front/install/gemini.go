@@ -34,7 +34,7 @@ func gemini() Client {
 				out = append(out, "gemini -p cannot ask, and has none of the tools.")
 			}
 			if says := geminiIndividual(o, settings(o)); says != "" {
-				out = append(out, "It "+says)
+				out = append(out, "Gemini CLI "+says)
 			}
 			if o.Scope == Project {
 				out = append(out, "Gemini CLI shows a project's hooks before it runs them the first time.", sharedPath)
@@ -68,7 +68,7 @@ func geminiIndividual(o *Options, settings string) string {
 			return ""
 		}
 	}
-	return "signs in with a Google account here, and since June 2026 Gemini CLI serves no accounts of individuals: " +
+	return "signs in with a Google account here, and since June 2026 it serves no accounts of individuals: " +
 		"use an API key (/auth) or the licence of an organisation, or its successor, Antigravity CLI: pennypost " +
 		"install agy"
 }
