@@ -47,6 +47,7 @@ func markers() []string {
 		"COPILOT_CLI", "COPILOT_AGENT_SESSION_ID",
 		"OPENCODE", "OPENCODE_CLIENT", "OPENCODE_PID",
 		"CURSOR_AGENT", "QWEN_CODE", "AMP_CURRENT_THREAD_ID", "ANTIGRAVITY_AGENT", "AUGMENT_AGENT",
+		"ANTIGRAVITY_CONVERSATION_ID", // of Antigravity CLI 1.2.7's hooks, as others saw it
 		"PI_CODING_AGENT",
 	}
 }
@@ -99,7 +100,7 @@ func Getenv(environ []string, name string) string {
 func AgentProgram(names []string) string {
 	for _, n := range names {
 		if slices.Contains(
-			[]string{"claude", "codex", "gemini", "qwen", "opencode", "copilot", "cursor-agent", "goose",
+			[]string{"claude", "codex", "gemini", "agy", "qwen", "opencode", "copilot", "cursor-agent", "goose",
 				"goosed", "cline", "aider", "amp", "crush", "droid", "kiro-cli", "openhands", "auggie"},
 			n,
 		) {

@@ -14,7 +14,7 @@ func resumes(client string) string {
 	return map[string]string{
 		"claude": "claude --resume", "codex": "codex resume", "gemini": "gemini --resume",
 		"copilot": "copilot --resume", "cursor": "cursor-agent --resume", "opencode": "opencode --session",
-		"pi": "pi --session", "qwen": "qwen --resume",
+		"pi": "pi --session", "agy": "agy --conversation", "qwen": "qwen --resume",
 	}[client]
 }
 

@@ -6,4 +6,7 @@
 // reached, each scenario in a home of its own. A scenario holds what the model was given, byte for byte, what the
 // journal says of it, and what the client left behind. What was seen is written into the table of
 // docs/clients-evidence.md.
+//
+// The wake kit (wakekit_test.go, ./test wake-kit) asks some of it of any bus between agents, behind a program in buses
+// that has the contract of docs/wake-kit.md.
 package realclient

@@ -119,14 +119,20 @@ func readTable(text string) map[[2]string]string {
 	return cells
 }
 
-// table draws the cells. A cell that is not there was not tried.
+// table draws the cells.
 func table(cells map[[2]string]string) string {
 	head := []string{""}
 	for _, c := range clients() {
 		head = append(head, c.title)
 	}
+	return drawTable(head, rows(), cells)
+}
+
+// drawTable draws cells, by row and by what stands at the head of their column. A cell that is not there was not
+// tried.
+func drawTable(head, rows []string, cells map[[2]string]string) string {
 	lines := [][]string{head}
-	for _, row := range rows() {
+	for _, row := range rows {
 		line := []string{row}
 		for _, title := range head[1:] {
 			cell := cells[[2]string{row, title}]

@@ -143,13 +143,13 @@ type HookAnswer struct {
 }
 
 // Silence is the output that a client expects from a hook that has nothing to say: Codex expects an object when a turn
-// ends, Cursor always expects one.
+// ends, Cursor always expects one, and Antigravity CLI is documented to be given one.
 func Silence(client, event string) string {
 	event = strings.ToLower(event)
 	switch {
 	case client == "cursor" && event == "beforesubmitprompt":
 		return `{"continue":true}`
-	case client == "cursor", client == "codex" && event == "stop":
+	case client == "cursor", client == "agy", client == "codex" && event == "stop":
 		return "{}"
 	}
 	return ""

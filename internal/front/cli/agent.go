@@ -20,6 +20,7 @@ import (
 func clients() []struct{ name, comm, prefix string } {
 	return []struct{ name, comm, prefix string }{
 		{"claude", "claude", "CLAUDE"}, {"codex", "codex", "CODEX_"}, {"gemini", "gemini", "GEMINI_"},
+		{"agy", "agy", "ANTIGRAVITY_"},
 		{"qwen", "qwen", "QWEN_"},
 		{"cursor", "cursor", "CURSOR_"},
 		{"copilot", "copilot", "COPILOT_"}, {"opencode", "opencode", "OPENCODE"},

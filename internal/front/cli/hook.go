@@ -27,7 +27,7 @@ else a name made of the client and the directory. Whatever goes wrong, the hook 
 succeeds, within a second; with PENNYPOST_DEBUG=1 it says on standard error why. The hook of a
 session's start may start the post office.
 
-Clients: claude, vscode, codex, gemini, qwen, cursor, copilot, opencode, pi.`
+Clients: claude, vscode, codex, gemini, agy, qwen, cursor, copilot, opencode, pi.`
 
 func newHook(a *App) *cobra.Command {
 	return &cobra.Command{

@@ -82,8 +82,8 @@ type Client struct {
 
 // Clients returns all clients in the order of the manual.
 func Clients() []Client {
-	return []Client{claude(), codex(), gemini(), qwen(), cursor(), vscode(), copilot(), opencode(), windsurf(),
-		goose(), pi(), cline()}
+	return []Client{claude(), codex(), gemini(), agy(), qwen(), cursor(), vscode(), copilot(), opencode(),
+		windsurf(), goose(), pi(), cline()}
 }
 
 // file is one file of a client and what belongs into it.

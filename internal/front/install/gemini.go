@@ -33,6 +33,9 @@ func gemini() Client {
 			if o.Ask {
 				out = append(out, "gemini -p cannot ask, and has none of the tools.")
 			}
+			if says := geminiIndividual(o, settings(o)); says != "" {
+				out = append(out, "Gemini CLI "+says)
+			}
 			if o.Scope == Project {
 				out = append(out, "Gemini CLI shows a project's hooks before it runs them the first time.", sharedPath)
 			}
@@ -53,10 +56,30 @@ func trusted() piece { return piece{name: "trust", raw: "true"} }
 
 const trustedEntry = `"trust": true in the server's entry`
 
+// geminiIndividual says what keeps somebody from Gemini CLI who signs in as an individual, if settings and environment
+// look like that: since 2026-06-18 it serves only API keys and licences of organisations, which name a project
+// (google-gemini/gemini-cli discussion 28017).
+func geminiIndividual(o *Options, settings string) string {
+	if jsonOf(settings).At("security", "auth", "selectedType").Text() != "oauth-personal" {
+		return ""
+	}
+	for _, of := range []string{"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_PROJECT_ID"} {
+		if o.Getenv(of) != "" {
+			return ""
+		}
+	}
+	return "signs in with a Google account here, and since June 2026 it serves no accounts of individuals: " +
+		"use an API key (/auth) or the licence of an organisation, or its successor, Antigravity CLI: pennypost " +
+		"install agy"
+}
+
 // geminiWarns says what of Gemini CLI's own settings keeps an agent from its mail.
 func geminiWarns(o *Options, settings string) (out []string) {
 	for _, asks := range trustWarns("gemini", settings) {
 		out = append(out, "gemini -p has none of Pennypost's tools, and elsewhere "+asks)
+	}
+	if says := geminiIndividual(o, settings); says != "" {
+		out = append(out, "it "+says)
 	}
 	off := memberIs(settings, jsonc.False, "security", "folderTrust", "enabled") ||
 		o.Getenv("GEMINI_CLI_TRUST_WORKSPACE") == "true"

@@ -282,7 +282,8 @@ func odd(name string) []string {
 			"\"SessionStart\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo\"}]}] }\n}",
 		"{ \"a\": 1,\n  \"b\": 2 }\n\n\n",
 	}
-	if strings.Contains(name, ".claude") { // which takes no comments: TestStrict
+	strict := func(dir string) bool { return strings.Contains(name, dir) } // it takes no comments: TestStrict
+	if strict(".claude") || strict("/.gemini/config/") || strict("/.agents/") {
 		texts = slices.DeleteFunc(texts, func(text string) bool { return strings.Contains(text, "//") })
 	}
 	return texts
@@ -672,6 +673,10 @@ func TestStrict(t *testing.T) {
 		p := newPlace(t)
 		p.write("home/.claude/settings.json", []byte(text))
 		if _, err := Install(claude(), p.options(User)); err == nil || !strings.Contains(err.Error(), "has comments") {
+			t.Errorf("%s: %v", text, err)
+		}
+		p.write("home/.gemini/config/mcp_config.json", []byte(text)) // agy would not start with it
+		if _, err := Install(agy(), p.options(User)); err == nil || !strings.Contains(err.Error(), "has comments") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,9 +34,10 @@ type jsonServer struct {
 	allows piece
 }
 
-// jsonHooks are hooks in the member "hooks" of a JSON file: lists of handlers, or of groups of handlers, by event.
+// jsonHooks are hooks in a member of a JSON file: lists of handlers, or of groups of handlers, by event.
 type jsonHooks struct {
 	client string
+	in     string // the member; "": "hooks"
 	groups bool
 	events []jsonHook
 	// owns says of a command line which program it starts, and whether it is ours. Nil: those that run the hooks of
@@ -47,6 +49,8 @@ type jsonHook struct {
 	event, command string
 	value          string // the element
 }
+
+func (h *jsonHooks) member() string { return cmp.Or(h.in, "hooks") }
 
 // commandKeys are the members in which clients keep command lines.
 func commandKeys() []string { return []string{"command", "bash", "powershell"} }
@@ -216,7 +220,7 @@ func (f *jsonFile) putHooks(text []byte) ([]byte, error) {
 		i := slices.IndexFunc(all, h.is)
 		switch {
 		case i < 0:
-			text, err = jsonc.Append(text, []string{"hooks", h.event}, h.value)
+			text, err = jsonc.Append(text, []string{f.hooks.member(), h.event}, h.value)
 		case all[i].command.Text() != h.command:
 			text, err = all[i].command.Replace(jsonc.Quote(h.command))
 		}
@@ -250,7 +254,7 @@ func (h *jsonHooks) dropOthers(text []byte) ([]byte, error) {
 			return text, nil
 		}
 		text, _ = all[i].remove()
-		if text, err = prune(text, nil, "hooks", all[i].event); err != nil {
+		if text, err = prune(text, nil, h.member(), all[i].event); err != nil {
 			return nil, err
 		}
 	}
@@ -258,6 +262,7 @@ func (h *jsonHooks) dropOthers(text []byte) ([]byte, error) {
 
 // hookAt is a hook of ours in a document.
 type hookAt struct {
+	in      string // the member that holds the hooks
 	event   string
 	binary  string
 	command *jsonc.Node
@@ -274,7 +279,7 @@ func (h *jsonHooks) find(text []byte) ([]hookAt, error) {
 		return nil, err
 	}
 	var all []hookAt
-	hooks := root.Member("hooks")
+	hooks := root.Member(h.member())
 	if hooks == nil {
 		return nil, nil
 	}
@@ -282,7 +287,7 @@ func (h *jsonHooks) find(text []byte) ([]hookAt, error) {
 		for _, el := range ev.Value.Items {
 			if !h.groups {
 				if binary, command := h.ours(el.Value); command != nil {
-					all = append(all, hookAt{ev.Name, binary, command, ev.Value, el, nil, el})
+					all = append(all, hookAt{h.member(), ev.Name, binary, command, ev.Value, el, nil, el})
 				}
 				continue
 			}
@@ -292,7 +297,7 @@ func (h *jsonHooks) find(text []byte) ([]hookAt, error) {
 			}
 			for _, it := range inner.Items {
 				if binary, command := h.ours(it.Value); command != nil {
-					all = append(all, hookAt{ev.Name, binary, command, ev.Value, el, inner, it})
+					all = append(all, hookAt{h.member(), ev.Name, binary, command, ev.Value, el, inner, it})
 				}
 			}
 		}
@@ -316,7 +321,7 @@ func (h *jsonHooks) ours(handler *jsonc.Node) (binary string, command *jsonc.Nod
 
 // remove takes the hook out of its document: with its group, if that holds nothing else.
 func (x *hookAt) remove() ([]byte, piece) {
-	p := piece{path: []string{"hooks", x.event}, raw: string(x.element.Value.Raw())}
+	p := piece{path: []string{x.in, x.event}, raw: string(x.element.Value.Raw())}
 	if x.inner != nil && len(x.inner.Items) > 1 {
 		p.partly = true
 		return x.inner.Delete(x.handler), p
@@ -364,7 +369,7 @@ func (f *jsonFile) take(text, base []byte) ([]byte, []piece, error) {
 		var p piece
 		text, p = all[0].remove()
 		taken = append(taken, p)
-		text, err = prune(text, base, "hooks", all[0].event)
+		text, err = prune(text, base, f.hooks.member(), all[0].event)
 	}
 	return text, taken, err
 }

@@ -78,6 +78,10 @@ func TestGeminiWarns(t *testing.T) {
 			`true}}}`, `{}`, nil},
 		"tools need leave": {`{"mcpServers": {"pennypost": {"trust": false}}}`, `{"ROOT": "TRUST_FOLDER"}`,
 			[]string{"says otherwise: $EDITOR"}},
+		"an individual's account": {`{"security": {"auth": {"selectedType": "oauth-personal"}}, "mcpServers": ` +
+			`{"pennypost": {"trust": true}}}`, `{"ROOT": "TRUST_FOLDER"}`, []string{"no accounts of individuals"}},
+		"an API key": {`{"security": {"auth": {"selectedType": "gemini-api-key"}}, "mcpServers": ` +
+			`{"pennypost": {"trust": true}}}`, `{"ROOT": "TRUST_FOLDER"}`, nil},
 		"installed with --ask": {`{"mcpServers": {"pennypost": {}}}`, `{"ROOT": "TRUST_FOLDER"}`,
 			[]string{"waits there: pennypost install gemini"}},
 	} {
@@ -99,5 +103,19 @@ func TestGeminiWarns(t *testing.T) {
 		if len(got) != len(c.want) || len(got) > 0 && !strings.Contains(got[0], c.want[0]) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// Whoever signs in by the licence of an organisation names its project.
+func TestGeminiLicence(t *testing.T) {
+	p := newPlace(t)
+	p.write("home/.gemini/settings.json", []byte(`{"security": {"auth": {"selectedType": "oauth-personal"}}}`))
+	o := p.options(User)
+	if notes := strings.Join(gemini().notes(o), " "); !strings.Contains(notes, "install agy") {
+		t.Errorf("an individual is told %q", notes)
+	}
+	p.env["GOOGLE_CLOUD_PROJECT"] = "shop"
+	if notes := strings.Join(gemini().notes(o), " "); strings.Contains(notes, "install agy") {
+		t.Errorf("an organisation is told %q", notes)
 	}
 }

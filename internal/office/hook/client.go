@@ -61,7 +61,7 @@ const (
 
 // Clients returns the clients whose hooks are understood.
 func Clients() []Client {
-	return []Client{claude(), vscode(), codex(), gemini(), qwen(), cursor(), copilot(), opencode(), pi()}
+	return []Client{claude(), vscode(), codex(), gemini(), agy(), qwen(), cursor(), copilot(), opencode(), pi()}
 }
 
 // FindClient returns the client of a name.

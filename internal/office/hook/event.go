@@ -102,6 +102,7 @@ func members() []string {
 		"permissionMode", "transcript_path",
 		"tool_response", "prompt_response", "conversation", "permission_suggestions", "mcp_server", "mcp_server_name",
 		"message", "mode", "requested_schema", "details", "dialog", "reply",
+		"conversationId", "workspacePaths", "invocationNum",
 	}
 }
 
@@ -153,11 +154,13 @@ func (in input) event(client, typed string, all moments, frozen ...string) Event
 		e.Moment = mail.AfterTool
 	}
 	e.Frozen = e.Moment == mail.SessionEnd && slices.Contains(frozen, in.text("reason"))
-	e.Session.ID = in.text("session_id", "sessionId", "conversation_id")
+	e.Session.ID = in.text("session_id", "sessionId", "conversation_id", "conversationId")
 	e.Session.Dir = in.text("cwd")
-	var roots []string
-	if jsonx.UnmarshalLenient(in["workspace_roots"], &roots) == nil && len(roots) > 0 {
-		e.Session.Dir = roots[0]
+	for _, name := range []string{"workspace_roots", "workspacePaths"} {
+		var roots []string
+		if jsonx.UnmarshalLenient(in[name], &roots) == nil && len(roots) > 0 {
+			e.Session.Dir = roots[0]
+		}
 	}
 	e.Session.Version = in.text("cursor_version")
 	e.Session.Script = in.text("transcript_path")

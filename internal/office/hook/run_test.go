@@ -87,7 +87,8 @@ func (broken) Turn(context.Context, mail.Turn) (mail.Briefing, error) {
 func TestEmptyObject(t *testing.T) {
 	for _, c := range []struct{ client, event, want string }{
 		{"codex", "Stop", "{}\n"}, {"codex", "PreToolUse", ""}, {"cursor", "stop", "{}\n"},
-		{"cursor", "beforeSubmitPrompt", "{\"continue\":true}\n"},
+		{"cursor", "beforeSubmitPrompt", "{\"continue\":true}\n"}, {"agy", "PreInvocation", "{}\n"},
+		{"agy", "Stop", "{}\n"},
 	} {
 		for _, in := range []string{"?", "{}"} {
 			var out bytes.Buffer

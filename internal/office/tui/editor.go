@@ -24,6 +24,26 @@ func (r *runner) edit(e editor) edited {
 	return edited{text, err}
 }
 
+// editorCommand returns how a system runs an editor, which may be a command with arguments, on a file. On Windows no
+// shell reads it: cmd has its own quotes, and the program would be given them as part of the file's name.
+func editorCommand(goos, command, file string) []string {
+	if goos != "windows" {
+		return []string{"sh", "-c", command + ` "$@"`, command, file}
+	}
+	var argv []string
+	for rest := strings.TrimSpace(command); rest != ""; rest = strings.TrimSpace(rest) {
+		word, after, quoted := rest, "", false
+		if inner, ok := strings.CutPrefix(rest, `"`); ok {
+			word, after, quoted = strings.Cut(inner, `"`)
+		}
+		if !quoted {
+			word, after, _ = strings.Cut(rest, " ")
+		}
+		argv, rest = append(argv, word), after
+	}
+	return append(argv, file)
+}
+
 // editText runs an editor on a file of the person's own with a text in it, and returns what the file has then.
 func editText(command string, e editor) (string, error) {
 	f, err := os.CreateTemp("", "pennypost-*.md")
@@ -42,10 +62,8 @@ func editText(command string, e editor) (string, error) {
 	if err != nil {
 		return e.text, err
 	}
-	cmd := exec.Command("sh", "-c", command+` "$@"`, command, f.Name())
-	if runtime.GOOS == "windows" {
-		cmd = exec.Command("cmd", "/c", command+` "`+f.Name()+`"`)
-	}
+	argv := editorCommand(runtime.GOOS, command, f.Name())
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return e.text, mail.Errorf(mail.Unavailable, "the editor %q failed, and nothing was sent: %w", command, err)

@@ -158,7 +158,7 @@ func (a *app) letPhonesIn(ctx context.Context, at string) (*client.Office, error
 
 // openBrowser opens a link, which leads to the plain address or not.
 func (a *app) openBrowser(ctx context.Context, link string, plain bool) error {
-	name, args := opener(link)
+	name, args := opener(runtime.GOOS, link)
 	if err := exec.CommandContext(ctx, name, args...).Run(); err != nil {
 		return a.noBrowser(link)
 	}
@@ -262,9 +262,9 @@ func (a *app) revoke(ctx context.Context, office *client.Office, id string) erro
 	return nil
 }
 
-// opener returns the command with which this system opens an address.
-func opener(link string) (name string, args []string) {
-	switch runtime.GOOS {
+// opener returns the command with which a system opens an address. No shell reads it, so nothing in it is quoted.
+func opener(goos, link string) (name string, args []string) {
+	switch goos {
 	case "darwin":
 		return "open", []string{link}
 	case "windows":

@@ -2,6 +2,7 @@ package office
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,19 @@ func TestNoBrowser(t *testing.T) {
 	for _, want := range []string{"\n  http://127.0.0.1:8765/login?key=K\n", "ssh -L 8765:127.0.0.1:8765"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q lacks %q", out.String(), want)
+		}
+	}
+}
+
+// The address is one word of the command on every system. Nothing but Linux has run it yet.
+func TestOpener(t *testing.T) {
+	const link = "http://127.0.0.1:8765/login?key=a&b=%20c"
+	for goos, want := range map[string][]string{
+		"linux": {"xdg-open", link}, "freebsd": {"xdg-open", link}, "darwin": {"open", link},
+		"windows": {"rundll32", "url.dll,FileProtocolHandler", link},
+	} {
+		if name, args := opener(goos, link); !slices.Equal(append([]string{name}, args...), want) {
+			t.Errorf("opener(%s) = %s %q, want %q", goos, name, args, want)
 		}
 	}
 }

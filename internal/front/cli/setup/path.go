@@ -65,7 +65,7 @@ func (g *guide) onPath() error {
 	dir, on := g.linkDir()
 	if dir == "" {
 		g.Out.Line("The shell does not find %s yet. Type this:\n", names(lost))
-		g.Out.Line("    %s", g.Out.Bold(pathLine(g.Env.Getenv("SHELL"), filepath.Dir(programs[0]))))
+		g.Out.Line("    %s", g.Out.Bold(pathLine(runtime.GOOS, g.Env.Getenv("SHELL"), filepath.Dir(programs[0]))))
 		return nil
 	}
 	if err := free(dir, lost); err != nil {
@@ -186,10 +186,12 @@ func startFiles(shell, home string) []string {
 	return names
 }
 
-// pathLine is what puts a directory on the PATH of a shell at once and for good.
-func pathLine(shell, dir string) string {
-	if runtime.GOOS == "windows" {
-		return `setx PATH "%PATH%;` + dir + `"`
+// pathLine is what puts a directory on the PATH of a shell at once and for good. On Windows it is a line of
+// PowerShell, and for good only: setx would cut a long PATH off, and write the system's into the person's own.
+func pathLine(goos, shell, dir string) string {
+	if goos == "windows" {
+		return "[Environment]::SetEnvironmentVariable('Path', " +
+			"[Environment]::GetEnvironmentVariable('Path', 'User') + " + powerShellText(";"+dir) + ", 'User')"
 	}
 	file := "~/.profile"
 	switch filepath.Base(shell) {
@@ -201,6 +203,19 @@ func pathLine(shell, dir string) string {
 		file = "~/.bashrc"
 	}
 	return "echo " + wording.Shell(exportLine(shell, dir)) + " >> " + file + " && . " + file
+}
+
+// powerShellText quotes a text for PowerShell, which takes five characters for a single quote
+// (about_Quoting_Rules; System.Management.Automation, CharTraits).
+func powerShellText(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if strings.ContainsRune("'\u2018\u2019\u201a\u201b", r) {
+			b.WriteRune(r)
+		}
+		b.WriteRune(r)
+	}
+	return "'" + b.String() + "'"
 }
 
 // exportLine is what puts a directory on the PATH of a shell that runs.

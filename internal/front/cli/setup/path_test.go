@@ -26,7 +26,7 @@ func TestPathLine(t *testing.T) {
 		"/usr/local/bin/csh": `echo 'export PATH="/opt/penny post:$PATH"' >> ~/.profile && . ~/.profile`,
 		"/usr/bin/fish":      `fish_add_path '/opt/penny post'`,
 	} {
-		if got := pathLine(shell, dir); got != want {
+		if got := pathLine("linux", shell, dir); got != want {
 			t.Errorf("for %s: %s, want %s", shell, got, want)
 		}
 	}
@@ -43,7 +43,7 @@ func TestPathLine(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(bin, "here"), []byte("#!/bin/sh\necho found\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(program, "-c", pathLine(program, bin)+" && here")
+		cmd := exec.Command(program, "-c", pathLine("linux", program, bin)+" && here")
 		cmd.Env = []string{"HOME=" + home, "PATH=/usr/bin:/bin"}
 		if out, err := cmd.CombinedOutput(); string(out) != "found\n" {
 			t.Errorf("%s says %q, %v", shell, out, err)
@@ -139,6 +139,22 @@ func TestForeignFile(t *testing.T) {
 	for _, p := range programs {
 		if got, err := os.Readlink(filepath.Join(to, filepath.Base(p))); got != p {
 			t.Errorf("the link leads to %q, %v", got, err)
+		}
+	}
+}
+
+// On Windows the line is one of PowerShell, whatever the directory is called. No Windows has read it yet.
+func TestPathLineOfWindows(t *testing.T) {
+	const line = `[Environment]::SetEnvironmentVariable('Path', ` +
+		`[Environment]::GetEnvironmentVariable('Path', 'User') + ';DIR', 'User')`
+	for dir, want := range map[string]string{
+		`C:\Users\Ann\bin`:      `C:\Users\Ann\bin`,
+		`C:\Program Files\a $b`: `C:\Program Files\a $b`,
+		`D:\O'Neil\bin`:         `D:\O''Neil\bin`,
+		"D:\\it\u2019s":         "D:\\it\u2019\u2019s",
+	} {
+		if got, want := pathLine("windows", "", dir), strings.Replace(line, "DIR", want, 1); got != want {
+			t.Errorf("pathLine(%q) = %s, want %s", dir, got, want)
 		}
 	}
 }

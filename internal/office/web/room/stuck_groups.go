@@ -255,8 +255,8 @@ func (c *catch) since(a *mail.Agent) string {
 // doorCommands are what gives an agent a door. These are the clients that pennypost install knows.
 func doorCommands(a *mail.Agent) []string {
 	switch name := config.BareClient(a.Client); name {
-	case "claude", "cline", "codex", "copilot", "cursor", "gemini", "goose", "opencode", "pi", "qwen", "vscode",
-		"windsurf":
+	case "agy", "claude", "cline", "codex", "copilot", "cursor", "gemini", "goose", "opencode", "pi", "qwen",
+		"vscode", "windsurf":
 		return []string{"pennypost install " + name, "pennypost doctor"}
 	}
 	return []string{"pennypost doctor"}

@@ -1,0 +1,46 @@
+package install
+
+import (
+	"path/filepath"
+
+	"pennypost/internal/front/install/jsonc"
+)
+
+// agy is Antigravity CLI, which took Gemini CLI's place for individuals. Nobody tried it here. MCP servers:
+// antigravity.google/docs/cli/gcli-migration. Hooks: antigravity.google/docs/hooks, and what automatis-tools saw of
+// 1.2.7 (agents-can-communicate, packages/adapter-antigravity/COMPATIBILITY.md, September 2026). It refuses to start
+// over a comment in the file of servers, and ignores a file of hooks that has one. Its hooks stand in no groups, below
+// a name of whoever wrote them. Of two files that have the name, only the person's counts.
+func agy() Client {
+	paths := func(o *Options) (servers, hooks string) {
+		dir := o.scoped(filepath.Join(o.Home, ".gemini", "config"), ".agents")
+		return filepath.Join(dir, "mcp_config.json"), filepath.Join(dir, "hooks.json")
+	}
+	return Client{
+		Name: "agy", Title: "Antigravity CLI", Program: "agy", Scopes: []Scope{User, Project},
+		files: func(o *Options) []file {
+			servers, hooks := paths(o)
+			ours := &jsonHooks{client: "agy", in: serverName}
+			for _, ev := range []string{"PreInvocation", "Stop"} {
+				h := hookHandler{Type: "command", Command: hookCommand(o, "agy", ev), Timeout: hookTimeout}
+				ours.events = append(ours.events, jsonHook{ev, h.Command, raw(h)})
+			}
+			return []file{
+				{servers, "MCP server", &jsonFile{o: o, strict: true, server: &jsonServer{in: "mcpServers",
+					value: raw(stdioServer{Command: o.Binary, Args: mcpArgs(o)})}}},
+				{hooks, "hooks", &jsonFile{o: o, strict: true, hooks: ours}},
+			}
+		},
+		notes: func(o *Options) []string {
+			return append(projectNote(o), "Nobody has tried Antigravity CLI with Pennypost: what is written is "+
+				"what its documents say. It asks before a tool of a server is used. agy -p tells hooks of a project "+
+				"only with --add-dir.")
+		},
+		disabled: func(o *Options) (string, string) {
+			if _, hooks := paths(o); memberIs(hooks, jsonc.False, serverName, "enabled") {
+				return hooks, `"enabled": false`
+			}
+			return "", ""
+		},
+	}
+}
