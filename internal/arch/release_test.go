@@ -30,6 +30,13 @@ func TestReleaseTwice(t *testing.T) {
 			t.Errorf("release %q says %q and ends with %v", version, out, err)
 		}
 	}
+	if out, err := release("v1.2.3-rc1"); err == nil || !strings.Contains(out, "the file VERSION") {
+		t.Errorf("of another version it says %q and ends with %v", out, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "VERSION"), []byte("1.2.3-rc1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "git", "commit", "-qam", "1.2.3-rc1")
 	target := runtime.GOOS + "/" + runtime.GOARCH
 	sums := make([]string, 2)
 	for i := range sums {
