@@ -25,6 +25,9 @@ func (d *desk) Claims(context.Context, mail.ClaimQuery) (mail.ClaimList, error) 
 }
 
 func (d *desk) Send(_ context.Context, m mail.Draft) (mail.Sent, error) {
+	if err := m.Check(mail.MaxBody); err != nil {
+		return mail.Sent{}, err
+	}
 	d.sent = append(d.sent, strings.Join(m.To, " ")+": "+m.Subject)
 	return mail.Sent{}, nil
 }
