@@ -231,13 +231,16 @@ const maxStars = 3
 
 // Check returns what is wrong with t by itself.
 func (t Target) Check() error {
+	if len(t.Machine) > MaxName || !IsLine(string(t.Machine)) {
+		return Errorf(Invalid, "%.100q is no machine: nothing was claimed", t.Machine)
+	}
 	if t.Name != "" {
 		return t.checkName()
 	}
 	for _, text := range []string{t.Root, t.At, t.Path} {
-		if text == "" || len(text) > MaxPath || strings.ContainsAny(text, "\x00\r\n") {
-			return Errorf(Invalid, "a claimed path is a line of at most %d bytes, in a tree: nothing was claimed",
-				MaxPath)
+		if text == "" || len(text) > MaxPath || !IsLine(text) {
+			return Errorf(Invalid, "a claimed path is a line of at most %d bytes, without control characters, in a "+
+				"tree: nothing was claimed", MaxPath)
 		}
 	}
 	if path.IsAbs(t.Path) || path.Clean(t.Path) != t.Path || strings.HasPrefix(t.Path+"/", "../") {
@@ -328,9 +331,9 @@ func (r *ClaimRequest) Check() error {
 	switch limit := int(MaxClaimTime / time.Second); {
 	case r.For < 0 || r.For > limit:
 		return Errorf(Invalid, "a claim lasts %s at most: nothing was claimed", MaxClaimTime)
-	case len(r.Why) > MaxSubject || strings.ContainsAny(r.Why, "\x00\r\n"):
-		return Errorf(Invalid, "why something is claimed is a line of at most %d bytes: nothing was claimed",
-			MaxSubject)
+	case len(r.Why) > MaxSubject || !IsLine(r.Why):
+		return Errorf(Invalid, "why something is claimed is a line of at most %d bytes, without control characters: "+
+			"nothing was claimed", MaxSubject)
 	case r.Process != "":
 		return checkWord("process", r.Process)
 	}

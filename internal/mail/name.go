@@ -138,6 +138,13 @@ func invisible(r rune) bool {
 	return r >= '\u2028' && r <= '\u202e' || r >= '\u2060' && r <= '\u206f'
 }
 
+// IsLine reports whether a text is one line that reads as it is: nothing in it breaks a line, is obeyed by a terminal
+// or turns the text around it.
+func IsLine(s string) bool {
+	return utf8.ValidString(s) &&
+		!strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || invisible(r) })
+}
+
 // ID identifies a message. Ids are opaque: Pennypost writes "msg_" and 21 characters of [A-Za-z0-9_-]; dialects and
 // imports bring their own spellings.
 type ID string

@@ -224,6 +224,13 @@ func badClaims(s *suite) {
 		{take(file("a/../b")), mail.Invalid, "no path in a project's tree"},
 		{take(file("a\x00b")), mail.Invalid, "a line"},
 		{take(long), mail.Invalid, "4096 bytes"},
+		{take(file("a\x1b[2Jb")), mail.Invalid, "control characters"},
+		{take(file("a\u202eog.b")), mail.Invalid, "control characters"},
+		{take(file("a\u2028b")), mail.Invalid, "control characters"},
+		{take(glob("a\u0085b/*")), mail.Invalid, "control characters"},
+		{take(mail.Target{Root: "1-2", At: "/s\x1brc", Path: "a"}), mail.Invalid, "control characters"},
+		{take(mail.Target{Name: "build", Machine: "m\x1b"}), mail.Invalid, "is no machine"},
+		{take(mail.Target{Name: "build\u202e"}), mail.Invalid, "letters, digits"},
 		{take(below(".")), mail.Invalid, "the whole tree /src"},
 		{take(glob("**/*")), mail.Invalid, "stands for everything"},
 		{take(glob("*")), mail.Invalid, "stands for everything"},
@@ -235,6 +242,8 @@ func badClaims(s *suite) {
 		{take(mail.Target{}), mail.Invalid, "a line"},
 		{mail.ClaimRequest{Take: []mail.Target{file("a")}, For: 90000}, mail.Invalid, "24h"},
 		{mail.ClaimRequest{Take: []mail.Target{file("a")}, Why: "x\ny"}, mail.Invalid, "a line"},
+		{mail.ClaimRequest{Take: []mail.Target{file("a")}, Why: "x\x1b]0;y\a"}, mail.Invalid, "control characters"},
+		{mail.ClaimRequest{Take: []mail.Target{file("a")}, Why: "x\u2066y"}, mail.Invalid, "control characters"},
 		{mail.ClaimRequest{Take: make([]mail.Target, mail.MaxTargets+1)}, mail.Limited, "at a time"},
 	} {
 		_, err := s.as("ann").Claim(s.ctx, c.r)

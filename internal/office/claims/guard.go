@@ -35,7 +35,7 @@ type Use struct {
 // Write claims for an agent what the use of a tool writes, as far as its text tells, and returns what is in the way.
 // An agent that is alone in its tree claims nothing. What an act may change in passing, as git does, is not claimed.
 func (g *Guard) Write(ctx context.Context, as mail.Claimer, u Use) (out mail.Claimed, err error) {
-	if g.Rule(u.Room) == policy.ClaimsOff {
+	if g.Rule(u.Room) == policy.ClaimsOff || edits.Reads(u.Tool) {
 		return out, nil
 	}
 	w := edits.Of(u.Tool, u.Given, u.Dir, u.Home)
@@ -66,7 +66,8 @@ func (g *Guard) Ended(room mail.RoomName, agent mail.Name, id string) {
 	g.Watch.Ended(seat{room, agent}, id, time.Now())
 }
 
-// targetsOf returns what paths stand for that can be claimed. What cannot be found is not claimed.
+// targetsOf returns what paths stand for that can be claimed. What cannot be found is not claimed, nor is what nobody
+// could be told of, because its name has control characters: the others of the same call are.
 func targetsOf(paths []string, dir string, form mail.Form) (targets []mail.Target) {
 	for _, path := range paths[:min(len(paths), mail.MaxTargets)] {
 		p, err := worktree.Find(path, dir)
@@ -76,6 +77,9 @@ func targetsOf(paths []string, dir string, form mail.Form) (targets []mail.Targe
 		t := mail.Target{Root: p.Root, At: p.At, Path: p.Path, Form: form}
 		if p.Dir {
 			t.Form = mail.BelowForm
+		}
+		if p.Path != "." && t.Check() != nil {
+			continue
 		}
 		targets = append(targets, t)
 	}

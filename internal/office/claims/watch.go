@@ -2,12 +2,14 @@ package claims
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"sync"
 	"time"
 
 	"pennypost/internal/base/confined"
+	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
 
@@ -94,7 +96,7 @@ func (w *Watch) Ended(at seat, use string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := w.agents[at]
-	if a == nil || len(a.running) == 0 {
+	if a == nil || len(a.running) == 0 || use != "" && a.running[use] == nil { // a call that reads only
 		return
 	}
 	a.ended, a.wrote = now, a.running[use]
@@ -255,20 +257,21 @@ func (a *work) says(k fileKey) bool {
 // sees the file as it is.
 func (c change) tell(ctx context.Context, room Room) {
 	h := c.held
-	key := fmt.Sprintf("hidden %d %s %s %s", h.Since, h.Agent, c.writer, h.Target)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s", h.Agent, c.writer, h.Target)) // a path may be longer than a key
+	key := fmt.Sprintf("hidden %d %x", h.Since.Std().Unix()/60, sum[:16])           // once, however often it is taken in a minute
 	since := h.Since.Std().UTC().Format("15:04 UTC")
 	who := "somebody, perhaps the user"
 	if c.writer != "" {
 		who = string(c.writer)
 		_, _ = room.Send(ctx, mail.Draft{To: mail.Recipients{who}, Type: string(mail.Custom), Key: key + " writer",
 			Priority: string(mail.Urgent),
-			Subject:  fmt.Sprintf("You wrote %s, which %s holds", h.Target, h.Agent),
+			Subject:  wording.Clip(fmt.Sprintf("You wrote %s, which %s holds", h.Target, h.Agent), mail.MaxSubject),
 			Body: fmt.Sprintf("%s has held %s since %s, and it changed while a call of yours ran. Settle with %s who "+
 				"goes on.\n", h.Agent, h.Target, since, h.Agent)})
 	}
 	_, _ = room.Send(ctx, mail.Draft{To: mail.Recipients{string(h.Agent)}, Type: string(mail.Custom), Key: key,
 		Priority: string(mail.Urgent),
-		Subject:  fmt.Sprintf("%s, which you hold, was written by %s", h.Target, who),
+		Subject:  wording.Clip(fmt.Sprintf("%s, which you hold, was written by %s", h.Target, who), mail.MaxSubject),
 		Body: fmt.Sprintf("You have held %s since %s. It was written otherwise than by your tools. Read it again "+
 			"before you change it.\n", h.Target, since)})
 }

@@ -25,9 +25,9 @@ func Resolve(words []string, dir string) (targets []mail.Target, err error) {
 }
 
 func resolve(word, dir string) (mail.Target, error) {
-	if word == "" || len(word) > mail.MaxPath || strings.ContainsAny(word, "\x00\r\n") {
-		return mail.Target{}, mail.Errorf(mail.Invalid, "what is claimed is a path or a name, of one line and at "+
-			"most %d bytes: nothing was changed", mail.MaxPath)
+	if word == "" || len(word) > mail.MaxPath || !mail.IsLine(word) {
+		return mail.Target{}, mail.Errorf(mail.Invalid, "what is claimed is a path or a name, of one line without "+
+			"control characters and at most %d bytes: nothing was changed", mail.MaxPath)
 	}
 	path, pattern := split(word, dir)
 	if pattern == "" && isName(word, path) {
@@ -40,11 +40,12 @@ func resolve(word, dir string) (mail.Target, error) {
 	}
 	p, err := worktree.Find(path, dir)
 	if err != nil {
-		return mail.Target{}, mail.Errorf(mail.Invalid, "%s cannot be claimed: %v", wording.OneLine(word, ' '), err)
+		return mail.Target{}, mail.Errorf(mail.Invalid, "%s cannot be claimed: %s", word,
+			wording.OneLine(err.Error(), ' ')) // which names what links lead to
 	}
 	if here, err := worktree.Find(dir, dir); dir != "" && (err != nil || here.Root != p.Root) {
 		return mail.Target{}, mail.Errorf(mail.Invalid, "%s is not in the project %s, where you are: nothing was "+
-			"changed", wording.OneLine(word, ' '), here.At)
+			"changed", word, wording.OneLine(here.At, ' '))
 	}
 	t := mail.Target{Root: p.Root, At: p.At, Path: p.Path}
 	switch {

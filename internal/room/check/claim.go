@@ -193,28 +193,25 @@ func (v *View) clashing(m *fold.Member, r mail.ClaimRequest, c *mail.ClaimChange
 
 // tellBoth tells the holder once that somebody else wants what it holds or, where the write went on, that it was
 // written; and then the writer too.
-func (v *View) tellBoth(m, holder *fold.Member, clash mail.Clash, waits bool) (events []mail.Event) {
-	h, key := clash.Held, fmt.Sprintf("clash %d %s %s %s", clash.Held.Since, clash.Held.Agent, m.Name,
-		clash.Held.Target)
-	if v.SentBefore(v.KeyOf(mail.FromSystem, key)) {
-		return nil
-	}
+func (v *View) tellBoth(m, holder *fold.Member, clash mail.Clash, waits bool) []mail.Event {
+	h := clash.Held
 	if waits {
-		return append(events, v.tell(holder, key, fmt.Sprintf("%s waits for %s, which you hold", m.Name, h.Target),
+		return v.tellOnce(holder, noticeOf(h.Since, waitsEvery, "waits", h.Agent, m.Name, h.Target),
+			fmt.Sprintf("%s waits for %s, which you hold", m.Name, h.Target),
 			fmt.Sprintf("%s wants %s, which you have held since %s. It was refused, and is told when you have "+
-				"given it "+
-				"up. When you are done with it: pennypost claims release %s\n", m.Name, clash.Wanted, clock(h.Since),
-				wording.Shell(h.Target.String()))))
+				"given it up. When you are done with it: pennypost claims release %s\n", m.Name, clash.Wanted,
+				clock(h.Since), wording.Shell(h.Target.String())))
 	}
-	return append(events,
-		v.tell(holder, key, fmt.Sprintf("%s writes %s, which you hold", m.Name, clash.Wanted),
+	return append(
+		v.tellOnce(holder, noticeOf(h.Since, writesEvery, "writes", h.Agent, m.Name, h.Target),
+			fmt.Sprintf("%s writes %s, which you hold", m.Name, clash.Wanted),
 			fmt.Sprintf("You have held %s since %s; %s writes %s now. Read the file again before you change it, and "+
 				"settle with %s who goes on.\n", h.Target, clock(h.Since), m.Name, clash.Wanted, m.Name)),
-		v.tell(m, key+" writer", fmt.Sprintf("%s holds %s, which you write", h.Agent, clash.Wanted),
+		v.tellOnce(m, noticeOf(h.Since, writesEvery, "writer", h.Agent, m.Name, h.Target),
+			fmt.Sprintf("%s holds %s, which you write", h.Agent, clash.Wanted),
 			fmt.Sprintf("%s has held %s since %s%s. Your write of %s was let through. Read the file again before "+
-				"you go "+
-				"on, and settle with %s who does.\n", h.Agent, h.Target, clock(h.Since), because(h.Why), clash.Wanted,
-				h.Agent)))
+				"you go on, and settle with %s who does.\n", h.Agent, h.Target, clock(h.Since), because(h.Why),
+				clash.Wanted, h.Agent))...)
 }
 
 // circle tells the user of agents that wait for each other, m the last of them.
@@ -227,13 +224,10 @@ func (v *View) circle(m, holder *fold.Member, clash mail.Clash) []mail.Event {
 	for _, o := range path {
 		names += ", that for " + string(o.Name)
 	}
-	key := fmt.Sprintf("circle %d %s %s", clash.Held.Since, m.Name, clash.Wanted)
-	if v.SentBefore(v.KeyOf(mail.FromSystem, key)) {
-		return nil
-	}
-	return []mail.Event{v.tell(v.Members[mail.User], key, "Agents wait for each other's claims",
+	return v.tellOnce(v.Members[mail.User], circleNotice(clash.Held.Since, append(path, holder)),
+		"Agents wait for each other's claims",
 		fmt.Sprintf("%s, which wants %s. None of them goes on by itself. See: pennypost claims; and free one with: "+
-			"pennypost claims release --of AGENT WHAT\n", names, clash.Wanted))}
+			"pennypost claims release --of AGENT WHAT\n", names, clash.Wanted))
 }
 
 // leads returns over whom a member waits for another; nil: it does not.
@@ -269,9 +263,9 @@ func (v *View) TellFree() (events []mail.Event) {
 				text += "- " + t.String() + "\n"
 			}
 		}
-		if len(c.Free) > 0 {
-			events = append(events, v.tell(m, fmt.Sprint("free ", v.Seq, " ", m.Name), "It is free: "+
-				""+c.Free[0].String(),
+		n := noticeOf(v.Now, freeEvery, "free", m.Name)
+		if len(c.Free) > 0 && !v.wasTold(m, n) { // else it waits on, and is told later of all that is free then
+			events = append(events, v.tell(m, n.key(), "It is free: "+c.Free[0].String(),
 				"You waited for this, and nobody holds it now. It is not yours before you take it, or write "+
 					"it:\n\n"+text),
 				mail.Event{At: v.Now, Claim: c})

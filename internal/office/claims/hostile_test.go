@@ -1,0 +1,75 @@
+package claims
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+	"pennypost/internal/policy"
+)
+
+// hostile are parts of names that forge a line, are obeyed by a terminal, or turn the text around them.
+var hostile = []string{"a\nb", "a\rb", "\x1b[2J", "\x1b]0;x\a", "a\u202eog.b", "\u2066a", "a\u2028b", "a\u0085b",
+	"\u200fa"}
+
+// TestHostileNames: a write of a file whose name nobody could be told as it is is not claimed, and keeps nothing from
+// being claimed that the same call writes.
+func TestHostileNames(t *testing.T) {
+	f := newField(t, policy.ClaimsRefuse)
+	dir := repository(t, t.TempDir())
+	f.dirs["ann"], f.dirs["bob"] = dir, dir
+	f.turn("ann", mail.TurnStart)
+	for _, name := range hostile {
+		text := "echo x | tee " + "'" + filepath.Join(dir, name) + "' '" + filepath.Join(dir, "plain.go") + "'"
+		given, err := jsonx.Marshal(map[string]string{"command": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := f.guard.Write(t.Context(), f.room.As("ann"), Use{Room: "shop", Agent: "ann", Tool: "Bash",
+			Given: given, Dir: dir})
+		if err != nil || len(out.Held) != 1 || out.Held[0].Path != "plain.go" {
+			t.Errorf("a write of %q claims %+v, %v; want plain.go", name, out.Held, err)
+		}
+		if _, err := f.room.As("ann").Claim(t.Context(), mail.ClaimRequest{All: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestHostileWords: what is claimed by hand is refused if it has such characters, be they in the word or in what it
+// leads to, and no error repeats them.
+func TestHostileWords(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range append([]string{"\xff"}, hostile...) {
+		words := []string{name, "./" + name, name + "/*.go"}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err == nil {
+			if err := os.Symlink(filepath.Join(dir, name), filepath.Join(dir, "link")); err != nil {
+				t.Fatal(err)
+			}
+			words = append(words, "link", "link/below.go")
+		}
+		for _, word := range words {
+			got, err := Resolve([]string{word}, dir)
+			if mail.CodeOf(err) != mail.Invalid {
+				t.Errorf("%q is claimed: %+v, %v", word, got, err)
+			} else if !mail.IsLine(err.Error()) {
+				t.Errorf("%q is refused with %q", word, err)
+			}
+		}
+		_ = os.Remove(filepath.Join(dir, "link"))
+	}
+}
+
+// TestLongPath: a path that is longer than a subject or a key may be is told of too.
+func TestLongPath(t *testing.T) {
+	held := mail.Holding{Agent: "ann", Claim: mail.Claim{Since: 5, Target: mail.Target{Root: "1-2", At: "/src",
+		Path: strings.Repeat("directory/", 200) + "lex.go"}}}
+	room := &desk{}
+	change{held, "bob"}.tell(t.Context(), room)
+	if len(room.sent) != 2 {
+		t.Errorf("told is %q", room.sent)
+	}
+}
