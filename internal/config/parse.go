@@ -72,6 +72,8 @@ func takes(t reflect.Type, name string) string {
 		return "a text in quotes"
 	case t.Kind() == reflect.Bool:
 		return "true or false"
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+		return "a section for each, [[" + name + "]]"
 	case t.Kind() == reflect.Slice:
 		return `a list, like ["…", "…"]`
 	case t.Kind() == reflect.Struct || t.Kind() == reflect.Map:
@@ -86,6 +88,9 @@ func takes(t reflect.Type, name string) string {
 func typeAt(key []string) reflect.Type {
 	t := reflect.TypeFor[Config]()
 	for _, word := range key {
+		if t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
 		switch t.Kind() {
 		case reflect.Map:
 			t = t.Elem()
@@ -196,7 +201,7 @@ func keys(section reflect.Type, prefix string) []string {
 	var out []string
 	for f := range section.Fields() {
 		name, t := f.Tag.Get("toml"), f.Type
-		if t.Kind() == reflect.Pointer {
+		if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
 			t = t.Elem()
 		}
 		switch {

@@ -49,8 +49,9 @@ type Checkpoint struct {
 	Workspaces []Workspace `json:"workspaces,omitempty"`
 	Grants     []Grant     `json:"grants,omitempty"`
 	// what is to be sent later, and when: what the journal tells of other messages to be sent later is over
-	Scheduled []ScheduledAt `json:"scheduled,omitempty"`
-	Last      Time          `json:"last,omitzero"` // of the events until now
+	Scheduled []ScheduledAt   `json:"scheduled,omitempty"`
+	Entries   []ScheduleEntry `json:"entries,omitempty"` // of configurations that were obeyed
+	Last      Time            `json:"last,omitzero"`     // of the events until now
 
 	Machines []Machine      `json:"machines,omitempty"` // those that follow the room
 	Upkeep   Machine        `json:"upkeep,omitempty"`   // the one that looks after it

@@ -63,8 +63,12 @@ const RulesOfMerge = 2
 // a time.
 const RulesOfOffers = 3
 
+// RulesOfEntries is the version that knows what configurations have sent (ScheduleEntry). Until all machines do, no
+// entry is obeyed: each machine's would be sent.
+const RulesOfEntries = 4
+
 // RulesNow is the version by which this program applies events.
-const RulesNow = RulesOfOffers
+const RulesNow = RulesOfEntries
 
 // MachineRules is the version of the rules that a machine has said it knows.
 type MachineRules struct {

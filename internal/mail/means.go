@@ -13,6 +13,7 @@ const (
 	ByButton   Means = "button"   // an option of a notification, over ntfy
 	ByRelay    Means = "relay"    // the word of a machine that has joined
 	ByBridge   Means = "bridge"   // a line of a bridged file
+	ByConfig   Means = "config"   // a section of config.toml
 	BySystem   Means = "unknown"  // a system that does not tell where a process runs
 )
 

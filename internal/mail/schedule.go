@@ -2,6 +2,9 @@ package mail
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"time"
 )
 
@@ -49,6 +52,8 @@ type Scheduled struct {
 	Until Time   `json:"until,omitzero"`
 	Made  Time   `json:"made"`
 	Draft Draft  `json:"draft"`
+	// Entry is the name that it has in the configuration; empty if somebody's command made it.
+	Entry string `json:"entry,omitempty"`
 }
 
 // ScheduledList answers Scheduled.
@@ -79,6 +84,34 @@ type ScheduleChange struct {
 	// Was is the time that it was due at: if it is due at another by now, the change does not count.
 	Was Time `json:"was,omitzero"`
 	End bool `json:"end,omitzero"`
+	// Entry says that the configuration makes it, in place of what the entry had sent before; with End, that the entry
+	// is no longer there. An entry that says what it said before does not count.
+	Entry *ScheduleEntry `json:"entry,omitempty"`
+}
+
+// ScheduleEntry is an entry of the configuration that was obeyed. It is known although what it has sent was taken back
+// or is over, so that it does not begin again.
+type ScheduleEntry struct {
+	Name    string  `json:"name"`
+	Sum     string  `json:"sum"`               // of what it says; see Standing.Sum
+	Machine Machine `json:"machine,omitempty"` // whose configuration has it, of those that have the room open
+}
+
+// Standing is an entry of the configuration: a message that is sent again and again.
+type Standing struct {
+	Name  string
+	From  Name
+	Draft Draft // says when
+}
+
+// Sum returns a hash of what s says, by which a change of it is noticed.
+func (s *Standing) Sum() string {
+	text, err := json.Marshal(s)
+	if err != nil { // an odd time in it, which is refused
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }
 
 // Scheduling is a message that waits to be sent, and what is known of its maker.

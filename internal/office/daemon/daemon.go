@@ -258,7 +258,12 @@ func (d *daemon) run(at listen.Listeners) error {
 		})
 	}
 	d.running.Go(func() { d.office.Set.Notify.Run(d.closing) })
-	d.running.Go(func() { d.office.Set.Resume(d.closing) })
+	d.running.Go(func() {
+		d.office.Set.Resume(d.closing)
+		if d.office.Far == nil {
+			d.office.Set.Begin(d.closing)
+		}
+	})
 	if d.opts.Auto {
 		d.running.Go(d.leaveWhenAlone)
 	}

@@ -115,6 +115,7 @@ func (o *Set) Troubles() (n int, failing []string) {
 		if c := e.files.Condition(); c.Broken != nil {
 			failing = append(failing, string(e.Room.Name())+": "+c.Broken.Error())
 		}
+		failing = append(failing, e.notStanding()...)
 	})
 	failing = append(failing, o.Notify.Troubles()...)
 	slices.Sort(failing)

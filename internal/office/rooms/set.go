@@ -75,6 +75,10 @@ type Entry struct {
 	doors     *wake.Doors
 	Ringer    *wake.Ringer
 
+	standing sync.Mutex // held while the room is agreed with the configuration; taken before unsentMu
+	unsentMu sync.Mutex
+	unsent   []string // what of the configuration is not obeyed, and why
+
 	stop context.CancelFunc // ends what looks after the room
 	done chan struct{}      // closed when that has ended
 
@@ -264,7 +268,7 @@ func (o *Set) openFiles(e *Entry, name mail.RoomName) error {
 	e.stop = stop
 	go func() {
 		defer close(e.done)
-		e.run(ctx, log, o.Notify)
+		e.run(ctx, o, log)
 	}()
 	go o.reopen(ctx, e, name, room.Reopen())
 	if r, ok := files.(journal.Reopener); ok {

@@ -42,7 +42,7 @@ func (o *Set) newRinger(e *Entry, doors *wake.Doors) *wake.Ringer {
 }
 
 // run looks after an open room until ctx ends.
-func (e *Entry) run(ctx context.Context, log *slog.Logger, n *notify.Notifier) {
+func (e *Entry) run(ctx context.Context, o *Set, log *slog.Logger) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() {
@@ -51,13 +51,17 @@ func (e *Entry) run(ctx context.Context, log *slog.Logger, n *notify.Notifier) {
 		}
 	})
 	running.Go(func() {
-		if err := n.Follow(ctx, e.Room); err != nil && ctx.Err() == nil {
+		if err := o.Notify.Follow(ctx, e.Room); err != nil && ctx.Err() == nil {
 			log.Error("the person is not told of mail", "err", err)
 		}
 	})
+	running.Go(func() {
+		r := o.Config.For(e.Room.Name())
+		e.stand(ctx, r.Standing(), o.Config.Home.File(), log)
+	})
 	if e.clustered {
 		running.Go(func() { e.followBridges(ctx, log) })
-		running.Go(func() { e.announce(ctx, n) })
+		running.Go(func() { e.announce(ctx, o.Notify) })
 	}
 	_ = e.Room.Run(ctx) // it logs what goes wrong and ends only with ctx
 }

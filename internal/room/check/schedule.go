@@ -21,21 +21,26 @@ func (v *View) Schedule(p *Plan, d mail.Draft) ([]mail.Event, mail.Time, error) 
 	if err := cmp.Or(v.lastingRight(), v.mayWait(due, nil)); err != nil {
 		return nil, 0, err
 	}
-	c := &mail.ScheduleChange{ID: p.Message.ID, From: p.Message.From.Signer(), Due: due,
-		Every: d.Every, Until: d.Until}
-	if d.Every != "" {
-		c.Zone = cmp.Or(d.Zone, "UTC")
-	}
-	c.Means = v.Means
+	c := v.later(p, d, due)
 	if m := v.Me(); m != nil && m.Session == "" {
 		c.Token = m.TokenSum
 	}
 	if v.Pass != nil {
 		c.Through, c.Pass = v.Pass.Machine, v.Pass.ID
 	}
+	return append(p.Pulse, mail.Event{At: v.Now, Schedule: c}), due, nil
+}
+
+// later is by what a draft is noted that is first due at a time.
+func (v *View) later(p *Plan, d mail.Draft, due mail.Time) *mail.ScheduleChange {
+	c := &mail.ScheduleChange{ID: p.Message.ID, From: p.Message.From.Signer(), Due: due,
+		Every: d.Every, Until: d.Until, Right: mail.Right{Means: v.Means}}
+	if d.Every != "" {
+		c.Zone = cmp.Or(d.Zone, "UTC")
+	}
 	d.Later = mail.Later{}
 	c.Draft = &d
-	return append(p.Pulse, mail.Event{At: v.Now, Schedule: c}), due, nil
+	return c
 }
 
 // SameScheduled returns what the caller has scheduled with a key; nil: nothing.
@@ -64,6 +69,11 @@ func (v *View) dueAt(d *mail.Draft) (mail.Time, error) {
 		return 0, mail.Errorf(mail.Denied, "only the user may have something sent again and again: nothing was sent. "+
 			"You may say at")
 	}
+	return v.firstOf(d)
+}
+
+// firstOf returns when a draft is sent first that is sent again and again.
+func (v *View) firstOf(d *mail.Draft) (mail.Time, error) {
 	if len(d.Body) > v.MaxBody-longestNote {
 		return 0, mail.Errorf(mail.TooLarge, "the body is %d bytes long; of what is sent again and again at most %d "+
 			"are allowed. Nothing was sent", len(d.Body), v.MaxBody-longestNote)

@@ -24,7 +24,7 @@ func (s *State) Checkpoint() *mail.Checkpoint {
 		c.Bound = append(c.Bound, r.binding())
 	}
 	c.Bridges, c.Workspaces = slices.Clone(s.Bridges), slices.Clone(s.Workspaces)
-	c.Grants, c.Scheduled = slices.Clone(s.Grants), s.scheduledAt()
+	c.Grants, c.Scheduled, c.Entries = slices.Clone(s.Grants), s.scheduledAt(), s.entries()
 	if s.Shared() {
 		c.Machines, c.Upkeep, c.UpkeepAt = slices.Clone(s.Machines), s.Upkeep, s.UpkeepAt
 		c.Void = slices.Clone(s.Void)
@@ -165,7 +165,7 @@ func (s *State) applyCheckpoint(c *mail.Checkpoint, at mail.Time) {
 	}
 	s.Bridges, s.Workspaces = slices.Clone(c.Bridges), slices.Clone(c.Workspaces)
 	s.Grants = slices.Clone(c.Grants)
-	s.reschedule(c.Scheduled)
+	s.reschedule(c.Scheduled, c.Entries)
 	s.Machines, s.Upkeep, s.UpkeepAt = slices.Clone(c.Machines), c.Upkeep, c.UpkeepAt
 	if s.Shared() {
 		s.Void = slices.Clone(c.Void)

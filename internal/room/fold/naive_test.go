@@ -23,6 +23,7 @@ type naive struct {
 	holds   []*hold
 	waits   []wait
 	later   []*mail.Scheduling // in the order in which it was made
+	entries map[string]string  // of configurations: what they say, by name
 }
 
 // person is anybody with a mailbox. Its record has what it would have in a checkpoint.
@@ -71,7 +72,7 @@ type mark struct {
 }
 
 func newNaive() *naive {
-	n := &naive{turn: map[string]mail.Name{}, erasing: map[mail.ID]bool{}}
+	n := &naive{turn: map[string]mail.Name{}, entries: map[string]string{}, erasing: map[mail.ID]bool{}}
 	n.person(mail.User)
 	return n
 }

@@ -53,6 +53,7 @@ type State struct {
 	Workspaces []mail.Workspace
 	Grants     []mail.Grant // one for each of what it is about
 	Scheduled  map[mail.ID]*mail.Scheduling
+	Entries    map[string]mail.ScheduleEntry // of configurations, by name
 	// by machine: whom it can wake without a session
 	Doors map[mail.Machine][]mail.Address
 
@@ -199,6 +200,7 @@ func NewState(ttl policy.TTL) *State {
 		Leaving:   make(map[mail.ID]*Record),
 
 		Scheduled: make(map[mail.ID]*mail.Scheduling),
+		Entries:   make(map[string]mail.ScheduleEntry),
 		LateMarks: make(LateMarks),
 		envelopes: make(map[string]*envelope),
 		Waited:    make(map[Arrival]struct{}),

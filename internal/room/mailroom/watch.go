@@ -156,7 +156,7 @@ func (r *Room) publish(events []mail.Event, toPerson bool) []mail.Event {
 			e.Dialog = &change
 		case e.Schedule != nil: // what it says is no message yet
 			change := *e.Schedule
-			change.Draft, change.Right = nil, mail.Right{}
+			change.Draft, change.Entry, change.Right = nil, nil, mail.Right{}
 			e.Schedule = &change
 		case e.Message != nil && r.state.Erased[e.Message.ID] != 0:
 			e.Message = nil

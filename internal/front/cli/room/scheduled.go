@@ -35,34 +35,12 @@ func (f laterFlags) parse() (l mail.Later, err error) {
 		return l, err
 	}
 	if l.Every, l.Zone = f.every, f.zone; l.Every != "" && l.Zone == "" {
-		if l.Zone = localZone(); l.Zone == "" {
+		if l.Zone = config.LocalZone(os.LookupEnv); l.Zone == "" {
 			return l, cli.Usage("this machine does not say in which time zone it is: say it with --zone, as in " +
 				"--zone Europe/Berlin")
 		}
 	}
 	return l, nil
-}
-
-// localZone returns the name of this machine's time zone, "" if it cannot be told.
-func localZone() string {
-	name, set := os.LookupEnv("TZ")
-	if set && name == "" || time.Local == time.UTC {
-		return "UTC"
-	}
-	if !set {
-		file, err := os.Readlink("/etc/localtime")
-		if err != nil {
-			return ""
-		}
-		_, name, _ = strings.Cut(file, "zoneinfo/")
-	}
-	if name = strings.TrimPrefix(name, ":"); name == "" {
-		return ""
-	}
-	if _, err := time.LoadLocation(name); err != nil {
-		return ""
-	}
-	return name
 }
 
 // dueTime is when something is sent, by this machine's clock.
@@ -112,6 +90,9 @@ func (a *app) showScheduled(list mail.ScheduledList) error {
 		every := ""
 		if c.Every != "" {
 			every = "every " + c.Every + " " + c.Zone
+		}
+		if c.Entry != "" {
+			every += ", config.toml: " + c.Entry
 		}
 		rows = append(rows, []string{string(c.ID), dueTime(c.At), cli.OneLine(string(c.From)),
 			cli.OneLine(strings.Join(c.Draft.To, ", ")), cli.OneLine(every), cli.OneLine(about)})

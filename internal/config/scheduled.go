@@ -1,0 +1,177 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// maxScheduled bounds the entries of a room.
+const maxScheduled = 100
+
+// Scheduled is a message that a room sends again and again.
+type Scheduled struct {
+	Name    string    `toml:"name"` // stays the same when the rest changes
+	From    mail.Name `toml:"from"` // "": the user
+	To      []string  `toml:"to"`
+	Type    string    `toml:"type"`
+	Subject string    `toml:"subject"`
+	Text    string    `toml:"text"`
+	Every   string    `toml:"every"` // a line of cron
+	Zone    string    `toml:"zone"`  // "": LocalZone
+	Until   string    `toml:"until"` // a day, which is the last, or a time; "": no end
+}
+
+// absolute is how a time begins that does not depend on when it is read.
+var absolute = regexp.MustCompile(`^\d{4}-\d\d-\d\d`)
+
+// entryName is what an entry can be called.
+var entryName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$`)
+
+// checkScheduled returns what is wrong with the entries of a section.
+func (r *Room) checkScheduled(section string) error {
+	if section == "room" && len(r.Scheduled) > 0 {
+		return bad(section, "has scheduled mail, which goes to one room: write [[rooms.NAME.scheduled]]")
+	}
+	if len(r.Scheduled) > maxScheduled {
+		return bad(section, "has %d entries of scheduled mail; at most %d are allowed", len(r.Scheduled), maxScheduled)
+	}
+	seen := make(map[string]bool)
+	for i := range r.Scheduled {
+		s := &r.Scheduled[i]
+		at := fmt.Sprintf("%s.scheduled]] entry %d", section, i+1)
+		if entryName.MatchString(s.Name) {
+			at = fmt.Sprintf("%s.scheduled]] %q", section, s.Name)
+		}
+		if seen[s.Name] {
+			return mail.Errorf(mail.Invalid, "[[%s is there twice: give each entry a name of its own", at)
+		}
+		seen[s.Name] = true
+		if err := s.check(cmp.Or(r.MaxBody, mail.MaxBody)); err != nil {
+			return mail.Errorf(mail.Invalid, "[[%s %w", at, err)
+		}
+	}
+	return nil
+}
+
+// check returns what is wrong with s by itself. Whether there is a recipient of that name the room says.
+func (s *Scheduled) check(maxBody int) error {
+	wrong := func(format string, args ...any) error { return mail.Errorf(mail.Invalid, format, args...) }
+	if !entryName.MatchString(s.Name) {
+		return wrong("has no name that can be used: write name = \"standup\", with letters, digits, and . _ -")
+	}
+	if s.From != "" && s.From != mail.User {
+		if _, err := mail.ParseName(string(s.From)); err != nil {
+			return wrong("from: %w", err)
+		}
+	}
+	switch {
+	case len(s.To) == 0:
+		return wrong("has no recipient: write to = [\"builder\"]")
+	case strings.TrimSpace(s.Text) == "":
+		return wrong("has no text: write text = \"…\"")
+	case s.Every == "":
+		return wrong("does not say when: write every = \"0 9 * * mon-fri\", a line of cron")
+	}
+	for _, to := range s.To {
+		if strings.TrimSpace(to) == "" {
+			return wrong("to has an empty address: write a name, role:ROLE or all")
+		}
+	}
+	if _, err := mail.ParseCron(s.Every); err != nil {
+		return wrong("every: %w", err)
+	}
+	if zone := s.zone(); zone == "" {
+		return wrong("has no zone, and this machine does not say in which it is: write zone = \"Europe/Berlin\"")
+	} else if _, err := time.LoadLocation(zone); err != nil || zone == "Local" {
+		return wrong("zone is %q, which is not known here: write it like Europe/Berlin, or UTC", zone)
+	}
+	if _, err := s.until(); err != nil {
+		return wrong("until is %q: write a day, \"2027-06-30\", or a time, \"2027-06-30 18:00\"", s.Until)
+	}
+	d := s.draft()
+	return d.Check(maxBody)
+}
+
+// zone is in which time zone Every is meant.
+func (s *Scheduled) zone() string { return cmp.Or(s.Zone, LocalZone(os.LookupEnv)) }
+
+// until returns the last moment at which s is sent, 0 if there is none.
+func (s *Scheduled) until() (mail.Time, error) {
+	if s.Until == "" {
+		return 0, nil
+	}
+	zone, err := time.LoadLocation(s.zone())
+	if err != nil {
+		return 0, err
+	}
+	if !absolute.MatchString(s.Until) {
+		return 0, mail.Errorf(mail.Invalid, "%q is no day", s.Until)
+	}
+	end, err := mail.ParseWhen(s.Until, time.Unix(0, 0).In(zone), mail.Until)
+	if len(s.Until) == len(time.DateOnly) {
+		end-- // the day after begins then
+	}
+	return end, err
+}
+
+// draft returns what is sent.
+func (s *Scheduled) draft() mail.Draft {
+	until, _ := s.until() // which check has read
+	return mail.Draft{To: s.To, Type: s.Type, Subject: s.Subject, Body: s.Text,
+		Later: mail.Later{Every: s.Every, Zone: s.zone(), Until: until}}
+}
+
+// Standing returns what the room sends again and again.
+func (r *Room) Standing() []mail.Standing {
+	out := make([]mail.Standing, len(r.Scheduled))
+	for i := range r.Scheduled {
+		s := &r.Scheduled[i]
+		out[i] = mail.Standing{Name: s.Name, From: cmp.Or(s.From, mail.User), Draft: s.draft()}
+	}
+	return out
+}
+
+// printScheduled writes the entries of a room.
+func (r *Room) printScheduled(b *strings.Builder, name string) {
+	for i := range r.Scheduled {
+		s := &r.Scheduled[i]
+		fmt.Fprintf(b, "[[%s.scheduled]]\n", name)
+		writeRows(b, row{name: "name", value: s.Name, about: "by which it is known again when the rest changes"},
+			row{name: "from", value: string(cmp.Or(s.From, mail.User)), about: "whose mail it is"},
+			row{name: "to", value: s.To, about: "addresses"},
+			row{name: "type", value: given(s.Type), about: "of the message"},
+			row{name: "subject", value: given(s.Subject), about: "of the message"},
+			row{name: "text", value: s.Text, about: "what it says"},
+			row{name: "every", value: s.Every, about: "minute, hour, day of the month, month, day of the week"},
+			row{name: "zone", value: s.zone(), about: "in which the hours are"},
+			row{name: "until", value: given(s.Until), about: "the last day, or the last moment"})
+	}
+}
+
+// LocalZone returns the name of this machine's time zone, "" if it cannot be told.
+func LocalZone(lookup func(string) (string, bool)) string {
+	name, set := lookup("TZ")
+	if set && name == "" || time.Local == time.UTC {
+		return "UTC"
+	}
+	if !set {
+		file, err := os.Readlink("/etc/localtime")
+		if err != nil {
+			return ""
+		}
+		_, name, _ = strings.Cut(file, "zoneinfo/")
+	}
+	if name = strings.TrimPrefix(name, ":"); name == "" {
+		return ""
+	}
+	if _, err := time.LoadLocation(name); err != nil {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,82 @@
+package rooms
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"pennypost/internal/base/pause"
+	"pennypost/internal/mail"
+)
+
+// The pauses between two attempts to have a room send what the configuration says, while it does not take all of it:
+// its recipient may come, or the servers may come back.
+const (
+	firstStandPause = time.Second
+	lastStandPause  = time.Minute
+)
+
+// stand has the room send what the configuration says, and nothing else of what it said, until it does or ctx ends.
+func (e *Entry) stand(ctx context.Context, standing []mail.Standing, file string, log *slog.Logger) {
+	for wait := firstStandPause; !e.standOnce(ctx, standing, file, log); wait = min(2*wait, lastStandPause) {
+		if !pause.For(ctx, wait) {
+			return
+		}
+	}
+}
+
+// standOnce is one attempt of stand. It reports whether there is nothing left to do.
+func (e *Entry) standOnce(ctx context.Context, standing []mail.Standing, file string, log *slog.Logger) bool {
+	e.standing.Lock()
+	defer e.standing.Unlock()
+	refused, err := e.Room.Stand(ctx, standing)
+	if ctx.Err() != nil {
+		return true
+	}
+	if err != nil {
+		log.Warn("what the configuration has sent is not agreed with the room yet", "err", err)
+		return false
+	}
+	var unsent []string
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		said := fmt.Sprintf("%s: [[rooms.%s.scheduled]] %q is not sent: %s", file, e.Room.Name(), name, refused[name])
+		if unsent = append(unsent, said); !slices.Contains(e.unsent, said) {
+			log.Error("mail that the configuration names is not sent", "entry", name, "file", file,
+				"err", refused[name])
+		}
+	}
+	e.unsentMu.Lock()
+	e.unsent = unsent
+	e.unsentMu.Unlock()
+	return len(unsent) == 0
+}
+
+// notStanding returns what the configuration says that is not obeyed, and why.
+func (e *Entry) notStanding() []string {
+	e.unsentMu.Lock()
+	defer e.unsentMu.Unlock()
+	return e.unsent
+}
+
+// Begin opens the rooms that, as the configuration says, send mail again and again. One that was never used begins
+// with that; one that was removed stays so.
+func (o *Set) Begin(ctx context.Context) {
+	for _, name := range slices.Sorted(maps.Keys(o.Config.Rooms)) {
+		r := o.Config.For(name)
+		if len(r.Scheduled) == 0 {
+			continue
+		}
+		log := o.Log.With("room", name)
+		if err := o.CheckRemoved(name, mail.System, true); err != nil {
+			log.Warn("mail that the configuration names is not sent", "err", err)
+			continue
+		}
+		_ = o.With(ctx, name, func(e *Entry) error { // which logs what goes wrong
+			e.standOnce(ctx, r.Standing(), o.Config.Home.File(), log)
+			return nil
+		})
+	}
+}

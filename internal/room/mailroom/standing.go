@@ -1,0 +1,56 @@
+package mailroom
+
+import (
+	"context"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/check"
+)
+
+// Stand has the room send what the configuration of this machine says, and no more what it said before. It returns why
+// some entries are not obeyed, by their names: they are to be tried again. The error is that of the journal.
+func (r *Room) Stand(ctx context.Context, standing []mail.Standing) (refused map[string]error, err error) {
+	_, _, err = r.view(check.Caller{Who: mail.System}).decide(ctx, func(v *check.View) ([]mail.Event, error) {
+		return v.Fallen(standing), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	refused = make(map[string]error)
+	for _, s := range standing {
+		by := check.Caller{Who: s.From, Absent: true}
+		if s.From == mail.User {
+			by.Means = mail.ByConfig
+		}
+		if err := r.view(by).stand(ctx, &s); err != nil {
+			refused[s.Name] = err
+		}
+	}
+	return refused, nil
+}
+
+// stand has an entry of the configuration obeyed. It is found in order now, and is checked again when it is due.
+func (v *view) stand(ctx context.Context, s *mail.Standing) (err error) {
+	stands := false
+	v.check(func(v *check.View) {
+		if stands = v.Stands(s); !stands {
+			err = v.MayStand()
+		}
+	})
+	if stands || err != nil {
+		return err
+	}
+	d := s.Draft
+	if err := d.Check(v.MaxBody); err != nil {
+		return err
+	}
+	p, err := v.plan(ctx, &d)
+	if err == nil && len(p.Route.Remote) > 0 {
+		err = v.resolveElsewhere(ctx, p, d)
+	}
+	if err != nil {
+		return err
+	}
+	_, _, err = v.decide(ctx, func(v *check.View) ([]mail.Event, error) { return v.Stand(p, s) })
+	return err
+}
