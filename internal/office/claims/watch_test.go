@@ -119,3 +119,13 @@ func TestHiddenWrites(t *testing.T) {
 		t.Errorf("%d agents are known still", len(w.agents))
 	}
 }
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
