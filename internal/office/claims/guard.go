@@ -51,11 +51,15 @@ func (g *Guard) Write(ctx context.Context, as mail.Claimer, u Use) (out mail.Cla
 	writes := append(targetsOf(w.Paths, u.Dir, mail.FileForm, found),
 		targetsOf(w.Names, u.Dir, mail.FileForm, worktree.FindName)...)
 	writes = writes[:min(len(writes), mail.MaxTargets)]
-	passes := targetsOf(w.All, u.Dir, mail.BelowForm, worktree.Find)
-	g.Watch.Began(seat{u.Room, u.Agent}, u.ID, writes)
-	if len(writes)+len(passes) == 0 {
-		return out, nil
+	if out, err = g.claim(ctx, as, u, writes, targetsOf(w.All, u.Dir, mail.BelowForm, worktree.Find)); !out.Refused {
+		g.Watch.Began(seat{u.Room, u.Agent}, u.ID, writes)
 	}
+	return out, err
+}
+
+// claim claims what is written, and looks at who holds what may be changed in passing.
+func (g *Guard) claim(ctx context.Context, as mail.Claimer, u Use, writes, passes []mail.Target) (out mail.Claimed,
+	err error) {
 	if len(writes) > 0 && !g.shares(u, writes[0].Root) {
 		passes, writes = append(passes, writes...), nil // others may hold it all the same
 	}
