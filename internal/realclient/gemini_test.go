@@ -24,7 +24,8 @@ func gemini() client {
 			l.write(l.dir+"/pp/config.toml", "[room.wake."+string(l.agent)+"]\ntmux = true\n")
 		},
 		trust: func(l *lab) { l.write(".gemini/trustedFolders.json", map[string]any{l.project: "TRUST_FOLDER"}) },
-		shell: grants("--allowed-tools", "run_shell_command"),
+		// In a headless run it knows no tool that it would have to ask about.
+		shell: grants("--allowed-tools", "run_shell_command,write_file,replace"),
 		once:  []dialog{{"1. Trust folder", []string{"Enter"}}},
 		env: func(l *lab) []string {
 			return []string{"GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + l.model.URL}

@@ -73,6 +73,12 @@ func outside() int {
 				return 1
 			}
 		}
+		if *record {
+			if err := buildKeeping(dir, bin); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+		}
 		os.Setenv(binaryVar, bin)
 	}
 	return runInside()

@@ -82,7 +82,7 @@ func (p *product) codex(files map[string][]byte) error {
 		dir + ".codex-plugin/plugin.json": p.manifest(object{"skills": "./skills/", "mcpServers": "./.mcp.json",
 			"hooks":     "./hooks/hooks.json",
 			"interface": object{"displayName": p.Title, "shortDescription": p.Says, "category": "Productivity"}}),
-		dir + ".mcp.json":        servers(object{"tool_timeout_sec": install.ToolTimeout,
+		dir + ".mcp.json": servers(object{"tool_timeout_sec": install.ToolTimeout,
 			"env_vars": install.ServerVariables()}),
 		dir + "hooks/hooks.json": of,
 	})

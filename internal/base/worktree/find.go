@@ -51,10 +51,19 @@ func (e *PathError) Error() string {
 // Find says where a path is. A relative one counts from dir, the session's directory, which is absolute. Neither the
 // file nor the directories above it need be there. A link is what it leads to. The error is a *PathError, or that of
 // the file system.
-func Find(path, dir string) (Place, error) { return find(path, dir, ignoresCase) }
+func Find(path, dir string) (Place, error) { return find(path, dir, true, ignoresCase) }
 
-// find is Find, with what tells whether the disk ignores case at the top of a tree, given a name in it that is there.
-func find(path, dir string, ignores func(top, name string) bool) (Place, error) {
+// FindName is Find for what moves, removes or replaces what a path names: if that is a link, it is the link itself.
+func FindName(path, dir string) (Place, error) { return find(path, dir, false, ignoresCase) }
+
+// FindFolding is Find as it is on a disk that ignores the case of letters, for tests that have none.
+func FindFolding(path, dir string) (Place, error) {
+	return find(path, dir, true, func(string, string) bool { return true })
+}
+
+// find is Find or FindName, with what tells whether the disk ignores case at the top of a tree, given a name in it
+// that is there.
+func find(path, dir string, follow bool, ignores func(top, name string) bool) (Place, error) {
 	switch {
 	case path == "":
 		return Place{}, &PathError{path, "the path is empty"}
@@ -67,7 +76,7 @@ func find(path, dir string, ignores func(top, name string) bool) (Place, error) 
 	case !filepath.IsAbs(path):
 		path = dir + "/" + path
 	}
-	real, err := resolve(path)
+	real, err := resolve(path, follow)
 	if err != nil {
 		return Place{}, err
 	}
@@ -153,7 +162,7 @@ func top(real resolved, dir string) (string, kind) {
 		}
 	}
 	if filepath.IsAbs(dir) {
-		home, err := resolve(dir)
+		home, err := resolve(dir, true)
 		if err == nil && home.info != nil && home.info.IsDir() && under(real.path, home.path) {
 			return home.path, session
 		}

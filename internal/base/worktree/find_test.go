@@ -194,12 +194,12 @@ func TestCase(t *testing.T) {
 	shop := filepath.Join(made(t, "shop/.git/HEAD", "shop/Src/a.go", "shop/.gitignore: *.O\n"), "shop")
 	yes := func(string, string) bool { return true }
 	for _, name := range []string{"Src/Ä.go", "src/ä.GO", "src/a\u0308.go"} {
-		p, err := find(name, shop, yes)
+		p, err := find(name, shop, true, yes)
 		if err != nil || p.Path != "src/ä.go" || p.Shown != name {
 			t.Errorf("find(%q) = %+v, %v", name, p, err)
 		}
 	}
-	if p, err := find("SRC/x.o", shop, yes); err != nil || !p.Ignored() {
+	if p, err := find("SRC/x.o", shop, true, yes); err != nil || !p.Ignored() {
 		t.Errorf("SRC/x.o is not ignored: %+v, %v", p, err)
 	}
 	one, two := found(t, "Src/b", shop), found(t, "src/b", shop)
@@ -275,4 +275,18 @@ func BenchmarkFind(b *testing.B) {
 			}
 		}
 	})
+}
+
+// TestFindName: what moves or removes a link does nothing to where it leads. Links on the way are followed.
+func TestFindName(t *testing.T) {
+	dir := made(t, "shop/.git/HEAD", "shop/src/a.go", "shop/link -> src", "shop/src/b -> a.go", "shop/gone -> nowhere",
+		"shop/d -> link", "to -> shop")
+	for path, want := range map[string]string{"src/a.go": "src/a.go", "src/b": "src/b", "link": "link",
+		"link/": "src", "link/b": "src/b", "d": "d", "d/b": "src/b", "gone": "gone", "../to/link": "link",
+		"link/.": "src", "new": "new"} {
+		p, err := FindName(path, filepath.Join(dir, "shop"))
+		if err != nil || p.Path != want {
+			t.Errorf("FindName(%q) = %+v, %v, want %q", path, p, err, want)
+		}
+	}
 }

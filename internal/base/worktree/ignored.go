@@ -41,7 +41,7 @@ func (p Place) below(dirs []string) bool {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
-		at, err := resolve(dir)
+		at, err := resolve(dir, true)
 		if err == nil && (p.At == at.path || p.kind == own && under(p.At, at.path)) {
 			return true
 		}

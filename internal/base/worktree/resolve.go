@@ -18,10 +18,10 @@ type resolved struct {
 	missing int         // how many of the last names are not there
 }
 
-// resolve follows the links of an absolute path as far as it leads to something. What is not there yet is taken to
-// become directories and a file.
-func resolve(path string) (resolved, error) {
-	w := walk{path: path}
+// resolve follows the links of an absolute path as far as it leads to something, but for one that the path itself is,
+// unless it is to follow that too. What is not there yet is taken to become directories and a file.
+func resolve(path string, follow bool) (resolved, error) {
+	w := walk{path: path, follow: follow}
 	w.at, w.rest = topOf(path)
 	for len(w.rest) > 0 {
 		name := w.rest[0]
@@ -43,10 +43,11 @@ func resolve(path string) (resolved, error) {
 
 // walk is on its way along a path.
 type walk struct {
-	path  string // as it was given
-	at    resolved
-	rest  []string // the names that follow
-	links int      // that it has followed
+	path   string // as it was given
+	follow bool   // the last name too
+	at     resolved
+	rest   []string // the names that follow
+	links  int      // that it has followed
 }
 
 func (w *walk) up() error {
@@ -73,16 +74,16 @@ func (w *walk) down(name string) error {
 		w.at = resolved{path: next, missing: 1}
 	case err != nil:
 		return err
-	case info.Mode()&fs.ModeSymlink != 0:
-		return w.follow(next)
+	case info.Mode()&fs.ModeSymlink != 0 && (w.follow || len(w.rest) > 0):
+		return w.lead(next)
 	default:
 		w.at = resolved{path: next, info: info}
 	}
 	return nil
 }
 
-// follow puts the target of a link before the names that follow.
-func (w *walk) follow(link string) error {
+// lead puts the target of a link before the names that follow.
+func (w *walk) lead(link string) error {
 	if w.links++; w.links > maxLinks {
 		return &PathError{w.path, "its links lead in a circle, or there are too many"}
 	}
@@ -107,7 +108,7 @@ func described(path string, at resolved) (resolved, error) {
 		}
 		at.info = info
 	}
-	if at.info != nil && !at.info.IsDir() && !at.info.Mode().IsRegular() {
+	if at.info != nil && !at.info.IsDir() && !at.info.Mode().IsRegular() && at.info.Mode()&fs.ModeSymlink == 0 {
 		return at, &PathError{path, "it is neither a file nor a directory (" + at.info.Mode().String() + ")"}
 	}
 	return at, nil

@@ -60,6 +60,7 @@ func (o *Rooms) lookForDead() time.Duration {
 func (o *Rooms) ended(ctx context.Context, s sessions.Session, m mail.Moment) bool {
 	t := mail.Turn{Moment: m, Session: s.ID, Client: s.Client, Process: s.Process, Over: true, Quiet: true,
 		Held: func() map[mail.ID]bool { return hook.Holds(s.Client, s.Transcript, m == mail.SessionEnd) }}
+	o.guard().Ended(s.Room, s.Agent, "") // no hook tells that a call ended which was broken off, or killed
 	_, err := o.Own(ctx, s.Room, s.Agent).Turn(ctx, t)
 	if err != nil {
 		o.Set.Log.Warn("the end of a session or a turn is not noted", "agent", s.Agent, "moment", m, "err", err)

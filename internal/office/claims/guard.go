@@ -19,7 +19,12 @@ type Guard struct {
 	Watch *Watch // of what is claimed
 	// Others returns where the live sessions of a room's other agents work.
 	Others func(room mail.RoomName, but mail.Name) (dirs []string)
+
+	find find // nil: worktree.Find. Tests have another disk
 }
+
+// find says where a path is: worktree.Find and its like.
+type find func(path, dir string) (worktree.Place, error)
 
 // Use is a tool that an agent is about to use.
 type Use struct {
@@ -39,11 +44,22 @@ func (g *Guard) Write(ctx context.Context, as mail.Claimer, u Use) (out mail.Cla
 		return out, nil
 	}
 	w := edits.Of(u.Tool, u.Given, u.Dir, u.Home)
-	writes, passes := targetsOf(w.Paths, u.Dir, mail.FileForm), targetsOf(w.All, u.Dir, mail.BelowForm)
-	g.Watch.Began(seat{u.Room, u.Agent}, u.ID, writes)
-	if len(writes)+len(passes) == 0 {
-		return out, nil
+	found := g.find
+	if found == nil {
+		found = worktree.Find
 	}
+	writes := append(targetsOf(w.Paths, u.Dir, mail.FileForm, found),
+		targetsOf(w.Names, u.Dir, mail.FileForm, worktree.FindName)...)
+	writes = writes[:min(len(writes), mail.MaxTargets)]
+	if out, err = g.claim(ctx, as, u, writes, targetsOf(w.All, u.Dir, mail.BelowForm, worktree.Find)); !out.Refused {
+		g.Watch.Began(seat{u.Room, u.Agent}, u.ID, writes)
+	}
+	return out, err
+}
+
+// claim claims what is written, and looks at who holds what may be changed in passing.
+func (g *Guard) claim(ctx context.Context, as mail.Claimer, u Use, writes, passes []mail.Target) (out mail.Claimed,
+	err error) {
 	if len(writes) > 0 && !g.shares(u, writes[0].Root) {
 		passes, writes = append(passes, writes...), nil // others may hold it all the same
 	}
@@ -68,9 +84,9 @@ func (g *Guard) Ended(room mail.RoomName, agent mail.Name, id string) {
 
 // targetsOf returns what paths stand for that can be claimed. What cannot be found is not claimed, nor is what nobody
 // could be told of, because its name has control characters: the others of the same call are.
-func targetsOf(paths []string, dir string, form mail.Form) (targets []mail.Target) {
+func targetsOf(paths []string, dir string, form mail.Form, find find) (targets []mail.Target) {
 	for _, path := range paths[:min(len(paths), mail.MaxTargets)] {
-		p, err := worktree.Find(path, dir)
+		p, err := find(path, dir)
 		if err != nil || p.Ignored() {
 			continue
 		}

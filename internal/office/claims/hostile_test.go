@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,26 +16,33 @@ import (
 var hostile = []string{"a\nb", "a\rb", "\x1b[2J", "\x1b]0;x\a", "a\u202eog.b", "\u2066a", "a\u2028b", "a\u0085b",
 	"\u200fa"}
 
+// takes is a room that grants all that is claimed.
+type takes struct {
+	mail.Claimer
+	took []mail.Target
+}
+
+func (r *takes) Claim(_ context.Context, c mail.ClaimRequest) (out mail.Claimed, err error) {
+	r.took = append(r.took, c.Take...)
+	return out, nil
+}
+
 // TestHostileNames: a write of a file whose name nobody could be told as it is is not claimed, and keeps nothing from
 // being claimed that the same call writes.
 func TestHostileNames(t *testing.T) {
-	f := newField(t, policy.ClaimsRefuse)
 	dir := repository(t, t.TempDir())
-	f.dirs["ann"], f.dirs["bob"] = dir, dir
-	f.turn("ann", mail.TurnStart)
+	guard := &Guard{Watch: &Watch{}, Rule: func(mail.RoomName) policy.ClaimRule { return policy.ClaimsRefuse },
+		Others: func(mail.RoomName, mail.Name) []string { return []string{dir} }}
 	for _, name := range hostile {
 		text := "echo x | tee " + "'" + filepath.Join(dir, name) + "' '" + filepath.Join(dir, "plain.go") + "'"
 		given, err := jsonx.Marshal(map[string]string{"command": text})
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := f.guard.Write(t.Context(), f.room.As("ann"), Use{Room: "shop", Agent: "ann", Tool: "Bash",
-			Given: given, Dir: dir})
-		if err != nil || len(out.Held) != 1 || out.Held[0].Path != "plain.go" {
-			t.Errorf("a write of %q claims %+v, %v; want plain.go", name, out.Held, err)
-		}
-		if _, err := f.room.As("ann").Claim(t.Context(), mail.ClaimRequest{All: true}); err != nil {
-			t.Fatal(err)
+		room := new(takes)
+		_, err = guard.Write(t.Context(), room, Use{Room: "shop", Agent: "ann", Tool: "Bash", Given: given, Dir: dir})
+		if err != nil || len(room.took) != 1 || room.took[0].Path != "plain.go" {
+			t.Errorf("a write of %q claims %+v, %v; want plain.go", name, room.took, err)
 		}
 	}
 }

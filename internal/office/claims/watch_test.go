@@ -3,6 +3,7 @@ package claims
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -179,4 +180,23 @@ func TestReadersAreNoWriters(t *testing.T) {
 	if !g.Watch.agents[ann].says(fileKey{ann, at.Root, at.Path}) {
 		t.Error("the end of a call that reads takes what ann's last write said")
 	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// repository makes a directory the root of a working tree, and returns it.
+func repository(t *testing.T, dir string) string {
+	t.Helper()
+	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
+		t.Skipf("git init: %v\n%s", err, out)
+	}
+	return dir
 }

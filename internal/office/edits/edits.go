@@ -22,6 +22,7 @@ const (
 // cleaned, links not resolved.
 type Writes struct {
 	Paths []string // written, created, moved or removed. A directory stands for all that is in it
+	Names []string // moved, removed or replaced: if such a path is a link, then that itself is, not where it leads
 	All   []string // directories in whose whole working tree any file may change, as by git stash
 	Shell bool     // the tool is a shell: what else the call writes cannot be known
 	More  bool     // there were more than MaxPaths
@@ -84,6 +85,13 @@ func (r *reader) write(text string) {
 	}
 }
 
+// rename notes that what a word names is moved, removed or replaced.
+func (r *reader) rename(text string) {
+	if path, known := r.resolve(text); known && !strings.HasPrefix(path, "/dev/") {
+		r.note(&r.out.Names, path)
+	}
+}
+
 // writeAll notes that anything in the working tree around a directory may change.
 func (r *reader) writeAll(text string) {
 	if path, known := r.resolve(text); known {
@@ -94,7 +102,7 @@ func (r *reader) writeAll(text string) {
 func (r *reader) note(list *[]string, path string) {
 	switch {
 	case slices.Contains(*list, path):
-	case len(r.out.Paths)+len(r.out.All) == MaxPaths:
+	case len(r.out.Paths)+len(r.out.Names)+len(r.out.All) == MaxPaths:
 		r.out.More = true
 	default:
 		*list = append(*list, path)

@@ -3,6 +3,7 @@ package edits
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,7 +86,7 @@ func TestShellTools(t *testing.T) {
 		{"bash", `{"command":[]}`, ""},
 	} {
 		got := Of(tt.tool, jsonx.Value(tt.given), "/srv/shop", "/home/ann")
-		if !got.Shell || strings.Join(got.Paths, "|") != tt.want {
+		if !got.Shell || strings.Join(append(got.Paths, got.Names...), "|") != tt.want {
 			t.Errorf("%s(%s) = %+v, want %q", tt.tool, tt.given, got, tt.want)
 		}
 	}
@@ -99,7 +100,7 @@ func inShell(t testing.TB, dir, command string) string {
 		t.Fatal(err)
 	}
 	w := Of("Bash", given, dir, "/home/ann")
-	list := w.Paths
+	list := append(w.Paths, w.Names...)
 	for _, all := range w.All {
 		list = append(list, "+"+all)
 	}
@@ -202,14 +203,33 @@ func TestShell(t *testing.T) {
 }
 
 // TestBounds holds that there is an end to what is read and returned, and that no nesting is too much.
+// TestNames holds which commands do something to a link itself, and not to where it leads.
+func TestNames(t *testing.T) {
+	for command, want := range map[string]Writes{
+		"rm a; unlink b; git rm c":       {Names: []string{"a", "b", "c"}},
+		"mv a b; git mv c d":             {Names: []string{"a", "b", "c", "d"}},
+		"ln -sf x a; ln -s ../b":         {Names: []string{"a", "b"}},
+		"cp a b; tee c; echo > d; rm e/": {Paths: []string{"b", "c", "d"}, Names: []string{"e/"}},
+	} {
+		given, err := jsonx.Marshal(map[string]string{"command": command})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Shell = true
+		if diff := cmp.Diff(want, Of("Bash", given, "/nowhere", "")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", command, diff)
+		}
+	}
+}
+
 func TestBounds(t *testing.T) {
 	many := "rm " + strings.Repeat("a", 100)
 	for i := range 1000 {
 		many += " f" + strings.Repeat("x", i%30) + string(rune('a'+i%26))
 	}
 	given, _ := jsonx.Marshal(map[string]string{"command": many})
-	if w := Of("Bash", given, "/", ""); len(w.Paths) != MaxPaths || !w.More {
-		t.Errorf("many paths: %d, more %t", len(w.Paths), w.More)
+	if w := Of("Bash", given, "/", ""); len(w.Names) != MaxPaths || !w.More {
+		t.Errorf("many paths: %d, more %t", len(w.Names), w.More)
 	}
 	if got := inShell(t, "/", "rm a #"+strings.Repeat("x", MaxCommand)); got != "" {
 		t.Errorf("a long command writes %q", got)
@@ -250,10 +270,11 @@ func FuzzOf(f *testing.F) {
 		}
 		for _, given := range []jsonx.Value{given, jsonx.Value(text)} {
 			w := Of(tool, given, "/nowhere", "/home/ann")
-			if len(w.Paths)+len(w.All) > MaxPaths {
-				t.Errorf("%d paths", len(w.Paths))
+			all := slices.Concat(w.Paths, w.Names, w.All)
+			if len(all) > MaxPaths {
+				t.Errorf("%d paths", len(all))
 			}
-			for _, path := range append(w.Paths, w.All...) {
+			for _, path := range all {
 				if path == "" || strings.ContainsRune(path, 0) || strings.HasPrefix(path, "/dev/") {
 					t.Errorf("writes %q", path)
 				}

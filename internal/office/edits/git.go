@@ -29,7 +29,7 @@ var gitVerbs = map[string]struct {
 	"checkout":    {"b:B:", " orphan conflict pathspec-from-file ", checkout},
 	"switch":      {"c:C:", " create force-create orphan conflict ", switched},
 	"restore":     {"s:", " source conflict pathspec-from-file ", restored},
-	"rm":          {"", " pathspec-from-file ", unless(operands, "cached", "n", "dry-run")},
+	"rm":          {"", " pathspec-from-file ", unless(removed, "cached", "n", "dry-run")},
 	"mv":          {"", "", unless(moved, "n", "dry-run")},
 	"clean":       {"e:", " exclude ", unless(cleaned, "n", "dry-run")},
 	"reset":       {"", " pathspec-from-file ", only("hard", "merge", "keep")},

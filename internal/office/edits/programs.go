@@ -10,8 +10,8 @@ var programs = map[string]struct {
 	short, long string
 	writes      func(r *reader, o *options)
 }{
-	"rm":       {"", "", operands},
-	"unlink":   {"", "", operands},
+	"rm":       {"", "", removed},
+	"unlink":   {"", "", removed},
 	"shred":    {"n:s:", " iterations size ", operands},
 	"truncate": {"s:r:", " size reference ", operands},
 	"tee":      {"", "", operands},
@@ -44,8 +44,17 @@ func operands(r *reader, o *options) {
 	}
 }
 
-// copied is what a program writes that copies or moves its operands to the last of them, or into it.
-func copied(r *reader, o *options) {
+func removed(r *reader, o *options) {
+	for _, w := range o.operands {
+		r.rename(w.text)
+	}
+}
+
+// copied is what a program writes that copies its operands to the last of them, or into it.
+func copied(r *reader, o *options) { placed(r, o, r.write) }
+
+// placed has write note what a program makes of its operands: the last of them, or what is in it.
+func placed(r *reader, o *options, write func(string)) {
 	into := o.value("t", "target-directory")
 	sources := o.operands
 	if !o.has("t", "target-directory") {
@@ -56,7 +65,7 @@ func copied(r *reader, o *options) {
 		sources = sources[:len(sources)-1]
 		whole := len(sources) > 1 || strings.HasSuffix(last.text, "/") || r.isDir(last.text)
 		if !whole || o.has("T", "no-target-directory") {
-			r.write(last.text)
+			write(last.text)
 			return
 		}
 		into = last.text
@@ -68,9 +77,9 @@ func copied(r *reader, o *options) {
 		switch base := path.Base(w.text); {
 		case !w.known:
 		case base == "." || base == ".." || base == "/" || strings.HasSuffix(w.text, "/."):
-			r.write(into) // all that is in the source goes there
+			write(into) // all that is in the source goes there
 		default:
-			r.write(strings.TrimSuffix(into, "/") + "/" + base)
+			write(strings.TrimSuffix(into, "/") + "/" + base)
 		}
 	}
 }
@@ -81,9 +90,9 @@ func moved(r *reader, o *options) {
 		sources = sources[:n-1]
 	}
 	for _, w := range sources {
-		r.write(w.text)
+		r.rename(w.text)
 	}
-	copied(r, o)
+	placed(r, o, r.rename)
 }
 
 func installed(r *reader, o *options) {
@@ -98,10 +107,10 @@ func linked(r *reader, o *options) {
 		o.given["T"] = word{}
 	}
 	if len(o.operands) == 1 && o.operands[0].known {
-		r.write(path.Base(o.operands[0].text))
+		r.rename(path.Base(o.operands[0].text))
 		return
 	}
-	copied(r, o)
+	placed(r, o, r.rename)
 }
 
 // sed writes with -i. On BSD the suffix of its copies is a word of its own: empty, or with a dot, which begins no
