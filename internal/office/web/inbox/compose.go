@@ -24,6 +24,8 @@ type ComposePage struct {
 	Key      string
 	Failure  string
 	Preview  bool // the body is shown as it will be read
+	Later    page.LaterForm
+	Unfolded bool // when it is sent is asked
 
 	Addresses []choice
 }
@@ -64,7 +66,7 @@ func compose(v *page.View) error {
 // letterTo returns a letter that answers a message, or, without one, an empty letter.
 func letterTo(v *page.View, answers mail.ID) (*ComposePage, error) {
 	v.Title = "Write"
-	p := &ComposePage{View: v, Kind: mail.Custom, Key: v.Once()}
+	p := &ComposePage{View: v, Kind: mail.Custom, Key: v.Once(), Later: page.LaterForm{Zone: page.OfficeZone()}}
 	if err := p.Choices(""); err != nil || answers == "" {
 		return p, err
 	}
@@ -177,6 +179,8 @@ func posted(v *page.View) (*ComposePage, mail.Draft, error) {
 	}
 	p.To, p.Kind, p.Subject, p.Issue, p.Body, p.Urgent, p.Key = d.To, mail.Type(d.Type), d.Subject, d.Issue, d.Body,
 		d.Priority == string(mail.Urgent), d.Key
+	p.Later = v.LaterForm()
+	p.Unfolded = p.Later.Says()
 	if p.Verdict = v.R.PostForm.Get("verdict"); p.Kind.Rule().Verdict && p.Verdict != "" {
 		d.Metadata, err = jsonx.Marshal(map[string]string{"verdict": p.Verdict})
 	}
@@ -189,11 +193,28 @@ func sendComposed(v *page.View) error {
 	if err != nil {
 		return err
 	}
-	sent, err := sends(v, d)
+	var sent mail.Sent
+	if d.Later, err = p.Later.Later(v.Now); err == nil {
+		sent, err = sends(v, d)
+	}
 	if err != nil {
 		return p.refused(err)
 	}
+	if sent.Due != 0 {
+		return v.Changed("/scheduled", "pp-sent, pp-mended", "toast-done", page.Toast{View: v, MS: 6000,
+			Text: "It is sent " + words.Moment(v.Now, sent.Due)})
+	}
 	return v.Changed(page.ThreadPath(sent.ID), "pp-sent", "toast-sent", sentPage{v, sent})
+}
+
+// later shows what was typed in another form as a letter, and asks when it is sent. The form keeps what it has.
+func later(v *page.View) error {
+	p, _, err := posted(v)
+	if err != nil {
+		return err
+	}
+	p.Key, p.Unfolded = v.Once(), true
+	return v.Render("compose", p, "dialog")
 }
 
 // refused shows the letter again, with why it was not sent.

@@ -220,6 +220,9 @@ func (l *letter) Words(s mail.Suggestion) template.HTML {
 	return words.Markdown(s.Body, "suggested-"+s.ID)
 }
 
+// InFocus reports whether questions are shown one by one: there is no other button then.
+func (l *letter) InFocus() bool { return l.R.URL.Query().Has("focus") }
+
 // Newest reports whether a suggestion is the last.
 func (l *letter) Newest(i int) bool { return i == len(l.Suggestions)-1 }
 

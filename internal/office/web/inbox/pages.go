@@ -32,6 +32,7 @@ func Pages() page.Part {
 		"POST /send":    page.InRoom(sendMail),
 		"GET /compose":  page.InRoom(compose),
 		"POST /compose": page.InRoom(sendComposed),
+		"POST /later":   page.InRoom(later),
 		"POST /preview": page.InRoom(preview),
 	}}
 }

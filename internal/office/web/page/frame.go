@@ -58,7 +58,7 @@ func (v *View) RailRooms() []RoomLink {
 // Rail shows the rooms at the side of a page that is open: their numbers have changed.
 func Rail(v *View) error {
 	asked := v.R.URL.Query().Get("place")
-	if slices.ContainsFunc(v.Places(), func(p place) bool { return p.Name == asked }) {
+	if asked == "scheduled" || slices.ContainsFunc(v.Places(), func(p place) bool { return p.Name == asked }) {
 		v.Place = asked
 	}
 	return v.Part("sessions", "rail-rooms", v) // every page has it

@@ -23,6 +23,10 @@ func Pages() (page.Part, func(*page.View) int) {
 		"GET /t/{id...}":          page.InRoom(thread),
 		"POST /t/{id...}":         page.InRoom(threadRead),
 
+		"GET /scheduled":         scheduled,
+		"POST /scheduled/move":   page.InRoom(move),
+		"POST /scheduled/cancel": page.InRoom(cancel),
+
 		"GET /stuck":           kept.stuck,
 		"POST /stuck/again":    page.InRoom(sendOn),
 		"POST /stuck/tell":     page.InRoom(tellSenders),

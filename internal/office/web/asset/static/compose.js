@@ -6,6 +6,7 @@ const form = () => document.getElementById("compose-form");
 document.addEventListener("htmx:after:swap", () => { ready(); if (form()) error(); });
 
 function ready() {
+  for (const zone of document.getElementsByName("zone")) zone.dataset.set ??= zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const f = form();
   if (!f || f.dataset.ready) return;
   f.dataset.ready = "true";

@@ -1,0 +1,109 @@
+package room
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/wording"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/web/page"
+	"pennypost/internal/office/web/words"
+)
+
+// scheduledPage is what waits to be sent, what is due first first.
+type scheduledPage struct {
+	*page.View
+	Waiting []waitingMail
+	Missing page.Missing
+}
+
+// waitingMail is a message that waits to be sent.
+type waitingMail struct {
+	*page.View
+	Mail mail.Scheduled
+}
+
+// Here is the address of the page.
+func (p *scheduledPage) Here() string { return p.Scoped(p.Base + "/scheduled") }
+
+// Heading is what it is about.
+func (m waitingMail) Heading() string {
+	return cmp.Or(m.Mail.Draft.Subject, words.FirstLine(m.Mail.Draft.Body))
+}
+
+// Whom is for whom it is, as the user reads it.
+func (m waitingMail) Whom() string {
+	names := make([]string, len(m.Mail.Draft.To))
+	for i, to := range m.Mail.Draft.To {
+		names[i] = words.Who(to)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Whose is who sends it; "": the user.
+func (m waitingMail) Whose() mail.Address {
+	if m.Mail.From == mail.User {
+		return ""
+	}
+	return mail.AgentAddress(m.Mail.From)
+}
+
+// Zone is in which time zone another time is meant, unless the browser says it.
+func (m waitingMail) Zone() string { return cmp.Or(m.Mail.Zone, page.OfficeZone()) }
+
+// scheduled shows what waits. A room in which anything does is open.
+func scheduled(v *page.View) error {
+	v.Place, v.Title = "scheduled", "To be sent"
+	p := &scheduledPage{View: v}
+	if v.Svc == nil {
+		return v.Render("scheduled", p, "scheduled-list")
+	}
+	rooms := []*page.View{v}
+	if v.Several() {
+		rooms, _, p.Missing.Away = v.Apart()
+	}
+	for _, in := range rooms {
+		list, err := in.Svc.Scheduled(v.Ctx())
+		if err != nil && v.Several() && v.Ctx().Err() == nil {
+			v.Site.Log.Warn("what waits to be sent in a room is left out", "room", in.Room, "err", err)
+			p.Missing.Away = append(p.Missing.Away, in.Room)
+			continue
+		} else if err != nil {
+			return err
+		}
+		for _, c := range list.Scheduled {
+			p.Waiting = append(p.Waiting, waitingMail{in, c})
+		}
+	}
+	slices.SortStableFunc(p.Waiting, func(a, b waitingMail) int { return cmp.Compare(a.Mail.At, b.Mail.At) })
+	return v.Render("scheduled", p, "scheduled-list")
+}
+
+// move sends what waits at another time.
+func move(v *page.View) error {
+	l, err := v.LaterForm().Later(v.Now)
+	if err != nil {
+		return err
+	}
+	c, err := v.Svc.Reschedule(v.Ctx(), mail.Rescheduling{ID: mail.ID(v.R.PostForm.Get("id")), At: l.At})
+	if err != nil {
+		return err
+	}
+	return changedScheduled(v, "It is sent "+words.Moment(v.Now, c.At))
+}
+
+// cancel takes back what waits.
+func cancel(v *page.View) error {
+	ids := v.R.PostForm["id"]
+	for _, id := range ids {
+		if err := v.Svc.Unschedule(v.Ctx(), mail.ID(id)); err != nil {
+			return err
+		}
+	}
+	return changedScheduled(v, wording.Plural(len(ids), "message")+" taken back")
+}
+
+func changedScheduled(v *page.View, text string) error {
+	return v.Changed("/scheduled", "pp-mended", "toast-done", page.Toast{View: v, Text: text, MS: 6000})
+}
