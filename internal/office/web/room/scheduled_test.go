@@ -48,7 +48,8 @@ func TestScheduled(t *testing.T) {
 		b.Part("/@shop/scheduled?rooms=one", "scheduled-list").Want(t, http.StatusOK, "2 messages").Without(t, "<html")
 
 		id := string(b.waiting(t)[0].ID)
-		for when, want := range map[string]string{"soon": "is not a time", "yesterday": "past", "": "say when to send it"} {
+		for when, want := range map[string]string{"soon": "is not a time", "yesterday": "past",
+			"": "say when to send it"} {
 			b.Post("/@shop/scheduled/move", url.Values{"id": {id}, "when": {when}}, sitetest.AsScript("form")).
 				Want(t, http.StatusBadRequest, want)
 		}
