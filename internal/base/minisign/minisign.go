@@ -1,0 +1,144 @@
+// Package minisign signs texts and checks their signatures, in the form of minisign, so that anybody can check them
+// with that program too. It has the signatures over the text itself ("Ed"), which minisign reads since its first
+// version; those over a BLAKE2 hash of it are refused. The form: jedisct1.github.io/minisign, "Signature format".
+package minisign
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// What keys and signatures begin with. A secret key begins otherwise, so that nobody publishes it in place of the
+// other half.
+const (
+	algorithm = "Ed"
+	secret    = "SK"
+)
+
+// Lengths in bytes.
+const (
+	idSize     = 8
+	keySize    = len(algorithm) + idSize + ed25519.PublicKeySize
+	secretSize = len(algorithm) + idSize + ed25519.SeedSize
+	signedSize = len(algorithm) + idSize + ed25519.SignatureSize
+)
+
+// Lines of a signature.
+const (
+	untrustedPrefix = "untrusted comment: "
+	trustedPrefix   = "trusted comment: "
+)
+
+// ErrWrong says that a text is not the one that was signed, or that another key signed it.
+var ErrWrong = errors.New("the signature is not that of the key")
+
+// Key is a public key.
+type Key struct {
+	id  [idSize]byte
+	key ed25519.PublicKey
+}
+
+// Secret signs. Its text is not that of minisign's files, which are locked by a passphrase.
+type Secret struct {
+	Key
+	key ed25519.PrivateKey
+}
+
+// NewSecret makes a key out of random bytes.
+func NewSecret(random io.Reader) (*Secret, error) {
+	raw := make([]byte, secretSize)
+	if _, err := io.ReadFull(random, raw); err != nil {
+		return nil, err
+	}
+	copy(raw, secret)
+	return ParseSecret(base64.StdEncoding.EncodeToString(raw))
+}
+
+// ParseSecret reads what String of a Secret has written.
+func ParseSecret(text string) (*Secret, error) {
+	raw, err := decode(text, secret, secretSize)
+	if err != nil {
+		return nil, fmt.Errorf("this is no secret key: %w", err)
+	}
+	s := &Secret{key: ed25519.NewKeyFromSeed(raw[len(algorithm)+idSize:])}
+	copy(s.id[:], raw[len(algorithm):])
+	s.Key.key = s.key.Public().(ed25519.PublicKey)
+	return s, nil
+}
+
+// String returns the secret itself.
+func (s *Secret) String() string { return encode(secret, s.id, s.key.Seed()) }
+
+// ParseKey reads a public key, as it stands in the second line of a minisign.pub.
+func ParseKey(text string) (Key, error) {
+	raw, err := decode(text, algorithm, keySize)
+	if err != nil {
+		return Key{}, fmt.Errorf("this is no public key: %w", err)
+	}
+	k := Key{key: raw[len(algorithm)+idSize:]}
+	copy(k.id[:], raw[len(algorithm):])
+	return k, nil
+}
+
+// String returns the key as ParseKey reads it.
+func (k Key) String() string { return encode(algorithm, k.id, k.key) }
+
+// Sign returns the signature of a text, with a comment of one line that is signed too. It is the same each time.
+func (s *Secret) Sign(text []byte, comment string) []byte {
+	signed := ed25519.Sign(s.key, text)
+	return fmt.Appendf(nil, "%ssignature of a release of Pennypost\n%s\n%s%s\n%s\n", untrustedPrefix,
+		encode(algorithm, s.id, signed), trustedPrefix, comment,
+		base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, commented(signed, comment))))
+}
+
+// Verify returns the comment that was signed with the text. An error that is no ErrWrong says that this is no
+// signature, or one that another key made.
+func (k Key) Verify(text, signature []byte) (comment string, err error) {
+	lines := strings.Split(strings.TrimSuffix(string(signature), "\n"), "\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], untrustedPrefix) || !strings.HasPrefix(lines[2], trustedPrefix) {
+		return "", errors.New("this is no signature of minisign")
+	}
+	raw, err := decode(lines[1], algorithm, signedSize)
+	if err != nil {
+		return "", fmt.Errorf("this is no signature of minisign: %w", err)
+	}
+	global, err := base64.StdEncoding.Strict().DecodeString(lines[3])
+	if err != nil {
+		return "", fmt.Errorf("this is no signature of minisign: %w", err)
+	}
+	if !bytes.Equal(raw[len(algorithm):][:idSize], k.id[:]) {
+		return "", fmt.Errorf("the signature is that of another key: %w", ErrWrong)
+	}
+	signed := raw[len(algorithm)+idSize:]
+	comment = strings.TrimPrefix(lines[2], trustedPrefix)
+	if !ed25519.Verify(k.key, text, signed) || !ed25519.Verify(k.key, commented(signed, comment), global) {
+		return "", ErrWrong
+	}
+	return comment, nil
+}
+
+// commented is what the second signature is of.
+func commented(signed []byte, comment string) []byte { return append(bytes.Clone(signed), comment...) }
+
+func encode(kind string, id [idSize]byte, of []byte) string {
+	return base64.StdEncoding.EncodeToString(append(append([]byte(kind), id[:]...), of...))
+}
+
+// decode reads base64 of a length that begins with a kind.
+func decode(text, kind string, size int) ([]byte, error) {
+	raw, err := base64.StdEncoding.Strict().DecodeString(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(raw) != size:
+		return nil, fmt.Errorf("it has %d bytes, and not %d", len(raw), size)
+	case string(raw[:len(kind)]) != kind:
+		return nil, fmt.Errorf("it begins with %q, and not with %q", raw[:len(kind)], kind)
+	}
+	return raw, nil
+}
