@@ -35,7 +35,8 @@ var versionForm = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
 // describe reads what is not the same for ever: version and address.
 func describe(root string) (*product, error) {
-	p := &product{root: root, Name: "pennypost", Title: "Pennypost", License: "Apache-2.0", Home: unpublished, Owner: "OWNER",
+	p := &product{root: root, Name: "pennypost", Title: "Pennypost", License: "Apache-2.0", Home: unpublished,
+		Owner:    "OWNER",
 		Says:     "Durable mail between AI agents, and with you: told at start, at every turn and when idle",
 		Keywords: []string{"agents", "hooks", "mail", "mcp"}}
 	version, err := os.ReadFile(filepath.Join(root, "VERSION"))
@@ -80,7 +81,8 @@ func (p *product) files() (map[string][]byte, error) {
 	for _, dir := range pluginDirs() {
 		files[dir+"/skills/"+p.Name+"/SKILL.md"] = skill
 	}
-	for _, add := range []func(map[string][]byte) error{p.claude, p.codex, p.copilot, p.gemini, p.portable, p.registry} {
+	for _, add := range []func(map[string][]byte) error{p.claude, p.codex, p.copilot, p.gemini, p.portable,
+		p.registry} {
 		if err := add(files); err != nil {
 			return nil, err
 		}

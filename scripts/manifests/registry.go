@@ -31,6 +31,7 @@ var imageLabel = regexp.MustCompile(`(?m)^(LABEL io\.modelcontextprotocol\.serve
 // listing is the entry of the MCP registry (modelcontextprotocol.io/registry: package-types, and its schema of
 // 2025-12-11): the program by npm, and the post office as an image, whose MCP goes over HTTP.
 func (p *product) listing() object {
+	image := "ghcr.io/" + strings.ToLower(p.Owner) + "/" + p.Name + ":" + p.Version
 	return object{
 		"$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
 		"name":    p.server(), "title": p.Title, "description": p.Says, "version": p.Version, "websiteUrl": p.Home,
@@ -39,7 +40,7 @@ func (p *product) listing() object {
 			{"registryType": "npm", "identifier": p.Name, "version": p.Version,
 				"transport":        object{"type": "stdio"},
 				"packageArguments": []object{{"type": "positional", "value": "mcp"}}},
-			{"registryType": "oci", "identifier": "ghcr.io/" + strings.ToLower(p.Owner) + "/" + p.Name + ":" + p.Version,
+			{"registryType": "oci", "identifier": image,
 				"transport": object{"type": "streamable-http", "url": "http://127.0.0.1:8765/mcp",
 					"headers": []object{{"name": "Authorization", "isRequired": true, "isSecret": true,
 						"description": "Bearer and an agent's token: pennypost agents token NAME"}}}},
