@@ -256,7 +256,7 @@ func (a *work) says(k fileKey) bool {
 func (c change) tell(ctx context.Context, room Room) {
 	h := c.held
 	key := fmt.Sprintf("hidden %d %s %s %s", h.Since, h.Agent, c.writer, h.Target)
-	since := h.Since.Std().UTC().Format("15:04 UTC")
+	since := h.Clock()
 	who := "somebody, perhaps the user"
 	if c.writer != "" {
 		who = string(c.writer)
