@@ -76,6 +76,9 @@ type Holding struct {
 	Agent Name `json:"agent"`
 }
 
+// Clock is since when it is held, as agents are told.
+func (h *Holding) Clock() string { return h.Since.Std().UTC().Format("15:04 UTC") }
+
 // Clash is something that was asked for and that another holds.
 type Clash struct {
 	Wanted Target  `json:"wanted"`

@@ -54,3 +54,12 @@ func Chain(first, second mail.Name, waits func(mail.Name) []mail.Name) (chain []
 		n = next[0]
 	}
 }
+
+// Circle returns the shortest way from first, who waits for second, back to first, which stands at both of its ends;
+// nil: second does not wait for first. waits is as for Chain.
+func Circle(first, second mail.Name, waits func(mail.Name) []mail.Name) []mail.Name {
+	if chain, circle := Chain(first, second, waits); circle && chain[len(chain)-1] == first {
+		return chain
+	}
+	return nil
+}

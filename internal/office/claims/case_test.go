@@ -64,7 +64,8 @@ func caseOfNames(t *testing.T, folds bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := g.Write(t.Context(), room.As(a), Use{Room: "shop", Agent: a, Tool: "Write", Given: given, Dir: dir})
+		got, err := g.Write(t.Context(), room.As(a), Use{Room: "shop", Agent: a, Tool: "Write", Given: given,
+			Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -258,8 +258,9 @@ func (a *work) says(k fileKey) bool {
 func (c change) tell(ctx context.Context, room Room) {
 	h := c.held
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s", h.Agent, c.writer, h.Target)) // a path may be longer than a key
-	key := fmt.Sprintf("hidden %d %x", h.Since.Std().Unix()/60, sum[:16])           // once, however often it is taken in a minute
-	since := h.Since.Std().UTC().Format("15:04 UTC")
+	// once, however often it is taken in a minute
+	key := fmt.Sprintf("hidden %d %x", h.Since.Std().Unix()/60, sum[:16])
+	since := h.Clock()
 	who := "somebody, perhaps the user"
 	if c.writer != "" {
 		who = string(c.writer)

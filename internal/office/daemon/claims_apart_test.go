@@ -142,8 +142,8 @@ func (g *ground) own(a *claimer) (how, refused string) {
 		name string
 		do   func(*claimer) (string, string)
 	}{{"writes", g.write}, {"writes", g.write}, {"moves", g.move}, {"patches that move", g.patch},
-		{"copies", g.copyOf}, {"links", g.link}, {"case and ignored", g.nobodys}, {"reads", g.read}, {"worktrees", g.elsewhere},
-		{"directories", g.directory}}
+		{"copies", g.copyOf}, {"links", g.link}, {"ignored, generated, temporary", g.nobodys}, {"reads", g.read},
+		{"worktrees", g.elsewhere}, {"directories", g.directory}}
 	act := acts[g.random.IntN(len(acts))]
 	how, refused = act.do(a)
 	g.done[act.name]++

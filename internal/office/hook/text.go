@@ -122,7 +122,7 @@ func inTheWay(clashes []mail.Clash) words {
 	for _, c := range clashes[:min(len(clashes), maxInTheWay)] {
 		h := c.Held
 		fmt.Fprintf(&b, "\n%s: held by %s since %s", fence.Text(h.Target.String()), fence.Text(string(h.Agent)),
-			h.Since.Std().UTC().Format("15:04 UTC"))
+			h.Clock())
 		if h.Why != "" {
 			fmt.Fprintf(&b, ", who says why: %s", fence.Text(wording.ClipRunes(h.Why, maxWhy)))
 		}

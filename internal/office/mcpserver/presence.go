@@ -50,7 +50,7 @@ func claim(ctx context.Context, svc mail.Service, words []string) (holds []strin
 		var held []string
 		for _, clash := range got.Clashes {
 			held = append(held, fmt.Sprintf("%s by %s since %s", clash.Held.Target, clash.Held.Agent,
-				clash.Held.Since.Std().UTC().Format("15:04 UTC")))
+				clash.Held.Clock()))
 		}
 		return nil, mail.Errorf(mail.Conflict, "nothing was claimed, because this is held: %s. You are told when "+
 			"it is "+

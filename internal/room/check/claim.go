@@ -200,56 +200,34 @@ func (v *View) tellBoth(m, holder *fold.Member, clash mail.Clash, waits bool) []
 			fmt.Sprintf("%s waits for %s, which you hold", m.Name, h.Target),
 			fmt.Sprintf("%s wants %s, which you have held since %s. It was refused, and is told when you have "+
 				"given it up. When you are done with it: pennypost claims release %s\n", m.Name, clash.Wanted,
-				clock(h.Since), wording.Shell(h.Target.String())))
+				h.Clock(), wording.Shell(h.Target.String())))
 	}
 	return append(
 		v.tellOnce(holder, noticeOf(h.Since, writesEvery, "writes", h.Agent, m.Name, h.Target),
 			fmt.Sprintf("%s writes %s, which you hold", m.Name, clash.Wanted),
 			fmt.Sprintf("You have held %s since %s; %s writes %s now. Read the file again before you change it, and "+
-				"settle with %s who goes on.\n", h.Target, clock(h.Since), m.Name, clash.Wanted, m.Name)),
+				"settle with %s who goes on.\n", h.Target, h.Clock(), m.Name, clash.Wanted, m.Name)),
 		v.tellOnce(m, noticeOf(h.Since, writesEvery, "writer", h.Agent, m.Name, h.Target),
 			fmt.Sprintf("%s holds %s, which you write", h.Agent, clash.Wanted),
 			fmt.Sprintf("%s has held %s since %s%s. Your write of %s was let through. Read the file again before "+
-				"you go on, and settle with %s who does.\n", h.Agent, h.Target, clock(h.Since), because(h.Why),
+				"you go on, and settle with %s who does.\n", h.Agent, h.Target, h.Clock(), because(h.Why),
 				clash.Wanted, h.Agent))...)
 }
 
 // circle tells the user of agents that wait for each other, m the last of them.
 func (v *View) circle(m, holder *fold.Member, clash mail.Clash) []mail.Event {
-	path := v.leads(holder, m, map[*fold.Member]bool{})
+	path := policy.Circle(m.Name, holder.Name, func(n mail.Name) []mail.Name { return v.WaitsFor(n, v.Now) })
 	if path == nil {
 		return nil
 	}
 	names := string(m.Name) + " waits for " + string(holder.Name)
-	for _, o := range path {
-		names += ", that for " + string(o.Name)
+	for _, o := range path[2:] {
+		names += ", that for " + string(o)
 	}
-	return v.tellOnce(v.Members[mail.User], circleNotice(clash.Held.Since, append(path, holder)),
+	return v.tellOnce(v.Members[mail.User], circleNotice(clash.Held.Since, path[1:]),
 		"Agents wait for each other's claims",
 		fmt.Sprintf("%s, which wants %s. None of them goes on by itself. See: pennypost claims; and free one with: "+
 			"pennypost claims release --of AGENT WHAT\n", names, clash.Wanted))
-}
-
-// leads returns over whom a member waits for another; nil: it does not.
-func (v *View) leads(from, to *fold.Member, seen map[*fold.Member]bool) []*fold.Member {
-	if from == nil || seen[from] {
-		return nil
-	}
-	seen[from] = true
-	for _, t := range from.Awaits {
-		h, found := v.Clash(from, t, false, v.Now)
-		if !found {
-			continue
-		}
-		next := v.Members[h.Agent]
-		if next == to {
-			return []*fold.Member{to}
-		}
-		if rest := v.leads(next, to, seen); rest != nil {
-			return append([]*fold.Member{next}, rest...)
-		}
-	}
-	return nil
 }
 
 // TellFree returns by what those are told who wait for something that is free now.
@@ -296,9 +274,6 @@ func list(held []mail.Holding) (text string) {
 	}
 	return text
 }
-
-// clock is a time as agents and people are told it.
-func clock(at mail.Time) string { return at.Std().UTC().Format("15:04 UTC") }
 
 func because(why string) string {
 	if why == "" {

@@ -60,11 +60,7 @@ func (v *View) tellOnce(m *fold.Member, n notice, subject, body string) []mail.E
 }
 
 // circleNotice is the notice of those who wait for each other, whichever of them was the last to.
-func circleNotice(since mail.Time, members []*fold.Member) notice {
-	names := make([]mail.Name, len(members))
-	for i, m := range members {
-		names[i] = m.Name
-	}
-	slices.SortFunc(names, mail.CompareNames)
+func circleNotice(since mail.Time, names []mail.Name) notice {
+	names = slices.SortedFunc(slices.Values(names), mail.CompareNames)
 	return noticeOf(since, waitsEvery, "circle", names)
 }

@@ -180,18 +180,27 @@ func (s *State) stuckClaims(now mail.Time) (piles []Pile) {
 			piles = append(piles, p)
 		}
 	}
+	next := func(n mail.Name) []mail.Name { return waits[n] }
 	for i := range piles {
 		p, n := &piles[i], piles[i].To.Signer()
 		for _, holder := range waits[n] {
-			chain, circle := policy.Chain(n, holder, func(o mail.Name) []mail.Name { return waits[o] })
-			if circle && chain[len(chain)-1] == n {
-				p.circle = chain
+			if p.circle = policy.Circle(n, holder, next); p.circle != nil {
 				break
 			}
 		}
 	}
 	sortPiles(piles)
 	return piles
+}
+
+// WaitsFor returns who holds what an agent waits for.
+func (s *State) WaitsFor(n mail.Name, now mail.Time) (holders []mail.Name) {
+	if m := s.Members[n]; m != nil {
+		for _, c := range s.awaited(m, now) {
+			holders = append(holders, c.Held.Agent)
+		}
+	}
+	return holders
 }
 
 // awaited returns what an agent waits for that another still holds.
