@@ -96,7 +96,7 @@ func (w *Watch) Ended(at seat, use string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := w.agents[at]
-	if a == nil || len(a.running) == 0 {
+	if a == nil || len(a.running) == 0 || use != "" && a.running[use] == nil { // a call that reads only
 		return
 	}
 	a.ended, a.wrote = now, a.running[use]

@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/worktree"
 	"pennypost/internal/mail"
+	"pennypost/internal/policy"
 )
 
 // desk is a room that has what is held, and what was sent.
@@ -22,6 +24,10 @@ type desk struct {
 
 func (d *desk) Claims(context.Context, mail.ClaimQuery) (mail.ClaimList, error) {
 	return mail.ClaimList{Claims: d.held}, nil
+}
+
+func (d *desk) Claim(context.Context, mail.ClaimRequest) (out mail.Claimed, err error) {
+	return out, nil
 }
 
 func (d *desk) Send(_ context.Context, m mail.Draft) (mail.Sent, error) {
@@ -120,5 +126,57 @@ func TestHiddenWrites(t *testing.T) {
 	look("later")
 	if len(w.agents) != 0 {
 		t.Errorf("%d agents are known still", len(w.agents))
+	}
+}
+
+// TestReadersAreNoWriters: who alone reads while a file is written is not said to have written it, and that its call
+// ends takes nothing from what its last write said.
+func TestReadersAreNoWriters(t *testing.T) {
+	dir := repository(t, t.TempDir())
+	path := filepath.Join(dir, "lex.go")
+	write(t, path, "x")
+	at, err := worktree.Find(path, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	room := &desk{held: []mail.Holding{{Agent: "ann", Claim: mail.Claim{Since: 5, Target: mail.Target{Root: at.Root,
+		At: at.At, Path: at.Path}}}}}
+	g := &Guard{Watch: &Watch{Room: func(mail.RoomName) Room { return room }},
+		Rule:   func(mail.RoomName) policy.ClaimRule { return policy.ClaimsWarn },
+		Others: func(mail.RoomName, mail.Name) []string { return nil }}
+	use := func(agent mail.Name, id, tool, given string) {
+		t.Helper()
+		if _, err := g.Write(t.Context(), room, Use{Room: "shop", Agent: agent, Tool: tool, ID: id,
+			Given: jsonx.Value(given), Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.Watch.Holds("shop", room.held)
+	now := time.Now()
+	use("bob", "t1", "Read", `{"file_path":"lex.go"}`)
+	write(t, path, "xx")
+	g.Watch.Look(t.Context(), now)
+	if want := []string{"ann: lex.go, which you hold, was written by somebody, perhaps the user"}; !slices.Equal(
+		room.sent, want) {
+		t.Errorf("told is %q, want %q", room.sent, want)
+	}
+	g.Ended("shop", "bob", "t1")
+	use("bob", "t2", "Bash", `{"command":"make"}`)
+	room.sent = nil
+	write(t, path, "xxx")
+	g.Watch.Look(t.Context(), now.Add(LookEvery))
+	if len(room.sent) != 2 {
+		t.Errorf("told is %q, want that bob, whose shell runs, wrote it", room.sent)
+	}
+	g.Ended("shop", "bob", "t2")
+
+	ann := seat{"shop", "ann"}
+	g.Watch.Began(ann, "t3", []mail.Target{room.held[0].Target})
+	g.Watch.Began(ann, "t4", nil)
+	use("ann", "t5", "Grep", `{"pattern":"x"}`)
+	g.Ended("shop", "ann", "t3")
+	g.Ended("shop", "ann", "t5")
+	if !g.Watch.agents[ann].says(fileKey{ann, at.Root, at.Path}) {
+		t.Error("the end of a call that reads takes what ann's last write said")
 	}
 }

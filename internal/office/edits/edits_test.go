@@ -277,3 +277,24 @@ func BenchmarkOf(b *testing.B) {
 		})
 	}
 }
+
+// TestReads: what only reads is no tool that writes, in any client's spelling; what is not known may write.
+func TestReads(t *testing.T) {
+	for _, tool := range []string{"Read", "Grep", "Glob", "WebFetch", "read_file", "list_dir", "search_file_content",
+		"readFile", "view"} {
+		if !Reads(tool) {
+			t.Errorf("%s is said to write", tool)
+		}
+	}
+	for _, tool := range []string{"Bash", "shell", "Task", "BashOutput", "save_memory", "mcp__files__read", "unknown",
+		"powershell", ""} {
+		if Reads(tool) {
+			t.Errorf("%s is said to read only", tool)
+		}
+	}
+	for tool := range tools {
+		if Reads(tool) {
+			t.Errorf("%s is said to write, and to read only", tool)
+		}
+	}
+}

@@ -41,6 +41,21 @@ var tools = map[string]use{
 	"powershell": foreign,
 }
 
+// readers are the clients' own tools that change no file, by their plain names: a call of one is not who wrote what
+// changed meanwhile. A tool that is not known may, and so may one that shows a command's output, which may run on.
+var readers = map[string]bool{
+	"read": true, "grep": true, "glob": true, "ls": true, "list": true, "find": true, "view": true, "lsp": true,
+	"notebookread": true, "readfile": true, "readmanyfiles": true, "readlints": true, "viewimage": true,
+	"listdirectory": true, "listdir": true, "listfiles": true, "listcodedefinitionnames": true,
+	"grepsearch": true, "grepfiles": true, "filesearch": true, "textsearch": true, "searchfiles": true,
+	"searchfilecontent": true, "codebasesearch": true, "semanticsearch": true, "codesearch": true, "toolsearch": true,
+	"webfetch": true, "websearch": true, "fetchwebpage": true, "googlewebsearch": true,
+	"todoread": true, "todowrite": true, "updateplan": true, "askuserquestion": true, "exitplanmode": true,
+}
+
+// Reads reports whether a tool is a client's own that changes no file, whatever it is given.
+func Reads(tool string) bool { return readers[plain(tool)] }
+
 // plain is a tool's name without what clients spell in different ways: multi_edit, MultiEdit.
 func plain(tool string) string { return strings.ReplaceAll(strings.ToLower(tool), "_", "") }
 
