@@ -37,6 +37,35 @@ func testOffice(t *testing.T, idle time.Duration) *caller.Rooms {
 	return o
 }
 
+// A room in which anything is held stays open, so that who waits for it is told, and everybody sees it.
+func TestHeldRoomStaysOpen(t *testing.T) {
+	o, ctx := testOffice(t, 30*time.Millisecond), t.Context()
+	in := func(room mail.RoomName, r mail.ClaimRequest) {
+		t.Helper()
+		user, err := o.Room(gate.Own(ctx), room, mail.User)
+		if err == nil {
+			_, err = user.Claim(ctx, r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	open := func(room mail.RoomName) bool {
+		open, _, _ := o.Set.LastKnown(room)
+		return open
+	}
+	build := []mail.Target{{Name: "build"}}
+	in("a", mail.ClaimRequest{Take: build})
+	in("b", mail.ClaimRequest{Take: build}) // used last, and given up
+	in("b", mail.ClaimRequest{Free: build})
+	eventually(t, "b is closed", func() bool { return !open("b") })
+	if !open("a") {
+		t.Error("a room in which something is held was closed")
+	}
+	in("a", mail.ClaimRequest{Free: build})
+	eventually(t, "a is closed", func() bool { return !open("a") })
+}
+
 // Rooms that close all the time lose no call.
 func TestClosingUnderLoad(t *testing.T) {
 	o := testOffice(t, time.Millisecond)

@@ -46,7 +46,7 @@ func (o *Set) keep(room *mailroom.Room) {
 		o.Log.Warn("what a room has is not known while it is closed", "room", room.Name(), "err", err)
 		return
 	}
-	all.Claims = nil
+	all.Claims = nil // nothing is held in a room that is closed for being idle, see Run
 	all.Room, all.AsOf, all.Stuck = room.Name(), mail.TimeOf(time.Now()), withoutTexts(all.Stuck)
 	o.mu.Lock()
 	o.kept[all.Room] = all

@@ -352,15 +352,27 @@ func (o *Set) Each(f func(*Entry)) int {
 	return n
 }
 
-// Run closes idle rooms until ctx ends.
+// Run closes idle rooms until ctx ends, but for those in which anything is held.
 func (o *Set) Run(ctx context.Context) {
 	if o.idle < 0 {
 		<-ctx.Done()
 		return
 	}
 	for pause.For(ctx, min(max(o.idle/4, 10*time.Millisecond), time.Minute)) {
-		o.Sweep(func(e *Entry) bool { return e.idle() && time.Since(e.since) >= o.idle })
+		unused := func(e *Entry) bool { return e.idle() && time.Since(e.since) >= o.idle }
+		held := o.held(unused)
+		o.Sweep(func(e *Entry) bool { return unused(e) && !held[e] })
 	}
+}
+
+// held returns those open rooms in which anything is held, of those for which which, asked under mu, is true.
+func (o *Set) held(which func(*Entry) bool) map[*Entry]bool {
+	some := make(map[*Entry]bool)
+	o.Each(func(e *Entry) { some[e] = which(e) })
+	for e, asked := range some {
+		some[e] = asked && e.Room.Held() // which takes the room's lock
+	}
+	return some
 }
 
 // Sweep closes the open rooms for which which, asked under mu, is true.

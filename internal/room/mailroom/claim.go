@@ -56,6 +56,16 @@ func (v *view) Claim(ctx context.Context, r mail.ClaimRequest) (out mail.Claimed
 	return out, nil
 }
 
+// Held reports whether anybody holds anything, for which others may wait: they are told by an open room only.
+func (r *Room) Held() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	now := r.now()
+	return slices.ContainsFunc(r.state.Claimants(), func(m *fold.Member) bool {
+		return slices.ContainsFunc(m.Claims, func(c mail.Claim) bool { return m.Holds(&c, now) })
+	})
+}
+
 // claimsEvery is how often it is looked whether what somebody waits for is free, while anybody does.
 const claimsEvery = time.Second
 
