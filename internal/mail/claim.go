@@ -171,7 +171,7 @@ func (t Target) Overlaps(o Target) bool {
 	case o.Form == FileForm:
 		return t.covers(o.Path)
 	}
-	return within(t.fixed(), o.fixed()) || within(o.fixed(), t.fixed())
+	return within(t.Fixed(), o.Fixed()) || within(o.Fixed(), t.Fixed())
 }
 
 // covers reports whether a path with a form is, or has, a file.
@@ -212,8 +212,8 @@ func matches(pattern, parts []string) bool {
 	return len(pattern) == len(parts)
 }
 
-// fixed is the directory, or the part of a pattern, in which all lies that it stands for.
-func (t Target) fixed() string {
+// Fixed is the directory, or the part of a pattern, in which all lies that it stands for.
+func (t Target) Fixed() string {
 	if t.Form != GlobForm {
 		return t.Path
 	}

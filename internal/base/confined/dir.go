@@ -229,6 +229,34 @@ func (d Dir) ReadDir(name string) (list []fs.DirEntry, err error) {
 	return list, err
 }
 
+// ErrMany says that a directory has more in it than was asked for.
+var ErrMany = errors.New("there are too many files in it")
+
+// List describes what is in the directory at name, whatever it is; the error is ErrMany if that is more than most.
+func (d Dir) List(name string, most int) (list []fs.FileInfo, err error) {
+	err = d.in(filepath.Join(name, "x"), func(parent *os.Root, _ string) error {
+		dir, err := parent.Open(".")
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		names, err := dir.Readdirnames(most + 1)
+		if len(names) > most {
+			return ErrMany
+		}
+		for _, base := range names {
+			if info, err := parent.Lstat(base); err == nil { // else it is gone meanwhile
+				list = append(list, info)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	})
+	return list, err
+}
+
 // MkdirAll makes the directory at name and those above it, d too, durably. Where d is a Place, or in one, that must be
 // there.
 func (d Dir) MkdirAll(name string, perm fs.FileMode) error {

@@ -110,6 +110,10 @@ func TestLinks(t *testing.T) {
 	if _, err := tr.dir.ReadDir("inside"); err == nil {
 		t.Error("a link was listed")
 	}
+	var refused *RefusedError
+	if _, err := tr.dir.List("inside", 10); !errors.As(err, &refused) {
+		t.Errorf("a link is listed: %v", err)
+	}
 	for _, dir := range []string{hooks, tr.outside} {
 		if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
 			t.Errorf("%s has %v, %v", dir, list, err)
@@ -376,6 +380,15 @@ func TestFiles(t *testing.T) {
 	list, err := d.ReadDir("a/b")
 	if err != nil || len(list) != 1 {
 		t.Errorf("there are %v, %v", list, err)
+	}
+	if infos, err := d.List("a/b", 1); err != nil || len(infos) != 1 || infos[0].Name() != "f" {
+		t.Errorf("there are %v, %v", infos, err)
+	}
+	if _, err := d.List("a/b", 0); !errors.Is(err, ErrMany) {
+		t.Errorf("more than nothing is listed: %v", err)
+	}
+	if infos, err := d.List("a/c", 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there are %v, %v", infos, err)
 	}
 	lock, err := d.TryLock("a/b/f.lock")
 	tr.must(err)

@@ -34,6 +34,7 @@ var _ mail.Office = (*Rooms)(nil)
 // New returns the rooms of a configuration for those who call.
 func New(cfg *config.Config, log *slog.Logger, m *rooms.Metrics, dialects []dialect.Dialect) *Rooms {
 	o := &Rooms{Set: rooms.New(cfg, log, m, dialects), Asked: dialog.Open(cfg.Home.Dialogs(), log)}
+	o.Claimed.Machine = cfg.MachineName()
 	o.Claimed.Room = func(room mail.RoomName) claims.Room {
 		return o.Own(context.Background(), room, mail.System)
 	}

@@ -43,6 +43,10 @@ func (g *Guard) Write(ctx context.Context, as mail.Claimer, u Use) (out mail.Cla
 	if g.Rule(u.Room) == policy.ClaimsOff || edits.Reads(u.Tool) {
 		return out, nil
 	}
+	g.Watch.At(u.Room, u.Dir)
+	if edits.Reads(u.Tool) {
+		return out, nil
+	}
 	w := edits.Of(u.Tool, u.Given, u.Dir, u.Home)
 	found := g.find
 	if found == nil {

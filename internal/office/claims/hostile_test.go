@@ -76,7 +76,7 @@ func TestLongPath(t *testing.T) {
 	held := mail.Holding{Agent: "ann", Claim: mail.Claim{Since: 5, Target: mail.Target{Root: "1-2", At: "/src",
 		Path: strings.Repeat("directory/", 200) + "lex.go"}}}
 	room := &desk{}
-	change{held, "bob"}.tell(t.Context(), room)
+	change{held, held.Path, "bob"}.tell(t.Context(), room)
 	if len(room.sent) != 2 {
 		t.Errorf("told is %q", room.sent)
 	}

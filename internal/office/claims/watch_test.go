@@ -192,9 +192,10 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// repository makes a directory the root of a working tree, and returns it.
+// repository makes a directory the root of a working tree that ignores some files, and returns it.
 func repository(t *testing.T, dir string) string {
 	t.Helper()
+	write(t, filepath.Join(dir, ".gitignore"), "build/\n*.log\n")
 	if out, err := exec.Command("git", "init", "-q", dir).CombinedOutput(); err != nil {
 		t.Skipf("git init: %v\n%s", err, out)
 	}
