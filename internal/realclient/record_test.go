@@ -108,7 +108,7 @@ func recordedCalls() map[string]string {
 
 // TestRecord has each client use its tools, and writes down what its hooks are handed:
 //
-//	./test clients cline # installs all clients, or those that are named
+//	./test clients # which installs them, and tries them
 //	go test ./internal/realclient -run TestRecord -record -clients ~/.cache/pennypost-test/clients
 //
 // Of a client that is not installed, or not asked for (-run TestRecord/gemini), what is recorded stays.
