@@ -84,6 +84,27 @@ func checkDist(t *testing.T, dist, arch string) {
 		}
 	}
 	checkLinked(t, filepath.Join(dist, name))
+	checkNPM(t, dist)
+}
+
+// checkNPM installs the npm packages, without a registry, and starts the program by them.
+func checkNPM(t *testing.T, dist string) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Log("npm is not here: its packages are not tried")
+		return
+	}
+	packages, err := filepath.Glob(filepath.Join(dist, "npm-*.tgz"))
+	if err != nil || len(packages) != 2 {
+		t.Fatalf("there are the npm packages %q, %v", packages, err)
+	}
+	home := t.TempDir()
+	args := append([]string{"install", "--offline", "--no-audit", "--no-fund", "--omit=optional", "--prefix", home},
+		packages...)
+	must(t, home, "npm", args...)
+	out := must(t, home, filepath.Join(home, "node_modules", ".bin", "pennypost"), "--version")
+	if !strings.Contains(out, " v1.2.3-rc1 ") {
+		t.Errorf("pennypost of npm says that it is %s", out)
+	}
 }
 
 // checkLinked holds the SBOM and the notices to what is linked.
