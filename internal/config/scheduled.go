@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"pennypost/internal/mail"
@@ -28,10 +29,12 @@ type Scheduled struct {
 }
 
 // absolute is how a time begins that does not depend on when it is read.
-var absolute = regexp.MustCompile(`^\d{4}-\d\d-\d\d`)
+var absolute = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-\d\d-\d\d`) })
 
 // entryName is what an entry can be called.
-var entryName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$`)
+var entryName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$`)
+})
 
 // checkScheduled returns what is wrong with the entries of a section.
 func (r *Room) checkScheduled(section string) error {
@@ -45,7 +48,7 @@ func (r *Room) checkScheduled(section string) error {
 	for i := range r.Scheduled {
 		s := &r.Scheduled[i]
 		at := fmt.Sprintf("%s.scheduled]] entry %d", section, i+1)
-		if entryName.MatchString(s.Name) {
+		if entryName().MatchString(s.Name) {
 			at = fmt.Sprintf("%s.scheduled]] %q", section, s.Name)
 		}
 		if seen[s.Name] {
@@ -62,7 +65,7 @@ func (r *Room) checkScheduled(section string) error {
 // check returns what is wrong with s by itself. Whether there is a recipient of that name the room says.
 func (s *Scheduled) check(maxBody int) error {
 	wrong := func(format string, args ...any) error { return mail.Errorf(mail.Invalid, format, args...) }
-	if !entryName.MatchString(s.Name) {
+	if !entryName().MatchString(s.Name) {
 		return wrong("has no name that can be used: write name = \"standup\", with letters, digits, and . _ -")
 	}
 	if s.From != "" && s.From != mail.User {
@@ -110,7 +113,7 @@ func (s *Scheduled) until() (mail.Time, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !absolute.MatchString(s.Until) {
+	if !absolute().MatchString(s.Until) {
 		return 0, mail.Errorf(mail.Invalid, "%q is no day", s.Until)
 	}
 	end, err := mail.ParseWhen(s.Until, time.Unix(0, 0).In(zone), mail.Until)
