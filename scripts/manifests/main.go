@@ -27,7 +27,8 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	files, to := map[string][]byte{}, "."
+	var files map[string][]byte
+	to := "."
 	switch {
 	case len(args) == 0:
 		files, err = of.files()
