@@ -21,18 +21,22 @@ var floors = []struct {
 	{"leaves know nothing of mail or of each other", []string{
 		"internal/base/jsonx", "internal/base/durable", "internal/base/process", "internal/office/markdown",
 		"internal/front/install/jsonc", "internal/base/child", "internal/base/life", "internal/base/confusable",
-		"internal/base/wording", "internal/base/pause",
+		"internal/base/wording", "internal/base/pause", "internal/base/minisign",
 		"bench/drive",
 	}},
 	{"what lies in a stranger's reach is written as durably as our own, what is sent out is our JSON, what we " +
 		"keep is both", []string{
 		"internal/base/confined", "internal/base/webhook", "internal/base/selfsigned", "internal/base/kept",
+		"internal/base/versions",
 	}},
 	{"what a tool is given is JSON, whoever may give it", []string{"internal/office/edits"}},
 	{"foreign lines are durable ones, and still know nothing of mail", []string{"internal/base/lines"}},
 	{"rules that a repository brings are read with the same care", []string{"internal/base/worktree"}},
 	{"the words mean the same everywhere, so they depend on nothing that could change them",
 		[]string{"internal/mail"}},
+	{"where a release comes from is nothing that a room, a door or the front knows", []string{
+		"internal/office/update",
+	}},
 	{"contracts, pure decisions and files for people are made of words only", []string{
 		"internal/policy", "internal/fence", "internal/mail/export", "internal/mail/find", "internal/mail/triage",
 		"internal/room/journal",
@@ -93,7 +97,7 @@ var floors = []struct {
 	{"the whole program adds to the front what is the office's", []string{"internal/office/command"}},
 	{"main has no logic", []string{".", "cmd/pennypost"}},
 	{"who measures depends on what is measured, and nothing on it", []string{
-		"bench", "bench/streams", "bench/machines", "bench/scale", "scripts/statements",
+		"bench", "bench/streams", "bench/machines", "bench/scale", "scripts/statements", "scripts/sign",
 	}},
 }
 
@@ -231,7 +235,7 @@ func TestFrontIsLight(t *testing.T) {
 	for p := range strings.FieldsSeq(string(out)) {
 		for _, heavy := range []string{
 			"pennypost/internal/office", "pennypost/internal/room", "github.com/modelcontextprotocol", "html/template",
-			"mvdan.cc/sh",
+			"mvdan.cc/sh", "pennypost/internal/base/minisign",
 		} {
 			if strings.HasPrefix(p, heavy) {
 				t.Errorf("the front links %s", p)

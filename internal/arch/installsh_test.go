@@ -218,7 +218,8 @@ func TestInstallScriptRefuses(t *testing.T) {
 				return []string{"--from", in.home}
 			}, "SHA256SUMS is not in"},
 			"nothing for this system": {func(t *testing.T, in *installer) []string {
-				in.write(t, "SHA256SUMS", fmt.Appendf(nil, "%x  pennypost_1.2.3_plan9_mips.tar.gz\n", sha256.Sum256(nil)))
+				in.write(t, "SHA256SUMS", fmt.Appendf(nil, "%x  pennypost_1.2.3_plan9_mips.tar.gz\n",
+					sha256.Sum256(nil)))
 				return nil
 			}, "nothing for " + runtime.GOOS + "_" + runtime.GOARCH},
 			"another version": {func(*testing.T, *installer) []string {
@@ -265,10 +266,12 @@ func TestInstallScriptRefuses(t *testing.T) {
 			"plain http": {func(*testing.T, *installer) []string {
 				return []string{"--from", "http://127.0.0.1.example.org"}
 			}, "could be changed on its way"},
-			"no release yet": {func(*testing.T, *installer) []string { return []string{"--from", ""} }, "needs a value"},
+			"no address": {func(*testing.T, *installer) []string { return []string{"--from", ""} },
+				"needs a value"},
 			"an odd version": {func(*testing.T, *installer) []string { return []string{"--version", "../x"} },
 				"is no version"},
-			"an unknown flag": {func(*testing.T, *installer) []string { return []string{"--root"} }, "--root is not known"},
+			"an unknown flag": {func(*testing.T, *installer) []string { return []string{"--root"} },
+				"--root is not known"},
 		} {
 			t.Run(shell+"/"+name, func(t *testing.T) {
 				t.Parallel()

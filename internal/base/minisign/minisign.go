@@ -100,7 +100,8 @@ func (s *Secret) Sign(text []byte, comment string) []byte {
 // signature, or one that another key made.
 func (k Key) Verify(text, signature []byte) (comment string, err error) {
 	lines := strings.Split(strings.TrimSuffix(string(signature), "\n"), "\n")
-	if len(lines) != 4 || !strings.HasPrefix(lines[0], untrustedPrefix) || !strings.HasPrefix(lines[2], trustedPrefix) {
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], untrustedPrefix) ||
+		!strings.HasPrefix(lines[2], trustedPrefix) {
 		return "", errors.New("this is no signature of minisign")
 	}
 	raw, err := decode(lines[1], algorithm, signedSize)
