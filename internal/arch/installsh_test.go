@@ -266,7 +266,7 @@ func TestInstallScriptRefuses(t *testing.T) {
 			"plain http": {func(*testing.T, *installer) []string {
 				return []string{"--from", "http://127.0.0.1.example.org"}
 			}, "could be changed on its way"},
-			"no release yet": {func(*testing.T, *installer) []string { return []string{"--from", ""} },
+			"no address": {func(*testing.T, *installer) []string { return []string{"--from", ""} },
 				"needs a value"},
 			"an odd version": {func(*testing.T, *installer) []string { return []string{"--version", "../x"} },
 				"is no version"},

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -36,8 +37,27 @@ func TestReleaseTwice(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "VERSION"), []byte("1.2.3-rc1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	must(t, dir, "git", "commit", "-qam", "1.2.3-rc1")
+	public, secret := newKey(t, dir)
+	t.Setenv("PENNYPOST_RELEASE_KEY", secret)
 	target := runtime.GOOS + "/" + runtime.GOARCH
+	must(t, dir, "git", "commit", "-qam", "1.2.3-rc1")
+	if out, err := release("v1.2.3-rc1", target); err == nil || !strings.Contains(out, "do not know this key") {
+		t.Errorf("with a key that nobody knows it says %q and ends with %v", out, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "dist")); err != nil || len(left) > 0 {
+		t.Errorf("and leaves %v, %v", left, err)
+	}
+	key := filepath.Join(dir, "internal", "office", "update", "key.go")
+	source, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source = bytes.Replace(source, []byte("\nvar releaseKey string\n"),
+		[]byte("\nvar releaseKey = \""+public+"\"\n"), 1)
+	if err := os.WriteFile(key, source, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	must(t, dir, "git", "commit", "-qam", "a key")
 	sums := make([]string, 2)
 	for i := range sums {
 		if out, err := release("v1.2.3-rc1", target); err != nil {
@@ -47,7 +67,11 @@ func TestReleaseTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sums[i] = string(text)
+		signature, err := os.ReadFile(filepath.Join(dir, "dist", "v1.2.3-rc1", "SHA256SUMS.minisig"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = string(text) + string(signature)
 		// What is not committed is no part of a release.
 		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte("package broken"), 0o600); err != nil {
 			t.Fatal(err)
@@ -57,6 +81,16 @@ func TestReleaseTwice(t *testing.T) {
 		t.Errorf("two releases of one commit differ:\n%s\n%s", sums[0], sums[1])
 	}
 	checkDist(t, filepath.Join(dir, "dist", "v1.2.3-rc1"), runtime.GOARCH)
+}
+
+// newKey makes a key of releases.
+func newKey(t *testing.T, dir string) (public, secret string) {
+	t.Helper()
+	words := strings.Fields(must(t, dir, "go", "run", "./scripts/sign", "new"))
+	if len(words) != 4 || words[0] != "public" || words[2] != "secret" {
+		t.Fatalf("scripts/sign says %q", words)
+	}
+	return words[1], words[3]
 }
 
 // checkDist looks at what a release holds.
@@ -82,6 +116,10 @@ func checkDist(t *testing.T, dist, arch string) {
 		if !strings.Contains(contents, file) {
 			t.Errorf("the package lacks %s:\n%s", strings.TrimSpace(file), contents)
 		}
+	}
+	out := must(t, filepath.Join(dist, name), "./pennypostd", "update", "--check", "--from", dist)
+	if !strings.Contains(out, "This is v1.2.3-rc1") {
+		t.Errorf("update --check says %q", out)
 	}
 	checkLinked(t, filepath.Join(dist, name))
 	checkNPM(t, dist)

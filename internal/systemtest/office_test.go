@@ -2,6 +2,7 @@ package systemtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,8 @@ type office struct {
 	home string   // PENNYPOST_HOME
 	dir  string   // working directory of commands, in no Git repository
 	env  []string // on top of environ
+	// program is the front in place of that which all tests have; "" means that one.
+	program string
 	// below says that commands run below the test, which is an agent's client, and not where the person sits.
 	below bool
 }
@@ -99,6 +102,7 @@ func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
 	if o.below {
 		program = binary
 	}
+	program = cmp.Or(o.program, program)
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = o.dir
 	cmd.Env = o.environ()

@@ -99,6 +99,8 @@ type Status struct {
 	Room    mail.RoomName `json:"room,omitempty"`   // the only room that it opens; empty: any
 	Rooms   int           `json:"rooms"`            // those that are open
 	Bridges int           `json:"bridges,omitzero"` // those that run
+	// Busy is how many calls are under way that change a room or copy all of them; told to the user only.
+	Busy int `json:"busy,omitzero"`
 	// Fingerprint is the SHA-256 of the certificate of its address for other machines, as browsers show it.
 	Fingerprint string   `json:"fingerprint,omitempty"`
 	Failing     []string `json:"failing,omitempty"` // what is wrong with bridges and rooms; told to the user only

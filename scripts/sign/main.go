@@ -14,6 +14,7 @@ import (
 	"os"
 
 	"pennypost/internal/base/minisign"
+	"pennypost/internal/office/update"
 )
 
 // keyVariable has the secret key.
@@ -45,6 +46,9 @@ func sign(version, file string) error {
 	s, err := minisign.ParseSecret(os.Getenv(keyVariable))
 	if err != nil {
 		return fmt.Errorf("$%s: %w", keyVariable, err)
+	}
+	if known, err := update.Key(); err != nil || known.String() != s.Key.String() {
+		return fmt.Errorf("the programs do not know this key: write %s into internal/office/update/key.go", s.Key)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

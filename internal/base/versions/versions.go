@@ -5,8 +5,8 @@
 //	DIR/.pennypost/current            a link to the version that runs
 //	DIR/.pennypost/previous           a link to the one before
 //
-// Replacing the link current changes both programs at once, so whoever is killed at any step leaves two programs of
-// one version. install.sh makes the same.
+// Replacing the link current changes both programs at once, so a kill at any step leaves two programs of one version.
+// install.sh makes the same.
 package versions
 
 import (

@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/pause"
+	"pennypost/internal/base/versions"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire/client"
@@ -170,7 +171,8 @@ func (a *App) launch(home config.Home) (<-chan error, error) {
 	if home.HasRemote() {
 		verb = "relay"
 	}
-	cmd := exec.Command(program, verb, "--auto")
+	// A process that goes on after an update starts what was installed since.
+	cmd := exec.Command(versions.Stable(program), verb, "--auto")
 	cmd.Dir = "/" // so that no directory is kept from being unmounted or removed
 	cmd.Env = append(config.WithoutAgent(a.Env.Environ), "PENNYPOST_HOME="+string(home))
 	cmd.Stdout, cmd.Stderr = log, log

@@ -350,7 +350,7 @@ func verbs() []Verb {
 			{Name: "credentials"}, {Name: "machines"},
 			{Name: "invite"}, {Name: "join"}, {Name: "leave"},
 			{Name: "mcp", Short: "serve MCP on standard input and output"}, {Name: "completion", New: newCompletion},
-			{Name: "version", New: newVersion},
+			{Name: "version", New: newVersion}, {Name: "update", Short: "get a newer release, or the one before"},
 		}},
 		{"Data", []Verb{
 			{Name: "export"}, {Name: "import"}, {Name: "backup"},
@@ -381,8 +381,9 @@ func verbs() []Verb {
 // ownWords are the verbs whose answer to an agent has no word of others in it but their names, and those that hand on
 // bytes to programs. What any other verb prints for an agent stands in a fence.
 var ownWords = []string{"send", "reply", "answer", "decline", "mark", "withdraw", "stop", "serve", "demo", "install",
-	"uninstall", "setup", "remove", "config", "service", "join", "leave", "mcp", "completion", "version", "export",
-	"import", "backup", "restore", "archive", "erase", "hook", "monitor", "poster", "demo-agent", "doors", "relay"}
+	"uninstall", "setup", "remove", "config", "service", "join", "leave", "mcp", "completion", "version", "update",
+	"export", "import", "backup", "restore", "archive", "erase", "hook", "monitor", "poster", "demo-agent", "doors",
+	"relay"}
 
 // newRoot returns the root command with the verb that args name, or with all if they name none.
 func newRoot(a *App, args []string) *cobra.Command {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/versions"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 )
@@ -30,7 +31,7 @@ func ProgramName() string {
 	if err != nil {
 		return "pennypost"
 	}
-	return self
+	return versions.Stable(self)
 }
 
 // OfficeProgram returns the path of the program that has the post office in it: this one, or else the one that was

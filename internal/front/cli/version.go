@@ -39,6 +39,18 @@ func Version() string {
 	return "devel-" + revision + modified
 }
 
+// Released says that this program is of a release, and not built by whoever runs it.
+func Released() bool { return release != "" }
+
+// Module is the path of the module, which is the address of its releases once it is one.
+func Module() string {
+	info, _ := debug.ReadBuildInfo()
+	if info == nil {
+		return ""
+	}
+	return info.Main.Path
+}
+
 // build is what the version verb says.
 type build struct {
 	Version string `json:"version"`

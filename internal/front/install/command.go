@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pennypost/internal/base/versions"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/mail"
 )
@@ -30,6 +31,7 @@ func Binary() (string, error) {
 			self = front
 		}
 	}
+	self = versions.Stable(self)
 	found, err := exec.LookPath("pennypost")
 	if err != nil {
 		return self, nil

@@ -18,7 +18,7 @@ func verbs() []cli.Verb {
 	return append(dialectVerbs(), verbOf("serve", newServe), verbOf("relay", newRelay), verbOf("mcp", newMCP),
 		verbOf("demo", newDemo),
 		verbOf("demo-agent", newDemoAgent), verbOf("poster", newPoster), verbOf("doors", newDoors),
-		verbOf("restore", newRestore), verbOf("desk", newDesk))
+		verbOf("restore", newRestore), verbOf("desk", newDesk), verbOf("update", newUpdate))
 }
 
 func verbOf(name string, make func(*app) *cobra.Command) cli.Verb {

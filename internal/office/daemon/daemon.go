@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pennypost/internal/base/durable"
@@ -89,6 +90,7 @@ type daemon struct {
 	stop        context.CancelFunc
 	connections listen.Connections
 	calls       calls
+	busy        atomic.Int64   // calls under way of wire.Status.Busy
 	running     sync.WaitGroup // goroutines of Run
 }
 
@@ -320,6 +322,7 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 		}
 		return st, nil
 	}
+	st.Busy = int(d.busy.Load())
 	st.Bridges, st.Failing = d.office.Set.Troubles()
 	st.Joined = d.office.Set.Reach.Machines.Names()
 	if d.office.Far != nil {

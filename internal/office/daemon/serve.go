@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"pennypost/internal/base/life"
@@ -75,8 +76,8 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		return nil, nil, err
 	}
 	closeHandler = func() { closeMCP(); d.calls.close() }
-	guarded, err := httpapi.Guard(d.gate.Admit(d.pages.apart(d.versioned(routes), mux)), httpapi.GuardOptions{
-		Hosts: d.hosts()})
+	apart := d.pages.apart(d.counted(d.versioned(routes)), mux)
+	guarded, err := httpapi.Guard(d.gate.Admit(apart), httpapi.GuardOptions{Hosts: d.hosts()})
 	return httpapi.Pace(life.Handler(guarded)), closeHandler, err
 }
 
@@ -93,6 +94,18 @@ func (d *daemon) hosts() []string {
 func (d *daemon) versioned(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(wire.VersionHeader, d.opts.Version)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// counted counts the calls that an update does not interrupt: those that change a room, and a backup.
+func (d *daemon) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		writes := r.Method != http.MethodGet && strings.HasPrefix(r.URL.Path, wire.Base+"/rooms/")
+		if writes || r.URL.Path == wire.Base+wire.BackupRoute.Path {
+			d.busy.Add(1)
+			defer d.busy.Add(-1)
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -65,7 +65,7 @@ func status(c *call, _ wire.None) (wire.Status, error) {
 	s, err := c.api.opts.Status(c.r.Context())
 	s.You, s.Room = c.caller.Name, c.caller.Room
 	if c.needUser() != nil || c.caller.Pass != nil {
-		s.Home, s.Listen, s.Failing, s.Fingerprint, s.Joined, s.Cluster = "", nil, nil, "", nil, nil
+		s.Home, s.Listen, s.Failing, s.Fingerprint, s.Joined, s.Cluster, s.Busy = "", nil, nil, "", nil, nil, 0
 	}
 	return s, err
 }

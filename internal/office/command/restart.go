@@ -1,0 +1,116 @@
+package command
+
+import (
+	"context"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/pause"
+	"pennypost/internal/front/cli"
+	"pennypost/internal/mail"
+)
+
+// quietPatience is how long a restart waits for a moment in which no call writes. A send takes milliseconds; a backup,
+// or moving a room, takes longer.
+const quietPatience = 30 * time.Second
+
+// restart has the post office that runs, if one does, run in the version that is installed now. Calls under way are
+// finished first; who calls in between waits for the new one.
+func (a *app) restart(ctx context.Context, out *updated) error {
+	pid, err := a.quiet(ctx)
+	switch {
+	case mail.CodeOf(err) == mail.Unavailable:
+		out.Office = "not running"
+		return nil
+	case err != nil:
+		out.left(err.Error(), "pennypost stop")
+		return nil
+	case a.Env.Getenv("PENNYPOST_AUTOSTART") == "0":
+		out.left("PENNYPOST_AUTOSTART=0 forbids to start another", "restart it yourself")
+		return nil
+	}
+	if unit := systemdUnit(pid); unit != "" {
+		said, err := exec.CommandContext(ctx, "systemctl", "--user", "restart", unit).CombinedOutput()
+		if err != nil {
+			out.left(strings.TrimSpace(string(said)), "systemctl --user restart "+unit)
+			return nil
+		}
+	} else if _, _, err := a.StopOffice(ctx); err != nil {
+		out.left(err.Error(), "pennypost stop")
+		return nil
+	}
+	out.Office = "restarted"
+	return a.started(ctx, out.Version)
+}
+
+// left notes why the post office goes on in the version before, and what restarts it.
+func (u *updated) left(why, restart string) {
+	u.Office, u.Problem = "left", why+". To restart it: "+restart
+}
+
+// quiet waits until the post office does nothing that should not be broken into, and returns its process.
+func (a *app) quiet(ctx context.Context) (pid int, err error) {
+	_, office, err := a.RunningOffice()
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		office.Close()
+		a.Office = nil
+	}()
+	for end := time.Now().Add(quietPatience); ; {
+		st, err := office.Status(ctx)
+		switch {
+		case err != nil:
+			return 0, err
+		case st.Busy == 0:
+			return st.PID, nil
+		case time.Now().After(end):
+			return 0, mail.Errorf(mail.Timeout, "calls are under way, %d of them", st.Busy)
+		}
+		if !pause.For(ctx, 20*time.Millisecond) {
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// started starts the post office, unless others have, and looks whether it is of a version.
+func (a *app) started(ctx context.Context, version string) error {
+	for end := time.Now().Add(cli.StartPatience); ; {
+		office, err := a.Post()
+		if err != nil {
+			return err
+		}
+		st, err := office.Status(ctx)
+		office.Close()
+		a.Office = nil
+		if err == nil && st.Version != version {
+			err = mail.Errorf(mail.Conflict, "it runs in version %s", st.Version)
+		}
+		if err == nil || time.Now().After(end) || !pause.For(ctx, 50*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// systemdUnit returns the unit of systemd in which a process runs, if that is the one of pennypost service.
+func systemdUnit(pid int) string {
+	text, err := durable.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	if err != nil {
+		return ""
+	}
+	return unitOf(string(text))
+}
+
+func unitOf(cgroup string) string {
+	const unit = "pennypost.service"
+	for line := range strings.Lines(cgroup) {
+		if strings.HasSuffix(strings.TrimSpace(line), "/"+unit) {
+			return unit
+		}
+	}
+	return ""
+}

@@ -1,0 +1,20 @@
+package update
+
+import (
+	"pennypost/internal/base/minisign"
+	"pennypost/internal/mail"
+)
+
+// releaseKey is the public half of the key that signs releases, as `go run ./scripts/sign new` prints it. It is empty
+// until a person has made one, and no release can be checked until then. Tests set it as scripts/build sets the
+// version.
+var releaseKey string
+
+// Key returns the key that signs releases.
+func Key() (minisign.Key, error) {
+	if releaseKey == "" {
+		return minisign.Key{}, mail.Errorf(mail.Unavailable, "this program knows no key of releases, because none "+
+			"has been made yet, so it can check no release. Nothing was changed")
+	}
+	return minisign.ParseKey(releaseKey)
+}

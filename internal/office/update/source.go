@@ -1,0 +1,123 @@
+package update
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/mail"
+)
+
+// Bounds of a download.
+const (
+	mostText    = 1 << 20   // bytes of SHA256SUMS and its signature
+	mostArchive = 512 << 20 // bytes of an archive; ours have 20 MB
+	answerTime  = 30 * time.Second
+	wholeTime   = 20 * time.Minute
+)
+
+// A Source is where the files of a release are: a directory, or an address.
+type Source struct {
+	at     string
+	client *http.Client // nil: at is a directory
+}
+
+// NewSource returns the source at a directory, or at an address of https. http is taken on this machine only.
+func NewSource(at string) (*Source, error) {
+	at = strings.TrimRight(at, "/")
+	u, err := url.Parse(at)
+	switch {
+	case err == nil && u.Scheme == "file":
+		return &Source{at: filepath.FromSlash(u.Path)}, nil
+	case err != nil || u.Scheme != "http" && u.Scheme != "https":
+		return &Source{at: at}, nil
+	}
+	if err := private(u); err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = answerTime
+	return &Source{at, &http.Client{Transport: transport, Timeout: wholeTime,
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) >= 10 {
+				return mail.Errorf(mail.Unavailable, "%s leads in a circle", at)
+			}
+			return private(r.URL)
+		}}}, nil
+}
+
+// private refuses an address at which others could change what comes.
+func private(u *url.URL) error {
+	ip := net.ParseIP(u.Hostname())
+	if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
+		return nil
+	}
+	return mail.Errorf(mail.Invalid, "%s could be changed on its way: releases come by https. Nothing was changed", u)
+}
+
+// read returns a small file.
+func (s *Source) read(ctx context.Context, name string) ([]byte, error) {
+	file, err := s.open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, mostText+1))
+	if err != nil {
+		return nil, torn(s.at, name, err)
+	}
+	if len(text) > mostText {
+		return nil, mail.Errorf(mail.TooLarge, "%s at %s is longer than a megabyte. Nothing was changed", name, s.at)
+	}
+	return text, nil
+}
+
+// open returns a file, which the caller closes.
+func (s *Source) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	if s.client == nil {
+		file, err := durable.Open(filepath.Join(s.at, name))
+		if err != nil {
+			return nil, mail.Errorf(mail.NotFound, "%w. Nothing was changed", err)
+		}
+		return file, nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.at+"/"+name, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, mail.Errorf(mail.Unavailable, "%s cannot be had from %s: %w. Nothing was changed", name, s.at, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		resp.Body.Close()
+		return nil, mail.Errorf(mail.NotFound, "%s is not at %s, which answers %s. Nothing was changed", name, s.at,
+			resp.Status)
+	}
+	return resp.Body, nil
+}
+
+func torn(at, name string, err error) error {
+	return &mail.Error{Code: mail.Unavailable, Err: err,
+		Msg: fmt.Sprintf("%s came from %s in part only: %v. Nothing was changed", name, at, err)}
+}
+
+// Address is where the files of a release are, "" for the newest, if the module has an address.
+func Address(module, version string) (string, error) {
+	host, _, sub := strings.Cut(module, "/")
+	if !sub || !strings.Contains(host, ".") {
+		return "", mail.Errorf(mail.Unavailable, "Pennypost has no address yet at which it is released. Nothing was "+
+			"changed")
+	}
+	if version == "" {
+		return "https://" + module + "/releases/latest/download", nil
+	}
+	return "https://" + module + "/releases/download/" + version, nil
+}

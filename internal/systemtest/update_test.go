@@ -1,0 +1,516 @@
+package systemtest
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pennypost/internal/base/minisign"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// releaseSecret signs the releases of tests.
+var releaseSecret = sync.OnceValue(func() *minisign.Secret {
+	s, err := minisign.NewSecret(strings.NewReader(strings.Repeat("not a secret of anybody ", 4)))
+	if err != nil {
+		panic(err)
+	}
+	return s
+})
+
+// updater is an office whose programs are of a release, and may be updated.
+type updater struct {
+	*office
+	bin     string // where they lie
+	release string // the directory with the files of the release that can be had
+}
+
+// built has the programs of releases, built once.
+var built struct {
+	sync.Mutex
+	dirs map[string]string
+}
+
+// builtRelease returns a directory with both programs of a release, which know the key of tests.
+func builtRelease(t *testing.T, version string) string {
+	t.Helper()
+	built.Lock()
+	defer built.Unlock()
+	if dir := built.dirs[version]; dir != "" {
+		return dir
+	}
+	dir := filepath.Join(filepath.Dir(binary), version)
+	flags := "-s -w -X pennypost/internal/front/cli.release=" + version +
+		" -X pennypost/internal/office/update.releaseKey=" + releaseSecret().Key.String()
+	for name, pkg := range map[string]string{"pennypost": "../../cmd/pennypost", "pennypostd": "../.."} {
+		cmd := exec.Command("go", "build", "-ldflags", flags, "-o", filepath.Join(dir, name), pkg)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
+	}
+	if built.dirs == nil {
+		built.dirs = make(map[string]string)
+	}
+	built.dirs[version] = dir
+	return dir
+}
+
+// newUpdater installs v1.2.3, as its archive is unpacked.
+func newUpdater(t *testing.T) *updater {
+	t.Helper()
+	if runtime.GOOS != "linux" || os.Getenv("PENNYPOST_BIN") != "" {
+		t.Skip("builds releases for a Linux")
+	}
+	u := &updater{office: newOffice(t)}
+	u.bin, u.release = filepath.Join(u.root, "bin"), filepath.Join(u.root, "release")
+	for _, dir := range []string{u.bin, u.release} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from := builtRelease(t, "v1.2.3")
+	for _, program := range []string{"pennypost", "pennypostd"} {
+		text, err := os.ReadFile(filepath.Join(from, program))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(u.bin, program), text, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var err error
+	if u.program, err = seat.Program(filepath.Join(u.bin, "pennypost")); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// publish makes a release of programs, signed.
+func (u *updater) publish(t *testing.T, version string, programs map[string][]byte) {
+	t.Helper()
+	number := strings.TrimPrefix(version, "v")
+	name := "pennypost_" + number + "_" + runtime.GOOS + "_" + runtime.GOARCH
+	var packed bytes.Buffer
+	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	out := tar.NewWriter(zip)
+	for _, file := range []string{"LICENSE", "pennypost", "pennypostd"} {
+		text, ok := programs[file]
+		if !ok {
+			continue
+		}
+		err := out.WriteHeader(&tar.Header{Name: name + "/" + file, Mode: 0o755, Size: int64(len(text))})
+		if _, err2 := out.Write(text); err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+	}
+	if err := errors.Join(out.Close(), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+	u.put(t, name+".tar.gz", packed.Bytes())
+	u.sign(t, version, fmt.Appendf(nil, "%x  %s.tar.gz\n%x  install.sh\n", sha256.Sum256(packed.Bytes()), name,
+		sha256.Sum256(nil)))
+}
+
+func (u *updater) sign(t *testing.T, version string, sums []byte) {
+	t.Helper()
+	u.put(t, "SHA256SUMS", sums)
+	u.put(t, "SHA256SUMS.minisig", releaseSecret().Sign(sums, "pennypost "+version))
+}
+
+func (u *updater) put(t *testing.T, name string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(u.release, name), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publishBuilt makes a release of programs that work.
+func (u *updater) publishBuilt(t *testing.T, version string) {
+	t.Helper()
+	programs := map[string][]byte{"LICENSE": []byte("Apache-2.0\n")}
+	for _, name := range []string{"pennypost", "pennypostd"} {
+		text, err := os.ReadFile(filepath.Join(builtRelease(t, version), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		programs[name] = text
+	}
+	u.publish(t, version, programs)
+}
+
+// publishScript makes a release of two scripts.
+func (u *updater) publishScript(t *testing.T, version, does string) {
+	t.Helper()
+	text := []byte("#!/bin/sh\n" + does + "\n")
+	u.publish(t, version, map[string][]byte{"pennypost": text, "pennypostd": text})
+}
+
+// update runs the command with the programs first on the PATH.
+func (u *updater) update(args ...string) result {
+	return u.runWith("", []string{"PATH=" + u.bin + ":/usr/bin:/bin"}, append([]string{"update"}, args...)...)
+}
+
+// installed asks both programs for their version, and fails if they differ.
+func (u *updater) installed(t *testing.T) string {
+	t.Helper()
+	var said [2]string
+	for i, program := range []string{"pennypost", "pennypostd"} {
+		cmd := exec.Command(filepath.Join(u.bin, program), "--version")
+		cmd.Env = u.environ()
+		out, err := cmd.CombinedOutput()
+		words := strings.Fields(string(out))
+		if err != nil || len(words) < 2 {
+			t.Fatalf("%s says %q and ends with %v", program, out, err)
+		}
+		said[i] = words[1]
+	}
+	if said[0] != said[1] {
+		t.Fatalf("the programs are of the versions %q", said)
+	}
+	return said[0]
+}
+
+// keeps holds that the inbox has one message.
+func (u *updater) keeps(t *testing.T, body string, flags ...string) {
+	t.Helper()
+	got := ask[mail.Page](t, u.office, append([]string{"inbox"}, flags...)...).Messages
+	if len(got) != 1 || got[0].Body != body {
+		t.Errorf("the mail is %+v, want %q", got, body)
+	}
+}
+
+// TestUpdate updates a post office that runs, while agents send, wait and have sessions open, goes back, and forward
+// again. Nothing that was acknowledged is missing, nobody has to be started again, and what a session that was there
+// before starts is of the new version.
+func TestUpdate(t *testing.T) {
+	t.Parallel()
+	u := newUpdater(t)
+	u.publishBuilt(t, "v1.2.4")
+	for _, name := range []string{"sink", "sleeper"} {
+		u.must(t, "agents", "register", name)
+	}
+	u.must(t, "agents", "register", "reader", "--room", "lab")
+	reader := u.mustAgent(t, eraStateless, "--as", "reader", "--room", "lab")
+	u.must(t, "send", "--room", "lab", "--to", "reader", "--body", "before the update")
+	u.must(t, "open", "--help") // any command; the office is there by now
+	all, stop := u.startSenders(t)
+	sleeper := u.mustAgent(t, eraStateless, "--as", "sleeper", "--room", "lab")
+	slept := make(chan error, 1)
+	go func() {
+		text, err := sleeper.call(context.Background(), "wait_for_messages", map[string]any{"timeout_seconds": 55})
+		if err == nil && !strings.Contains(text, "after the update") {
+			err = errors.New(text)
+		}
+		slept <- err
+	}()
+	if err := u.awaitWatchers("1"); err != nil {
+		t.Fatal(err)
+	}
+	before := ask[wire.Status](t, u.office, "status")
+	if r := u.update("--check", "--from", u.release); r.code != 0 || !strings.Contains(r.stdout, "v1.2.4 can be had") {
+		t.Errorf("update --check: %+v", r)
+	}
+
+	began := time.Now()
+	r := u.update("--from", "file://"+u.release)
+	if r.code != 0 || !strings.Contains(r.stdout, "Installed v1.2.4") || !strings.Contains(r.stdout, "runs in it") {
+		t.Fatalf("update: %+v", r)
+	}
+	t.Logf("the update took %v", time.Since(began).Round(time.Millisecond))
+	after := ask[wire.Status](t, u.office, "status")
+	if before.Version != "v1.2.3" || after.Version != "v1.2.4" || before.PID == after.PID {
+		t.Errorf("the post office was %+v and is %+v", before, after)
+	}
+	time.Sleep(100 * time.Millisecond) // the senders find the new one
+	stop()
+	checkSent(t, all, u.exported(t))
+	u.must(t, "send", "--room", "lab", "--to", "sleeper", "--body", "after the update")
+	if err := <-slept; err != nil {
+		t.Errorf("a wait over the update: %v", err)
+	}
+	if got, _ := reader.read(t, "read_messages", nil); len(got) != 1 || got[0].Body != "before the update" {
+		t.Errorf("an agent's session reads %+v", got)
+	}
+
+	u.must(t, "stop")
+	must[mail.Sent](t, reader, "send_message", map[string]any{"to": "user", "body": "still here"})
+	if st := ask[wire.Status](t, u.office, "status"); st.Version != "v1.2.4" {
+		t.Errorf("a session of before starts a post office of %s", st.Version)
+	}
+	if r := u.update("--from", u.release); r.code != 0 || !strings.Contains(r.stdout, "no newer release") {
+		t.Errorf("update once more: %+v", r)
+	}
+	for _, want := range []string{"v1.2.3", "v1.2.4"} {
+		if r := u.update("--back"); r.code != 0 || !strings.Contains(r.stdout, "Installed "+want) {
+			t.Errorf("update --back: %+v", r)
+		}
+		if st := ask[wire.Status](t, u.office, "status"); st.Version != want || u.installed(t) != want {
+			t.Errorf("the post office is of %s, the programs of %s, want %s", st.Version, u.installed(t), want)
+		}
+	}
+	u.keeps(t, "still here", "--room", "lab")
+}
+
+// TestUpdateRefuses: what is wrong is said, and the programs stay as they were.
+func TestUpdateRefuses(t *testing.T) {
+	t.Parallel()
+	u := newUpdater(t)
+	ok := func(version string) string { return "echo pennypost " + version + " of scripts" }
+	archive := "pennypost_1.2.4_" + runtime.GOOS + "_" + runtime.GOARCH + ".tar.gz"
+	for _, tt := range []struct {
+		name   string
+		break_ func() (args []string)
+		says   string
+	}{
+		{"nothing there", func() []string { return nil }, "SHA256SUMS"},
+		{"a wrong sum", func() []string {
+			u.publishScript(t, "v1.2.4", ok("v1.2.4"))
+			u.put(t, archive, []byte("changed"))
+			return nil
+		}, "is not what was released"},
+		{"sums that were changed with it", func() []string {
+			u.publishScript(t, "v1.2.4", ok("v1.2.4"))
+			u.put(t, archive, []byte("changed"))
+			u.put(t, "SHA256SUMS", fmt.Appendf(nil, "%x  %s\n", sha256.Sum256([]byte("changed")), archive))
+			return nil
+		}, "not signed by the key"},
+		{"another key", func() []string {
+			u.publishScript(t, "v1.2.4", ok("v1.2.4"))
+			other, err := minisign.NewSecret(strings.NewReader(strings.Repeat("another secret ", 9)))
+			sums, err2 := os.ReadFile(filepath.Join(u.release, "SHA256SUMS"))
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			u.put(t, "SHA256SUMS.minisig", other.Sign(sums, "pennypost v1.2.4"))
+			return nil
+		}, "another key"},
+		{"no signature", func() []string {
+			u.publishScript(t, "v1.2.4", ok("v1.2.4"))
+			u.put(t, "SHA256SUMS.minisig", []byte("<html>404</html>"))
+			return nil
+		}, "cannot be read"},
+		{"a torn download", func() []string {
+			u.publishScript(t, "v1.2.4", ok("v1.2.4"))
+			return []string{"--from", tornServer(t, u.release)}
+		}, "in part only"},
+		{"plain http", func() []string { return []string{"--from", "http://example.org"} },
+			"could be changed on its way"},
+		{"to plain http", func() []string {
+			server := httptest.NewServer(http.RedirectHandler("http://example.org/", http.StatusFound))
+			t.Cleanup(server.Close)
+			return []string{"--from", server.URL}
+		}, "could be changed on its way"},
+		{"an older release", func() []string {
+			u.publishScript(t, "v1.2.2", ok("v1.2.2"))
+			return nil
+		}, "older than this one"},
+		{"another than was named", func() []string { return []string{"--version", "1.2.9"} },
+			"is v1.2.2, and not v1.2.9"},
+		{"a test of this release", func() []string {
+			u.publishScript(t, "v1.2.3-rc.1", ok("v1.2.3-rc.1"))
+			return nil
+		}, "older than this one"},
+		{"nothing for this system", func() []string {
+			u.sign(t, "v1.2.4", []byte("00  pennypost_1.2.4_plan9_mips.tar.gz\n"))
+			return nil
+		}, "has nothing for"},
+		{"programs that do not run", func() []string {
+			u.publishScript(t, "v1.2.4", "echo not for this kernel; exit 1")
+			return nil
+		}, "not for this kernel"},
+		{"programs of another version", func() []string {
+			u.publishScript(t, "v1.2.4", ok("v1.2.5"))
+			return nil
+		}, "does not run here"},
+		{"one program only", func() []string {
+			u.publish(t, "v1.2.4", map[string][]byte{"pennypost": []byte("#!/bin/sh\n")})
+			return nil
+		}, "pennypostd is not in it"},
+		{"no version before", func() []string { return []string{"--back"} }, "no version before this one"},
+		{"two things at once", func() []string { return []string{"--back", "--check"} },
+			"goes with no other flag"},
+		{"no address", func() []string { return []string{"--from", ""} }, "no address yet"},
+	} {
+		args := tt.break_()
+		if len(args) == 0 || args[0] == "--version" {
+			args = append(args, "--from", u.release)
+		}
+		r := u.update(args...)
+		if r.code == 0 || !strings.Contains(flat(r.stderr), tt.says) ||
+			r.code != 2 && !strings.Contains(flat(r.stderr), "Nothing was changed") {
+			t.Errorf("%s: %+v, want %q", tt.name, r, tt.says)
+		}
+		if left, err := os.ReadDir(u.bin); err != nil || len(left) != 2 {
+			t.Errorf("%s leaves %v, %v", tt.name, left, err)
+		}
+	}
+	if got := u.installed(t); got != "v1.2.3" {
+		t.Errorf("%s is installed", got)
+	}
+}
+
+// flat is a message without the ends of its lines.
+func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// TestUpdatePlaces: where somebody else replaces the programs, where others would hide them, or without permission to
+// write, nothing is changed.
+func TestUpdatePlaces(t *testing.T) {
+	t.Parallel()
+	u := newUpdater(t)
+	u.publishScript(t, "v1.2.4", "echo pennypost v1.2.4 of scripts")
+	other := filepath.Join(u.root, "other")
+	if err := os.Mkdir(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(other, "pennypost"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := u.runWith("", []string{"PATH=" + other + ":" + u.bin + ":/usr/bin:/bin"}, "update", "--from", u.release)
+	if r.code != 5 || !strings.Contains(flat(r.stderr), "finds another pennypost first, "+other+"/pennypost") {
+		t.Errorf("hidden by another: %+v", r)
+	}
+	r = u.update("--from", u.release, "--as", "builder")
+	if r.code != 5 || !strings.Contains(r.stderr, "only the user") {
+		t.Errorf("as an agent: %+v", r)
+	}
+	for place, command := range map[string]string{
+		"lib/node_modules/pennypost/bin": "npm install -g", "Cellar/pennypost/1.2.3/bin": "brew upgrade pennypost"} {
+		dir := filepath.Join(u.root, filepath.FromSlash(place))
+		if err := os.CopyFS(dir, os.DirFS(u.bin)); err != nil {
+			t.Fatal(err)
+		}
+		moved := *u
+		moved.bin, moved.program = dir, filepath.Join(dir, "pennypost")
+		if r := moved.update("--from", u.release); r.code != 5 || !strings.Contains(flat(r.stderr), command) {
+			t.Errorf("in %s: %+v", place, r)
+		}
+	}
+	if os.Getuid() != 0 {
+		if err := os.Chmod(u.bin, 0o555); err != nil {
+			t.Fatal(err)
+		}
+		r := u.update("--from", u.release)
+		if r.code != 5 || !strings.Contains(flat(r.stderr), "cannot be written to") {
+			t.Errorf("without permission: %+v", r)
+		}
+	} else if r := u.readOnly(t); !strings.Contains(flat(r.stderr), "cannot be written to") {
+		t.Errorf("as nobody: %+v", r)
+	}
+	if got := u.installed(t); got != "v1.2.3" {
+		t.Errorf("%s is installed", got)
+	}
+}
+
+// readOnly runs the update as somebody who may not write beside the programs.
+func (u *updater) readOnly(t *testing.T) result {
+	t.Helper()
+	if _, err := exec.LookPath("setpriv"); err != nil {
+		t.Skip("as root this needs setpriv")
+	}
+	if err := os.Chmod(u.root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"SHA256SUMS", "SHA256SUMS.minisig"} {
+		if err := os.Chmod(filepath.Join(u.release, file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("setpriv", "--reuid=65534", "--clear-groups", filepath.Join(u.bin, "pennypost"), "update",
+		"--from", u.release)
+	cmd.Env = append(u.environ(), "PATH="+u.bin+":/usr/bin:/bin")
+	return finishWith(cmd, strings.NewReader(""))
+}
+
+// TestUpdateKilled kills the update, at moments that are spread over all of it, while a post office runs. Afterwards
+// there are two programs of one version, they work, and the next update is whole.
+func TestUpdateKilled(t *testing.T) {
+	t.Parallel()
+	u := newUpdater(t)
+	u.publishBuilt(t, "v1.2.4")
+	u.must(t, "send", "--to", "user", "--as", "builder", "--body", "kept")
+	began := time.Now()
+	if r := u.update("--from", u.release); r.code != 0 {
+		t.Fatal(r)
+	}
+	takes := time.Since(began)
+	seen := make(map[string]int)
+	const kills = 12
+	for i := range kills {
+		if u.installed(t) == "v1.2.4" {
+			if r := u.update("--back"); r.code != 0 {
+				t.Fatal(r)
+			}
+		}
+		ended := make(chan result, 1)
+		go func() { ended <- u.update("--from", u.release) }()
+		time.Sleep(takes * time.Duration(i+1) / kills)
+		for _, p := range u.processes() {
+			if len(p.args) > 1 && p.args[1] == "update" {
+				p.kill()
+			}
+		}
+		<-ended
+		version := u.installed(t)
+		seen[version]++
+		u.keeps(t, "kept")
+	}
+	t.Logf("an update takes %v; after kills there was %v", takes.Round(time.Millisecond), seen)
+	if u.installed(t) == "v1.2.4" {
+		u.update("--back")
+	}
+	if r := u.update("--from", u.release); r.code != 0 || u.installed(t) != "v1.2.4" {
+		t.Errorf("the last update: %+v", r)
+	}
+	if left, err := filepath.Glob(filepath.Join(u.bin, ".pennypost", "part.*")); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
+	}
+}
+
+// TestUpdateThatDoesNotStart: if the new post office cannot be started, the one of before is back.
+func TestUpdateThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	u := newUpdater(t)
+	u.publishScript(t, "v1.2.4",
+		`if [ "$1" = --version ]; then echo "pennypost v1.2.4 of scripts"; else echo broken >&2; exit 1; fi`)
+	u.must(t, "send", "--to", "user", "--as", "builder", "--body", "kept")
+	if r := u.update("--from", u.release); r.code == 0 || !strings.Contains(flat(r.stderr), "so v1.2.3 is back") {
+		t.Errorf("update: %+v", r)
+	}
+	if got := u.installed(t); got != "v1.2.3" {
+		t.Errorf("%s is installed", got)
+	}
+	u.keeps(t, "kept")
+}
+
+// tornServer ends each archive half-way.
+func tornServer(t *testing.T, dir string) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, err := os.ReadFile(filepath.Join(dir, filepath.Base(r.URL.Path)))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
+		if strings.HasSuffix(r.URL.Path, ".gz") {
+			text = text[:len(text)/2]
+		}
+		_, _ = w.Write(text)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
