@@ -80,7 +80,8 @@ func TestAction(t *testing.T) {
 		"nosuch":                  {"TO": "nosuch"},
 		"is not a room name":      {"ROOM": "../.."},
 	} {
-		if out, err := step(change); err == nil || !strings.Contains(out, "::error::") || !strings.Contains(out, what) {
+		if out, err := step(change); err == nil || !strings.Contains(out, "::error::") ||
+			!strings.Contains(out, what) {
 			t.Errorf("%q: want %q; it says %v, %s", change, what, err, out)
 		}
 	}
