@@ -16,6 +16,7 @@ type item struct {
 	crc      uint32   // what the line behind says as its prev
 	when     [len(timeForm)]byte
 	gone     absence
+	needs    bool     // it says what a reader must know: see needs.go
 	known    mail.Seq // of a missing range: the last place that is known to have been given
 }
 
@@ -56,8 +57,11 @@ func inspect(line []byte) (it item, covered []byte, err error) {
 		copy(it.when[:], b)
 		rest = b[len(timeForm)+1:]
 	}
-	if bytes.HasPrefix(rest, []byte(goneHead)) {
+	switch {
+	case bytes.HasPrefix(rest, []byte(goneHead)):
 		it.readStub(rest)
+	case bytes.HasPrefix(rest, []byte(needsHead)):
+		it.needs = true
 	}
 	return it, covered, nil
 }

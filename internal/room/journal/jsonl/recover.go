@@ -31,11 +31,14 @@ func (j *Journal) openMain() error {
 		return err
 	}
 	j.file = f
-	if err := j.tidy(); err != nil {
-		return err
-	}
 	s, err := surveyAll(f)
 	if err != nil {
+		return err
+	}
+	if s.needs != nil {
+		return s.needs.refuse(j.dir)
+	}
+	if err := j.tidy(); err != nil {
 		return err
 	}
 	if s.size == 0 { // it may be new, and so may its directory; both names are to last
@@ -123,6 +126,7 @@ type survey struct {
 	differ  int      // lines that do not follow the one before, though the place does
 	missing mail.Seq // places that stubs say are missing
 	open    bool     // the last line can be read, and lacks its newline
+	needs   *needs   // that this version does not know; nil: it knows all
 }
 
 // badLine is a line that cannot be read, or whose place does not rise.
@@ -144,7 +148,10 @@ func surveyAll(f file) (*survey, error) {
 func surveyFile(f file, size int64) (*survey, error) {
 	s := &survey{size: size, index: index{start: min(firstLine(f), size)}}
 	err := scan(f, s.index.start, size, func(l line) error {
-		it, _, err := inspect(l.text)
+		it, covered, err := inspect(l.text)
+		if err == nil && it.needs && s.needs == nil {
+			s.needs = needsOf(covered)
+		}
 		if err == nil && it.seq <= s.end.end {
 			err = fmt.Errorf("its seq %d does not rise above %d", it.seq, s.end.end)
 		}

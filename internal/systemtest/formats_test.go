@@ -1,0 +1,155 @@
+package systemtest
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pennypost/internal/mail"
+)
+
+// formats are the commits that began to write something else into a journal, with what that was. Of each, testdata has
+// a room that its program made: agents with a role, mail of several kinds, marks, an idempotency key, a compaction and
+// what came after it. home-v1 and home-names are two more.
+var formats = []struct{ commit, began string }{
+	{"da27c4f0", "the first that worked: version 1, agents, messages, receipts, checkpoints"},
+	{"ee028635", "turns of a session"},
+	{"0846b83d", "version 2: lines are chained, stubs stand for what left; questions stay open"},
+	{"9a7f38d4", "withdrawals"},
+	{"08d27fc4", "how the user was known, suggestions"},
+	{"e27247fa", "grants"},
+	{"59544cc3", "the gate"},
+	{"70cfeb9d", "claims, dialogs, what is sent later"},
+}
+
+// TestFormats opens a room of each format, reads its mail, goes on with it, and opens it again.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.keepForever(t)
+	for _, f := range formats {
+		from := os.DirFS(filepath.Join("testdata", "formats", f.commit))
+		if err := os.CopyFS(filepath.Join(o.home, "rooms", f.commit), from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed, err := os.ReadDir("testdata/formats")
+	if err != nil || len(listed) != len(formats) {
+		t.Errorf("testdata/formats has %v, %v; want those of the list", listed, err)
+	}
+	for round := range 2 {
+		d := o.mustServe(t)
+		for _, f := range formats {
+			if t.Run(f.commit, func(t *testing.T) { o.readFormat(t, f.commit, round) }); t.Failed() {
+				t.Logf("the room of %s is a home of before: %s", f.commit, f.began)
+			}
+		}
+		if err := d.terminate(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// keepForever has nothing expire or go to the archive by its age: homes of testdata are as old as they are.
+func (o *office) keepForever(t *testing.T) {
+	t.Helper()
+	const config = "[room.retention]\nage = \"40000d\"\n[room.ttl]\nagent = \"40000d\"\nall = \"40000d\"\n"
+	err := os.MkdirAll(o.home, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(o.home, "config.toml"), []byte(config), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readFormat looks at a room of testdata/formats that was opened so many times.
+func (o *office) readFormat(t *testing.T, room string, round int) {
+	bodies := func(args ...string) (all []string) {
+		for _, it := range ask[mail.Page](t, o, append(args, "--room", room)...).Messages {
+			all = append(all, it.Body)
+		}
+		return all
+	}
+	has := func(what string, got []string, want ...string) {
+		t.Helper()
+		for _, body := range want {
+			if n := len(slices.DeleteFunc(slices.Clone(got), func(s string) bool { return s != body })); n != 1 {
+				t.Errorf("%s has %q %d times: %q", what, body, n, got)
+			}
+		}
+	}
+	unread := bodies("inbox", "--as", "builder")
+	has("builder's inbox", unread, "Which port, 小克?", "for the role", "Never mind?", "after the archive ran")
+	if slices.Contains(unread, "Write the parser.") || slices.Contains(unread, "put away") {
+		t.Errorf("what builder had read or put away is unread: %q", unread)
+	}
+	has("ann's inbox", bodies("inbox", "--as", "ann"), "Done.")
+	has("the person's inbox", bodies("inbox"), "for the person")
+	has("the history", bodies("history", "--archive", "--limit", "100"), "Which port, 小克?", "Write the parser.",
+		"for the role", "hello, all", "for the person", "Done.", "Never mind?", "put away", "after the archive ran")
+	if sent := ask[mail.Sent](t, o, "send", "--room", room, "--as", "ann", "--to", "builder", "--type", "question",
+		"--subject", "A question", "--body", "Which port, 小克?", "--key", "k1"); !sent.Duplicate {
+		t.Errorf("what was sent with a key is sent again: %+v", sent)
+	}
+	if round == 0 {
+		o.must(t, "send", "--room", room, "--as", "ann", "--to", "builder", "--body", "goes on")
+		o.must(t, "archive", "--room", room)
+	} else {
+		has("builder's inbox", unread, "goes on")
+	}
+	if r := o.run("verify", "--room", room); r.code != 0 {
+		t.Errorf("verify: %+v", r)
+	}
+}
+
+// TestNewerJournal: a room that a newer Pennypost has written is refused by name, and left byte for byte, whatever is
+// asked of it; the other rooms go on.
+func TestNewerJournal(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	dir := filepath.Join(o.home, "rooms", "newer")
+	if err := os.CopyFS(dir, os.DirFS("testdata/newer")); err != nil {
+		t.Fatal(err)
+	}
+	before := filesBelow(t, dir)
+	o.must(t, "send", "--room", "lab", "--as", "ann", "--to", "user", "--body", "another room")
+	for _, args := range [][]string{{"inbox"}, {"history", "--archive"}, {"verify"}, {"verify", "--repair"},
+		{"archive"}, {"send", "--as", "ann", "--to", "user", "--body", "x"}, {"agents"}} {
+		r := o.run(append(args, "--room", "newer")...)
+		if r.code != 6 || !strings.Contains(flat(r.stderr), "by a newer Pennypost, v9.0.0, and this one does not "+
+			"know rooms-in-rooms") {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+	if got := ask[mail.Page](t, o, "inbox", "--room", "lab").Messages; len(got) != 1 {
+		t.Errorf("the other room has %+v", got)
+	}
+	o.must(t, "stop")
+	after := filesBelow(t, dir)
+	delete(after, "LOCK")
+	if !maps.EqualFunc(before, after, bytes.Equal) {
+		t.Errorf("there was %q and is %q", before, after)
+	}
+}
+
+func filesBelow(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	all := make(map[string][]byte)
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, _ := filepath.Rel(dir, path)
+		all[name], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
