@@ -43,6 +43,6 @@ func needsOf(covered []byte) *needs {
 func (n *needs) refuse(dir string) error {
 	return mail.Errorf(mail.Conflict, "the mailbox in %s was written by a newer Pennypost, %s, and this one does not "+
 		"know %s, without which it would be misread. Nothing was changed. Install the newer one by pennypost update; "+
-		"or, if you have just gone back from it, by pennypost update --back", dir, cmp.Or(n.By, "which does not say its version"),
-		strings.Join(n.Features, ", "))
+		"or, if you have just gone back from it, by pennypost update --back", dir,
+		cmp.Or(n.By, "which does not say its version"), strings.Join(n.Features, ", "))
 }
