@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs Pennypost for you alone, without root: both programs, of a release whose checksums it compares.
 #
-#   curl -fsSL https://ADDRESS/install.sh | sh
+#   curl -fsSL https://ADDRESS/releases/latest/download/install.sh | sh
 #   sh install.sh [--version V] [--to DIR] [--from ADDRESS]        --help says more
 #
 # Nothing runs before the shell has read the last line, so a script that was cut off on its way does nothing.
@@ -25,7 +25,7 @@ changes no file of your shell, starts nothing and needs no root. After any error
                   (http:// on this machine only); otherwise ${home:-not known yet: nothing has been released}
 
 The programs lie in DIR/.pennypost/VERSION, and DIR has links to them, so that both change at once and the
-version before stays. To undo it: pennypost remove, then rm -r DIR/.pennypost DIR/pennypost DIR/pennypostd
+version before stays. To undo it: pennypost remove, then rm -rf DIR/.pennypost DIR/pennypost DIR/pennypostd
 END
 }
 

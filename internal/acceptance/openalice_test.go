@@ -419,7 +419,7 @@ func oaReply(t *testing.T, o *office) {
 	p.sees("#letter", "Want a take on the rates?")
 	p.until(`document.getElementById("reply-text").focus() === undefined`)
 	p.do(sendKeys("#reply-text", "Yes: the long end."))
-	p.click("#reply button:not([type=button])")
+	p.click("#act-send")
 	eventually(t, "the workspace's agent has the reply", func() bool {
 		return strings.Contains(d.must(t, "inbox", "--as", d.ws), "Yes: the long end.")
 	})

@@ -2,12 +2,15 @@ package systemtest
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -264,6 +267,46 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 	u.keeps(t, "still here", "--room", "lab")
+}
+
+// TestUpdateWaits: an update breaks into no send that has begun. Half of one is on its way; the post office goes on in
+// the version before until the other half has come, and its sender is told that it was sent.
+func TestUpdateWaits(t *testing.T) {
+	t.Parallel()
+	u := newUpdater(t)
+	u.publishBuilt(t, "v1.2.4")
+	u.must(t, "agents", "register", "ann")
+	conn, err := net.Dial("unix", filepath.Join(u.home, "pennypost.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := `{"to":["ann"],"type":"status","body":"half and half"}`
+	begin := fmt.Sprintf("POST /api/v1/rooms/default/messages HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+
+		"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", u.operator(t), len(body))
+	if _, err := io.WriteString(conn, begin+body[:10]); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the send has begun", func() bool { return ask[wire.Status](t, u.office, "status").Busy == 1 })
+	ended := make(chan result, 1)
+	go func() { ended <- u.update("--from", u.release) }()
+	eventually(t, "the programs are replaced", func() bool { return u.installed(t) == "v1.2.4" })
+	time.Sleep(300 * time.Millisecond)
+	if st := ask[wire.Status](t, u.office, "status"); st.Version != "v1.2.3" {
+		t.Errorf("while a send is under way the post office is of %s", st.Version)
+	}
+	if _, err := io.WriteString(conn, body[10:]); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || answer.StatusCode/100 != 2 {
+		t.Errorf("the send was answered with %+v, %v", answer, err)
+	} else {
+		answer.Body.Close()
+	}
+	if r := <-ended; r.code != 0 || !strings.Contains(r.stdout, "runs in it") {
+		t.Errorf("update: %+v", r)
+	}
+	u.keeps(t, "half and half", "--as", "ann")
 }
 
 // TestUpdateRefuses: what is wrong is said, and the programs stay as they were.
