@@ -2,6 +2,7 @@ package caller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"pennypost/internal/base/pause"
@@ -34,17 +35,25 @@ func (v *Room) Claim(ctx context.Context, r mail.ClaimRequest) (mail.Claimed, er
 		r.Words = nil
 	}
 	if far := v.office.Far; far != nil {
-		for _, t := range [][]mail.Target{r.Take, r.Free} {
-			for i := range t {
-				t[i] = t[i].On(far.Remote.Machine)
-			}
+		if err := r.Check(); err != nil {
+			return mail.Claimed{}, err
 		}
+		r.Take, r.Free = on(far.Remote.Machine, r.Take), on(far.Remote.Machine, r.Free)
 	}
 	out, err := v.Stub.Claim(ctx, r)
 	if err == nil && found {
 		v.office.Claimed.Holds(v.name, out.Held)
 	}
 	return out, err
+}
+
+// on returns targets as they are called on another machine.
+func on(machine mail.Machine, targets []mail.Target) []mail.Target {
+	targets = slices.Clone(targets)
+	for i := range targets {
+		targets[i] = targets[i].On(machine)
+	}
+	return targets
 }
 
 // WatchClaims has agents told of writes to what they hold that no hook told of, until ctx ends.
