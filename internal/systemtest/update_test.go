@@ -283,7 +283,8 @@ func TestUpdateWaits(t *testing.T) {
 	defer conn.Close()
 	body := `{"to":["ann"],"type":"status","body":"half and half"}`
 	begin := fmt.Sprintf("POST /api/v1/rooms/default/messages HTTP/1.1\r\nHost: x\r\n"+
-		"Content-Type: application/json\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", u.operator(t), len(body))
+		"Content-Type: application/json\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n",
+		u.operator(t), len(body))
 	if _, err := io.WriteString(conn, begin+body[:10]); err != nil {
 		t.Fatal(err)
 	}
