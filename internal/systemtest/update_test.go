@@ -291,7 +291,10 @@ func TestUpdateWaits(t *testing.T) {
 	eventually(t, "the send has begun", func() bool { return ask[wire.Status](t, u.office, "status").Busy == 1 })
 	ended := make(chan result, 1)
 	go func() { ended <- u.update("--from", u.release) }()
-	eventually(t, "the programs are replaced", func() bool { return u.installed(t) == "v1.2.4" })
+	eventually(t, "the programs are replaced", func() bool {
+		runs, _ := os.Readlink(filepath.Join(u.bin, ".pennypost", "current"))
+		return runs == "v1.2.4"
+	})
 	time.Sleep(300 * time.Millisecond)
 	if st := ask[wire.Status](t, u.office, "status"); st.Version != "v1.2.3" {
 		t.Errorf("while a send is under way the post office is of %s", st.Version)
