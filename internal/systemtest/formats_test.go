@@ -14,7 +14,8 @@ import (
 
 // formats are the commits that began to write something else into a journal, with what that was. Of each, testdata has
 // a room that its program made: agents with a role, mail of several kinds, marks, an idempotency key, a compaction and
-// what came after it. home-v1 and home-names are two more.
+// what came after it. home-v1 and home-names are two more. No room here has events of grants, dialogs, machines or
+// bridges, nor suggestions: of those commits only letters, marks and checkpoints are here.
 var formats = []struct{ commit, began string }{
 	{"da27c4f0", "the first that worked: version 1, agents, messages, receipts, checkpoints"},
 	{"ee028635", "turns of a session"},
