@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -381,11 +380,7 @@ func TestTerminalIsClosed(t *testing.T) {
 	w.press("1").sees("Answered “8080”")
 	pid := w.pid()
 	w.tmux("kill-server")
-	process, err := os.FindProcess(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the view ends", func() bool { return process.Signal(syscall.Signal(0)) != nil })
+	eventually(t, "the view ends", func() bool { return gone(pid) })
 	if got := o.answers(t, "lab"); len(got) != 1 {
 		t.Errorf("answers: %q", got)
 	}

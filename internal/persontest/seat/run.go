@@ -23,13 +23,14 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
-	var running sync.Map // of process groups
+	running := groups{ids: map[int]bool{}}
 	closed := make(chan os.Signal, 1)
 	signal.Notify(closed, syscall.SIGHUP, syscall.SIGTERM)
 	go func() {
 		<-closed
-		for group := range running.Range {
-			_ = syscall.Kill(-group.(int), syscall.SIGKILL)
+		running.mu.Lock() // for good: nothing starts any more
+		for id := range running.ids {
+			_ = syscall.Kill(-id, syscall.SIGKILL)
 		}
 		os.Exit(0)
 	}()
@@ -47,8 +48,31 @@ func run(dir string) error {
 	}
 }
 
+// groups are the process groups of the commands that run.
+type groups struct {
+	mu  sync.Mutex
+	ids map[int]bool
+}
+
+// start starts a command as a group of its own, and counts it as running before anybody can close the terminal.
+func (g *groups) start(cmd *exec.Cmd) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	err := cmd.Start()
+	if err == nil {
+		g.ids[cmd.Process.Pid] = true
+	}
+	return err
+}
+
+func (g *groups) ended(id int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.ids, id)
+}
+
 // obey runs one command. Of its proxy it reads an order and then signals, and tells it the status at the end.
-func obey(conn *net.UnixConn, running *sync.Map) error {
+func obey(conn *net.UnixConn, running *groups) error {
 	files, err := receiveFiles(conn)
 	if err != nil {
 		return err
@@ -60,14 +84,13 @@ func obey(conn *net.UnixConn, running *sync.Map) error {
 	}
 	cmd := &exec.Cmd{Path: o.program, Args: o.args, Env: o.env, Dir: o.dir,
 		Stdin: files[0], Stdout: files[1], Stderr: files[2], SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
-	err = cmd.Start()
+	err = running.start(cmd)
 	closeAll(files)
 	if err != nil {
 		return err
 	}
 	group := cmd.Process.Pid
-	running.Store(group, nil)
-	defer running.Delete(group)
+	defer running.ended(group)
 	var ended atomic.Bool
 	go func() {
 		for signals := make([]byte, 1); ; {
