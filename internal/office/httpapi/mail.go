@@ -9,6 +9,14 @@ import (
 	"pennypost/internal/wire"
 )
 
+// Outbox is the mail that is kept on this machine.
+type Outbox interface {
+	// List returns what is kept, if which is true for it.
+	List(which func(*mail.Kept) bool) mail.Outbox
+	// Withdraw takes a letter out.
+	Withdraw(key string) error
+}
+
 func sendRoute() route {
 	rt := of(&wire.SendCall, (*call).key)
 	rt.headers, rt.also = []string{wire.KeyHeader}, http.StatusOK
@@ -19,6 +27,10 @@ func sendRoute() route {
 			return nil, err
 		}
 		sent := answer.(mail.Sent)
+		if sent.Kept != nil {
+			c.status = http.StatusAccepted
+			return sent, nil
+		}
 		if sent.Duplicate {
 			c.status = rt.also
 		}

@@ -471,7 +471,7 @@ func (j *Journal) beforeEnd(f *flight) (mail.Seq, error) {
 }
 
 func (j *Journal) notSent(err error) error {
-	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: away(err) + ". Nothing of this was stored; all that " +
+	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrAway, err), Msg: away(err) + ". Nothing of this was stored; all that " +
 		"was acknowledged is. Try again when they are back: nothing has to be restarted"}
 }
 
