@@ -106,8 +106,8 @@ type Status struct {
 	Failing     []string `json:"failing,omitempty"` // what is wrong with bridges and rooms; told to the user only
 	Cluster     *Cluster `json:"cluster,omitempty"` // the NATS servers, if it has rooms there; told to the user only
 	// Relay says that this is no post office, but passes calls on to one.
-	Relay  *RelayStatus `json:"relay,omitempty"`
-	Outbox *Outbox      `json:"outbox,omitempty"` // if anything is in it; told to the user only
+	Relay  *RelayStatus   `json:"relay,omitempty"`
+	Outbox *OutboxFigures `json:"outbox,omitempty"` // if anything is in it; told to the user only
 	// Joined are the machines that use this post office from elsewhere and are connected; told to the user only.
 	Joined []mail.Machine `json:"joined,omitempty"`
 }
@@ -120,8 +120,8 @@ type RelayStatus struct {
 	Trouble string `json:"trouble,omitempty"`
 }
 
-// Outbox is what is kept on a machine, in figures.
-type Outbox struct {
+// OutboxFigures are what is kept on a machine, in figures.
+type OutboxFigures struct {
 	Waiting int       `json:"waiting"` // letters that go when the way is back
 	Since   mail.Time `json:"since,omitzero"`
 	Why     string    `json:"why,omitempty"`    // the oldest of them waits

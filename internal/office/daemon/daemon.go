@@ -348,9 +348,9 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 }
 
 // outboxStatus is the outbox in figures; nil: nothing is in it.
-func outboxStatus(box *outbox.Box) *wire.Outbox {
+func outboxStatus(box *outbox.Box) *wire.OutboxFigures {
 	all := box.List(func(*mail.Kept) bool { return true })
-	st := &wire.Outbox{Unread: all.Unread}
+	st := &wire.OutboxFigures{Unread: all.Unread}
 	for i := range all.Letters {
 		switch k := &all.Letters[i]; {
 		case k.Refused:
@@ -362,7 +362,7 @@ func outboxStatus(box *outbox.Box) *wire.Outbox {
 			st.Waiting++
 		}
 	}
-	if *st == (wire.Outbox{}) {
+	if *st == (wire.OutboxFigures{}) {
 		return nil
 	}
 	return st

@@ -19,7 +19,7 @@ type Outbox interface {
 
 func sendRoute() route {
 	rt := of(&wire.SendCall, (*call).key)
-	rt.headers, rt.also = []string{wire.KeyHeader}, http.StatusOK
+	rt.headers, rt.also = []string{wire.KeyHeader}, []int{http.StatusOK, http.StatusAccepted}
 	send := rt.handle
 	rt.handle = func(c *call) (any, error) {
 		answer, err := send(c)
@@ -32,7 +32,7 @@ func sendRoute() route {
 			return sent, nil
 		}
 		if sent.Duplicate {
-			c.status = rt.also
+			c.status = http.StatusOK
 		}
 		c.w.Header().Set("Location", wire.Base+"/rooms/"+url.PathEscape(string(sent.Room))+"/messages/"+
 			url.PathEscape(string(sent.ID)))
