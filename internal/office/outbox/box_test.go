@@ -117,11 +117,11 @@ func TestSentInOrder(t *testing.T) {
 		keep(t, b, letter("ann", fmt.Sprint("a", i), fmt.Sprint(i)))
 		keep(t, b, letter("eve", fmt.Sprint("e", i), fmt.Sprint(i)))
 	}
-	again := newBox(t, dir, Options{})
-	if got := len(keys(again)); got != 40 {
-		t.Fatalf("after a restart %d letters are kept", got)
-	}
 	synctest.Test(t, func(t *testing.T) {
+		again := newBox(t, dir, Options{})
+		if got := len(keys(again)); got != 40 {
+			t.Fatalf("after a restart %d letters are kept", got)
+		}
 		o := &office{away: mail.Errorf(mail.Unavailable, "still away")}
 		stop := run(t, again, o)
 		time.Sleep(20 * time.Second)
@@ -354,17 +354,17 @@ func TestGarbage(t *testing.T) {
 
 // What another program did to the file is no reason to send something else, or to take what cannot be kept.
 func TestChangedByOthers(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "outbox.jsonl")
-	b := newBox(t, dir, Options{})
-	keep(t, b, letter("ann", "1", "first"))
-	if err := os.WriteFile(path, []byte(strings.Repeat("x", 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.Keep(letter("ann", "2", "second")); mail.CodeOf(err) != mail.Unavailable {
-		t.Errorf("kept in another's file: %v", err)
-	}
 	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "outbox.jsonl")
+		b := newBox(t, dir, Options{})
+		keep(t, b, letter("ann", "1", "first"))
+		if err := os.WriteFile(path, []byte(strings.Repeat("x", 1000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Keep(letter("ann", "2", "second")); mail.CodeOf(err) != mail.Unavailable {
+			t.Errorf("kept in another's file: %v", err)
+		}
 		o := new(office)
 		stop := run(t, b, o)
 		time.Sleep(time.Minute)
@@ -372,8 +372,8 @@ func TestChangedByOthers(t *testing.T) {
 		if len(o.got) > 0 {
 			t.Errorf("sent %q", o.got)
 		}
+		if k := b.List(func(*mail.Kept) bool { return true }).Letters[0]; !strings.Contains(k.Why, "cannot be read") {
+			t.Errorf("it is said to wait for %q", k.Why)
+		}
 	})
-	if why := b.List(func(*mail.Kept) bool { return true }).Letters[0].Why; !strings.Contains(why, "cannot be read") {
-		t.Errorf("it is said to wait for %q", why)
-	}
 }
