@@ -1,5 +1,7 @@
 package mail
 
+import "context"
+
 // Kept is a letter in the outbox of a machine: it is on that machine's disk only, because the way to its room was away
 // when it was sent. It has no place in the room's order yet, and nobody has it.
 type Kept struct {
@@ -35,3 +37,12 @@ func (k *Kept) AsKept() Sent {
 	}
 	return out
 }
+
+type unkept struct{}
+
+// Unkept returns a context in which a send is refused if the way to the room is away: whoever sends has to answer with
+// the id of a message.
+func Unkept(ctx context.Context) context.Context { return context.WithValue(ctx, unkept{}, true) }
+
+// MayKeep reports whether a send of ctx may be answered by Kept.
+func MayKeep(ctx context.Context) bool { return ctx.Value(unkept{}) == nil }

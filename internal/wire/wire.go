@@ -2,8 +2,10 @@
 package wire
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"pennypost/internal/mail"
 )
@@ -127,6 +129,21 @@ type OutboxFigures struct {
 	Why     string    `json:"why,omitempty"`    // the oldest of them waits
 	Refused int       `json:"refused,omitzero"` // letters that were refused then, and that nobody has dismissed
 	Unread  int       `json:"unread,omitzero"`  // lines of the file that cannot be read
+}
+
+// String says for a person what is kept.
+func (o *OutboxFigures) String() string {
+	var parts []string
+	if o.Waiting > 0 {
+		parts = append(parts, fmt.Sprintf("%d kept on this machine: %s", o.Waiting, o.Why))
+	}
+	if o.Refused > 0 {
+		parts = append(parts, fmt.Sprintf("%d refused when the way was back", o.Refused))
+	}
+	if o.Unread > 0 {
+		parts = append(parts, fmt.Sprintf("%d lines cannot be read", o.Unread))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Cluster is what a post office says of the NATS servers that it has rooms on.

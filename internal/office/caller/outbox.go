@@ -27,7 +27,7 @@ const keepingAfter = 20 * time.Hour
 // sendOrKeep sends a message, or keeps it on this machine if the way to its room is away.
 func (v *Room) sendOrKeep(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	box := v.office.Kept
-	if box == nil || v.ID.Own() || !v.ID.Keeps() {
+	if box == nil || !mail.MayKeep(ctx) || v.ID.Own() || !v.ID.Keeps() {
 		return v.Stub.Send(ctx, d)
 	}
 	made := d.Key == ""

@@ -228,6 +228,9 @@ func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 			r.Machine)
 	}
 	d.cluster(st.Cluster)
+	if st.Outbox != nil {
+		d.say("outbox", cli.Problem, "pennypost outbox", "%s", st.Outbox.String())
+	}
 	for _, f := range st.Failing {
 		if channel, about := strings.CutPrefix(f, "notify "); about {
 			channel, _, _ = strings.Cut(channel, ":")
