@@ -42,7 +42,9 @@ func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (
 	case ask.To == config.KindFile && k.Kind == config.KindJetStream:
 		done.Seq, err = o.moveToFile(ctx, name)
 		done.Moved = err == nil
-	case ask.To == config.KindFile:
+	case ask.To == config.KindJetStream: // a move that was cut off at its end
+		err = o.With(ctx, name, func(e *Entry) error { return o.Cluster.Settle(ctx, string(name), e.files.Last()) })
+	default:
 		err = o.Cluster.Leave(ctx, string(name))
 	}
 	o.Cluster.changed.Give()
@@ -78,7 +80,10 @@ func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, 
 		if err := o.Cluster.Arrive(ctx, string(name), files, brought); err != nil {
 			return err
 		}
-		return writeKind(o.Dir(name), kind{Kind: config.KindJetStream})
+		if err := writeKind(o.Dir(name), kind{Kind: config.KindJetStream}); err != nil {
+			return err
+		}
+		return o.Cluster.Settle(ctx, string(name), last)
 	})
 	return last, err
 }

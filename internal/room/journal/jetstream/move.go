@@ -276,8 +276,8 @@ func (c *Cluster) shift(ctx context.Context, room string, batch []moved) error {
 	return nil
 }
 
-// Arrive copies the rest of a room that Bring has copied, to which nobody appends meanwhile, and opens it to all
-// machines. What was erased since Bring began goes from the stream as well.
+// Arrive copies the rest of a room that Bring has copied, to which nobody appends meanwhile. What was erased since Bring
+// began goes from the stream as well. Settle then opens it to all machines.
 func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, brought mail.Seq) error {
 	s, err := c.berth(ctx, room)
 	if err != nil {
@@ -298,14 +298,21 @@ func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, 
 		}
 		break
 	}
-	return c.Settle(ctx, room)
+	return nil
 }
 
-// Settle opens a room that was moved here to all machines. It may be asked again.
-func (c *Cluster) Settle(ctx context.Context, room string) error {
+// Settle opens a room that was moved here, as far as a place, to all machines. It may be asked again.
+func (c *Cluster) Settle(ctx context.Context, room string, known mail.Seq) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
-	err := c.Revive(ctx, room)
+	s, err := c.js.Stream(ctx, c.streamName(room))
+	if err == nil && mail.Seq(s.CachedInfo().State.LastSeq) < known {
+		return mail.Errorf(mail.Conflict, "the stream of room %s is not whole. To make it so, type: pennypost rooms "+
+			"restore %s", room, room)
+	}
+	if err == nil {
+		err = c.Revive(ctx, room)
+	}
 	if err == nil {
 		err = c.change(ctx, room, func(cfg *jetstream.StreamConfig) {
 			delete(cfg.Metadata, movingKey)

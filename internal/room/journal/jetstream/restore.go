@@ -121,7 +121,7 @@ func (c *Cluster) Restore(ctx context.Context, room string, from *jsonl.Journal,
 	if err != nil {
 		return err
 	}
-	return c.Settle(ctx, room)
+	return c.Settle(ctx, room, from.Last())
 }
 
 // takeOut has nobody append to the stream of a room any more, if there is one.
@@ -151,7 +151,7 @@ func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq, away
 		return unreachable("restore the room", err)
 	}
 	if last := mail.Seq(info.State.LastSeq); last > known {
-		return errors.Join(c.Settle(ctx, room), mail.Errorf(mail.Conflict,
+		return errors.Join(c.Settle(ctx, room, known), mail.Errorf(mail.Conflict,
 			"the stream of room %s has come to %d since its copies were compared, and this one to %d. Nothing was "+
 				"changed; type the same again", room, last, known))
 	}
