@@ -162,7 +162,7 @@ type RoomCopy struct {
 	At      mail.Time    `json:"at,omitzero"`       // of the last event
 	Lacks   int          `json:"lacks,omitzero"`    // how many events of the fullest, at least
 	Besides int          `json:"besides,omitzero"`  // how many it has that the fullest lacks, at least
-	Differs bool         `json:"differs,omitzero"`  // it has others somewhere: not all machines have erased the same yet
+	Differs bool         `json:"differs,omitzero"`  // it has others somewhere; an erasure may be pending
 	Trouble string       `json:"trouble,omitempty"` // why nothing is known of it
 }
 

@@ -47,7 +47,7 @@ type Cluster struct {
 	mu       sync.Mutex
 	rooms    map[mail.RoomName]jetstream.Listed
 	damaged  map[mail.RoomName]string // what is wrong with their streams
-	eager    time.Time                // until then they are listed each second: word of a change comes before the change
+	eager    time.Time                // until then they are listed each second: word comes before the change
 	warnings []string
 	asOf     time.Time                // when the servers last answered
 	asleep   map[mail.RoomName]func() // closed rooms for which somebody listens; the functions end that

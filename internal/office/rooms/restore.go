@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	// slowPatience is how long a request waits for work that goes on without it; who asks, asks again until workPatience
-	// is over.
+	// slowPatience is how long a request waits for work that goes on without it; who asks, asks again until
+	// workPatience is over.
 	slowPatience = 4 * time.Second
 	workPatience = 10 * time.Minute
 )
@@ -35,8 +35,8 @@ const (
 func (o *Set) Restore(ctx context.Context, name mail.RoomName, ask wire.RestoreRoom) (wire.RestoredRoom, error) {
 	done := wire.RestoredRoom{Room: name}
 	if o.Cluster == nil {
-		return done, mail.Errorf(mail.Invalid, "this post office has no rooms on NATS servers. What can be mended in a "+
-			"file is mended by: pennypost verify --repair")
+		return done, mail.Errorf(mail.Invalid, "this post office has no rooms on NATS servers. What can be mended in "+
+			"a file is mended by: pennypost verify --repair")
 	}
 	if err := o.Cluster.Trouble(); err != nil {
 		return done, err
@@ -48,7 +48,8 @@ func (o *Set) Restore(ctx context.Context, name mail.RoomName, ask wire.RestoreR
 	case gone && g.To != "":
 		return done, jetstream.MovedTo(string(name), g.To)
 	case gone:
-		return done, mail.Errorf(mail.Conflict, "room %s was removed on purpose, by the user on the machine %s", name, g.By)
+		return done, mail.Errorf(mail.Conflict, "room %s was removed on purpose, by the user on the machine %s", name,
+			g.By)
 	}
 	full, err := o.compareCopies(ctx, name, &done)
 	if err != nil {
@@ -64,8 +65,8 @@ func (o *Set) Restore(ctx context.Context, name mail.RoomName, ask wire.RestoreR
 	}
 	i := slices.IndexFunc(done.Copies, func(c wire.RoomCopy) bool { return c.Machine == ask.From })
 	if i < 0 || done.Copies[i].Trouble != "" {
-		return done, mail.Errorf(mail.NotFound, "there is no copy of room %s on the machine %q that could be read", name,
-			ask.From)
+		return done, mail.Errorf(mail.NotFound, "there is no copy of room %s on the machine %q that could be read",
+			name, ask.From)
 	}
 	if _, err := o.askSlow(ctx, ask.From, RestoreSubject, name); err != nil {
 		return done, err
@@ -94,7 +95,8 @@ func (o *Set) compareCopies(ctx context.Context, name mail.RoomName, done *wire.
 			switch {
 			case err == nil:
 				surveys[m.Name] = s
-				done.Copies = append(done.Copies, wire.RoomCopy{Machine: m.Name, Last: s.Last, Events: s.Events, At: s.At})
+				done.Copies = append(done.Copies, wire.RoomCopy{Machine: m.Name, Last: s.Last, Events: s.Events,
+					At: s.At})
 			case mail.CodeOf(err) != mail.NotFound:
 				done.Copies = append(done.Copies, wire.RoomCopy{Machine: m.Name, Trouble: err.Error()})
 			}
@@ -197,8 +199,8 @@ type outcome struct {
 	err  error
 }
 
-// do returns the outcome of f, or an error of code Limited if that is not done soon: it goes on, and who asks again has
-// its outcome.
+// do returns the outcome of f, or an error of code Limited if that is not done soon: it goes on, and who asks again
+// has its outcome.
 func (s *slow) do(ctx context.Context, key string, f func(context.Context) ([]byte, error)) ([]byte, error) {
 	s.mu.Lock()
 	w := s.work[key]

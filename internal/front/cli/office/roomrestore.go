@@ -81,8 +81,8 @@ func (a *app) roomsRestore(ctx context.Context, arg string, r restore) error {
 func (a *app) showCopies(found wire.RestoredRoom) error {
 	var rows [][]string
 	for _, c := range found.Copies {
-		row := []string{string(c.Machine), wording.Plural(c.Events, "event"), fmt.Sprintf("up to %d", c.Last), a.Out.Ago(c.At),
-			differences(&c)}
+		row := []string{string(c.Machine), wording.Plural(c.Events, "event"), fmt.Sprintf("up to %d", c.Last),
+			a.Out.Ago(c.At), differences(&c)}
 		if c.Trouble != "" {
 			row = []string{string(c.Machine), "not known", "", "", c.Trouble}
 		}

@@ -276,8 +276,8 @@ func (c *Cluster) shift(ctx context.Context, room string, batch []moved) error {
 	return nil
 }
 
-// Arrive copies the rest of a room that Bring has copied, to which nobody appends meanwhile. What was erased since Bring
-// began goes from the stream as well. Settle then opens it to all machines.
+// Arrive copies the rest of a room that Bring has copied, to which nobody appends meanwhile. What was erased since
+// Bring began goes from the stream as well. Settle then opens it to all machines.
 func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, brought mail.Seq) error {
 	s, err := c.berth(ctx, room)
 	if err != nil {

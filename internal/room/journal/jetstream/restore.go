@@ -104,10 +104,11 @@ func (c *Cluster) Damage(ctx context.Context, room string, known *Survey) (strin
 }
 
 // Restore makes the stream of a room anew from a copy to which nobody appends, whatever there is of it, and opens it
-// to all machines. Others read and send again when it is done; cut off, it is to be asked again. Away reports whether a
-// machine is not there, whose own attempt then does not count. If the stream has come further than the copy, nothing is
-// changed, and the error is of code Conflict.
-func (c *Cluster) Restore(ctx context.Context, room string, from *jsonl.Journal, away func(mail.Machine) bool) error {
+// to all machines. Others read and send again when it is done; cut off, it is to be asked again. Away reports whether
+// a machine is not there, whose own attempt then does not count. If the stream has come further than the copy,
+// nothing is changed, and the error is of code Conflict.
+func (c *Cluster) Restore(ctx context.Context, room string, from *jsonl.Journal,
+	away func(mail.Machine) bool) error {
 	if err := c.takeOut(ctx, room, from.Last(), away); err != nil {
 		return err
 	}
