@@ -150,7 +150,7 @@ func (c *Cluster) list(ctx context.Context) error {
 	}
 	damaged := make(map[mail.RoomName]string)
 	for name, l := range rooms {
-		if at := copied[name]; l.Last < at && l.Here() {
+		if at := copied[name]; l.Last < at && l.Here() && !l.Headless {
 			l.Dangers = append(l.Dangers, fmt.Sprintf("it ends at %d, and the copy here at %d", l.Last, at))
 		}
 		if len(l.Dangers) > 0 {
