@@ -180,11 +180,11 @@ type Trials struct {
 
 // Trial is a test message, which was in no room.
 type Trial struct {
-	Kind    string  `json:"kind"` // of journal: "file" or "jetstream"
-	Wrote   float64 `json:"wrote_ms,omitzero"`
-	Read    float64 `json:"read_ms,omitzero"`
-	Through string  `json:"through,omitempty"` // the NATS server over which it was read
-	Failed  string  `json:"failed,omitempty"`  // why it could not be written or read
+	Kind    string `json:"kind"`              // of journal: "file" or "jetstream"
+	Wrote   int64  `json:"wrote_us,omitzero"` // in so many microseconds
+	Read    int64  `json:"read_us,omitzero"`
+	Through string `json:"through,omitempty"` // the NATS server over which it was read
+	Failed  string `json:"failed,omitempty"`  // why it could not be written or read
 }
 
 // Login asks for a link that opens the pages.

@@ -525,8 +525,8 @@ func (fakeMachines) Health() mail.ServersHealth {
 }
 
 func fakeTry(context.Context) (wire.Trials, error) {
-	return wire.Trials{Trials: []wire.Trial{{Kind: "file", Wrote: 2.5, Read: 0.1},
-		{Kind: "jetstream", Wrote: 9.5, Read: 1.5, Through: "tower"}}}, nil
+	return wire.Trials{Trials: []wire.Trial{{Kind: "file", Wrote: 2500, Read: 100},
+		{Kind: "jetstream", Wrote: 9500, Read: 1500, Through: "tower"}}}, nil
 }
 
 func (fakeMachines) RemoveMachine(context.Context, mail.Machine) error { return nil }

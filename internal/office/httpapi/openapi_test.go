@@ -294,6 +294,7 @@ func scenario() []want {
 		{name: "/join", method: "POST", path: "/join", body: `{"secret":"h059h6e9zmzr5thg","machine":"laptop-2"}`},
 		{name: "/join", method: "DELETE", path: "/join"},
 		{name: "/machines", method: "GET", path: "/machines"},
+		{name: "/try", method: "POST", path: "/try"},
 		{name: "/machines/{machine}", method: "DELETE", path: "/machines/laptop-2"},
 		{name: room + "/move", method: "POST", path: lab + "/move", body: `{"to":"jetstream"}`},
 		{name: room + "/restore", method: "POST", path: lab + "/restore", body: `{}`},

@@ -118,7 +118,7 @@ func (l *line) plan(now time.Time) (letters []Letter, next time.Time) {
 	for _, w := range l.pending {
 		at := w.came.Add(l.gather)
 		others := []time.Time{w.notBefore, l.retry}
-		if last := l.Last.Std(); !last.After(now) { // else the clock was set back
+		if last := l.Last.Std(); !last.After(now) && !w.Office { // else the clock was set back
 			others = append(others, last.Add(l.apart))
 		}
 		for _, other := range others {

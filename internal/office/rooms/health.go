@@ -86,7 +86,7 @@ const (
 	electionFor    = 20 * time.Second
 	damagedFor     = 10 * time.Second
 	behindFor      = time.Minute
-	mendedFor      = 5 * time.Second
+	mendedFor      = 20 * time.Second // what comes and goes within that is one event
 )
 
 // patienceWith returns how long to wait with word about something that is degraded.
@@ -167,7 +167,7 @@ func (o *Set) Try(ctx context.Context) (wire.Trials, error) {
 		defer cancel()
 		all.Trials = append(all.Trials, tried(config.KindJetStream, func(t *wire.Trial) error {
 			found, err := o.Cluster.Try(ctx)
-			t.Wrote, t.Read, t.Through = milliseconds(found.Wrote), milliseconds(found.Read), found.Through
+			t.Wrote, t.Read, t.Through = found.Wrote.Microseconds(), found.Read.Microseconds(), found.Through
 			return err
 		}))
 	}
@@ -181,8 +181,6 @@ func tried(kind string, try func(*wire.Trial) error) wire.Trial {
 	}
 	return t
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // tryFile writes a journal of one event into the data directory, and reads it.
 func (o *Set) tryFile(t *wire.Trial) (err error) {
@@ -199,7 +197,7 @@ func (o *Set) tryFile(t *wire.Trial) (err error) {
 	}
 	const subject = "A test message."
 	seq, err := j.Append(context.Background(), mail.Event{Message: &mail.Message{ID: "msg_test", Subject: subject}})
-	t.Wrote = milliseconds(time.Since(began))
+	t.Wrote = time.Since(began).Microseconds()
 	if err = cmp.Or(err, j.Close()); err != nil {
 		return fmt.Errorf("write a test message: %w", err)
 	}
@@ -209,7 +207,7 @@ func (o *Set) tryFile(t *wire.Trial) (err error) {
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	found, err := j.Read(context.Background(), seq)
-	t.Read = milliseconds(time.Since(began))
+	t.Read = time.Since(began).Microseconds()
 	if err == nil && !slices.ContainsFunc(found, func(e mail.Event) bool {
 		return e.Message != nil && e.Message.Subject == subject
 	}) {

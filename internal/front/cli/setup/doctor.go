@@ -278,15 +278,21 @@ func (d *doctor) try(ctx context.Context, office *client.Office) {
 		if t.Kind == config.KindJetStream {
 			where, fix = "to the NATS servers", "pennypost machines"
 		}
+		read := ""
 		if t.Through != "" {
-			where += ", and read over " + t.Through
+			read = " over " + t.Through
 		}
 		if t.Failed != "" {
 			d.say("message", cli.Problem, fix, "a test message %s failed: %s", where, t.Failed)
 		} else {
-			d.say("message", cli.Well, "", "a test message was written %s (%.1f ms, %.1f ms)", where, t.Wrote, t.Read)
+			d.say("message", cli.Well, "", "a test message was written %s in %v, and read%s in %v", where,
+				microseconds(t.Wrote), read, microseconds(t.Read))
 		}
 	}
+}
+
+func microseconds(n int64) time.Duration {
+	return (time.Duration(n) * time.Microsecond).Round(10 * time.Microsecond)
 }
 
 // web asks the post office over HTTP whether it is healthy. Over TLS it must have the certificate with the

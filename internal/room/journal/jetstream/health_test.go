@@ -3,6 +3,7 @@ package jetstream
 import (
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -161,6 +162,65 @@ func hangs(t *testing.T, c *Cluster, servers *natstest.Cluster) {
 		t.Fatal(err)
 	}
 	known(t, c, "it goes on", without(servers, "1"), 4*soon)
+}
+
+// TestSlowFollower holds that a server which takes in less than the others is said to be behind, and no longer when it
+// has caught up. It gets a twentieth of the time.
+func TestSlowFollower(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 3, natstest.Options{})
+	c := withRoom(t, servers, true)
+	s, err := c.js.Stream(t.Context(), c.streamName("lab"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := servers.Servers[0]
+	if s.CachedInfo().Cluster.Leader == slow.Name {
+		slow = servers.Servers[1]
+	}
+	stop := make(chan struct{})
+	var running sync.WaitGroup
+	end := sync.OnceFunc(func() { close(stop); running.Wait() })
+	defer end()
+	running.Go(func() {
+		for {
+			_ = slow.Signal(syscall.SIGSTOP)
+			time.Sleep(480 * time.Millisecond)
+			_ = slow.Signal(syscall.SIGCONT)
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	})
+	for range 4 {
+		running.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+					_ = c.nc.Publish(c.subject("lab"), []byte(strings.Repeat("x", 100)))
+				}
+			}
+		})
+	}
+	awaitMachines(t, "it is behind", func() bool {
+		_, _ = c.List(t.Context())
+		time.Sleep(time.Second)
+		h := c.Health()
+		i := slices.IndexFunc(h.Servers, func(s mail.ServerStatus) bool { return s.Name == slow.Name })
+		late := slices.ContainsFunc(h.Degraded, func(d mail.Degraded) bool {
+			return d.About == "behind "+slow.Name && strings.Contains(d.Text, "the copies of room lab")
+		})
+		return h.Servers[i].BehindIn == 1 && h.Servers[i].Behind >= behindFrom && late && *h.MayFail == 0
+	})
+	end()
+	awaitMachines(t, "it has caught up", func() bool {
+		_, _ = c.List(t.Context())
+		return healthOf(c) == without(servers, "1")
+	})
 }
 
 // tooFew leaves one server of three.
