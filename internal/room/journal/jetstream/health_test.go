@@ -174,10 +174,15 @@ func TestSlowFollower(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := servers.Servers[0]
-	if s.CachedInfo().Cluster.Leader == slow.Name {
-		slow = servers.Servers[1]
+	var slow, leader *natstest.Server
+	for _, server := range servers.Servers {
+		if server.Name == s.CachedInfo().Cluster.Leader {
+			leader = server
+		} else {
+			slow = server
+		}
 	}
+	nc := dialMachine(t, leader.URL())
 	stop := make(chan struct{})
 	var running sync.WaitGroup
 	end := sync.OnceFunc(func() { close(stop); running.Wait() })
@@ -201,7 +206,7 @@ func TestSlowFollower(t *testing.T) {
 				case <-stop:
 					return
 				case <-time.After(time.Millisecond):
-					_ = c.nc.Publish(c.subject("lab"), []byte(strings.Repeat("x", 100)))
+					_ = nc.Publish(c.subject("lab"), []byte(strings.Repeat("x", 100)))
 				}
 			}
 		})
