@@ -98,6 +98,7 @@ type server struct {
 	doubted time.Time // since when its leader has not heard it at all; zero: it has
 	seen    bool      // something says whether it is there
 	said    *Server   // what it last said of itself
+	answers bool      // it did so when it was last asked
 }
 
 func newWatch() watch {
@@ -197,16 +198,31 @@ func (w *watch) inspected(found []Server, since time.Time, connected string) {
 		w.misses++
 	}
 	for name, s := range w.servers {
-		if since.IsZero() && w.canary.has(name) {
-			continue
+		if s.answers != here[name] {
+			s.answers = here[name]
+			w.changed.Give()
 		}
 		switch {
+		case since.IsZero() && w.led(name): // who leads it knows
 		case here[name]:
 			w.note(name, false, time.Time{}, now)
 		case name == connected, s.said != nil, w.misses > 1 && name == w.canary.leader:
 			w.note(name, true, since, now)
 		}
 	}
+}
+
+// led reports whether there is a leader that says whether a server is there. The caller holds mu.
+func (w *watch) led(name string) bool {
+	if w.canary.has(name) {
+		return true
+	}
+	for _, g := range w.rooms {
+		if g.leader != "" && g.has(name) {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *group) has(name string) bool {
@@ -222,9 +238,6 @@ func (w *watch) listed(rooms map[string]group, missing []string) {
 		before := w.rooms[name]
 		for i := range g.peers {
 			p := &g.peers[i]
-			if !w.canary.has(p.name) && g.leader != "" {
-				w.note(p.name, p.silent, p.heard, now)
-			}
 			if at := slices.IndexFunc(before.peers, func(b peer) bool { return b.name == p.name }); at >= 0 &&
 				!p.behind.IsZero() && !before.peers[at].behind.IsZero() {
 				p.behind = before.peers[at].behind
@@ -241,6 +254,23 @@ func (w *watch) listed(rooms map[string]group, missing []string) {
 		rooms[name] = g
 	}
 	w.rooms = rooms
+	w.believe(now)
+}
+
+// believe takes from the leaders of rooms which servers are there of which the list of machines says nothing: those
+// that one of them hears. The caller holds mu.
+func (w *watch) believe(now time.Time) {
+	last := make(map[string]peer)
+	for _, g := range w.rooms {
+		for _, p := range g.peers {
+			if known, ok := last[p.name]; g.leader != "" && !w.canary.has(p.name) && (!ok || p.heard.After(known.heard)) {
+				last[p.name] = p
+			}
+		}
+	}
+	for name, p := range last {
+		w.note(name, p.silent, p.heard, now)
+	}
 }
 
 // unsettled reports whether the rooms are to be listed again soon: a copy may be behind, a room has no leader, or a
