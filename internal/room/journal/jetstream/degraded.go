@@ -55,7 +55,7 @@ func (w *watch) judge(addresses int) mail.ServersHealth {
 			Fix: "wait ten seconds, in which the servers choose one; if they do not, restart the servers one by " +
 				"one, or look what they log"})
 	}
-	if len(stopped)+len(headless) == 0 && (w.misses > 1 || len(w.canary.peers) > 0 && w.canary.leader == "") {
+	if len(stopped)+len(headless) == 0 && (w.missed || len(w.canary.peers) > 0 && w.canary.leader == "") {
 		h.Degraded = append(h.Degraded, mail.Degraded{About: "election",
 			Text: "the NATS servers choose new leaders; some mail is refused for up to ten seconds",
 			Fix:  "wait ten seconds; if this does not end, look what the servers log"})

@@ -89,7 +89,7 @@ type watch struct {
 	rooms   map[string]group // as they were last listed
 	size    int              // how many servers there are, as far as they say
 	doubt   bool             // one was not heard in time
-	misses  int              // how often in a row nobody spoke for the list of machines
+	missed  bool             // nobody spoke for the list of machines
 }
 
 // server is what is known of one.
@@ -139,7 +139,7 @@ func (w *watch) saw(ci *jetstream.ClusterInfo, connected string, now time.Time) 
 	if g.leader != w.canary.leader || len(g.peers) != len(w.canary.peers) {
 		w.changed.Give()
 	}
-	w.canary, w.misses, w.doubt = g, 0, false
+	w.canary, w.missed, w.doubt = g, false, false
 	if g.leader == "" {
 		for _, name := range g.leaderless(connected) {
 			w.note(name, true, time.Time{}, now)
@@ -168,7 +168,7 @@ func (w *watch) saw(ci *jetstream.ClusterInfo, connected string, now time.Time) 
 func (w *watch) doubtful() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.doubt || w.misses > 0
+	return w.doubt || w.missed
 }
 
 // beyond reports whether there are servers of which the list of machines says nothing.
@@ -194,9 +194,7 @@ func (w *watch) inspected(found []Server, since time.Time, connected string) {
 		}
 		w.size = max(w.size, f.Size)
 	}
-	if !since.IsZero() {
-		w.misses++
-	}
+	w.missed = w.missed || !since.IsZero()
 	for name, s := range w.servers {
 		if s.answers != here[name] {
 			s.answers = here[name]
@@ -206,7 +204,7 @@ func (w *watch) inspected(found []Server, since time.Time, connected string) {
 		case since.IsZero() && w.led(name): // who leads it knows
 		case here[name]:
 			w.note(name, false, time.Time{}, now)
-		case name == connected, s.said != nil, w.misses > 1 && name == w.canary.leader:
+		case name == connected, s.said != nil, name == w.canary.leader && !since.IsZero():
 			w.note(name, true, since, now)
 		}
 	}

@@ -36,7 +36,7 @@ func (c *Cluster) ask() {
 			c.suspect()
 		}
 		if c.health.beyond() && time.Since(inspected) > inspectEvery {
-			c.inspect(c.ctx, time.Time{})
+			c.inspect(c.ctx)
 			inspected = time.Now()
 		}
 		if c.health.doubtful() {
@@ -58,53 +58,70 @@ var errNoLeader = errors.New("too few of them hear each other")
 
 // look asks for the list of machines, of which the servers say who keeps it and which of those are heard: it is small,
 // always there, and on as many servers as rooms are. Its leader may be the server that has stopped, so if nobody
-// answers the servers are looked at one by one, and are asked for something else.
+// answers it is asked for once more, and the servers for something else, and for themselves.
 func (c *Cluster) look() error {
+	began := time.Now()
+	err := c.askList()
+	if err == nil || errors.Is(err, errNoLeader) || c.ctx.Err() != nil {
+		return err
+	}
+	var asking sync.WaitGroup
+	var again error
+	var found []Server
+	connected := ""
+	asking.Go(func() { again = c.askList() })
+	asking.Go(func() { found = ReadSettings(c.ctx, c.nc, c.cfg.URLs, c.cfg.Monitor) })
+	asking.Go(func() { connected = c.mute() })
+	ctx, cancel := context.WithTimeout(c.ctx, probeEvery)
+	defer cancel()
+	_, err = c.js.AccountInfo(ctx)
+	asking.Wait()
+	switch {
+	case c.ctx.Err() != nil:
+		return err
+	case again == nil || errors.Is(again, errNoLeader):
+		return again
+	}
+	c.health.inspected(found, began, connected)
+	return err
+}
+
+// askList asks for the list of machines once. That there is none yet is no error.
+func (c *Cluster) askList() error {
 	ctx, cancel := context.WithTimeout(c.ctx, probeEvery)
 	defer cancel()
 	before := time.Now()
 	s, err := c.js.Stream(ctx, "KV_"+c.cfg.Prefix+"-machines")
 	switch {
-	case err == nil:
-		info := s.CachedInfo()
-		c.clock.compare(info.TimeStamp, before, time.Now())
-		if c.health.saw(info.Cluster, c.nc.ConnectedServerName(), time.Now()) {
-			return nil
-		}
-		return errNoLeader
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil // no machine has been noted yet
-	case c.ctx.Err() != nil:
+	case err != nil:
 		return err
 	}
-	var inspecting sync.WaitGroup
-	inspecting.Go(func() { c.inspect(c.ctx, before) })
-	defer inspecting.Wait()
-	account, stop := context.WithTimeout(c.ctx, probeEvery)
-	defer stop()
-	_, err = c.js.AccountInfo(account)
-	return err
+	info := s.CachedInfo()
+	c.clock.compare(info.TimeStamp, before, time.Now())
+	if !c.health.saw(info.Cluster, c.nc.ConnectedServerName(), time.Now()) {
+		return errNoLeader
+	}
+	return nil
 }
 
-// inspect looks at the servers one by one, and returns what they say of themselves. since is from when on those that
-// should have answered did not; the zero time: they did.
-func (c *Cluster) inspect(ctx context.Context, since time.Time) []Server {
-	var connected string // the server that does not answer, though there is a connection
-	var asking sync.WaitGroup
-	if !since.IsZero() {
-		asking.Go(func() {
-			name := c.nc.ConnectedServerName()
-			ctx, cancel := context.WithTimeout(ctx, settingsPatience)
-			defer cancel()
-			if c.nc.FlushWithContext(ctx) != nil {
-				connected = name
-			}
-		})
+// mute returns the server to which there is a connection, if it does not answer; else "".
+func (c *Cluster) mute() string {
+	name := c.nc.ConnectedServerName()
+	ctx, cancel := context.WithTimeout(c.ctx, settingsPatience)
+	defer cancel()
+	if c.nc.FlushWithContext(ctx) == nil {
+		return ""
 	}
+	return name
+}
+
+// inspect asks the servers one by one, and returns what they say of themselves.
+func (c *Cluster) inspect(ctx context.Context) []Server {
 	found := ReadSettings(ctx, c.nc, c.cfg.URLs, c.cfg.Monitor)
-	asking.Wait()
 	if ctx.Err() == nil {
-		c.health.inspected(found, since, connected)
+		c.health.inspected(found, time.Time{}, "")
 	}
 	return found
 }

@@ -24,7 +24,7 @@ func (c *Cluster) Machines(ctx context.Context, opts MachineOptions) (*Machines,
 
 // Warnings asks the servers how they are set up, for a second at most, and says what of that endangers mail.
 func (c *Cluster) Warnings(ctx context.Context) []string {
-	return Warnings(c.inspect(ctx, time.Time{}), c.nc.ConnectedServerVersion(), len(c.cfg.URLs), c.cfg.Replicas)
+	return Warnings(c.inspect(ctx), c.nc.ConnectedServerVersion(), len(c.cfg.URLs), c.cfg.Replicas)
 }
 
 // OnRooms has changed called whenever a room may have come or gone.
