@@ -40,7 +40,8 @@ func TestServersHealth(t *testing.T) {
 		}
 		all := strings.Replace(string(text), fmt.Sprintf("monitor = [%q]", "http://"+servers.Servers[0].Monitor),
 			"monitor = ["+strings.Join(monitor, ", ")+"]", 1)
-		all += fmt.Sprintf("[notify.command]\nexec = [\"sh\", \"-c\", \"echo %s: $PENNYPOST_SUBJECT >> %s\"]\n", name, notes)
+		all += fmt.Sprintf("[notify.command]\nexec = [\"sh\", \"-c\", \"echo %s: $PENNYPOST_SUBJECT >> %s\"]\n",
+			name, notes)
 		if err := os.WriteFile(config, []byte(all), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +57,8 @@ func TestServersHealth(t *testing.T) {
 	eventually(t, "all are up on the desk", func() bool { return calm(desk) })
 	eventually(t, "all are up on the laptop", func() bool { return calm(laptop) })
 	if r := desk.run("doctor"); !strings.Contains(r.stdout, "a test message was written to a file") ||
-		!strings.Contains(r.stdout, "a test message was written to the NATS servers in ") || !strings.Contains(r.stdout, "and read over n") {
+		!strings.Contains(r.stdout, "a test message was written to the NATS servers in ") ||
+		!strings.Contains(r.stdout, "and read over n") {
 		t.Errorf("doctor: exit %d\n%s", r.code, r.stdout)
 	}
 	page := pageOf(t, desk)

@@ -50,7 +50,8 @@ func officeRoutes(o *Options) []route {
 			on(&wire.RemoveMachineCall, func(c *call, name mail.Machine) (wire.None, error) {
 				return wire.None{}, o.Machines.RemoveMachine(c.r.Context(), name)
 			})),
-		without(o.Try == nil, mail.Errorf(mail.Unavailable, "no mail is kept here; the post office is on another machine"),
+		without(o.Try == nil, mail.Errorf(mail.Unavailable,
+			"no mail is kept here; the post office is on another machine"),
 			on(&wire.TryCall, func(c *call, _ wire.None) (wire.Trials, error) { return o.Try(c.r.Context()) })),
 		without(o.Move == nil, mail.Errorf(mail.Unavailable, "rooms cannot be moved here"),
 			on(&wire.MoveRoomCall, func(c *call, ask wire.MoveRoom) (wire.MovedRoom, error) {

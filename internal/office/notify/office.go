@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What the post office itself has to say, as that a server has stopped, may concern every room, and may have to be said
-// when no room takes mail. So it is no message, and stands in no room.
+// What the post office itself has to say, as that a server has stopped, may concern every room, and may have to be
+// said when no room takes mail. So it is no message, and stands in no room.
 
 // Announce has the person told of something that goes on, once however often it is called, until Over. about tells it
 // from others.

@@ -16,12 +16,14 @@ func TestAnnounced(t *testing.T) {
 	inFixture(t, config.Telling{URL: "https://box.example:8765"}, func(b *fixture) {
 		b.send("ann", mail.Question, "Which port?", mail.Draft{})
 		b.pass(gather)
-		announce := func() { b.notify.Announce("silent tower", "The server tower is not heard", "It is not. Start it.") }
+		announce := func() {
+			b.notify.Announce("silent tower", "The server tower is not heard", "It is not. Start it.")
+		}
 		announce()
 		b.pass(time.Millisecond)
 		b.told("ann asks: Which port?", "Urgent: The server tower is not heard")
-		if n := b.pad.notes[1]; n.Text != "It is not. Start it." || n.URL != "https://box.example:8765/" || !n.Urgent ||
-			!n.Letters[0].Office || n.Letters[0].Room != "" {
+		if n := b.pad.notes[1]; n.Text != "It is not. Start it." || n.URL != "https://box.example:8765/" ||
+			!n.Urgent || !n.Letters[0].Office || n.Letters[0].Room != "" {
 			t.Errorf("the note is %+v", n)
 		}
 		for range 3 {

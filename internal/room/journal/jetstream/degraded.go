@@ -104,9 +104,9 @@ func (p *peer) late() bool { return !p.behind.IsZero() && time.Since(p.behind) >
 
 func (w *watch) there(name string) bool { s := w.servers[name]; return s == nil || s.silent.IsZero() }
 
-// spare returns how many more servers may fail before some room takes no mail, -1 if there is one. Those are stopped of
-// whose servers too few are there, and headless for which the servers that are there have no leader. The caller holds
-// mu.
+// spare returns how many more servers may fail before some room takes no mail, -1 if there is one. Those are stopped
+// for which too few of their servers are there, and those headless whose servers are there and have no leader. The
+// caller holds mu.
 func (w *watch) spare() (most int, stopped, headless []string) {
 	most = len(w.canary.peers)
 	left := func(g *group) int {
@@ -170,8 +170,8 @@ func silent(st *mail.ServerStatus, spare int) mail.Degraded {
 func late(name string, rooms map[string]uint64) mail.Degraded {
 	most := slices.Max(slices.Collect(maps.Values(rooms)))
 	return mail.Degraded{About: "behind " + name,
-		Text: fmt.Sprintf("the copies of %s on the NATS server %s are behind, by %d writes at most: it does not count "+
-			"until it has caught up", some(slices.Sorted(maps.Keys(rooms))), name, most),
+		Text: fmt.Sprintf("the copies of %s on the NATS server %s are behind, by %d writes at most: it does not "+
+			"count until it has caught up", some(slices.Sorted(maps.Keys(rooms))), name, most),
 		Fix: "if that does not end by itself, look at the disk and the network of " + name}
 }
 

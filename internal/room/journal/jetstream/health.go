@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// unheard is for how long the leader of a stream has not heard a server that is called silent. Those that are there
-	// say so each second, and after four a leader that is not heard is replaced.
+	// unheard is for how long the leader of a stream has not heard a server that is called silent. Those that are
+	// there say so each second, and after four a leader that is not heard is replaced.
 	unheard = 3 * time.Second
 	// doubted is from when on a server is looked at more often, so that it is soon known whether it is there.
 	doubted = 1500 * time.Millisecond
-	// behindFrom is from how many writes on the copy of a room at a server is called behind: the servers acknowledge what
-	// most of them have, so the slowest one lacks a little of what is being written.
+	// behindFrom is from how many writes on the copy of a room at a server is called behind: the servers acknowledge
+	// what most of them have, so the slowest one lacks a little of what is being written.
 	behindFrom = 100
 	// behindAfter is for how long it must have been so.
 	behindAfter = 4 * time.Second
@@ -261,7 +261,8 @@ func (w *watch) believe(now time.Time) {
 	last := make(map[string]peer)
 	for _, g := range w.rooms {
 		for _, p := range g.peers {
-			if known, ok := last[p.name]; g.leader != "" && !w.canary.has(p.name) && (!ok || p.heard.After(known.heard)) {
+			known, ok := last[p.name]
+			if g.leader != "" && !w.canary.has(p.name) && (!ok || p.heard.After(known.heard)) {
 				last[p.name] = p
 			}
 		}
@@ -282,7 +283,8 @@ func (w *watch) unsettled() bool {
 		}
 	}
 	for _, g := range w.rooms {
-		if g.leader == "" || slices.ContainsFunc(g.peers, func(p peer) bool { return p.silent || !p.behind.IsZero() }) {
+		odd := func(p peer) bool { return p.silent || !p.behind.IsZero() }
+		if g.leader == "" || slices.ContainsFunc(g.peers, odd) {
 			return true
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// kept is what a leader says of a stream on some servers, of which it hears those of others that are not negative: they
-// lack so many writes.
+// kept is what a leader says of a stream on some servers, of which it hears those of others that are not negative:
+// they lack so many writes.
 func kept(leader string, others map[string]int) *jetstream.ClusterInfo {
 	ci := &jetstream.ClusterInfo{Leader: leader}
 	for name, lag := range others {
@@ -46,8 +46,8 @@ func TestJudge(t *testing.T) {
 			map[string]*jetstream.ClusterInfo{"lab": lab, "web": kept("c", map[string]int{"d": 0, "e": -1})}, nil,
 			five[:4], "silent e", 0},
 		{"two of one room", list,
-			map[string]*jetstream.ClusterInfo{"lab": kept("b", map[string]int{"c": 0, "d": -1})}, []string{"web"}, five[:3],
-			"silent d,silent e,stopped", -1},
+			map[string]*jetstream.ClusterInfo{"lab": kept("b", map[string]int{"c": 0, "d": -1})}, []string{"web"},
+			five[:3], "silent d,silent e,stopped", -1},
 		{"no leader, though they are there", list, map[string]*jetstream.ClusterInfo{"lab": lab}, []string{"web"},
 			five, "leaderless web", -1},
 		{"one on one server", list, map[string]*jetstream.ClusterInfo{"lab": kept("b", nil)}, nil, five, "", 0},

@@ -69,8 +69,8 @@ type Listed struct {
 // Here reports whether the room is one, and to be used by all.
 func (l Listed) Here() bool { return (l.Last > 0 || l.Headless) && l.Moving == "" && l.Moved == "" }
 
-// List returns the rooms on the cluster. One in which nothing ever happened is not one yet. Of those that have no leader
-// it returns what was last known.
+// List returns the rooms on the cluster. One in which nothing ever happened is not one yet. Of those that have no
+// leader it returns what was last known.
 func (c *Cluster) List(ctx context.Context) (map[string]Listed, error) {
 	rooms, groups := make(map[string]Listed), make(map[string]group)
 	streams, headless, err := c.streams(ctx)

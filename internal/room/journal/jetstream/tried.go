@@ -20,8 +20,8 @@ type Tried struct {
 	Through     string // the server over which it was read
 }
 
-// Try writes a test message to the servers, to a table of its own that no room knows, and reads it over another server,
-// if there is one.
+// Try writes a test message to the servers, to a table of its own that no room knows, and reads it over another
+// server, if there is one.
 func (c *Cluster) Try(ctx context.Context) (t Tried, err error) {
 	if err := c.Trouble(); err != nil {
 		return t, err
@@ -65,7 +65,9 @@ func untried(what string, err error) error {
 // another connects to a server that is not the one to which this machine is connected, or to that if no other answers.
 func (c *Cluster) another() (*nats.Conn, error) {
 	here := strings.TrimSuffix(c.nc.ConnectedUrl(), "/")
-	urls := slices.DeleteFunc(slices.Clone(c.cfg.URLs), func(u string) bool { return strings.TrimSuffix(u, "/") == here })
+	urls := slices.DeleteFunc(slices.Clone(c.cfg.URLs), func(u string) bool {
+		return strings.TrimSuffix(u, "/") == here
+	})
 	opts := nats.GetDefaultOptions()
 	opts.Name, opts.Timeout = "pennypost "+string(c.cfg.Machine)+", a test", settingsPatience
 	opts.AllowReconnect, opts.IgnoreDiscoveredServers = false, true
