@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/wire"
 )
 
-const restoreHelp = `Make a room on the NATS servers whole again, if its stream was deleted, cut off, or given limits by
-somebody. Every machine that has used the room has a copy of it. The command compares the copies
-with each other and with the stream, shows what it finds, asks, and has the machine with the
+const restoreHelp = `Make a room on the NATS servers whole again, if its stream was deleted, cut off, or given
+limits by somebody. Every machine that has used the room has a copy of it. The command compares the
+copies with each other and with the stream, shows what it finds, asks, and has the machine with the
 fullest copy make the stream anew. Mail waits meanwhile. What only another copy has is appended
-behind it when that machine reads the room again.
+when that machine reads the room again.
 
 A stream that lacks nothing stays as it is. Interrupted, type the same again. Only the user may
 restore a room.`

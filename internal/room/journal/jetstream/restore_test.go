@@ -39,7 +39,8 @@ func TestRestoreCutOff(t *testing.T) {
 		t.Helper()
 		for i := range n {
 			e := mail.Event{At: 1747750000000, Message: &mail.Message{
-				ID: mail.ID(fmt.Sprint("msg_", j.Last(), "_", i)), Type: mail.Status, From: "user", To: []mail.Address{"all"}, Body: "text"}}
+				ID: mail.ID(fmt.Sprint("msg_", j.Last(), "_", i)), Type: mail.Status, From: "user",
+				To: []mail.Address{"all"}, Body: "text"}}
 			if _, err := j.Append(t.Context(), e); err != nil {
 				t.Fatal(err)
 			}
