@@ -31,8 +31,8 @@ var (
 			"servers are. Only the user may ask.",
 		UserOnly: true, Here: true}}
 	TryCall = Call[None, Trials]{Route: Route{ID: "try", Method: http.MethodPost, Path: "/try",
-		About: "Write a test message to each kind of journal that is in use, and read it. It is in no room. Only the " +
-			"user may.",
+		About: "Write a test message to each kind of journal that is in use, and read it. It is in no room. Only " +
+			"the user may.",
 		UserOnly: true, Here: true}}
 	RemoveMachineCall = Call[mail.Machine, None]{Route: Route{ID: "removeMachine", Method: http.MethodDelete,
 		Path: "/machines/{machine}",
