@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -71,8 +70,7 @@ func TestServersHealth(t *testing.T) {
 		stop, end func(*natstest.Server) error
 	}{
 		{"killed", func(s *natstest.Server) error { s.Kill(); return nil }, (*natstest.Server).Start},
-		{"hangs", func(s *natstest.Server) error { return s.Signal(syscall.SIGSTOP) },
-			func(s *natstest.Server) error { return s.Signal(syscall.SIGCONT) }},
+		{"hangs", (*natstest.Server).Suspend, (*natstest.Server).Resume},
 	} {
 		s := servers.Servers[i+1]
 		began := time.Now()
