@@ -16,8 +16,8 @@ import (
 
 // formats are the commits that began to write something else into a journal, with what that was. Of each, testdata has
 // a room that its program made: agents with a role, mail of several kinds, marks, an idempotency key, a compaction and
-// what came after it, and what the commit began. The sessions of its dialogs and claims have ended, in the journal too.
-// home-v1 and home-names are two more. No room here has events of bridges: these say where files are on a machine.
+// what came after it, and what the commit began. The sessions of its dialogs and claims have ended there. home-v1 and
+// home-names are two more. No room here has events of bridges: these say where files are on a machine.
 var formats = []struct{ commit, began string }{
 	{"da27c4f0", "the first that worked: version 1, agents, messages, receipts, checkpoints"},
 	{"ee028635", "turns of a session"},
@@ -118,8 +118,9 @@ func (o *office) readFormat(t *testing.T, room string, round int) {
 		}
 	}
 	if round == 0 {
-		if got := o.must(t, "claims", "--past", "--room", room); strings.Contains(got, "clerk") != (room == "70cfeb9d") {
-			t.Errorf("past claims: %s", got)
+		past := o.must(t, "claims", "--past", "--room", room)
+		if strings.Contains(past, "clerk") != (room == "70cfeb9d") {
+			t.Errorf("past claims: %s", past)
 		}
 		o.must(t, "send", "--room", room, "--as", "ann", "--to", "builder", "--body", "goes on")
 		o.must(t, "archive", "--room", room)

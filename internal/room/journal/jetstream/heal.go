@@ -270,8 +270,8 @@ func (j *Journal) read(ctx context.Context, stream jetstream.Stream, after, end 
 	}
 }
 
-// diverge ends all writing: the journal must be closed and opened again, which heals the copy, or says why this version
-// must leave it alone.
+// diverge ends all writing: the journal must be closed and opened again, which heals the copy, or says why this
+// version must leave the room alone.
 func (j *Journal) diverge(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

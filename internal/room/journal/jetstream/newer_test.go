@@ -80,8 +80,8 @@ func filesIn(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestNewerMeanwhile: a newer Pennypost says in an open room what one must know. From then on nothing comes of it here,
-// and what is sent is refused; opened again it says why.
+// TestNewerMeanwhile: a newer Pennypost says in an open room what one must know. From then on nothing of it
+// comes here, what is sent is refused, and so is opening it again.
 func TestNewerMeanwhile(t *testing.T) {
 	h := newHealing(t)
 	dir := t.TempDir()
@@ -108,8 +108,8 @@ func TestNewerMeanwhile(t *testing.T) {
 	}
 }
 
-// TestNewerBehindALoss: a machine that was cut off appends nothing before it has read what came meanwhile, which may be
-// for a newer Pennypost.
+// TestNewerBehindALoss: a machine that was cut off appends nothing before it has read what came meanwhile, since that
+// may be for a newer Pennypost.
 func TestNewerBehindALoss(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	link := natstest.NewLink(t, servers.Servers[0].Client)
