@@ -199,8 +199,8 @@ func TestKeysAreTold(t *testing.T) {
 	}
 }
 
-// TestEnterSends: where a form has one button that counts, it is that which Enter presses in a field of one line, in the
-// reply as well, in which another stands before it on the screen.
+// TestEnterSends: where a form has one button that counts, Enter presses that in a field of one line, in the reply as
+// well, in which another stands before it on the screen.
 func TestEnterSends(t *testing.T) {
 	r := newRoom(t)
 	id := r.send("builder-1", "user", "Half of it is done.")
