@@ -378,12 +378,8 @@ func TestTerminalIsClosed(t *testing.T) {
 	w := openTerminal(t, o, binary)
 	w.sees("Which port")
 	w.press("1").sees("Answered “8080”")
-	pid := w.pid()
-	w.tmux("kill-server")
-	eventually(t, "the view ends", func() bool { return gone(pid) })
-	if got := o.answers(t, "lab"); len(got) != 1 {
-		t.Errorf("answers: %q", got)
-	}
+	w.tmux("kill-server") // the shell that has begun the view may end before it
+	eventually(t, "the answer has been sent", func() bool { return len(o.answers(t, "lab")) == 1 })
 }
 
 // TestTerminalSuspends stops the view as ^Z does, from a shell, and brings it back.

@@ -119,6 +119,11 @@ var (
 		About: "Move a room to the NATS servers, or to a file on this machine, while mail goes on. Cut off, it is " +
 			"to be asked again. Only the user may.",
 		UserOnly: true, Here: true}}
+	RestoreRoomCall = Call[RestoreRoom, RestoredRoom]{Route: Route{ID: "restoreRoom", Method: http.MethodPost,
+		Path: Room + "/restore",
+		About: "Compare a room on the NATS servers with the copies that the machines have of it, and, if from names " +
+			"one of these, make its stream anew from that copy. Only the user may.",
+		UserOnly: true, Here: true}}
 	RemoveRoomCall = Call[None, RemovedRoom]{Route: Route{ID: "removeRoom", Method: http.MethodDelete, Path: Room,
 		About: "Remove a room: watches and waits there end, its tokens are void, its files are moved out of the " +
 			"way. Only the user may.",

@@ -141,6 +141,31 @@ type MovedRoom struct {
 	Moved bool          `json:"moved,omitzero"` // false: it was there already
 }
 
+// RestoreRoom asks to compare a room on the NATS servers with the copies that the machines have, and to restore it.
+type RestoreRoom struct {
+	From mail.Machine `json:"from,omitempty"` // from whose copy; without it, nothing is changed
+}
+
+// RestoredRoom answers it.
+type RestoredRoom struct {
+	Room     mail.RoomName `json:"room"`
+	Damage   string        `json:"damage,omitempty"` // what is wrong with the stream; "": nothing
+	Copies   []RoomCopy    `json:"copies"`           // the fullest first
+	Restored bool          `json:"restored,omitzero"`
+}
+
+// RoomCopy is a machine's copy of a room.
+type RoomCopy struct {
+	Machine mail.Machine `json:"machine"`
+	Last    mail.Seq     `json:"last,omitzero"` // the last place that it knows of
+	Events  int          `json:"events"`
+	At      mail.Time    `json:"at,omitzero"`       // of the last event
+	Lacks   int          `json:"lacks,omitzero"`    // how many events of the fullest, at least
+	Besides int          `json:"besides,omitzero"`  // how many it has that the fullest lacks, at least
+	Differs bool         `json:"differs,omitzero"`  // it has others somewhere; an erasure may be pending
+	Trouble string       `json:"trouble,omitempty"` // why nothing is known of it
+}
+
 // Machines is a list of machines.
 type Machines struct {
 	Machines []mail.MachineStatus `json:"machines"`

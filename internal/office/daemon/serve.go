@@ -63,7 +63,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		api.Credentials = d.scripts
 	}
 	if c := d.office.Set.Cluster; c != nil {
-		api.Machines, api.Move = c, d.office.Set.Move
+		api.Machines, api.Move, api.Restore = c, d.office.Set.Move, d.office.Set.Restore
 	}
 	routes := httpapi.New(api)
 	mux.Handle("GET "+wire.CallsPath+"{room}", d.versioned(http.HandlerFunc(d.calls.serve)))

@@ -73,6 +73,9 @@ type Options struct {
 	// from here.
 	Move func(context.Context, mail.RoomName, wire.MoveRoom) (wire.MovedRoom, error)
 
+	// Restore makes the stream of a room on NATS servers anew from a machine's copy. Nil: nobody can from here.
+	Restore func(context.Context, mail.RoomName, wire.RestoreRoom) (wire.RestoredRoom, error)
+
 	// Backup writes the whole post office as one file, which is not one unless the error is nil, and returns the rooms
 	// that could not be opened, whose files are in it as they stood. Nil: it cannot be had from here.
 	Backup func(context.Context, io.Writer) ([]mail.RoomName, error)

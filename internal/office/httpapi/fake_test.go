@@ -499,6 +499,10 @@ func fakeRemove(_ context.Context, room mail.RoomName) (wire.RemovedRoom, error)
 	return wire.RemovedRoom{Room: room, Files: "/removed/" + string(room)}, nil
 }
 
+func fakeRestore(_ context.Context, room mail.RoomName, _ wire.RestoreRoom) (wire.RestoredRoom, error) {
+	return wire.RestoredRoom{Room: room, Copies: []wire.RoomCopy{{Machine: "desk", Last: 7, Events: 7}}}, nil
+}
+
 func fakeMove(_ context.Context, room mail.RoomName, ask wire.MoveRoom) (wire.MovedRoom, error) {
 	return wire.MovedRoom{Room: room, To: ask.To, Seq: 7, Moved: true}, nil
 }

@@ -54,6 +54,10 @@ func officeRoutes(o *Options) []route {
 			on(&wire.MoveRoomCall, func(c *call, ask wire.MoveRoom) (wire.MovedRoom, error) {
 				return o.Move(c.r.Context(), c.roomName, ask)
 			})),
+		without(o.Restore == nil, mail.Errorf(mail.Unavailable, "rooms cannot be restored here"),
+			on(&wire.RestoreRoomCall, func(c *call, ask wire.RestoreRoom) (wire.RestoredRoom, error) {
+				return o.Restore(c.r.Context(), c.roomName, ask)
+			})),
 		without(o.Remove == nil, mail.Errorf(mail.Unavailable, "rooms cannot be removed here"),
 			on(&wire.RemoveRoomCall, func(c *call, _ wire.None) (wire.RemovedRoom, error) {
 				return o.Remove(c.r.Context(), c.roomName)

@@ -321,7 +321,7 @@ func (j *Journal) heard(stream jetstream.Stream, s *silence) error {
 func (j *Journal) skip(stream jetstream.Stream, end mail.Seq) error {
 	ctx, cancel := context.WithTimeout(j.ctx, patience)
 	defer cancel()
-	next, err := stream.GetMsg(ctx, uint64(j.local.Last())+1, jetstream.WithGetMsgSubject(j.subject))
+	next, err := stream.GetMsg(ctx, uint64(j.local.Last())+1, jetstream.WithGetMsgSubject(">"))
 	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 		return err
 	}

@@ -59,6 +59,8 @@ type Listed struct {
 	Last   mail.Seq
 	Moving mail.Machine // it is being moved here by that machine; "": it is here
 	Moved  mail.Machine // it is being moved to a file on that machine
+	// Dangers are what somebody has changed of the stream's settings that may lose mail, or stop the room.
+	Dangers []string
 }
 
 // Here reports whether the room is one, and to be used by all.
@@ -71,8 +73,12 @@ func (c *Cluster) List(ctx context.Context) (map[string]Listed, error) {
 	for info := range list.Info() {
 		if room := info.Config.Metadata[roomKey]; room != "" && strings.HasPrefix(info.Config.Name,
 			c.cfg.Prefix+"_room_") {
-			rooms[room] = Listed{mail.Seq(info.State.LastSeq), mail.Machine(info.Config.Metadata[movingKey]),
-				mail.Machine(info.Config.Metadata[movedKey])}
+			l := Listed{Last: mail.Seq(info.State.LastSeq), Moving: mail.Machine(info.Config.Metadata[movingKey]),
+				Moved: mail.Machine(info.Config.Metadata[movedKey])}
+			if l.Moving == "" && l.Moved == "" {
+				l.Dangers = c.dangers(&info.Config)
+			}
+			rooms[room] = l
 		}
 	}
 	return rooms, list.Err()
