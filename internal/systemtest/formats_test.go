@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -211,7 +212,7 @@ func TestNewerRoomOnServers(t *testing.T) {
 		o.must(t, "stop")
 	}
 	after, err := newer.List(t.Context())
-	if err != nil || after["newer"] != before["newer"] {
+	if err != nil || !reflect.DeepEqual(after["newer"], before["newer"]) {
 		t.Errorf("the room was %+v and is %+v, %v", before["newer"], after["newer"], err)
 	}
 }
