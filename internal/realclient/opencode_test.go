@@ -78,7 +78,7 @@ func unheard(t *testing.T, l *lab) {
 		}
 		return waits != 0
 	})
-	l.must(syscall.Kill(waits, syscall.SIGKILL))
+	l.must(signal(waits, syscall.SIGKILL))
 	l.until("nobody waits", func() bool { return l.processes()[waits] == "" })
 	id := l.send(l.agent, "ZEBRA at a prompt")
 	w.prompt("hello second [[say bye]]")

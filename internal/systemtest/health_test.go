@@ -97,7 +97,9 @@ func TestServersHealth(t *testing.T) {
 			!strings.Contains(r.stdout, "start the NATS server "+s.Name+" again") {
 			t.Errorf("doctor: exit %d\n%s", r.code, r.stdout)
 		}
-		desk.must(t, "send", "--to", "user", "--room", "lab", "--body", stop.how)
+		eventually(t, stop.how+": mail goes on", func() bool {
+			return desk.run("send", "--to", "user", "--room", "lab", "--body", stop.how, "--key", stop.how).code == 0
+		})
 		if err := stop.end(s); err != nil {
 			t.Fatal(err)
 		}
@@ -118,6 +120,15 @@ func TestServersHealth(t *testing.T) {
 		return strings.Contains(got, "room lab takes no mail") && strings.Contains(got, "Mail has stopped")
 	})
 	t.Logf("two are gone: machines after %v", time.Since(began).Round(100*time.Millisecond))
+	eventually(t, "two are gone: it is told", func() bool {
+		return strings.Contains(read(), "Too few NATS servers are heard: room lab takes no mail")
+	})
+	eventually(t, "two are gone: the tower shows it", func() bool {
+		return strings.Contains(machines["tower"].must(t, "machines"), "room lab takes no mail")
+	})
+	if got := strings.Count(read(), "Too few NATS servers"); got != 1 {
+		t.Errorf("two are gone: %d machines told:\n%s", got, read())
+	}
 	if r := desk.run("rooms"); !strings.Contains(r.stdout, "lab") {
 		t.Errorf("rooms: exit %d\n%s", r.code, r.stdout)
 	}
