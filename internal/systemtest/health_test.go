@@ -39,7 +39,7 @@ func TestServersHealth(t *testing.T) {
 		}
 		all := strings.Replace(string(text), fmt.Sprintf("monitor = [%q]", "http://"+servers.Servers[0].Monitor),
 			"monitor = ["+strings.Join(monitor, ", ")+"]", 1)
-		all += fmt.Sprintf("[notify.command]\nexec = [\"sh\", \"-c\", \"echo %s: $PENNYPOST_SUBJECT >> %s\"]\n",
+		all += fmt.Sprintf("[notify.command]\nexec = [\"sh\", \"-c\", \"echo %s: $PENNYPOST_SUBJECT $PENNYPOST_TEXT >> %s\"]\n",
 			name, notes)
 		if err := os.WriteFile(config, []byte(all), 0o600); err != nil {
 			t.Fatal(err)
@@ -64,6 +64,14 @@ func TestServersHealth(t *testing.T) {
 	read := func() string {
 		text, _ := os.ReadFile(notes)
 		return string(text)
+	}
+	notesOf := func(words string) (n int) {
+		for line := range strings.Lines(read()) {
+			if strings.Contains(line, words) {
+				n++
+			}
+		}
+		return n
 	}
 	for i, stop := range []struct {
 		how       string
@@ -105,9 +113,9 @@ func TestServersHealth(t *testing.T) {
 		}
 		eventually(t, stop.how+": all are up again", func() bool { return calm(desk) && calm(laptop) })
 		eventually(t, stop.how+": it is told that it is over", func() bool {
-			return strings.Count(read(), "The NATS servers are well again") == i+1
+			return notesOf("The NATS servers are well again") == i+1
 		})
-		if got := strings.Count(read(), s.Name+" has not been heard"); got != 1 {
+		if got := notesOf(s.Name + " has not been heard"); got != 1 {
 			t.Errorf("%s: %d machines told:\n%s", stop.how, got, read())
 		}
 	}
@@ -126,7 +134,7 @@ func TestServersHealth(t *testing.T) {
 	eventually(t, "two are gone: the tower shows it", func() bool {
 		return strings.Contains(machines["tower"].must(t, "machines"), "room lab takes no mail")
 	})
-	if got := strings.Count(read(), "Too few NATS servers"); got != 1 {
+	if got := notesOf("Too few NATS servers"); got != 1 {
 		t.Errorf("two are gone: %d machines told:\n%s", got, read())
 	}
 	if r := desk.run("rooms"); !strings.Contains(r.stdout, "lab") {
