@@ -20,6 +20,8 @@ const (
 	doubtEvery = time.Second / 2
 	// inspectEvery is how often servers are looked at one by one where the list of machines is not on all of them.
 	inspectEvery = 5 * time.Second
+	// electedAfter is how long servers have to choose a leader, before another server is tried though nothing is sent.
+	electedAfter = 10 * time.Second
 	// longestProbe is between two attempts to find a server that answers, when there has been none for long.
 	longestProbe = 5 * time.Second
 )
@@ -27,12 +29,15 @@ const (
 // ask notes, until the cluster is closed, whether the servers answer. Most of them have to be there for that; a
 // connection needs only one.
 func (c *Cluster) ask() {
-	inspected := time.Now()
+	inspected, well := time.Now(), time.Now()
 	for every := askEvery; pause.For(c.ctx, every); {
 		if every = askEvery; !c.nc.IsConnected() {
+			well = time.Now()
 			continue
 		}
-		if c.answered() != nil {
+		if c.answered() == nil {
+			well = time.Now()
+		} else if time.Since(well) > electedAfter {
 			c.suspect()
 		}
 		if c.health.beyond() && time.Since(inspected) > inspectEvery {
