@@ -55,7 +55,7 @@ func (w *watch) judge(addresses int) mail.ServersHealth {
 			Fix: "wait ten seconds, in which the servers choose one; if they do not, restart the servers one by " +
 				"one, or look what they log"})
 	}
-	if len(stopped)+len(headless) == 0 && (w.missed || len(w.canary.peers) > 0 && w.canary.leader == "") {
+	if len(stopped)+len(headless) == 0 && (w.missed || w.orphaned()) {
 		h.Degraded = append(h.Degraded, mail.Degraded{About: "election",
 			Text: "the NATS servers choose new leaders; some mail is refused for up to ten seconds",
 			Fix:  "wait ten seconds; if this does not end, look what the servers log"})
@@ -139,6 +139,16 @@ func (w *watch) spare() (most int, stopped, headless []string) {
 		most = -1
 	}
 	return max(most, -1), stopped, headless
+}
+
+// orphaned reports whether what leads the list of machines, or a room, is not there. The caller holds mu.
+func (w *watch) orphaned() bool {
+	for _, g := range w.rooms {
+		if g.leader != "" && !w.there(g.leader) {
+			return true
+		}
+	}
+	return len(w.canary.peers) > 0 && w.canary.leader == ""
 }
 
 // heard counts the servers that are there. The caller holds mu.
