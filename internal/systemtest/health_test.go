@@ -39,9 +39,8 @@ func TestServersHealth(t *testing.T) {
 		}
 		all := strings.Replace(string(text), fmt.Sprintf("monitor = [%q]", "http://"+servers.Servers[0].Monitor),
 			"monitor = ["+strings.Join(monitor, ", ")+"]", 1)
-		all += fmt.Sprintf("[notify.command]\n"+
-			"exec = [\"sh\", \"-c\", \"echo %s: $PENNYPOST_SUBJECT $PENNYPOST_TEXT >> %s\"]\n",
-			name, notes)
+		say := fmt.Sprintf("echo %s: $PENNYPOST_SUBJECT $PENNYPOST_TEXT >> %s", name, notes)
+		all += fmt.Sprintf("[notify.command]\nexec = [\"sh\", \"-c\", %q]\n", say)
 		if err := os.WriteFile(config, []byte(all), 0o600); err != nil {
 			t.Fatal(err)
 		}
