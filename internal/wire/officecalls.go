@@ -27,8 +27,12 @@ var (
 			"may.",
 		UserOnly: true, Here: true}}
 	MachinesCall = Call[None, Machines]{Route: Route{ID: "machines", Method: http.MethodGet, Path: "/machines",
-		About: "The machines whose post offices have rooms on the same NATS servers, by name. Only the user may " +
-			"ask.",
+		About: "The machines whose post offices have rooms on the same NATS servers, by name, and how those " +
+			"servers are. Only the user may ask.",
+		UserOnly: true, Here: true}}
+	TryCall = Call[None, Trials]{Route: Route{ID: "try", Method: http.MethodPost, Path: "/try",
+		About: "Write a test message to each kind of journal that is in use, and read it. It is in no room. Only " +
+			"the user may.",
 		UserOnly: true, Here: true}}
 	RemoveMachineCall = Call[mail.Machine, None]{Route: Route{ID: "removeMachine", Method: http.MethodDelete,
 		Path: "/machines/{machine}",
@@ -131,6 +135,11 @@ var (
 		Path: Room + "/move",
 		About: "Move a room to the NATS servers, or to a file on this machine, while mail goes on. Cut off, it is " +
 			"to be asked again. Only the user may.",
+		UserOnly: true, Here: true}}
+	RestoreRoomCall = Call[RestoreRoom, RestoredRoom]{Route: Route{ID: "restoreRoom", Method: http.MethodPost,
+		Path: Room + "/restore",
+		About: "Compare a room on the NATS servers with the copies that the machines have of it, and, if from names " +
+			"one of these, make its stream anew from that copy. Only the user may.",
 		UserOnly: true, Here: true}}
 	RemoveRoomCall = Call[None, RemovedRoom]{Route: Route{ID: "removeRoom", Method: http.MethodDelete, Path: Room,
 		About: "Remove a room: watches and waits there end, its tokens are void, its files are moved out of the " +

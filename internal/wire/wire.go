@@ -151,8 +151,9 @@ type Cluster struct {
 	Machine mail.Machine `json:"machine"`           // by which name this machine is known there
 	Trouble string       `json:"trouble,omitempty"` // why they cannot be used at present
 	// how far this machine's clock is ahead of theirs, in milliseconds
-	Skew     int64    `json:"skew_ms"`
-	Warnings []string `json:"warnings,omitempty"` // what of them endangers mail
+	Skew     int64              `json:"skew_ms"`
+	Warnings []string           `json:"warnings,omitempty"` // what of their settings endangers mail
+	Health   mail.ServersHealth `json:"health"`
 }
 
 // MoveRoom asks to move a room.
@@ -168,9 +169,49 @@ type MovedRoom struct {
 	Moved bool          `json:"moved,omitzero"` // false: it was there already
 }
 
+// RestoreRoom asks to compare a room on the NATS servers with the copies that the machines have, and to restore it.
+type RestoreRoom struct {
+	From mail.Machine `json:"from,omitempty"` // from whose copy; without it, nothing is changed
+}
+
+// RestoredRoom answers it.
+type RestoredRoom struct {
+	Room     mail.RoomName `json:"room"`
+	Damage   string        `json:"damage,omitempty"` // what is wrong with the stream; "": nothing
+	Copies   []RoomCopy    `json:"copies"`           // the fullest first
+	Restored bool          `json:"restored,omitzero"`
+}
+
+// RoomCopy is a machine's copy of a room.
+type RoomCopy struct {
+	Machine mail.Machine `json:"machine"`
+	Last    mail.Seq     `json:"last,omitzero"` // the last place that it knows of
+	Events  int          `json:"events"`
+	At      mail.Time    `json:"at,omitzero"`       // of the last event
+	Lacks   int          `json:"lacks,omitzero"`    // how many events of the fullest, at least
+	Besides int          `json:"besides,omitzero"`  // how many it has that the fullest lacks, at least
+	Differs bool         `json:"differs,omitzero"`  // it has others somewhere; an erasure may be pending
+	Trouble string       `json:"trouble,omitempty"` // why nothing is known of it
+}
+
 // Machines is a list of machines.
 type Machines struct {
 	Machines []mail.MachineStatus `json:"machines"`
+	mail.ServersHealth
+}
+
+// Trials are test messages.
+type Trials struct {
+	Trials []Trial `json:"trials"`
+}
+
+// Trial is a test message, which was in no room.
+type Trial struct {
+	Kind    string `json:"kind"`              // of journal: "file" or "jetstream"
+	Wrote   int64  `json:"wrote_us,omitzero"` // in so many microseconds
+	Read    int64  `json:"read_us,omitzero"`
+	Through string `json:"through,omitempty"` // the NATS server over which it was read
+	Failed  string `json:"failed,omitempty"`  // why it could not be written or read
 }
 
 // Login asks for a link that opens the pages.

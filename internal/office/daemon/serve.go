@@ -60,10 +60,10 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	}
 	api.Confirmations, api.Outbox = d.office.Confirm, d.office.Kept
 	if d.office.Far == nil {
-		api.Credentials = d.scripts
+		api.Credentials, api.Try = d.scripts, d.office.Set.Try
 	}
 	if c := d.office.Set.Cluster; c != nil {
-		api.Machines, api.Move = c, d.office.Set.Move
+		api.Machines, api.Move, api.Restore = c, d.office.Set.Move, d.office.Set.Restore
 	}
 	routes := httpapi.New(api)
 	mux.Handle("GET "+wire.CallsPath+"{room}", d.versioned(http.HandlerFunc(d.calls.serve)))

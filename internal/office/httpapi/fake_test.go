@@ -518,6 +518,10 @@ func fakeRemove(_ context.Context, room mail.RoomName) (wire.RemovedRoom, error)
 	return wire.RemovedRoom{Room: room, Files: "/removed/" + string(room)}, nil
 }
 
+func fakeRestore(_ context.Context, room mail.RoomName, _ wire.RestoreRoom) (wire.RestoredRoom, error) {
+	return wire.RestoredRoom{Room: room, Copies: []wire.RoomCopy{{Machine: "desk", Last: 7, Events: 7}}}, nil
+}
+
 func fakeMove(_ context.Context, room mail.RoomName, ask wire.MoveRoom) (wire.MovedRoom, error) {
 	return wire.MovedRoom{Room: room, To: ask.To, Seq: 7, Moved: true}, nil
 }
@@ -528,6 +532,20 @@ type fakeMachines struct{}
 func (fakeMachines) List() []mail.MachineStatus {
 	return []mail.MachineStatus{{Name: "laptop-1", Here: true, Heard: 1778421600000, Version: "v1", Rooms: 2},
 		{Name: "laptop-2", Away: true, Heard: 1778421500000, Skew: -1500}}
+}
+
+func (fakeMachines) Health() mail.ServersHealth {
+	spare := 0
+	return mail.ServersHealth{MayFail: &spare, Servers: []mail.ServerStatus{
+		{Name: "desk", State: mail.ServerUp, Version: "2.15.2", Sync: "always", Behind: 120, BehindIn: 1},
+		{Name: "tower", State: mail.ServerSilent, Since: 1778421600000}}, Unknown: 1,
+		Degraded: []mail.Degraded{{About: "silent tower", Text: "the NATS server tower has not been heard",
+			Fix: "start it", Since: 1778421600000}}}
+}
+
+func fakeTry(context.Context) (wire.Trials, error) {
+	return wire.Trials{Trials: []wire.Trial{{Kind: "file", Wrote: 2500, Read: 100},
+		{Kind: "jetstream", Wrote: 9500, Read: 1500, Through: "tower"}}}, nil
 }
 
 func (fakeMachines) RemoveMachine(context.Context, mail.Machine) error { return nil }

@@ -1,6 +1,7 @@
 package rooms
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -24,6 +25,8 @@ import (
 const (
 	// listEvery is how often the rooms on the servers are listed although nobody said that one came or went.
 	listEvery = 30 * time.Second
+	// unsettledEvery is how often they are listed while a server is not heard, or a room's copies are behind.
+	unsettledEvery = 5 * time.Second
 	// eagerFor is for how long they are listed each second after somebody said so.
 	eagerFor = 5 * time.Second
 	// settingsEvery is how often the servers are asked how they are set up.
@@ -45,7 +48,8 @@ type Cluster struct {
 
 	mu       sync.Mutex
 	rooms    map[mail.RoomName]jetstream.Listed
-	eager    time.Time // until then they are listed each second: word of a change comes before the change
+	damaged  map[mail.RoomName]string // what is wrong with their streams
+	eager    time.Time                // until then they are listed each second: word comes before the change
 	warnings []string
 	asOf     time.Time                // when the servers last answered
 	asleep   map[mail.RoomName]func() // closed rooms for which somebody listens; the functions end that
@@ -72,6 +76,7 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		return nil, &mail.Error{Code: mail.Invalid, Msg: "[journal] in config.toml: " + err.Error(), Err: err}
 	}
 	c.machines, err = c.Machines(ctx, jetstream.MachineOptions{Name: c.name, ID: id, Version: version, Log: log,
+		Tells: func() bool { return c.set != nil && c.set.Notify.Able() },
 		Rooms: func() int {
 			if c.set == nil { // it is being made
 				return 0
@@ -130,6 +135,7 @@ func (c *Cluster) heard() {
 func (c *Cluster) list(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+	copied := c.copied()
 	all, err := c.Cluster.List(ctx)
 	if err != nil {
 		return fmt.Errorf("list the rooms on the NATS servers: %w", err)
@@ -145,11 +151,61 @@ func (c *Cluster) list(ctx context.Context) error {
 			c.sleep(name, func() { c.awake(name); c.heard() })
 		}
 	}
+	damaged := make(map[mail.RoomName]string)
+	for name, l := range rooms {
+		if at := copied[name]; l.Last < at && l.Here() && !l.Headless {
+			l.Dangers = append(l.Dangers, fmt.Sprintf("it ends at %d, and the copy here at %d", l.Last, at))
+		}
+		if len(l.Dangers) > 0 {
+			damaged[name] = strings.Join(l.Dangers, "; ")
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rooms = rooms
+	for name, why := range c.damaged {
+		if _, there := rooms[name]; !there {
+			damaged[name] = why
+		}
+	}
+	c.rooms, c.damaged = rooms, damaged
 	return nil
 }
+
+// copied returns how far the copies of open rooms are, which is never further than their streams.
+func (c *Cluster) copied() map[mail.RoomName]mail.Seq {
+	at := make(map[mail.RoomName]mail.Seq)
+	if c.set != nil {
+		c.set.Each(func(e *Entry) {
+			if e.clustered {
+				at[e.Room.Name()] = e.files.Last()
+			}
+		})
+	}
+	return at
+}
+
+// lost notes that a room of which this machine has a copy has no stream, and that nobody has removed it.
+func (c *Cluster) lost(name mail.RoomName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, there := c.rooms[name]; !there {
+		c.damaged[name] = "there is no stream of it on the servers any more"
+	}
+}
+
+// mend says, for the person, what is wrong with the stream of a room, and what to do; "" if nothing is known to be.
+func (c *Cluster) mend(name mail.RoomName) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.damaged[name] == "" {
+		return ""
+	}
+	return fmt.Sprintf("room %s: %s. To make it whole from the machines' copies, type: pennypost rooms restore %s",
+		name, c.damaged[name], name)
+}
+
+// troubleOf is trouble of a room whose stream may be damaged besides.
+func (c *Cluster) troubleOf(name mail.RoomName) string { return cmp.Or(c.trouble(), c.mend(name)) }
 
 func (c *Cluster) isAsleep(name mail.RoomName) bool {
 	c.mu.Lock()
@@ -164,6 +220,7 @@ func (c *Cluster) Run(ctx context.Context) error {
 	defer cancel()
 	failed := make(chan error, 1)
 	go func() { failed <- c.machines.Run(ctx) }()
+	go c.tend(ctx)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var at, asked time.Time
@@ -200,7 +257,11 @@ func (c *Cluster) answers(ctx context.Context, listed time.Time, asked *time.Tim
 		*asked = time.Now()
 		go c.readSettings(ctx)
 	}
-	if back || eager && time.Since(listed) > time.Second/2 || time.Since(listed) > listEvery {
+	every := listEvery
+	if c.Unsettled() {
+		every = unsettledEvery
+	}
+	if back || eager && time.Since(listed) > time.Second/2 || time.Since(listed) > every {
 		c.changed.Give()
 	}
 }
@@ -261,7 +322,7 @@ func (c *Cluster) Status() *wire.Cluster {
 	if c == nil {
 		return nil
 	}
-	st := &wire.Cluster{Machine: c.name, Skew: c.Skew().Milliseconds()}
+	st := &wire.Cluster{Machine: c.name, Skew: c.Skew().Milliseconds(), Health: c.Health()}
 	if c.Trouble() != nil {
 		st.Trouble = c.trouble()
 	}
@@ -272,6 +333,13 @@ func (c *Cluster) Status() *wire.Cluster {
 		st.Warnings = append(st.Warnings, clockWarning("this machine", c.Skew()))
 	}
 	return st
+}
+
+// broken returns the rooms whose streams are damaged, in order.
+func (c *Cluster) broken() []mail.RoomName {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.damaged))
 }
 
 func clockWarning(whose string, skew time.Duration) string {

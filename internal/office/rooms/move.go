@@ -2,6 +2,7 @@ package rooms
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,7 +44,7 @@ func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (
 		done.Seq, err = o.moveToFile(ctx, name)
 		done.Moved = err == nil
 	case ask.To == config.KindJetStream: // a move that was cut off at its end
-		err = o.Cluster.Settle(ctx, string(name))
+		err = o.With(ctx, name, func(e *Entry) error { return o.Cluster.Settle(ctx, string(name), e.files.Last()) })
 	default:
 		err = o.Cluster.Leave(ctx, string(name))
 	}
@@ -80,7 +81,10 @@ func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, 
 		if err := o.Cluster.Arrive(ctx, string(name), files, brought); err != nil {
 			return err
 		}
-		return writeKind(o.Dir(name), kind{Kind: config.KindJetStream})
+		if err := writeKind(o.Dir(name), kind{Kind: config.KindJetStream}); err != nil {
+			return err
+		}
+		return o.Cluster.Settle(ctx, string(name), last)
 	})
 	return last, err
 }
@@ -89,19 +93,18 @@ func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, 
 func (o *Set) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
 	var last mail.Seq
 	err := o.hold(ctx, name, func() (err error) {
-		if err := o.Cluster.CloseOff(ctx, string(name)); err != nil {
-			return err
-		}
+		// First, because it refuses what a newer Pennypost must move.
 		copied, err := o.Cluster.Open(ctx, string(name), o.Dir(name), jsonl.Options{Log: o.Log.With("room", name)})
 		if err != nil {
 			return err
 		}
-		last = copied.Last()
-		if err := copied.Close(); err != nil {
-			return err
+		err = o.Cluster.CloseOff(ctx, string(name))
+		if err == nil && !copied.Moved(ctx) {
+			err = mail.Errorf(mail.Unavailable, "the copy of room %s is not whole yet; type the same again", name)
 		}
-		if !copied.Moved() {
-			return mail.Errorf(mail.Unavailable, "the copy of room %s is not whole yet; type the same again", name)
+		last = copied.Last()
+		if err := errors.Join(err, copied.Close()); err != nil {
+			return err
 		}
 		return writeKind(o.Dir(name), kind{Kind: config.KindFile})
 	})
@@ -167,6 +170,18 @@ func (o *Set) machineLeft(ctx context.Context, machine mail.Machine) error {
 	return nil
 }
 
+// removedElsewhere moves away what this machine has of a room that was removed, if it still has anything.
+func (o *Set) removedElsewhere(ctx context.Context, name mail.RoomName) {
+	o.moving.Lock()
+	defer o.moving.Unlock()
+	if k, err := readKind(o.Dir(name)); err == nil && k.Kind == "" {
+		return
+	}
+	if _, err := o.moveAway(ctx, name); err != nil {
+		o.Log.Warn("a room that was removed elsewhere stays here", "room", name, "err", err)
+	}
+}
+
 // leftServers looks what became of a room of which this machine has a copy, and that is not among those on the
 // servers: it was moved to a file of another machine, or removed there.
 func (o *Set) leftServers(name mail.RoomName, l jetstream.Listed) {
@@ -180,14 +195,16 @@ func (o *Set) leftServers(name mail.RoomName, l jetstream.Listed) {
 			o.Log.Warn("it is not known what became of a room", "room", name, "err", err)
 			return
 		case gone && g.To == "":
-			if _, err := o.moveAway(ctx, name); err != nil {
-				o.Log.Warn("a room that was removed elsewhere stays here", "room", name, "err", err)
-			}
+			o.removedElsewhere(ctx, name)
 			return
 		}
 		to = g.To
 	}
-	if to == "" || to == o.Cluster.name {
+	if to == "" {
+		o.Cluster.lost(name)
+		return
+	}
+	if to == o.Cluster.name {
 		return
 	}
 	err := o.hold(ctx, name, func() error {

@@ -27,6 +27,8 @@ func (o *Set) Remove(ctx context.Context, name mail.RoomName) (wire.RemovedRoom,
 	if !o.Exists(name) {
 		return wire.RemovedRoom{}, o.NoRoom(ctx, name)
 	}
+	o.moving.Lock() // the servers say at once that the room is gone, and this machine then looks for what it has of it
+	defer o.moving.Unlock()
 	if k, err := o.KindOf(name); err == nil && k.Kind == config.KindJetStream && k.Moved == "" && o.Cluster != nil {
 		if err := o.Cluster.Trouble(); err != nil {
 			return wire.RemovedRoom{}, err

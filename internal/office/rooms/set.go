@@ -49,6 +49,7 @@ type Set struct {
 	Most  int           // rooms that are open at a time
 
 	moving sync.Mutex // held by one move at a time; taken before mu
+	slow   slow       // what other machines have asked for
 
 	mu     sync.Mutex
 	closed bool
@@ -249,7 +250,7 @@ func (o *Set) openFiles(e *Entry, name mail.RoomName) error {
 	opts.Tells = o.Notify.Wake
 	if e.clustered {
 		opts.Machine, opts.Away, opts.Now = o.Cluster.name, o.Cluster.machines.Away, o.Cluster.Now
-		opts.Trouble = o.Cluster.trouble
+		opts.Trouble = func() string { return o.Cluster.troubleOf(name) }
 	}
 	opts.Written = func() mail.Seq { return e.Bridges.Written() } // not called before they are started
 	// Not the caller's context: others wait for the same room.

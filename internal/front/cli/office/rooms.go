@@ -65,7 +65,7 @@ func newRooms(a *app) *cobra.Command {
 		ValidArgsFunction: a.CompleteRoom,
 	}, cli.Flag{Into: &to, Name: "to", About: "`WHERE`: jetstream or file",
 		Complete: cli.OneOf(config.KindJetStream, config.KindFile)})
-	cmd.AddCommand(remove, move)
+	cmd.AddCommand(remove, move, newRestore(a))
 	return cmd
 }
 

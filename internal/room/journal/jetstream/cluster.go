@@ -54,12 +54,14 @@ type Cluster struct {
 	stop    context.CancelFunc
 	probing atomic.Bool    // somebody finds out whether the servers answer
 	running sync.WaitGroup // whoever does
+	health  watch
 
 	mu          sync.Mutex
-	trouble     error         // why the servers cannot be used; nil while they answer
-	connections uint64        // counts them, and their losses
-	changed     chan struct{} // closed at the next connection or loss of one
-	silent      error         // why they did not answer when they were last asked
+	trouble     error             // why the servers cannot be used; nil while they answer
+	connections uint64            // counts them, and their losses
+	changed     chan struct{}     // closed at the next connection or loss of one
+	silent      error             // why they did not answer when they were last asked
+	listed      map[string]Listed // the rooms, as they were last listed
 }
 
 // Connect returns without waiting for a server, and keeps trying for as long as the Cluster is open. An error means
@@ -71,7 +73,8 @@ func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 	if len(cfg.URLs) == 0 {
 		return nil, mail.Errorf(mail.Invalid, "no NATS server is named: [journal] urls = [\"nats://HOST:4222\"]")
 	}
-	c := &Cluster{cfg: cfg, log: cfg.Log, changed: make(chan struct{}), trouble: errNotYet}
+	c := &Cluster{cfg: cfg, log: cfg.Log, changed: make(chan struct{}), trouble: errNotYet,
+		health: newWatch()}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	nc, err := c.dial()
 	if err != nil {
@@ -112,6 +115,14 @@ func (c *Cluster) dial() (*nats.Conn, error) {
 			}
 		},
 	}
+	if err := c.identify(&opts); err != nil {
+		return nil, err
+	}
+	return opts.Connect()
+}
+
+// identify has a connection say who this machine is.
+func (c *Cluster) identify(opts *nats.Options) error {
 	options := []nats.Option{}
 	if c.cfg.Credentials != "" {
 		options = append(options, nats.UserCredentials(c.cfg.Credentials))
@@ -123,11 +134,11 @@ func (c *Cluster) dial() (*nats.Conn, error) {
 		options = append(options, nats.ClientCert(c.cfg.Cert, c.cfg.Key))
 	}
 	for _, o := range options {
-		if err := o(&opts); err != nil {
-			return nil, err
+		if err := o(opts); err != nil {
+			return err
 		}
 	}
-	return opts.Connect()
+	return nil
 }
 
 // noteConnection wakes whoever waits for a connection, or for its loss.

@@ -95,7 +95,9 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 		waiting: make(map[mail.Seq]acknowledged), pending: make(map[string]*flight), advanced: make(chan struct{}),
 	}
 	j.ctx, j.stop = context.WithCancel(context.Background())
-	if err := j.reconcile(ctx); err != nil {
+	if err := j.reconcile(ctx); isNewer(err) {
+		return nil, errors.Join(err, j.Close())
+	} else if err != nil {
 		j.log.Warn("the copy was not compared with the servers", "err", err)
 	}
 	first := make(chan error, 1)
@@ -116,8 +118,11 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error) error {
 	}
 	for {
 		j.mu.Lock()
-		current, advanced := j.current, j.advanced
+		current, advanced, diverged := j.current, j.advanced, j.diverged
 		j.mu.Unlock()
+		if isNewer(diverged) {
+			return diverged
+		}
 		if current {
 			return nil
 		}

@@ -69,6 +69,7 @@ func (c *Cluster) berth(ctx context.Context, room string) (jetstream.Stream, err
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		cfg := c.config(room)
 		cfg.Metadata[movingKey] = string(c.cfg.Machine)
+		cfg.Subjects = []string{c.berthSubject(room)}
 		s, err = c.js.CreateStream(ctx, cfg)
 	}
 	if err != nil {
@@ -91,6 +92,10 @@ func (c *Cluster) berth(ctx context.Context, room string) (jetstream.Stream, err
 		"there is a room %s on the NATS servers already, and it is another one. This "+
 			"one stays where it is", room)
 }
+
+// berthSubject is what the stream of a room listens to while it is made: other machines may have the room open, and
+// would append in between.
+func (c *Cluster) berthSubject(room string) string { return c.cfg.Prefix + ".moving." + escape(room) }
 
 func unreachable(what string, err error) error {
 	if mail.CodeOf(err) != mail.Internal {
@@ -250,7 +255,7 @@ func (c *Cluster) copyTo(ctx context.Context, s jetstream.Stream, room string, f
 func (c *Cluster) shift(ctx context.Context, room string, batch []moved) error {
 	msgs := make([]*nats.Msg, len(batch))
 	for i, at := range batch {
-		msgs[i] = &nats.Msg{Subject: c.subject(room), Data: at.text, Header: nats.Header{}}
+		msgs[i] = &nats.Msg{Subject: c.berthSubject(room), Data: at.text, Header: nats.Header{}}
 		if at.text == nil {
 			msgs[i].Header.Set(headerGone, "1")
 		}
@@ -271,8 +276,8 @@ func (c *Cluster) shift(ctx context.Context, room string, batch []moved) error {
 	return nil
 }
 
-// Arrive copies the rest of a room that Bring has copied, to which nobody appends meanwhile, and opens it to all
-// machines. What was erased since Bring began goes from the stream as well.
+// Arrive copies the rest of a room that Bring has copied, to which nobody appends meanwhile. What was erased since
+// Bring began goes from the stream as well. Settle then opens it to all machines.
 func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, brought mail.Seq) error {
 	s, err := c.berth(ctx, room)
 	if err != nil {
@@ -293,16 +298,26 @@ func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, 
 		}
 		break
 	}
-	return c.Settle(ctx, room)
+	return nil
 }
 
-// Settle opens a room that was moved here to all machines. It may be asked again.
-func (c *Cluster) Settle(ctx context.Context, room string) error {
+// Settle opens a room that was moved here, as far as a place, to all machines. It may be asked again.
+func (c *Cluster) Settle(ctx context.Context, room string, known mail.Seq) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
-	err := c.Revive(ctx, room)
+	s, err := c.js.Stream(ctx, c.streamName(room))
+	if err == nil && mail.Seq(s.CachedInfo().State.LastSeq) < known {
+		return mail.Errorf(mail.Conflict, "the stream of room %s is not whole. To make it so, type: pennypost rooms "+
+			"restore %s", room, room)
+	}
 	if err == nil {
-		err = c.change(ctx, room, func(cfg *jetstream.StreamConfig) { delete(cfg.Metadata, movingKey) })
+		err = c.Revive(ctx, room)
+	}
+	if err == nil {
+		err = c.change(ctx, room, func(cfg *jetstream.StreamConfig) {
+			delete(cfg.Metadata, movingKey)
+			cfg.Subjects = []string{c.subject(room)}
+		})
 	}
 	if err != nil {
 		return unreachable("open the room to all machines", err)

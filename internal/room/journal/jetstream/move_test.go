@@ -124,6 +124,9 @@ func TestArrive(t *testing.T) {
 	if err := a.Arrive(t.Context(), "lab", from, brought); err != nil {
 		t.Fatal(err)
 	}
+	if err := a.Settle(t.Context(), "lab", from.Last()); err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, fetchingName), nil, 0o600); err != nil {
 		t.Fatal(err)

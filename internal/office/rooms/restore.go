@@ -1,0 +1,234 @@
+package rooms
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/pause"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream"
+	"pennypost/internal/room/journal/jsonl"
+	"pennypost/internal/wire"
+)
+
+// Subjects of requests of one machine to another about a room on the NATS servers whose stream is damaged.
+const (
+	SurveySubject  = "survey"  // what its copy of the room holds
+	RestoreSubject = "restore" // it is to make the stream anew
+)
+
+const (
+	// slowPatience is how long a request waits for work that goes on without it; who asks, asks again until
+	// workPatience is over.
+	slowPatience = 4 * time.Second
+	workPatience = 10 * time.Minute
+)
+
+// Restore compares the copies of a room that the machines have with its stream and, if ask names one of them, has that
+// machine make the stream anew. A stream that lacks nothing stays.
+func (o *Set) Restore(ctx context.Context, name mail.RoomName, ask wire.RestoreRoom) (wire.RestoredRoom, error) {
+	done := wire.RestoredRoom{Room: name}
+	if o.Cluster == nil {
+		return done, mail.Errorf(mail.Invalid, "this post office has no rooms on NATS servers. What can be mended in "+
+			"a file is mended by: pennypost verify --repair")
+	}
+	if err := o.Cluster.Trouble(); err != nil {
+		return done, err
+	}
+	g, gone, err := o.Cluster.Gone(ctx, string(name))
+	switch {
+	case err != nil:
+		return done, err
+	case gone && g.To != "":
+		return done, jetstream.MovedTo(string(name), g.To)
+	case gone:
+		return done, mail.Errorf(mail.Conflict, "room %s was removed on purpose, by the user on the machine %s", name,
+			g.By)
+	}
+	full, err := o.compareCopies(ctx, name, &done)
+	if err != nil {
+		return done, err
+	}
+	done.Damage, err = o.Cluster.Damage(ctx, string(name), full)
+	if err != nil || ask.From == "" {
+		return done, err
+	}
+	if done.Damage == "" {
+		return done, mail.Errorf(mail.Conflict, "the stream of room %s is whole: it has all that the copies have. "+
+			"Nothing was changed", name)
+	}
+	i := slices.IndexFunc(done.Copies, func(c wire.RoomCopy) bool { return c.Machine == ask.From })
+	if i < 0 || done.Copies[i].Trouble != "" {
+		return done, mail.Errorf(mail.NotFound, "there is no copy of room %s on the machine %q that could be read",
+			name, ask.From)
+	}
+	if _, err := o.askSlow(ctx, ask.From, RestoreSubject, name); err != nil {
+		return done, err
+	}
+	done.Restored = true
+	o.Cluster.changed.Give()
+	o.Log.Info("room restored", "room", name, "from", ask.From, "why", done.Damage)
+	return done, nil
+}
+
+// compareCopies asks all machines for what they have of a room, lists it, the fullest first, and returns that.
+func (o *Set) compareCopies(ctx context.Context, name mail.RoomName, done *wire.RestoredRoom) (*jetstream.Survey,
+	error) {
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	surveys := make(map[mail.Machine]*jetstream.Survey)
+	for _, m := range o.Cluster.List() {
+		if m.Away {
+			done.Copies = append(done.Copies, wire.RoomCopy{Machine: m.Name, Trouble: "the machine is away"})
+			continue
+		}
+		asking.Go(func() {
+			s, err := o.surveyOf(ctx, m.Name, name)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				surveys[m.Name] = s
+				done.Copies = append(done.Copies, wire.RoomCopy{Machine: m.Name, Last: s.Last, Events: s.Events,
+					At: s.At})
+			case mail.CodeOf(err) != mail.NotFound:
+				done.Copies = append(done.Copies, wire.RoomCopy{Machine: m.Name, Trouble: err.Error()})
+			}
+		})
+	}
+	asking.Wait()
+	slices.SortFunc(done.Copies, func(a, b wire.RoomCopy) int {
+		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(b.Last, a.Last), cmp.Compare(a.Machine, b.Machine))
+	})
+	if len(surveys) == 0 {
+		return nil, mail.Errorf(mail.NotFound, "no machine that is there has a copy of room %s", name)
+	}
+	full := surveys[done.Copies[0].Machine]
+	for i := range done.Copies {
+		if c := &done.Copies[i]; surveys[c.Machine] != nil {
+			c.Lacks, c.Besides, c.Differs = surveys[c.Machine].Against(full)
+		}
+	}
+	return full, nil
+}
+
+func (o *Set) surveyOf(ctx context.Context, of mail.Machine, name mail.RoomName) (*jetstream.Survey, error) {
+	text, err := o.askSlow(ctx, of, SurveySubject, name)
+	if err != nil {
+		return nil, err
+	}
+	s := new(jetstream.Survey)
+	return s, jsonx.UnmarshalLenient(text, s)
+}
+
+// askSlow has a machine, which may be this one, do what takes long, and asks again until it is done.
+func (o *Set) askSlow(ctx context.Context, to mail.Machine, subject string, name mail.RoomName) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, workPatience)
+	defer cancel()
+	for {
+		var text []byte
+		var err error
+		switch {
+		case to != o.Cluster.name:
+			text, err = o.Ask(ctx, to, subject, []byte(name))
+		case subject == SurveySubject:
+			text, err = o.SurveyHere(ctx, name)
+		default:
+			text, err = o.RestoreHere(ctx, name)
+		}
+		if mail.CodeOf(err) != mail.Limited || ctx.Err() != nil {
+			return text, err
+		}
+		pause.For(ctx, time.Second/4)
+	}
+}
+
+// SurveyHere answers what this machine's copy of a room holds.
+func (o *Set) SurveyHere(ctx context.Context, name mail.RoomName) ([]byte, error) {
+	if k, err := readKind(o.Dir(name)); err != nil || k.Kind != config.KindJetStream || k.Moved != "" {
+		return nil, errors.Join(err, mail.Errorf(mail.NotFound, "there is no copy of room %s", name))
+	}
+	return o.slow.do(ctx, SurveySubject+" "+string(name), func(ctx context.Context) (text []byte, err error) {
+		err = o.With(ctx, name, func(e *Entry) error {
+			copied, ok := e.files.(*jetstream.Journal)
+			if !ok {
+				return o.NoRoom(ctx, name)
+			}
+			s, err := copied.Survey(ctx)
+			if err == nil {
+				text, err = jsonx.Marshal(s)
+			}
+			return err
+		})
+		return text, err
+	})
+}
+
+// RestoreHere makes the stream of a room anew from this machine's copy.
+func (o *Set) RestoreHere(ctx context.Context, name mail.RoomName) ([]byte, error) {
+	return o.slow.do(ctx, RestoreSubject+" "+string(name), func(ctx context.Context) ([]byte, error) {
+		o.moving.Lock()
+		defer o.moving.Unlock()
+		return nil, o.hold(ctx, name, func() error {
+			files, err := jsonl.Open(o.Dir(name), jsonl.Options{Log: o.Log.With("room", name), Copy: true})
+			if err != nil {
+				return err
+			}
+			defer files.Close()
+			return o.Cluster.Restore(ctx, string(name), files, o.Cluster.machines.Away)
+		})
+	})
+}
+
+// slow is work that takes longer than who asks for it waits. Each is done once, however often it is asked for
+// meanwhile.
+type slow struct {
+	mu   sync.Mutex
+	work map[string]*outcome
+}
+
+type outcome struct {
+	done chan struct{}
+	text []byte
+	err  error
+}
+
+// do returns the outcome of f, or an error of code Limited if that is not done soon: it goes on, and who asks again
+// has its outcome.
+func (s *slow) do(ctx context.Context, key string, f func(context.Context) ([]byte, error)) ([]byte, error) {
+	s.mu.Lock()
+	w := s.work[key]
+	if w == nil {
+		w = &outcome{done: make(chan struct{})}
+		if s.work == nil {
+			s.work = make(map[string]*outcome)
+		}
+		s.work[key] = w
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), workPatience)
+			defer cancel()
+			w.text, w.err = f(ctx)
+			close(w.done)
+		}()
+	}
+	s.mu.Unlock()
+	select {
+	case <-w.done:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.work[key] == w {
+			delete(s.work, key)
+		}
+		return w.text, w.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(slowPatience):
+		return nil, mail.Errorf(mail.Limited, "it goes on; ask again")
+	}
+}
