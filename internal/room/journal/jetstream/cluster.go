@@ -48,6 +48,9 @@ type Cluster struct {
 	log *slog.Logger
 	nc  *nats.Conn
 	js  jetstream.JetStream
+	// publish and request are those of nc; by them everything is sent that is stored.
+	publish func(*nats.Msg) error
+	request func(context.Context, *nats.Msg) (*nats.Msg, error)
 
 	clock   clock
 	ctx     context.Context // ends with Close
@@ -77,7 +80,7 @@ func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the NATS servers: %w", err)
 	}
-	c.nc = nc
+	c.nc, c.publish, c.request = nc, nc.PublishMsg, nc.RequestMsgWithContext
 	if c.js, err = jetstream.New(nc); err != nil {
 		nc.Close()
 		return nil, err

@@ -266,11 +266,7 @@ func (c *Cluster) shift(ctx context.Context, room string, batch []moved) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
 	behind := batch[0].seq - 1
-	a, err := c.store(ctx, msgs, &behind)
-	if err == nil && a.Error != nil {
-		err = a.Error
-	}
-	if err != nil {
+	if _, err := c.store(ctx, msgs, &behind); err != nil {
 		return unreachable("move the room", err)
 	}
 	return nil

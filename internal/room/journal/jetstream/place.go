@@ -18,8 +18,10 @@ func (j *Journal) settle(f *flight, last mail.Seq, deadline time.Time) error {
 	for i, text := range f.texts {
 		placed[i] = jsonl.Placed{Seq: first + mail.Seq(i), Text: text}
 	}
-	if done, err := j.placeAcknowledged(f, placed); done || err != nil {
-		return err
+	if done, err := j.placeAcknowledged(f, placed); err != nil {
+		return j.unplaced(err)
+	} else if done {
+		return nil
 	}
 	if _, known, err := j.outcome(context.Background(), f, time.After(time.Until(deadline))); known {
 		return err
