@@ -101,7 +101,7 @@ func (y *faulty) set(at int, last bool, replies ...reply) (calls int) {
 	return calls
 }
 
-// said with a code is how servers say no.
+// no is how servers say no, with a code.
 func no(code int) string {
 	return fmt.Sprintf(`{"error":{"code":500,"err_code":%d,"description":"no %d"},"stream":"x","seq":0}`, code, code)
 }
@@ -190,7 +190,6 @@ func answerCases(calls map[string]int) (out []answerCase) {
 // sends is told that nothing is stored only where nothing is, that it is only if it is there once, else that nobody
 // knows; and the room goes on by itself.
 func TestEachAnswerOfTheClient(t *testing.T) {
-	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{Sync: "1m"})
 	calls := make(map[string]int)
 	probe := newAnswering(t, servers, "probe")

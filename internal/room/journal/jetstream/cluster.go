@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -178,12 +179,45 @@ func (c *Cluster) Refused() bool {
 	return refuses(err)
 }
 
-// away says, in words for the person, why servers cannot be used.
-func away(err error) string {
-	if refuses(err) {
+// away says, in words for the person, why servers cannot be used: which part is at fault, as far as that is known.
+func (c *Cluster) away(err error) string {
+	if of, answered := errors.AsType[*failure](err); answered {
+		return fmt.Sprintf("the NATS servers answer %q", of)
+	}
+	if api, answered := errors.AsType[*jetstream.APIError](err); answered {
+		return fmt.Sprintf("the NATS servers answer %q", api.Description)
+	}
+	if errors.Is(err, nats.ErrDisconnected) { // by this machine, because nothing came any more
+		c.mu.Lock()
+		err = cmp.Or(c.silent, err)
+		c.mu.Unlock()
+	}
+	switch {
+	case refuses(err):
 		return fmt.Sprintf("the NATS servers do not let this machine in (%v): see [journal] in config.toml", err)
+	case errors.Is(err, errUnchecked):
+		return "this machine is comparing its copy of the room with the NATS servers, which comes first"
+	case errors.Is(err, nats.ErrNoResponders):
+		return fmt.Sprintf("no NATS server leads this at present (%v): most of them are away or cut off from each "+
+			"other, or the stream is gone; pennypost doctor says which", err)
+	case errors.Is(err, nats.ErrMaxPayload):
+		return "this is larger than what the NATS servers take in one message (max_payload)"
+	case silent(err) && c.nc.IsConnected():
+		return fmt.Sprintf("the NATS server %s is connected and does not answer: it is stopped, the way to it is cut, "+
+			"or most of the others are away", c.nc.ConnectedAddr())
+	case silent(err):
+		return "no NATS server answers: they are stopped, or the way to them is cut"
 	}
 	return fmt.Sprintf("the NATS servers cannot be reached (%v)", err)
+}
+
+// errSilent means that the servers were asked, and nothing came.
+var errSilent = errors.New("no answer came in time")
+
+// silent reports whether an error is that no answer came.
+func silent(err error) bool {
+	late, ok := errors.AsType[net.Error](err)
+	return ok && late.Timeout() || errors.Is(err, errSilent) || errors.Is(err, nats.ErrTimeout)
 }
 
 // Trouble returns nil while the servers answer, else why they cannot be used, in words for the person.
@@ -197,7 +231,7 @@ func (c *Cluster) Trouble() error {
 	if err == nil {
 		return nil
 	}
-	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: away(err) + "; Pennypost keeps trying"}
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: c.away(err) + "; Pennypost keeps trying"}
 }
 
 // connection returns the number of the connection that there is, or why there is none, and a channel that closes when

@@ -79,7 +79,7 @@ func notConnected(err error) bool {
 }
 
 func (j *Journal) notSent(err error) error {
-	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: away(err) + ". Nothing of this was stored; all that " +
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: j.cluster.away(err) + ". Nothing of this was stored; all that " +
 		"was acknowledged is. Try again when they are back: nothing has to be restarted"}
 }
 
@@ -90,13 +90,13 @@ func (j *Journal) refused(err error) error {
 }
 
 func (j *Journal) unknown(err error) error {
-	what := fmt.Sprintf("no answer came in time (%v)", err)
-	if _, answered := errors.AsType[*failure](err); answered {
-		what = fmt.Sprintf("their last answer was %q", err)
-	}
-	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: fmt.Sprintf(
-		"the NATS servers were sent this, and %s: whether it is stored is not known. Send it again with the same "+
-			"key: it is stored once", what)}
+	return j.inDoubt(j.cluster.away(err)+". They were sent this", err)
+}
+
+// inDoubt is what senders are told if nobody knows whether it is stored.
+func (j *Journal) inDoubt(why string, err error) error {
+	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: why +
+		". Whether all of it is stored is not known. Send it again with the same key: it is stored once"}
 }
 
 // unplaced is what senders are told of events that are stored, and that this machine's disk does not take.

@@ -3,7 +3,6 @@ package jetstream
 import (
 	"bytes"
 	"context"
-	"errors"
 	"time"
 
 	"pennypost/internal/mail"
@@ -27,11 +26,11 @@ func (j *Journal) settle(f *flight, last mail.Seq, deadline time.Time) error {
 		return err
 	}
 	if j.local.Last() < last {
-		return j.unknown(errors.New("it is stored, but what is before it does not come"))
+		return j.inDoubt("the NATS servers have this, and what is before it does not come", errSilent)
 	}
 	if !j.holds(last, f.texts[len(f.texts)-1]) {
 		j.diverge(errDiffers)
-		return j.unknown(errDiffers)
+		return j.inDoubt(errDiffers.Error(), errDiffers)
 	}
 	return nil // it came as time was up: a machine that was suspended finds both at once
 }

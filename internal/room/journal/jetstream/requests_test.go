@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +36,7 @@ type asking struct {
 	close        []func()
 	removedBy    *Machines
 	mayBeRemoved bool
+	ready        bool // faults may come
 }
 
 const asked = "lab"
@@ -76,8 +80,14 @@ func (w *asking) end() {
 }
 
 // open opens the room over a cluster with its copy in a directory of a name.
-func (w *asking) open(c *Cluster, name string) (*Journal, error) {
-	return c.Open(w.t.Context(), asked, filepath.Join(w.dir, name), jsonl.Options{})
+func (w *asking) open(c *Cluster, name string) (j *Journal, err error) {
+	for range 20 { // without a fault a busy machine is all that is in the way
+		j, err = c.Open(w.t.Context(), asked, filepath.Join(w.dir, name), jsonl.Options{})
+		if err == nil || c == w.c && w.ready {
+			break
+		}
+	}
+	return j, err
 }
 
 // fill has n events in the room, and their copy in a directory.
@@ -324,10 +334,13 @@ var askingOps = map[string]struct {
 		},
 		run: func(w *asking) error {
 			err := w.c.Restore(w.t.Context(), asked, w.file, func(mail.Machine) bool { return false })
-			if mail.CodeOf(err) == mail.Conflict {
-				return nil // nothing was changed, as it says
+			switch {
+			case err == nil:
+				return errors.New("it was restored from less")
+			case strings.Contains(err.Error(), "Nothing was changed"):
+				return w.has(5)
 			}
-			return cmpError(err, "restored from less")
+			return err
 		},
 		holds: func(w *asking) error { return w.has(5) },
 	},
@@ -371,13 +384,6 @@ var askingOps = map[string]struct {
 	},
 }
 
-func cmpError(err error, or string) error {
-	if err == nil {
-		return errors.New(or)
-	}
-	return err
-}
-
 func (w *asking) listed(name mail.Machine, want bool) error {
 	m, err := w.straight.Machines(w.t.Context(), MachineOptions{Name: "looks", ID: "3"})
 	if err == nil {
@@ -400,10 +406,12 @@ var askingFaults = []natstest.Fault{
 	{Answer: unavailableNow}, {Answer: unavailableNow, Stored: true}, {Answer: "]["}, {Answer: "][", Stored: true},
 }
 
+// everyFault is for ./test proof, which has all of the faults.
+var everyFault = flag.Int("every-fault", 3, "one in how many faults TestEachRequestMeetsEachFault has")
+
 // TestEachRequestMeetsEachFault has each request of what machines ask the servers meet each fault, before the server
 // has got it and after. What is said to be done is, what is said to be undone is not, and asked again it is done; once.
 func TestEachRequestMeetsEachFault(t *testing.T) {
-	t.Parallel()
 	servers := natstest.Start(t, 1, natstest.Options{Sync: "1m"})
 	server := servers.Servers[0].Client
 	base := t.TempDir()
@@ -413,12 +421,14 @@ func TestEachRequestMeetsEachFault(t *testing.T) {
 		fault natstest.Fault
 	}
 	var cases []oneCase
-	for op := range askingOps {
+	for _, op := range slices.Sorted(maps.Keys(askingOps)) {
 		requests := ask(t, server, filepath.Join(base, "clean "+op), "clean", op, 0, natstest.Fault{})
 		t.Logf("%s: %d requests: %s", op, len(requests), strings.Join(requests, " "))
 		for at := range requests {
-			for _, f := range askingFaults {
-				cases = append(cases, oneCase{op, at + 1, f})
+			for i, f := range askingFaults {
+				if (at+i)%*everyFault == 0 {
+					cases = append(cases, oneCase{op, at + 1, f})
+				}
 			}
 		}
 	}
@@ -431,7 +441,7 @@ func TestEachRequestMeetsEachFault(t *testing.T) {
 		}
 	}()
 	var working sync.WaitGroup
-	for range 48 {
+	for range 64 {
 		working.Go(func() {
 			for i := range next {
 				c := cases[i]
@@ -449,15 +459,22 @@ func ask(t *testing.T, server, dir, prefix, name string, at int, fault natstest.
 	says := func(what string, err error) {
 		t.Errorf("%s, request %d %v: %s: %v", name, at, fault, what, err)
 	}
-	w, err := newAsking(t, server, dir, prefix)
-	if err == nil && op.prepare != nil {
-		err = op.prepare(w)
+	var w *asking
+	err := errors.New("not prepared")
+	for i := 0; err != nil && i < 5; i++ { // a busy machine may be in the way
+		if w, err = newAsking(t, server, filepath.Join(dir, fmt.Sprint(i)), fmt.Sprint(prefix, "-", i)); err != nil {
+			break
+		}
+		defer w.end()
+		if op.prepare != nil {
+			err = op.prepare(w)
+		}
 	}
 	if err != nil {
 		says("prepare", err)
 		return nil
 	}
-	defer w.end()
+	w.ready = true
 	w.tap.Count(at, fault)
 	began := time.Now()
 	err = op.run(w)

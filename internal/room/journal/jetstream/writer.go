@@ -159,7 +159,7 @@ func (j *Journal) fly() {
 	for {
 		f, late := j.take()
 		for _, r := range late {
-			r.err = j.notSent(errors.New("what was before it in the queue got no answer"))
+			r.err = j.notSent(errSilent) // what was before it in the queue got no answer
 			r.done <- struct{}{}
 		}
 		if f == nil && len(late) == 0 {
@@ -249,7 +249,7 @@ func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
 		last, err = j.deliverPart(f)
 	}
 	if err != nil && len(f.texts) < len(whole.texts) && !errors.Is(err, journal.ErrUnknown) {
-		err = j.unknown(fmt.Errorf("a part of it is: %w", err))
+		err = j.inDoubt(fmt.Sprintf("the rest of this was refused (%v)", cause(err)), err)
 	}
 	f.texts, f.ids = whole.texts, whole.ids
 	return last, err
@@ -424,7 +424,7 @@ func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg, behind *mail.Seq)
 func (j *Journal) await(ctx context.Context, f *flight) (mail.Seq, error) {
 	last, known, err := j.outcome(ctx, f, nil)
 	if !known {
-		err = j.unknown(errors.New("they say that they have it, but it does not come back"))
+		err = j.inDoubt("the NATS servers say that they have this, and it does not come back", errSilent)
 	}
 	return last, err
 }

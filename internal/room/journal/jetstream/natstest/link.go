@@ -1,7 +1,6 @@
 package natstest
 
 import (
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ type Link struct {
 
 	mu    sync.Mutex
 	deaf  bool
+	mute  bool
 	conns []net.Conn
 }
 
@@ -48,20 +48,25 @@ func (p *Link) pass(in net.Conn) {
 	p.conns = append(p.conns, in, out)
 	p.mu.Unlock()
 	go func() {
-		_, _ = io.Copy(out, in)
+		p.copy(out, in, &p.mute)
 		out.Close()
 	}()
+	p.copy(in, out, &p.deaf)
+}
+
+// copy passes on what comes, unless it is lost.
+func (p *Link) copy(to, from net.Conn, lost *bool) {
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := out.Read(buf)
+		n, err := from.Read(buf)
 		p.mu.Lock()
-		deaf := p.deaf
+		lose := *lost
 		p.mu.Unlock()
 		if err != nil {
 			return
 		}
-		if !deaf {
-			_, _ = in.Write(buf[:n])
+		if !lose {
+			_, _ = to.Write(buf[:n])
 		}
 	}
 }
@@ -76,12 +81,19 @@ func (p *Link) Lose(answers bool) {
 	p.deaf = answers
 }
 
-// Cut ends the connections that there are, and loses no more answers.
+// LoseRequests has what clients send lost from now on, or not any more.
+func (p *Link) LoseRequests(requests bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mute = requests
+}
+
+// Cut ends the connections that there are, and loses nothing more.
 func (p *Link) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.conns {
 		c.Close()
 	}
-	p.conns, p.deaf = nil, false
+	p.conns, p.deaf, p.mute = nil, false, false
 }
