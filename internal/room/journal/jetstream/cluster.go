@@ -47,7 +47,7 @@ type Config struct {
 type Cluster struct {
 	cfg Config
 	log *slog.Logger
-	nc  *nats.Conn
+	nc  *nats.Conn // all of whose methods wait while it connects, for up to patience
 	js  jetstream.JetStream
 	// publish and request are those of nc; by them everything is sent that is stored.
 	publish func(*nats.Msg) error
@@ -63,6 +63,8 @@ type Cluster struct {
 	trouble     error         // why the servers cannot be used; nil while they answer
 	connections uint64        // counts them, and their losses
 	changed     chan struct{} // closed at the next connection or loss of one
+	server      string        // the one that it is, or was, connected to
+	mostPayload int64         // that this takes; 0 before any was reached
 	silent      error         // why they did not answer when they were last asked
 }
 
@@ -136,12 +138,19 @@ func (c *Cluster) dial() (*nats.Conn, error) {
 
 // noteConnection wakes whoever waits for a connection, or for its loss.
 func (c *Cluster) noteConnection(nc *nats.Conn, err error) {
+	var server string
+	var most int64
+	if err == nil {
+		server, most = nc.ConnectedAddr(), nc.MaxPayload()
+	}
 	c.mu.Lock()
 	if err == nil && c.trouble == nil { // Connect has noted it
 		c.mu.Unlock()
 		return
 	}
-	c.trouble = err
+	if c.trouble = err; err == nil {
+		c.server, c.mostPayload = server, most
+	}
 	c.connections++
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -187,11 +196,12 @@ func (c *Cluster) away(err error) string {
 	if api, answered := errors.AsType[*jetstream.APIError](err); answered {
 		return fmt.Sprintf("the NATS servers answer %q", api.Description)
 	}
+	c.mu.Lock()
+	server, connected := c.server, c.trouble == nil
 	if errors.Is(err, nats.ErrDisconnected) { // by this machine, because nothing came any more
-		c.mu.Lock()
 		err = cmp.Or(c.silent, err)
-		c.mu.Unlock()
 	}
+	c.mu.Unlock()
 	switch {
 	case refuses(err):
 		return fmt.Sprintf("the NATS servers do not let this machine in (%v): see [journal] in config.toml", err)
@@ -202,9 +212,9 @@ func (c *Cluster) away(err error) string {
 			"other, or the stream is gone; pennypost doctor says which", err)
 	case errors.Is(err, nats.ErrMaxPayload):
 		return "this is larger than what the NATS servers take in one message (max_payload)"
-	case silent(err) && c.nc.IsConnected():
+	case silent(err) && connected:
 		return fmt.Sprintf("the NATS server %s is connected and does not answer: it is stopped, the way to it is cut, "+
-			"or most of the others are away", c.nc.ConnectedAddr())
+			"or most of the others are away", server)
 	case silent(err):
 		return "no NATS server answers: they are stopped, or the way to them is cut"
 	}
@@ -222,9 +232,6 @@ func silent(err error) bool {
 
 // Trouble returns nil while the servers answer, else why they cannot be used, in words for the person.
 func (c *Cluster) Trouble() error {
-	if last := c.nc.LastError(); refuses(last) { // of TLS, nothing else tells
-		c.noteAttempt(last)
-	}
 	c.mu.Lock()
 	err := cmp.Or(c.trouble, c.silent)
 	c.mu.Unlock()

@@ -2,7 +2,10 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"pennypost/internal/base/pause"
 )
@@ -16,15 +19,13 @@ const askEvery = 5 * time.Second
 // ask notes, until the cluster is closed, whether the servers answer. Most of them have to be there for that; a
 // connection needs only one.
 func (c *Cluster) ask() {
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-c.ctx.Done():
-			return
-		case <-tick.C:
+	asked := time.Now()
+	for pause.For(c.ctx, probeEvery) {
+		if last := c.nc.LastError(); refuses(last) { // of TLS, nothing else tells
+			c.noteAttempt(last)
 		}
-		if c.nc.IsConnected() {
+		if time.Since(asked) >= askEvery && c.nc.IsConnected() {
+			asked = time.Now()
 			_ = c.answered()
 		}
 	}
@@ -37,7 +38,9 @@ func (c *Cluster) answered() error {
 	_, err := c.js.AccountInfo(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.silent = err
+	if !errors.Is(err, nats.ErrDisconnected) { // which says less than why it was given up
+		c.silent = err
+	}
 	return err
 }
 

@@ -366,7 +366,19 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return j.cluster.store(ctx, j.messages(f), f.behind)
+	var last mail.Seq
+	done := make(chan error, 1)
+	go func() { // which may have to wait longer: see Cluster.nc
+		place, err := j.cluster.store(ctx, j.messages(f), f.behind)
+		last = place
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return last, err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
 }
 
 // messages makes the messages of a batch.
