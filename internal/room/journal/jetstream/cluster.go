@@ -154,7 +154,11 @@ func (c *Cluster) noteConnection(nc *nats.Conn, err error) {
 	c.connections++
 	close(c.changed)
 	c.changed = make(chan struct{})
+	silent := c.silent
 	c.mu.Unlock()
+	if err == nil && silent != nil {
+		c.suspect() // no more, perhaps
+	}
 	if err != nil {
 		c.log.Warn("the connection to the NATS servers is lost", "err", err)
 		return

@@ -1,9 +1,11 @@
 package natstest
 
 import (
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Link is a way to a server on which answers can be lost, and which can be cut.
@@ -14,6 +16,7 @@ type Link struct {
 	mu    sync.Mutex
 	deaf  bool
 	mute  bool
+	loss  float64
 	conns []net.Conn
 }
 
@@ -60,10 +63,13 @@ func (p *Link) copy(to, from net.Conn, lost *bool) {
 	for {
 		n, err := from.Read(buf)
 		p.mu.Lock()
-		lose := *lost
+		lose, loss := *lost, p.loss
 		p.mu.Unlock()
 		if err != nil {
 			return
+		}
+		for again := resentAfter; rand.Float64() < loss; again *= 2 {
+			time.Sleep(again)
 		}
 		if !lose {
 			_, _ = to.Write(buf[:n])
@@ -86,6 +92,17 @@ func (p *Link) LoseRequests(requests bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mute = requests
+}
+
+// resentAfter is how long TCP waits, at least, before it sends again what was lost.
+const resentAfter = 200 * time.Millisecond
+
+// LosePackets has a part of the packets lost from now on, as those see it who speak over TCP: what comes stops until it
+// was sent again.
+func (p *Link) LosePackets(part float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loss = part
 }
 
 // Cut ends the connections that there are, and loses nothing more.
