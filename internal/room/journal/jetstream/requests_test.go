@@ -498,3 +498,12 @@ func ask(t *testing.T, server, dir, prefix, name string, at int, fault natstest.
 	}
 	return requests
 }
+
+// TestErasesThoughToldThatThereIsNothing holds that an erasure does not take the word of a server that delivers the
+// stream, and is behind the one that leads: by that, nothing is there to be erased.
+func TestErasesThoughToldThatThereIsNothing(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	const nothing = `{"stream_name":"x","name":"x","config":{"deliver_subject":"x"},"num_pending":0,` +
+		`"delivered":{"consumer_seq":0,"stream_seq":0}}`
+	ask(t, servers.Servers[0].Client, t.TempDir(), "behind", "erase", 2, natstest.Fault{Answer: nothing, Stored: true})
+}
