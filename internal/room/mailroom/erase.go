@@ -93,8 +93,8 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 			why = said.Msg
 		}
 		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is not gone: " + why +
-			". The post office tries again each hour, and when the room is next opened; to try at once, erase it again",
-			Err: err}
+			". The post office tries again each hour, and when the room is next opened; to try at once, erase it " +
+			"again", Err: err}
 	}
 	r.mu.Lock()
 	delete(r.state.Remains, id)

@@ -112,8 +112,8 @@ func proofs() (out []reply) {
 	for _, err := range []error{nats.ErrReconnectBufExceeded, nats.ErrNoResponders, nats.ErrMaxPayload} {
 		out = append(out, reply{err: err})
 	}
-	for _, code := range []int{10002, 10023, 10047, 10054, 10060, 10097, 10109, 10164, 10174, 10175, 10176, 10177, 10179,
-		10185, 10199, 10200, 10210} {
+	for _, code := range []int{10002, 10023, 10047, 10054, 10060, 10097, 10109, 10164, 10174, 10175, 10176, 10177,
+		10179, 10185, 10199, 10200, 10210} {
 		out = append(out, reply{data: no(code)})
 	}
 	return out

@@ -217,8 +217,8 @@ func (c *Cluster) away(err error) string {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return "this is larger than what the NATS servers take in one message (max_payload)"
 	case silent(err) && connected:
-		return fmt.Sprintf("the NATS server %s is connected and does not answer: it is stopped, the way to it is cut, "+
-			"or most of the others are away", server)
+		return fmt.Sprintf("the NATS server %s is connected and does not answer: it is stopped, the way to it is "+
+			"cut, or most of the others are away", server)
 	case silent(err):
 		return "no NATS server answers: they are stopped, or the way to them is cut"
 	}

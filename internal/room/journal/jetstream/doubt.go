@@ -40,10 +40,10 @@ func (f *failure) passing() bool { return f.Code == codeIncomplete || f.Code == 
 // errUnchecked means that nobody knows yet whether the servers still have what they had.
 var errUnchecked = errors.New("what the servers have is being compared")
 
-// leftNothing reports whether an attempt that failed proves that it stored nothing. What does is listed: all else, with
-// whatever a later version of the client or of the servers says, leaves it in doubt. ErrDisconnected and
-// ErrConnectionClosed do: they also end requests that wait for an answer, those of all rooms, when another server is
-// tried for the sake of one.
+// leftNothing reports whether an attempt that failed proves that it stored nothing. What does is listed: all else,
+// with whatever a later version of the client or of the servers says, leaves it in doubt. ErrDisconnected and
+// ErrConnectionClosed are not listed: they also end requests that wait for an answer, those of all rooms, when another
+// server is tried for the sake of one.
 func leftNothing(err error) bool {
 	if of, answered := errors.AsType[*failure](err); answered {
 		return of.passing() || slices.Contains(refusals, of.Code)
@@ -54,9 +54,9 @@ func leftNothing(err error) bool {
 }
 
 // refusals are the codes of answers that the servers give before they have stored, or told each other of, anything of
-// a batch: nats-server 2.15.2, processClusteredInboundMsg and processJetStreamAtomicBatchMsg. "Store failed" (10077) is
-// none: it is also the answer of a leader whose disk refuses what the other replicas have stored. Nor is "in process"
-// (10158).
+// a batch: nats-server 2.15.2, processClusteredInboundMsg and processJetStreamAtomicBatchMsg. "Store failed" (10077)
+// is none: it is also the answer of a leader whose disk refuses what the other replicas have stored. Nor is "in
+// process" (10158).
 var refusals = []int{
 	10002, 10023, 10047, // resources of the account, of the server, of its disk
 	10054, 10097, // message or header too large
@@ -79,8 +79,8 @@ func notConnected(err error) bool {
 }
 
 func (j *Journal) notSent(err error) error {
-	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: j.cluster.away(err) + ". Nothing of this was stored; all that " +
-		"was acknowledged is. Try again when they are back: nothing has to be restarted"}
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: j.cluster.away(err) + ". Nothing of this was stored; " +
+		"all that was acknowledged is. Try again when they are back: nothing has to be restarted"}
 }
 
 func (j *Journal) refused(err error) error {
@@ -103,7 +103,8 @@ func (j *Journal) inDoubt(why string, err error) error {
 func (j *Journal) unplaced(err error) error {
 	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: fmt.Sprintf(
 		"the NATS servers have stored this, but the disk of this machine does not take its copy (%v), so it is not "+
-			"seen here yet. Make room on the disk or mend it; sent again with the same key, it is stored once", cause(err))}
+			"seen here yet. Make room on the disk or mend it; sent again with the same key, it is stored once",
+		cause(err))}
 }
 
 // cause returns what is behind an error that says more than is so here.

@@ -36,7 +36,7 @@ var faultsOf = map[string]faultOf{
 	"server stopped": {
 		harm:  func(s *natstest.Server, _ *natstest.Link) error { return s.Signal(syscall.SIGSTOP) },
 		mend:  func(s *natstest.Server, _ *natstest.Link) error { return s.Signal(syscall.SIGCONT) },
-		names: []string{"is connected and does not answer: it is stopped, the way", "no NATS server answers: they are stopped"},
+		names: []string{"is connected and does not answer: it is stopped, the way", "answers: they are stopped"},
 	},
 	"answers lost": {
 		harm:  func(_ *natstest.Server, l *natstest.Link) error { l.Lose(true); return nil },

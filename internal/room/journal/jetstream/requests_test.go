@@ -410,7 +410,7 @@ var askingFaults = []natstest.Fault{
 var everyFault = flag.Int("every-fault", 3, "one in how many faults TestEachRequestMeetsEachFault has")
 
 // TestEachRequestMeetsEachFault has each request of what machines ask the servers meet each fault, before the server
-// has got it and after. What is said to be done is, what is said to be undone is not, and asked again it is done; once.
+// has got it and after. What is said to be done is, what is said to be undone is not, and asked again it is done.
 func TestEachRequestMeetsEachFault(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{Sync: "1m"})
 	server := servers.Servers[0].Client

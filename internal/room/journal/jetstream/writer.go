@@ -281,19 +281,14 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 			return last, nil
 		}
 		of, answered := errors.AsType[*failure](err)
-		switch {
-		case answered && of.Code == codeHasIDs && !f.unchecked: // an attempt before it came through
+		if answered && of.Code == codeHasIDs && !f.unchecked { // an attempt before it came through
 			return j.await(ctx, f)
-		case !leftNothing(err):
-			if sure = false; !answered {
-				j.cluster.suspect()
-			}
-		case answered:
-			if final := j.final(of, f, sure); final != nil {
-				return 0, final
-			}
-		case sure && err == nats.ErrMaxPayload, sure && notConnected(err):
-			return 0, j.notSent(err)
+		}
+		if final := j.final(err, f, sure); final != nil {
+			return 0, final
+		}
+		if sure = sure && leftNothing(err); !answered && !leftNothing(err) {
+			j.cluster.suspect()
 		}
 		switch last, known, failed := j.outcome(ctx, f, time.After(pauseOfAttempts)); {
 		case known:
@@ -317,8 +312,14 @@ func (f *flight) pack() {
 
 // final returns what senders are told of a refusal that no other attempt mends, nil if one may. An attempt before it,
 // of which nobody knows, may be what stands behind the place, so what does has to be seen first.
-func (j *Journal) final(of *failure, f *flight, sure bool) error {
+func (j *Journal) final(err error, f *flight, sure bool) error {
+	of, answered := errors.AsType[*failure](err)
 	switch {
+	case !leftNothing(err):
+	case !answered:
+		if sure && (err == nats.ErrMaxPayload || notConnected(err)) {
+			return j.notSent(err)
+		}
 	case of.Code == codeWrongLast || of.Code == codeHasIDs:
 		if sure || f.unchecked || f.behind != nil && j.cameBetween(f) {
 			return errNotBehind

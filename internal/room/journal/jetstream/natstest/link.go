@@ -97,8 +97,8 @@ func (p *Link) LoseRequests(requests bool) {
 // resentAfter is how long TCP waits, at least, before it sends again what was lost.
 const resentAfter = 200 * time.Millisecond
 
-// LosePackets has a part of the packets lost from now on, as those see it who speak over TCP: what comes stops until it
-// was sent again.
+// LosePackets has a part of the packets lost from now on, as those see it who speak over TCP: what comes stops until
+// it was sent again.
 func (p *Link) LosePackets(part float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

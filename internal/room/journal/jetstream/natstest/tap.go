@@ -84,8 +84,8 @@ func NewTap(t testing.TB, to string) *Tap {
 // URL returns the address of the tap for clients.
 func (p *Tap) URL() string { return "nats://" + p.listener.Addr().String() }
 
-// Count returns the subjects of the requests since it was last asked. From now on, the request at (1 is the next) meets
-// a fault; 0: none does.
+// Count returns the subjects of the requests since it was last asked. From now on, the request at (1 is the next)
+// meets a fault; 0: none does.
 func (p *Tap) Count(at int, fault Fault) (requests []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
