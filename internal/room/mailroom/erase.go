@@ -88,9 +88,13 @@ func (r *Room) finishErasure(ctx context.Context, id mail.ID) error {
 		}
 	}
 	if err := r.rewriteWithout(ctx, c, id); err != nil {
-		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is still on disk: the " +
-			"files could not be rewritten. The post office tries again each hour, and when the room is next " +
-			"opened; to try at once, erase it again", Err: err}
+		why := "the files could not be rewritten"
+		if said, ok := errors.AsType[*mail.Error](err); ok { // by servers, which have the text too
+			why = said.Msg
+		}
+		return &mail.Error{Code: mail.Unavailable, Msg: "the message is hidden, but its text is not gone: " + why +
+			". The post office tries again each hour, and when the room is next opened; to try at once, erase it " +
+			"again", Err: err}
 	}
 	r.mu.Lock()
 	delete(r.state.Remains, id)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -23,10 +24,13 @@ const (
 var errSilent = errors.New("the post office is silent")
 
 func (c *caller) silent() error {
+	why := " accepts connections and does not answer: its process is stopped, or hangs. "
+	if !filepath.IsAbs(c.office.where) { // of another machine nothing tells its process from the way to it
+		why = " does not answer: the network on the way to it is cut, or its process is stopped. "
+	}
 	return &mail.Error{
 		Code: mail.Unavailable,
-		Msg: "the post office at " + c.office.where +
-			" accepts connections and does not answer: its process is stopped, or hangs. " +
+		Msg: "the post office at " + c.office.where + why +
 			"If something was to be changed, it may yet be; look whether it was before you ask again",
 		Err: errSilent,
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,8 +47,11 @@ type Config struct {
 type Cluster struct {
 	cfg Config
 	log *slog.Logger
-	nc  *nats.Conn
+	nc  *nats.Conn // all of whose methods wait while it connects, for up to patience
 	js  jetstream.JetStream
+	// publish and request are those of nc; by them everything is sent that is stored.
+	publish func(*nats.Msg) error
+	request func(context.Context, *nats.Msg) (*nats.Msg, error)
 
 	clock   clock
 	ctx     context.Context // ends with Close
@@ -60,6 +64,8 @@ type Cluster struct {
 	trouble     error             // why the servers cannot be used; nil while they answer
 	connections uint64            // counts them, and their losses
 	changed     chan struct{}     // closed at the next connection or loss of one
+	server      string            // the one that it is, or was, connected to
+	mostPayload int64             // that this takes; 0 before any was reached
 	silent      error             // why they did not answer when they were last asked
 	listed      map[string]Listed // the rooms, as they were last listed
 }
@@ -80,7 +86,7 @@ func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the NATS servers: %w", err)
 	}
-	c.nc = nc
+	c.nc, c.publish, c.request = nc, nc.PublishMsg, nc.RequestMsgWithContext
 	if c.js, err = jetstream.New(nc); err != nil {
 		nc.Close()
 		return nil, err
@@ -143,16 +149,27 @@ func (c *Cluster) identify(opts *nats.Options) error {
 
 // noteConnection wakes whoever waits for a connection, or for its loss.
 func (c *Cluster) noteConnection(nc *nats.Conn, err error) {
+	var server string
+	var most int64
+	if err == nil {
+		server, most = nc.ConnectedAddr(), nc.MaxPayload()
+	}
 	c.mu.Lock()
 	if err == nil && c.trouble == nil { // Connect has noted it
 		c.mu.Unlock()
 		return
 	}
-	c.trouble = err
+	if c.trouble = err; err == nil {
+		c.server, c.mostPayload = server, most
+	}
 	c.connections++
 	close(c.changed)
 	c.changed = make(chan struct{})
+	silent := c.silent
 	c.mu.Unlock()
+	if err == nil && silent != nil {
+		c.suspect() // no more, perhaps
+	}
 	if err != nil {
 		c.log.Warn("the connection to the NATS servers is lost", "err", err)
 		return
@@ -186,26 +203,57 @@ func (c *Cluster) Refused() bool {
 	return refuses(err)
 }
 
-// away says, in words for the person, why servers cannot be used.
-func away(err error) string {
-	if refuses(err) {
+// away says, in words for the person, why servers cannot be used: which part is at fault, as far as that is known.
+func (c *Cluster) away(err error) string {
+	if of, answered := errors.AsType[*failure](err); answered {
+		return fmt.Sprintf("the NATS servers answer %q", of)
+	}
+	if api, answered := errors.AsType[*jetstream.APIError](err); answered {
+		return fmt.Sprintf("the NATS servers answer %q", api.Description)
+	}
+	c.mu.Lock()
+	server, connected := c.server, c.trouble == nil
+	if errors.Is(err, nats.ErrDisconnected) { // by this machine, because nothing came any more
+		err = cmp.Or(c.silent, err)
+	}
+	c.mu.Unlock()
+	switch {
+	case refuses(err):
 		return fmt.Sprintf("the NATS servers do not let this machine in (%v): see [journal] in config.toml", err)
+	case errors.Is(err, errUnchecked):
+		return "this machine is comparing its copy of the room with the NATS servers, which comes first"
+	case errors.Is(err, nats.ErrNoResponders):
+		return fmt.Sprintf("no NATS server leads this at present (%v): most of them are away or cut off from each "+
+			"other, or the stream is gone; pennypost doctor says which", err)
+	case errors.Is(err, nats.ErrMaxPayload):
+		return "this is larger than what the NATS servers take in one message (max_payload)"
+	case silent(err) && connected:
+		return fmt.Sprintf("the NATS server %s is connected and does not answer: it is stopped, the way to it is "+
+			"cut, or most of the others are away", server)
+	case silent(err):
+		return "no NATS server answers: they are stopped, or the way to them is cut"
 	}
 	return fmt.Sprintf("the NATS servers cannot be reached (%v)", err)
 }
 
+// errSilent means that the servers were asked, and nothing came.
+var errSilent = errors.New("no answer came in time")
+
+// silent reports whether an error is that no answer came.
+func silent(err error) bool {
+	late, ok := errors.AsType[net.Error](err)
+	return ok && late.Timeout() || errors.Is(err, errSilent) || errors.Is(err, nats.ErrTimeout)
+}
+
 // Trouble returns nil while the servers answer, else why they cannot be used, in words for the person.
 func (c *Cluster) Trouble() error {
-	if last := c.nc.LastError(); refuses(last) { // of TLS, nothing else tells
-		c.noteAttempt(last)
-	}
 	c.mu.Lock()
 	err := cmp.Or(c.trouble, c.silent)
 	c.mu.Unlock()
 	if err == nil {
 		return nil
 	}
-	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: away(err) + "; Pennypost keeps trying"}
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: c.away(err) + "; Pennypost keeps trying"}
 }
 
 // connection returns the number of the connection that there is, or why there is none, and a channel that closes when

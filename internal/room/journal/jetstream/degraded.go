@@ -41,7 +41,7 @@ func (w *watch) judge(addresses int) mail.ServersHealth {
 	h.MayFail = &spare
 	for i := range h.Servers {
 		if st := &h.Servers[i]; st.State == mail.ServerSilent {
-			h.Degraded = append(h.Degraded, silent(st, spare))
+			h.Degraded = append(h.Degraded, notHeard(st, spare))
 		}
 	}
 	if len(stopped) > 0 {
@@ -161,8 +161,8 @@ func (w *watch) heard() (n int) {
 	return n
 }
 
-// silent says that a server is not heard, and what that means.
-func silent(st *mail.ServerStatus, spare int) mail.Degraded {
+// notHeard says that a server is not heard, and what that means.
+func notHeard(st *mail.ServerStatus, spare int) mail.Degraded {
 	d := mail.Degraded{About: "silent " + st.Name, Since: st.Since,
 		Text: fmt.Sprintf("the NATS server %s has not been heard since %s", st.Name,
 			st.Since.Std().Local().Format("15:04:05")),

@@ -319,14 +319,8 @@ func (j *Journal) heard(stream jetstream.Stream, s *silence) error {
 
 // skip fills the copy up to end if nothing is in the stream between.
 func (j *Journal) skip(stream jetstream.Stream, end mail.Seq) error {
-	ctx, cancel := context.WithTimeout(j.ctx, patience)
-	defer cancel()
-	next, err := stream.GetMsg(ctx, uint64(j.local.Last())+1, jetstream.WithGetMsgSubject(">"))
-	if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-		return err
-	}
-	if err == nil && mail.Seq(next.Sequence) <= end {
-		return nil // it comes
+	if more, err := j.more(j.ctx, stream, j.local.Last(), end); err != nil || more {
+		return err // it comes
 	}
 	return j.place([]jsonl.Placed{{Seq: end}})
 }

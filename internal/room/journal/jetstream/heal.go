@@ -248,14 +248,20 @@ func (j *Journal) read(ctx context.Context, stream jetstream.Stream, after, end 
 	}
 	defer delivered.drop(stream)
 	defer context.AfterFunc(ctx, delivered.end)()
-	if delivered.empty() {
-		return nil
-	}
-	for expected := uint64(1); ; expected++ {
+	late := time.AfterFunc(time.Hour, delivered.end)
+	defer late.Stop()
+	for expected, empty := uint64(1), delivered.empty(); ; expected++ {
+		if empty { // so says the server that delivers, which may be behind the one that leads
+			if more, err := j.more(ctx, stream, after, end); err != nil || !more {
+				return err
+			}
+			late.Reset(patience)
+		}
 		a := delivered.take(expected)
 		if a.err != nil {
 			return errors.Join(a.err, ctx.Err())
 		}
+		late.Reset(time.Hour)
 		if a.seq <= end {
 			if err := j.newer(a); err != nil {
 				return err
@@ -264,10 +270,22 @@ func (j *Journal) read(ctx context.Context, stream jetstream.Stream, after, end 
 				return err
 			}
 		}
-		if a.seq >= end || a.pending == 0 {
+		if a.seq >= end {
 			return nil
 		}
+		after, empty = a.seq, a.pending == 0
 	}
+}
+
+// more reports whether the stream has something behind a place, up to another.
+func (j *Journal) more(ctx context.Context, stream jetstream.Stream, after, end mail.Seq) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	next, err := stream.GetMsg(ctx, uint64(after)+1, jetstream.WithGetMsgSubject(">"))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	return err == nil && mail.Seq(next.Sequence) <= end, err
 }
 
 // diverge ends all writing: the journal must be closed and opened again, which heals the copy, or says why this

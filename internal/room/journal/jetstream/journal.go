@@ -80,6 +80,7 @@ type Journal struct {
 // copy is as far as the stream, or the servers have not answered for a while and there is something in the copy.
 func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options) (*Journal, error) {
 	opts.Copy = true
+	began := time.Now()
 	if err := fetchAnew(dir); err != nil {
 		return nil, err
 	}
@@ -95,23 +96,25 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 		waiting: make(map[mail.Seq]acknowledged), pending: make(map[string]*flight), advanced: make(chan struct{}),
 	}
 	j.ctx, j.stop = context.WithCancel(context.Background())
+	wait := patience
 	if err := j.reconcile(ctx); isNewer(err) {
 		return nil, errors.Join(err, j.Close())
 	} else if err != nil {
 		j.log.Warn("the copy was not compared with the servers", "err", err)
+		wait = max(patience-time.Since(began), patience/4)
 	}
 	first := make(chan error, 1)
 	j.running.Go(func() { j.follow(first) })
-	if err := errors.Join(j.catchUp(ctx, first), j.putAway(ctx)); err != nil {
+	if err := errors.Join(j.catchUp(ctx, first, wait), j.putAway(ctx)); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
 	return j, nil
 }
 
-// catchUp waits until the copy is as far as the stream.
-func (j *Journal) catchUp(ctx context.Context, first <-chan error) error {
-	var failed error
-	at, stalled := j.local.Last(), time.NewTimer(patience)
+// catchUp waits until the copy is as far as the stream. The first of it has to come within a wait.
+func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Duration) error {
+	failed := errSilent
+	at, stalled := j.local.Last(), time.NewTimer(wait)
 	defer stalled.Stop()
 	if _, _, err := j.cluster.connection(); err != nil && at > 0 {
 		return nil // there is nobody to wait for
@@ -143,8 +146,8 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error) error {
 				return nil
 			}
 			return &mail.Error{Code: mail.Unavailable, Err: failed,
-				Msg: fmt.Sprintf("the room %s is not on this machine "+
-					"yet, and the NATS servers do not answer (%v). Try again when they do", j.room, failed)}
+				Msg: fmt.Sprintf("the room %s is not on this machine yet, and cannot be fetched: %s. Try again when "+
+					"they answer", j.room, j.cluster.away(failed))}
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (c *Cluster) berth(ctx context.Context, room string) (jetstream.Stream, err
 		s, err = c.js.CreateStream(ctx, cfg)
 	}
 	if err != nil {
-		return nil, unreachable("move the room", err)
+		return nil, c.unreachable("move the room", err)
 	}
 	info := s.CachedInfo()
 	switch by := info.Config.Metadata[movingKey]; {
@@ -81,7 +81,7 @@ func (c *Cluster) berth(ctx context.Context, room string) (jetstream.Stream, err
 		return s, nil
 	case by == "" && info.State.LastSeq == 0: // somebody looked there, and left nothing
 		if err := c.Delete(ctx, room); err != nil {
-			return nil, unreachable("move the room", err)
+			return nil, c.unreachable("move the room", err)
 		}
 		return c.berth(ctx, room)
 	case by != "":
@@ -97,13 +97,12 @@ func (c *Cluster) berth(ctx context.Context, room string) (jetstream.Stream, err
 // would append in between.
 func (c *Cluster) berthSubject(room string) string { return c.cfg.Prefix + ".moving." + escape(room) }
 
-func unreachable(what string, err error) error {
+func (c *Cluster) unreachable(what string, err error) error {
 	if mail.CodeOf(err) != mail.Internal {
 		return err
 	}
-	return &mail.Error{Code: mail.Unavailable, Err: err,
-		Msg: fmt.Sprintf("the NATS servers do not answer (%v), so it "+
-			"was not possible to %s. Nothing is lost; type the same again when they do", err, what)}
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("%s, so it is not known whether it was "+
+		"possible to %s. Nothing is lost; type the same again in a moment", c.away(err), what)}
 }
 
 // compare reports whether a stream has, as far as it goes, what the files have. Messages that were erased from the
@@ -224,7 +223,7 @@ func (c *Cluster) copyTo(ctx context.Context, s jetstream.Stream, room string, f
 	to mail.Seq) error {
 	info, err := s.Info(ctx)
 	if err != nil {
-		return unreachable("move the room", err)
+		return c.unreachable("move the room", err)
 	}
 	end := mail.Seq(info.State.LastSeq)
 	var batch []moved
@@ -266,12 +265,8 @@ func (c *Cluster) shift(ctx context.Context, room string, batch []moved) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
 	behind := batch[0].seq - 1
-	a, err := c.store(ctx, msgs, &behind)
-	if err == nil && a.Error != nil {
-		err = a.Error
-	}
-	if err != nil {
-		return unreachable("move the room", err)
+	if _, err := c.store(ctx, msgs, &behind); err != nil {
+		return c.unreachable("move the room", err)
 	}
 	return nil
 }
@@ -320,7 +315,7 @@ func (c *Cluster) Settle(ctx context.Context, room string, known mail.Seq) error
 		})
 	}
 	if err != nil {
-		return unreachable("open the room to all machines", err)
+		return c.unreachable("open the room to all machines", err)
 	}
 	return nil
 }
@@ -343,7 +338,7 @@ func (c *Cluster) CloseOff(ctx context.Context, room string) error {
 			jetstream.WithRetryWait(pauseShort))
 	}
 	if err != nil {
-		return unreachable("close off the room", err)
+		return c.unreachable("close off the room", err)
 	}
 	return nil
 }
@@ -362,7 +357,7 @@ func (c *Cluster) Leave(ctx context.Context, room string) error {
 		err = c.Forget(ctx, room, Gone{To: c.cfg.Machine, By: c.cfg.Machine, At: mail.TimeOf(time.Now())})
 	}
 	if err != nil {
-		return unreachable("delete the stream", err)
+		return c.unreachable("delete the stream", err)
 	}
 	return nil
 }

@@ -53,7 +53,9 @@ func unpack(m *nats.Msg) []byte {
 // fits returns an error if the servers would not take a text: what others have put into files may be longer than any
 // message that is sent. It is refused for good, so that a bridge lists it and goes on with what does fit.
 func (c *Cluster) fits(text []byte) error {
-	most := c.nc.MaxPayload() // 0 before any server was reached
+	c.mu.Lock()
+	most := c.mostPayload
+	c.mu.Unlock()
 	if most == 0 || len(text) < packFrom && int64(len(text)+forHeaders) <= most {
 		return nil
 	}

@@ -3,7 +3,6 @@ package jetstream
 import (
 	"bytes"
 	"context"
-	"errors"
 	"time"
 
 	"pennypost/internal/mail"
@@ -18,18 +17,20 @@ func (j *Journal) settle(f *flight, last mail.Seq, deadline time.Time) error {
 	for i, text := range f.texts {
 		placed[i] = jsonl.Placed{Seq: first + mail.Seq(i), Text: text}
 	}
-	if done, err := j.placeAcknowledged(f, placed); done || err != nil {
-		return err
+	if done, err := j.placeAcknowledged(f, placed); err != nil {
+		return j.unplaced(err)
+	} else if done {
+		return nil
 	}
 	if _, known, err := j.outcome(context.Background(), f, time.After(time.Until(deadline))); known {
 		return err
 	}
 	if j.local.Last() < last {
-		return j.unknown(errors.New("it is stored, but what is before it does not come"))
+		return j.inDoubt("the NATS servers have this, and what is before it does not come", errSilent)
 	}
 	if !j.holds(last, f.texts[len(f.texts)-1]) {
 		j.diverge(errDiffers)
-		return j.unknown(errDiffers)
+		return j.inDoubt(errDiffers.Error(), errDiffers)
 	}
 	return nil // it came as time was up: a machine that was suspended finds both at once
 }

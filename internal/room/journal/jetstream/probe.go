@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pennypost/internal/base/pause"
@@ -31,8 +32,11 @@ const (
 func (c *Cluster) ask() {
 	inspected, well := time.Now(), time.Now()
 	for every := askEvery; pause.For(c.ctx, every); {
+		if last := c.nc.LastError(); refuses(last) { // of TLS, nothing else tells
+			c.noteAttempt(last)
+		}
 		if every = askEvery; !c.nc.IsConnected() {
-			well = time.Now()
+			every, well = probeEvery, time.Now()
 			continue
 		}
 		if c.answered() == nil {
@@ -55,7 +59,9 @@ func (c *Cluster) answered() error {
 	err := c.look()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.silent = err
+	if !errors.Is(err, nats.ErrDisconnected) { // which says less than why it was given up
+		c.silent = err
+	}
 	return err
 }
 

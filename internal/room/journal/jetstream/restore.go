@@ -88,7 +88,7 @@ func (c *Cluster) Damage(ctx context.Context, room string, known *Survey) (strin
 		return "there is no stream of it on the servers any more", nil
 	}
 	if err != nil {
-		return "", unreachable("look at the room's stream", err)
+		return "", c.unreachable("look at the room's stream", err)
 	}
 	info := s.CachedInfo()
 	wrong := c.dangers(&info.Config)
@@ -113,7 +113,7 @@ func (c *Cluster) Restore(ctx context.Context, room string, from *jsonl.Journal,
 		return err
 	}
 	if err := c.Delete(ctx, room); err != nil {
-		return unreachable("restore the room", err)
+		return c.unreachable("restore the room", err)
 	}
 	s, err := c.berth(ctx, room)
 	if err == nil {
@@ -134,7 +134,7 @@ func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq, away
 		return nil
 	}
 	if err != nil {
-		return unreachable("restore the room", err)
+		return c.unreachable("restore the room", err)
 	}
 	by := mail.Machine(s.CachedInfo().Config.Metadata[movingKey])
 	if by != "" && by != c.cfg.Machine && !away(by) {
@@ -149,12 +149,15 @@ func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq, away
 		info, err = s.Info(ctx)
 	}
 	if err != nil {
-		return unreachable("restore the room", err)
+		return c.unreachable("restore the room", err)
 	}
-	if last := mail.Seq(info.State.LastSeq); last > known {
-		return errors.Join(c.Settle(ctx, room, known), mail.Errorf(mail.Conflict,
-			"the stream of room %s has come to %d since its copies were compared, and this one to %d. Nothing was "+
-				"changed; type the same again", room, last, known))
+	last := mail.Seq(info.State.LastSeq)
+	if last <= known {
+		return nil
 	}
-	return nil
+	if err := c.Settle(ctx, room, known); err != nil {
+		return err
+	}
+	return mail.Errorf(mail.Conflict, "the stream of room %s has come to %d since its copies were compared, and this "+
+		"one to %d. Nothing was changed; type the same again", room, last, known)
 }

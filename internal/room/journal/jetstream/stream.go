@@ -106,8 +106,10 @@ func (c *Cluster) dangers(is *jetstream.StreamConfig) (out []string) {
 // stream returns the stream of a room as its leader has it, and makes it if create is set and there is none.
 func (c *Cluster) stream(ctx context.Context, room string, create bool) (jetstream.Stream, *jetstream.StreamInfo,
 	error) {
+	look, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	before := time.Now()
-	s, err := c.js.Stream(ctx, c.streamName(room))
+	s, err := c.js.Stream(look, c.streamName(room))
 	if errors.Is(err, jetstream.ErrStreamNotFound) && create {
 		if err := c.mayMake(ctx, room); err != nil {
 			return nil, nil, err

@@ -24,13 +24,8 @@ const (
 	maxFlights = 2    // batches that are under way
 )
 
-// Codes of errors in the servers' answers.
+// What messages are sent with.
 const (
-	codeWrongLast   = 10071 // the last sequence is not the expected one
-	codeInProcess   = 10158 // a message with this id is being stored
-	codeIncomplete  = 10176 // the servers have not got all of the batch
-	codeHasIDs      = 10201 // the batch holds a message that is stored already
-	codeTooMany     = 10210 // batches under way
 	headerBatch     = "Nats-Batch-Id"
 	headerBatchSeq  = "Nats-Batch-Sequence"
 	headerGone      = "Pennypost-Gone" // of a message that holds a place of which nothing is known
@@ -164,7 +159,7 @@ func (j *Journal) fly() {
 	for {
 		f, late := j.take()
 		for _, r := range late {
-			r.err = j.notSent(errors.New("what was before it in the queue got no answer"))
+			r.err = j.notSent(errSilent) // what was before it in the queue got no answer
 			r.done <- struct{}{}
 		}
 		if f == nil && len(late) == 0 {
@@ -254,7 +249,7 @@ func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
 		last, err = j.deliverPart(f)
 	}
 	if err != nil && len(f.texts) < len(whole.texts) && !errors.Is(err, journal.ErrUnknown) {
-		err = j.unknown(fmt.Errorf("a part of it is: %w", err))
+		err = j.inDoubt(fmt.Sprintf("the rest of this was refused (%v)", cause(err)), err)
 	}
 	f.texts, f.ids = whole.texts, whole.ids
 	return last, err
@@ -281,23 +276,19 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 	defer cancel()
 	sure := true // that nothing is stored
 	for wait := firstAttempt; ; wait *= 2 {
-		ack, err := j.attempt(ctx, f, wait)
-		switch {
-		case err == nil && ack.Error == nil:
-			return ack.Sequence, nil
-		case err == nil && ack.Error.Code == codeHasIDs && !f.unchecked: // an attempt before it came through
-			return j.await(ctx, f)
-		case err == nil:
-			if final := j.final(ack.Error, sure); final != nil {
-				return 0, final
-			}
-			err = ack.Error
-		case !notSent(err):
-			sure = false
-			j.cluster.suspect()
+		last, err := j.attempt(ctx, f, wait)
+		if err == nil {
+			return last, nil
 		}
-		if sure && notConnected(err) {
-			return 0, j.notSent(err)
+		of, answered := errors.AsType[*failure](err)
+		if answered && of.Code == codeHasIDs && !f.unchecked { // an attempt before it came through
+			return j.await(ctx, f)
+		}
+		if final := j.final(err, f, sure); final != nil {
+			return 0, final
+		}
+		if sure = sure && leftNothing(err); !answered && !leftNothing(err) {
+			j.cluster.suspect()
 		}
 		switch last, known, failed := j.outcome(ctx, f, time.After(pauseOfAttempts)); {
 		case known:
@@ -319,15 +310,30 @@ func (f *flight) pack() {
 	}
 }
 
-// final returns what senders are told of a failure that no other attempt mends, nil if one may.
-func (j *Journal) final(of *failure, sure bool) error {
+// final returns what senders are told of a refusal that no other attempt mends, nil if one may. An attempt before it,
+// of which nobody knows, may be what stands behind the place, so what does has to be seen first.
+func (j *Journal) final(err error, f *flight, sure bool) error {
+	of, answered := errors.AsType[*failure](err)
 	switch {
-	case of.Code == codeWrongLast, of.Code == codeHasIDs:
-		return errNotBehind
+	case !leftNothing(err):
+	case !answered:
+		if sure && (err == nats.ErrMaxPayload || notConnected(err)) {
+			return j.notSent(err)
+		}
+	case of.Code == codeWrongLast || of.Code == codeHasIDs:
+		if sure || f.unchecked || f.behind != nil && j.cameBetween(f) {
+			return errNotBehind
+		}
 	case !of.passing() && sure:
 		return j.refused(of)
 	}
 	return nil
+}
+
+// cameBetween reports whether another event is at the place at which a batch would have to be.
+func (j *Journal) cameBetween(f *flight) bool {
+	place := *f.behind + 1
+	return j.local.Last() >= place && !j.holds(place, f.texts[0])
 }
 
 // outcome waits until the follower has seen the last message of a batch, or the room has ended. known is false if time
@@ -346,60 +352,34 @@ func (j *Journal) outcome(ctx context.Context, f *flight, up <-chan time.Time) (
 	return 0, false, nil
 }
 
-// errUnchecked means that nobody knows yet whether the servers still have what they had.
-var errUnchecked = errors.New("what the servers have is being compared")
-
-// notSent reports whether an attempt cannot have stored anything.
-func notSent(err error) bool {
-	return notConnected(err) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, errUnchecked)
-}
-
-// noConnection is why nothing that the servers could store was handed to a connection.
-type noConnection struct{ error }
-
-func (e noConnection) Unwrap() error { return e.error }
-
-// notConnected reports whether an attempt ended before its message, or the last one of its batch, was handed to the
-// connection. ErrDisconnected, and ErrConnectionClosed, do not say so: they also end requests that wait for an answer,
-// those of all rooms, when another server is tried for the sake of one.
-func notConnected(err error) bool {
-	_, none := errors.AsType[noConnection](err)
-	return none || errors.Is(err, nats.ErrReconnectBufExceeded)
-}
-
-// answer is what the servers say of a message or of a batch.
-type answer struct {
-	Sequence mail.Seq `json:"seq"`
-	Error    *failure `json:"error"`
-}
-
-type failure struct {
-	Code int    `json:"err_code"`
-	Text string `json:"description"`
-}
-
-func (f *failure) Error() string { return f.Text }
-
-// passing reports whether the same may be taken a moment later.
-func (f *failure) passing() bool {
-	return f.Code == codeInProcess || f.Code == codeIncomplete || f.Code == codeTooMany
-}
-
-// attempt sends a batch once and waits for the answer.
-func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (*answer, error) {
+// attempt sends a batch once, waits for the answer, and returns the place of the last message. An answer that says no
+// is a *failure.
+func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (mail.Seq, error) {
 	connection, _, err := j.cluster.connection()
 	if err != nil {
-		return nil, noConnection{err}
+		return 0, noConnection{err}
 	}
 	j.mu.Lock()
 	checked := j.checked == connection || f.unchecked
 	j.mu.Unlock()
 	if !checked {
-		return nil, errUnchecked
+		return 0, errUnchecked
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return j.cluster.store(ctx, j.messages(f), f.behind)
+	var last mail.Seq
+	done := make(chan error, 1)
+	go func() { // which may have to wait longer: see Cluster.nc
+		place, err := j.cluster.store(ctx, j.messages(f), f.behind)
+		last = place
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return last, err
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
 }
 
 // messages makes the messages of a batch.
@@ -418,9 +398,9 @@ func (j *Journal) messages(f *flight) []*nats.Msg {
 	return msgs
 }
 
-// store sends messages that are stored all or none, and waits for the answer. The stream must end at behind; nil: it
-// may end anywhere.
-func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg, behind *mail.Seq) (*answer, error) {
+// store sends messages that are stored all or none, waits for the answer, and returns the place of the last one. The
+// stream must end at behind; nil: it may end anywhere.
+func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg, behind *mail.Seq) (mail.Seq, error) {
 	commit := msgs[len(msgs)-1]
 	if behind != nil {
 		msgs[0].Header[headerExpected] = []string{strconv.FormatUint(uint64(*behind), 10)}
@@ -433,26 +413,31 @@ func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg, behind *mail.Seq)
 		commit.Header[headerCommit] = []string{"1"}
 	}
 	for _, m := range msgs[:len(msgs)-1] {
-		if err := c.nc.PublishMsg(m); err != nil {
-			return nil, noConnection{err} // without its end, a batch counts for nothing
+		if err := c.publish(m); err != nil {
+			return 0, noConnection{err} // without its end, a batch counts for nothing
 		}
 	}
-	reply, err := c.nc.RequestMsgWithContext(ctx, commit)
+	reply, err := c.request(ctx, commit)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	a := new(answer)
-	if err := json.Unmarshal(reply.Data, a); err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+	var a answer
+	switch err := json.Unmarshal(reply.Data, &a); {
+	case err != nil:
+		return 0, fmt.Errorf("read the answer: %w", err)
+	case a.Error != nil:
+		return 0, a.Error
+	case a.Sequence == 0:
+		return 0, fmt.Errorf("the answer %.100q names no place", reply.Data)
 	}
-	return a, nil
+	return a.Sequence, nil
 }
 
 // await waits until the follower has seen the last message of a batch.
 func (j *Journal) await(ctx context.Context, f *flight) (mail.Seq, error) {
 	last, known, err := j.outcome(ctx, f, nil)
 	if !known {
-		err = j.unknown(errors.New("they say that they have it, but it does not come back"))
+		err = j.inDoubt("the NATS servers say that they have this, and it does not come back", errSilent)
 	}
 	return last, err
 }
@@ -468,21 +453,4 @@ func (j *Journal) beforeEnd(f *flight) (mail.Seq, error) {
 		defer j.mu.Unlock()
 		return 0, j.moved
 	}
-}
-
-func (j *Journal) notSent(err error) error {
-	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrAway, err), Msg: away(err) + ". Nothing of this was stored; all that " +
-		"was acknowledged is. Try again when they are back: nothing has to be restarted"}
-}
-
-func (j *Journal) refused(err error) error {
-	return &mail.Error{Code: mail.Unavailable, Err: err,
-		Msg: fmt.Sprintf("the NATS servers refused this (%v). Nothing "+
-			"of it was stored", err)}
-}
-
-func (j *Journal) unknown(err error) error {
-	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: fmt.Sprintf(
-		"the NATS servers were sent this, and no answer came in time (%v): whether it is stored is not known. Send "+
-			"it again with the same key: it is stored once", err)}
 }

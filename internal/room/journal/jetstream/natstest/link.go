@@ -1,10 +1,11 @@
 package natstest
 
 import (
-	"io"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Link is a way to a server on which answers can be lost, and which can be cut.
@@ -14,6 +15,8 @@ type Link struct {
 
 	mu    sync.Mutex
 	deaf  bool
+	mute  bool
+	loss  float64
 	conns []net.Conn
 }
 
@@ -48,20 +51,28 @@ func (p *Link) pass(in net.Conn) {
 	p.conns = append(p.conns, in, out)
 	p.mu.Unlock()
 	go func() {
-		_, _ = io.Copy(out, in)
+		p.copy(out, in, &p.mute)
 		out.Close()
 	}()
+	p.copy(in, out, &p.deaf)
+}
+
+// copy passes on what comes, unless it is lost.
+func (p *Link) copy(to, from net.Conn, lost *bool) {
 	buf := make([]byte, 64<<10)
 	for {
-		n, err := out.Read(buf)
+		n, err := from.Read(buf)
 		p.mu.Lock()
-		deaf := p.deaf
+		lose, loss := *lost, p.loss
 		p.mu.Unlock()
 		if err != nil {
 			return
 		}
-		if !deaf {
-			_, _ = in.Write(buf[:n])
+		for again := resentAfter; rand.Float64() < loss; again *= 2 {
+			time.Sleep(again)
+		}
+		if !lose {
+			_, _ = to.Write(buf[:n])
 		}
 	}
 }
@@ -76,12 +87,30 @@ func (p *Link) Lose(answers bool) {
 	p.deaf = answers
 }
 
-// Cut ends the connections that there are, and loses no more answers.
+// LoseRequests has what clients send lost from now on, or not any more.
+func (p *Link) LoseRequests(requests bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mute = requests
+}
+
+// resentAfter is how long TCP waits, at least, before it sends again what was lost.
+const resentAfter = 200 * time.Millisecond
+
+// LosePackets has a part of the packets lost from now on, as those see it who speak over TCP: what comes stops until
+// it was sent again.
+func (p *Link) LosePackets(part float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loss = part
+}
+
+// Cut ends the connections that there are, and loses nothing more.
 func (p *Link) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.conns {
 		c.Close()
 	}
-	p.conns, p.deaf = nil, false
+	p.conns, p.deaf, p.mute = nil, false, false
 }

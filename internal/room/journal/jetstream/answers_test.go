@@ -1,0 +1,367 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+	"pennypost/internal/room/journal/jetstream/natstest"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+// reply is what the client's library answers to a call.
+type reply struct {
+	err  error
+	data string // of the answer, if err is nil
+	// stored: the server has had the message before
+	stored bool
+}
+
+func (r reply) String() string {
+	when := "before"
+	if r.stored {
+		when = "after"
+	}
+	return fmt.Sprintf("%v%s %s it is stored", r.err, r.data, when)
+}
+
+// faulty stands between a Cluster and the client's library. From the call at on, calls are answered with replies; the
+// last of them is repeated if last is set.
+type faulty struct {
+	publish func(*nats.Msg) error
+	request func(context.Context, *nats.Msg) (*nats.Msg, error)
+
+	mu      sync.Mutex
+	calls   int
+	at      int
+	replies []reply
+	last    bool
+}
+
+// put puts it into a cluster.
+func (y *faulty) put(c *Cluster) {
+	y.publish, y.request = c.publish, c.request
+	c.publish = func(m *nats.Msg) error {
+		r, ok := y.next()
+		if !ok {
+			return y.publish(m)
+		}
+		if r.stored {
+			_ = y.publish(m)
+		}
+		return r.err
+	}
+	c.request = func(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
+		r, ok := y.next()
+		if !ok {
+			return y.request(ctx, m)
+		}
+		if r.stored {
+			own, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			_, _ = y.request(own, m)
+		}
+		if r.err == context.DeadlineExceeded {
+			<-ctx.Done()
+		}
+		return &nats.Msg{Data: []byte(r.data)}, r.err
+	}
+}
+
+// next counts a call, and returns how it is answered, if that is not by the library.
+func (y *faulty) next() (reply, bool) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.calls++
+	if len(y.replies) == 0 || y.at == 0 || y.calls < y.at {
+		return reply{}, false
+	}
+	r := y.replies[0]
+	if len(y.replies) > 1 || !y.last {
+		y.replies = y.replies[1:]
+	}
+	return r, true
+}
+
+// set has calls answered from the one at on; 0: none. It returns how many there were since.
+func (y *faulty) set(at int, last bool, replies ...reply) (calls int) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	calls, y.calls = y.calls, 0
+	y.at, y.last, y.replies = at, last, replies
+	return calls
+}
+
+// no is how servers say no, with a code.
+func no(code int) string {
+	return fmt.Sprintf(`{"error":{"code":500,"err_code":%d,"description":"no %d"},"stream":"x","seq":0}`, code, code)
+}
+
+// proofs are the answers after which nothing is stored, and all of which say so.
+func proofs() (out []reply) {
+	for _, err := range []error{nats.ErrReconnectBufExceeded, nats.ErrNoResponders, nats.ErrMaxPayload} {
+		out = append(out, reply{err: err})
+	}
+	for _, code := range []int{10002, 10023, 10047, 10054, 10060, 10097, 10109, 10164, 10174, 10175, 10176, 10177,
+		10179, 10185, 10199, 10200, 10210} {
+		out = append(out, reply{data: no(code)})
+	}
+	return out
+}
+
+// doubts are the answers of which nobody knows what they mean: all other errors of the client, some of none that is
+// known, answers that are no answers, and codes of errors that the servers also give when they have stored something.
+func doubts() (out []reply) {
+	for _, err := range []error{nats.ErrConnectionClosed, nats.ErrConnectionDraining, nats.ErrConnectionReconnecting,
+		nats.ErrDisconnected, nats.ErrTimeout, nats.ErrNoServers, nats.ErrAuthorization, nats.ErrAuthExpired,
+		nats.ErrPermissionViolation, nats.ErrBadSubscription, nats.ErrInvalidConnection, nats.ErrInvalidMsg,
+		nats.ErrInvalidContext, nats.ErrHeadersNotSupported, nats.ErrBadSubject, nats.ErrSlowConsumer,
+		nats.ErrStaleConnection, nats.ErrNoStreamResponse, nats.ErrMaxConnectionsExceeded,
+		context.DeadlineExceeded, context.Canceled, net.ErrClosed, errors.New("an error of a later version"),
+		fmt.Errorf("in a coat: %w", nats.ErrReconnectBufExceeded)} {
+		out = append(out, reply{err: err})
+	}
+	for _, code := range []int{0, 10003, 10008, 10009, 10059, 10077, 10118, 10158, 10194, 19999} {
+		out = append(out, reply{data: no(code)})
+	}
+	for _, data := range []string{"", "{}", "[]", "null", "+OK", `{"seq":-1}`, `{"stream":"x"}`} {
+		out = append(out, reply{data: data})
+	}
+	return out
+}
+
+// answerCase is an operation, at one of whose calls the library answers otherwise.
+type answerCase struct {
+	op      string
+	at      int
+	last    bool
+	replies []reply
+}
+
+func (c answerCase) String() string {
+	return fmt.Sprint(c.op, ", call ", c.at, ": ", c.replies, " again and again: ", c.last)
+}
+
+// appends are the operations: by how many events, and whether behind a place.
+var appends = map[string]int{"one": 1, "batch": 3, "behind": 1, "parts": maxBatch + 2}
+
+// answerCases lists the operations with each reply at each call.
+func answerCases(calls map[string]int) (out []answerCase) {
+	for op, n := range calls {
+		for at := 1; at <= n; at++ {
+			if op == "parts" && at != 1 && at < maxBatch { // all but the first and last of a batch are alike
+				continue
+			}
+			for _, last := range []bool{false, true} {
+				if op == "parts" && !last {
+					continue
+				}
+				for _, r := range proofs() {
+					out = append(out, answerCase{op, at, last, []reply{r}})
+				}
+				for _, r := range doubts() {
+					stored := r
+					stored.stored = true
+					out = append(out, answerCase{op, at, last, []reply{r}}, answerCase{op, at, last, []reply{stored}})
+				}
+			}
+			for _, r := range proofs() {
+				lost := reply{err: nats.ErrDisconnected, stored: true}
+				out = append(out, answerCase{op, at, true, []reply{lost, r}})
+			}
+			out = append(out, answerCase{op, at, true, []reply{{err: nats.ErrDisconnected, stored: true},
+				{data: no(codeWrongLast)}}})
+		}
+	}
+	return out
+}
+
+// TestEachAnswerOfTheClient has each call by which something is stored answered with each error of the client's
+// library, and each code of the servers, once and again and again, before the servers have stored it and after: who
+// sends is told that nothing is stored only where nothing is, that it is only if it is there once, else that nobody
+// knows; and the room goes on by itself.
+func TestEachAnswerOfTheClient(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{Sync: "1m"})
+	calls := make(map[string]int)
+	probe := newAnswering(t, servers, "probe")
+	for op := range appends {
+		probe.faulty.set(0, false)
+		if v := probe.do(t, op, "clean"+op); v.err != nil {
+			t.Fatal(op, v.err)
+		}
+		calls[op] = probe.faulty.set(0, false)
+	}
+	cases := make(chan answerCase)
+	go func() {
+		defer close(cases)
+		all := answerCases(calls)
+		t.Logf("calls %v, %d cases", calls, len(all))
+		for _, c := range all {
+			cases <- c
+		}
+	}()
+	var working sync.WaitGroup
+	for i := range 64 {
+		working.Go(func() {
+			a := newAnswering(t, servers, fmt.Sprint("room", i))
+			for c := range cases {
+				a.try(t, c)
+			}
+			a.check(t)
+		})
+	}
+	working.Wait()
+}
+
+// answering is a room whose client's answers are made.
+type answering struct {
+	faulty  faulty
+	cluster *Cluster
+	journal *Journal
+	n       int
+	told    []verdict
+}
+
+// verdict is what the sender of events was told.
+type verdict struct {
+	of   answerCase
+	ids  []string
+	none bool // AppendBehind says that something is there
+	err  error
+}
+
+func newAnswering(t *testing.T, servers *natstest.Cluster, room string) *answering {
+	c, err := Connect(t.Context(), Config{URLs: servers.URLs(), Replicas: 1})
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	a := &answering{cluster: c}
+	a.faulty.put(c)
+	dir := t.TempDir()
+	for range 20 { // a busy machine may be in the way
+		if a.journal, err = c.Open(t.Context(), room, dir, jsonl.Options{}); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Error(err)
+		runtime.Goexit()
+	}
+	t.Cleanup(func() { a.journal.Close(); c.Close() })
+	return a
+}
+
+// do appends events whose bodies begin with a word.
+func (a *answering) do(t *testing.T, op, word string) (v verdict) {
+	var events []mail.Event
+	for i := range appends[op] {
+		v.ids = append(v.ids, fmt.Sprint(word, "-", i))
+		events = append(events, said(v.ids[i]))
+	}
+	if op != "behind" {
+		_, v.err = a.journal.Append(t.Context(), events...)
+		return v
+	}
+	_, ok, err := a.journal.AppendBehind(t.Context(), a.journal.Last(), events[0])
+	v.none, v.err = !ok && err == nil, err
+	return v
+}
+
+// try does what a case says, holds what its sender is told, and sees that the room goes on.
+func (a *answering) try(t *testing.T, c answerCase) {
+	a.n++
+	a.faulty.set(c.at, c.last, c.replies...)
+	v := a.do(t, c.op, fmt.Sprint("case", a.n))
+	a.faulty.set(0, false)
+	v.of = c
+	a.told = append(a.told, v)
+	unknown := errors.Is(v.err, journal.ErrUnknown)
+	if v.err != nil {
+		text := v.err.Error()
+		if mail.CodeOf(v.err) != mail.Unavailable || strings.Contains(text, "<nil>") ||
+			unknown && !strings.Contains(text, "with the same key") {
+			t.Errorf("%v: %v", c, v.err)
+		}
+	}
+	if unknown && c.last && c.op != "parts" && len(c.replies) == 1 && provenBy(c.replies[0]) {
+		t.Errorf("%v: %v, want that nothing was stored", c, v.err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for i := 0; ; i++ {
+		after := a.do(t, "one", fmt.Sprint("after", a.n, ".", i))
+		after.of = c
+		a.told = append(a.told, after)
+		if after.err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("%v: the room does not go on: %v", c, after.err)
+			return
+		}
+	}
+}
+
+func provenBy(r reply) bool {
+	for _, p := range proofs() {
+		if p == r {
+			return true
+		}
+	}
+	return false
+}
+
+// bodies counts what is in the stream.
+func (a *answering) bodies(t *testing.T) (map[string]int, error) {
+	stream, info, err := a.cluster.stream(t.Context(), a.journal.room, false)
+	if err != nil {
+		return nil, err
+	}
+	count := make(map[string]int)
+	return count, a.journal.read(t.Context(), stream, 0, mail.Seq(info.State.LastSeq), func(in arrival) error {
+		if e, ok := jsonl.Decode(in.seq, in.text); ok && e.Message != nil {
+			count[e.Message.Body]++
+		}
+		return nil
+	})
+}
+
+// check compares what senders were told with what is in the stream.
+func (a *answering) check(t *testing.T) {
+	var count map[string]int
+	err := errors.New("not read")
+	for range 10 { // the connection may be given up for another at this moment
+		if count, err = a.bodies(t); err == nil {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for _, v := range a.told {
+		for _, id := range v.ids {
+			n := count[id]
+			switch {
+			case v.none && n > 0:
+				t.Errorf("%v: it was said that something else is there, and it is this", v.of)
+			case v.none || n < 2 && errors.Is(v.err, journal.ErrUnknown):
+			case v.err == nil && n != 1:
+				t.Errorf("%v: acknowledged, and there %d times", v.of, n)
+			case v.err != nil && n > 0:
+				t.Errorf("%v: there %d times, and its sender was told: %v", v.of, n, v.err)
+			}
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package jetstream
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// What becomes of an attempt to store something whose answer is not that it is stored: nothing is, or nobody knows.
+
+// Codes of errors in the servers' answers.
+const (
+	codeWrongLast  = 10071 // the last sequence is not the expected one
+	codeIncomplete = 10176 // the servers have not got all of the batch
+	codeHasIDs     = 10201 // the batch holds a message that is stored already
+	codeTooMany    = 10210 // batches under way
+)
+
+// answer is what the servers say of a message or of a batch.
+type answer struct {
+	Sequence mail.Seq `json:"seq"`
+	Error    *failure `json:"error"`
+}
+
+type failure struct {
+	Code int    `json:"err_code"`
+	Text string `json:"description"`
+}
+
+func (f *failure) Error() string { return f.Text }
+
+// passing reports whether the same may be taken a moment later.
+func (f *failure) passing() bool { return f.Code == codeIncomplete || f.Code == codeTooMany }
+
+// errUnchecked means that nobody knows yet whether the servers still have what they had.
+var errUnchecked = errors.New("what the servers have is being compared")
+
+// leftNothing reports whether an attempt that failed proves that it stored nothing. What does is listed: all else,
+// with whatever a later version of the client or of the servers says, leaves it in doubt. ErrDisconnected and
+// ErrConnectionClosed are not listed: they also end requests that wait for an answer, those of all rooms, when another
+// server is tried for the sake of one.
+func leftNothing(err error) bool {
+	if of, answered := errors.AsType[*failure](err); answered {
+		return of.passing() || slices.Contains(refusals, of.Code)
+	}
+	return notConnected(err) || err == errUnchecked ||
+		err == nats.ErrNoResponders || // the server knew nobody who would take it
+		err == nats.ErrMaxPayload // the client sends no such message
+}
+
+// refusals are the codes of answers that the servers give before they have stored, or told each other of, anything of
+// a batch: nats-server 2.15.2, processClusteredInboundMsg and processJetStreamAtomicBatchMsg. "Store failed" (10077)
+// is none: it is also the answer of a leader whose disk refuses what the other replicas have stored. Nor is "in
+// process" (10158).
+var refusals = []int{
+	10002, 10023, 10047, // resources of the account, of the server, of its disk
+	10054, 10097, // message or header too large
+	10060, codeWrongLast, 10164, // another stream or last sequence than was expected
+	10109,                                           // sealed
+	10174, 10175, 10177, 10179, 10185, 10199, 10200, // batches that the servers do not take
+	codeHasIDs,
+}
+
+// noConnection is why nothing that the servers could store was handed to a connection.
+type noConnection struct{ error }
+
+func (e noConnection) Unwrap() error { return e.error }
+
+// notConnected reports whether an attempt ended before its message, or the last one of its batch, was handed to the
+// connection.
+func notConnected(err error) bool {
+	_, none := errors.AsType[noConnection](err)
+	return none || err == nats.ErrReconnectBufExceeded
+}
+
+func (j *Journal) notSent(err error) error {
+	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrAway, err),
+		Msg: j.cluster.away(err) + ". Nothing of this was stored; all that was acknowledged is. " +
+			"Try again when they are back: nothing has to be restarted"}
+}
+
+func (j *Journal) refused(err error) error {
+	return &mail.Error{Code: mail.Unavailable, Err: err,
+		Msg: fmt.Sprintf("the NATS servers refused this (%v). Nothing "+
+			"of it was stored", err)}
+}
+
+func (j *Journal) unknown(err error) error {
+	return j.inDoubt(j.cluster.away(err)+". They were sent this", err)
+}
+
+// inDoubt is what senders are told if nobody knows whether it is stored.
+func (j *Journal) inDoubt(why string, err error) error {
+	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: why +
+		". Whether all of it is stored is not known. Send it again with the same key: it is stored once"}
+}
+
+// unplaced is what senders are told of events that are stored, and that this machine's disk does not take.
+func (j *Journal) unplaced(err error) error {
+	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrUnknown, err), Msg: fmt.Sprintf(
+		"the NATS servers have stored this, but the disk of this machine does not take its copy (%v), so it is not "+
+			"seen here yet. Make room on the disk or mend it; sent again with the same key, it is stored once",
+		cause(err))}
+}
+
+// cause returns what is behind an error that says more than is so here.
+func cause(err error) error {
+	if said, ok := errors.AsType[*mail.Error](err); ok && said.Err != nil {
+		return said.Err
+	}
+	return err
+}
