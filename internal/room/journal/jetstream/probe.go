@@ -59,7 +59,7 @@ func (c *Cluster) answered() error {
 	err := c.look()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !errors.Is(err, nats.ErrDisconnected) { // which says less than why it was given up
+	if !errors.Is(err, nats.ErrDisconnected) && !errors.Is(err, nats.ErrReconnectBufExceeded) { // which say less than why it was given up
 		c.silent = err
 	}
 	return err
