@@ -36,6 +36,7 @@ type due struct{ number int }
 type left struct {
 	number int
 	err    error
+	kept   bool // in the outbox of this machine
 }
 
 // send has a draft leave when it can no longer be taken back.
@@ -114,15 +115,19 @@ func (msg due) change(m *model) []effect {
 	}
 	return []effect{call(func(ctx context.Context, office mail.Office) message {
 		svc, err := office.Room(ctx, p.room, mail.User)
+		var sent mail.Sent
 		if err == nil {
-			_, err = svc.Send(ctx, p.draft)
+			sent, err = svc.Send(ctx, p.draft)
 		}
-		if err == nil && p.hides { // whoever answers has read the question
+		if err == nil && sent.Kept == nil && p.hides { // whoever answers has read the question
 			_, _ = svc.Mark(ctx, mail.Marking{IDs: []mail.ID{p.draft.ReplyTo}, Mark: mail.MarkRead})
 		}
-		return left{p.number, err}
+		return left{p.number, err, sent.Kept != nil}
 	})}
 }
+
+// keptHere is said of what went into the outbox.
+const keptHere = "Kept on this machine: nobody has it yet. It goes when the way to the room is back."
 
 // What could not be sent is kept as what is being written.
 func (msg left) change(m *model) []effect {
@@ -136,6 +141,8 @@ func (msg left) change(m *model) []effect {
 		m.notice = "Not sent, and kept: S sends it, " + shows + " shows it. " + cleanLine(msg.err.Error())
 		m.drafts[p.key], m.held = p.text(), append(m.held, p)
 		m.restore(p)
+	} else if msg.kept {
+		m.notice = keptHere
 	} else if strings.HasPrefix(m.notice, "Sending ") && !m.sending() {
 		m.notice = p.notice
 	}

@@ -59,8 +59,12 @@ func (m *model) remind(e *entry) []effect {
 			return done{err: err}
 		}
 		d, err := triage.Remind(&q, who, now)
+		var sent mail.Sent
 		if err == nil {
-			_, err = svc.Send(ctx, d)
+			sent, err = svc.Send(ctx, d)
+		}
+		if sent.Kept != nil {
+			return done{notice: keptHere}
 		}
 		return done{notice: cleanLine(string(who)) + " was reminded.", err: err}
 	})}

@@ -159,7 +159,7 @@ func send(f page.Post, a *undo.Answer) {
 		err = mail.Errorf(mail.Conflict, "the question was %s meanwhile", it.Settled.As)
 	}
 	if err == nil {
-		_, err = f.Svc.Send(ctx, a.Draft)
+		_, err = f.Svc.Send(mail.Unkept(ctx), a.Draft)
 	}
 	if err == nil {
 		return

@@ -125,7 +125,9 @@ func latest(rooms []mail.RoomStatus) mail.RoomName {
 }
 
 // Ctx ends with the request, or with what let it in.
-func (v *View) Ctx() context.Context { return v.R.Context() }
+//
+// What is sent under it is never kept in the outbox: a page answers that it was sent, or keeps the text itself.
+func (v *View) Ctx() context.Context { return mail.Unkept(v.R.Context()) }
 
 // Status is this room among Rooms; that of a post office without rooms is empty.
 func (v *View) Status() *mail.RoomStatus {
