@@ -35,6 +35,8 @@ const (
 	waitInQueue     = patience / 2
 	firstAttempt    = 400 * time.Millisecond
 	pauseOfAttempts = 50 * time.Millisecond
+	// shortestAttempt is what an attempt must have to be begun, if it is known that those before it stored nothing.
+	shortestAttempt = 200 * time.Millisecond
 )
 
 // request is one call of Append.
@@ -293,9 +295,9 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 		switch last, known, failed := j.outcome(ctx, f, time.After(pauseOfAttempts)); {
 		case known:
 			return last, failed
-		case ctx.Err() == nil:
-		case sure:
+		case sure && time.Until(deadline) < shortestAttempt: // another one would be in doubt
 			return 0, j.notSent(err)
+		case ctx.Err() == nil:
 		default:
 			return 0, j.unknown(err)
 		}
@@ -367,10 +369,14 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	msgs, behind := j.messages(f), f.behind // which whoever does not wait any more may change
+	if behind != nil {
+		behind = new(*behind)
+	}
 	var last mail.Seq
 	done := make(chan error, 1)
 	go func() { // which may have to wait longer: see Cluster.nc
-		place, err := j.cluster.store(ctx, j.messages(f), f.behind)
+		place, err := j.cluster.store(ctx, msgs, behind)
 		last = place
 		done <- err
 	}()
