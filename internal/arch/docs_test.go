@@ -68,20 +68,22 @@ func tests(t *testing.T) (sources string, files map[string]bool) {
 	t.Helper()
 	var all strings.Builder
 	files = make(map[string]bool)
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+	for _, dir := range []string{"..", filepath.Join("..", "..", "scripts")} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			files[d.Name()] = true
+			if !strings.HasSuffix(path, "_test.go") && !strings.Contains(path, "hooktest") {
+				return nil
+			}
+			raw, err := os.ReadFile(path)
+			all.Write(raw)
 			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		files[d.Name()] = true
-		if !strings.HasSuffix(path, "_test.go") && !strings.Contains(path, "hooktest") {
-			return nil
-		}
-		raw, err := os.ReadFile(path)
-		all.Write(raw)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return all.String(), files
 }

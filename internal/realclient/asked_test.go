@@ -3,7 +3,6 @@ package realclient
 import (
 	"maps"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -231,13 +230,13 @@ func (b beside) esc(t *testing.T, l *lab) {
 func (b beside) frozen(_ *testing.T, l *lab) {
 	w := b.begin(l, "hello frozen [[sh touch frozen]] [[say bye]]")
 	l.shown(w, b.asks, "touch frozen")
-	l.must(l.office.Process.Signal(syscall.SIGSTOP))
+	l.must(l.office.Process.Signal(sigStop))
 	time.Sleep(5 * time.Second) // the hook has left
 	w.sees(b.asks)
 	w.types(b.allows...)
 	l.runs("frozen")
 	l.goesOn("hello frozen")
-	l.must(l.office.Process.Signal(syscall.SIGCONT))
+	l.must(l.office.Process.Signal(sigCont))
 	w.prompt("hello again [[sh touch again]] [[say bye]]")
 	l.answers(l.shown(w, b.asks, "touch again"), "allow")
 	l.runs("again")

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -324,17 +323,17 @@ func claudeDialogFrozen(_ *testing.T, l *lab) {
 	w := l.atDialog("hello dialog [[sh touch one]] [[sh touch two]] [[hold on]] [[say bye]]")
 	c := l.asks("touch one")
 	w.sees("Do you want to")
-	l.must(l.office.Process.Signal(syscall.SIGSTOP))
+	l.must(l.office.Process.Signal(sigStop))
 	time.Sleep(5 * time.Second) // the hook has left
 	w.sees("Do you want to")
-	l.must(l.office.Process.Signal(syscall.SIGCONT))
+	l.must(l.office.Process.Signal(sigCont))
 	l.card("touch one")
 	l.refused(c, "its terminal", "allow")
-	l.must(l.office.Process.Signal(syscall.SIGSTOP))
+	l.must(l.office.Process.Signal(sigStop))
 	w.press("Enter")
 	l.runs("one")
 	w.sees("touch two") // which nobody was told of
-	l.must(l.office.Process.Signal(syscall.SIGCONT))
+	l.must(l.office.Process.Signal(sigCont))
 	l.card("touch two") // by its notification
 	w.press("Enter")
 	l.runs("two")

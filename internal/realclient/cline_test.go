@@ -31,7 +31,7 @@ func cline() client {
 		ended: func(l *lab) {
 			for pid, args := range l.processes() {
 				if strings.Contains(args, "--cline-hub-daemon") {
-					_ = syscall.Kill(pid, syscall.SIGTERM) // it may end by itself meanwhile
+					_ = signal(pid, syscall.SIGTERM) // it may end by itself meanwhile
 				}
 			}
 		},

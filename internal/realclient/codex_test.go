@@ -57,7 +57,7 @@ func codex() client {
 			}
 			for pid, args := range l.processes() { // which looks for newer versions of that server, and stays
 				if strings.HasSuffix(args, "app-server daemon pid-update-loop") {
-					_ = syscall.Kill(pid, syscall.SIGTERM)
+					_ = signal(pid, syscall.SIGTERM)
 				}
 			}
 		},

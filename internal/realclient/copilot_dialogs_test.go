@@ -1,7 +1,6 @@
 package realclient
 
 import (
-	"syscall"
 	"testing"
 	"time"
 
@@ -183,7 +182,7 @@ func (l *lab) leftAlone(w *terminal) {
 func copilotNoOffice(_ *testing.T, l *lab) {
 	w := l.copilotAt("hello frozen [[sh touch frozen]] [[say bye]]")
 	l.shown(w, copilotAsks, "touch frozen")
-	l.must(l.office.Process.Signal(syscall.SIGSTOP))
+	l.must(l.office.Process.Signal(sigStop))
 	w.types("Enter")
 	l.runs("frozen")
 	l.goesOn("hello frozen")
@@ -193,7 +192,7 @@ func copilotNoOffice(_ *testing.T, l *lab) {
 	w.types("Enter")
 	l.runs("second")
 	l.goesOn("hello second")
-	l.must(l.office.Process.Signal(syscall.SIGCONT))
+	l.must(l.office.Process.Signal(sigCont))
 	l.settled()
 	l.must(l.office.Process.Kill())
 	_ = l.office.Wait() // it was killed

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -290,11 +289,11 @@ func (p *dialogProof) officeStopped(c mail.Card) {
 }
 
 func (p *dialogProof) officeFrozen(mail.Card) {
-	p.must(p.office.Process.Signal(syscall.SIGSTOP))
+	p.must(p.office.Process.Signal(sigStop))
 	time.Sleep(time.Duration(p.rand.IntN(5000)) * time.Millisecond)
 	p.there(p.how.yes)
 	time.Sleep(time.Duration(p.rand.IntN(1500)) * time.Millisecond)
-	p.must(p.office.Process.Signal(syscall.SIGCONT))
+	p.must(p.office.Process.Signal(sigCont))
 }
 
 func (p *dialogProof) clientKilled(mail.Card) {

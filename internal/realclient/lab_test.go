@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"pennypost/internal/base/child"
 	"pennypost/internal/mail"
 	"pennypost/internal/realclient/model"
 )
@@ -134,8 +135,7 @@ func (l *lab) environ() []string {
 func (l *lab) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = l.project, l.environ()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	child.OwnGroup(cmd)
 	cmd.WaitDelay = time.Second
 	return cmd
 }
@@ -434,7 +434,7 @@ func (l *lab) end() {
 	}
 	for pid, args := range l.processes() {
 		if l.client.outlives && strings.Contains(args, l.version.program) {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
+			_ = signal(pid, syscall.SIGKILL) // it may have ended by itself
 		}
 	}
 	if l.office != nil {
@@ -450,7 +450,7 @@ func (l *lab) end() {
 		}
 		for pid, args := range left {
 			l.t.Errorf("left behind: %d %s", pid, args)
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may end by itself meanwhile
+			_ = signal(pid, syscall.SIGKILL) // it may end by itself meanwhile
 		}
 		break
 	}
@@ -476,4 +476,13 @@ func (l *lab) processes() map[int]string {
 		}
 	}
 	return found
+}
+
+// signal sends a process a signal. That it has ended by itself is an error.
+func signal(pid int, sig syscall.Signal) error {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return p.Signal(sig)
 }

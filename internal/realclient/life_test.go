@@ -117,7 +117,7 @@ func (l *lab) kill() {
 		exe, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe") // of one that ends there is none
 		if strings.Contains(exe+" "+args, string(filepath.Separator)+l.client.name+"-"+l.version.version) &&
 			!strings.HasPrefix(filepath.Base(exe), "pennypost") {
-			killed = syscall.Kill(pid, syscall.SIGKILL) == nil || killed
+			killed = signal(pid, syscall.SIGKILL) == nil || killed
 		}
 	}
 	if !killed {

@@ -14,6 +14,8 @@ import (
 // insideVar says to the tests that they run in the namespace.
 const insideVar = "PENNYPOST_NAMESPACE"
 
+const sigStop, sigCont = syscall.SIGSTOP, syscall.SIGCONT
+
 func inside() bool { return os.Getenv(insideVar) != "" }
 
 // runInside runs this program again in a network namespace of its own, and returns its status. Where that is not

@@ -2,7 +2,13 @@
 
 package realclient
 
-import "fmt"
+import (
+	"fmt"
+	"syscall"
+)
+
+// No test that sends these runs here, and Windows has no such signals.
+const sigStop, sigCont = syscall.Signal(0), syscall.Signal(0)
 
 func inside() bool { return false }
 

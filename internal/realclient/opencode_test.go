@@ -45,6 +45,7 @@ func opencode() client {
 		},
 		more: append(opencodeAsks().scenarios("dialog"), []scenario{
 			{"unheard", "told at a prompt", false, unheard},
+			{"fromRepository", "", false, opencodeFromRepository},
 			{"queued", "", false, opencodeQueued},
 			{"marked", "", false, marked},
 			{"twoInOne", "", false, opencodeTwoInOne},
@@ -52,6 +53,12 @@ func opencode() client {
 			{"mcpOnly", "", false, opencodeMCPOnly},
 		}...),
 	}
+}
+
+// opencodeFromRepository is without a network: without the file, opencode tries for minutes to fetch a package of its own.
+func opencodeFromRepository(t *testing.T, l *lab) {
+	l.write(".config/opencode/.npmrc", "fetch-retries=0\nfetch-timeout=5000\n")
+	fromRepository("plugin -g ROOT/plugins/opencode")(t, l)
 }
 
 // unheard: mail that came to an idle session whose door is gone, because the process that waits was killed, is told
@@ -71,7 +78,7 @@ func unheard(t *testing.T, l *lab) {
 		}
 		return waits != 0
 	})
-	l.must(syscall.Kill(waits, syscall.SIGKILL))
+	l.must(signal(waits, syscall.SIGKILL))
 	l.until("nobody waits", func() bool { return l.processes()[waits] == "" })
 	id := l.send(l.agent, "ZEBRA at a prompt")
 	w.prompt("hello second [[say bye]]")

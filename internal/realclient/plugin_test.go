@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pennypost/internal/mail"
 )
@@ -31,6 +32,7 @@ func fromRepository(lines ...string) func(*testing.T, *lab) {
 			l.must(err)
 			l.write(to, string(text))
 		}
+		began := time.Now()
 		for _, line := range lines {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			cmd := l.command(ctx, l.version.program, strings.Fields(strings.ReplaceAll(line, "ROOT", root))...)
@@ -52,6 +54,7 @@ func fromRepository(lines ...string) func(*testing.T, *lab) {
 		l.until("it is ready", func() bool { return l.client.ready.MatchString(w.screen()) })
 		w.prompt("hello plugin [[say bye]]")
 		l.told(l.request("hello plugin"), "ZEBRA from the repository")
+		t.Logf("from the first command to the request with the mail: %.1f s", time.Since(began).Seconds())
 		l.presented(id)
 		l.until("its turn is over", func() bool { return l.state(l.agent) == mail.Idle })
 		w.prompt("hello tools [[say bye]]") // the server has started

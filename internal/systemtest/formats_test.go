@@ -5,26 +5,42 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream"
+	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
 // formats are the commits that began to write something else into a journal, with what that was. Of each, testdata has
 // a room that its program made: agents with a role, mail of several kinds, marks, an idempotency key, a compaction and
-// what came after it. home-v1 and home-names are two more. No room here has events of grants, dialogs, machines or
-// bridges, nor suggestions: of those commits only letters, marks and checkpoints are here.
+// what came after it, and what the commit began. The sessions of its dialogs and claims have ended there. home-v1 and
+// home-names are two more. No room here has events of bridges: these say where files are on a machine.
 var formats = []struct{ commit, began string }{
 	{"da27c4f0", "the first that worked: version 1, agents, messages, receipts, checkpoints"},
 	{"ee028635", "turns of a session"},
 	{"0846b83d", "version 2: lines are chained, stubs stand for what left; questions stay open"},
 	{"9a7f38d4", "withdrawals"},
+	{"1c2d0470", "machines that share a room"},
 	{"08d27fc4", "how the user was known, suggestions"},
 	{"e27247fa", "grants"},
 	{"59544cc3", "the gate"},
 	{"70cfeb9d", "claims, dialogs, what is sent later"},
+}
+
+// begun is what of that is seen in a room, in answers in JSON.
+var begun = map[string][]struct {
+	args []string
+	has  string
+}{
+	"08d27fc4": {{[]string{"waiting"}, `"asked":"builder","chain":["ann","builder"],"suggestions":1`}},
+	"e27247fa": {{[]string{"agents", "grants"}, `"agent":"builder","dir":"/srv/shop","client":"claude"`},
+		{[]string{"agents", "grants"}, `"agent":"ann","role":"orchestrator","refused":true`}},
+	"70cfeb9d": {{[]string{"agents"}, `"name":"clerk","roles":[],"tags":[],"state":"gone"`},
+		{[]string{"agents"}, `"last_session":"session-of-clerk"`}, {[]string{"dialogs"}, `"dialogs":[]`}},
 }
 
 // TestFormats opens a room of each format, reads its mail, goes on with it, and opens it again.
@@ -97,7 +113,16 @@ func (o *office) readFormat(t *testing.T, room string, round int) {
 		"--subject", "A question", "--body", "Which port, 小克?", "--key", "k1"); !sent.Duplicate {
 		t.Errorf("what was sent with a key is sent again: %+v", sent)
 	}
+	for _, b := range begun[room] {
+		if got := o.must(t, append(b.args, "--json", "--room", room)...); !strings.Contains(got, b.has) {
+			t.Errorf("%s has no %s: %s", b.args, b.has, got)
+		}
+	}
 	if round == 0 {
+		past := o.must(t, "claims", "--past", "--room", room)
+		if strings.Contains(past, "clerk") != (room == "70cfeb9d") {
+			t.Errorf("past claims: %s", past)
+		}
 		o.must(t, "send", "--room", room, "--as", "ann", "--to", "builder", "--body", "goes on")
 		o.must(t, "archive", "--room", room)
 	} else {
@@ -135,6 +160,60 @@ func TestNewerJournal(t *testing.T) {
 	delete(after, "LOCK")
 	if !maps.EqualFunc(before, after, bytes.Equal) {
 		t.Errorf("there was %q and is %q", before, after)
+	}
+}
+
+// TestNewerRoomOnServers: a machine with a newer Pennypost has said in a room of the servers what one must know. This
+// one refuses the room by name, at once and when it is started again, and goes on with the others; what is on the
+// servers stays as it is.
+func TestNewerRoomOnServers(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1, natstest.Options{})
+	o := newOffice(t)
+	onServers(t, o, servers, "laptop-1", "jetstream")
+	o.must(t, "send", "--room", "newer", "--as", "ann", "--to", "user", "--body", "from before")
+	o.must(t, "send", "--room", "lab", "--as", "ann", "--to", "user", "--body", "another room")
+	newer, err := jetstream.Connect(t.Context(), jetstream.Config{URLs: servers.URLs(), Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer newer.Close()
+	reply, err := newer.Conn().Request("pennypost.room.newer", []byte(
+		`{"at":"2026-05-10T14:00:00.125Z","needs":{"features":["rooms-in-rooms"],"by":"v9.0.0"}}`), patience)
+	if err != nil || bytes.Contains(reply.Data, []byte("error")) {
+		t.Fatalf("%v %s", err, reply.Data)
+	}
+	before, err := newer.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(args ...string) bool {
+		r := o.run(append(args, "--room", "newer")...)
+		return r.code == 6 && strings.Contains(flat(r.stderr), "room newer on the NATS servers was written by a "+
+			"newer Pennypost, v9.0.0, and this one does not know rooms-in-rooms")
+	}
+	eventually(t, "the room is refused", func() bool { return refused("inbox") })
+	for range 2 {
+		for _, args := range [][]string{{"inbox"}, {"history"}, {"verify"}, {"archive"}, {"agents"},
+			{"send", "--as", "ann", "--to", "user", "--body", "x"}} {
+			if !refused(args...) {
+				t.Errorf("%s is not refused", args)
+			}
+		}
+		for _, args := range [][]string{{"rooms", "move", "newer", "--to", "file"}, {"rooms", "remove", "newer",
+			"--yes"}} {
+			if r := o.run(args...); r.code != 6 || !strings.Contains(flat(r.stderr), "by a newer Pennypost") {
+				t.Errorf("%s: %+v", args, r)
+			}
+		}
+		if got := ask[mail.Page](t, o, "inbox", "--room", "lab").Messages; len(got) != 1 {
+			t.Errorf("the other room has %+v", got)
+		}
+		o.must(t, "stop")
+	}
+	after, err := newer.List(t.Context())
+	if err != nil || !reflect.DeepEqual(after["newer"], before["newer"]) {
+		t.Errorf("the room was %+v and is %+v, %v", before["newer"], after["newer"], err)
 	}
 }
 

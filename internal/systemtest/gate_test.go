@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -340,7 +339,7 @@ func TestP5_OtherUser(t *testing.T) {
 		cmd.Env = append(
 			[]string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "PENNYPOST_AUTOSTART=0"},
 			variables...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		asNobody(cmd)
 		return finishWith(cmd, strings.NewReader(""))
 	}
 	socket := "unix:" + filepath.Join(s.root, "tokens.sock")

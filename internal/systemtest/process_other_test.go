@@ -2,9 +2,14 @@
 
 package systemtest
 
+import "os/exec"
+
 // Signals, locks and the list of processes are of Unix. Elsewhere testMain runs nothing.
 
-type process struct{ pid int }
+type process struct {
+	pid  int
+	args []string
+}
 
 func (process) kill() {}
 
@@ -19,3 +24,7 @@ func killProcess(int) error { return nil }
 func suspend(int) error { return nil }
 
 func resume(int) {}
+
+func asNobody(*exec.Cmd) {}
+
+func gone(int) bool { return false }

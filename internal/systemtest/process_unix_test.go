@@ -5,6 +5,7 @@ package systemtest
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -88,3 +89,14 @@ func running(pid int) bool {
 }
 
 func resume(pid int) { _ = syscall.Kill(pid, syscall.SIGCONT) }
+
+// asNobody has a command run as the user who owns nothing; only root may.
+func asNobody(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+}
+
+// gone reports whether a process has ended, also if its parent has not asked how.
+func gone(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(stat), ") Z ")
+}

@@ -376,7 +376,7 @@ func TestServeOnATerminal(t *testing.T) {
 func TestTerminalIsClosed(t *testing.T) {
 	o := newDesk(t)
 	w := openTerminal(t, o, binary)
-	w.sees("Which port")
+	w.sees("1 of 2", "9090  as in CI") // the question, and not a row of the list
 	w.press("1").sees("Answered “8080”")
 	w.tmux("kill-server") // the shell that has begun the view may end before it
 	eventually(t, "the answer has been sent", func() bool { return len(o.answers(t, "lab")) == 1 })

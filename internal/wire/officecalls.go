@@ -27,8 +27,12 @@ var (
 			"may.",
 		UserOnly: true, Here: true}}
 	MachinesCall = Call[None, Machines]{Route: Route{ID: "machines", Method: http.MethodGet, Path: "/machines",
-		About: "The machines whose post offices have rooms on the same NATS servers, by name. Only the user may " +
-			"ask.",
+		About: "The machines whose post offices have rooms on the same NATS servers, by name, and how those " +
+			"servers are. Only the user may ask.",
+		UserOnly: true, Here: true}}
+	TryCall = Call[None, Trials]{Route: Route{ID: "try", Method: http.MethodPost, Path: "/try",
+		About: "Write a test message to each kind of journal that is in use, and read it. It is in no room. Only " +
+			"the user may.",
 		UserOnly: true, Here: true}}
 	RemoveMachineCall = Call[mail.Machine, None]{Route: Route{ID: "removeMachine", Method: http.MethodDelete,
 		Path: "/machines/{machine}",

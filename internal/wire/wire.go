@@ -124,8 +124,9 @@ type Cluster struct {
 	Machine mail.Machine `json:"machine"`           // by which name this machine is known there
 	Trouble string       `json:"trouble,omitempty"` // why they cannot be used at present
 	// how far this machine's clock is ahead of theirs, in milliseconds
-	Skew     int64    `json:"skew_ms"`
-	Warnings []string `json:"warnings,omitempty"` // what of them endangers mail
+	Skew     int64              `json:"skew_ms"`
+	Warnings []string           `json:"warnings,omitempty"` // what of their settings endangers mail
+	Health   mail.ServersHealth `json:"health"`
 }
 
 // MoveRoom asks to move a room.
@@ -169,6 +170,21 @@ type RoomCopy struct {
 // Machines is a list of machines.
 type Machines struct {
 	Machines []mail.MachineStatus `json:"machines"`
+	mail.ServersHealth
+}
+
+// Trials are test messages.
+type Trials struct {
+	Trials []Trial `json:"trials"`
+}
+
+// Trial is a test message, which was in no room.
+type Trial struct {
+	Kind    string `json:"kind"`              // of journal: "file" or "jetstream"
+	Wrote   int64  `json:"wrote_us,omitzero"` // in so many microseconds
+	Read    int64  `json:"read_us,omitzero"`
+	Through string `json:"through,omitempty"` // the NATS server over which it was read
+	Failed  string `json:"failed,omitempty"`  // why it could not be written or read
 }
 
 // Login asks for a link that opens the pages.

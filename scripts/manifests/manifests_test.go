@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // root is where the manifests are, from here.
@@ -79,37 +82,104 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestRules holds what the schemas ask that cannot be had here: agent-plugins.org/schemas/1.0.0, closed, and that of
-// the MCP registry, 2025-12-11.
+// read returns a manifest.
+func read(t *testing.T, name string) object {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := object{}
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return v
+}
+
+// TestListing: the entry of the MCP registry is valid by the registry's own schema, the one that it names, which the
+// registry's module has. ./test says where that is.
+func TestListing(t *testing.T) {
+	dir := os.Getenv("MCP_REGISTRY_SCHEMAS")
+	if dir == "" {
+		t.Skip("MCP_REGISTRY_SCHEMAS does not say where the schemas are; ./test fetches them")
+	}
+	listing := read(t, "server.json")
+	date := regexp.MustCompile(`/schemas/(\d{4}-\d\d-\d\d)/`).FindStringSubmatch(fmt.Sprint(listing["$schema"]))
+	if date == nil {
+		t.Fatalf("server.json names the schema %v", listing["$schema"])
+	}
+	text, err := os.ReadFile(filepath.Join(dir, date[1]+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	rules, err := schema.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rules.Validate(map[string]any(listing)); err != nil {
+		t.Error(err)
+	}
+	for what, spoil := range map[string]func(){ // the schema can say no
+		"without a name":   func() { delete(listing, "name") },
+		"of no namespace":  func() { listing["name"] = "pennypost" },
+		"that says little": func() { listing["description"] = "" },
+		"of no packages":   func() { listing["packages"] = "pennypost" },
+	} {
+		whole := maps.Clone(listing)
+		if spoil(); rules.Validate(map[string]any(listing)) == nil {
+			t.Errorf("an entry %s is valid", what)
+		}
+		listing = whole
+	}
+}
+
+// closed reports members of an object that its schema does not have.
+func closed(t *testing.T, what string, v any, members ...string) {
+	t.Helper()
+	o, ok := v.(map[string]any)
+	if !ok {
+		t.Errorf("%s is %v, want an object", what, v)
+	}
+	for member := range o {
+		if !slices.Contains(members, member) {
+			t.Errorf("%s has the member %q, which its schema does not", what, member)
+		}
+	}
+}
+
+// TestRules holds what the schemas of Agent Plugins 1.0.0 ask (agentplugins/agent-plugins-spec: closed at every
+// level), which no registry has, and what the other forms ask of each other.
 func TestRules(t *testing.T) {
-	read := func(name string) object {
-		t.Helper()
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := object{}
-		if err := json.Unmarshal(text, &v); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		return v
-	}
-	known := []string{"$schema", "name", "version", "description", "author", "homepage", "repository", "license",
-		"keywords", "extensions"}
-	for member := range read("plugin.json") {
-		if !slices.Contains(known, member) {
-			t.Errorf("plugin.json has the member %q, which its schema does not", member)
+	const schemas = "https://agent-plugins.org/schemas/1.0.0/"
+	plugin, servers := read(t, "plugin.json"), read(t, "mcp.json")
+	closed(t, "plugin.json", map[string]any(plugin), "$schema", "name", "version", "description", "author", "homepage",
+		"repository", "license", "keywords", "extensions")
+	closed(t, "its author", plugin["author"], "name", "email", "url")
+	for member, v := range plugin {
+		if _, is := v.(string); !is && !slices.Contains([]string{"author", "keywords", "extensions"}, member) {
+			t.Errorf("plugin.json says %v as %s, want a string", v, member)
 		}
 	}
-	if got := slices.Sorted(maps.Keys(read("mcp.json"))); !slices.Equal(got, []string{"$schema", "mcpServers"}) {
-		t.Errorf("mcp.json has the members %q", got)
+	if called, _ := plugin["name"].(string); plugin["$schema"] != schemas+"plugin.schema.json" || len(called) > 64 ||
+		!regexp.MustCompile(`^[a-z0-9]+([.-][a-z0-9]+)*$`).MatchString(called) {
+		t.Errorf("plugin.json is %v, of %v", plugin["name"], plugin["$schema"])
 	}
-	listing := read("server.json")
+	closed(t, "mcp.json", map[string]any(servers), "$schema", "mcpServers")
+	if servers["$schema"] != schemas+"mcp.schema.json" {
+		t.Errorf("mcp.json is of %v", servers["$schema"])
+	}
+	for name, v := range servers["mcpServers"].(map[string]any) {
+		closed(t, name, v, "type", "command", "args", "env", "cwd")
+		if s := v.(map[string]any); s["type"] != "stdio" || s["command"] != "pennypost" {
+			t.Errorf("%s is %v", name, s)
+		}
+	}
+	listing := read(t, "server.json")
 	name, _ := listing["name"].(string)
-	says, _ := listing["description"].(string)
-	if !regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`).MatchString(name) || len(says) == 0 || len(says) > 100 {
-		t.Errorf("server.json is called %q and says %q", name, says)
-	}
 	docker, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
 	if err != nil {
 		t.Fatal(err)

@@ -122,6 +122,19 @@ func (p *product) gemini(files map[string][]byte) error {
 	})
 }
 
+// openCode is opencode's plugin, a package of npm's form that may lie anywhere (opencode.ai/docs/plugins; seen with
+// 1.18.33, which takes the module that exports name "./server").
+func (p *product) openCode(files map[string][]byte) error {
+	const dir = "plugins/opencode/"
+	files[dir+openCodeModule] = install.PluginModule()
+	return put(files, map[string]any{dir + "package.json": p.npmPackage("opencode-"+p.Name, object{"type": "module",
+		"exports": openCodeExports(), "files": []string{openCodeModule}})})
+}
+
+const openCodeModule = "opencode.mjs"
+
+func openCodeExports() object { return object{"./server": "./" + openCodeModule} }
+
 // portable is the repository as an Agent Plugin 1.0 (agent-plugins.org), which has skills and servers, no hooks, and
 // no members but those of its schema.
 func (p *product) portable(files map[string][]byte) error {

@@ -81,8 +81,8 @@ func (p *product) files() (map[string][]byte, error) {
 	for _, dir := range pluginDirs() {
 		files[dir+"/skills/"+p.Name+"/SKILL.md"] = skill
 	}
-	for _, add := range []func(map[string][]byte) error{p.claude, p.codex, p.copilot, p.gemini, p.portable,
-		p.registry} {
+	for _, add := range []func(map[string][]byte) error{p.claude, p.codex, p.copilot, p.gemini, p.openCode,
+		p.portable, p.registry} {
 		if err := add(files); err != nil {
 			return nil, err
 		}

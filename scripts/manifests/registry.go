@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+
+	"pennypost/internal/front/install"
 )
 
 // registry adds what registries and those who look for Pennypost read.
@@ -108,9 +110,10 @@ func (p *product) npm(from string) (map[string][]byte, error) {
 		files["npm/"+p.Name+"/bin/"+program+".js"] = []byte(strings.NewReplacer("PROGRAM", program, "KNOWN",
 			strings.ReplaceAll(known, `" "`, `", "`)).Replace(launcher))
 	}
+	files["npm/"+p.Name+"/"+openCodeModule] = install.PluginModule()
 	return files, put(files, map[string]any{"npm/" + p.Name + "/package.json": p.npmPackage(p.Name, object{
-		"bin": bin, "mcpName": p.server(), "optionalDependencies": platforms, "files": []string{"bin"},
-		"engines": object{"node": ">=18"}})})
+		"bin": bin, "mcpName": p.server(), "optionalDependencies": platforms,
+		"files": []string{"bin", openCodeModule}, "exports": openCodeExports(), "engines": object{"node": ">=18"}})})
 }
 
 func (p *product) npmPackage(name string, more object) object {

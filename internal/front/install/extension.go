@@ -74,14 +74,21 @@ func (f *ownFile) blank(text []byte) bool { return len(bytes.TrimSpace(text)) ==
 
 // extension returns the program that runs inside of a client, as a file of JavaScript.
 func extension(o *Options, client string) *ownFile {
-	return &ownFile{text: extensionHead(o, client) + "\nconst tools = " + strings.TrimSpace(string(extensionTools)) +
-		"\n" + extensionText("common") + extensionText(client)}
+	return &ownFile{text: extensionHead(o, client) + extensionBody(client)}
+}
+
+func extensionBody(client string) string {
+	return "\nconst tools = " + strings.TrimSpace(string(extensionTools)) + "\n" + extensionText("common") +
+		extensionText(client)
 }
 
 // extensionHead is the beginning of every extension, without the end of its last line.
 func extensionHead(o *Options, client string) string {
-	return "// " + ownMark + raw(o.Binary) + "\nconst program = " + raw(o.Binary) + "\nconst client = " + raw(client) +
-		"\nconst named = " + raw(o.named())
+	return "// " + ownMark + raw(o.Binary) + "\n" + extensionConstants(o, client)
+}
+
+func extensionConstants(o *Options, client string) string {
+	return "const program = " + raw(o.Binary) + "\nconst client = " + raw(client) + "\nconst named = " + raw(o.named())
 }
 
 func extensionText(name string) string {

@@ -5,8 +5,7 @@ import "pennypost/internal/mail"
 // PluginHooks returns the hooks of a client as a plugin of ours has them, in the form of the client's own file of
 // hooks: they start the program by its name, which has to be on the PATH. Known are claude, codex, gemini and copilot.
 func PluginHooks(client string) ([]byte, error) {
-	o := &Options{Scope: User, Home: "/", Root: "/", Getenv: func(string) string { return "" }, GOOS: "linux",
-		Binary: "pennypost"}
+	o := pluginOptions()
 	c, err := Find(client)
 	if err != nil {
 		return nil, err
@@ -17,4 +16,16 @@ func PluginHooks(client string) ([]byte, error) {
 		}
 	}
 	return nil, mail.Errorf(mail.Invalid, "the hooks of %s are in no file of JSON", c.Title)
+}
+
+// PluginModule returns opencode's plugin as a module of JavaScript that starts the program by its name.
+func PluginModule() []byte {
+	const client = "opencode"
+	return []byte("// Pennypost's plugin for opencode. It starts the program pennypost, which has to be on the PATH.\n" +
+		extensionConstants(pluginOptions(), client) + extensionBody(client))
+}
+
+func pluginOptions() *Options {
+	return &Options{Scope: User, Home: "/", Root: "/", Getenv: func(string) string { return "" }, GOOS: "linux",
+		Binary: "pennypost"}
 }

@@ -45,6 +45,7 @@ func (o *Rooms) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 		return mail.Desk{}, err
 	}
 	out := mail.JoinDesks(desks, q.Limit)
+	out.Degraded = o.Set.Cluster.Degraded()
 	var away [2][]mail.RoomName
 	out.Needs, away[0] = o.preview(ctx, out.Needs)
 	out.Updates, away[1] = o.preview(ctx, out.Updates)

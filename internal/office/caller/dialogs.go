@@ -64,13 +64,24 @@ func (o *Rooms) Dialogs(ctx context.Context, q mail.DialogQuery) (mail.Cards, er
 
 // allCards returns the dialogs that are held here, with what they ask, and behind them, without, all that are known.
 func (o *Rooms) allCards(ctx context.Context, q mail.DialogQuery) (cards []mail.Card, err error) {
+	held := o.Asked.All()
+	known, err := o.knownCards(ctx, q)
 	cards = []mail.Card{}
-	for _, h := range o.Asked.All() {
-		cards = append(cards, o.cardOf(&h))
+	for _, h := range held {
+		// One that is being ended goes when its room knows of the end, and not a moment later, when the desk forgets
+		// it: whoever looks in between was told by the room, and is told nothing more.
+		if o.Asked.Stands(h.ID) || slices.ContainsFunc(known, func(c mail.Card) bool { return c.ID == h.ID }) {
+			cards = append(cards, o.cardOf(&h))
+		}
 	}
+	return append(cards, known...), err
+}
+
+// knownCards returns the dialogs that are known of in the rooms, without what they ask.
+func (o *Rooms) knownCards(ctx context.Context, q mail.DialogQuery) (cards []mail.Card, err error) {
 	if o.Far != nil {
 		there, err := o.Far.There.Dialogs(ctx, q)
-		return append(cards, there.Cards...), err
+		return there.Cards, err
 	}
 	o.Set.Each(func(e *rooms.Entry) {
 		for _, a := range e.Room.Asking() {

@@ -116,7 +116,7 @@ var forMachines = map[string]string{
 	"join": shown, "login": refused,
 	"stop": refused, "backup": refused, "notify": refused, "notifyTest": refused, "sessions": refused,
 	"endSessions": refused, "endSession": refused, "removeRoom": refused,
-	"machines": refused, "removeMachine": refused, "moveRoom": refused, "restoreRoom": refused,
+	"machines": refused, "try": refused, "removeMachine": refused, "moveRoom": refused, "restoreRoom": refused,
 	"invite": refused, "invites": refused,
 	"addCredential": refused, "credentials": refused, "revokeCredential": refused, "confirm": refused,
 	"setPassphrase": refused, "revoke": refused, "hook": refused, "hookTaken": refused, "place": shown,

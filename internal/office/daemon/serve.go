@@ -60,7 +60,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	}
 	api.Confirmations = d.office.Confirm
 	if d.office.Far == nil {
-		api.Credentials = d.scripts
+		api.Credentials, api.Try = d.scripts, d.office.Set.Try
 	}
 	if c := d.office.Set.Cluster; c != nil {
 		api.Machines, api.Move, api.Restore = c, d.office.Set.Move, d.office.Set.Restore

@@ -134,6 +134,14 @@ func (d *Desk) All() []hook.Held {
 	return list
 }
 
+// Stands reports whether a dialog is held here, and nobody is telling its room that it is over.
+func (d *Desk) Stands(id mail.ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.open[id]
+	return e != nil && !e.ending
+}
+
 // Holds reports whether a dialog is held here.
 func (d *Desk) Holds(id mail.ID) bool {
 	d.mu.Lock()

@@ -32,10 +32,11 @@ type Options struct {
 type Gate struct {
 	opts     Options
 	operator [sha256.Size]byte // hash of the operator's token
+	persons  persons
 }
 
 // New returns a gate.
-func New(opts Options) *Gate { return &Gate{opts, sha256.Sum256([]byte(opts.Operator))} }
+func New(opts Options) *Gate { return &Gate{opts: opts, operator: sha256.Sum256([]byte(opts.Operator))} }
 
 // Key returns a secret that the operator's token makes, and that changes with it.
 func (g *Gate) Key() []byte { return g.operator[:] }
@@ -74,7 +75,7 @@ func (g *Gate) identify(r *http.Request) (mail.Caller, error) {
 	if looksAround(r) {
 		// What a person does next on the connection may come when their terminal is gone.
 		if p := PeerOf(r.Context()); p != nil && r.Method == http.MethodGet {
-			go p.standing()
+			go g.persons.standing(p)
 		}
 		return caller, nil
 	}
@@ -153,7 +154,7 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 		}
 		return nil
 	}
-	s := p.standing()
+	s := g.persons.standing(p)
 	if s.agent == "" {
 		if name := s.session(g.opts.Session); name != "" {
 			return inSession(name)

@@ -73,6 +73,8 @@ type Options struct {
 	// from here.
 	Move func(context.Context, mail.RoomName, wire.MoveRoom) (wire.MovedRoom, error)
 
+	// Try has a test message written to each kind of journal that is in use, and read. Nil: there is no journal here.
+	Try func(context.Context) (wire.Trials, error)
 	// Restore makes the stream of a room on NATS servers anew from a machine's copy. Nil: nobody can from here.
 	Restore func(context.Context, mail.RoomName, wire.RestoreRoom) (wire.RestoredRoom, error)
 
@@ -119,6 +121,8 @@ type Away interface {
 type Machines interface {
 	// List returns them by name, this one among them.
 	List() []mail.MachineStatus
+	// Health says how the servers are.
+	Health() mail.ServersHealth
 	// RemoveMachine forgets one that will not come back.
 	RemoveMachine(ctx context.Context, name mail.Machine) error
 }

@@ -115,7 +115,7 @@ func TestDocs(t *testing.T) {
 	h := New(Options{
 		Office: office, Stop: func() {
 		}, Listen: fakeListen, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
-		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{},
+		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup, Attach: fakeAttach, Invites: fakeInvites{},
 		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{},
 		Hooks: fakeHooks{}, Local: func(*http.Request) bool { return true },

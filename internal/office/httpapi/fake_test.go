@@ -515,6 +515,20 @@ func (fakeMachines) List() []mail.MachineStatus {
 		{Name: "laptop-2", Away: true, Heard: 1778421500000, Skew: -1500}}
 }
 
+func (fakeMachines) Health() mail.ServersHealth {
+	spare := 0
+	return mail.ServersHealth{MayFail: &spare, Servers: []mail.ServerStatus{
+		{Name: "desk", State: mail.ServerUp, Version: "2.15.2", Sync: "always", Behind: 120, BehindIn: 1},
+		{Name: "tower", State: mail.ServerSilent, Since: 1778421600000}}, Unknown: 1,
+		Degraded: []mail.Degraded{{About: "silent tower", Text: "the NATS server tower has not been heard",
+			Fix: "start it", Since: 1778421600000}}}
+}
+
+func fakeTry(context.Context) (wire.Trials, error) {
+	return wire.Trials{Trials: []wire.Trial{{Kind: "file", Wrote: 2500, Read: 100},
+		{Kind: "jetstream", Wrote: 9500, Read: 1500, Through: "tower"}}}, nil
+}
+
 func (fakeMachines) RemoveMachine(context.Context, mail.Machine) error { return nil }
 
 // fakeNotify has one channel.

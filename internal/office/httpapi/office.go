@@ -50,6 +50,9 @@ func officeRoutes(o *Options) []route {
 			on(&wire.RemoveMachineCall, func(c *call, name mail.Machine) (wire.None, error) {
 				return wire.None{}, o.Machines.RemoveMachine(c.r.Context(), name)
 			})),
+		without(o.Try == nil, mail.Errorf(mail.Unavailable,
+			"no mail is kept here; the post office is on another machine"),
+			on(&wire.TryCall, func(c *call, _ wire.None) (wire.Trials, error) { return o.Try(c.r.Context()) })),
 		without(o.Move == nil, mail.Errorf(mail.Unavailable, "rooms cannot be moved here"),
 			on(&wire.MoveRoomCall, func(c *call, ask wire.MoveRoom) (wire.MovedRoom, error) {
 				return o.Move(c.r.Context(), c.roomName, ask)
@@ -152,5 +155,5 @@ func machines(c *call, _ wire.None) (wire.Machines, error) {
 	if c.api.opts.Machines == nil {
 		return wire.Machines{Machines: []mail.MachineStatus{}}, nil
 	}
-	return wire.Machines{Machines: c.api.opts.Machines.List()}, nil
+	return wire.Machines{Machines: c.api.opts.Machines.List(), ServersHealth: c.api.opts.Machines.Health()}, nil
 }

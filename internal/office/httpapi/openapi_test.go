@@ -76,7 +76,7 @@ func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []by
 // TestDocumentIsTheRoutes holds that what is routed is documented and what is documented is routed.
 func TestDocumentIsTheRoutes(t *testing.T) {
 	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
-		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{},
+		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup,
 		Attach: fakeAttach, Invites: fakeInvites{},
 		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}})
@@ -161,7 +161,7 @@ func TestDocumentedParameters(t *testing.T) {
 // TestAnswersFitTheSchemas runs a scenario and validates every answer against what the document says of it.
 func TestAnswersFitTheSchemas(t *testing.T) {
 	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
-		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{},
+		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup,
 		Attach: fakeAttach, Invites: fakeInvites{},
 		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}})
@@ -294,6 +294,7 @@ func scenario() []want {
 		{name: "/join", method: "POST", path: "/join", body: `{"secret":"h059h6e9zmzr5thg","machine":"laptop-2"}`},
 		{name: "/join", method: "DELETE", path: "/join"},
 		{name: "/machines", method: "GET", path: "/machines"},
+		{name: "/try", method: "POST", path: "/try"},
 		{name: "/machines/{machine}", method: "DELETE", path: "/machines/laptop-2"},
 		{name: room + "/move", method: "POST", path: lab + "/move", body: `{"to":"jetstream"}`},
 		{name: room + "/restore", method: "POST", path: lab + "/restore", body: `{}`},

@@ -83,7 +83,11 @@ func (l *line) enqueue(letter Letter, notBefore time.Time) {
 		l.pending[letter.key()] != nil {
 		return
 	}
-	l.pending[letter.key()] = &waiting{letter, time.Now(), notBefore}
+	w := &waiting{letter, time.Now(), notBefore}
+	if letter.Office { // which nothing comes with
+		w.came = w.came.Add(-l.gather)
+	}
+	l.pending[letter.key()] = w
 	l.nudge.Give()
 }
 
@@ -91,7 +95,7 @@ func (l *line) enqueue(letter Letter, notBefore time.Time) {
 func (l *line) rooms() []mail.RoomName {
 	var out []mail.RoomName
 	for _, w := range l.pending {
-		if !slices.Contains(out, w.Room) {
+		if !w.Office && !slices.Contains(out, w.Room) {
 			out = append(out, w.Room)
 		}
 	}
@@ -114,7 +118,7 @@ func (l *line) plan(now time.Time) (letters []Letter, next time.Time) {
 	for _, w := range l.pending {
 		at := w.came.Add(l.gather)
 		others := []time.Time{w.notBefore, l.retry}
-		if last := l.Last.Std(); !last.After(now) { // else the clock was set back
+		if last := l.Last.Std(); !last.After(now) && !w.Office { // else the clock was set back
 			others = append(others, last.Add(l.apart))
 		}
 		for _, other := range others {
@@ -212,7 +216,7 @@ func noteID(channel string, keys ...string) string {
 func (n *Notifier) stillWaiting(ctx context.Context, l *line, letters []Letter) []Letter {
 	letters = n.dropDialogs(ctx, l, letters)
 	return slices.DeleteFunc(letters, func(letter Letter) bool {
-		if letter.Dialog {
+		if letter.Dialog || letter.Office {
 			return false
 		}
 		var it mail.Item
@@ -276,7 +280,7 @@ func (n *Notifier) delivered(ctx context.Context, l *line, note *Note, answer st
 		if len(note.Buttons) > 0 {
 			l.Asked[letter.key()] = mail.TimeOf(now.Add(buttonTime))
 		}
-		if letter.Dialog {
+		if letter.Dialog || letter.Office {
 			continue // of which there are no receipts
 		}
 		receipts[letter.Room] = append(receipts[letter.Room], mail.Receipt{Message: letter.ID, Reader: mail.ToUser,
@@ -321,10 +325,11 @@ func (n *Notifier) failed(ctx context.Context, l *line, letters []Letter, err er
 	d := failure(l, len(l.pending), today)
 	n.mu.Unlock()
 	n.save()
-	if !tell {
+	in := slices.IndexFunc(letters, func(l Letter) bool { return !l.Office })
+	if !tell || in < 0 { // there is a room to say it in
 		return
 	}
-	err = n.opts.Use(ctx, letters[0].Room, func(r Room) error {
+	err = n.opts.Use(ctx, letters[in].Room, func(r Room) error {
 		_, err := r.As(mail.System).Send(ctx, d)
 		return err
 	})

@@ -43,6 +43,7 @@ type Letter struct {
 	Urgent   bool          `json:"urgent,omitzero"`
 	Question bool          `json:"question,omitzero"` // it waits for an answer
 	Dialog   bool          `json:"dialog,omitzero"`   // no message: what the client of an agent asks
+	Office   bool          `json:"office,omitzero"`   // no message, and in no room: word of the post office itself
 	Sent     mail.Time     `json:"sent"`
 	Options  []string      `json:"options,omitempty"` // answers that it offers, where first words go along
 
@@ -98,7 +99,7 @@ func (l *Letter) name() string {
 func (l *Letter) headline() string {
 	who := l.name()
 	switch {
-	case l.Dialog:
+	case l.Dialog, l.Office:
 		return l.Subject
 	case l.Question && l.Subject == "":
 		return who + " asks you something"
@@ -125,7 +126,10 @@ func (l *Letter) listed() string {
 
 // path is where the pages show a letter.
 func (l *Letter) path() string {
-	if l.Dialog {
+	switch {
+	case l.Office:
+		return "/"
+	case l.Dialog:
 		return "/@" + url.PathEscape(string(l.Room)) + "/?d=" + url.QueryEscape(string(l.ID))
 	}
 	return "/@" + url.PathEscape(string(l.Room)) + "/?m=" + url.QueryEscape(string(l.ID))
@@ -158,6 +162,8 @@ func compose(id string, letters []Letter, base string, text bool) *Note {
 	switch n.Text = first.Preview; {
 	case first.Dialog:
 		n.Text = first.dialogText()
+	case first.Office && n.Text == "":
+		n.Text = "What to do is said by: pennypost doctor"
 	case n.Text == "":
 		n.Text = "In room " + string(first.Room) + "."
 	}

@@ -25,6 +25,8 @@ import (
 const (
 	// listEvery is how often the rooms on the servers are listed although nobody said that one came or went.
 	listEvery = 30 * time.Second
+	// unsettledEvery is how often they are listed while a server is not heard, or a room's copies are behind.
+	unsettledEvery = 5 * time.Second
 	// eagerFor is for how long they are listed each second after somebody said so.
 	eagerFor = 5 * time.Second
 	// settingsEvery is how often the servers are asked how they are set up.
@@ -74,6 +76,7 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		return nil, &mail.Error{Code: mail.Invalid, Msg: "[journal] in config.toml: " + err.Error(), Err: err}
 	}
 	c.machines, err = c.Machines(ctx, jetstream.MachineOptions{Name: c.name, ID: id, Version: version, Log: log,
+		Tells: func() bool { return c.set != nil && c.set.Notify.Able() },
 		Rooms: func() int {
 			if c.set == nil { // it is being made
 				return 0
@@ -150,7 +153,7 @@ func (c *Cluster) list(ctx context.Context) error {
 	}
 	damaged := make(map[mail.RoomName]string)
 	for name, l := range rooms {
-		if at := copied[name]; l.Last < at && l.Here() {
+		if at := copied[name]; l.Last < at && l.Here() && !l.Headless {
 			l.Dangers = append(l.Dangers, fmt.Sprintf("it ends at %d, and the copy here at %d", l.Last, at))
 		}
 		if len(l.Dangers) > 0 {
@@ -217,6 +220,7 @@ func (c *Cluster) Run(ctx context.Context) error {
 	defer cancel()
 	failed := make(chan error, 1)
 	go func() { failed <- c.machines.Run(ctx) }()
+	go c.tend(ctx)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	var at, asked time.Time
@@ -253,7 +257,11 @@ func (c *Cluster) answers(ctx context.Context, listed time.Time, asked *time.Tim
 		*asked = time.Now()
 		go c.readSettings(ctx)
 	}
-	if back || eager && time.Since(listed) > time.Second/2 || time.Since(listed) > listEvery {
+	every := listEvery
+	if c.Unsettled() {
+		every = unsettledEvery
+	}
+	if back || eager && time.Since(listed) > time.Second/2 || time.Since(listed) > every {
 		c.changed.Give()
 	}
 }
@@ -314,16 +322,13 @@ func (c *Cluster) Status() *wire.Cluster {
 	if c == nil {
 		return nil
 	}
-	st := &wire.Cluster{Machine: c.name, Skew: c.Skew().Milliseconds()}
+	st := &wire.Cluster{Machine: c.name, Skew: c.Skew().Milliseconds(), Health: c.Health()}
 	if c.Trouble() != nil {
 		st.Trouble = c.trouble()
 	}
-	for _, name := range c.broken() {
-		st.Warnings = append(st.Warnings, c.mend(name))
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	st.Warnings = append(st.Warnings, c.warnings...)
+	st.Warnings = slices.Clone(c.warnings)
 	if c.Skew().Abs() > wrongClock {
 		st.Warnings = append(st.Warnings, clockWarning("this machine", c.Skew()))
 	}

@@ -2,6 +2,7 @@ package rooms
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,19 +93,18 @@ func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, 
 func (o *Set) moveToFile(ctx context.Context, name mail.RoomName) (mail.Seq, error) {
 	var last mail.Seq
 	err := o.hold(ctx, name, func() (err error) {
-		if err := o.Cluster.CloseOff(ctx, string(name)); err != nil {
-			return err
-		}
+		// First, because it refuses what a newer Pennypost must move.
 		copied, err := o.Cluster.Open(ctx, string(name), o.Dir(name), jsonl.Options{Log: o.Log.With("room", name)})
 		if err != nil {
 			return err
 		}
-		last = copied.Last()
-		if err := copied.Close(); err != nil {
-			return err
+		err = o.Cluster.CloseOff(ctx, string(name))
+		if err == nil && !copied.Moved(ctx) {
+			err = mail.Errorf(mail.Unavailable, "the copy of room %s is not whole yet; type the same again", name)
 		}
-		if !copied.Moved() {
-			return mail.Errorf(mail.Unavailable, "the copy of room %s is not whole yet; type the same again", name)
+		last = copied.Last()
+		if err := errors.Join(err, copied.Close()); err != nil {
+			return err
 		}
 		return writeKind(o.Dir(name), kind{Kind: config.KindFile})
 	})

@@ -25,6 +25,7 @@ type office struct {
 	threads        map[mail.ID][]mail.Item
 	err            error // of every call
 	trouble        string
+	degraded       string
 	stuck          []mail.StuckGroup
 	waits          []mail.Waiting
 	freed          []mail.ClaimRequest
@@ -61,7 +62,8 @@ func (o *office) Desk(_ context.Context, q mail.DeskQuery) (mail.Desk, error) {
 		rows = o.status
 	}
 	spot, err := mail.ParseDeskSpot(q.After)
-	d := mail.Desk{Needs: slices.Clone(o.needs), Waiting: len(o.needs), Trouble: o.trouble}
+	d := mail.Desk{Needs: slices.Clone(o.needs), Waiting: len(o.needs), Trouble: o.trouble,
+		Degraded: o.degraded}
 	for _, c := range rows {
 		if q.After != "" && c.Spot().Compare(spot) <= 0 || q.From != "" && string(c.From.Signer()) != q.From {
 			continue

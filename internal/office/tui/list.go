@@ -117,7 +117,7 @@ func (msg deskLoaded) change(m *model) []effect {
 		return nil
 	}
 	d := msg.desk
-	m.waiting, m.unread, m.shut, m.trouble = d.Waiting, d.Unread, d.Away, d.Trouble
+	m.waiting, m.unread, m.shut, m.trouble, m.degraded = d.Waiting, d.Unread, d.Away, d.Trouble, d.Degraded
 	asks, waits := rowsOf(d.Needs), dialogRows(msg.cards)
 	for i := range asks {
 		if m.hidden(asks[i]) {

@@ -80,13 +80,14 @@ type model struct {
 	readsOn bool                       // they will be asked for again
 	filter  filter
 
-	desk    loading   // of the lists
-	people  loading   // of the fleet
-	stale   bool      // the last look at the desk failed
-	lost    error     // the post office cannot be heard, as the connection of the watch says
-	since   time.Time // since when
-	shut    []mail.RoomName
-	trouble string // how old the lists are, while what keeps rooms cannot be reached
+	desk     loading   // of the lists
+	people   loading   // of the fleet
+	stale    bool      // the last look at the desk failed
+	lost     error     // the post office cannot be heard, as the connection of the watch says
+	since    time.Time // since when
+	shut     []mail.RoomName
+	trouble  string // how old the lists are, while what keeps rooms cannot be reached
+	degraded string // what is not as it should be with it
 
 	talk   *talk   // the conversation that is open
 	dialog *dialog // the dialog that is open

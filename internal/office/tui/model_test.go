@@ -382,6 +382,9 @@ func TestOldListsSaySo(t *testing.T) {
 	o.trouble = ""
 	b.tell(changed{})
 	b.seesNot("as of 14:02")
+	o.degraded = "The NATS server tower is not heard."
+	b.tell(changed{})
+	b.sees("The NATS server tower is not heard.", "Which port?")
 }
 
 // TestLookIsNotBelievedAfterAnAct holds that a look which began before something was done does not bring it back.

@@ -224,7 +224,9 @@ func (m *model) outOfOrder() string {
 	case len(m.shut) > 0:
 		return "Cannot be opened: " + cli.Joined(m.shut, ", ")
 	case m.trouble != "":
-		return "This is " + cleanLine(m.trouble)
+		return strings.TrimSpace("This is " + cleanLine(m.trouble) + ". " + cleanLine(m.degraded))
+	case m.degraded != "":
+		return cleanLine(m.degraded)
 	}
 	return ""
 }

@@ -333,10 +333,15 @@ func (o *Office) RestoreRoom(ctx context.Context, room mail.RoomName, from mail.
 	return wire.Do(ctx, &caller{office: o, room: room}, &wire.RestoreRoomCall, wire.RestoreRoom{From: from})
 }
 
-// Machines lists the machines whose post offices have rooms on the same NATS servers. Only the user may ask.
-func (o *Office) Machines(ctx context.Context) ([]mail.MachineStatus, error) {
-	list, err := wire.Do(ctx, o.user(), &wire.MachinesCall, wire.None{})
-	return list.Machines, err
+// Machines lists the machines whose post offices have rooms on the same NATS servers, and says how these are. Only the
+// user may ask.
+func (o *Office) Machines(ctx context.Context) (wire.Machines, error) {
+	return wire.Do(ctx, o.user(), &wire.MachinesCall, wire.None{})
+}
+
+// Try has a test message written and read. Only the user may.
+func (o *Office) Try(ctx context.Context) (wire.Trials, error) {
+	return wire.Do(ctx, o.user(), &wire.TryCall, wire.None{})
 }
 
 // RemoveMachine forgets a machine that will not come back. Only the user may.

@@ -15,7 +15,10 @@ import (
 
 const machinesHelp = `List the machines whose post offices have rooms on the same NATS servers: when each
 was last heard, how far its clock is from the servers', how many rooms are open there, and its
-version. Machines that use this post office from elsewhere are listed by "pennypost invite --list".`
+version. Then the servers: whether each is heard, how often it syncs what it stores, whether copies
+of rooms there are behind; how many more of them may fail before mail stops; and what to do if
+something is not as it should be. Machines that use this post office from elsewhere are listed by
+"pennypost invite --list".`
 
 const machinesRemoveHelp = `Forget a machine that will not come back. Where all machines have to do
 something, as when a message is erased from every disk, nobody waits for it any more, and its name
@@ -23,7 +26,7 @@ is free for another one. A machine that is there is not removed. Only the user m
 
 func newMachines(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "machines", Short: "list the machines that share rooms, and forget one", Long: machinesHelp,
+		Use: "machines", Short: "list the machines that share rooms, and the servers; forget one", Long: machinesHelp,
 		Example: "pennypost machines\npennypost machines remove laptop-2",
 		Args:    cli.NoArgs,
 		RunE:    cli.RunAt(a.AtOffice, a.machines),
@@ -42,7 +45,7 @@ const wrongClock = time.Second
 
 func (a *app) machines(ctx context.Context, office *client.Office, _ []string) error {
 	list, err := office.Machines(ctx)
-	return cli.Answer(a.App, wire.Machines{Machines: list}, err, a.showMachines)
+	return cli.Answer(a.App, list, err, a.showMachines)
 }
 
 func (a *app) showMachines(list wire.Machines) error {
@@ -70,7 +73,70 @@ func (a *app) showMachines(list wire.Machines) error {
 			wording.Plural(m.Rooms, "room") + " open", cli.OneLine(m.Version)})
 	}
 	a.Out.TableOr("This post office has no rooms on NATS servers, so it knows no other machines.", rows)
+	a.showServers(&list.ServersHealth)
 	return nil
+}
+
+// showServers lists the NATS servers, and what of them is not as it should be.
+func (a *app) showServers(h *mail.ServersHealth) {
+	if len(h.Servers) == 0 {
+		return
+	}
+	rows := make([][]string, 0, len(h.Servers))
+	for i := range h.Servers {
+		s := &h.Servers[i]
+		rows = append(rows, []string{"  " + cli.OneLine(s.Name), a.serverState(s), syncs(s), a.behind(s),
+			cli.OneLine(s.Version)})
+	}
+	a.Out.Line("NATS servers")
+	a.Out.Table(rows)
+	if h.Unknown > 0 {
+		a.Out.Line("  Of %s more nothing is known.", wording.Plural(h.Unknown, "server"))
+	}
+	switch {
+	case h.MayFail == nil:
+	case *h.MayFail < 0:
+		a.Out.Line("%s", a.Out.Red("Mail has stopped in some rooms."))
+	case *h.MayFail == 0:
+		a.Out.Line("No more of them may fail: mail would stop.")
+	case *h.MayFail == 1:
+		a.Out.Line("One more of them may fail, and mail goes on.")
+	default:
+		a.Out.Line("%d more of them may fail, and mail goes on.", *h.MayFail)
+	}
+	for _, d := range h.Degraded {
+		a.Out.Line("%s", a.Out.Red(cli.OneLine(d.Text)))
+		a.Out.Line("  → %s", cli.OneLine(d.Fix))
+	}
+}
+
+func (a *app) serverState(s *mail.ServerStatus) string {
+	switch s.State {
+	case mail.ServerUp:
+		return "up"
+	case mail.ServerSilent:
+		return a.Out.Red("not heard since " + s.Since.Std().Local().Format("15:04:05"))
+	}
+	return "not known"
+}
+
+func syncs(s *mail.ServerStatus) string {
+	switch s.Sync {
+	case "":
+		return "not known how it syncs"
+	case "always":
+		return "syncs each write"
+	}
+	return "syncs every " + s.Sync
+}
+
+// behind says by how much copies of rooms on a server are behind.
+func (a *app) behind(s *mail.ServerStatus) string {
+	if s.BehindIn == 0 {
+		return ""
+	}
+	return a.Out.Red("behind in " + wording.Plural(s.BehindIn, "room") + ", by up to " +
+		wording.Plural(int(s.Behind), "write"))
 }
 
 func (a *app) machinesRemove(ctx context.Context, arg string) error {

@@ -98,6 +98,9 @@ func (a *app) statusRows(st *wire.Status) (rows [][]string) {
 		if c.Trouble != "" {
 			rows = append(rows, []string{"servers", a.Out.Red(cli.OneLine(c.Trouble))})
 		}
+		for _, g := range c.Health.Degraded {
+			rows = append(rows, []string{"degraded", a.Out.Red(cli.OneLine(g.Text))})
+		}
 		for _, w := range c.Warnings {
 			rows = append(rows, []string{"warning", a.Out.Red(cli.OneLine(w))})
 		}

@@ -39,6 +39,7 @@ func (a *app) inboxAllRooms(ctx context.Context, f inboxFlags) error {
 // showDesk lists what needs the user, then what is new. asks says that agents wait for the user beside it.
 func (a *app) showDesk(d *mail.Desk, place mail.Place, asks bool) {
 	a.sayTrouble(d.Trouble)
+	a.sayTrouble(d.Degraded)
 	for _, room := range d.Away {
 		a.Out.Line("%s", a.Out.Red("Room "+cli.OneLine(string(room))+" could not be looked at; the log says why."))
 	}

@@ -126,7 +126,7 @@ func (a *app) showInbox(ctx context.Context, page *mail.Page, f inboxFlags, asks
 	return nil
 }
 
-// sayTrouble says above a list that it is not new.
+// sayTrouble says above a list that it is not new, or what else is wrong.
 func (a *app) sayTrouble(trouble string) {
 	if trouble != "" {
 		a.Out.Line("%s", a.Out.Red(cli.OneLine(trouble)))

@@ -22,6 +22,7 @@ import (
 	"pennypost/internal/front/install"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/client"
 )
 
 const doctorHelp = `Check whether everything is in order: this program, the data directory, the post office, and what
@@ -228,6 +229,9 @@ func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 			r.Machine)
 	}
 	d.cluster(st.Cluster)
+	if st.Relay == nil {
+		d.try(ctx, office)
+	}
 	for _, f := range st.Failing {
 		if channel, about := strings.CutPrefix(f, "notify "); about {
 			channel, _, _ = strings.Cut(channel, ":")
@@ -251,12 +255,44 @@ func (d *doctor) cluster(c *wire.Cluster) {
 		d.say("servers", cli.Problem, "$EDITOR "+d.cfg.Home.File()+"   # urls, below [journal]",
 			"rooms on the NATS servers take no mail: %s", c.Trouble)
 	}
+	for _, g := range c.Health.Degraded {
+		d.say("servers", cli.Problem, g.Fix, "%s", g.Text)
+	}
 	for _, w := range c.Warnings {
 		d.say("servers", cli.Problem, "", "%s", w)
 	}
-	if c.Trouble == "" && len(c.Warnings) == 0 {
+	if c.Trouble == "" && len(c.Warnings)+len(c.Health.Degraded) == 0 {
 		d.say("servers", cli.Well, "", "the NATS servers answer, and sync each write; this machine is %s", c.Machine)
 	}
+}
+
+// try has the post office write and read a test message, wherever it keeps mail.
+func (d *doctor) try(ctx context.Context, office *client.Office) {
+	done, err := office.Try(ctx)
+	if err != nil {
+		d.say("message", cli.Problem, "pennypost status", "no test message could be written: %s", err.Error())
+		return
+	}
+	for _, t := range done.Trials {
+		where, fix := "to a file", "df -h "+string(d.cfg.Home)
+		if t.Kind == config.KindJetStream {
+			where, fix = "to the NATS servers", "pennypost machines"
+		}
+		read := ""
+		if t.Through != "" {
+			read = " over " + t.Through
+		}
+		if t.Failed != "" {
+			d.say("message", cli.Problem, fix, "a test message %s failed: %s", where, t.Failed)
+		} else {
+			d.say("message", cli.Well, "", "a test message was written %s in %v, and read%s in %v", where,
+				microseconds(t.Wrote), read, microseconds(t.Read))
+		}
+	}
+}
+
+func microseconds(n int64) time.Duration {
+	return (time.Duration(n) * time.Microsecond).Round(10 * time.Microsecond)
 }
 
 // web asks the post office over HTTP whether it is healthy. Over TLS it must have the certificate with the

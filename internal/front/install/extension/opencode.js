@@ -1,6 +1,8 @@
 
 // opencode's plugin: what it is given is described at opencode.ai/docs/plugins.
 export const Pennypost = async ({ client: opencode, directory }) => {
+  // Installed as a plugin, and by pennypost install too: one of them is enough.
+  if ((globalThis.pennypost ??= Session) !== Session) return {}
   const sessions = new Map() // by id, without those of subagents
   const parents = new Map() // of sessions: an id, or "" if there is none
   const titles = new Map() // of sessions that began here

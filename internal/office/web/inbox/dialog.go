@@ -286,10 +286,11 @@ type dialogEnd struct {
 	Next *mail.Card         // the one that has waited longest now
 }
 
-// mostEnds is how many events are looked through for the end of a dialog, and endTime how long.
+// mostEnds is how many events are looked through for the end of a dialog, and endTime how long: the page is not told
+// again, so a machine that is busy has time.
 const (
 	mostEnds = 20_000
-	endTime  = time.Second
+	endTime  = 5 * time.Second
 )
 
 // endOf finds how a dialog ended that is not open, behind the place in the journal that the address names.

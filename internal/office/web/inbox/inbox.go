@@ -30,6 +30,7 @@ type inboxPage struct {
 	Reports   []deskRow             // those that are folded, if Unfolded
 	Away      []mail.RoomName
 	Trouble   string // how old this is, while what keeps rooms cannot be reached
+	Degraded  string // what is not as it should be with it
 	Total     int    // rows
 	Last      string // the place of the last of the updates
 	More      string // where the list goes on
@@ -192,7 +193,7 @@ func (p *inboxPage) list(q url.Values) error {
 		desk.Updates = desk.Updates[:underFocus]
 		desk.Next = desk.Updates[underFocus-1].Spot().String()
 	}
-	p.Waiting, p.Away, p.Trouble = desk.Waiting, desk.Away, desk.Trouble
+	p.Waiting, p.Away, p.Trouble, p.Degraded = desk.Waiting, desk.Away, desk.Trouble, desk.Degraded
 	if ask.After == "" {
 		p.cards()
 		p.needs(desk.Needs)

@@ -284,7 +284,9 @@ type Office struct {
 	Names   []mail.RoomName
 	Open    []*mailroom.Room
 	Trouble string
-	Short   bool // a list has no more of long texts than that of the post office
+	// Degraded is what the desk says of servers.
+	Degraded string
+	Short    bool // a list has no more of long texts than that of the post office
 	// Wrap puts something before the rooms. Nil: they are as they are.
 	Wrap func(mail.Service) mail.Service
 }
@@ -332,7 +334,7 @@ func (o *Office) FleetMail(ctx context.Context, q mail.FleetMailQuery) (mail.Fle
 
 func (o *Office) Desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	d, err := mailtest.DeskOf(ctx, o, q)
-	d.Trouble = o.Trouble
+	d.Trouble, d.Degraded = o.Trouble, o.Degraded
 	return d, err
 }
 

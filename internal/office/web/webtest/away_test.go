@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -246,12 +245,12 @@ func TestHangs(t *testing.T) {
 		{"the page in sight", `document.dispatchEvent(new Event("visibilitychange"))`, 3 * time.Second},
 		{"a clock that has jumped", `{ const now = Date.now; Date.now = () => now() + 6_000; true }`, 4 * time.Second},
 	} {
-		r.signal(syscall.SIGSTOP)
+		r.signal(sigStop)
 		begun := time.Now()
 		value[bool](p, sign.js)
 		p.until(`!document.getElementById("office-away").hidden`)
 		took := time.Since(begun)
-		r.signal(syscall.SIGCONT)
+		r.signal(sigCont)
 		t.Logf("after %s it is told within %v", sign.name, took)
 		if took > sign.limit+time.Second {
 			t.Errorf("after %s it took %v to say so", sign.name, took)

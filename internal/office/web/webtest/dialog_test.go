@@ -70,7 +70,7 @@ func (c *client) hook(ctx context.Context, event string, more map[string]any) st
 	maps.Copy(in, more)
 	data, err := json.Marshal(in)
 	at := filepath.Join(c.dir, fmt.Sprint(c.hooks.Add(1)))
-	if err = errors.Join(err, os.WriteFile(at+".in", data, 0o600), syscall.Mkfifo(at+".out", 0o600)); err == nil {
+	if err = errors.Join(err, os.WriteFile(at+".in", data, 0o600), mkfifo(at+".out")); err == nil {
 		_, err = fmt.Fprintln(c.do, at, event)
 	}
 	if err != nil {
@@ -79,8 +79,9 @@ func (c *client) hook(ctx context.Context, event string, more map[string]any) st
 	}
 	defer context.AfterFunc(ctx, func() {
 		text, _ := os.ReadFile(at + ".pid")
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGTERM)
+		pid, _ := strconv.Atoi(strings.TrimSpace(string(text))) // none, if it has not begun
+		if p, err := os.FindProcess(pid); err == nil && pid > 0 {
+			_ = p.Signal(syscall.SIGTERM)
 		}
 	})()
 	out, err := os.ReadFile(at + ".out")

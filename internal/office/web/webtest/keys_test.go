@@ -198,3 +198,26 @@ func TestKeysAreTold(t *testing.T) {
 		t.Errorf("docs/web.md has other keys than the page:\n%s", diff)
 	}
 }
+
+// TestEnterSends: where a form has one button that counts, Enter presses that in a field of one line, in the reply as
+// well, in which another stands before it on the screen.
+func TestEnterSends(t *testing.T) {
+	r := newRoom(t)
+	id := r.send("builder-1", "user", "Half of it is done.")
+	p := r.person(1440, 900)
+	p.visit("/?m=" + id)
+	p.write("#reply-text", "Go on.")
+	p.is(`document.querySelector("#reply .quiet").getBoundingClientRect().right <=
+		document.getElementById("act-send").getBoundingClientRect().left`)
+	value[bool](p, `{ const f = document.getElementById("reply");
+		f.addEventListener("submit", (e) => { e.preventDefault(); e.stopImmediatePropagation();
+			window.pressed = e.submitter.textContent; }, true);
+		const line = document.createElement("input"); f.append(line); line.focus(); true }`)
+	p.press("\r")
+	p.until(`window.pressed === "Send"`)
+	for _, path := range []string{"/?m=" + id, "/compose", "/channels", "/t/" + id, "/scheduled"} {
+		p.visit(path)
+		p.is(`[...document.forms].every((f) => !f.querySelector("button.primary") ||
+			[...f.elements].find((e) => e.type === "submit").matches(".primary"))`)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -27,9 +28,13 @@ var (
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	if runtime.GOOS == "windows" {
+		fmt.Println("these tests need signals and pipes with names")
+		return 0
+	}
 	path := chromium()
 	if path == "" {
-		if os.Getenv("CI") != "" {
+		if os.Getenv("CI") != "" && runtime.GOOS == "linux" {
 			fmt.Fprintln(os.Stderr, "there is no chromium; ./test installs it")
 			return 1
 		}

@@ -58,14 +58,16 @@ type Cluster struct {
 	stop    context.CancelFunc
 	probing atomic.Bool    // somebody finds out whether the servers answer
 	running sync.WaitGroup // whoever does
+	health  watch
 
 	mu          sync.Mutex
-	trouble     error         // why the servers cannot be used; nil while they answer
-	connections uint64        // counts them, and their losses
-	changed     chan struct{} // closed at the next connection or loss of one
-	server      string        // the one that it is, or was, connected to
-	mostPayload int64         // that this takes; 0 before any was reached
-	silent      error         // why they did not answer when they were last asked
+	trouble     error             // why the servers cannot be used; nil while they answer
+	connections uint64            // counts them, and their losses
+	changed     chan struct{}     // closed at the next connection or loss of one
+	silent      error             // why they did not answer when they were last asked
+	server      string            // the one that it is, or was, connected to
+	mostPayload int64             // that this takes; 0 before any was reached
+	listed      map[string]Listed // the rooms, as they were last listed
 }
 
 // Connect returns without waiting for a server, and keeps trying for as long as the Cluster is open. An error means
@@ -77,7 +79,8 @@ func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 	if len(cfg.URLs) == 0 {
 		return nil, mail.Errorf(mail.Invalid, "no NATS server is named: [journal] urls = [\"nats://HOST:4222\"]")
 	}
-	c := &Cluster{cfg: cfg, log: cfg.Log, changed: make(chan struct{}), trouble: errNotYet}
+	c := &Cluster{cfg: cfg, log: cfg.Log, changed: make(chan struct{}), trouble: errNotYet,
+		health: newWatch()}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	nc, err := c.dial()
 	if err != nil {
@@ -118,6 +121,14 @@ func (c *Cluster) dial() (*nats.Conn, error) {
 			}
 		},
 	}
+	if err := c.identify(&opts); err != nil {
+		return nil, err
+	}
+	return opts.Connect()
+}
+
+// identify has a connection say who this machine is.
+func (c *Cluster) identify(opts *nats.Options) error {
 	options := []nats.Option{}
 	if c.cfg.Credentials != "" {
 		options = append(options, nats.UserCredentials(c.cfg.Credentials))
@@ -129,11 +140,11 @@ func (c *Cluster) dial() (*nats.Conn, error) {
 		options = append(options, nats.ClientCert(c.cfg.Cert, c.cfg.Key))
 	}
 	for _, o := range options {
-		if err := o(&opts); err != nil {
-			return nil, err
+		if err := o(opts); err != nil {
+			return err
 		}
 	}
-	return opts.Connect()
+	return nil
 }
 
 // noteConnection wakes whoever waits for a connection, or for its loss.
@@ -214,12 +225,14 @@ func (c *Cluster) away(err error) string {
 	case errors.Is(err, nats.ErrNoResponders):
 		return fmt.Sprintf("no NATS server leads this at present (%v): most of them are away or cut off from each "+
 			"other, or the stream is gone; pennypost doctor says which", err)
+	case errors.Is(err, errNoLeader):
+		return fmt.Sprintf("the NATS servers can store nothing: %v", err)
 	case errors.Is(err, nats.ErrMaxPayload):
 		return "this is larger than what the NATS servers take in one message (max_payload)"
-	case silent(err) && connected:
+	case unanswered(err) && connected:
 		return fmt.Sprintf("the NATS server %s is connected and does not answer: it is stopped, the way to it is "+
 			"cut, or most of the others are away", server)
-	case silent(err):
+	case unanswered(err):
 		return "no NATS server answers: they are stopped, or the way to them is cut"
 	}
 	return fmt.Sprintf("the NATS servers cannot be reached (%v)", err)
@@ -228,8 +241,8 @@ func (c *Cluster) away(err error) string {
 // errSilent means that the servers were asked, and nothing came.
 var errSilent = errors.New("no answer came in time")
 
-// silent reports whether an error is that no answer came.
-func silent(err error) bool {
+// unanswered reports whether an error is that no answer came.
+func unanswered(err error) bool {
 	late, ok := errors.AsType[net.Error](err)
 	return ok && late.Timeout() || errors.Is(err, errSilent) || errors.Is(err, nats.ErrTimeout)
 }

@@ -71,8 +71,8 @@ func TestFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := open(t, mover, "fence", t.TempDir())
-	if !j.Moved() || j.Last() != mail.Seq(ack.Sequence)-1 {
-		t.Errorf("moved: %t; the copy ends at %d, and the fence is at %d", j.Moved(), j.Last(), ack.Sequence)
+	if moved := j.Moved(t.Context()); !moved || j.Last() != mail.Seq(ack.Sequence)-1 {
+		t.Errorf("moved: %t; the copy ends at %d, and the fence is at %d", moved, j.Last(), ack.Sequence)
 	}
 	s, err := js.Stream(t.Context(), "pennypost_room_fence")
 	if err != nil {

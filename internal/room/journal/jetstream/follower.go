@@ -35,7 +35,7 @@ func (j *Journal) follow(first chan<- error) {
 		if errors.Is(err, errMoved) {
 			return
 		}
-		if errors.Is(err, errDiffers) {
+		if errors.Is(err, errDiffers) || isNewer(err) {
 			j.diverge(err)
 			return
 		}
@@ -68,6 +68,12 @@ func (j *Journal) setCurrent(is bool) {
 	}
 }
 
+func (j *Journal) setChecked(connection uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.checked = connection
+}
+
 // followOnce follows the stream until something is wrong.
 func (j *Journal) followOnce() error {
 	connection, changed, err := j.cluster.connection()
@@ -84,9 +90,6 @@ func (j *Journal) followOnce() error {
 	if err := j.compare(ctx, stream, end); err != nil {
 		return err
 	}
-	j.mu.Lock()
-	j.checked = connection
-	j.mu.Unlock()
 	j.placing.Lock()
 	after := j.local.Last()
 	if len(j.unconfirmed) > 0 {
@@ -107,7 +110,7 @@ func (j *Journal) followOnce() error {
 			return err
 		}
 	}
-	return j.receive(stream, arrived, changed, end)
+	return j.receive(stream, arrived, connection, changed, end)
 }
 
 // inbox is where the servers deliver a stream to.
@@ -226,13 +229,15 @@ func (b *inbox) drop(stream jetstream.Stream) {
 	_ = stream.DeleteConsumer(ctx, b.consumer.CachedInfo().Name)
 }
 
-// receive places what comes, until the connection changes. End is where the stream ended when it began.
-func (j *Journal) receive(stream jetstream.Stream, arrived <-chan arrival, changed <-chan struct{},
-	end mail.Seq) error {
+// receive places what comes over a connection, until that changes. End is where the stream ended when it began: before
+// the copy is as far, nobody knows whether this machine may append.
+func (j *Journal) receive(stream jetstream.Stream, arrived <-chan arrival, connection uint64,
+	changed <-chan struct{}, end mail.Seq) error {
 	silence := newSilence()
 	defer silence.timer.Stop()
 	for {
 		if j.local.Last() >= end {
+			j.setChecked(connection)
 			j.setCurrent(true)
 		}
 		var some []arrival
@@ -321,8 +326,12 @@ func (j *Journal) skip(stream jetstream.Stream, end mail.Seq) error {
 }
 
 // received places messages, and tells whoever waits to see them. Of a fence, and what is behind it, nothing is placed,
-// and the error is errMoved.
+// and the error is errMoved; nor of what a newer Pennypost wrote for its like, and isNewer is true of the error.
 func (j *Journal) received(some []arrival) error {
+	some, newer := j.beforeNewer(some)
+	if len(some) == 0 {
+		return newer
+	}
 	var fence string
 	if i := slices.IndexFunc(some, func(a arrival) bool { return a.fence != "" }); i >= 0 {
 		some, fence = some[:i], some[i].fence
@@ -351,7 +360,7 @@ func (j *Journal) received(some []arrival) error {
 		}
 	}
 	if fence == "" {
-		return nil
+		return newer
 	}
 	j.moved = MovedTo(j.room, mail.Machine(fence))
 	if fence == string(j.cluster.cfg.Machine) {
@@ -364,12 +373,34 @@ func (j *Journal) received(some []arrival) error {
 
 var errMoved = errors.New("the room was moved from the servers")
 
-// Moved reports whether the copy is all that there is of a room that goes to a file: its stream has ended.
-func (j *Journal) Moved() bool {
+// beforeNewer returns those of some that are before what this version must not place, and why not, if that is among
+// them.
+func (j *Journal) beforeNewer(some []arrival) ([]arrival, error) {
+	for i, a := range some {
+		if err := j.newer(a); err != nil {
+			return some[:i], err
+		}
+	}
+	return some, nil
+}
+
+// newer returns why this version must leave the room alone, if an event says so.
+func (j *Journal) newer(a arrival) error {
+	return jsonl.Newer(a.text, "room "+j.room+" on the NATS servers")
+}
+
+// isNewer reports whether an error is that of newer.
+func isNewer(err error) bool { return mail.CodeOf(err) == mail.Conflict }
+
+// Moved waits until the copy is all that there is of a room that goes to a file, since its stream has ended, and
+// reports whether that came in time.
+func (j *Journal) Moved(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, movePatience)
+	defer cancel()
 	select {
 	case <-j.ended:
 		return true
-	default:
+	case <-ctx.Done():
 		return false
 	}
 }

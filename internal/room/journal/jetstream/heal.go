@@ -235,7 +235,8 @@ func (j *Journal) putBack(ctx context.Context, stream jetstream.Stream) (n int, 
 	return j.local.PutBack(ctx, events)
 }
 
-// read calls f for the messages of the stream behind a place, up to another.
+// read calls f for the messages of the stream behind a place, up to another, and up to what a newer Pennypost wrote
+// for its like: isNewer is true of the error then.
 func (j *Journal) read(ctx context.Context, stream jetstream.Stream, after, end mail.Seq,
 	f func(arrival) error) error {
 	if after >= end {
@@ -262,6 +263,9 @@ func (j *Journal) read(ctx context.Context, stream jetstream.Stream, after, end 
 		}
 		late.Reset(time.Hour)
 		if a.seq <= end {
+			if err := j.newer(a); err != nil {
+				return err
+			}
 			if err := f(a); err != nil {
 				return err
 			}
@@ -284,7 +288,8 @@ func (j *Journal) more(ctx context.Context, stream jetstream.Stream, after, end 
 	return err == nil && mail.Seq(next.Sequence) <= end, err
 }
 
-// diverge ends all writing: the journal must be closed and opened again, which heals the copy.
+// diverge ends all writing: the journal must be closed and opened again, which heals the copy, or says why this
+// version must leave the room alone.
 func (j *Journal) diverge(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -292,10 +297,13 @@ func (j *Journal) diverge(err error) {
 		return
 	}
 	j.log.Error("the room is to be opened again", "err", err)
-	j.diverged = &mail.Error{Code: mail.Unavailable, Err: err,
-		Msg: fmt.Sprintf("room %s is being read again, because %v. "+
-			"Try again in a moment", j.room, err)}
+	if j.diverged = err; !isNewer(err) {
+		j.diverged = &mail.Error{Code: mail.Unavailable, Err: err,
+			Msg: fmt.Sprintf("room %s is being read again, because %v. "+
+				"Try again in a moment", j.room, err)}
+	}
 	close(j.reopen)
+	j.wakeLocked()
 }
 
 // Reopen implements journal.Reopener.

@@ -82,7 +82,7 @@ func (h *healing) detached(room, dir string) *Journal {
 	h.Cleanup(func() { local.Close() })
 	return &Journal{cluster: h.Cluster, room: room, subject: h.subject(room), dir: dir, log: h.log,
 		local: local, files: local,
-		ended: make(chan struct{}), ctx: h.Context(), pending: make(map[string]*flight)}
+		ended: make(chan struct{}), advanced: make(chan struct{}), ctx: h.Context(), pending: make(map[string]*flight)}
 }
 
 // wantStream fails the test unless the stream has some texts, and no more.

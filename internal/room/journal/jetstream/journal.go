@@ -97,7 +97,9 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 	}
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	wait := patience
-	if err := j.reconcile(ctx); err != nil {
+	if err := j.reconcile(ctx); isNewer(err) {
+		return nil, errors.Join(err, j.Close())
+	} else if err != nil {
 		j.log.Warn("the copy was not compared with the servers", "err", err)
 		wait = max(patience-time.Since(began), patience/4)
 	}
@@ -119,8 +121,11 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Dur
 	}
 	for {
 		j.mu.Lock()
-		current, advanced := j.current, j.advanced
+		current, advanced, diverged := j.current, j.advanced, j.diverged
 		j.mu.Unlock()
+		if isNewer(diverged) {
+			return diverged
+		}
 		if current {
 			return nil
 		}

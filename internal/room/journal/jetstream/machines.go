@@ -42,6 +42,7 @@ type MachineOptions struct {
 
 	Skew    func() time.Duration // how far this clock is ahead of the servers'; nil: it is not known
 	Rooms   func() int           // that are open here; nil: none
+	Tells   func() bool          // the person can be told of something from here; nil: not
 	Trouble func() error         // why the servers cannot be relied on at present; nil: they can
 	Log     *slog.Logger
 }
@@ -70,6 +71,7 @@ type machine struct {
 	Version string       `json:"version,omitempty"`
 	Rooms   int          `json:"rooms"`
 	Skew    int64        `json:"skew_ms"`
+	Tells   bool         `json:"tells,omitempty"`
 	Noted   mail.Time    `json:"noted,omitzero"` // when it was written down
 
 	heard time.Time // by our clock, which does not jump; zero: not since we listen
@@ -170,6 +172,7 @@ func (m *Machines) self() machine {
 	if m.opts.Rooms != nil {
 		me.Rooms = m.opts.Rooms()
 	}
+	me.Tells = m.opts.Tells != nil && m.opts.Tells()
 	return me
 }
 
@@ -355,6 +358,33 @@ func (m *Machines) awayLocked(name mail.Machine) bool {
 		from = x.heard
 	}
 	return time.Since(from) >= awayAfter
+}
+
+// Tells reports whether it is for this machine to tell the person of something that all machines notice, and that was
+// noticed at a time: the first by name does that can, and that was heard since. As long as another may be heard, it is
+// not decided. If the servers pass nothing on, so that nobody is heard, it is the first of those that were.
+func (m *Machines) Tells(since time.Time) (here, decided bool) {
+	if m.opts.Tells == nil || !m.opts.Tells() {
+		return false, true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	waits := time.Since(since) < cutAfter
+	var last time.Time // when this machine last heard itself
+	if me := m.known[m.opts.Name]; me != nil {
+		last = me.heard
+	}
+	decided = true
+	for name, x := range m.known {
+		switch {
+		case name >= m.opts.Name || !x.Tells:
+		case x.heard.After(since), !waits && !last.After(since) && last.Sub(x.heard) < awayAfter:
+			return false, true
+		case waits:
+			decided = false
+		}
+	}
+	return true, decided
 }
 
 // List returns the machines by name, this one among them.

@@ -3,45 +3,133 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"pennypost/internal/base/pause"
 )
 
-// probeEvery is how often servers that do not answer are asked again.
-const probeEvery = time.Second
-
-// askEvery is how often the servers are asked whether they answer, though nothing is sent.
-const askEvery = 5 * time.Second
+const (
+	// probeEvery is how often servers that do not answer are asked again.
+	probeEvery = time.Second
+	// askEvery is how often the servers are asked whether they answer, though nothing is sent.
+	askEvery = 2 * time.Second
+	// doubtEvery is how often they are asked when one of them was not heard in time.
+	doubtEvery = time.Second / 2
+	// inspectEvery is how often servers are looked at one by one where the list of machines is not on all of them.
+	inspectEvery = 5 * time.Second
+	// longestProbe is between two attempts to find a server that answers, when there has been none for long.
+	longestProbe = 5 * time.Second
+)
 
 // ask notes, until the cluster is closed, whether the servers answer. Most of them have to be there for that; a
 // connection needs only one.
 func (c *Cluster) ask() {
-	asked := time.Now()
-	for pause.For(c.ctx, probeEvery) {
+	inspected := time.Now()
+	for every := askEvery; pause.For(c.ctx, every); {
 		if last := c.nc.LastError(); refuses(last) { // of TLS, nothing else tells
 			c.noteAttempt(last)
 		}
-		if time.Since(asked) >= askEvery && c.nc.IsConnected() {
-			asked = time.Now()
-			_ = c.answered()
+		if every = askEvery; !c.nc.IsConnected() {
+			continue
+		}
+		if c.answered() != nil {
+			c.suspect()
+		}
+		if c.health.beyond() && time.Since(inspected) > inspectEvery {
+			c.inspect(c.ctx)
+			inspected = time.Now()
+		}
+		if c.health.doubtful() {
+			every = doubtEvery
 		}
 	}
 }
 
 // answered asks the servers once, and notes what came of it.
 func (c *Cluster) answered() error {
-	ctx, cancel := context.WithTimeout(c.ctx, probeEvery)
-	defer cancel()
-	_, err := c.js.AccountInfo(ctx)
+	err := c.look()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !errors.Is(err, nats.ErrDisconnected) { // which says less than why it was given up
 		c.silent = err
 	}
 	return err
+}
+
+var errNoLeader = errors.New("too few of them hear each other")
+
+// look asks for the list of machines, of which the servers say who keeps it and which of those are heard: it is small,
+// always there, and on as many servers as rooms are. Its leader may be the server that has stopped, so if nobody
+// answers it is asked for once more, and the servers for something else, and for themselves.
+func (c *Cluster) look() error {
+	began := time.Now()
+	err := c.askList()
+	if err == nil || errors.Is(err, errNoLeader) || c.ctx.Err() != nil {
+		return err
+	}
+	var asking sync.WaitGroup
+	var again error
+	var found []Server
+	connected := ""
+	asking.Go(func() { again = c.askList() })
+	asking.Go(func() { found = ReadSettings(c.ctx, c.nc, c.cfg.URLs, c.cfg.Monitor) })
+	asking.Go(func() { connected = c.mute() })
+	ctx, cancel := context.WithTimeout(c.ctx, probeEvery)
+	defer cancel()
+	_, err = c.js.AccountInfo(ctx)
+	asking.Wait()
+	switch {
+	case c.ctx.Err() != nil:
+		return err
+	case again == nil || errors.Is(again, errNoLeader):
+		return again
+	}
+	c.health.inspected(found, began, connected)
+	return err
+}
+
+// askList asks for the list of machines once. That there is none yet is no error.
+func (c *Cluster) askList() error {
+	ctx, cancel := context.WithTimeout(c.ctx, probeEvery)
+	defer cancel()
+	before := time.Now()
+	s, err := c.js.Stream(ctx, "KV_"+c.cfg.Prefix+"-machines")
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil // no machine has been noted yet
+	case err != nil:
+		return err
+	}
+	info := s.CachedInfo()
+	c.clock.compare(info.TimeStamp, before, time.Now())
+	if !c.health.saw(info.Cluster, c.nc.ConnectedServerName(), time.Now()) {
+		return errNoLeader
+	}
+	return nil
+}
+
+// mute returns the server to which there is a connection, if it does not answer; else "".
+func (c *Cluster) mute() string {
+	name := c.nc.ConnectedServerName()
+	ctx, cancel := context.WithTimeout(c.ctx, settingsPatience)
+	defer cancel()
+	if c.nc.FlushWithContext(ctx) == nil {
+		return ""
+	}
+	return name
+}
+
+// inspect asks the servers one by one, and returns what they say of themselves.
+func (c *Cluster) inspect(ctx context.Context) []Server {
+	found := ReadSettings(ctx, c.nc, c.cfg.URLs, c.cfg.Monitor)
+	if ctx.Err() == nil {
+		c.health.inspected(found, time.Time{}, "")
+	}
+	return found
 }
 
 // suspect has somebody find out whether the servers still answer: something was not answered in time. A server that is
@@ -52,14 +140,14 @@ func (c *Cluster) suspect() {
 	}
 	c.running.Go(func() {
 		defer c.probing.Store(false)
-		for c.ctx.Err() == nil && c.nc.IsConnected() {
+		for wait := probeEvery; c.ctx.Err() == nil && c.nc.IsConnected(); wait = min(2*wait, longestProbe) {
 			err := c.answered()
 			if err == nil || c.ctx.Err() != nil {
 				return
 			}
 			c.log.Warn("the NATS server does not answer; another is tried", "err", err)
 			_ = c.nc.ForceReconnect()
-			pause.For(c.ctx, probeEvery)
+			pause.For(c.ctx, wait)
 		}
 	})
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,8 +24,7 @@ func (c *Cluster) Machines(ctx context.Context, opts MachineOptions) (*Machines,
 
 // Warnings asks the servers how they are set up, for a second at most, and says what of that endangers mail.
 func (c *Cluster) Warnings(ctx context.Context) []string {
-	servers := ReadSettings(ctx, c.nc, c.cfg.URLs, c.cfg.Monitor)
-	return Warnings(servers, c.nc.ConnectedServerVersion(), len(c.cfg.URLs), c.cfg.Replicas)
+	return Warnings(c.inspect(ctx), c.nc.ConnectedServerVersion(), len(c.cfg.URLs), c.cfg.Replicas)
 }
 
 // OnRooms has changed called whenever a room may have come or gone.
@@ -61,27 +62,90 @@ type Listed struct {
 	Moved  mail.Machine // it is being moved to a file on that machine
 	// Dangers are what somebody has changed of the stream's settings that may lose mail, or stop the room.
 	Dangers []string
+	// Headless says that no server leads its stream. The rest is from before, and zero if nothing is known.
+	Headless bool
 }
 
 // Here reports whether the room is one, and to be used by all.
-func (l Listed) Here() bool { return l.Last > 0 && l.Moving == "" && l.Moved == "" }
+func (l Listed) Here() bool { return (l.Last > 0 || l.Headless) && l.Moving == "" && l.Moved == "" }
 
-// List returns the rooms on the cluster. One in which nothing ever happened is not one yet.
+// List returns the rooms on the cluster. One in which nothing ever happened is not one yet. Of those that have no
+// leader it returns what was last known.
 func (c *Cluster) List(ctx context.Context) (map[string]Listed, error) {
-	list := c.js.ListStreams(ctx)
-	rooms := make(map[string]Listed)
-	for info := range list.Info() {
-		if room := info.Config.Metadata[roomKey]; room != "" && strings.HasPrefix(info.Config.Name,
-			c.cfg.Prefix+"_room_") {
-			l := Listed{Last: mail.Seq(info.State.LastSeq), Moving: mail.Machine(info.Config.Metadata[movingKey]),
-				Moved: mail.Machine(info.Config.Metadata[movedKey])}
-			if l.Moving == "" && l.Moved == "" {
-				l.Dangers = c.dangers(&info.Config)
+	rooms, groups := make(map[string]Listed), make(map[string]group)
+	streams, headless, err := c.streams(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now, connected := time.Now(), c.nc.ConnectedServerName()
+	for _, info := range streams {
+		if room := info.Config.Metadata[roomKey]; room != "" && c.isRoom(info.Config.Name) {
+			groups[room] = groupOf(info.Cluster, connected, now)
+			if groups[room].leader == "" {
+				headless = append(headless, info.Config.Name)
 			}
-			rooms[room] = l
+			rooms[room] = c.listing(info)
 		}
 	}
-	return rooms, list.Err()
+	var missing []string
+	c.mu.Lock()
+	for _, stream := range headless {
+		if room := c.roomOf(stream); room != "" {
+			l := c.listed[room]
+			l.Headless, rooms[room] = true, l
+			missing = append(missing, room)
+		}
+	}
+	c.listed = rooms
+	c.mu.Unlock()
+	c.health.listed(groups, missing)
+	return maps.Clone(rooms), nil
+}
+
+// listing says of a room what its stream does.
+func (c *Cluster) listing(info *jetstream.StreamInfo) Listed {
+	l := Listed{Last: mail.Seq(info.State.LastSeq), Moving: mail.Machine(info.Config.Metadata[movingKey]),
+		Moved: mail.Machine(info.Config.Metadata[movedKey])}
+	if l.Moving == "" && l.Moved == "" {
+		l.Dangers = c.dangers(&info.Config)
+	}
+	return l
+}
+
+// streams returns all streams, and the names of those for which no server speaks. The servers wait for these for four
+// seconds. The client library does not say which they are, and asks for them again and again.
+func (c *Cluster) streams(ctx context.Context) (all []*jetstream.StreamInfo, silent []string, err error) {
+	for offset, total := 0, 1; offset < total; {
+		msg, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.LIST", fmt.Appendf(nil, `{"offset":%d}`, offset))
+		if err != nil {
+			return nil, nil, err
+		}
+		var page struct {
+			Error   *jetstream.APIError     `json:"error"`
+			Total   int                     `json:"total"`
+			Streams []*jetstream.StreamInfo `json:"streams"`
+			Missing []string                `json:"missing"`
+		}
+		switch err := json.Unmarshal(msg.Data, &page); {
+		case err != nil:
+			return nil, nil, err
+		case page.Error != nil:
+			return nil, nil, page.Error
+		}
+		known := make(map[string]bool)
+		for _, info := range page.Streams {
+			known[info.Config.Name] = true
+		}
+		for _, name := range page.Missing {
+			known[name] = true
+		}
+		if len(known) == 0 {
+			break
+		}
+		all, silent = append(all, page.Streams...), append(silent, page.Missing...)
+		offset, total = offset+len(known), page.Total
+	}
+	return all, silent, nil
 }
 
 // Keys of a stream's metadata that say that the room is on its way.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +37,32 @@ func escape(room string) string {
 		} else {
 			fmt.Fprintf(&b, "_%02x", c)
 		}
+	}
+	return b.String()
+}
+
+func (c *Cluster) isRoom(stream string) bool { return strings.HasPrefix(stream, c.streamName("")) }
+
+// roomOf returns the room of a stream; "": it is of none.
+func (c *Cluster) roomOf(stream string) string {
+	if !c.isRoom(stream) {
+		return ""
+	}
+	return unescape(strings.TrimPrefix(stream, c.streamName("")))
+}
+
+// unescape undoes escape.
+func unescape(word string) string {
+	var b strings.Builder
+	for i := 0; i < len(word); i++ {
+		if word[i] == '_' && i+2 < len(word) {
+			if c, err := strconv.ParseUint(word[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(word[i])
 	}
 	return b.String()
 }

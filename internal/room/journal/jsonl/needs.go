@@ -39,10 +39,24 @@ func needsOf(covered []byte) *needs {
 	return &n
 }
 
-// refusal of a journal that a newer version wrote. Nothing was changed by then.
-func (n *needs) refuse(dir string) error {
-	return mail.Errorf(mail.Conflict, "the mailbox in %s was written by a newer Pennypost, %s, and this one does not "+
+// Newer returns why what text says must not be placed in a Copy, nil if it may be: in it a newer Pennypost says what
+// one must know to read whole, which is where it comes from, in words for people.
+func Newer(text []byte, whole string) error {
+	const at = len(atHead) + len(timeForm) + len(`"`)
+	if len(text) < at || !bytes.HasPrefix(text[at:], []byte(needsHead)) {
+		return nil
+	}
+	n := needsOf(text[:len(text)-1])
+	if n == nil {
+		return nil
+	}
+	return n.refuse(whole)
+}
+
+// refuse is the refusal of a journal that a newer version wrote. Nothing was changed by then.
+func (n *needs) refuse(whole string) error {
+	return mail.Errorf(mail.Conflict, "%s was written by a newer Pennypost, %s, and this one does not "+
 		"know %s, without which it would be misread. Nothing was changed. Install the newer one by pennypost update; "+
-		"or, if you have just gone back from it, by pennypost update --back", dir,
+		"or, if you have just gone back from it, by pennypost update --back", whole,
 		cmp.Or(n.By, "which does not say its version"), strings.Join(n.Features, ", "))
 }

@@ -36,7 +36,7 @@ func (j *Journal) openMain() error {
 		return err
 	}
 	if s.needs != nil {
-		return s.needs.refuse(j.dir)
+		return s.needs.refuse("the mailbox in " + j.dir)
 	}
 	if err := j.tidy(); err != nil {
 		return err

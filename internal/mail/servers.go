@@ -1,0 +1,42 @@
+package mail
+
+// ServerState is whether a NATS server does its part.
+type ServerState string
+
+const (
+	ServerUp      ServerState = "up"
+	ServerSilent  ServerState = "silent"  // it is not heard
+	ServerUnknown ServerState = "unknown" // nothing that this machine may ask says
+)
+
+// ServerStatus is what is known of one of the NATS servers that keep rooms.
+type ServerStatus struct {
+	Name    string      `json:"name"`
+	State   ServerState `json:"state"`
+	Since   Time        `json:"since,omitzero"`    // since when it is silent
+	Version string      `json:"version,omitempty"` // "": not known
+	// Sync is how often it syncs what it stores: "always", or a time such as "2m0s"; "": not known.
+	Sync string `json:"sync,omitempty"`
+	// Behind is by how many writes the copy of a room there is behind, at most; BehindIn says of how many rooms.
+	Behind   uint64 `json:"behind,omitzero"`
+	BehindIn int    `json:"behind_in,omitzero"`
+}
+
+// Degraded is something of the servers that is not as it should be, though mail may go on.
+type Degraded struct {
+	About string `json:"about"` // tells it from others, such as "silent tower"
+	Text  string `json:"text"`
+	Fix   string `json:"fix,omitempty"`   // what to do
+	Since Time   `json:"since,omitzero"`  // when it was noticed
+	Stops bool   `json:"stops,omitempty"` // some room takes no mail
+}
+
+// ServersHealth is how the NATS servers are.
+type ServersHealth struct {
+	Servers []ServerStatus `json:"servers"`          // by name
+	Unknown int            `json:"unknown,omitzero"` // how many others there are, of which nothing is known
+	// MayFail is how many more of them may fail, whichever these are, before some room takes no mail. -1: some room
+	// takes none now. Without it nothing is known.
+	MayFail  *int       `json:"may_fail,omitempty"`
+	Degraded []Degraded `json:"degraded,omitempty"`
+}

@@ -1,0 +1,62 @@
+package caller
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/hook"
+	"pennypost/internal/office/rooms"
+)
+
+// looking is a room in which somebody looks as soon as it was told of a dialog, and before it has said so.
+type looking struct {
+	hook.Service
+	look func(outcome mail.DialogOutcome)
+}
+
+func (l looking) Dialog(ctx context.Context, c mail.DialogChange) error {
+	err := l.Service.Dialog(ctx, c)
+	l.look(c.Outcome)
+	return err
+}
+
+// TestDialogEndsWithItsEvent: a page that hears of the end of a dialog from the room, and asks for the dialogs at
+// once, is not shown that one any more. Nothing would tell the page later.
+func TestDialogEndsWithItsEvent(t *testing.T) {
+	home, err := os.MkdirTemp("", "pp") // names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	o := New(&config.Config{Home: config.Home(home)}, slog.New(slog.DiscardHandler), rooms.NewMetrics(), nil)
+	t.Cleanup(func() { _ = o.Set.Close() })
+	ctx := t.Context()
+	svc := o.Own(ctx, "lab", "builder")
+	if _, err := svc.Register(ctx, mail.Presence{Client: "claude", Session: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	room := looking{svc, func(outcome mail.DialogOutcome) {
+		looks++
+		cards, err := o.allCards(ctx, mail.DialogQuery{})
+		if shown := len(cards) > 0; err != nil || shown != (outcome == "") {
+			t.Errorf("told of the outcome %q, the person is shown %+v, %v", outcome, cards, err)
+		}
+	}}
+	h := hook.Held{Room: "lab", Agent: "builder", Client: "claude", Session: "s", Asked: hook.Asked{
+		Dialog: mail.Dialog{Kind: mail.AsksPermission, Tool: "Bash", Sum: strings.Repeat("0f", 32)}}}
+	h.Ask.Offers = []mail.Offer{{Verdict: mail.SayAllow}}
+	id, err := o.Asked.Open(ctx, room, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.ID = id
+	if err := o.Asked.Settle(ctx, room, &h, mail.DialogEnded); err != nil || looks != 2 {
+		t.Errorf("settled: %v, after %d looks", err, looks)
+	}
+}

@@ -1,0 +1,217 @@
+package rooms
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+	"pennypost/internal/wire"
+)
+
+// Health says how the NATS servers are, and what of them and of the rooms there is not as it should be.
+func (c *Cluster) Health() mail.ServersHealth {
+	if c == nil {
+		return mail.ServersHealth{Servers: []mail.ServerStatus{}}
+	}
+	h := c.Cluster.Health()
+	for _, name := range c.broken() {
+		c.mu.Lock()
+		why := c.damaged[name]
+		c.mu.Unlock()
+		h.Degraded = append(h.Degraded, mail.Degraded{About: "damaged " + string(name),
+			Text: fmt.Sprintf("the stream of room %s is damaged: %s", name, why),
+			Fix:  "pennypost rooms restore " + string(name)})
+	}
+	return h
+}
+
+// mostSaid is how much of what is degraded stands in one line.
+const mostSaid = 2
+
+// Degraded says in a line what of the servers is not as it should be; "" if nothing is.
+func (c *Cluster) Degraded() string {
+	var all []string
+	for _, d := range c.Health().Degraded {
+		all = append(all, capital(d.Text))
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(all) - mostSaid; n > 0 {
+		all, more = all[:mostSaid], fmt.Sprintf(" And %d more: pennypost machines.", n)
+	}
+	return strings.Join(all, ". ") + "." + more
+}
+
+// capital begins a sentence.
+func capital(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// tend has what changed with the servers looked at, shown, and told to the person, until ctx ends.
+func (c *Cluster) tend(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	t := teller{cluster: c, since: make(map[string]time.Time), left: make(map[string]bool)}
+	for {
+		t.tell(time.Now())
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-c.Changed():
+			go c.readSettings(ctx)
+			c.changed.Give()
+			c.set.Bell.ring("")
+		}
+	}
+}
+
+// How long something must have been so before the person is told: the rest ends by itself, mostly.
+const (
+	unreachableFor = 10 * time.Second
+	electionFor    = 20 * time.Second
+	damagedFor     = 10 * time.Second
+	behindFor      = time.Minute
+	mendedFor      = 20 * time.Second // what comes and goes within that is one event
+)
+
+// patienceWith returns how long to wait with word about something that is degraded.
+func patienceWith(about string) time.Duration {
+	switch kind, _, _ := strings.Cut(about, " "); kind {
+	case "unreachable":
+		return unreachableFor
+	case "election", "leaderless":
+		return electionFor
+	case "behind":
+		return behindFor
+	case "damaged":
+		return damagedFor
+	}
+	return 0
+}
+
+// teller tells the person of what is degraded, once, and once that nothing is any more. Of the machines that notice it
+// one does so.
+type teller struct {
+	cluster *Cluster
+	since   map[string]time.Time // when what is degraded was noticed
+	left    map[string]bool      // of that, what another machine tells
+	well    time.Time            // since when nothing is
+}
+
+func (t *teller) tell(now time.Time) {
+	notify, standing := t.cluster.set.Notify, t.standing()
+	here := make(map[string]bool)
+	for _, d := range standing {
+		here[d.About] = true
+		if t.since[d.About].IsZero() {
+			t.since[d.About] = now
+		}
+		if since := t.since[d.About]; !t.left[d.About] && now.Sub(since) >= patienceWith(d.About) {
+			mine, decided := t.cluster.machines.Tells(since)
+			if t.left[d.About] = decided && !mine; decided && mine {
+				text := capital(d.Text)
+				subject, _, _ := strings.Cut(text, ";")
+				notify.Announce(d.About, subject, text+".\nWhat to do: "+d.Fix)
+			}
+		}
+	}
+	for about := range t.since {
+		if !here[about] {
+			delete(t.since, about)
+			delete(t.left, about)
+		}
+	}
+	if len(standing) > 0 {
+		t.well = time.Time{}
+		return
+	}
+	if t.well.IsZero() {
+		t.well = now
+	}
+	if over := notify.Announced(); len(over) > 0 && now.Sub(t.well) >= mendedFor {
+		notify.Over(over, "The NATS servers are well again", "All of them are heard, and rooms take mail.")
+	}
+}
+
+// standing is what is degraded now.
+func (t *teller) standing() []mail.Degraded {
+	if err := t.cluster.Trouble(); err != nil && !t.cluster.connected() {
+		return []mail.Degraded{{About: "unreachable", Text: fmt.Sprintf(
+			"%s does not reach the NATS servers; rooms there take no mail", t.cluster.name), Fix: err.Error()}}
+	}
+	return t.cluster.Health().Degraded
+}
+
+func (c *Cluster) connected() bool { return c.Conn().IsConnected() }
+
+// Try has a test message written to, and read from, each kind of journal that this post office uses; to no room.
+func (o *Set) Try(ctx context.Context) (wire.Trials, error) {
+	all := wire.Trials{Trials: []wire.Trial{tried(config.KindFile, o.tryFile)}}
+	if o.Cluster != nil {
+		ctx, cancel := context.WithTimeout(ctx, callsPatience)
+		defer cancel()
+		all.Trials = append(all.Trials, tried(config.KindJetStream, func(t *wire.Trial) error {
+			found, err := o.Cluster.Try(ctx)
+			t.Wrote, t.Read, t.Through = found.Wrote.Microseconds(), found.Read.Microseconds(), found.Through
+			return err
+		}))
+	}
+	return all, nil
+}
+
+func tried(kind string, try func(*wire.Trial) error) wire.Trial {
+	t := wire.Trial{Kind: kind}
+	if err := try(&t); err != nil {
+		t.Failed = err.Error()
+	}
+	return t
+}
+
+// tryFile writes a journal of one event into the data directory, and reads it.
+func (o *Set) tryFile(t *wire.Trial) (err error) {
+	dir, err := os.MkdirTemp(string(o.Config.Home), "try-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	dir = filepath.Join(dir, "room")
+	began := time.Now()
+	j, err := jsonl.Open(dir, jsonl.Options{})
+	if err != nil {
+		return err
+	}
+	const subject = "A test message."
+	seq, err := j.Append(context.Background(), mail.Event{Message: &mail.Message{ID: "msg_test", Subject: subject}})
+	t.Wrote = time.Since(began).Microseconds()
+	if err = cmp.Or(err, j.Close()); err != nil {
+		return fmt.Errorf("write a test message: %w", err)
+	}
+	began = time.Now()
+	if j, err = jsonl.Open(dir, jsonl.Options{}); err != nil {
+		return fmt.Errorf("read a test message: %w", err)
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	found, err := j.Read(context.Background(), seq)
+	t.Read = time.Since(began).Microseconds()
+	if err == nil && !slices.ContainsFunc(found, func(e mail.Event) bool {
+		return e.Message != nil && e.Message.Subject == subject
+	}) {
+		err = errors.New("what was written is not what is read")
+	}
+	return err
+}

@@ -1,0 +1,152 @@
+package systemtest
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pennypost/internal/room/journal/jetstream/natstest"
+)
+
+// told is within which it is to be said that a server has stopped, with much to spare: five seconds is what it takes
+// where the processors have nothing else to do. The log has the figures.
+const told = 15 * time.Second
+
+// TestServersHealth ends and stops servers of three, as people, power cuts and hanging disks do, and holds that
+// machines, doctor, the pages and one notification of three machines say so within seconds, and that it is over.
+func TestServersHealth(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 3, natstest.Options{})
+	notes := filepath.Join(t.TempDir(), "notes")
+	machines := map[string]*office{"desk": newOffice(t), "laptop": newOffice(t), "tower": newOffice(t)}
+	for name, o := range machines {
+		onServers(t, o, servers, name, "jetstream")
+		config := filepath.Join(o.home, "config.toml")
+		text, err := os.ReadFile(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var monitor []string
+		for _, s := range servers.Servers {
+			monitor = append(monitor, fmt.Sprintf("%q", "http://"+s.Monitor))
+		}
+		all := strings.Replace(string(text), fmt.Sprintf("monitor = [%q]", "http://"+servers.Servers[0].Monitor),
+			"monitor = ["+strings.Join(monitor, ", ")+"]", 1)
+		all += fmt.Sprintf("[notify.command]\nexec = [\"sh\", \"-c\", \"echo %s: $PENNYPOST_SUBJECT >> %s\"]\n",
+			name, notes)
+		if err := os.WriteFile(config, []byte(all), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o.mustServe(t, "--listen", "127.0.0.1:0")
+	}
+	desk, laptop := machines["desk"], machines["laptop"]
+	desk.must(t, "send", "--to", "user", "--room", "lab", "--body", "first")
+	calm := func(o *office) bool {
+		got := o.must(t, "machines")
+		return strings.Count(got, " up ") == 3 && strings.Count(got, "syncs each write") == 3 &&
+			strings.Contains(got, "One more of them may fail") && !strings.Contains(got, "→")
+	}
+	eventually(t, "all are up on the desk", func() bool { return calm(desk) })
+	eventually(t, "all are up on the laptop", func() bool { return calm(laptop) })
+	if r := desk.run("doctor"); !strings.Contains(r.stdout, "a test message was written to a file") ||
+		!strings.Contains(r.stdout, "a test message was written to the NATS servers in ") ||
+		!strings.Contains(r.stdout, "and read over n") {
+		t.Errorf("doctor: exit %d\n%s", r.code, r.stdout)
+	}
+	page := pageOf(t, desk)
+	read := func() string {
+		text, _ := os.ReadFile(notes)
+		return string(text)
+	}
+	for i, stop := range []struct {
+		how       string
+		stop, end func(*natstest.Server) error
+	}{
+		{"killed", func(s *natstest.Server) error { s.Kill(); return nil }, (*natstest.Server).Start},
+		{"hangs", func(s *natstest.Server) error { return s.Signal(syscall.SIGSTOP) },
+			func(s *natstest.Server) error { return s.Signal(syscall.SIGCONT) }},
+	} {
+		s := servers.Servers[i+1]
+		began := time.Now()
+		if err := stop.stop(s); err != nil {
+			t.Fatal(err)
+		}
+		silent := "the NATS server " + s.Name + " has not been heard since"
+		said := func(what string, f func() bool) {
+			t.Helper()
+			eventually(t, stop.how+": "+what, f)
+			took := time.Since(began).Round(100 * time.Millisecond)
+			if t.Logf("%s: %s after %v", stop.how, what, took); took > told {
+				t.Errorf("%s: %s after %v, want %v", stop.how, what, took, told)
+			}
+		}
+		said("machines on the laptop", func() bool {
+			got := laptop.must(t, "machines")
+			return strings.Contains(got, silent) && strings.Contains(got, "No more of them may fail") &&
+				strings.Contains(got, "not heard since ")
+		})
+		said("the page", func() bool { return strings.Contains(strings.ToLower(page()), strings.ToLower(silent)) })
+		said("a notification", func() bool { return strings.Contains(read(), s.Name+" has not been heard") })
+		if r := desk.run("doctor"); r.code != 1 || !strings.Contains(r.stdout, silent) ||
+			!strings.Contains(r.stdout, "start the NATS server "+s.Name+" again") {
+			t.Errorf("doctor: exit %d\n%s", r.code, r.stdout)
+		}
+		desk.must(t, "send", "--to", "user", "--room", "lab", "--body", stop.how)
+		if err := stop.end(s); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, stop.how+": all are up again", func() bool { return calm(desk) && calm(laptop) })
+		eventually(t, stop.how+": it is told that it is over", func() bool {
+			return strings.Count(read(), "The NATS servers are well again") == i+1
+		})
+		if got := strings.Count(read(), s.Name+" has not been heard"); got != 1 {
+			t.Errorf("%s: %d machines told:\n%s", stop.how, got, read())
+		}
+	}
+	for _, s := range servers.Servers[1:] {
+		s.Kill()
+	}
+	began := time.Now()
+	eventually(t, "two are gone", func() bool {
+		got := desk.must(t, "machines")
+		return strings.Contains(got, "room lab takes no mail") && strings.Contains(got, "Mail has stopped")
+	})
+	t.Logf("two are gone: machines after %v", time.Since(began).Round(100*time.Millisecond))
+	if r := desk.run("rooms"); !strings.Contains(r.stdout, "lab") {
+		t.Errorf("rooms: exit %d\n%s", r.code, r.stdout)
+	}
+}
+
+// pageOf logs a browser in to the pages of an office, and returns what reads its first page.
+func pageOf(t *testing.T, o *office) func() string {
+	t.Helper()
+	link := strings.Fields(o.must(t, "open", "--print", "--plain"))[0]
+	base, key, _ := strings.Cut(link, "/login?key=")
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	r, err := browser.PostForm(base+"/login", url.Values{"key": {key}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	return func() string {
+		r, err := browser.Get(base + "/@lab/")
+		if err != nil {
+			return err.Error()
+		}
+		defer r.Body.Close()
+		text, _ := io.ReadAll(r.Body)
+		return string(text)
+	}
+}
