@@ -84,6 +84,7 @@ var floors = []struct {
 	{"by which doors agents are reached is known without their rooms, and a relay has none", []string{
 		"internal/office/reach", "internal/office/relay",
 	}},
+	{"what is kept for rooms that are away knows no room, and no way there", []string{"internal/office/outbox"}},
 	{"rooms are opened and looked after without knowing who enters them", []string{"internal/office/rooms"}},
 	{"callers see rooms as the gate says that they may, however they came", []string{"internal/office/caller"}},
 	{"the daemon wires rooms and doors together", []string{"internal/office/daemon", "internal/office/demoday"}},

@@ -47,6 +47,7 @@ type Config struct {
 	Notify  Notify  `toml:"notify"`  // how the person is told of mail
 	Journal Journal `toml:"journal"` // where new rooms are kept
 	Machine Machine `toml:"machine"` // on which the post office runs
+	Outbox  Outbox  `toml:"outbox"`  // what is kept here while the way to a room is away
 
 	Room  Room                   `toml:"room"`  // of every room
 	Rooms map[mail.RoomName]Room `toml:"rooms"` // of single rooms, on top of Room
@@ -213,7 +214,7 @@ func (c *Config) Check() error {
 	if c.ClaudeTeams != "" && c.ClaudeTeams != TeamsBridged && c.ClaudeTeams != TeamsLeft {
 		return mail.Errorf(mail.Invalid, "claude_teams is %q; write %q or %q", c.ClaudeTeams, TeamsBridged, TeamsLeft)
 	}
-	if err := cmp.Or(c.TLS.check(), c.Notify.check(), c.Journal.check(), c.Machine.check(),
+	if err := cmp.Or(c.TLS.check(), c.Notify.check(), c.Journal.check(), c.Machine.check(), c.Outbox.check(),
 		c.Room.check("room")); err != nil {
 		return err
 	}

@@ -101,6 +101,9 @@ func (h Home) Teams() string { return h.file("teams.json") }
 // Dialogs is the directory of what agents' clients ask at present, which goes into no backup.
 func (h Home) Dialogs() string { return h.file("dialogs") }
 
+// Outbox is the file with the mail that is kept here because the way to its room is away.
+func (h Home) Outbox() string { return h.file("outbox.jsonl") }
+
 // File is the configuration.
 func (h Home) File() string { return h.file("config.toml") }
 

@@ -31,6 +31,34 @@ type Machine struct {
 	Name mail.Machine `toml:"name"` // default: the name of the host
 }
 
+// Outbox bounds the mail that is kept on this machine while the way to its room is away.
+type Outbox struct {
+	Letters   int `toml:"letters"`   // default DefaultOutboxLetters; -1: none is kept
+	Megabytes int `toml:"megabytes"` // of its file; default DefaultOutboxMegabytes
+}
+
+// Defaults of Outbox.
+const (
+	DefaultOutboxLetters   = 10000
+	DefaultOutboxMegabytes = 64
+)
+
+func (o *Outbox) check() error {
+	if o.Letters < -1 || o.Megabytes < 0 || o.Megabytes > 1<<20 {
+		return bad("outbox", "letters is %d and megabytes %d; leave them out for %d and %d, and write letters = -1 if "+
+			"nothing is to be kept", o.Letters, o.Megabytes, DefaultOutboxLetters, DefaultOutboxMegabytes)
+	}
+	return nil
+}
+
+func (o *Outbox) rows() []row {
+	return []row{
+		{name: "letters", value: cmp.Or(o.Letters, DefaultOutboxLetters),
+			about: "kept on this machine while the way to their rooms is away; -1 for none"},
+		{name: "megabytes", value: cmp.Or(o.Megabytes, DefaultOutboxMegabytes), about: "that they may take"},
+	}
+}
+
 // What Journal.Kind may be.
 const (
 	KindFile      = "file"

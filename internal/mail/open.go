@@ -2,6 +2,7 @@ package mail
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -27,6 +28,11 @@ type Settlement struct {
 
 // Asks reports whether messages of type t stay open until they are answered, declined or withdrawn.
 func (t Type) Asks() bool { return t.Rule().AnsweredBy != "" }
+
+// MayAnswer reports whether a reply of this type may settle what it replies to. Without a type it may become an answer.
+func (t Type) MayAnswer() bool {
+	return t == "" || t == Answer || slices.ContainsFunc(typeRules, func(r TypeRule) bool { return r.AnsweredBy == t })
+}
 
 // DeclinedKey is the member of an answer's metadata that makes it a refusal to answer. Any value but false, null and
 // "" does; a text is the reason.

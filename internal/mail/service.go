@@ -175,6 +175,9 @@ type Sent struct {
 	Settled *Settlement `json:"settled,omitempty"`
 	// AskedOf is set if the message is a suggestion: of whom the question was asked, which stays open.
 	AskedOf []Address `json:"asked_of,omitempty"`
+	// Kept is set if the way to the room is away: the message is kept on this machine, and is no message of the room
+	// yet, so it has no ID and no Seq.
+	Kept *Kept `json:"kept,omitempty"`
 }
 
 // Item is a message as a reader sees it.

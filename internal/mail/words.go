@@ -9,6 +9,8 @@ func (s DeliveryState) Word() string {
 		return "delivered"
 	case Dead:
 		return "not delivered"
+	case KeptHere:
+		return "kept on this machine"
 	}
 	return string(s)
 }
@@ -31,6 +33,8 @@ func (d Delivery) awaits() string {
 	switch {
 	case d.State == NotSent:
 		return d.Why
+	case d.State == KeptHere:
+		return "goes when the way to the room is back; nobody has it yet"
 	case d.State == Held:
 		return "nobody has the role; whoever takes it gets this"
 	case d.Agent == User:

@@ -55,7 +55,8 @@ func opencode() client {
 	}
 }
 
-// opencodeFromRepository is without a network: without the file, opencode tries for minutes to fetch a package of its own.
+// opencodeFromRepository is without a network: without the file, opencode tries for minutes to fetch a package of its
+// own.
 func opencodeFromRepository(t *testing.T, l *lab) {
 	l.write(".config/opencode/.npmrc", "fetch-retries=0\nfetch-timeout=5000\n")
 	fromRepository("plugin -g ROOT/plugins/opencode")(t, l)

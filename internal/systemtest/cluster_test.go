@@ -45,6 +45,10 @@ func TestMachinesAndServers(t *testing.T) {
 	for _, want := range []string{"laptop-1", "does not sync each write, but every 5s", "Use replicas = 3"} {
 		eventually(t, "status says "+want, func() bool { return strings.Contains(a.must(t, "status"), want) })
 	}
+	if got := a.must(t, "machines"); !strings.Contains(got, "  n1  up  syncs every 5s") ||
+		!strings.Contains(got, "No more of them may fail: mail would stop.") {
+		t.Errorf("machines, of a server that syncs now and then: %s", got)
+	}
 	if got := a.run("doctor"); !strings.Contains(got.stdout, "does not sync each write") || got.code == 0 {
 		t.Errorf("doctor: exit %d\n%s", got.code, got.stdout)
 	}

@@ -103,7 +103,11 @@ func TestMachinesPage(t *testing.T) {
 			t.Fatalf("nobody is called %s", step.machine)
 		}
 		if step.command == "pennypost serve --tls" {
-			d := o.mustServe(t, "--tls=127.0.0.1:0")
+			at := "127.0.0.1:0"
+			if url != "" { // it was stopped, and is back
+				at = strings.TrimPrefix(url, "https://")
+			}
+			d := o.mustServe(t, "--tls="+at)
 			t.Cleanup(d.kill)
 			url = d.HTTPS
 			continue

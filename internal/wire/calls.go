@@ -53,7 +53,8 @@ type None = struct{}
 var (
 	SendCall = Call[mail.Draft, mail.Sent]{Route{ID: "send", Method: http.MethodPost, Path: Room + "/messages",
 		About: "Send a message as the caller, now or, with at, in or every, later. 200 instead of 201: the " +
-			"idempotency key was known, and this is the earlier message.",
+			"idempotency key was known, and this is the earlier message. 202: the way to the room is away, and the " +
+			"message is kept on this machine.",
 		Repeat: true, Changes: true, Success: http.StatusCreated}, mail.Service.Send}
 	HistoryCall = Call[mail.HistoryQuery, mail.Page]{Route{ID: "history", Method: http.MethodGet,
 		Path:  Room + "/messages",

@@ -41,6 +41,19 @@ var (
 		UserOnly: true, Here: true}}
 )
 
+// The calls of the mail that is kept on this machine.
+var (
+	OutboxCall = Call[None, mail.Outbox]{Route: Route{ID: "outbox", Method: http.MethodGet, Path: "/outbox",
+		About: "The mail that is kept on this machine, because the way to its room is away: all of it for the user, " +
+			"an agent's own for an agent.",
+		Here: true}}
+	WithdrawKeptCall = Call[string, None]{Route: Route{ID: "withdrawKept", Method: http.MethodDelete,
+		Path: "/outbox/{key}",
+		About: "Take a letter out of the outbox of this machine, and its text off the disk: it is not sent. Only the " +
+			"user may.",
+		UserOnly: true, Here: true}}
+)
+
 // The calls of who comes in.
 var (
 	LoginCall = Call[Login, Link]{Route: Route{ID: "login", Method: http.MethodPost, Path: "/login",

@@ -2,8 +2,10 @@
 package wire
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"pennypost/internal/mail"
 )
@@ -106,7 +108,8 @@ type Status struct {
 	Failing     []string `json:"failing,omitempty"` // what is wrong with bridges and rooms; told to the user only
 	Cluster     *Cluster `json:"cluster,omitempty"` // the NATS servers, if it has rooms there; told to the user only
 	// Relay says that this is no post office, but passes calls on to one.
-	Relay *RelayStatus `json:"relay,omitempty"`
+	Relay  *RelayStatus   `json:"relay,omitempty"`
+	Outbox *OutboxFigures `json:"outbox,omitempty"` // if anything is in it; told to the user only
 	// Joined are the machines that use this post office from elsewhere and are connected; told to the user only.
 	Joined []mail.Machine `json:"joined,omitempty"`
 }
@@ -117,6 +120,30 @@ type RelayStatus struct {
 	Machine mail.Machine `json:"machine"` // by which name this machine is known there
 	// Trouble says why the post office cannot be reached now; "": it can.
 	Trouble string `json:"trouble,omitempty"`
+}
+
+// OutboxFigures are what is kept on a machine, in figures.
+type OutboxFigures struct {
+	Waiting int       `json:"waiting"` // letters that go when the way is back
+	Since   mail.Time `json:"since,omitzero"`
+	Why     string    `json:"why,omitempty"`    // the oldest of them waits
+	Refused int       `json:"refused,omitzero"` // letters that were refused then, and that nobody has dismissed
+	Unread  int       `json:"unread,omitzero"`  // lines of the file that cannot be read
+}
+
+// String says for a person what is kept.
+func (o *OutboxFigures) String() string {
+	var parts []string
+	if o.Waiting > 0 {
+		parts = append(parts, fmt.Sprintf("%d kept on this machine: %s", o.Waiting, o.Why))
+	}
+	if o.Refused > 0 {
+		parts = append(parts, fmt.Sprintf("%d refused when the way was back", o.Refused))
+	}
+	if o.Unread > 0 {
+		parts = append(parts, fmt.Sprintf("%d lines cannot be read", o.Unread))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // Cluster is what a post office says of the NATS servers that it has rooms on.

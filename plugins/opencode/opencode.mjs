@@ -1,4 +1,4 @@
-// Pennypost's plugin for opencode. It starts the program pennypost, which has to be on the PATH.
+// Pennypost's plugin for opencode. The program pennypost has to be on the PATH.
 const program = "pennypost"
 const client = "opencode"
 const named = []

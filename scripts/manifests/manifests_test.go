@@ -221,6 +221,11 @@ func TestNPM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	plugin, err := os.ReadFile(filepath.Join(root, "plugins/opencode", openCodeModule))
+	if err != nil || !bytes.Equal(files["npm/pennypost/"+openCodeModule], plugin) ||
+		!strings.Contains(string(files["npm/pennypost/package.json"]), `"./server": "./`+openCodeModule+`"`) {
+		t.Errorf("opencode would load another plugin from npm than from the repository: %v", err)
+	}
 	own := nodeSystem(runtime.GOOS) + "-" + nodeMachine(runtime.GOARCH)
 	for name, text := range files {
 		name = strings.TrimPrefix(name, "npm/")

@@ -333,7 +333,7 @@ func verbs() []Verb {
 			{Name: "inbox"}, {Name: "read"}, {Name: "reply"},
 			{Name: "answer"}, {Name: "adopt"},
 			{Name: "decline"}, {Name: "mark"},
-			{Name: "send"}, {Name: "scheduled"}, {Name: "withdraw"}, {Name: "wait"},
+			{Name: "send"}, {Name: "outbox"}, {Name: "scheduled"}, {Name: "withdraw"}, {Name: "wait"},
 			{Name: "watch"}, {Name: "history"}, {Name: "waiting"},
 			{Name: "stuck"}, {Name: "dialogs"}, {Name: "claims"}, {Name: "away"},
 		}},

@@ -52,6 +52,24 @@ func Same(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
+// Launches reports whether found, which a shell would start, starts program: it is that, or the script of the npm
+// package of ours that has it.
+func Launches(found, program string) bool {
+	if Same(found, program) {
+		return true
+	}
+	script, err := filepath.EvalSymlinks(found)
+	if err != nil {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(program); err == nil {
+		program = real
+	}
+	name := strings.TrimSuffix(filepath.Base(program), ".exe")
+	modules, ok := strings.CutSuffix(filepath.ToSlash(script), "/node_modules/pennypost/bin/"+name+".js")
+	return ok && strings.HasPrefix(filepath.ToSlash(program), modules+"/node_modules/")
+}
+
 // hookCommand returns the command line of a hook. It is the same for every version of this program: Codex asks the
 // person anew whenever one changes.
 func hookCommand(o *Options, client, event string) string {

@@ -51,7 +51,7 @@ func small(tb testing.TB) []byte {
 	}
 	asked := filepath.Join(home.Dialogs(), "d-1.json") // which stays behind
 	for path, text := range map[string]string{home.Token(): "pp-operator.secret\n", home.File(): "# mine\n",
-		asked: `{"text":"what a client asks"}`} {
+		home.Outbox(): "what waits\n", asked: `{"text":"what a client asks"}`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
@@ -94,6 +94,9 @@ func TestRestore(t *testing.T) {
 	}
 	if text, err := os.ReadFile(home.File()); err != nil || string(text) != "# mine\n" {
 		t.Errorf("the configuration is %q, %v", text, err)
+	}
+	if text, err := os.ReadFile(home.Outbox()); err != nil || string(text) != "what waits\n" {
+		t.Errorf("the outbox is %q, %v", text, err)
 	}
 	if _, err := os.Stat(home.Dialogs()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what clients ask is in a backup: %v", err)

@@ -108,6 +108,7 @@ func check(h *tar.Header) error {
 		limit = maxManifest
 	case h.Name == tokenName || h.Name == configName:
 		limit = maxSetting
+	case h.Name == outboxName: // as large as the disk allows
 	default:
 		room, file, ok := inRoom(h.Name)
 		if _, err := mail.ParseRoom(room); !ok || err != nil || !jsonl.InSnapshot(file) && !isKept(file) {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path"
 	"strings"
@@ -29,6 +30,7 @@ const (
 	manifestName = "manifest.json"
 	tokenName    = "token"
 	configName   = "config.toml"
+	outboxName   = "outbox.jsonl"
 	roomsName    = "rooms"
 )
 
@@ -74,18 +76,23 @@ func NewWriter(to io.Writer, version string) *Writer {
 	return &Writer{zip, tar.NewWriter(zip), Manifest{Format: format, Version: version, At: mail.TimeOf(time.Now())}}
 }
 
-// Settings adds what a home has besides rooms: the operator's token and the configuration. The logins of browsers, the
+// Settings adds what a home has besides rooms: the operator's token, the configuration, and mail that waits for the way
+// to its room. The logins of browsers, the
 // name under which they know the pages, rooms that were removed and the log stay behind.
 func (w *Writer) Settings(home config.Home) error {
-	for _, f := range []struct{ name, path string }{{tokenName, home.Token()}, {configName, home.File()}} {
-		if err := w.setting(f.name, f.path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, f := range []struct {
+		name, path string
+		most       int64
+	}{{tokenName, home.Token(), maxSetting}, {configName, home.File(), maxSetting},
+		{outboxName, home.Outbox(), math.MaxInt64}} {
+		if err := w.setting(f.name, f.path, f.most); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("back up %s: %w", f.path, err)
 		}
 	}
 	return nil
 }
 
-func (w *Writer) setting(name, path string) error {
+func (w *Writer) setting(name, path string, most int64) error {
 	f, err := durable.Open(path)
 	if err != nil {
 		return err
@@ -95,8 +102,8 @@ func (w *Writer) setting(name, path string) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() > maxSetting {
-		return fmt.Errorf("it has %d bytes, and a backup takes %d", info.Size(), maxSetting)
+	if info.Size() > most {
+		return fmt.Errorf("it has %d bytes, and a backup takes %d", info.Size(), most)
 	}
 	return w.add(name, info.Size(), f)
 }

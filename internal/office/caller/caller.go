@@ -13,6 +13,7 @@ import (
 	"pennypost/internal/office/dialect"
 	"pennypost/internal/office/dialog"
 	"pennypost/internal/office/gate"
+	"pennypost/internal/office/outbox"
 	"pennypost/internal/office/relay"
 	"pennypost/internal/office/rooms"
 	"pennypost/internal/room/mailroom"
@@ -27,6 +28,7 @@ type Rooms struct {
 	Asked    *dialog.Desk        // what clients on this machine ask their person
 	Claimed  claims.Watch        // what is held on this machine
 	Far      *relay.Far          // of a relay, which has no rooms; nil: this is a post office
+	Kept     *outbox.Box         // mail for rooms that are away; nil: this machine has all of its rooms
 }
 
 var _ mail.Office = (*Rooms)(nil)
@@ -108,7 +110,7 @@ func (o *Rooms) Relayed(f *relay.Far) {
 
 // Quiet reports whether nobody is to be woken, and the person not told.
 func (o *Rooms) Quiet() bool {
-	quiet := !o.Set.Notify.Busy() && (o.Far == nil || len(o.Set.Reach.Offers()) == 0)
+	quiet := !o.Set.Notify.Busy() && (o.Kept == nil || !o.Kept.Waits()) && (o.Far == nil || len(o.Set.Reach.Offers()) == 0)
 	o.Set.Each(func(e *rooms.Entry) { quiet = quiet && e.Ringer.Quiet() })
 	return quiet
 }

@@ -116,8 +116,13 @@ func (v *Room) enter(ctx context.Context, changes bool) (*rooms.Entry, mail.Serv
 
 // farAway returns the room in the post office of another machine, as the caller sees it.
 func (v *Room) farAway(ctx context.Context) (mail.Service, error) {
+	name, from, err := v.whence(ctx)
+	return v.office.Far.There.RoomFrom(v.name, name, from), err
+}
+
+// whence returns as whom the caller speaks in the post office of another machine, and from where.
+func (v *Room) whence(ctx context.Context) (name mail.Name, from client.Whence, err error) {
 	f, caller := v.office.Far, v.ID.Name()
-	var from client.Whence
 	from.Session, from.Guessed = v.ID.Session()
 	if v.ID.Peer() != nil {
 		from.Programs, from.Inside = v.ID.Programs(), v.ID.Doubtful()
@@ -126,10 +131,10 @@ func (v *Room) farAway(ctx context.Context) (mail.Service, error) {
 	if v.ID.ToolUse() != "" {
 		user := f.There.RoomFrom(v.name, mail.User, client.Whence{})
 		if name, err := v.member(ctx, user, caller); err != nil || name != caller {
-			return f.There.RoomFrom(v.name, name, client.Whence{}), err
+			return name, client.Whence{}, err
 		}
 	}
-	return f.There.RoomFrom(v.name, caller, from), nil
+	return caller, from, nil
 }
 
 func (v *Room) leave(e *rooms.Entry) {
@@ -321,7 +326,7 @@ func (v *Room) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 			}
 		}
 	}
-	return v.Stub.Send(ctx, d)
+	return v.sendOrKeep(ctx, d)
 }
 
 // Rename implements mail.Registrar.

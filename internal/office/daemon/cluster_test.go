@@ -107,8 +107,8 @@ func TestClusterRoomWakes(t *testing.T) {
 	eventually(t, "the room is open on b", func() bool { return open() == 1 })
 }
 
-// Without the servers a post office starts and says what it knows, and how old that is; what is sent is refused, and
-// nothing of it is done. When they are back all is well by itself.
+// Without the servers a post office starts and says what it knows, and how old that is; what is sent to a
+// room that is known is kept, over a restart too, and comes once and in order when they are back, which needs nobody.
 func TestClusterWithoutServers(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	cfg := clusterConfig(t, "a", servers)
@@ -125,7 +125,15 @@ func TestClusterWithoutServers(t *testing.T) {
 			t.Errorf("a send to %s ended with %v after %v", room, err, time.Since(began))
 		}
 	}
-	old := func(r *running) {
+	kept := func(r *running, text string) {
+		t.Helper()
+		sent, err := r.as(t, "lab", mail.User).Send(t.Context(), mail.Draft{To: mail.Recipients{"all"},
+			Type: string(mail.Status), Body: text})
+		if err != nil || sent.Kept == nil || sent.ID != "" || sent.Recipients[0].State != mail.KeptHere {
+			t.Errorf("a send without servers is answered %+v, %v", sent, err)
+		}
+	}
+	old := func(r *running, text string) {
 		t.Helper()
 		page, err := r.as(t, "lab", mail.User).Inbox(t.Context(), mail.InboxQuery{All: true})
 		if err != nil || !strings.HasPrefix(page.Trouble, "as of ") {
@@ -138,7 +146,7 @@ func TestClusterWithoutServers(t *testing.T) {
 		if got := bodies(t.Context(), r.as(t, "lab", mail.User)); !slices.Equal(got, []string{"before"}) {
 			t.Errorf("without servers there is %q", got)
 		}
-		refused(r, "lab")
+		kept(r, text)
 		refused(r, "new")
 		if r.lists(t, "new") {
 			t.Error("a room was made by a message that was refused")
@@ -149,10 +157,10 @@ func TestClusterWithoutServers(t *testing.T) {
 		st, err := a.office.Status(t.Context())
 		return err == nil && st.Cluster.Trouble != ""
 	})
-	old(a)
+	old(a, "kept 1")
 	a.stop(t)
 	again := start(t, Options{Config: cfg})
-	old(again)
+	old(again, "kept 2")
 	if err := servers.Servers[0].Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +170,9 @@ func TestClusterWithoutServers(t *testing.T) {
 	for _, r := range []*running{again, other} {
 		eventually(t, "all have all", func() bool {
 			got := bodies(t.Context(), r.as(t, "lab", mail.User))
-			return len(got) >= 2 && got[0] == "before" && got[len(got)-1] == "after" &&
-				!slices.Contains(got, "refused")
+			return len(got) >= 4 && slices.Equal(got[:3], []string{"before", "kept 1", "kept 2"}) &&
+				!slices.Contains(got[3:], "kept 1") && !slices.Contains(got[3:], "kept 2") &&
+				got[len(got)-1] == "after" && !slices.Contains(got, "refused")
 		})
 	}
 	eventually(t, "nothing is marked any more", func() bool {

@@ -21,6 +21,7 @@ import (
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
 	"pennypost/internal/office/listen"
+	"pennypost/internal/office/outbox"
 	"pennypost/internal/office/relay"
 	"pennypost/internal/office/rooms"
 	"pennypost/internal/wire"
@@ -139,12 +140,17 @@ func Run(ctx context.Context, opts Options) (err error) {
 	} else if cluster, err = rooms.Connect(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
 		return err
 	}
+	box, err := outbox.Open(home.Outbox(), outbox.Options{Log: opts.Log, Most: opts.Config.Outbox.Letters,
+		Bytes: int64(opts.Config.Outbox.Megabytes) << 20})
+	if err != nil {
+		return errors.Join(err, cluster.Close())
+	}
 	at, err := listen.Open(&opts.Config, opts.Log)
 	if err != nil {
 		return errors.Join(err, cluster.Close())
 	}
 	d := newDaemon(ctx, opts, token, host, at, invited, scripts)
-	d.office.Confirm = confirm
+	d.office.Confirm, d.office.Kept = confirm, box
 	d.office.Set.Use(cluster, d.office.Answers())
 	if far != nil {
 		d.office.Relayed(far)
@@ -246,6 +252,7 @@ func (d *daemon) run(at listen.Listeners) error {
 	} else {
 		d.running.Go(func() { d.office.TendTeams(d.closing) })
 	}
+	d.running.Go(func() { d.office.SendKept(d.closing) })
 	d.running.Go(func() { d.office.FollowSessions(d.closing) })
 	d.running.Go(func() { d.office.WatchClaims(d.closing) })
 	d.running.Go(func() { d.office.TendDialogs(d.closing) })
@@ -329,6 +336,7 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 		st.Relay = d.office.Far.Status()
 	}
 	st.Cluster = d.office.Set.Cluster.Status()
+	st.Outbox = outboxStatus(d.office.Kept)
 	if d.place.HTTP != "" {
 		st.Listen = append(st.Listen, d.place.HTTP)
 	}
@@ -337,4 +345,25 @@ func (d *daemon) status(ctx context.Context) (wire.Status, error) {
 		st.Fingerprint = d.cert.Fingerprint()
 	}
 	return st, nil
+}
+
+// outboxStatus is the outbox in figures; nil: nothing is in it.
+func outboxStatus(box *outbox.Box) *wire.OutboxFigures {
+	all := box.List(func(*mail.Kept) bool { return true })
+	st := &wire.OutboxFigures{Unread: all.Unread}
+	for i := range all.Letters {
+		switch k := &all.Letters[i]; {
+		case k.Refused:
+			st.Refused++
+		case st.Waiting == 0 || k.Since < st.Since:
+			st.Since, st.Why = k.Since, k.Why
+			fallthrough
+		default:
+			st.Waiting++
+		}
+	}
+	if *st == (wire.OutboxFigures{}) {
+		return nil
+	}
+	return st
 }

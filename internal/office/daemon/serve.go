@@ -58,7 +58,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		Notify: d.office.Set.Notify, Status: d.status, Stop: d.stop, Remove: d.office.RemoveRoom, Backup: d.backup,
 		Closing: d.closing, Log: d.log, Pages: &d.pages, Invites: d.guests,
 	}
-	api.Confirmations = d.office.Confirm
+	api.Confirmations, api.Outbox = d.office.Confirm, d.office.Kept
 	if d.office.Far == nil {
 		api.Credentials, api.Try = d.scripts, d.office.Set.Try
 	}

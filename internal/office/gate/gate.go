@@ -36,7 +36,9 @@ type Gate struct {
 }
 
 // New returns a gate.
-func New(opts Options) *Gate { return &Gate{opts: opts, operator: sha256.Sum256([]byte(opts.Operator))} }
+func New(opts Options) *Gate {
+	return &Gate{opts: opts, operator: sha256.Sum256([]byte(opts.Operator))}
+}
 
 // Key returns a secret that the operator's token makes, and that changes with it.
 func (g *Gate) Key() []byte { return g.operator[:] }

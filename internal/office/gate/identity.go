@@ -108,6 +108,10 @@ func (id Identity) Name() mail.Name { return id.name }
 // Means returns how it is known that the caller is the user; "" for others.
 func (id Identity) Means() mail.Means { return id.means }
 
+// Keeps reports whether mail of the caller may be kept and sent later: of whom a credential vouches for it may have
+// ended by then, and what comes from another machine is kept there.
+func (id Identity) Keeps() bool { return id.room == "" && id.pass == nil && id.means != mail.ByScript }
+
 // Own reports whether the caller is the post office itself.
 func (id Identity) Own() bool { return id.own }
 

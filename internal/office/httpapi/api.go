@@ -56,6 +56,9 @@ type Options struct {
 	// Place says in which room a client's session is, and as whom. Nil: what a client says is so.
 	Place func(context.Context, *wire.Place) (wire.Placed, error)
 
+	// Outbox is what is kept on this machine. Nil: nothing is.
+	Outbox Outbox
+
 	// Status says how the post office is. Nil: the zero Status.
 	Status func(context.Context) (wire.Status, error)
 

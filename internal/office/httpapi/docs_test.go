@@ -117,7 +117,7 @@ func TestDocs(t *testing.T) {
 		}, Listen: fakeListen, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
 		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup, Attach: fakeAttach, Invites: fakeInvites{},
-		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{},
+		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}, Outbox: fakeOutbox{},
 		Hooks: fakeHooks{}, Local: func(*http.Request) bool { return true },
 		Authenticate: func(r *http.Request) (mail.Caller, error) {
 			if strings.HasPrefix(r.RequestURI, "http://127.0.0.1") && r.Header.Get("Authorization") == "" {

@@ -42,6 +42,25 @@ func fakeCard() mail.Card {
 			Chain: []mail.Name{"ann", "bob"}}}}
 }
 
+// fakeOutbox keeps one letter.
+type fakeOutbox struct{}
+
+func (fakeOutbox) List(which func(*mail.Kept) bool) (out mail.Outbox) {
+	k := mail.Kept{Key: "parser", Room: "lab", From: "ann", To: mail.Recipients{"bob"}, Since: 1778421600000,
+		Refused: true, Why: "nobody has the role", Body: "The parser fails."}
+	if out.Letters = []mail.Kept{}; which(&k) {
+		out.Letters = append(out.Letters, k)
+	}
+	return out
+}
+
+func (fakeOutbox) Withdraw(key string) error {
+	if key != "parser" {
+		return mail.Errorf(mail.NotFound, "nothing with the key %q is kept", key)
+	}
+	return nil
+}
+
 // fakeAway has the person away from one agent.
 type fakeAway struct{}
 

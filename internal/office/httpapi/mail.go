@@ -9,9 +9,17 @@ import (
 	"pennypost/internal/wire"
 )
 
+// Outbox is the mail that is kept on this machine.
+type Outbox interface {
+	// List returns what is kept, if which is true for it.
+	List(which func(*mail.Kept) bool) mail.Outbox
+	// Withdraw takes a letter out.
+	Withdraw(key string) error
+}
+
 func sendRoute() route {
 	rt := of(&wire.SendCall, (*call).key)
-	rt.headers, rt.also = []string{wire.KeyHeader}, http.StatusOK
+	rt.headers, rt.also = []string{wire.KeyHeader}, []int{http.StatusOK, http.StatusAccepted}
 	send := rt.handle
 	rt.handle = func(c *call) (any, error) {
 		answer, err := send(c)
@@ -19,8 +27,12 @@ func sendRoute() route {
 			return nil, err
 		}
 		sent := answer.(mail.Sent)
+		if sent.Kept != nil {
+			c.status = http.StatusAccepted
+			return sent, nil
+		}
 		if sent.Duplicate {
-			c.status = rt.also
+			c.status = http.StatusOK
 		}
 		c.w.Header().Set("Location", wire.Base+"/rooms/"+url.PathEscape(string(sent.Room))+"/messages/"+
 			url.PathEscape(string(sent.ID)))

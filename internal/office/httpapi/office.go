@@ -45,6 +45,16 @@ func officeRoutes(o *Options) []route {
 			on(&wire.SetAwayCall, func(c *call, a wire.Away) (wire.Aways, error) {
 				return o.Away.SetAway(c.r.Context(), a)
 			})),
+		without(o.Outbox == nil, mail.Errorf(mail.Unavailable, "nothing is kept here"),
+			on(&wire.OutboxCall, func(c *call, _ wire.None) (mail.Outbox, error) {
+				return o.Outbox.List(func(k *mail.Kept) bool {
+					mine := c.caller.Room == "" || c.caller.Room == k.Room
+					return mine && (c.caller.Name == mail.User || c.caller.Name == k.From)
+				}), nil
+			}),
+			on(&wire.WithdrawKeptCall, func(_ *call, key string) (wire.None, error) {
+				return wire.None{}, o.Outbox.Withdraw(key)
+			})),
 		without(o.Machines == nil, mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers, so it "+
 			"knows no other machines. Those that were invited are listed by: pennypost invite --list"),
 			on(&wire.RemoveMachineCall, func(c *call, name mail.Machine) (wire.None, error) {
@@ -73,6 +83,7 @@ func status(c *call, _ wire.None) (wire.Status, error) {
 	s.You, s.Room = c.caller.Name, c.caller.Room
 	if c.needUser() != nil || c.caller.Pass != nil {
 		s.Home, s.Listen, s.Failing, s.Fingerprint, s.Joined, s.Cluster, s.Busy = "", nil, nil, "", nil, nil, 0
+		s.Outbox = nil
 	}
 	return s, err
 }

@@ -130,8 +130,8 @@ func (rt *route) describe(known schemas) *operation {
 		answer.Content = map[string]media{or(rt.stream, wire.JSON): {known.of(reflect.TypeOf(rt.out))}}
 	}
 	op.Responses[strconv.Itoa(rt.Success)] = answer
-	if rt.also != 0 {
-		op.Responses[strconv.Itoa(rt.also)] = answer
+	for _, status := range rt.also {
+		op.Responses[strconv.Itoa(status)] = answer
 	}
 	return op
 }

@@ -79,7 +79,7 @@ func TestDocumentIsTheRoutes(t *testing.T) {
 		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup,
 		Attach: fakeAttach, Invites: fakeInvites{},
-		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}})
+		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}, Outbox: fakeOutbox{}})
 	doc, text := fetch(t, h)
 	if _, again := fetch(t, h); again != text {
 		t.Error("the document is not the same twice")
@@ -164,7 +164,7 @@ func TestAnswersFitTheSchemas(t *testing.T) {
 		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup,
 		Attach: fakeAttach, Invites: fakeInvites{},
-		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}})
+		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}, Outbox: fakeOutbox{}})
 	doc, _ := fetch(t, h)
 	for _, w := range scenario() {
 		resp := w.do(h)
@@ -296,6 +296,8 @@ func scenario() []want {
 		{name: "/machines", method: "GET", path: "/machines"},
 		{name: "/try", method: "POST", path: "/try"},
 		{name: "/machines/{machine}", method: "DELETE", path: "/machines/laptop-2"},
+		{name: "/outbox", method: "GET", path: "/outbox"},
+		{name: "/outbox/{key}", method: "DELETE", path: "/outbox/parser"},
 		{name: room + "/move", method: "POST", path: lab + "/move", body: `{"to":"jetstream"}`},
 		{name: room + "/restore", method: "POST", path: lab + "/restore", body: `{}`},
 		{name: "/backup", method: "GET", path: "/backup"},

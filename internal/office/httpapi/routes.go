@@ -20,7 +20,7 @@ type route struct {
 	in       any      // a value of the body's type; nil: no body
 	inType   string   // of the body; "": JSON
 	out      any      // a value of the answer's type; nil: no content
-	also     int      // another status of success; 0: none
+	also     []int    // other statuses of success
 	stream   string   // content type of an answer that is written piece by piece
 	handle   func(*call) (any, error)
 }

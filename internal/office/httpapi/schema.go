@@ -123,7 +123,7 @@ func enumOf(t reflect.Type) []string {
 		return words([]mail.Mark{mail.MarkNotified, mail.MarkTold, mail.MarkUntold, mail.MarkPresented, mail.MarkRead,
 			mail.MarkUnread, mail.MarkArchived, mail.MarkUnarchived, mail.MarkSnoozed})
 	case reflect.TypeFor[mail.DeliveryState]():
-		return append(words(mail.DeliveryStates()), string(mail.NotSent))
+		return append(words(mail.DeliveryStates()), string(mail.NotSent), string(mail.KeptHere))
 	case reflect.TypeFor[mail.Code]():
 		return words(
 			[]mail.Code{

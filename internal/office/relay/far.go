@@ -155,6 +155,19 @@ func (f *Far) away(ctx context.Context) error {
 		Err: err}
 }
 
+// Trouble says why the post office cannot be reached, as far as is known; nil: it can. It does not block.
+func (f *Far) Trouble() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tried || f.trouble != nil {
+		return f.trouble
+	}
+	return errNotTried
+}
+
+// errNotTried is the trouble before the first attempt has come to an end.
+var errNotTried = mail.Errorf(mail.Unavailable, "it is being connected to")
+
 // Status is what wire.Status says of a relay.
 func (f *Far) Status() *wire.RelayStatus {
 	f.mu.Lock()

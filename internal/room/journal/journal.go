@@ -18,6 +18,9 @@ var ErrClosed = errors.New("journal is closed")
 // sent to servers that did not answer in time. What may be appended twice without harm can be appended again.
 var ErrUnknown = errors.New("nobody knows whether it is stored")
 
+// ErrAway is in the chain of an error of Append if what keeps the journal cannot be reached: nothing was stored.
+var ErrAway = errors.New("the way to the journal is away")
+
 // Journal is the record of one room.
 //
 // All methods may be called concurrently.

@@ -238,6 +238,16 @@ func (o *Office) NotifyTest(ctx context.Context, name string) ([]wire.NotifyTest
 	return out.Tests, err
 }
 
+// Outbox lists the mail that is kept on this machine, as far as it is the caller's.
+func (o *Office) Outbox(ctx context.Context, as mail.Name) (mail.Outbox, error) {
+	return wire.Do(ctx, &caller{office: o, name: as}, &wire.OutboxCall, wire.None{})
+}
+
+// WithdrawKept takes a letter out of the outbox of this machine. Only the user may.
+func (o *Office) WithdrawKept(ctx context.Context, key string) error {
+	return tell(ctx, o, &wire.WithdrawKeptCall, key)
+}
+
 // Login returns a link that logs one browser in as the user, within ten minutes. Only the user may ask.
 func (o *Office) Login(ctx context.Context, ask wire.Login) (string, error) {
 	link, err := wire.Do(ctx, o.user(), &wire.LoginCall, ask)

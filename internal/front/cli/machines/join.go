@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
@@ -34,7 +36,9 @@ const joinExamples = `pennypost join https://192.168.1.5:8766 k3vq2mzt…
 pennypost join https://192.168.1.5:8766 k3vq2mzt… --name laptop-2`
 
 const leaveHelp = `Undo pennypost join: this machine uses a post office of its own again, and its token for the other
-one is made void there. The mail stays where it is.`
+one is made void there. The mail stays where it is. Mail that is kept on this machine, because the way there is away,
+would be lost: the command refuses then. --set-aside moves it to the directory "removed" in the data directory, from
+where nothing sends it.`
 
 func newJoin(a *app) *cobra.Command {
 	var name string
@@ -55,10 +59,38 @@ func newJoin(a *app) *cobra.Command {
 }
 
 func newLeave(a *app) *cobra.Command {
-	return &cobra.Command{
+	var aside bool
+	return cli.WithFlags(&cobra.Command{
 		Use: "leave", Short: "undo join", Long: leaveHelp, Example: "pennypost leave", Args: cli.NoArgs,
-		RunE: cli.Run(a.leave),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.leave(cmd.Context(), aside) },
+	}, cli.Flag{Into: &aside, Name: "set-aside", About: "leave, and do not send what is kept on this machine"})
+}
+
+// keeps refuses to leave a post office for which mail is kept here.
+func keeps(home config.Home) error {
+	if _, err := os.Stat(home.Outbox()); err == nil {
+		return cli.Hinted(mail.Errorf(mail.Conflict, "mail is kept on this machine for the post office that you "+
+			"would leave, and nothing would send it: nothing was done. It goes when the way there is back; "+
+			"pennypost outbox lists it, and takes it back with --withdraw"), "to leave it unsent: pennypost leave "+
+			"--set-aside")
 	}
+	return nil
+}
+
+// setAside sees that mail that was kept for the post office that was left is not sent to another one. Nothing that
+// would send it runs.
+func setAside(home config.Home) error {
+	if _, err := os.Stat(home.Outbox()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := durable.MkdirAll(home.Removed(), 0o700); err != nil {
+		return err
+	}
+	to := filepath.Join(home.Removed(), "outbox-"+time.Now().UTC().Format("20060102T150405")+".jsonl")
+	if err := os.Rename(home.Outbox(), to); err != nil {
+		return err
+	}
+	return durable.SyncDir(home.Removed())
 }
 
 func (a *app) join(ctx context.Context, address, text, name string) error {
@@ -196,7 +228,7 @@ func (a *app) restart(ctx context.Context, home config.Home) error {
 	return cli.AwaitEnd(ctx, home)
 }
 
-func (a *app) leave(ctx context.Context) error {
+func (a *app) leave(ctx context.Context, aside bool) error {
 	if v, found := config.AgentClient(a.Env.Environ); found {
 		return config.RefuseUser(v)
 	}
@@ -209,6 +241,9 @@ func (a *app) leave(ctx context.Context) error {
 		a.Out.Line("This machine has joined no post office; there is nothing to undo.")
 		return nil
 	}
+	if kept := keeps(home); kept != nil && !aside {
+		return kept
+	}
 	ctx, cancel := context.WithTimeout(ctx, cli.JoinPatience)
 	defer cancel()
 	if err == nil {
@@ -218,6 +253,9 @@ func (a *app) leave(ctx context.Context) error {
 		return err
 	}
 	if err := a.restart(ctx, home); err != nil {
+		return err
+	}
+	if err := setAside(home); err != nil {
 		return err
 	}
 	switch {

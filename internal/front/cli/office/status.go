@@ -105,6 +105,9 @@ func (a *app) statusRows(st *wire.Status) (rows [][]string) {
 			rows = append(rows, []string{"warning", a.Out.Red(cli.OneLine(w))})
 		}
 	}
+	if o := st.Outbox; o != nil {
+		rows = append(rows, []string{"outbox", a.Out.Red(cli.OneLine(o.String()))})
+	}
 	for _, f := range st.Failing {
 		rows = append(rows, []string{"failing", a.Out.Red(cli.OneLine(f))})
 	}

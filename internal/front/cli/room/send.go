@@ -308,6 +308,12 @@ func (a *app) readBody() (string, error) {
 }
 
 func (a *app) showSent(s mail.Sent, below string) {
+	if k := s.Kept; k != nil {
+		a.Out.Line("%s, with key %s", a.Out.Bold("kept on this machine"), k.Key)
+		a.Out.Line("  It goes when the way to room %s is back, and nobody has it yet. What is kept: pennypost outbox",
+			k.Room)
+		return
+	}
 	line := a.Out.Bold(string(s.ID))
 	if s.Duplicate {
 		line += " (sent before)"

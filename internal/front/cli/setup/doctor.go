@@ -111,7 +111,7 @@ func (d *doctor) program(ctx context.Context) string {
 	case err != nil:
 		d.say("path", cli.Note, "pennypost setup",
 			"the shell does not find pennypost, so the commands that agents are told of do not work")
-	case !install.Same(found, self):
+	case !install.Launches(found, self):
 		other, _ := versionOf(ctx, found)
 		d.say("path", cli.Problem, "which -a pennypost", "the shell finds another program: %s, version %s",
 			found, other)
@@ -229,6 +229,9 @@ func (d *doctor) postOffice(ctx context.Context, home config.Home) {
 			r.Machine)
 	}
 	d.cluster(st.Cluster)
+	if st.Outbox != nil {
+		d.say("outbox", cli.Problem, "pennypost outbox", "%s", st.Outbox.String())
+	}
 	if st.Relay == nil {
 		d.try(ctx, office)
 	}

@@ -53,7 +53,7 @@ func (g *guide) onPath() error {
 		switch {
 		case err != nil:
 			lost = append(lost, p)
-		case !install.Same(found, p):
+		case !install.Launches(found, p):
 			g.Out.Line("The shell finds another %s first: %s. Nothing was changed there; take it away if it is old.",
 				filepath.Base(p), found)
 		}

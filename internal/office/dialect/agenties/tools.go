@@ -114,7 +114,7 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sent, 
 	if to == mail.ToAll {
 		d.Audience, d.TTLSeconds = mail.AudienceTeam, broadcastTTL
 	}
-	done, err := c.Service.Send(ctx, d)
+	done, err := c.Service.Send(mail.Unkept(ctx), d)
 	if err != nil {
 		return out, err
 	}

@@ -59,7 +59,7 @@ func send(ctx context.Context, svc mail.Service, d draft) (*posted, error) {
 	if a.list || a.written() != spellAll(to, r.known()) {
 		m.Metadata = asWritten(a.value())
 	}
-	sent, err := svc.Send(ctx, m)
+	sent, err := svc.Send(mail.Unkept(ctx), m)
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func answer(ctx context.Context, c *dialect.Call, d mail.Draft) (any, error) {
 // deliver sends a draft to the user and returns the message's id and time.
 func deliver(ctx context.Context, c *dialect.Call, d mail.Draft) (mail.ID, mail.Time, error) {
 	d.To, d.IDForm = mail.Recipients{string(mail.ToUser)}, mail.IDUUID
-	sent, err := c.Service.Send(ctx, d)
+	sent, err := c.Service.Send(mail.Unkept(ctx), d)
 	if err != nil {
 		return "", 0, err
 	}

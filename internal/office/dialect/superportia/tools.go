@@ -113,7 +113,7 @@ func deliver(ctx context.Context, c *dialect.Call, p sendParams) (*sent, error) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.Service.Send(ctx, mail.Draft{
+	s, err := c.Service.Send(mail.Unkept(ctx), mail.Draft{
 		Again: true,
 		To:    mail.Recipients{"agent:" + string(to)}, Subject: p.Subject, Body: p.Body, Priority: p.Priority,
 		TTLSeconds: lifeSeconds, IDForm: mail.IDHex12,

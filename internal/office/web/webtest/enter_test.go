@@ -269,8 +269,8 @@ func TestWithoutStream(t *testing.T) {
 	p.away()
 	r.send("builder-1", "user", "Does this arrive?", "--subject", "Slow")
 	// at this pace a late timer is not taken for sleep
-	value[bool](p, `{ const now = Date.now, began = now(); Date.now = () => began + 2.5 * (now() - began); true }`)
-	time.Sleep(4 * time.Second) // in which it would have asked if it asked after 10 s
+	value[bool](p, `{ const now = Date.now, began = now(); Date.now = () => began + 1.5 * (now() - began); true }`)
+	time.Sleep(6 * time.Second) // in which it would have asked if it asked after 9 s
 	p.is("!" + shows("#list .row", "Slow"))
 	p.sees("#list .row", "Slow")
 

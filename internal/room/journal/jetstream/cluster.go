@@ -64,9 +64,9 @@ type Cluster struct {
 	trouble     error             // why the servers cannot be used; nil while they answer
 	connections uint64            // counts them, and their losses
 	changed     chan struct{}     // closed at the next connection or loss of one
-	silent      error             // why they did not answer when they were last asked
 	server      string            // the one that it is, or was, connected to
 	mostPayload int64             // that this takes; 0 before any was reached
+	silent      error             // why they did not answer when they were last asked
 	listed      map[string]Listed // the rooms, as they were last listed
 }
 
@@ -229,10 +229,10 @@ func (c *Cluster) away(err error) string {
 		return fmt.Sprintf("the NATS servers can store nothing: %v", err)
 	case errors.Is(err, nats.ErrMaxPayload):
 		return "this is larger than what the NATS servers take in one message (max_payload)"
-	case unanswered(err) && connected:
+	case silent(err) && connected:
 		return fmt.Sprintf("the NATS server %s is connected and does not answer: it is stopped, the way to it is "+
 			"cut, or most of the others are away", server)
-	case unanswered(err):
+	case silent(err):
 		return "no NATS server answers: they are stopped, or the way to them is cut"
 	}
 	return fmt.Sprintf("the NATS servers cannot be reached (%v)", err)
@@ -241,8 +241,8 @@ func (c *Cluster) away(err error) string {
 // errSilent means that the servers were asked, and nothing came.
 var errSilent = errors.New("no answer came in time")
 
-// unanswered reports whether an error is that no answer came.
-func unanswered(err error) bool {
+// silent reports whether an error is that no answer came.
+func silent(err error) bool {
 	late, ok := errors.AsType[net.Error](err)
 	return ok && late.Timeout() || errors.Is(err, errSilent) || errors.Is(err, nats.ErrTimeout)
 }

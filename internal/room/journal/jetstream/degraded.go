@@ -41,7 +41,7 @@ func (w *watch) judge(addresses int) mail.ServersHealth {
 	h.MayFail = &spare
 	for i := range h.Servers {
 		if st := &h.Servers[i]; st.State == mail.ServerSilent {
-			h.Degraded = append(h.Degraded, silent(st, spare))
+			h.Degraded = append(h.Degraded, notHeard(st, spare))
 		}
 	}
 	if len(stopped) > 0 {
@@ -55,7 +55,7 @@ func (w *watch) judge(addresses int) mail.ServersHealth {
 			Fix: "wait ten seconds, in which the servers choose one; if they do not, restart the servers one by " +
 				"one, or look what they log"})
 	}
-	if len(stopped)+len(headless) == 0 && (w.missed || len(w.canary.peers) > 0 && w.canary.leader == "") {
+	if len(stopped)+len(headless) == 0 && (w.missed || w.orphaned()) {
 		h.Degraded = append(h.Degraded, mail.Degraded{About: "election",
 			Text: "the NATS servers choose new leaders; some mail is refused for up to ten seconds",
 			Fix:  "wait ten seconds; if this does not end, look what the servers log"})
@@ -141,6 +141,16 @@ func (w *watch) spare() (most int, stopped, headless []string) {
 	return max(most, -1), stopped, headless
 }
 
+// orphaned reports whether what leads the list of machines, or a room, is not there. The caller holds mu.
+func (w *watch) orphaned() bool {
+	for _, g := range w.rooms {
+		if g.leader != "" && !w.there(g.leader) {
+			return true
+		}
+	}
+	return len(w.canary.peers) > 0 && w.canary.leader == ""
+}
+
 // heard counts the servers that are there. The caller holds mu.
 func (w *watch) heard() (n int) {
 	for name := range w.servers {
@@ -151,8 +161,8 @@ func (w *watch) heard() (n int) {
 	return n
 }
 
-// silent says that a server is not heard, and what that means.
-func silent(st *mail.ServerStatus, spare int) mail.Degraded {
+// notHeard says that a server is not heard, and what that means.
+func notHeard(st *mail.ServerStatus, spare int) mail.Degraded {
 	d := mail.Degraded{About: "silent " + st.Name, Since: st.Since,
 		Text: fmt.Sprintf("the NATS server %s has not been heard since %s", st.Name,
 			st.Since.Std().Local().Format("15:04:05")),

@@ -79,8 +79,9 @@ func notConnected(err error) bool {
 }
 
 func (j *Journal) notSent(err error) error {
-	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: j.cluster.away(err) + ". Nothing of this was stored; " +
-		"all that was acknowledged is. Try again when they are back: nothing has to be restarted"}
+	return &mail.Error{Code: mail.Unavailable, Err: errors.Join(journal.ErrAway, err),
+		Msg: j.cluster.away(err) + ". Nothing of this was stored; all that was acknowledged is. " +
+			"Try again when they are back: nothing has to be restarted"}
 }
 
 func (j *Journal) refused(err error) error {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -156,11 +155,11 @@ func TestHealth(t *testing.T) {
 // hangs stops a server in the middle of what it does.
 func hangs(t *testing.T, c *Cluster, servers *natstest.Cluster) {
 	_, hung := leads(t, c, servers)
-	if err := hung.Signal(syscall.SIGSTOP); err != nil {
+	if err := hung.Suspend(); err != nil {
 		t.Fatal(err)
 	}
 	known(t, c, "a server hangs", without(servers, "0", hung), soon)
-	if err := hung.Signal(syscall.SIGCONT); err != nil {
+	if err := hung.Resume(); err != nil {
 		t.Fatal(err)
 	}
 	known(t, c, "it goes on", without(servers, "1"), 2*soon)
@@ -191,9 +190,9 @@ func TestSlowFollower(t *testing.T) {
 	defer end()
 	running.Go(func() {
 		for {
-			_ = slow.Signal(syscall.SIGSTOP)
+			_ = slow.Suspend()
 			time.Sleep(480 * time.Millisecond)
-			_ = slow.Signal(syscall.SIGCONT)
+			_ = slow.Resume()
 			select {
 			case <-stop:
 				return

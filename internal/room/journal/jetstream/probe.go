@@ -21,6 +21,8 @@ const (
 	doubtEvery = time.Second / 2
 	// inspectEvery is how often servers are looked at one by one where the list of machines is not on all of them.
 	inspectEvery = 5 * time.Second
+	// electedAfter is how long servers have to choose a leader, before another server is tried though nothing is sent.
+	electedAfter = 10 * time.Second
 	// longestProbe is between two attempts to find a server that answers, when there has been none for long.
 	longestProbe = 5 * time.Second
 )
@@ -28,15 +30,18 @@ const (
 // ask notes, until the cluster is closed, whether the servers answer. Most of them have to be there for that; a
 // connection needs only one.
 func (c *Cluster) ask() {
-	inspected := time.Now()
+	inspected, well := time.Now(), time.Now()
 	for every := askEvery; pause.For(c.ctx, every); {
 		if last := c.nc.LastError(); refuses(last) { // of TLS, nothing else tells
 			c.noteAttempt(last)
 		}
 		if every = askEvery; !c.nc.IsConnected() {
+			every, well = probeEvery, time.Now()
 			continue
 		}
-		if c.answered() != nil {
+		if c.answered() == nil {
+			well = time.Now()
+		} else if time.Since(well) > electedAfter {
 			c.suspect()
 		}
 		if c.health.beyond() && time.Since(inspected) > inspectEvery {
@@ -54,7 +59,7 @@ func (c *Cluster) answered() error {
 	err := c.look()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !errors.Is(err, nats.ErrDisconnected) { // which says less than why it was given up
+	if !errors.Is(err, nats.ErrDisconnected) && !errors.Is(err, nats.ErrReconnectBufExceeded) { // which say less than why it was given up
 		c.silent = err
 	}
 	return err

@@ -1,0 +1,245 @@
+package caller
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/outbox"
+	"pennypost/internal/office/rooms"
+	"pennypost/internal/room/journal"
+	"pennypost/internal/room/mailroom"
+	"pennypost/internal/wire/client"
+)
+
+// behindPatience is how long a message waits behind those of its sender that are kept, while the way is there.
+const behindPatience = 2 * time.Second
+
+// keepingAfter is after how long a letter is looked for before it is sent: the room may have forgotten its key, if it
+// was stored at first and nobody was told.
+const keepingAfter = 20 * time.Hour
+
+// sendOrKeep sends a message, or keeps it on this machine if the way to its room is away.
+func (v *Room) sendOrKeep(ctx context.Context, d mail.Draft) (mail.Sent, error) {
+	box := v.office.Kept
+	if box == nil || !mail.MayKeep(ctx) || v.ID.Own() || !v.ID.Keeps() {
+		return v.Stub.Send(ctx, d)
+	}
+	made := d.Key == ""
+	if made {
+		d.Key = mail.MadeKey + rand.Text()
+	}
+	if box.Waits() {
+		by, _, err := v.sender(ctx)
+		if err == nil && box.Holds(v.name, by.Name) && v.mayKeep(ctx, &d) == nil {
+			return v.behind(&d, by)
+		}
+	}
+	sent, err := v.Stub.Send(ctx, d)
+	if made {
+		sent.Duplicate = false // of nothing but our own first attempt
+	}
+	if err == nil || ctx.Err() != nil || !v.isAway(err) {
+		return sent, err
+	}
+	w, unkept := v.keep(ctx, &d, err)
+	if unkept != nil {
+		return mail.Sent{}, unkept
+	}
+	return w.Kept().AsKept(), nil
+}
+
+// behind keeps a message after those of its sender that wait. If the way is back, all of them go at once.
+func (v *Room) behind(d *mail.Draft, by outbox.Sender) (mail.Sent, error) {
+	w, err := v.office.Kept.Keep(outbox.Letter{Room: v.name, Key: d.Key, Sender: by, Draft: *d,
+		Since: mail.TimeOf(time.Now()), Why: "what was sent before it goes first"})
+	if err != nil {
+		return mail.Sent{}, err
+	}
+	if v.office.wayAway() == nil {
+		if sent, over, err := w.Await(behindPatience); over {
+			return sent, err
+		}
+	}
+	return w.Kept().AsKept(), nil
+}
+
+// keep keeps a message for which the way is away, as why says. An error says why it is not kept either.
+func (v *Room) keep(ctx context.Context, d *mail.Draft, why error) (*outbox.Waiting, error) {
+	by, known, err := v.sender(ctx)
+	if err == nil && !known {
+		err = mail.Errorf(mail.Unavailable, "%s is new to room %s, which has to know it first", by.Name, v.name)
+	}
+	if err == nil {
+		err = v.mayKeep(ctx, d)
+	}
+	var w *outbox.Waiting
+	if err == nil {
+		w, err = v.office.Kept.Keep(outbox.Letter{Room: v.name, Key: d.Key, Sender: by, Draft: *d,
+			Since: mail.TimeOf(time.Now()), Why: why.Error()})
+	}
+	if err != nil {
+		code := mail.CodeOf(err)
+		if code == mail.Internal {
+			code = mail.Unavailable
+		}
+		return nil, &mail.Error{Code: code, Err: errors.Join(why, err),
+			Msg: strings.TrimSuffix(why.Error(), ".") + ". It is not kept on this machine either: " + err.Error()}
+	}
+	return w, nil
+}
+
+// mayKeep refuses what only the room can decide, in the order of all: that is not done from an outbox.
+func (v *Room) mayKeep(ctx context.Context, d *mail.Draft) error {
+	t := mail.Type(d.Type)
+	switch {
+	case d.IsLater():
+		return mail.Errorf(mail.Unavailable, "it is to be sent later, which the room looks after")
+	case t.Rule().Stops:
+		return mail.Errorf(mail.Unavailable, "a %s stops what runs now", t)
+	case slices.ContainsFunc(d.To, func(a string) bool { return strings.Contains(a, "@") }):
+		return mail.Errorf(mail.Unavailable, "it is for another room too, which has an order of its own")
+	case d.ReplyTo != "" && t.MayAnswer():
+		if v.office.Far == nil {
+			if it, err := v.Message(ctx, d.ReplyTo); err == nil && !it.Type.Asks() {
+				return d.CheckAccepted(mail.MaxAccepted)
+			}
+		}
+		return mail.Errorf(mail.Unavailable, "it may answer a question, and the first answer counts. Send it again "+
+			"when the way is back; with the type status, say, it answers nothing, and is kept")
+	}
+	return d.Check(mail.MaxAccepted)
+}
+
+// isAway reports whether an error of a send says that the way to the room is away, so that nothing was done or nobody
+// knows.
+func (v *Room) isAway(err error) bool {
+	if code := mail.CodeOf(err); code != mail.Unavailable && code != mail.Timeout {
+		return false
+	}
+	return v.office.Far != nil || errors.Is(err, journal.ErrUnknown) || errors.Is(err, journal.ErrAway) ||
+		v.office.wayAway() != nil
+}
+
+// wayAway says why no room can be reached at present. It asks nobody.
+func (o *Rooms) wayAway() error {
+	if o.Far != nil {
+		return o.Far.Trouble()
+	}
+	if o.Set.Cluster == nil {
+		return nil // what a backup had in its outbox
+	}
+	return o.Set.Cluster.Trouble()
+}
+
+// sender returns as whom a message of the caller is kept. known is false if the room has to know the caller first.
+func (v *Room) sender(ctx context.Context) (by outbox.Sender, known bool, err error) {
+	if v.office.Far != nil {
+		name, from, err := v.whence(ctx)
+		return outbox.Sender{Name: name, Session: from.Session, Guessed: from.Guessed, Programs: from.Programs,
+			Threads: from.Threads, Inside: from.Inside}, true, err
+	}
+	e, s, err := v.enter(ctx, false)
+	if err != nil {
+		return by, false, err
+	}
+	defer v.leave(e)
+	by.Name, by.Means, known = mailroom.Signed(s)
+	return by, known, nil
+}
+
+// SendKept sends what is kept until ctx ends.
+func (o *Rooms) SendKept(ctx context.Context) {
+	o.Kept.Run(ctx, outbox.Way{Away: o.wayAway, Send: o.sendKept, Return: o.returnKept})
+}
+
+// sendKept sends a letter of the outbox as its sender.
+func (o *Rooms) sendKept(ctx context.Context, l *outbox.Letter) (sent mail.Sent, err error) {
+	err = o.asSender(ctx, l, func(s mail.Service) (err error) {
+		d, err := l.ToSend(time.Now())
+		if err == nil && time.Since(l.Since.Std()) > keepingAfter {
+			if sent, err = found(ctx, s, l); sent.ID != "" {
+				return nil
+			}
+		}
+		if err == nil {
+			sent, err = s.Send(ctx, d)
+		}
+		return err
+	})
+	return sent, err
+}
+
+// asSender calls use with the room of a letter as its sender sees it, who has no more rights than when it was kept.
+func (o *Rooms) asSender(ctx context.Context, l *outbox.Letter, use func(mail.Service) error) error {
+	by := &l.Sender
+	if o.Far != nil {
+		return use(o.Far.There.RoomFrom(l.Room, by.Name, client.Whence{Session: by.Session, Guessed: by.Guessed,
+			Programs: by.Programs, Threads: by.Threads, Inside: by.Inside}))
+	}
+	if !o.Set.Exists(l.Room) {
+		return o.Set.NoRoom(ctx, l.Room)
+	}
+	return o.Set.With(ctx, l.Room, func(e *rooms.Entry) error {
+		e.Changing.RLock()
+		defer e.Changing.RUnlock()
+		if o.Set.IsGoing(e) {
+			return mail.Errorf(mail.Unavailable, "the room is closing")
+		}
+		s, err := e.Room.Left(by.Name, by.Means)
+		if err != nil {
+			return err
+		}
+		return use(s)
+	})
+}
+
+// found looks for a letter among what its sender has sent since.
+func found(ctx context.Context, s mail.Service, l *outbox.Letter) (mail.Sent, error) {
+	q := mail.HistoryQuery{From: string(mail.AgentAddress(l.Sender.Name)), Since: l.Since.Add(-2 * time.Minute),
+		Limit: mail.MaxLimit}
+	if l.Sender.Name == mail.User {
+		q.From = string(mail.User)
+	}
+	for {
+		page, err := s.History(ctx, q)
+		if err != nil {
+			return mail.Sent{}, err
+		}
+		for i := range page.Messages {
+			if it := &page.Messages[i]; it.Body == l.Draft.Body && it.Subject == l.Draft.Subject &&
+				cmp.Or(mail.Type(l.Draft.Type), it.Type) == it.Type {
+				return mail.Sent{ID: it.ID, Seq: it.Seq, Room: l.Room, Duplicate: true}, nil
+			}
+		}
+		if !page.More {
+			return mail.Sent{}, nil
+		}
+		q.Before = page.Next
+	}
+}
+
+// returnKept tells the sender of a letter in its room that it was refused, if that takes it.
+func (o *Rooms) returnKept(ctx context.Context, l *outbox.Letter, why error) {
+	d := mail.Draft{To: mail.Recipients{string(mail.AgentAddress(l.Sender.Name))}, Type: string(mail.Status),
+		Key: mail.MadeKey + "returned-" + l.Key, Subject: "Not sent: " + cmp.Or(l.Draft.Subject, "what was kept"),
+		Body: "Pennypost kept this on the machine of its sender since " + l.Since.String() + ", for " +
+			strings.Join(l.Draft.To, ", ") + ", and room " + string(l.Room) + " refuses it now: " + why.Error() +
+			"\n\nIt is in the outbox there until it is dismissed: pennypost outbox --withdraw " + l.Key + "\n\n" +
+			l.Draft.Body}
+	if l.Sender.Name == mail.User {
+		d.To = mail.Recipients{string(mail.User)}
+	}
+	err := o.asSender(ctx, l, func(s mail.Service) error {
+		_, err := s.Send(ctx, d)
+		return err
+	})
+	if err != nil {
+		o.Set.Log.Info("who sent mail that is refused is not told in the room", "room", l.Room, "err", err)
+	}
+}

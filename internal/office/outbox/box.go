@@ -1,0 +1,423 @@
+package outbox
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/pause"
+	"pennypost/internal/mail"
+)
+
+// Options say how much a box takes, and how its mail is sent.
+type Options struct {
+	Log   *slog.Logger
+	Most  int   // letters; 0: DefaultMost
+	Bytes int64 // of the file; 0: DefaultBytes
+}
+
+// What a box takes if nothing else is said.
+const (
+	DefaultMost  = 10000
+	DefaultBytes = 64 << 20
+)
+
+// Box is the outbox of this machine. All methods may be called concurrently.
+type Box struct {
+	opts  Options
+	added pause.Nudge
+
+	writing sync.Mutex // held for I/O on file, and taken before mu
+	file    file
+
+	mu      sync.Mutex
+	queues  map[of]*queue
+	order   []*queue // that have letters, the longest in use first
+	refused []*entry
+	bad     []span // lines that cannot be read
+	dead    bool   // lines of what is settled are in the file
+}
+
+// of is a sender in a room: what one sends stays in its order.
+type of struct {
+	room mail.RoomName
+	name mail.Name
+}
+
+type queue struct {
+	of      of
+	letters []*entry // not empty
+}
+
+// entry is a letter whose text is in the file.
+type entry struct {
+	mail.Kept
+	text    span
+	refusal span // the line that says so; of size 0: it was not refused
+	hash    [sha256.Size]byte
+	done    bool          // it is settled
+	over    chan struct{} // closed then
+
+	// Set before over is closed.
+	sent mail.Sent
+	err  error // it was refused
+}
+
+// Open reads the outbox in a file, which need not exist.
+func Open(path string, opts Options) (*Box, error) {
+	opts.Most, opts.Bytes = cmp.Or(opts.Most, DefaultMost), cmp.Or(opts.Bytes, DefaultBytes)
+	b := &Box{opts: opts, added: pause.NewNudge(), file: file{path: path}, queues: make(map[of]*queue)}
+	torn, err := b.file.read(b.readLine)
+	if err != nil {
+		return nil, fmt.Errorf("read the outbox %s: %w", path, err)
+	}
+	if torn > 0 {
+		opts.Log.Warn("the outbox ends in a torn line, which was acknowledged to nobody: it is cut", "bytes", torn)
+	}
+	if len(b.bad) > 0 {
+		opts.Log.Warn("lines of the outbox cannot be read, and are left as they are", "lines", len(b.bad), "file", path)
+	}
+	b.Tidy()
+	return b, nil
+}
+
+// readLine takes in a line of the file.
+func (b *Box) readLine(text []byte, at span) {
+	l, err := unseal(text)
+	switch {
+	case err != nil:
+		b.bad = append(b.bad, at)
+	case l.Settled != nil:
+		s := l.Settled
+		if e := b.find(of{s.Room, s.Name}, s.Key); e != nil {
+			b.settle(e, s, at)
+		}
+		b.dead = b.dead || s.As != asRefused
+	case b.find(of{l.Letter.Room, l.Letter.Sender.Name}, l.Letter.Key) == nil:
+		b.add(l.Letter, at)
+	default:
+		b.dead = true // somebody copied a line
+	}
+}
+
+// find returns the letter of a sender with a key, nil if there is none. The caller holds mu.
+func (b *Box) find(by of, key string) *entry {
+	is := func(e *entry) bool { return e.Key == key && e.Room == by.room && e.From == by.name }
+	if q := b.queues[by]; q != nil {
+		if i := slices.IndexFunc(q.letters, is); i >= 0 {
+			return q.letters[i]
+		}
+	}
+	if i := slices.IndexFunc(b.refused, is); i >= 0 {
+		return b.refused[i]
+	}
+	return nil
+}
+
+// add puts a letter at the end of its sender's queue. The caller holds mu.
+func (b *Box) add(l *Letter, at span) *entry {
+	by := of{l.Room, l.Sender.Name}
+	q := b.queues[by]
+	if q == nil {
+		q = &queue{of: by}
+		b.queues[by] = q
+		b.order = append(b.order, q)
+	}
+	e := &entry{Kept: l.kept(), text: at, hash: hashOf(&l.Draft), over: make(chan struct{})}
+	q.letters = append(q.letters, e)
+	return e
+}
+
+// settle takes a letter out of its queue, and among the refused if it was. at is the line that says so. The caller
+// holds mu.
+func (b *Box) settle(e *entry, s *settled, at span) {
+	by := of{e.Room, e.From}
+	if q := b.queues[by]; q != nil && !e.Refused {
+		q.letters = slices.DeleteFunc(q.letters, func(o *entry) bool { return o == e })
+		if len(q.letters) == 0 {
+			delete(b.queues, by)
+			b.order = slices.DeleteFunc(b.order, func(o *queue) bool { return o == q })
+		}
+	}
+	if s.As != asRefused {
+		b.refused = slices.DeleteFunc(b.refused, func(o *entry) bool { return o == e })
+		b.dead = true
+		return
+	}
+	e.Refused, e.Why, e.refusal = true, s.Why, at
+	b.refused = append(b.refused, e)
+}
+
+// hashOf stands for what the room takes for the same text.
+func hashOf(d *mail.Draft) [sha256.Size]byte {
+	return sha256.Sum256([]byte(strings.Join(d.To, "\x00") + "\x01" + d.Type + "\x01" + d.Subject + "\x01" + d.Body))
+}
+
+// all returns the letters that wait, by sender, and in their order. The caller holds mu.
+func (b *Box) all() (waiting []*entry) {
+	for _, q := range b.order {
+		waiting = append(waiting, q.letters...)
+	}
+	return waiting
+}
+
+// Keep writes a letter to the disk, and returns when it is there. One that is kept with the same key is the same if it
+// says the same. An error says that nothing of it is kept.
+func (b *Box) Keep(l Letter) (*Waiting, error) {
+	by := of{l.Room, l.Sender.Name}
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	b.mu.Lock()
+	earlier, err := b.earlier(by, &l)
+	full := b.fullLocked()
+	refused := b.find(by, l.Key)
+	b.mu.Unlock()
+	switch {
+	case err != nil:
+		return nil, err
+	case earlier != nil:
+		return &Waiting{b, earlier}, nil
+	case full != nil:
+		return nil, full
+	}
+	var before []byte
+	again := settled{Room: l.Room, Name: by.name, Key: l.Key, As: asWithdrawn, At: l.Since}
+	if refused != nil {
+		before, _ = seal(&line{Settled: &again})
+	}
+	text, err := seal(&line{Letter: &l})
+	if err != nil {
+		return nil, mail.Errorf(mail.Invalid, "this cannot be kept, because it is not UTF-8 text throughout")
+	}
+	text = append(before, text...)
+	if b.file.size+int64(len(text)) > b.opts.Bytes {
+		return nil, mail.Errorf(mail.Unavailable, "the outbox of this machine is full: it may have %d MiB ([outbox] "+
+			"in config.toml). pennypost outbox lists what is in it", b.opts.Bytes>>20)
+	}
+	at, err := b.file.append(text, true)
+	if err != nil {
+		return nil, &mail.Error{Code: mail.Unavailable, Err: err,
+			Msg: "the outbox of this machine cannot be written (" + err.Error() + ")"}
+	}
+	b.mu.Lock()
+	if refused != nil {
+		b.settle(refused, &again, span{})
+	}
+	e := b.add(&l, span{at.at + int64(len(before)), at.size - len(before)})
+	b.mu.Unlock()
+	b.added.Give()
+	return &Waiting{b, e}, nil
+}
+
+// earlier returns the letter that a new one is: one that waits with its key or, if its sender did not choose that, with
+// its text, as the room takes that for a repetition. Whoever is to be sent again after it was refused is not it.
+func (b *Box) earlier(by of, l *Letter) (*entry, error) {
+	hash := hashOf(&l.Draft)
+	e := b.find(by, l.Key)
+	if e != nil && !e.Refused {
+		if e.hash != hash {
+			return nil, mail.Errorf(mail.Conflict, "the idempotency key %q was used for another message, which is "+
+				"kept on this machine: nothing was sent. Use a new key for a new message", l.Key)
+		}
+		return e, nil
+	}
+	if q := b.queues[by]; q != nil && !l.Draft.Again && strings.HasPrefix(l.Key, mail.MadeKey) {
+		for _, o := range slices.Backward(q.letters) {
+			if o.hash != hash {
+				continue
+			}
+			if l.Since.Sub(o.Since) < sameText {
+				return o, nil
+			}
+			l.Draft.Again = true // they are sent together, and were not meant to be one
+			break
+		}
+	}
+	return nil, nil
+}
+
+func (b *Box) fullLocked() error {
+	if b.opts.Most < 0 {
+		return mail.Errorf(mail.Unavailable, "letters = -1 in [outbox] of config.toml says so")
+	}
+	n := len(b.refused)
+	for _, q := range b.order {
+		n += len(q.letters)
+	}
+	if n < b.opts.Most {
+		return nil
+	}
+	return mail.Errorf(mail.Unavailable, "the outbox of this machine is full: it may have %d letters ([outbox] in "+
+		"config.toml). pennypost outbox lists what is in it", b.opts.Most)
+}
+
+// Holds reports whether mail of a sender to a room waits: what comes after it has to wait behind it.
+func (b *Box) Holds(room mail.RoomName, name mail.Name) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queues[of{room, name}] != nil
+}
+
+// Waiting is a letter that was kept.
+type Waiting struct {
+	box *Box
+	e   *entry
+}
+
+// Kept returns what is known of it.
+func (w *Waiting) Kept() *mail.Kept {
+	w.box.mu.Lock()
+	defer w.box.mu.Unlock()
+	return new(w.e.Kept)
+}
+
+// Await waits for a while until it is settled. over is false if it is not.
+func (w *Waiting) Await(most time.Duration) (sent mail.Sent, over bool, err error) {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-w.e.over:
+		return w.e.sent, true, w.e.err
+	case <-timer.C:
+		return sent, false, nil
+	}
+}
+
+// List returns what is kept, for the rooms and senders that which is true for.
+func (b *Box) List(which func(*mail.Kept) bool) mail.Outbox {
+	b.writing.Lock() // what is read of the file must stay where it is
+	defer b.writing.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := mail.Outbox{Letters: []mail.Kept{}, Unread: len(b.bad)}
+	for _, e := range slices.Concat(b.refused, b.all()) {
+		if !which(&e.Kept) {
+			continue
+		}
+		k := e.Kept
+		if l, err := b.letter(e); err == nil && e.Refused {
+			k.Body = l.Draft.Body
+		}
+		out.Letters = append(out.Letters, k)
+	}
+	return out
+}
+
+// letter reads a letter. The caller holds writing.
+func (b *Box) letter(e *entry) (*Letter, error) {
+	text, err := b.file.line(e.text)
+	if err != nil {
+		return nil, err
+	}
+	l, err := unseal(text)
+	if err == nil && (l.Letter == nil || l.Letter.Key != e.Key || l.Letter.Sender.Name != e.From) {
+		err = errNoLine
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.Letter, nil
+}
+
+// Withdraw takes letters with a key out, and their text off the disk. An error says that there is none, or that it
+// could not be done.
+func (b *Box) Withdraw(key string) error {
+	b.mu.Lock()
+	var these []*entry
+	for _, e := range slices.Concat(b.refused, b.all()) {
+		if e.Key == key {
+			these = append(these, e)
+		}
+	}
+	b.mu.Unlock()
+	if len(these) == 0 {
+		return mail.Errorf(mail.NotFound, "nothing with the key %q is kept on this machine. pennypost outbox lists "+
+			"what is", key)
+	}
+	for _, e := range these {
+		if err := b.note(e, &settled{As: asWithdrawn}, mail.Sent{}, nil); err != nil {
+			return err
+		}
+	}
+	return b.Tidy()
+}
+
+// note writes down what became of a letter, and tells who waits for that.
+func (b *Box) note(e *entry, s *settled, sent mail.Sent, refused error) error {
+	s.Room, s.Name, s.Key, s.At = e.Room, e.From, e.Key, mail.TimeOf(time.Now())
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	text, err := seal(&line{Settled: s})
+	if err != nil {
+		return err
+	}
+	at, err := b.file.append(text, s.As != asSent) // a letter that was sent is sent again with its key: one message
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil && s.As == asWithdrawn {
+		return &mail.Error{Code: mail.Unavailable, Err: err,
+			Msg: "the outbox of this machine cannot be written (" + err.Error() + "): nothing was withdrawn"}
+	}
+	if !e.done {
+		e.done, e.sent, e.err = true, sent, refused
+		close(e.over)
+	}
+	b.settle(e, s, at)
+	return err
+}
+
+// Tidy takes the text of what is settled off the disk.
+func (b *Box) Tidy() error {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	b.mu.Lock()
+	dead := b.dead
+	spans := slices.Clone(b.bad)
+	refused, waiting := slices.Clone(b.refused), b.all()
+	b.mu.Unlock()
+	if !dead {
+		return nil
+	}
+	for _, e := range waiting {
+		spans = append(spans, e.text)
+	}
+	for _, e := range refused {
+		spans = append(spans, e.text)
+		if e.refusal.size > 0 {
+			spans = append(spans, e.refusal)
+		}
+	}
+	spans, err := b.file.rewrite(spans)
+	if err != nil {
+		b.opts.Log.Warn("the outbox is not tidied", "err", err)
+		return &mail.Error{Code: mail.Unavailable, Err: err,
+			Msg: "the outbox of this machine cannot be written anew (" + err.Error() + "): text of mail that was sent " +
+				"or withdrawn is still in it"}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.dead = false
+	next := func() span {
+		s := spans[0]
+		spans = spans[1:]
+		return s
+	}
+	for i := range b.bad {
+		b.bad[i] = next()
+	}
+	for _, e := range waiting {
+		e.text = next()
+	}
+	for _, e := range refused {
+		e.text = next()
+		if e.refusal.size > 0 {
+			e.refusal = next()
+		}
+	}
+	return nil
+}
