@@ -211,6 +211,8 @@ func TestEachAnswerOfTheClient(t *testing.T) {
 		}
 	}()
 	var working sync.WaitGroup
+	var mu sync.Mutex
+	refused := make(map[reply]bool)
 	for i := range 64 {
 		working.Go(func() {
 			a := newAnswering(t, servers, fmt.Sprint("room", i))
@@ -218,9 +220,19 @@ func TestEachAnswerOfTheClient(t *testing.T) {
 				a.try(t, c)
 			}
 			a.check(t)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range a.refused {
+				refused[r] = true
+			}
 		})
 	}
 	working.Wait()
+	for _, r := range proofs() { // a busy machine may leave some of these in doubt, and not each time
+		if !refused[r] {
+			t.Errorf("%v: nobody was told that nothing was stored", r)
+		}
+	}
 }
 
 // answering is a room whose client's answers are made.
@@ -230,6 +242,7 @@ type answering struct {
 	journal *Journal
 	n       int
 	told    []verdict
+	refused []reply // those after which senders were told that nothing was stored
 }
 
 // verdict is what the sender of events was told.
@@ -294,8 +307,8 @@ func (a *answering) try(t *testing.T, c answerCase) {
 			t.Errorf("%v: %v", c, v.err)
 		}
 	}
-	if unknown && c.last && c.op != "parts" && len(c.replies) == 1 && provenBy(c.replies[0]) {
-		t.Errorf("%v: %v, want that nothing was stored", c, v.err)
+	if c.last && len(c.replies) == 1 && v.err != nil && !unknown {
+		a.refused = append(a.refused, c.replies[0])
 	}
 	deadline := time.Now().Add(time.Minute)
 	for i := 0; ; i++ {
@@ -310,15 +323,6 @@ func (a *answering) try(t *testing.T, c answerCase) {
 			return
 		}
 	}
-}
-
-func provenBy(r reply) bool {
-	for _, p := range proofs() {
-		if p == r {
-			return true
-		}
-	}
-	return false
 }
 
 // bodies counts what is in the stream.

@@ -137,3 +137,12 @@ func TestRefusedAfterDoubt(t *testing.T) {
 		t.Errorf("refused after an attempt whose answer was lost: %v, want that it is in doubt", err)
 	}
 }
+
+// TestErasesThoughToldThatThereIsNothing holds that an erasure does not take the word of a server that delivers the
+// stream, and is behind the one that leads: by that, nothing is there to be erased.
+func TestErasesThoughToldThatThereIsNothing(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	const nothing = `{"stream_name":"x","name":"x","config":{"deliver_subject":"x"},"num_pending":0,` +
+		`"delivered":{"consumer_seq":0,"stream_seq":0}}`
+	ask(t, servers.Servers[0].Client, t.TempDir(), "behind", "erase", 2, natstest.Fault{Answer: nothing, Stored: true})
+}

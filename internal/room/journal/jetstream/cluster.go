@@ -225,6 +225,8 @@ func (c *Cluster) away(err error) string {
 	case errors.Is(err, nats.ErrNoResponders):
 		return fmt.Sprintf("no NATS server leads this at present (%v): most of them are away or cut off from each "+
 			"other, or the stream is gone; pennypost doctor says which", err)
+	case errors.Is(err, errNoLeader):
+		return fmt.Sprintf("the NATS servers can store nothing: %v", err)
 	case errors.Is(err, nats.ErrMaxPayload):
 		return "this is larger than what the NATS servers take in one message (max_payload)"
 	case silent(err) && connected:

@@ -401,8 +401,7 @@ func (w *asking) listed(name mail.Machine, want bool) error {
 // unavailableNow is how the servers say that they cannot do anything at present.
 const unavailableNow = `{"type":"x","error":{"code":503,"err_code":10008,"description":"JetStream is away"}}`
 
-var askingFaults = []natstest.Fault{
-	{}, {Stored: true}, {Cut: true}, {Cut: true, Stored: true}, {NoResponders: true},
+var askingFaults = []natstest.Fault{{}, {Stored: true}, {Cut: true}, {Cut: true, Stored: true}, {NoResponders: true},
 	{Answer: unavailableNow}, {Answer: unavailableNow, Stored: true}, {Answer: "]["}, {Answer: "][", Stored: true},
 }
 
@@ -497,13 +496,4 @@ func ask(t *testing.T, server, dir, prefix, name string, at int, fault natstest.
 		says("is not so", err)
 	}
 	return requests
-}
-
-// TestErasesThoughToldThatThereIsNothing holds that an erasure does not take the word of a server that delivers the
-// stream, and is behind the one that leads: by that, nothing is there to be erased.
-func TestErasesThoughToldThatThereIsNothing(t *testing.T) {
-	servers := natstest.Start(t, 1, natstest.Options{})
-	const nothing = `{"stream_name":"x","name":"x","config":{"deliver_subject":"x"},"num_pending":0,` +
-		`"delivered":{"consumer_seq":0,"stream_seq":0}}`
-	ask(t, servers.Servers[0].Client, t.TempDir(), "behind", "erase", 2, natstest.Fault{Answer: nothing, Stored: true})
 }
