@@ -59,8 +59,8 @@ func (c *Cluster) answered() error {
 	err := c.look()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !errors.Is(err, nats.ErrDisconnected) && !errors.Is(err, nats.ErrReconnectBufExceeded) { // which say less than why it was given up
-		c.silent = err
+	if !errors.Is(err, nats.ErrDisconnected) && !errors.Is(err, nats.ErrReconnectBufExceeded) {
+		c.silent = err // those two say less than why it was given up
 	}
 	return err
 }
