@@ -65,7 +65,12 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo
 	}
 	out, _, err = fence.FitJSON(min(len(all), maxListed), func(k int) sentTo {
 		sent.Recipients = all[:k]
-		return sentTo{sent, sent.Suggestion(), mail.CountStates(all[k:])}
+		note := sent.Suggestion()
+		if sent.Kept != nil {
+			note = "kept on this machine: nobody has it yet. It goes by itself when the way to the room is back; do not " +
+				"send it again"
+		}
+		return sentTo{sent, note, mail.CountStates(all[k:])}
 	})
 	return out, err
 }
