@@ -58,6 +58,7 @@ var fenced = map[string]string{
 	"room completeQuestion": "for a shell that a person types in", "room waitWords": modelWriter,
 	"room reply": "the caller's own", "room below": "the caller's own",
 
+	"machines showOutbox": modelWriter, "machines about": modelWriter,
 	"command script": "the demo's own", "command see": "for the person who looks at the demo",
 }
 

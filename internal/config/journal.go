@@ -45,8 +45,8 @@ const (
 
 func (o *Outbox) check() error {
 	if o.Letters < -1 || o.Megabytes < 0 || o.Megabytes > 1<<20 {
-		return bad("outbox", "letters is %d and megabytes %d; leave them out for %d and %d, and write letters = -1 if "+
-			"nothing is to be kept", o.Letters, o.Megabytes, DefaultOutboxLetters, DefaultOutboxMegabytes)
+		return bad("outbox", "letters is %d and megabytes %d; leave them out for %d and %d, and write letters = -1 "+
+			"if nothing is to be kept", o.Letters, o.Megabytes, DefaultOutboxLetters, DefaultOutboxMegabytes)
 	}
 	return nil
 }

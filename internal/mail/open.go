@@ -29,7 +29,8 @@ type Settlement struct {
 // Asks reports whether messages of type t stay open until they are answered, declined or withdrawn.
 func (t Type) Asks() bool { return t.Rule().AnsweredBy != "" }
 
-// MayAnswer reports whether a reply of this type may settle what it replies to. Without a type it may become an answer.
+// MayAnswer reports whether a reply of this type may settle what it replies to. Without a type it may become an
+// answer.
 func (t Type) MayAnswer() bool {
 	return t == "" || t == Answer || slices.ContainsFunc(typeRules, func(r TypeRule) bool { return r.AnsweredBy == t })
 }

@@ -49,8 +49,8 @@ var (
 		Here: true}}
 	WithdrawKeptCall = Call[string, None]{Route: Route{ID: "withdrawKept", Method: http.MethodDelete,
 		Path: "/outbox/{key}",
-		About: "Take a letter out of the outbox of this machine, and its text off the disk: it is not sent. Only the " +
-			"user may.",
+		About: "Take a letter out of the outbox of this machine, and its text off the disk: it is not sent. Only " +
+			"the user may.",
 		UserOnly: true, Here: true}}
 )
 

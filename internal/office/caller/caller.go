@@ -110,7 +110,8 @@ func (o *Rooms) Relayed(f *relay.Far) {
 
 // Quiet reports whether nobody is to be woken, and the person not told.
 func (o *Rooms) Quiet() bool {
-	quiet := !o.Set.Notify.Busy() && (o.Kept == nil || !o.Kept.Waits()) && (o.Far == nil || len(o.Set.Reach.Offers()) == 0)
+	quiet := !o.Set.Notify.Busy() && (o.Kept == nil || !o.Kept.Waits()) &&
+		(o.Far == nil || len(o.Set.Reach.Offers()) == 0)
 	o.Set.Each(func(e *rooms.Entry) { quiet = quiet && e.Ringer.Quiet() })
 	return quiet
 }

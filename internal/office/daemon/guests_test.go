@@ -114,7 +114,8 @@ const (
 var forMachines = map[string]string{
 	"status": shown, "openapi": shown, "rooms": shown, "desks": shown, "deskEvents": shown, "leave": shown,
 	"join": shown, "login": refused,
-	"outbox": refused, "withdrawKept": refused, "stop": refused, "backup": refused, "notify": refused, "notifyTest": refused, "sessions": refused,
+	"outbox": refused, "withdrawKept": refused,
+	"stop": refused, "backup": refused, "notify": refused, "notifyTest": refused, "sessions": refused,
 	"endSessions": refused, "endSession": refused, "removeRoom": refused,
 	"machines": refused, "try": refused, "removeMachine": refused, "moveRoom": refused, "restoreRoom": refused,
 	"invite": refused, "invites": refused,

@@ -80,7 +80,8 @@ func Open(path string, opts Options) (*Box, error) {
 		opts.Log.Warn("the outbox ends in a torn line, which was acknowledged to nobody: it is cut", "bytes", torn)
 	}
 	if len(b.bad) > 0 {
-		opts.Log.Warn("lines of the outbox cannot be read, and are left as they are", "lines", len(b.bad), "file", path)
+		opts.Log.Warn("lines of the outbox cannot be read, and are left as they are", "lines", len(b.bad), "file",
+			path)
 	}
 	b.Tidy()
 	return b, nil
@@ -214,8 +215,8 @@ func (b *Box) Keep(l Letter) (*Waiting, error) {
 	return &Waiting{b, e}, nil
 }
 
-// earlier returns the letter that a new one is: one that waits with its key or, if its sender did not choose that, with
-// its text, as the room takes that for a repetition. Whoever is to be sent again after it was refused is not it.
+// earlier returns the letter that a new one is: one that waits with its key or, if its sender did not choose that,
+// with its text, as the room takes that for a repetition. Whoever is to be sent again after it was refused is not it.
 func (b *Box) earlier(by of, l *Letter) (*entry, error) {
 	hash := hashOf(&l.Draft)
 	e := b.find(by, l.Key)
@@ -396,8 +397,8 @@ func (b *Box) Tidy() error {
 	if err != nil {
 		b.opts.Log.Warn("the outbox is not tidied", "err", err)
 		return &mail.Error{Code: mail.Unavailable, Err: err,
-			Msg: "the outbox of this machine cannot be written anew (" + err.Error() + "): text of mail that was sent " +
-				"or withdrawn is still in it"}
+			Msg: "the outbox of this machine cannot be written anew (" + err.Error() + "): text of mail that was " +
+				"sent or withdrawn is still in it"}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

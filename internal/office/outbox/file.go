@@ -55,7 +55,8 @@ func unseal(text []byte) (*line, error) {
 		return nil, errNoLine
 	}
 	l := new(line)
-	if err := jsonx.Unmarshal(append(bytes.Clone(covered), '}'), l); err != nil || l.Letter == nil == (l.Settled == nil) {
+	err := jsonx.Unmarshal(append(bytes.Clone(covered), '}'), l)
+	if err != nil || l.Letter == nil == (l.Settled == nil) {
 		return nil, errNoLine
 	}
 	return l, nil
