@@ -36,9 +36,11 @@ const joinExamples = `pennypost join https://192.168.1.5:8766 k3vq2mzt…
 pennypost join https://192.168.1.5:8766 k3vq2mzt… --name laptop-2`
 
 const leaveHelp = `Undo pennypost join: this machine uses a post office of its own again, and its token for the other
-one is made void there. The mail stays where it is. Mail that is kept on this machine, because the way there is away,
-would be lost: the command refuses then. --set-aside moves it to the directory "removed" in the data directory, from
-where nothing sends it.`
+one is made void there. The mail stays where it is.
+
+Mail that is kept on this machine, because the way to the other post office is away, would be lost:
+the command refuses then. --set-aside moves it to the directory "removed" in the data directory,
+from where nothing sends it.`
 
 func newJoin(a *app) *cobra.Command {
 	var name string
