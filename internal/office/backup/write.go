@@ -77,8 +77,8 @@ func NewWriter(to io.Writer, version string) *Writer {
 }
 
 // Settings adds what a home has besides rooms: the operator's token, the configuration, and mail that waits for the
-// way to its room. The logins of browsers, the name under which they know the pages, rooms that were removed and the log
-// stay behind.
+// way to its room. The logins of browsers, the name under which they know the pages, rooms that were removed and the
+// log stay behind.
 func (w *Writer) Settings(home config.Home) error {
 	for _, f := range []struct {
 		name, path string

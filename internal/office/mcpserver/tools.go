@@ -67,8 +67,8 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo
 		sent.Recipients = all[:k]
 		note := sent.Suggestion()
 		if sent.Kept != nil {
-			note = "kept on this machine: nobody has it yet. It goes by itself when the way to the room is back; do not " +
-				"send it again"
+			note = "kept on this machine: nobody has it yet. It goes by itself when the way to the room is back; do " +
+				"not send it again"
 		}
 		return sentTo{sent, note, mail.CountStates(all[k:])}
 	})
