@@ -39,6 +39,7 @@ type op struct {
 	Seq     mail.Seq      `json:"seq,omitzero"`      // as it was told
 	N       int           `json:"n,omitzero"`        // of a send: which of the client's drafts
 	Keyed   bool          `json:"keyed,omitzero"`    // it was sent with an idempotency key
+	Kept    bool          `json:"kept,omitzero"`     // of a send: it was acknowledged as kept on the machine
 
 	Agent  mail.Name          `json:"agent,omitempty"`  // of a mark: whose
 	Mark   mail.Mark          `json:"mark,omitempty"`   // of a mark

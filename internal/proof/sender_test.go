@@ -58,7 +58,7 @@ func (s *sender) one(ctx context.Context, n int) {
 	doubt := false
 	for {
 		sent, err := s.send(context.WithoutCancel(ctx), s.draft(n))
-		o.Message, o.Seq, o.Outcome = sent.ID, sent.Seq, outcomeOf(err)
+		o.Message, o.Seq, o.Outcome, o.Kept = sent.ID, sent.Seq, outcomeOf(err), sent.Kept != nil
 		doubt = doubt || o.Outcome == unknown
 		if doubt && o.Outcome == refused {
 			o.Outcome = unknown // an earlier attempt may have arrived
