@@ -256,6 +256,7 @@ func TestHangs(t *testing.T) {
 			t.Errorf("after %s it took %v to say so", sign.name, took)
 		}
 		p.until(`document.getElementById("office-away").hidden`)
+		time.Sleep(time.Second) // the question that was answered is over
 	}
 	p.forgive("net::ERR")
 	p.forgive("Failed to fetch")
