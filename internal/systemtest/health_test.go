@@ -73,6 +73,16 @@ func TestServersHealth(t *testing.T) {
 		}
 		return n
 	}
+	// A busy machine may look like a server that stands still; who tells is one all the same.
+	tellers := func(words string) (n int) {
+		who := make(map[string]bool)
+		for line := range strings.Lines(read()) {
+			if name, text, _ := strings.Cut(line, ":"); strings.Contains(text, words) {
+				who[name] = true
+			}
+		}
+		return len(who)
+	}
 	for i, stop := range []struct {
 		how       string
 		stop, end func(*natstest.Server) error
@@ -113,9 +123,9 @@ func TestServersHealth(t *testing.T) {
 		}
 		eventually(t, stop.how+": all are up again", func() bool { return calm(desk) && calm(laptop) })
 		eventually(t, stop.how+": it is told that it is over", func() bool {
-			return notesOf("The NATS servers are well again") == i+1
+			return notesOf("The NATS servers are well again") > i
 		})
-		if got := notesOf(s.Name + " has not been heard"); got != 1 {
+		if got := tellers(s.Name + " has not been heard"); got != 1 {
 			t.Errorf("%s: %d machines told:\n%s", stop.how, got, read())
 		}
 	}
@@ -134,7 +144,7 @@ func TestServersHealth(t *testing.T) {
 	eventually(t, "two are gone: the tower shows it", func() bool {
 		return strings.Contains(machines["tower"].must(t, "machines"), "room lab takes no mail")
 	})
-	if got := notesOf("Too few NATS servers"); got != 1 {
+	if got := tellers("Too few NATS servers"); got != 1 {
 		t.Errorf("two are gone: %d machines told:\n%s", got, read())
 	}
 	if r := desk.run("rooms"); !strings.Contains(r.stdout, "lab") {
