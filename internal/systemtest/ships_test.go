@@ -303,7 +303,8 @@ func TestTwoShips(t *testing.T) {
 		}
 		return subjects
 	}
-	if here, there := order(one.office), order(two.office); !slices.Equal(here, there) || len(here) != 14 { // one was kept
+	here, there := order(one.office), order(two.office)
+	if !slices.Equal(here, there) || len(here) != 14 { // of which one was kept
 		t.Errorf("the order on one ship is %q, and on the other %q", here, there)
 	}
 }
