@@ -164,6 +164,9 @@ func (s *storm) recovered() error {
 				&sent); err != nil {
 				return fmt.Errorf("%s at %s: %w", room, s.offices[i].name, err)
 			}
+			if sent.Kept != nil {
+				return fmt.Errorf("%s at %s: it was kept there", room, s.offices[i].name)
+			}
 			for j, at := range s.probes {
 				if err := shows(at, room, sent.ID); err != nil {
 					return fmt.Errorf("%s, sent to %s at %s, at %s: %w", sent.ID, room, s.offices[i].name,

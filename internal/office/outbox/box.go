@@ -38,6 +38,7 @@ type Box struct {
 	mu      sync.Mutex
 	queues  map[of]*queue
 	order   []*queue // that have letters, the longest in use first
+	rooms   map[mail.RoomName]*room
 	refused []*entry
 	bad     []span // lines that cannot be read
 	dead    bool   // lines of what is settled are in the file
@@ -52,6 +53,14 @@ type of struct {
 type queue struct {
 	of      of
 	letters []*entry // not empty
+	sending bool     // somebody empties it
+}
+
+// room is how it stands with a room to which letters are sent, or that was away lately.
+type room struct {
+	sending int // queues
+	wait    time.Duration
+	next    time.Time // wait after it was away
 }
 
 // entry is a letter whose text is in the file.
@@ -71,7 +80,8 @@ type entry struct {
 // Open reads the outbox in a file, which need not exist.
 func Open(path string, opts Options) (*Box, error) {
 	opts.Most, opts.Bytes = cmp.Or(opts.Most, DefaultMost), cmp.Or(opts.Bytes, DefaultBytes)
-	b := &Box{opts: opts, added: pause.NewNudge(), file: file{path: path}, queues: make(map[of]*queue)}
+	b := &Box{opts: opts, added: pause.NewNudge(), file: file{path: path}, queues: make(map[of]*queue),
+		rooms: make(map[mail.RoomName]*room)}
 	torn, err := b.file.read(b.readLine)
 	if err != nil {
 		return nil, fmt.Errorf("read the outbox %s: %w", path, err)

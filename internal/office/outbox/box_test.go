@@ -152,6 +152,50 @@ func TestSentInOrder(t *testing.T) {
 }
 
 // A letter whose answer was lost is sent again, also by the next process, and is one message.
+// TestNobodyWaitsForOthers: a sender whose letter takes long, or a room that is away, holds up nobody else.
+func TestNobodyWaitsForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, o := newBox(t, t.TempDir(), Options{}), &office{}
+		way := o.way()
+		send := way.Send
+		hang := make(chan struct{})
+		way.Send = func(ctx context.Context, l *Letter) (mail.Sent, error) {
+			switch {
+			case l.Room == "gone":
+				return mail.Sent{}, mail.Errorf(mail.Unavailable, "away")
+			case l.Sender.Name == "slow":
+				<-hang
+			}
+			return send(ctx, l)
+		}
+		for i := range 20 {
+			l := letter(mail.Name(fmt.Sprintf("gone-%d", i)), fmt.Sprint("gone-", i), "to a room that is away")
+			l.Room = "gone"
+			keep(t, b, l)
+		}
+		keep(t, b, letter("slow", "k1", "what takes long"))
+		keep(t, b, letter("slow", "k2", "what comes behind it"))
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { defer close(over); b.Run(ctx, way) }()
+		quick := keep(t, b, letter("quick", "k3", "what is quick"))
+		if _, ok, err := quick.Await(time.Minute); !ok || err != nil {
+			t.Errorf("behind a letter of another sender it waits: %v, %v", ok, err)
+		}
+		close(hang)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if want := []string{"quick what is quick", "slow what takes long", "slow what comes behind it"}; !slices.Equal(o.got, want) {
+			t.Errorf("sent %q, want %q", o.got, want)
+		}
+		if n := len(keys(b)); n != 20 {
+			t.Errorf("%d letters wait, want those to the room that is away", n)
+		}
+		cancel()
+		<-over
+	})
+}
+
 func TestLostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -2,7 +2,7 @@ package outbox
 
 import (
 	"context"
-	"slices"
+	"sync"
 	"time"
 
 	"pennypost/internal/base/pause"
@@ -23,7 +23,7 @@ type Way struct {
 const (
 	// lookEvery is how often it is looked whether the way is back.
 	lookEvery = 250 * time.Millisecond
-	// maxRetry is the longest pause after a room was away though the way was there.
+	// maxRetry is the longest pause after a room was away though the way was there; the first is lookEvery.
 	maxRetry = 5 * time.Second
 	// sendPatience bounds one attempt.
 	sendPatience = 30 * time.Second
@@ -31,30 +31,76 @@ const (
 	// messages a second of one sender for a loop.
 	fastest = 200
 	paced   = 60 * time.Millisecond
+	// atOnce is how many senders' letters are sent to a room at the same time.
+	atOnce = 8
+	// tidyEvery is how often the text of what was sent is taken off the disk while there is more to send.
+	tidyEvery = 5 * time.Second
 )
 
-// Run sends what is kept until ctx ends.
+// Run sends what is kept until ctx ends: the letters of a sender one after the other, those of several at once, so that
+// nobody waits for what others have kept.
 func (b *Box) Run(ctx context.Context, way Way) {
-	wait := lookEvery
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	tidied := time.Now()
 	for ctx.Err() == nil {
-		if !b.Waits() {
-			select {
-			case <-b.added:
-			case <-ctx.Done():
+		if way.Away() == nil {
+			for _, q := range b.due(time.Now()) {
+				sending.Go(func() { b.rest(q, b.empty(ctx, way, q)) })
 			}
+		}
+		if waits := b.Waits(); !waits || time.Since(tidied) > tidyEvery {
+			_ = b.Tidy() // which logs
+			tidied = time.Now()
+		}
+		if b.Waits() {
+			b.added.Await(ctx, lookEvery)
 			continue
 		}
-		switch {
-		case way.Away() != nil:
-			wait = lookEvery
-		case b.round(ctx, way):
-			wait = lookEvery
-			continue
-		default:
-			wait = min(2*wait, maxRetry)
+		select {
+		case <-b.added:
+		case <-ctx.Done():
 		}
-		b.added.Await(ctx, wait)
 	}
+}
+
+// due returns the queues that are to be emptied now, which nobody else empties then.
+func (b *Box) due(now time.Time) (due []*queue) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, q := range b.order {
+		r := b.rooms[q.of.room]
+		if r == nil {
+			r = &room{}
+			b.rooms[q.of.room] = r
+		}
+		if q.sending || r.sending >= atOnce || now.Before(r.next) {
+			continue
+		}
+		q.sending = true
+		r.sending++
+		due = append(due, q)
+	}
+	return due
+}
+
+// rest notes how the emptying of a queue ended. A room that was away is left alone for a while.
+func (b *Box) rest(q *queue, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q.sending = false
+	r := b.rooms[q.of.room]
+	r.sending--
+	if err == nil {
+		r.wait = 0
+	} else if now := time.Now(); !now.Before(r.next) {
+		r.wait = min(max(2*r.wait, lookEvery), maxRetry)
+		r.next = now.Add(r.wait)
+	}
+	if r.sending == 0 && r.wait == 0 {
+		delete(b.rooms, q.of.room)
+	}
+	b.added.Give()
 }
 
 // Waits reports whether any letter does.
@@ -62,25 +108,6 @@ func (b *Box) Waits() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.order) > 0
-}
-
-// round sends of each sender what can be sent, and reports whether that was all.
-func (b *Box) round(ctx context.Context, way Way) (all bool) {
-	b.mu.Lock()
-	queues := slices.Clone(b.order)
-	b.mu.Unlock()
-	away := make(map[mail.RoomName]error)
-	for _, q := range queues {
-		if err := away[q.of.room]; err != nil {
-			b.delay(q, err)
-			continue
-		}
-		if err := b.empty(ctx, way, q); err != nil {
-			away[q.of.room] = err
-		}
-	}
-	_ = b.Tidy() // which logs
-	return len(away) == 0
 }
 
 // empty sends the letters of a queue, in their order, until one has to wait: the error says for what.
