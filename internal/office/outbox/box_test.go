@@ -185,7 +185,8 @@ func TestNobodyWaitsForOthers(t *testing.T) {
 		close(hang)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if want := []string{"quick what is quick", "slow what takes long", "slow what comes behind it"}; !slices.Equal(o.got, want) {
+		want := []string{"quick what is quick", "slow what takes long", "slow what comes behind it"}
+		if !slices.Equal(o.got, want) {
 			t.Errorf("sent %q, want %q", o.got, want)
 		}
 		if n := len(keys(b)); n != 20 {

@@ -37,8 +37,8 @@ const (
 	tidyEvery = 5 * time.Second
 )
 
-// Run sends what is kept until ctx ends: the letters of a sender one after the other, those of several at once, so that
-// nobody waits for what others have kept.
+// Run sends what is kept until ctx ends: the letters of a sender one after the other, those of several at once, so
+// that nobody waits for what others have kept.
 func (b *Box) Run(ctx context.Context, way Way) {
 	var sending sync.WaitGroup
 	defer sending.Wait()

@@ -116,12 +116,11 @@ func (j *Journal) heal(ctx context.Context, stream jetstream.Stream, end mail.Se
 	there := make(map[[sha256.Size]byte]bool)
 	look := func(after, end mail.Seq) error {
 		return j.read(ctx, stream, after, end, func(a arrival) error {
-			sum := sha256.Sum256(a.text)
-			if mine, ok := here[a.seq]; from == 0 && ok && mine != sum {
+			if from == 0 && here.differ(a.seq, a.text) {
 				from = a.seq
 			}
 			if from != 0 {
-				there[sum] = true
+				there[sha256.Sum256(a.text)] = true
 			}
 			return nil
 		})

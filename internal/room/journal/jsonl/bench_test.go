@@ -83,10 +83,7 @@ func BenchmarkAppend(b *testing.B) {
 
 // BenchmarkReplay reads a journal of PENNYPOST_BENCH_EVENTS events (100,000 if unset).
 func BenchmarkReplay(b *testing.B) {
-	n := 100_000
-	if s := os.Getenv("PENNYPOST_BENCH_EVENTS"); s != "" {
-		n, _ = strconv.Atoi(s)
-	}
+	n := benchEvents()
 	dir := b.TempDir()
 	fillJournal(b, dir, n)
 	b.Run("open", func(b *testing.B) {
@@ -122,6 +119,14 @@ func BenchmarkReplay(b *testing.B) {
 			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 		})
 	}
+}
+
+// benchEvents is how many events a journal has that is measured.
+func benchEvents() int {
+	if n, err := strconv.Atoi(os.Getenv("PENNYPOST_BENCH_EVENTS")); err == nil {
+		return n
+	}
+	return 100_000
 }
 
 func fillJournal(tb testing.TB, dir string, n int) {
@@ -188,4 +193,31 @@ func BenchmarkLine(b *testing.B) {
 			_, _ = decodeSlowly(seq, covered)
 		}
 	})
+}
+
+// BenchmarkVerify verifies a journal of PENNYPOST_BENCH_EVENTS events (100,000 if unset): what it allocates, and how
+// far the memory goes.
+func BenchmarkVerify(b *testing.B) {
+	n := benchEvents()
+	dir := b.TempDir()
+	fillJournal(b, dir, n)
+	j, err := Open(dir, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer j.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		if v, err := j.Verify(b.Context()); err != nil || len(v.Problems) > 0 {
+			b.Fatal(v.Problems, err)
+		}
+	}
+	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
+	if status, err := os.ReadFile("/proc/self/status"); err == nil {
+		_, peak, _ := strings.Cut(string(status), "VmHWM:")
+		if f := strings.Fields(peak); len(f) > 0 {
+			kib, _ := strconv.ParseFloat(f[0], 64)
+			b.ReportMetric(kib/1024, "MiB-peak")
+		}
+	}
 }

@@ -41,16 +41,15 @@ func (j *Journal) verify(ctx context.Context) (mail.Verification, error) {
 	if err != nil {
 		return mail.Verification{}, fmt.Errorf("verify journal: %w", err)
 	}
-	v := verifier{journal: j, claimed: make(map[mail.Seq]bool), marked: make(map[mail.Seq]linked)}
-	for _, name := range slices.Concat([]string{mainName, rejectedName}, names, odd) {
-		err := v.file(ctx, name)
-		if _, irregular := errors.AsType[*durable.IrregularError](err); irregular {
-			v.problem(mail.Problem{File: name, Text: err.Error()})
-		} else if err != nil && !isNotExist(err) {
-			return v.Verification, fmt.Errorf("verify %s: %w", name, err)
-		}
+	files := slices.Concat([]string{mainName, rejectedName}, names, odd)
+	v := verifier{journal: j}
+	if err = v.files(ctx, files); err == nil && v.overlap {
+		v = verifier{journal: j, exact: true}
+		err = v.files(ctx, files)
 	}
-	v.chain()
+	if err != nil {
+		return v.Verification, err
+	}
 	for _, name := range foreign {
 		v.problem(mail.Problem{File: name,
 			Text: "somebody had put this file in the place of the journal, and it was set aside. " +
@@ -66,9 +65,19 @@ type verifier struct {
 	mail.Verification
 	journal *Journal
 	parse   parser
-	links   []linked            // what accounts for places, in journal and archive
+	streaks []streak            // what accounts for places, in journal and archive
 	marked  map[mail.Seq]linked // stubs of what is missing, by their last place
 	claimed map[mail.Seq]bool   // places of which a line that is a problem itself says that it is theirs
+
+	// Whole streaks take next to no memory. What stands twice is found in them, but not told line by line: that
+	// takes a second reading, in which each line is a streak.
+	exact, overlap bool
+}
+
+// streak is lines of a file that follow one another.
+type streak struct {
+	linked      // the first
+	last   item // the last, which may be the same
 }
 
 // linked is a link of the chain and where it stands.
@@ -76,6 +85,21 @@ type linked struct {
 	item
 	file string
 	num  int
+}
+
+// files reads each file, and follows the chain through all of them.
+func (v *verifier) files(ctx context.Context, names []string) error {
+	v.claimed, v.marked = make(map[mail.Seq]bool), make(map[mail.Seq]linked)
+	for _, name := range names {
+		err := v.file(ctx, name)
+		if _, irregular := errors.AsType[*durable.IrregularError](err); irregular {
+			v.problem(mail.Problem{File: name, Text: err.Error()})
+		} else if err != nil && !isNotExist(err) {
+			return fmt.Errorf("verify %s: %w", name, err)
+		}
+	}
+	v.chain()
+	return nil
 }
 
 func (v *verifier) file(ctx context.Context, name string) error {
@@ -117,7 +141,7 @@ func (v *verifier) judge(name string) func(line) error {
 			return fmt.Errorf("its seq %d does not rise above %d", it.seq, last)
 		case seen[it.seq]:
 			return fmt.Errorf("its seq %d stands in this file twice", it.seq)
-		case name != mainName: // the archive is in the order of compactions
+		case name != mainName && v.exact: // the archive is in the order of compactions
 			seen[it.seq] = true
 		}
 		last = it.end
@@ -128,7 +152,7 @@ func (v *verifier) judge(name string) func(line) error {
 		case archived: // what is there speaks for itself
 			return nil
 		}
-		v.links = append(v.links, linked{it, name, l.num})
+		v.link(linked{it, name, l.num})
 		if it.gone != "" {
 			return nil
 		}
@@ -137,6 +161,18 @@ func (v *verifier) judge(name string) func(line) error {
 		}
 		return nil
 	}
+}
+
+// link adds a line to the streak that it continues, or begins one with it.
+func (v *verifier) link(next linked) {
+	if n := len(v.streaks); n > 0 && !v.exact {
+		s := &v.streaks[n-1]
+		if s.file == next.file && next.seq == s.last.end+1 && s.last.linkTo(&next.item) == follows {
+			s.last = next.item
+			return
+		}
+	}
+	v.streaks = append(v.streaks, streak{linked: next, last: next.item})
 }
 
 // problem adds to the list.
@@ -154,13 +190,15 @@ func (v *verifier) problem(p mail.Problem) {
 // chain follows the lines of journal and archive by their places, and names what is missing between them and behind
 // them.
 func (v *verifier) chain() {
-	slices.SortStableFunc(v.links, func(a, b linked) int { return cmp.Compare(a.seq, b.seq) })
-	var last linked
-	for _, next := range v.links {
+	slices.SortStableFunc(v.streaks, func(a, b streak) int { return cmp.Compare(a.seq, b.seq) })
+	var last item
+	file := ""
+	for _, next := range v.streaks {
 		if next.seq <= last.end {
-			if next.file != last.file {
+			v.overlap = true
+			if next.file != file {
 				v.problem(mail.Problem{File: next.file, Line: next.num,
-					Text: fmt.Sprintf("its seq %d stands in %s too", next.seq, last.file)})
+					Text: fmt.Sprintf("its seq %d stands in %s too", next.seq, file)})
 			}
 			continue
 		}
@@ -169,9 +207,9 @@ func (v *verifier) chain() {
 			v.problem(mail.Problem{File: next.file, Line: next.num,
 				Text: "it does not follow the line before it: another one stood there"})
 		case last.linkTo(&next.item) == gap || older:
-			v.lost(&last.item, last.lost(&next.item), next)
+			v.lost(&last, last.lost(&next.item), next.linked)
 		}
-		last = next
+		last, file = next.last, next.file
 	}
 	end := linked{file: mainName}
 	for _, stub := range v.marked {
@@ -181,7 +219,7 @@ func (v *verifier) chain() {
 	}
 	if end.known > last.end {
 		end.seq = last.end + 1
-		v.lost(&last.item, end.item, end)
+		v.lost(&last, end.item, end)
 	}
 }
 
