@@ -158,7 +158,7 @@ func (p RoomPlace) Parts() (RoomName, Seq) {
 
 // FleetMail is mail of several rooms, each page as the room would answer by itself.
 type FleetMail struct {
-	Rooms   []FleetPage `json:"rooms"`              // those that have any, by name
+	Rooms   []FleetPage `json:"rooms"`              // those that have any, or were searched in part, by name
 	NotRead []RoomName  `json:"not_read,omitempty"` // closed rooms that were not searched: name them to search them
 	Away    []RoomName  `json:"away,omitempty"`     // rooms that could not be looked at
 }

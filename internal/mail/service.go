@@ -217,6 +217,9 @@ type Page struct {
 	Next    Seq  `json:"next,omitzero"`
 	// Trouble says how old is what is known, while what keeps the room cannot be reached; "" if it is new.
 	Trouble string `json:"trouble,omitempty"`
+	// Partly says that a search for words did not go through all messages, and through which, while the index of words
+	// is being made: what is older, or with After newer, may be found later. "" if it did.
+	Partly string `json:"partly,omitempty"`
 }
 
 // Limits on lists.

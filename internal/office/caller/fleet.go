@@ -89,7 +89,7 @@ func (o *Rooms) FleetMail(ctx context.Context, q mail.FleetMailQuery) (out mail.
 	})
 	out.Away, out.Rooms = away, make([]mail.FleetPage, 0, len(pages))
 	for name, p := range pages {
-		if len(p.Messages) > 0 {
+		if len(p.Messages) > 0 || p.Partly != "" {
 			out.Rooms = append(out.Rooms, mail.FleetPage{Room: name, Page: p})
 		}
 	}

@@ -32,7 +32,8 @@ func Inbox(ctx context.Context, svc mail.Service, q mail.InboxQuery) ([]mail.Ite
 	})
 }
 
-// History returns the newest messages of a history, the oldest of them first; all of them if limit is 0.
+// History returns the newest messages of a history, the oldest of them first; all of them if limit is 0. Where a
+// search did not go through all of them, that is an error: no form of a dialect could say so.
 func History(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit int) ([]mail.Item, error) {
 	var items []mail.Item
 	for {
@@ -43,6 +44,9 @@ func History(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit i
 		page, err := svc.History(ctx, q)
 		if err != nil {
 			return nil, err
+		}
+		if page.Partly != "" {
+			return nil, mail.Errorf(mail.Unavailable, "%s", page.Partly)
 		}
 		items = append(page.Messages, items...)
 		if !page.More || limit > 0 && len(items) >= limit {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -185,7 +186,7 @@ func readHistory(ctx context.Context, c *dialect.Call, p readParams) (dialect.Pr
 		return "", err
 	}
 	if len(page.Messages) == 0 {
-		return "There is no such message.", nil
+		return dialect.Prose(cmp.Or(page.Partly, "There is no such message")) + ".", nil
 	}
 	newest := p.After == 0
 	return show(ctx, c, view{items: page.Messages, newest: newest, end: func(shown []mail.Item) string {
@@ -199,6 +200,9 @@ func readHistory(ctx context.Context, c *dialect.Call, p readParams) (dialect.Pr
 				cursor = fmt.Sprintf("before %d", shown[0].Seq)
 			}
 			end = append(end, "There is more: read_messages with the same arguments and "+cursor+".")
+		}
+		if page.Partly != "" {
+			end = append(end, page.Partly+".")
 		}
 		return strings.Join(end, " ")
 	}}, toolDoor), nil

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -198,6 +199,7 @@ type found struct {
 	words   string
 	rows    []mail.Conversation
 	notRead int // closed rooms that were not searched
+	partly  string
 	err     error
 }
 
@@ -212,7 +214,9 @@ func search(room mail.RoomName, words string) effect {
 	return call(func(ctx context.Context, p mail.Office) message {
 		all, err := p.FleetMail(ctx, q)
 		var rows []mail.Conversation
+		partly := ""
 		for _, r := range all.Rooms {
+			partly = cmp.Or(partly, r.Partly)
 			for _, it := range r.Messages {
 				c := mail.Conversation{Room: r.Room, Item: it, Messages: 1,
 					Preview: markdown.Preview(it.Body, maxPreview)}
@@ -223,7 +227,7 @@ func search(room mail.RoomName, words string) effect {
 			}
 		}
 		slices.SortFunc(rows, func(a, b mail.Conversation) int { return a.Spot().Compare(b.Spot()) })
-		return found{words, rows, len(all.NotRead) + len(all.Away), err}
+		return found{words, rows, len(all.NotRead) + len(all.Away), partly, err}
 	})
 }
 
@@ -243,7 +247,7 @@ func (msg found) change(m *model) []effect {
 	if msg.notRead > 0 {
 		return m.say("Not searched: " + wording.Plural(msg.notRead, "room") + " · w and / search one of them")
 	}
-	return m.say("")
+	return m.say(msg.partly)
 }
 
 // ago says how long t is past, in few columns.

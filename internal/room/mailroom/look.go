@@ -78,19 +78,29 @@ func (v *view) history(ctx context.Context, q mail.HistoryQuery) (mail.Page, err
 	if err != nil {
 		return mail.Page{}, err
 	}
-	search := v.scan
+	search, w := v.scan, wordSearch{view: v, until: time.Now().Add(v.opts.SearchPatience)}
 	if !f.Words.Empty() && !q.Open { // what is open is little
-		search = v.searchWords
+		search = w.search
 	}
+	var page mail.Page
 	if q.Conversations {
-		return v.byConversation(ctx, f, n, search)
+		page, err = v.byConversation(ctx, f, n, search)
+	} else {
+		page, err = v.byMessage(ctx, f, n, search)
 	}
+	page.Partly = w.partly
+	return page, err
+}
+
+// byMessage returns the messages that f accepts.
+func (v *view) byMessage(ctx context.Context, f *fold.Filter, n int,
+	search func(context.Context, *fold.Filter, int) ([]mail.Item, error)) (mail.Page, error) {
 	items, err := search(ctx, f, n)
 	if err != nil {
 		return mail.Page{}, err
 	}
 	order := bySeq
-	if q.BySent {
+	if f.Q.BySent {
 		order = fold.BySentTime
 	}
 	return pageOf(items, n, !f.Newest, order), nil

@@ -64,6 +64,9 @@ type Options struct {
 	// Index is the directory of the index of words, which may be deleted at any time. "": a search reads every
 	// message.
 	Index string
+	// SearchPatience is how long a search may take while the index is being made; then it says that it did not go
+	// through all. 0: a second.
+	SearchPatience time.Duration
 	// Preview returns how a text begins, in one line, for a list. Nil: without its white space.
 	Preview func(body string) string
 	// Orchestrators are agents to whom the configuration gives that role, as soon as they are on the roster.
@@ -109,6 +112,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxBody == 0 {
 		o.MaxBody = mail.MaxBody
+	}
+	if o.SearchPatience == 0 {
+		o.SearchPatience = time.Second
 	}
 	o.Namespaces = append(mail.TagNamespaces(), o.Namespaces...)
 	if o.Door == nil {
@@ -190,6 +196,7 @@ type Room struct {
 
 	index    *search.Index
 	indexing sync.WaitGroup // keepIndex
+	grows    atomic.Bool    // the index will soon know all messages
 	reindex  pause.Nudge    // see wakeIndexer
 
 	stop     context.CancelFunc // ends the follower and keepIndex
@@ -264,6 +271,7 @@ func Open(ctx context.Context, name mail.RoomName, j journal.Journal, opts Optio
 				"answered.")
 	}
 	if r.opts.Index != "" {
+		r.grows.Store(true)
 		r.indexing.Go(func() { r.keepIndex(follow) })
 	}
 	return r, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,16 +17,28 @@ import (
 
 // What a search for words finds is decided by the texts of the messages, never by the index: that only says of which
 // ranges of places it knows all messages, and which of them need not be looked at. The rest, such as what was sent a
-// moment ago, is read. So an answer is right and complete whatever the index knows.
+// moment ago, is read. So an answer is right whatever the index knows; and complete, or it says that it is not, where
+// so much had to be read that the index is quicker.
 
-// searchWords returns what scan returns, and looks at few messages for that.
-func (v *view) searchWords(ctx context.Context, f *fold.Filter, n int) (items []mail.Item, err error) {
+// wordSearch is one search for words.
+type wordSearch struct {
+	*view
+	until  time.Time // the patience ends
+	partly string    // see mail.Page
+}
+
+// searchStep is how many places are read before it is looked whether the patience has ended.
+const searchStep = 2048
+
+// search returns what scan returns, and looks at few messages for that.
+func (v *wordSearch) search(ctx context.Context, f *fold.Filter, n int) (items []mail.Item, err error) {
 	todo := f.Reach
 	v.mu.RLock()
 	if last := v.state.Seq; todo.Before == 0 || todo.Before > last {
 		todo.Before = last + 1
 	}
 	v.mu.RUnlock()
+	all := todo
 	for todo.After+1 < todo.Before && len(items) <= n {
 		in, found := v.candidates(f, todo)
 		var some []mail.Item
@@ -33,6 +46,7 @@ func (v *view) searchWords(ctx context.Context, f *fold.Filter, n int) (items []
 			some, err = v.look(ctx, f, &in, found, n-len(items))
 		} else {
 			part := *f
+			in = firstOf(in, searchStep)
 			part.Reach = in
 			some, err = v.scan(ctx, &part, n-len(items))
 		}
@@ -45,8 +59,40 @@ func (v *view) searchWords(ctx context.Context, f *fold.Filter, n int) (items []
 		} else {
 			todo.After = in.Before - 1
 		}
+		if found == nil && len(items) <= n && v.grows.Load() && time.Now().After(v.until) {
+			v.partly = partly(all, todo)
+			break
+		}
 	}
 	return items, nil
+}
+
+// firstOf returns the first places of a reach, as it is gone through.
+func firstOf(in fold.Reach, places mail.Seq) fold.Reach {
+	if in.Before-in.After <= places {
+		return in
+	}
+	if in.Newest {
+		in.After = in.Before - places
+	} else {
+		in.Before = in.After + places
+	}
+	return in
+}
+
+// partly says how much of all was searched, if there is more to do.
+func partly(all, todo fold.Reach) string {
+	left := int(todo.Before) - int(todo.After) - 1
+	if left <= 0 {
+		return ""
+	}
+	end := "oldest"
+	if all.Newest {
+		end = "newest"
+	}
+	of := max(int(all.Before)-int(all.After)-1, 1)
+	return fmt.Sprintf("Only the %s %d%% of these messages were searched: the index of words is still being made. "+
+		"Search again in a minute", end, 100*(of-left)/of)
 }
 
 // candidates returns the first part of what is to be gone through and, if the index knows all messages there, what
@@ -216,6 +262,7 @@ func (r *Room) keepIndex(ctx context.Context) {
 			return r.textsBehind(ctx, after)
 		})
 		wait := time.Duration(0)
+		r.grows.Store(err == nil)
 		switch {
 		case errors.Is(err, journal.ErrClosed):
 			return

@@ -148,6 +148,34 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstSearch searches for a word that stands nowhere, as soon as a room is open of which nothing is indexed.
+func BenchmarkFirstSearch(b *testing.B) {
+	n := benchEvents(b, 50_000)
+	dir := b.TempDir()
+	c := searchtest.New(1)
+	fillWords(b, dir, c, n, n)
+	for b.Loop() {
+		b.StopTimer()
+		opts := keepAll
+		opts.Index = b.TempDir()
+		room, err := Open(b.Context(), "bench", openJSONL(b, dir, jsonl.Options{}), opts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		page, err := room.As(mail.User).History(b.Context(), mail.HistoryQuery{Search: "zqxzqx", Archive: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		b.Log(page.Partly)
+		if err := room.Close(); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}
+
 func benchSearch(b *testing.B, n, hot int, conversations bool) {
 	dir := os.Getenv("PENNYPOST_BENCH_DIR")
 	if dir == "" {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,7 +30,7 @@ type wordsRoom struct {
 
 func newWordsRoom(t *testing.T) *wordsRoom {
 	w := &wordsRoom{T: t, store: newStore(t), gone: make(map[mail.ID]bool)}
-	w.opts = Options{Index: t.TempDir(), Retention: policy.Retention{Count: 300},
+	w.opts = Options{Index: t.TempDir(), SearchPatience: time.Hour, Retention: policy.Retention{Count: 300},
 		Limits: policy.Limits{RepeatWindow: -1, PerMinute: -1, Exchanges: -1}}
 	w.reopen()
 	if _, err := w.room.As("bob").Register(t.Context(), mail.Presence{}); err != nil { // or a message has place 1
@@ -276,6 +277,38 @@ func TestSearchByOtherConditions(t *testing.T) {
 		if err != nil || len(page.Messages) != c.want {
 			t.Errorf("%s: %d messages, %v, want %d", name, len(page.Messages), err, c.want)
 		}
+	}
+}
+
+// TestSearchWhileTheIndexIsMade: what would take long is not waited for, and the answer says so.
+func TestSearchWhileTheIndexIsMade(t *testing.T) {
+	w := newWordsRoom(t)
+	for i := range 3000 {
+		w.send("", fmt.Sprintf("bronze %d", i))
+	}
+	w.opts.Index, w.opts.SearchPatience = t.TempDir(), 1 // as if the index had been deleted
+	w.reopen()
+	search := func(q mail.HistoryQuery) mail.Page {
+		t.Helper()
+		q.Archive, q.Limit = true, mail.MaxLimit
+		page, err := w.room.As(mail.User).History(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page
+	}
+	old, recent := `"bronze 7"`, `"bronze 2999"` // phrases, of which the first stands in others too
+	if page := search(mail.HistoryQuery{Search: recent}); len(page.Messages) != 1 ||
+		!strings.Contains(page.Partly, "the newest 68%") {
+		t.Errorf("the newest: %d messages, %q, want it, and that the rest was not searched", len(page.Messages),
+			page.Partly)
+	}
+	awaitIndex(t, w.room)
+	all := search(mail.HistoryQuery{Search: old})
+	if page := search(mail.HistoryQuery{Search: old, Conversations: true}); all.Partly+page.Partly != "" ||
+		len(all.Messages) != 111 || len(page.Messages) != 111 {
+		t.Errorf("indexed: %d messages and %d conversations, %q, want 111 and nothing left out", len(all.Messages),
+			len(page.Messages), all.Partly+page.Partly)
 	}
 }
 

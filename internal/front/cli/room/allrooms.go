@@ -327,6 +327,11 @@ func (a *app) historyAllRooms(ctx context.Context, q mail.HistoryQuery, before s
 			cli.At(1, cli.Beginning(leastPrefix(list))), cli.At(4, cli.Brief), cli.At(2, cli.AtMost(16)),
 			cli.At(1, nil), cli.At(3, cli.AtMost(24)), cli.At(2, cli.AtMost(10)), cli.At(4, nil),
 		}, 4)
+		for _, r := range all.Rooms {
+			if r.Partly != "" {
+				a.sayTrouble(string(r.Room) + ": " + r.Partly)
+			}
+		}
 		a.sayLeftOut(all.NotRead, all.Away, "To look into one: pennypost history --room ROOM")
 		return nil
 	})

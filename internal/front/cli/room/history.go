@@ -86,8 +86,11 @@ func (a *app) history(ctx context.Context, f historyFlags) error {
 // showHistory lists messages; onward says that what is left out is later than these, and not earlier.
 func (a *app) showHistory(page *mail.Page, onward bool) error {
 	a.sayTrouble(page.Trouble)
+	a.sayTrouble(page.Partly)
 	if len(page.Messages) == 0 {
-		a.Own("No message fits.")
+		if page.Partly == "" {
+			a.Own("No message fits.")
+		}
 		return nil
 	}
 	if page.More && !onward {

@@ -59,6 +59,7 @@ func (v *View) Several() bool { return v.AllRooms() && len(v.Rooms) > 1 }
 type Missing struct {
 	NotRead []mail.RoomName // rooms of which nothing is known before they are opened
 	Away    []mail.RoomName // rooms that could not be looked at
+	Partly  string          // see mail.Page
 }
 
 // String says it in a line; "" if nothing is missing.
@@ -70,6 +71,9 @@ func (m Missing) String() string {
 	}
 	if len(m.Away) > 0 {
 		out = append(out, "Could not be looked at: "+someRooms(m.Away)+".")
+	}
+	if m.Partly != "" {
+		out = append(out, m.Partly+".")
 	}
 	return strings.Join(out, " ")
 }

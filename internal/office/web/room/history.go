@@ -106,6 +106,7 @@ func (p *historyPage) here(ask mail.HistoryQuery, q url.Values) error {
 	if err != nil {
 		return err
 	}
+	p.Missing.Partly = found.Partly
 	if found.More {
 		p.On = page.Spot{Sent: found.Messages[0].Sent, Seq: found.Next}
 	}

@@ -27,6 +27,7 @@ func (p *historyPage) everywhere(ask mail.HistoryQuery, begun string) error {
 		in := p.In(r.Room, nil)
 		all = append(all, in.Posts(in.Undeleted(r.Messages))...)
 		more = more || r.More
+		p.Missing.Partly = cmp.Or(p.Missing.Partly, r.Partly)
 	}
 	slices.SortStableFunc(all, func(a, b page.Post) int {
 		return cmp.Or(page.SpotOf(&b.Item).Compare(page.SpotOf(&a.Item)), cmp.Compare(a.Room, b.Room))
