@@ -245,11 +245,26 @@ func (a *App) RoomName() (mail.RoomName, error) {
 		at, err := a.place(&p, client, id, false)
 		return at.Room, err
 	}
-	if p.Room != "" || p.File.Room == "" || p.File.Room == p.Own {
-		return cmp.Or(p.Room, p.Own), nil
+	if p.Room != "" {
+		return p.Room, nil
+	}
+	if p.File.Room == "" || p.File.Room == p.Own {
+		return cmp.Or(a.onlyRoom(), p.Own), nil
 	}
 	at, err := a.place(&p, "", "", false)
 	return at.Room, err
+}
+
+// onlyRoom returns the one room that this machine was let into by another's post office, "" if there is no such one.
+func (a *App) onlyRoom() mail.RoomName {
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return ""
+	}
+	if r, err := config.LoadRemote(home); err == nil && r != nil && len(r.Rooms) == 1 {
+		return r.Rooms[0]
+	}
+	return ""
 }
 
 // Who returns the name under which the command speaks: --as, else $PENNYPOST_AGENT, else the agent in whose shell it

@@ -128,6 +128,9 @@ func (v *Room) whence(ctx context.Context) (name mail.Name, from client.Whence, 
 		from.Programs, from.Inside = v.ID.Programs(), v.ID.Doubtful()
 		from.Threads = v.ID.Threads()
 	}
+	if f.Remote.Agent != "" && (caller == mail.User || from.Guessed) {
+		return f.Remote.Agent, client.Whence{}, nil // this machine was let in as that agent: there is nobody else here
+	}
 	if v.ID.ToolUse() != "" {
 		user := f.There.RoomFrom(v.name, mail.User, client.Whence{})
 		if name, err := v.member(ctx, user, caller); err != nil || name != caller {

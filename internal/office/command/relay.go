@@ -47,5 +47,6 @@ func (a *app) remote(home config.Home, f serveFlags) (*relay.Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &relay.Remote{URL: joined.URL, TLS: conf, Token: joined.Token, Machine: joined.Machine}, nil
+	return &relay.Remote{URL: joined.URL, TLS: conf, Token: joined.Token, Machine: joined.Machine,
+		Agent: joined.Agent}, nil
 }

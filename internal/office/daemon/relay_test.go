@@ -26,10 +26,11 @@ type cable struct {
 	listener net.Listener
 	to       string
 
-	mu    sync.Mutex
-	cut   bool // new connections are refused
-	deaf  bool // nothing comes through, and nobody is told
-	conns map[net.Conn]bool
+	mu      sync.Mutex
+	cut     bool // new connections are refused
+	deaf    bool // nothing comes through, and nobody is told
+	conns   map[net.Conn]bool
+	carried int // connections, in all
 }
 
 // newCable returns a cable to an address.
@@ -68,6 +69,7 @@ func (c *cable) carry(near net.Conn) {
 	c.mu.Lock()
 	cut := c.cut
 	c.conns[near], c.conns[far] = true, true
+	c.carried++
 	c.mu.Unlock()
 	if cut {
 		return
@@ -101,6 +103,13 @@ func (g *gated) Write(b []byte) (int, error) {
 		return len(b), nil
 	}
 	return g.Conn.Write(b)
+}
+
+// connections is how many there have been.
+func (c *cable) connections() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.carried
 }
 
 // set cuts the cable, or makes it deaf, or mends it.
@@ -262,6 +271,15 @@ func TestRelay(t *testing.T) {
 	}
 	if code, _ := f.near.get(t, "/api/v1/rooms/b/inbox", token); code != 403 {
 		t.Errorf("an agent's token opens another room at the relay: %d", code)
+	}
+	before := f.cable.connections()
+	for range 20 {
+		if code, body := f.near.get(t, "/api/v1/rooms/a/inbox", token); code != 200 {
+			t.Fatalf("an agent's token at the relay: %d %s", code, body)
+		}
+	}
+	if n := f.cable.connections() - before; n > 3 {
+		t.Errorf("20 requests with an agent's token made %d connections to the post office", n)
 	}
 	link, err := f.near.office.Login(t.Context(), wire.Login{})
 	if err != nil || !strings.HasPrefix(link, f.near.place.HTTP+"/login?key=") {

@@ -21,6 +21,7 @@ type Remote struct {
 	TLS     *tls.Config  // by which the post office is known
 	Token   string       // of this machine
 	Machine mail.Machine // by which name it is known there
+	Agent   mail.Name    // as whom alone it may speak; empty: as any agent and the user
 }
 
 // Far is what a relay has in place of rooms.
@@ -179,14 +180,9 @@ func (f *Far) Status() *wire.RelayStatus {
 	return st
 }
 
-// Agent returns whose token this is, of a room far away.
+// Agent returns whose token this is, of a room far away. That is asked for each request, because the token may be
+// revoked there at any time, and nobody else knows.
 func (f *Far) Agent(ctx context.Context, token string) (mail.Caller, error) {
-	other, err := client.New(client.Options{URL: f.Remote.URL, Token: token, TLS: f.Remote.TLS, Relay: true,
-		Ready: f.away})
-	if err != nil {
-		return mail.Caller{}, err
-	}
-	defer other.Close()
-	st, err := other.Status(ctx)
+	st, err := f.There.With(token).Status(ctx)
 	return mail.Caller{Name: st.You, Room: st.Room}, err
 }

@@ -71,7 +71,7 @@ type Office struct {
 	quiet     time.Duration
 	patience  time.Duration
 	transport *http.Transport
-	version   atomic.Pointer[string]
+	version   *atomic.Pointer[string]
 }
 
 var _ mail.Office = (*Office)(nil)
@@ -91,7 +91,7 @@ const (
 // New returns a post office. It does not connect: that happens with the first call.
 func New(opts Options) (*Office, error) {
 	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start,
-		ready: opts.Ready, confirm: opts.Confirm, link: opts.Link, quiet: quiet, patience: patience}
+		ready: opts.Ready, confirm: opts.Confirm, link: opts.Link, quiet: quiet, patience: patience, version: new(atomic.Pointer[string])}
 	if o.link == nil {
 		o.link = func(bool) {}
 	}
@@ -142,6 +142,13 @@ func New(opts Options) (*Office, error) {
 	o.base, o.where = u, u.Host
 	o.transport.DialContext = dialer.DialContext
 	return o, nil
+}
+
+// With returns the same post office for another token. They share their connections, and Close of one is Close of both.
+func (o *Office) With(token string) *Office {
+	other := *o
+	other.token = token
+	return &other
 }
 
 // Version returns the version of the post office as its last answer said it, "" before the first.
