@@ -104,6 +104,9 @@ func (h Home) Dialogs() string { return h.file("dialogs") }
 // Outbox is the file with the mail that is kept here because the way to its room is away.
 func (h Home) Outbox() string { return h.file("outbox.jsonl") }
 
+// Erased is the file of the messages whose text may still be in the logs of NATS servers.
+func (h Home) Erased() string { return h.file("erased.json") }
+
 // File is the configuration.
 func (h Home) File() string { return h.file("config.toml") }
 
@@ -129,9 +132,8 @@ const maxSocketPath = 103
 // them.
 func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
-		h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.File(), h.Rooms(), h.Removed(),
-		h.Lock(),
-		h.StartLock(), h.Log(), h.file("pennypost.sock")}
+		h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Erased(), h.File(),
+		h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
 	for _, path := range ours {
 		for _, suffix := range []string{"", ".1"} { // of the log there is an older part
 			if _, err := os.Lstat(path + suffix); err == nil {

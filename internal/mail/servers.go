@@ -1,5 +1,10 @@
 package mail
 
+import (
+	"fmt"
+	"strings"
+)
+
 // ServerState is whether a NATS server does its part.
 type ServerState string
 
@@ -39,4 +44,28 @@ type ServersHealth struct {
 	// takes none now. Without it nothing is known.
 	MayFail  *int       `json:"may_fail,omitempty"`
 	Degraded []Degraded `json:"degraded,omitempty"`
+	// Erasing is what this machine has erased from the rooms there, while logs of the servers may have it.
+	Erasing *Lingering `json:"erasing,omitempty"`
+}
+
+// Lingering is erased text that the servers' own logs may still have: they empty them by themselves, minutes later,
+// and nothing says when it is done.
+type Lingering struct {
+	Messages int  `json:"messages"`
+	Since    Time `json:"since"` // the first of them was erased
+	Until    Time `json:"until"` // no log has any, if all servers stay there
+	// Servers are those that are not heard: their logs may have it until minutes after they are back.
+	Servers []string `json:"servers,omitempty"`
+}
+
+// String says it in a sentence.
+func (l *Lingering) String() string {
+	text := fmt.Sprintf("The text of %d erased messages may still be in the NATS servers' own logs", l.Messages)
+	if l.Messages == 1 {
+		text = "The text of an erased message may still be in the NATS servers' own logs"
+	}
+	if len(l.Servers) > 0 {
+		return text + ", until minutes after " + strings.Join(l.Servers, " and ") + " is heard again."
+	}
+	return text + ", until " + l.Until.Std().Local().Format("15:04:05") + "."
 }

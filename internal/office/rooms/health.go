@@ -68,6 +68,7 @@ func (c *Cluster) tend(ctx context.Context) {
 	t := teller{cluster: c, since: make(map[string]time.Time), left: make(map[string]bool)}
 	for {
 		t.tell(time.Now())
+		c.ForgetErased(time.Now())
 		select {
 		case <-ctx.Done():
 			return

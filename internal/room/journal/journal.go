@@ -80,6 +80,9 @@ type Behinder interface {
 	// AppendBehind appends an event as Append does, if the last event stands at after, and returns its place. ok is
 	// false if it does not: then nothing was appended, and what came between is or will be seen by Follow.
 	AppendBehind(ctx context.Context, after mail.Seq, event mail.Event) (place mail.Seq, ok bool, err error)
+	// End returns the place of the last event that anybody had appended when it was called. Follow may not have come
+	// to it yet.
+	End(ctx context.Context) (mail.Seq, error)
 }
 
 // Reopener is a journal that may have to be opened again. It is optional, discovered by assertion.

@@ -22,7 +22,7 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 	var asked *fold.Erasure
 	v.read(func(s *fold.State, _ mail.Time) { asked = s.Erasing[id] })
 	if asked == nil {
-		if _, err := v.Message(ctx, id); err != nil && !v.waits(id) {
+		if err := v.there(ctx, id); err != nil {
 			return err
 		}
 		erased := mail.Event{At: v.now(), Erased: &mail.Erasure{Message: id, By: v.Who}}
@@ -34,6 +34,36 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 		return err
 	}
 	return v.erasedElsewhere(ctx, id)
+}
+
+// readWithin is how long who wants to erase a message waits for this machine to read what others have written.
+const readWithin = 2 * time.Second
+
+// there returns an error if there is no such message, or if it is not known here whether there is: another machine may
+// have acknowledged it a moment ago.
+func (v *view) there(ctx context.Context, id mail.ID) error {
+	missing := func() error {
+		if _, err := v.Message(ctx, id); err != nil && !v.waits(id) {
+			return err
+		}
+		return nil
+	}
+	err := missing()
+	others, shared := v.journal.(journal.Behinder)
+	if !shared || mail.CodeOf(err) != mail.NotFound {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	end, why := others.End(within)
+	if why == nil {
+		why = v.await(within, end)
+	}
+	if why != nil {
+		return &mail.Error{Code: mail.Unavailable, Err: why, Msg: "nothing was erased: there is no such message on " +
+			"this machine, which has not read all that others have sent. Try again when it has: pennypost machines"}
+	}
+	return missing()
 }
 
 // erasedElsewhere waits for the other machines to erase what they have of a message, and says which have not.

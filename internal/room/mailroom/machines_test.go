@@ -3,11 +3,40 @@ package mailroom
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/journal"
 )
+
+// TestEraseWhereItIsNotReadYet: what another machine has acknowledged can be erased on one that lags, which does not
+// say that there is no such message.
+func TestEraseWhereItIsNotReadYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, 2, Options{})
+		release := f.posts[1].disk.Hold()
+		defer release()
+		sent, err := f.posts[0].As(mail.User).Send(t.Context(), mail.Draft{To: mail.Recipients{"all"}, Body: "secret"})
+		f.must("send", err)
+		began := time.Now()
+		f.wantError("where it is not read", f.posts[1].As(mail.User).Erase(t.Context(), sent.ID), mail.Unavailable,
+			"nothing was erased")
+		if took := time.Since(began); took > 2*readWithin {
+			t.Errorf("it took %v to say so", took)
+		}
+		time.AfterFunc(readWithin/2, release)
+		f.wantError("where it is read in a moment", f.posts[1].As(mail.User).Erase(t.Context(), sent.ID),
+			mail.Unavailable, "gone from here", "disk of m0")
+		f.must("the other's part", f.posts[0].finishErasures(t.Context()))
+		f.wantError("what nobody has sent", f.posts[1].As(mail.User).Erase(t.Context(), "msg_nobody"), mail.NotFound)
+		f.posts[1].disk.Cut(journal.ErrAway)
+		f.wantError("that, with the way away", f.posts[1].As(mail.User).Erase(t.Context(), "msg_nobody"),
+			mail.Unavailable, "nothing was erased")
+		f.posts[1].disk.Cut(nil)
+	})
+}
 
 // TestRaces has two post offices decide about the same at once, each before it has what the other did. The first in
 // the journal's order wins, on every machine, and the other's answer says so.

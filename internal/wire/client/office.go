@@ -91,7 +91,8 @@ const (
 // New returns a post office. It does not connect: that happens with the first call.
 func New(opts Options) (*Office, error) {
 	o := &Office{token: opts.Token, session: opts.Session, guessed: opts.Guessed, use: opts.Use, start: opts.Start,
-		ready: opts.Ready, confirm: opts.Confirm, link: opts.Link, quiet: quiet, patience: patience, version: new(atomic.Pointer[string])}
+		ready: opts.Ready, confirm: opts.Confirm, link: opts.Link, quiet: quiet, patience: patience,
+		version: new(atomic.Pointer[string])}
 	if o.link == nil {
 		o.link = func(bool) {}
 	}
@@ -144,7 +145,8 @@ func New(opts Options) (*Office, error) {
 	return o, nil
 }
 
-// With returns the same post office for another token. They share their connections, and Close of one is Close of both.
+// With returns the same post office for another token. They share their connections, and Close of one is Close of
+// both.
 func (o *Office) With(token string) *Office {
 	other := *o
 	other.token = token

@@ -29,7 +29,29 @@ func (a *app) erase(ctx context.Context, arg string) error {
 	if err == nil {
 		err = svc.Erase(ctx, id)
 	}
+	var lingers *mail.Lingering
+	also := ""
+	if err == nil {
+		lingers = a.lingers(ctx)
+	}
+	if lingers != nil {
+		also = "\n" + cli.OneLine(lingers.String()+" pennypost machines says whether it still may.")
+	}
 	return a.Said(err, struct {
-		Erased mail.ID `json:"erased"`
-	}{id}, "%s is erased.", cli.OneLine(arg))
+		Erased  mail.ID         `json:"erased"`
+		Erasing *mail.Lingering `json:"erasing,omitempty"`
+	}{id, lingers}, "%s is erased.%s", cli.OneLine(arg), also)
+}
+
+// lingers asks what NATS servers may still have of what was erased.
+func (a *app) lingers(ctx context.Context) *mail.Lingering {
+	office, err := a.Post()
+	if err != nil {
+		return nil
+	}
+	list, err := office.Machines(ctx)
+	if err != nil {
+		return nil // it stands in pennypost machines
+	}
+	return list.Erasing
 }

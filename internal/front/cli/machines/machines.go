@@ -104,6 +104,9 @@ func (a *app) showServers(h *mail.ServersHealth) {
 	default:
 		a.Out.Line("%d more of them may fail, and mail goes on.", *h.MayFail)
 	}
+	if h.Erasing != nil {
+		a.Out.Line("%s", cli.OneLine(h.Erasing.String()))
+	}
 	for _, d := range h.Degraded {
 		a.Out.Line("%s", a.Out.Red(cli.OneLine(d.Text)))
 		a.Out.Line("  → %s", cli.OneLine(d.Fix))

@@ -261,6 +261,9 @@ func (d *doctor) cluster(c *wire.Cluster) {
 	for _, g := range c.Health.Degraded {
 		d.say("servers", cli.Problem, g.Fix, "%s", g.Text)
 	}
+	if c.Health.Erasing != nil {
+		d.say("servers", cli.Note, "", "%s", strings.TrimSuffix(c.Health.Erasing.String(), "."))
+	}
 	for _, w := range c.Warnings {
 		d.say("servers", cli.Problem, "", "%s", w)
 	}

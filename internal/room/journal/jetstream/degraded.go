@@ -11,7 +11,11 @@ import (
 )
 
 // Health says how the servers are, by what is known at this moment.
-func (c *Cluster) Health() mail.ServersHealth { return c.health.judge(len(c.cfg.URLs)) }
+func (c *Cluster) Health() mail.ServersHealth {
+	h := c.health.judge(len(c.cfg.URLs))
+	h.Erasing = c.Lingering()
+	return h
+}
 
 // Changed is given whenever something of that has changed.
 func (c *Cluster) Changed() <-chan struct{} { return c.health.changed }

@@ -44,12 +44,20 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 	if err != nil {
 		return err
 	}
+	if len(places) > 0 {
+		if err := j.cluster.lingering.add(j.room, id, time.Now()); err != nil {
+			return err
+		}
+	}
 	for _, seq := range places {
 		if err := stream.SecureDeleteMsg(ctx, uint64(seq)); err != nil && !gone(ctx, stream, seq) {
 			return err
 		}
 	}
-	return j.everywhere(ctx, stream, asked)
+	if err := j.everywhere(ctx, stream, asked); err != nil || len(places) == 0 {
+		return err
+	}
+	return j.cluster.lingering.add(j.room, id, time.Now())
 }
 
 // gone reports whether a message is not there any more: another machine erases it at the same moment.

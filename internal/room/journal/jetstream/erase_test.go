@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -89,6 +90,9 @@ func TestEraseEverywhere(t *testing.T) {
 		_, err := j.Erase(t.Context(), e.Message.ID, aboutNote(e.Message.ID))
 		return err
 	})
+	if l := c.Lingering(); l == nil || l.Messages != 1 || l.Until <= l.Since {
+		t.Errorf("what the servers' own logs may have is not told: %+v", l)
+	}
 	for _, s := range servers.Servers {
 		for _, name := range holding(t, s.Dir, secret) {
 			if !strings.Contains(name, "_js_") { // the servers' logs, which docs/journal.md speaks of
@@ -103,6 +107,58 @@ func TestEraseEverywhere(t *testing.T) {
 
 // TestEraseAtTheSameMoment has three machines erase each of some events at once. Who comes to it when it is gone finds
 // nothing wrong.
+var serversLogs = flag.Bool("servers-logs", false, "TestServersLogs waits until the servers' logs are empty")
+
+// TestServersLogs: while an erased text may be in the servers' own logs that is told, and when it is not told any more
+// it is nowhere, also if a server was killed and came back.
+func TestServersLogs(t *testing.T) {
+	if !*serversLogs {
+		t.Skip("it takes eight minutes: ./test proof --machines")
+	}
+	t.Parallel()
+	servers := natstest.Start(t, 3, natstest.Options{})
+	c := connect(t, servers.URLs())
+	if _, err := c.Machines(t.Context(), jetstream.MachineOptions{Name: "desk", ID: "1"}); err != nil {
+		t.Fatal(err) // who hears of the servers
+	}
+	j := open(t, c, "logs", t.TempDir())
+	const secret = "Rumpelstilzchen"
+	e := note(secret)
+	if _, err := j.Append(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Erase(t.Context(), e.Message.ID, aboutNote(e.Message.ID)); err != nil {
+		t.Fatal(err)
+	}
+	began, back, stood := time.Now(), false, time.Duration(0)
+	servers.Servers[2].Kill()
+	for c.Lingering() != nil {
+		if !back && time.Since(began) > time.Minute {
+			if back = true; servers.Servers[2].Start() != nil {
+				t.Fatal("the server does not start")
+			}
+		}
+		for _, s := range servers.Servers {
+			if len(holding(t, s.Dir, secret)) > 0 {
+				stood = time.Since(began)
+			}
+		}
+		if time.Since(began) > 12*time.Minute {
+			t.Fatalf("after %v it is still said that they may have it: %+v", time.Since(began), c.Lingering())
+		}
+		_, _ = j.Append(t.Context(), note(fmt.Sprintf("meanwhile %v", time.Since(began)))) // the room is not quiet
+		time.Sleep(200 * time.Millisecond)
+		c.ForgetErased(time.Now())
+	}
+	t.Logf("the text stood in files for %v, and for %v that was told", stood.Round(time.Second),
+		time.Since(began).Round(time.Second))
+	for _, s := range servers.Servers {
+		if names := holding(t, s.Dir, secret); len(names) > 0 {
+			t.Errorf("it is not said any more, and it stands in %q", names)
+		}
+	}
+}
+
 func TestEraseAtTheSameMoment(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})

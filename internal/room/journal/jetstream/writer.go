@@ -82,6 +82,18 @@ func (j *Journal) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event
 	return seq, err == nil, err
 }
 
+// End implements journal.Behinder.
+func (j *Journal) End(ctx context.Context) (mail.Seq, error) {
+	if err := j.cluster.Trouble(); err != nil {
+		return 0, err
+	}
+	_, info, err := j.cluster.stream(ctx, j.room, false)
+	if err != nil {
+		return 0, err
+	}
+	return mail.Seq(info.State.LastSeq), nil
+}
+
 var errNotBehind = errors.New("there are events behind that place")
 
 func (j *Journal) append(ctx context.Context, behind *mail.Seq, events []mail.Event) (mail.Seq, error) {

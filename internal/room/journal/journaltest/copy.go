@@ -143,6 +143,14 @@ func (c *Copy) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event) (
 	return place, ok, err
 }
 
+// End implements journal.Behinder.
+func (c *Copy) End(ctx context.Context) (mail.Seq, error) {
+	if err := c.reaches(); err != nil {
+		return 0, err
+	}
+	return c.shared.End(ctx)
+}
+
 func (c *Copy) reaches() error {
 	c.machine.mu.Lock()
 	defer c.machine.mu.Unlock()

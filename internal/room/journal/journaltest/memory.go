@@ -90,6 +90,9 @@ func (m *Memory) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event)
 	return place, err == nil, err
 }
 
+// End implements journal.Behinder.
+func (m *Memory) End(context.Context) (mail.Seq, error) { return m.Last(), nil }
+
 func (m *Memory) appendLocked(events ...mail.Event) (mail.Seq, error) {
 	s := m.store
 	if !m.open() {

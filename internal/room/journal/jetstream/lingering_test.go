@@ -1,0 +1,68 @@
+package jetstream
+
+import (
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pennypost/internal/mail"
+)
+
+// TestErasedTextLingers: for as long as a server's log may have it, across restarts of the program, and longer while a
+// server is away.
+func TestErasedTextLingers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "erased.json")
+		l := new(lingering)
+		if err := l.open(file); err != nil {
+			t.Fatal(err)
+		}
+		if s := l.status(nil); s != nil {
+			t.Errorf("nothing was erased, and %+v lingers", s)
+		}
+		began := time.Now()
+		settle := func(away bool) {
+			t.Helper()
+			if err := l.settle(time.Now(), away); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range []mail.ID{"msg_1", "msg_2", "msg_1"} {
+			if err := l.add("lab", id, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			settle(false)
+		}
+		if s := l.status(nil); s == nil || s.Messages != 2 || !s.Since.Std().Equal(began) ||
+			s.Until.Std().Sub(began) != 2*time.Minute+logsKeep {
+			t.Fatalf("after three minutes %+v lingers", s)
+		}
+		l = new(lingering) // another process
+		if err := l.open(file); err != nil {
+			t.Fatal(err)
+		}
+		for range 120 { // n3 is away for two minutes
+			time.Sleep(time.Second)
+			settle(true)
+		}
+		if s := l.status([]string{"n3"}); s == nil || s.Messages != 2 {
+			t.Fatalf("while a server is away, %+v lingers", s)
+		}
+		time.Sleep(logsKeep - time.Second)
+		settle(false)
+		if s := l.status(nil); s == nil || s.Messages != 2 {
+			t.Errorf("before the log of a server that is back is rid of it, %+v lingers", s)
+		}
+		time.Sleep(time.Second)
+		settle(false)
+		if s := l.status(nil); s != nil {
+			t.Errorf("after that, %+v lingers", s)
+		}
+		l = new(lingering)
+		if err := l.open(file); err != nil || l.status(nil) != nil {
+			t.Errorf("for another process %+v lingers, %v", l.status(nil), err)
+		}
+	})
+}
