@@ -104,6 +104,9 @@ func (h Home) Dialogs() string { return h.file("dialogs") }
 // Outbox is the file with the mail that is kept here because the way to its room is away.
 func (h Home) Outbox() string { return h.file("outbox.jsonl") }
 
+// Doubts is the file of the sends of which nobody knows whether they arrived.
+func (h Home) Doubts() string { return h.file("doubts.json") }
+
 // Erased is the file of the messages whose text may still be in the logs of NATS servers.
 func (h Home) Erased() string { return h.file("erased.json") }
 
@@ -132,7 +135,8 @@ const maxSocketPath = 103
 // them.
 func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
-		h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Erased(), h.File(),
+		h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(), h.Erased(),
+		h.File(),
 		h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
 	for _, path := range ours {
 		for _, suffix := range []string{"", ".1"} { // of the log there is an older part

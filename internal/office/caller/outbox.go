@@ -24,14 +24,53 @@ const behindPatience = 2 * time.Second
 // was stored at first and nobody was told.
 const keepingAfter = 20 * time.Hour
 
+// send sends a message, or keeps it on this machine if the way to its room is away. Who sends once more, without a key
+// of its own, what failed so that nobody knows whether it arrived, sends that message, and no second one.
+func (v *Room) send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
+	doubts := v.office.Doubts
+	own := d.Key != "" && !strings.HasPrefix(d.Key, mail.MadeKey)
+	if doubts == nil || own || v.ID.Own() || !mail.MayKeep(ctx) {
+		return v.sendOrKeep(ctx, d)
+	}
+	var which outbox.Send
+	if doubts.Any() {
+		if which = v.which(ctx, d); which != (outbox.Send{}) {
+			d.Key = cmp.Or(doubts.Key(which), d.Key)
+		}
+	}
+	if d.Key == "" {
+		d.Key = mail.MadeKey + rand.Text()
+	}
+	sent, err := v.sendOrKeep(ctx, d)
+	switch mail.CodeOf(err) {
+	case "":
+		doubts.Settle(which)
+	case mail.Unavailable, mail.Timeout, mail.Internal:
+		if which == (outbox.Send{}) {
+			which = v.which(context.WithoutCancel(ctx), d)
+		}
+		doubts.Add(which, d.Key)
+	}
+	return sent, err
+}
+
+// which returns which send of the caller a draft is; the zero value: it is not known.
+func (v *Room) which(ctx context.Context, d mail.Draft) outbox.Send {
+	by, _, err := v.sender(ctx)
+	if err != nil {
+		return outbox.Send{}
+	}
+	session, _ := v.ID.Session()
+	return outbox.SendOf(v.name, by.Name, session, d)
+}
+
 // sendOrKeep sends a message, or keeps it on this machine if the way to its room is away.
 func (v *Room) sendOrKeep(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	box := v.office.Kept
 	if box == nil || !mail.MayKeep(ctx) || v.ID.Own() || !v.ID.Keeps() {
 		return v.Stub.Send(ctx, d)
 	}
-	made := d.Key == ""
-	if made {
+	if d.Key == "" {
 		d.Key = mail.MadeKey + rand.Text()
 	}
 	if box.Waits() {
@@ -41,7 +80,7 @@ func (v *Room) sendOrKeep(ctx context.Context, d mail.Draft) (mail.Sent, error) 
 		}
 	}
 	sent, err := v.Stub.Send(ctx, d)
-	if made {
+	if strings.HasPrefix(d.Key, mail.MadeKey) {
 		sent.Duplicate = false // of nothing but our own first attempt
 	}
 	if err == nil || ctx.Err() != nil || !v.isAway(err) {

@@ -329,7 +329,7 @@ func (v *Room) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 			}
 		}
 	}
-	return v.sendOrKeep(ctx, d)
+	return v.send(ctx, d)
 }
 
 // Rename implements mail.Registrar.

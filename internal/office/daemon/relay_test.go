@@ -29,6 +29,7 @@ type cable struct {
 	mu      sync.Mutex
 	cut     bool // new connections are refused
 	deaf    bool // nothing comes through, and nobody is told
+	mute    bool // no answer comes through
 	conns   map[net.Conn]bool
 	carried int // connections, in all
 }
@@ -79,7 +80,7 @@ func (c *cable) carry(near net.Conn) {
 		both.Go(func() {
 			defer near.Close()
 			defer far.Close()
-			_, _ = io.Copy(&gated{pair[1], c}, pair[0])
+			_, _ = io.Copy(&gated{pair[1], c, pair[1] == near}, pair[0])
 		})
 	}
 	both.Wait()
@@ -89,20 +90,33 @@ func (c *cable) carry(near net.Conn) {
 	delete(c.conns, far)
 }
 
-// gated is a connection that swallows what is written to it while the cable is deaf.
+// gated is a connection that swallows what is written to it while the cable is deaf or, if it is the answers' way,
+// mute.
 type gated struct {
 	net.Conn
-	cable *cable
+	cable   *cable
+	answers bool
 }
 
 func (g *gated) Write(b []byte) (int, error) {
 	g.cable.mu.Lock()
-	deaf := g.cable.deaf
+	deaf := g.cable.deaf || g.cable.mute && g.answers
 	g.cable.mu.Unlock()
 	if deaf {
 		return len(b), nil
 	}
 	return g.Conn.Write(b)
+}
+
+// silence has no answer come through, and nobody told, until it is called again.
+func (c *cable) silence(mute bool) {
+	c.mu.Lock()
+	c.mute = mute
+	c.mu.Unlock()
+	if !mute { // what was swallowed never comes
+		c.set(true, false)
+		c.set(false, false)
+	}
 }
 
 // connections is how many there have been.

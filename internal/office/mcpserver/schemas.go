@@ -29,7 +29,8 @@ func tools() []dialect.Tool {
 				`"docs":{"type":"array","items":{"type":"string"},"description":"paths of documents"},` +
 				`"ttl_hours":{"type":"number"},` +
 				`"at":{"type":"string","description":"send it later: RFC 3339 time, or 2h; ` +
-				`to yourself with reply_to: a reminder"}}}`,
+				`to yourself with reply_to: a reminder"},` +
+				`"key":{"type":"string","description":"sent twice with it: one message"}}}`,
 			Run: dialect.With(sendMessage),
 		},
 		{

@@ -21,6 +21,7 @@ type sendParams struct {
 	Docs     []string        `json:"docs"`
 	TTLHours float64         `json:"ttl_hours"`
 	At       string          `json:"at"`
+	Key      string          `json:"key"`
 }
 
 // sentTo answers send_message.
@@ -45,7 +46,7 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo
 	for _, path := range p.Docs {
 		d.Docs = append(d.Docs, mail.Doc{Path: path})
 	}
-	if c.Key != "" {
+	if d.Key = p.Key; d.Key == "" && c.Key != "" {
 		d.Key = mail.MadeKey + c.Key
 	}
 	if d.At, err = mail.ParseWhen(p.At, time.Now(), mail.Ahead); err != nil {
@@ -55,7 +56,7 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sentTo
 	if err != nil {
 		return out, err
 	}
-	if c.Key != "" {
+	if p.Key == "" && c.Key != "" {
 		sent.Duplicate = false // of nothing but our own first attempt
 	}
 	all := sent.Recipients

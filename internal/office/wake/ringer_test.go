@@ -119,7 +119,6 @@ func TestP8_TurnEnd(t *testing.T) {
 	}, orchestrator())
 }
 
-// A ring that takes long is outstanding all the while; a turn that begins and ends meanwhile is not overlooked.
 // TestP8_SlowMarks: while it is being recorded that an agent was given its mail, the end of its turn does not have it
 // rung again.
 func TestP8_SlowMarks(t *testing.T) {
@@ -142,6 +141,7 @@ func TestP8_SlowMarks(t *testing.T) {
 	}, orchestrator())
 }
 
+// A ring that takes long is outstanding all the while; a turn that begins and ends meanwhile is not overlooked.
 func TestP8_TurnDuringRing(t *testing.T) {
 	door := &bell{kind: "exec", takes: time.Minute}
 	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {

@@ -1,0 +1,122 @@
+package outbox
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/kept"
+	"pennypost/internal/mail"
+)
+
+// Bounds of Doubts.
+const (
+	maxDoubts = 256
+	doubtLife = time.Hour
+)
+
+// Doubts are the keys of sends that failed so that nobody knows whether they arrived, each for an hour, and the last
+// 256. Who sends the same again without a key of its own is given the key of the send that failed, and it is one
+// message. They have a file of their own, without any text of mail, so that they outlive this process. Methods may be
+// called concurrently.
+type Doubts struct {
+	path string
+	log  *slog.Logger
+	any  atomic.Bool
+
+	mu  sync.Mutex // held for I/O too: only what failed comes here
+	all []doubt    // the oldest first
+}
+
+type doubt struct {
+	Send
+	Key string    `json:"key"`
+	At  mail.Time `json:"at"`
+}
+
+// Send says which send one is: of the same sender, in the same session, with the same content.
+type Send struct {
+	Room mail.RoomName `json:"room"`
+	From mail.Name     `json:"from"`
+	Sum  string        `json:"sum"` // SHA-256, in hex, of the rest
+}
+
+// SendOf returns which send of a sender a draft is, whatever its key. session is the sender's; "": it has none.
+func SendOf(room mail.RoomName, from mail.Name, session string, d mail.Draft) Send {
+	d.Key = ""
+	text, err := jsonx.Marshal(&d)
+	if err != nil {
+		return Send{} // it is not UTF-8, so no room takes it
+	}
+	sum := sha256.Sum256(append(append(text, 0), session...))
+	return Send{room, from, hex.EncodeToString(sum[:])}
+}
+
+// OpenDoubts reads those in the file at path, which need not exist. One that cannot be read is as good as none.
+func OpenDoubts(path string, log *slog.Logger) *Doubts {
+	d := &Doubts{path: path, log: log}
+	if err := kept.Load(path, &d.all); err != nil {
+		log.Warn("which sends are in doubt is not known any more", "file", path, "err", err)
+		d.all = nil
+	}
+	d.any.Store(len(d.all) > 0)
+	return d
+}
+
+// Any reports whether there are any. It is cheap.
+func (d *Doubts) Any() bool { return d.any.Load() }
+
+// Key returns the key of the send that failed, "" if none is known.
+func (d *Doubts) Key(s Send) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.all {
+		if d.all[i].Send == s && time.Since(d.all[i].At.Std()) < doubtLife {
+			return d.all[i].Key
+		}
+	}
+	return ""
+}
+
+// Add notes that nobody knows whether a send arrived that was made with a key. The zero Send is none.
+func (d *Doubts) Add(s Send, key string) {
+	if s == (Send{}) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	d.all = slices.DeleteFunc(d.all, func(o doubt) bool {
+		return o.Send == s || now.Sub(o.At.Std()) >= doubtLife
+	})
+	d.all = append(d.all, doubt{s, key, mail.TimeOf(now)})
+	d.all = d.all[max(0, len(d.all)-maxDoubts):]
+	d.save()
+}
+
+// Settle forgets a send that was acknowledged: the same text is another message from then on.
+func (d *Doubts) Settle(s Send) {
+	if s == (Send{}) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := len(d.all)
+	d.all = slices.DeleteFunc(d.all, func(o doubt) bool { return o.Send == s })
+	if len(d.all) < n {
+		d.save()
+	}
+}
+
+// save writes the file. Without it they are known until this process ends. The caller holds mu.
+func (d *Doubts) save() {
+	d.any.Store(len(d.all) > 0)
+	if err := kept.Save(d.path, d.all); err != nil {
+		d.log.Warn("sends in doubt are forgotten when this process ends", "file", d.path, "err", err)
+	}
+}
