@@ -10,7 +10,7 @@ import (
 
 // TestBench gives each system that every machine has each kind of work for a moment.
 func TestBench(t *testing.T) {
-	b := &bench{dir: t.TempDir()}
+	b := &bench{dir: t.TempDir(), offices: make(map[bool]*office)}
 	t.Cleanup(b.stop)
 	for _, s := range systems {
 		if strings.HasPrefix(s.name, "three servers") {

@@ -25,7 +25,7 @@ func (c commandClient) Look() (int, error) {
 }
 
 func startCLI(b *bench, _ string) (worker, error) {
-	return b.door("cli", func(o *office, name mail.Name, _ string) (drive.Client, error) {
+	return b.door(false, "cli", func(o *office, name mail.Name, _ string) (drive.Client, error) {
 		return commandClient{
 			send: func(to, body string) *exec.Cmd {
 				return o.command("send", "--as", string(name), "--to", to, "--body", body)

@@ -52,7 +52,7 @@ func run(only, work string, rounds int, lasting time.Duration, dir string) error
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &bench{dir: dir}
+	b := &bench{dir: dir, offices: make(map[bool]*office)}
 	defer b.stop()
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt)

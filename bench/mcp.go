@@ -94,34 +94,36 @@ func (c *mcpClient) Look() (int, error) {
 
 func (c *mcpClient) Close() error { return c.close() }
 
-func startMCPHTTP(b *bench, _ string) (worker, error) {
-	return b.door("mcp-http", func(o *office, _ mail.Name, token string) (drive.Client, error) {
-		addr := strings.TrimPrefix(o.http, "http://")
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			return nil, err
+func startMCPHTTP(b *bench, _ string) (worker, error) { return b.door(false, "mcp-http", dialMCP) }
+
+func startSharedMCP(b *bench, _ string) (worker, error) { return b.door(true, "mcp-http", dialMCP) }
+
+func dialMCP(o *office, _ mail.Name, token string) (drive.Client, error) {
+	addr := strings.TrimPrefix(o.http, "http://")
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{"Authorization": {"Bearer " + token}, "Accept": {"application/json, text/event-stream"}}
+	http := newConnection(conn, header)
+	var session []string
+	c := &mcpClient{close: http.Close, exchange: func(request []byte) ([]byte, error) {
+		answer, err := http.request("POST", "/mcp", request, session...)
+		if session == nil && err == nil {
+			session = []string{"Mcp-Session-Id: " + http.answer.Get("Mcp-Session-Id"),
+				"Mcp-Protocol-Version: " + mcpVersion}
 		}
-		header := http.Header{"Authorization": {"Bearer " + token}, "Accept": {"application/json, text/event-stream"}}
-		http := newConnection(conn, header)
-		var session []string
-		c := &mcpClient{close: http.Close, exchange: func(request []byte) ([]byte, error) {
-			answer, err := http.request("POST", "/mcp", request, session...)
-			if session == nil && err == nil {
-				session = []string{"Mcp-Session-Id: " + http.answer.Get("Mcp-Session-Id"),
-					"Mcp-Protocol-Version: " + mcpVersion}
-			}
-			// In a stream of events, the answer to a request is the last.
-			if i := bytes.LastIndex(answer, []byte("\ndata: ")); i >= 0 {
-				answer = answer[i+len("\ndata: "):]
-			}
-			return answer, err
-		}}
-		return c, c.begin()
-	})
+		// In a stream of events, the answer to a request is the last.
+		if i := bytes.LastIndex(answer, []byte("\ndata: ")); i >= 0 {
+			answer = answer[i+len("\ndata: "):]
+		}
+		return answer, err
+	}}
+	return c, c.begin()
 }
 
 func startMCPStdio(b *bench, _ string) (worker, error) {
-	return b.door("mcp-stdio", func(o *office, name mail.Name, _ string) (drive.Client, error) {
+	return b.door(false, "mcp-stdio", func(o *office, name mail.Name, _ string) (drive.Client, error) {
 		cmd := o.command("mcp", "--room", "mcp-stdio", "--as", string(name))
 		cmd.Path = o.typed
 		in, err := cmd.StdinPipe()

@@ -39,10 +39,22 @@ type office struct {
 
 const officeConfig = "[room.limits]\nrepeat_window = \"forever\"\nper_minute = -1\nexchanges = -1\n"
 
-// openOffice starts the post office, once.
-func (b *bench) openOffice() (*office, error) {
-	if b.office != nil {
-		return b.office, nil
+// openOffice starts the post office, once; one with the rooms on three NATS servers if shared is set.
+func (b *bench) openOffice(shared bool) (*office, error) {
+	if b.offices[shared] != nil {
+		return b.offices[shared], nil
+	}
+	config := officeConfig
+	if shared {
+		servers, err := b.servers()
+		if err != nil {
+			return nil, err
+		}
+		urls, err := json.Marshal(servers.URLs())
+		if err != nil {
+			return nil, err
+		}
+		config += "[journal]\nkind = \"jetstream\"\nurls = " + string(urls) + "\n"
 	}
 	program, err := b.build(".", ".")
 	if err != nil {
@@ -52,7 +64,11 @@ func (b *bench) openOffice() (*office, error) {
 	if err != nil {
 		return nil, err
 	}
-	bin, home := filepath.Join(b.dir, "bin"), filepath.Join(b.dir, "home")
+	dir, err := os.MkdirTemp(b.dir, "office")
+	if err != nil {
+		return nil, err
+	}
+	bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
 	for _, dir := range []string{bin, home} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, err
@@ -60,7 +76,7 @@ func (b *bench) openOffice() (*office, error) {
 	}
 	o := &office{front: filepath.Join(bin, "pennypost")}
 	if err := errors.Join(os.Rename(program, filepath.Join(bin, "pennypostd")), os.Rename(front, o.front),
-		os.WriteFile(filepath.Join(home, "config.toml"), []byte(officeConfig), 0o600)); err != nil {
+		os.WriteFile(filepath.Join(home, "config.toml"), []byte(config), 0o600)); err != nil {
 		return nil, err
 	}
 	o.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "PENNYPOST_HOME=" + home,
@@ -94,7 +110,7 @@ func (b *bench) openOffice() (*office, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the post office says %q: %w", line, err)
 	}
-	b.office = o
+	b.offices[shared] = o
 	return o, nil
 }
 
@@ -111,11 +127,12 @@ func (o *office) stop() {
 	_ = o.cmd.Wait()
 }
 
+// dial connects a client of a post office.
+type dial func(o *office, name mail.Name, token string) (drive.Client, error)
+
 // door returns a worker whose clients are connected by dial to a room of their own, in which they are registered.
-func (b *bench) door(room mail.RoomName, dial func(o *office, name mail.Name, token string) (drive.Client, error)) (
-	worker,
-	error) {
-	o, err := b.openOffice()
+func (b *bench) door(shared bool, room mail.RoomName, dial dial) (worker, error) {
+	o, err := b.openOffice(shared)
 	if err != nil {
 		return nil, err
 	}
@@ -151,16 +168,19 @@ func (b *bench) door(room mail.RoomName, dial func(o *office, name mail.Name, to
 	}, func() {}}, nil
 }
 
-func startHTTP(b *bench, _ string) (worker, error) {
-	return b.door("http", func(o *office, name mail.Name, _ string) (drive.Client, error) {
-		conn, err := net.Dial("unix", o.socket)
-		if err != nil {
-			return nil, err
-		}
-		agent := http.Header{}
-		wire.SetAgent(agent, name)
-		return &httpClient{connection: newConnection(conn, agent)}, nil
-	})
+func startHTTP(b *bench, _ string) (worker, error) { return b.door(false, "http", dialHTTP) }
+
+// startSharedHTTP is a post office as users run it whose rooms are on three servers.
+func startSharedHTTP(b *bench, _ string) (worker, error) { return b.door(true, "http", dialHTTP) }
+
+func dialHTTP(o *office, name mail.Name, _ string) (drive.Client, error) {
+	conn, err := net.Dial("unix", o.socket)
+	if err != nil {
+		return nil, err
+	}
+	agent := http.Header{}
+	wire.SetAgent(agent, name)
+	return &httpClient{connection: newConnection(conn, agent)}, nil
 }
 
 // httpClient is Pennypost's own API on the Unix socket.

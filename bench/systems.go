@@ -43,6 +43,8 @@ var systems = []system{
 	{name: "three servers: journal", start: startStream},
 	{name: "three servers: room", start: startStreamRoom},
 	{name: "three servers: room, read on another machine", start: startTwoMachines},
+	{name: "three servers: HTTP", start: startSharedHTTP},
+	{name: "three servers: MCP over HTTP", start: startSharedMCP},
 	{name: "Pennypost: HTTP", start: startHTTP},
 	{name: "Pennypost: MCP over HTTP", start: startMCPHTTP},
 	{name: "Pennypost: MCP over stdio", most: 16, start: startMCPStdio},
@@ -54,7 +56,7 @@ type bench struct {
 	dir     string
 	running []*row
 	absent  []string
-	office  *office           // that those of Pennypost's doors share
+	offices map[bool]*office  // that those of Pennypost's doors share, without NATS servers and with
 	nats    *natstest.Cluster // that those on three servers share
 }
 
@@ -84,8 +86,8 @@ func (b *bench) stop() {
 	for _, r := range b.running {
 		r.stop()
 	}
-	if b.office != nil {
-		b.office.stop()
+	for _, o := range b.offices {
+		o.stop()
 	}
 	if b.nats != nil {
 		b.nats.Stop()

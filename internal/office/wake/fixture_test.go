@@ -114,6 +114,7 @@ type fixture struct {
 	mute   atomic.Bool  // the user cannot be told
 	back   atomic.Int64 // by how much the clock was set back, as a time.Duration
 	typed  atomic.Int64 // when the person last typed into every session, as a mail.Time
+	marks  atomic.Int64 // how long it takes to record what somebody was given, as a time.Duration
 
 	mu          sync.Mutex // guards what the Ringer tells
 	outstanding int
@@ -138,7 +139,7 @@ func inFixture(t *testing.T, entries []Entry, f func(b *fixture), agents ...mail
 
 func (b *fixture) start() {
 	b.Helper()
-	room, err := mailroom.Open(context.Background(), "lab", b.store.Open(),
+	room, err := mailroom.Open(context.Background(), "lab", &slowMarks{b.store.Open(), &b.marks},
 		mailroom.Options{Now: b.now, Door: b.doors.Name, PutOff: b.doors.PutOff,
 			Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
 	b.must(err)
@@ -158,6 +159,19 @@ func (b *fixture) start() {
 }
 
 func (b *fixture) now() time.Time { return time.Now().Add(-time.Duration(b.back.Load())) }
+
+// slowMarks is a journal that takes a while to record what somebody was given.
+type slowMarks struct {
+	*journaltest.Memory
+	takes *atomic.Int64
+}
+
+func (j *slowMarks) Append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	if len(events) > 0 && events[0].Receipt != nil && events[0].Receipt.Mark != mail.MarkNotified {
+		time.Sleep(time.Duration(j.takes.Load()))
+	}
+	return j.Memory.Append(ctx, events...)
+}
 
 // muted is a room that does not always take what the system says.
 type muted struct {

@@ -3,6 +3,7 @@ package wake
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,6 +120,28 @@ func TestP8_TurnEnd(t *testing.T) {
 }
 
 // A ring that takes long is outstanding all the while; a turn that begins and ends meanwhile is not overlooked.
+// TestP8_SlowMarks: while it is being recorded that an agent was given its mail, the end of its turn does not have it
+// rung again.
+func TestP8_SlowMarks(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inFixture(t, []Entry{{For: "agent:lead", Wakers: []Waker{door}}}, func(b *fixture) {
+		sent := b.send("lead", "question", mail.Draft{})
+		b.rung(door, 1, "mail")
+		b.marks.Store(int64(20 * time.Second))
+		var marked sync.WaitGroup
+		b.state("lead", mail.Working)
+		marked.Go(func() { b.mark("lead", mail.MarkPresented, sent.ID) })
+		b.pass(time.Second)
+		b.state("lead", mail.Idle)
+		b.rung(door, 1, "a turn ended in which it was given its mail, which is not recorded yet")
+		marked.Wait()
+		b.rung(door, 1, "it is recorded")
+		b.marks.Store(0)
+		b.send("lead", "question", mail.Draft{})
+		b.rung(door, 2, "other mail")
+	}, orchestrator())
+}
+
 func TestP8_TurnDuringRing(t *testing.T) {
 	door := &bell{kind: "exec", takes: time.Minute}
 	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {

@@ -197,7 +197,8 @@ type Room struct {
 	index    *search.Index
 	indexing sync.WaitGroup // keepIndex
 	grows    atomic.Bool    // the index will soon know all messages
-	reindex  pause.Nudge    // see wakeIndexer
+	given    underWay
+	reindex  pause.Nudge // see wakeIndexer
 
 	stop     context.CancelFunc // ends the follower and keepIndex
 	done     chan struct{}      // closed when the follower has ended
@@ -398,6 +399,7 @@ func (r *Room) commit(ctx context.Context, events ...mail.Event) (mail.Seq, erro
 
 // append is commit for whoever holds the gate.
 func (r *Room) append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
+	defer r.given.add(events)()
 	seq, err := r.journal.Append(ctx, events...)
 	if err != nil {
 		return 0, r.unavailable(err)
