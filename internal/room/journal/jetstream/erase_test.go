@@ -105,8 +105,6 @@ func TestEraseEverywhere(t *testing.T) {
 	}
 }
 
-// TestEraseAtTheSameMoment has three machines erase each of some events at once. Who comes to it when it is gone finds
-// nothing wrong.
 var serversLogs = flag.Bool("servers-logs", false, "TestServersLogs waits until the servers' logs are empty")
 
 // TestServersLogs: while an erased text may be in the servers' own logs that is told, and when it is not told any more
@@ -159,6 +157,8 @@ func TestServersLogs(t *testing.T) {
 	}
 }
 
+// TestEraseAtTheSameMoment has three machines erase each of some events at once. Who comes to it when it is gone finds
+// nothing wrong.
 func TestEraseAtTheSameMoment(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})

@@ -21,7 +21,7 @@ const (
 	heartbeat  = time.Second // how often the servers say that nothing has come
 	forgotten  = time.Minute // after which the servers drop a follower that is not heard any more
 	pauseShort = 50 * time.Millisecond
-	pauseLong  = 2 * time.Second // the longest between two attempts to follow
+	pauseLong  = time.Second // the longest between two attempts to follow
 )
 
 // follow keeps the copy as far as the stream until the journal is closed. First gets the error of each attempt that
@@ -30,6 +30,7 @@ func (j *Journal) follow(first chan<- error) {
 	pause := pauseShort
 	for j.ctx.Err() == nil {
 		at := j.local.Last()
+		_, changed, _ := j.cluster.connection() // also if it changes while the attempt ends
 		err := j.followOnce()
 		j.setCurrent(errors.Is(err, errMoved))
 		if errors.Is(err, errMoved) {
@@ -50,7 +51,6 @@ func (j *Journal) follow(first chan<- error) {
 			pause = pauseShort
 		}
 		j.log.Debug("the stream is not followed", "err", err, "next", pause)
-		_, changed, _ := j.cluster.connection()
 		select {
 		case <-j.ctx.Done():
 		case <-changed:
@@ -100,7 +100,7 @@ func (j *Journal) followOnce() error {
 	if err != nil {
 		return fmt.Errorf("follow the stream: %w", err)
 	}
-	defer delivered.drop(stream)
+	defer j.running.Go(func() { delivered.drop(stream) }) // which may take as long as a request, and is not waited for
 	arrived := make(chan arrival, 2*mostAtOnce)
 	ctx, cancel = context.WithCancel(j.ctx)
 	defer cancel()
