@@ -393,6 +393,7 @@ type MachineStatus struct {
 	Heard   Time    `json:"heard,omitzero"`
 	Version string  `json:"version,omitempty"` // of its post office
 	Rooms   int     `json:"rooms"`             // that are open there
+	Kept    int     `json:"kept,omitzero"`     // letters in its outbox, which nobody else has
 	Skew    int64   `json:"skew_ms"`           // how far its clock is ahead of the servers', in milliseconds
 }
 

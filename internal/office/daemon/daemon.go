@@ -151,6 +151,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	}
 	d := newDaemon(ctx, opts, token, host, at, invited, scripts)
 	d.office.Confirm, d.office.Kept = confirm, box
+	d.office.Set.Waiting = box.Waiting
 	d.office.Doubts = outbox.OpenDoubts(home.Doubts(), opts.Log)
 	d.office.Set.Use(cluster, d.office.Answers())
 	if far != nil {

@@ -104,10 +104,16 @@ func (b *Box) rest(q *queue, err error) {
 }
 
 // Waits reports whether any letter does.
-func (b *Box) Waits() bool {
+func (b *Box) Waits() bool { return b.Waiting() > 0 }
+
+// Waiting is how many letters do.
+func (b *Box) Waiting() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.order) > 0
+	for _, q := range b.order {
+		n += len(q.letters)
+	}
+	return n
 }
 
 // empty sends the letters of a queue, in their order, until one has to wait: the error says for what.

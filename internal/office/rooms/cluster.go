@@ -82,6 +82,12 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 				return 0
 			}
 			return c.set.Each(func(*Entry) {})
+		},
+		Kept: func() int {
+			if c.set == nil || c.set.Waiting == nil {
+				return 0
+			}
+			return c.set.Waiting()
 		}})
 	if err == nil {
 		err = c.OnRooms(c.heard)

@@ -40,6 +40,8 @@ type Set struct {
 	Notify   *notify.Notifier
 	// Card returns what a dialog of an agent's client asks that is held on this machine. Nil: none is.
 	Card func(mail.ID) (mail.Card, bool)
+	// Waiting is how many letters are kept on this machine. Nil: none are.
+	Waiting func() int
 	// LetterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.
 	LetterLink func(mail.RoomName, mail.ID) (string, error)
 	// LetIn reports whether a machine is let in still, with a pass. Nil: each is.

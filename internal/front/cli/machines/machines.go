@@ -14,11 +14,12 @@ import (
 )
 
 const machinesHelp = `List the machines whose post offices have rooms on the same NATS servers: when each
-was last heard, how far its clock is from the servers', how many rooms are open there, and its
-version. Then the servers: whether each is heard, how often it syncs what it stores, whether copies
-of rooms there are behind; how many more of them may fail before mail stops; and what to do if
-something is not as it should be. Machines that use this post office from elsewhere are listed by
-"pennypost invite --list".`
+was last heard, how far its clock is from the servers', how many rooms are open there, how many
+letters are kept there until the way to their rooms is back, and its version. Then the servers:
+whether each is heard, how often it syncs what it stores, whether copies of rooms there are behind;
+how many more of them may fail before mail stops; erased text that their own logs may still have;
+and what to do if something is not as it should be. Machines that use this post office from
+elsewhere are listed by "pennypost invite --list".`
 
 const machinesRemoveHelp = `Forget a machine that will not come back. Where all machines have to do
 something, as when a message is erased from every disk, nobody waits for it any more, and its name
@@ -69,8 +70,12 @@ func (a *app) showMachines(list wire.Machines) error {
 		if skew.Abs() > wrongClock {
 			clock = a.Out.Red(clock)
 		}
+		kept := ""
+		if m.Kept > 0 {
+			kept = a.Out.Red(wording.Plural(m.Kept, "letter") + " kept")
+		}
 		rows = append(rows, []string{mark + " " + string(m.Name), heard, clock,
-			wording.Plural(m.Rooms, "room") + " open", cli.OneLine(m.Version)})
+			wording.Plural(m.Rooms, "room") + " open", kept, cli.OneLine(m.Version)})
 	}
 	a.Out.TableOr("This post office has no rooms on NATS servers, so it knows no other machines.", rows)
 	a.showServers(&list.ServersHealth)

@@ -42,6 +42,7 @@ type MachineOptions struct {
 
 	Skew    func() time.Duration // how far this clock is ahead of the servers'; nil: it is not known
 	Rooms   func() int           // that are open here; nil: none
+	Kept    func() int           // letters in the outbox; nil: none
 	Tells   func() bool          // the person can be told of something from here; nil: not
 	Trouble func() error         // why the servers cannot be relied on at present; nil: they can
 	Log     *slog.Logger
@@ -70,6 +71,7 @@ type machine struct {
 	ID      string       `json:"id"`
 	Version string       `json:"version,omitempty"`
 	Rooms   int          `json:"rooms"`
+	Kept    int          `json:"kept,omitzero"`
 	Skew    int64        `json:"skew_ms"`
 	Tells   bool         `json:"tells,omitempty"`
 	Noted   mail.Time    `json:"noted,omitzero"` // when it was written down
@@ -171,6 +173,9 @@ func (m *Machines) self() machine {
 	}
 	if m.opts.Rooms != nil {
 		me.Rooms = m.opts.Rooms()
+	}
+	if m.opts.Kept != nil {
+		me.Kept = m.opts.Kept()
 	}
 	me.Tells = m.opts.Tells != nil && m.opts.Tells()
 	return me
@@ -393,13 +398,13 @@ func (m *Machines) List() []mail.MachineStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := []mail.MachineStatus{{Name: me.Name, Here: true, Heard: mail.TimeOf(now), Version: me.Version,
-		Rooms: me.Rooms, Skew: me.Skew}}
+		Rooms: me.Rooms, Kept: me.Kept, Skew: me.Skew}}
 	for name, x := range m.known {
 		if name == me.Name {
 			continue
 		}
 		st := mail.MachineStatus{Name: name, Away: m.awayLocked(name), Heard: x.Noted, Version: x.Version,
-			Rooms: x.Rooms, Skew: x.Skew}
+			Rooms: x.Rooms, Kept: x.Kept, Skew: x.Skew}
 		if !x.heard.IsZero() {
 			st.Heard = mail.TimeOf(x.heard)
 		}
