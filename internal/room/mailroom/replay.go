@@ -116,10 +116,10 @@ func (r *Room) apply(events []mail.Event) (err error) {
 			break
 		}
 		if r.state.Apply(&events[i]) {
+			r.waits.Store(len(r.state.Scheduled) > 0) // before who looks at it is woken
 			r.hear(&events[i])
 		}
 	}
-	r.waits.Store(len(r.state.Scheduled) > 0)
 	if r.state.Ended {
 		r.state.Ended = false
 		r.review()
