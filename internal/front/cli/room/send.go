@@ -135,8 +135,11 @@ func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 // lastIsText reports whether the last of these words is no address, and so the text for the others.
 func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, error) {
 	last := words[len(words)-1]
-	_, found, err := mail.OneAgent(ctx, svc, mail.Name(last))
 	spaced := strings.ContainsFunc(last, unicode.IsSpace)
+	if spaced && len(words) > 1 {
+		return true, nil // no name has spaces; so nobody is asked, who may be away
+	}
+	_, found, err := mail.OneAgent(ctx, svc, mail.Name(last))
 	switch {
 	case err != nil:
 		return false, err
@@ -147,8 +150,6 @@ func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, er
 			"pennypost send ADDRESS "+cli.Quoted(last)+"; pennypost agents lists who is there")
 	case len(words) == 1:
 		return false, nil // which the room says is nobody
-	case spaced:
-		return true, nil
 	}
 	list, err := svc.Agents(ctx, mail.RosterQuery{Limit: mail.MaxLimit})
 	names := slices.Clone(alwaysThere)
