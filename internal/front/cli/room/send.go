@@ -136,11 +136,10 @@ func (a *app) send(ctx context.Context, f sendFlags, bodyGiven bool) error {
 func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, error) {
 	last := words[len(words)-1]
 	spaced := strings.ContainsFunc(last, unicode.IsSpace)
-	if spaced && len(words) > 1 {
-		return true, nil // no name has spaces; so nobody is asked, who may be away
-	}
 	_, found, err := mail.OneAgent(ctx, svc, mail.Name(last))
-	switch {
+	switch code := mail.CodeOf(err); {
+	case spaced && len(words) > 1 && (code == mail.Unavailable || code == mail.Timeout):
+		return true, nil // who could say is away, and few names have spaces
 	case err != nil:
 		return false, err
 	case found || !spaced && (strings.ContainsAny(last, ":@") || slices.Contains(alwaysThere, last)):
@@ -150,6 +149,8 @@ func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, er
 			"pennypost send ADDRESS "+cli.Quoted(last)+"; pennypost agents lists who is there")
 	case len(words) == 1:
 		return false, nil // which the room says is nobody
+	case spaced:
+		return true, nil
 	}
 	list, err := svc.Agents(ctx, mail.RosterQuery{Limit: mail.MaxLimit})
 	names := slices.Clone(alwaysThere)
