@@ -74,6 +74,10 @@ const tools = [
         "at": {
           "type": "string",
           "description": "send it later: RFC 3339 time, or 2h; to yourself with reply_to: a reminder"
+        },
+        "key": {
+          "type": "string",
+          "description": "sent twice with it: one message"
         }
       }
     }
