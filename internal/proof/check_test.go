@@ -40,6 +40,17 @@ func (w *world) check() {
 			return
 		}
 		rooms[room] = items
+		err = writeLines(filepath.Join(w.records, "room-"+string(room)+".jsonl"), func(enc *json.Encoder) error {
+			for i := range items {
+				if err := enc.Encode(&items[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			w.logf("what is in %s is not written down: %v", room, err)
+		}
 		for _, o := range w.offices {
 			w.checkUser(o, room, items)
 			w.checkVerify(o, room)

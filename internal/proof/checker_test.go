@@ -69,6 +69,35 @@ func TestCheckerFinds(t *testing.T) {
 			s.ops[1].Outcome = unknown
 			return slices.Delete(items, 1, 2)
 		}},
+		{"kept and there", "", func(_ *world, s *sender, items []mail.Item) []mail.Item {
+			s.ops[1].Kept, s.ops[1].Message = true, ""
+			return items
+		}},
+		{"kept and lost", "P1", func(_ *world, s *sender, items []mail.Item) []mail.Item {
+			s.ops[1].Kept, s.ops[1].Message = true, ""
+			return slices.Delete(items, 1, 2)
+		}},
+		{"kept and sent twice", "P2", func(_ *world, s *sender, items []mail.Item) []mail.Item {
+			s.ops[1].Kept, s.ops[1].Message = true, ""
+			again := items[1]
+			again.ID, again.Seq = "msg_z", 9
+			return append(items, again)
+		}},
+		{"kept, and what was sent after it overtook it", "P3", func(_ *world, s *sender,
+			items []mail.Item) []mail.Item {
+			s.ops[1].Kept, s.ops[1].Message = true, ""
+			items[1].Seq = 9
+			return items
+		}},
+		{"kept, and refused at last", "P1", func(_ *world, s *sender, items []mail.Item) []mail.Item {
+			s.ops[1].Outcome, s.ops[1].Kept = refused, true
+			return items
+		}},
+		{"acknowledged by one machine, and not there", "P1", func(_ *world, s *sender,
+			items []mail.Item) []mail.Item {
+			s.ops[2].Office = "m2"
+			return items[:2]
+		}},
 		{"twice", "P2", func(_ *world, _ *sender, items []mail.Item) []mail.Item {
 			again := items[2]
 			again.ID, again.Seq = "msg_z", 9

@@ -208,7 +208,9 @@ func (h *history) look(key string, o op, out heard) {
 // check reports the messages whose history no order explains.
 func (h *history) check(found *findings, promise string, model porcupine.Model) (undecided int) {
 	for key, ops := range h.of {
-		switch porcupine.CheckOperationsTimeout(model, ops, limit) {
+		result := porcupine.CheckOperationsTimeout(model, ops, limit)
+		found.judged(verdict{promise, key, result, model, ops})
+		switch result {
 		case porcupine.Illegal:
 			slices.SortFunc(ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
 			text := ""

@@ -70,12 +70,16 @@ func prove(t *testing.T, command string, world func(seed uint64, records string,
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.records = records
 	w.work(time.Duration(*minutes * float64(time.Minute)))
 	w.check()
 	for _, b := range w.books {
 		if err := b.save(records); err != nil {
 			t.Error(err)
 		}
+	}
+	if err := w.found.publish(records); err != nil {
+		t.Error(err)
 	}
 	w.report(t)
 	if t.Failed() {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/anishathalye/porcupine"
+
 	"pennypost/internal/mail"
 )
 
@@ -83,19 +85,14 @@ func (b *book) all() []op {
 
 // save writes the record as JSON Lines.
 func (b *book) save(dir string) error {
-	f, err := os.Create(filepath.Join(dir, b.client+".jsonl"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	w := bufio.NewWriter(f)
-	enc := json.NewEncoder(w)
-	for _, o := range b.all() {
-		if err := enc.Encode(o); err != nil {
-			return err
+	return writeLines(filepath.Join(dir, b.client+".jsonl"), func(enc *json.Encoder) error {
+		for _, o := range b.all() {
+			if err := enc.Encode(o); err != nil {
+				return err
+			}
 		}
-	}
-	return w.Flush()
+		return nil
+	})
 }
 
 // breach is a promise that was found broken.
@@ -104,12 +101,69 @@ type breach struct {
 	text    string
 }
 
+// verdict is what porcupine says of the history of one message, or of one name that is claimed.
+type verdict struct {
+	promise string
+	about   string
+	result  porcupine.CheckResult
+	model   porcupine.Model
+	history []porcupine.Operation
+}
+
+// judged adds a verdict.
+func (f *findings) judged(v verdict) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.verdicts = append(f.verdicts, v)
+}
+
+// publish writes the verdicts as JSON Lines, and of each that is not good a picture of the history.
+func (f *findings) publish(dir string) error {
+	return writeLines(filepath.Join(dir, "verdicts.jsonl"), func(enc *json.Encoder) error {
+		for i, v := range f.verdicts {
+			said := struct {
+				Promise    string `json:"promise"`
+				About      string `json:"about"`
+				Operations int    `json:"operations"`
+				Verdict    string `json:"verdict"` // of porcupine: Ok, Illegal, Unknown
+				Picture    string `json:"picture,omitempty"`
+			}{v.promise, v.about, len(v.history), string(v.result), ""}
+			if v.result != porcupine.Ok {
+				said.Picture = fmt.Sprintf("history-%d.html", i)
+				_, how := porcupine.CheckOperationsVerbose(v.model, v.history, limit)
+				if err := porcupine.VisualizePath(v.model, how, filepath.Join(dir, said.Picture)); err != nil {
+					return err
+				}
+			}
+			if err := enc.Encode(said); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// writeLines makes a file of JSON Lines.
+func writeLines(path string, write func(*json.Encoder) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	if err := write(json.NewEncoder(w)); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
 // findings are the breaches of a run. What broke a thousand times in the same way is told by its first few.
 type findings struct {
-	mu    sync.Mutex
-	list  []breach
-	count map[string]int // by promise
-	alike map[string]int // by promise and way
+	mu       sync.Mutex
+	list     []breach
+	count    map[string]int // by promise
+	verdicts []verdict
+	alike    map[string]int // by promise and way
 }
 
 // each is how many breaches of one kind are told.

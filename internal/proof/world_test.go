@@ -28,6 +28,7 @@ type world struct {
 	began   time.Time
 	found   findings
 	out     io.Writer
+	records string // the directory where what was recorded goes
 	admin   *door
 	tokens  map[mail.Name]string // of agents in "main"
 	wrecker *wrecker

@@ -152,6 +152,13 @@ func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, er
 	case spaced:
 		return true, nil
 	}
+	err = mistyped(ctx, svc, words)
+	return err == nil, err
+}
+
+// mistyped returns an error if the last of these words may be an address that is typed wrongly, and not a text.
+func mistyped(ctx context.Context, svc mail.Service, words []string) error {
+	last := words[len(words)-1]
 	list, err := svc.Agents(ctx, mail.RosterQuery{Limit: mail.MaxLimit})
 	names := slices.Clone(alwaysThere)
 	for i := range list.Agents {
@@ -161,7 +168,7 @@ func lastIsText(ctx context.Context, svc mail.Service, words []string) (bool, er
 		err = cli.Hinted(cli.Usage("is %q the text, or did you mean %s? Nothing was sent", last, near[0]),
 			"as the text it is: pennypost send "+cli.Quoted(words[0])+" --body "+cli.Quoted(last))
 	}
-	return err == nil, err
+	return err
 }
 
 // alwaysThere are the addresses without a kind that no agent bears.
