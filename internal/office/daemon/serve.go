@@ -46,6 +46,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		Office: d.office, Enter: d.gate.Browser, Key: d.gate.Key(), Host: d.pages.host,
 		File: d.opts.Config.Home.Sessions(), Machine: d.guests.Life, Closing: d.closing, Log: d.log,
 		Version: d.opts.Version, Documents: d.office.Documents(), Away: d.office,
+		Kept: d.office.Kept.List,
 		Attach: func(ctx context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
 			return d.office.Attach(ctx, room, agent, wire.Attach{})
 		},

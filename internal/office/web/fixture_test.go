@@ -19,7 +19,7 @@ func newFixture(t testing.TB) *fixture { return newFixtureOn(t, nil) }
 func newFixtureOn(t testing.TB, store *journaltest.Store) *fixture {
 	b := new(fixture)
 	b.Fixture = sitetest.New(t, func(o sitetest.Options) sitetest.Site {
-		b.site = New(Options{Office: o.Office, Key: o.Key, Host: o.Host, Attach: o.Attach, Away: o.Away,
+		b.site = New(Options{Office: o.Office, Key: o.Key, Host: o.Host, Attach: o.Attach, Away: o.Away, Kept: o.Kept,
 			Closing: o.Closing, Log: o.Log, Version: o.Version})
 		return b.site
 	}, store)

@@ -36,6 +36,8 @@ type Options struct {
 	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
 	// Away is the switch by which the person has agents ask here and not in their terminals. Nil: there is none.
 	Away page.Away
+	// Kept is the mail that is kept on this machine until the way to its rooms is back. Nil: none is.
+	Kept func(which func(*mail.Kept) bool) mail.Outbox
 	// Documents reads what messages name. Nil: the files of this machine.
 	Documents *openalice.Documents
 	// Machine returns the life of a token of another machine, by the id of its pass; nil if it has ended. Nil: there
@@ -68,7 +70,7 @@ func New(opts Options) *Site {
 	}
 	roomPages, stuck := room.Pages()
 	s := &Site{opts: opts, mux: http.NewServeMux(), core: page.Site{Office: opts.Office, Log: opts.Log,
-		Version: opts.Version, Attach: opts.Attach, Away: opts.Away,
+		Version: opts.Version, Attach: opts.Attach, Away: opts.Away, Kept: opts.Kept,
 		Documents: opts.Documents, Assets: asset.New(), Stuck: stuck}}
 	var err error
 	if s.sessions, err = session.Open(opts.File, opts.Key, opts.Machine); err != nil {

@@ -15,6 +15,7 @@ import (
 type scheduledPage struct {
 	*page.View
 	Waiting []waitingMail
+	Kept    []mail.Kept // on this machine, until the way to their rooms is back
 	Missing page.Missing
 }
 
@@ -56,6 +57,9 @@ func (m waitingMail) Zone() string { return cmp.Or(m.Mail.Zone, page.OfficeZone(
 func scheduled(v *page.View) error {
 	v.Place, v.Title = "scheduled", "To be sent"
 	p := &scheduledPage{View: v}
+	if v.Site.Kept != nil {
+		p.Kept = v.Site.Kept(func(k *mail.Kept) bool { return v.AllRooms() || k.Room == v.Room }).Letters
+	}
 	if v.Svc == nil {
 		return v.Render("scheduled", p, "scheduled-list")
 	}

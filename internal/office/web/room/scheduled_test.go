@@ -21,6 +21,21 @@ func (b *fixture) waiting(t *testing.T) []mail.Scheduled {
 	return list.Scheduled
 }
 
+// TestKept: what this machine keeps until the way to its rooms is back is shown to the person.
+func TestKept(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *fixture) {
+		b.Get("/@shop/scheduled").Without(t, "kept on this machine")
+		now := mail.TimeOf(time.Now())
+		b.Kept = []mail.Kept{
+			{Room: "shop", From: "ann", To: mail.Recipients{"bob", "user"}, Subject: "Half <b>done", Since: now},
+			{Room: "lab", From: "ann", To: mail.Recipients{"bob"}, Refused: true, Why: "the role is gone", Since: now}}
+		b.Get("/@shop/scheduled?rooms=one").Want(t, http.StatusOK, "1 letter kept on this machine", "Half &lt;b&gt;done").
+			Without(t, "the role is gone", "Half <b>")
+		b.Get("/@shop/scheduled?rooms=all").Want(t, http.StatusOK, "2 letters kept on this machine",
+			"refused: the role is gone")
+	})
+}
+
 // TestScheduled: what waits is listed, what is due first first, of all rooms too, and is moved and taken back with
 // plain forms.
 func TestScheduled(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,7 @@ type Options struct {
 	Host    string
 	Attach  func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
 	Away    *Away
+	Kept    func(which func(*mail.Kept) bool) mail.Outbox
 	Closing context.Context
 	Log     *slog.Logger
 	Version string
@@ -50,6 +52,7 @@ type Fixture struct {
 	Office *Office
 	Cookie string
 	Away   *Away
+	Kept   []mail.Kept        // on this machine
 	Stop   context.CancelFunc // ends streams, as a post office does that closes
 	// Attach is what brings an agent's session before the person.
 	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
@@ -65,6 +68,10 @@ func New(t testing.TB, open func(Options) Site, store *journaltest.Store) *Fixtu
 	b := &Fixture{T: t, Office: &Office{}, Away: new(Away), Stop: cancel}
 	b.Site = open(Options{Office: b.Office, Key: []byte("a key of the test"), Host: Host, Closing: ctx,
 		Log: slog.New(slog.DiscardHandler), Version: "test", Away: b.Away,
+		Kept: func(which func(*mail.Kept) bool) mail.Outbox {
+			return mail.Outbox{Letters: slices.DeleteFunc(slices.Clone(b.Kept),
+				func(k mail.Kept) bool { return !which(&k) })}
+		},
 		Attach: func(ctx context.Context, room mail.RoomName, agent mail.Name) (wire.Attached, error) {
 			if b.Attach == nil {
 				return wire.Attached{}, mail.Errorf(mail.Unavailable, "there is no screen here")
