@@ -11,7 +11,7 @@ import (
 // New returns the site with a room, and a person who has logged in.
 func New(t testing.TB) *sitetest.Fixture {
 	return sitetest.New(t, func(o sitetest.Options) sitetest.Site {
-		return web.New(web.Options{Office: o.Office, Key: o.Key, Host: o.Host, Attach: o.Attach, Away: o.Away, Kept: o.Kept,
-			Closing: o.Closing, Log: o.Log, Version: o.Version})
+		return web.New(web.Options{Office: o.Office, Key: o.Key, Host: o.Host, Attach: o.Attach, Away: o.Away,
+			Kept: o.Kept, Closing: o.Closing, Log: o.Log, Version: o.Version})
 	}, nil)
 }

@@ -29,8 +29,8 @@ func TestKept(t *testing.T) {
 		b.Kept = []mail.Kept{
 			{Room: "shop", From: "ann", To: mail.Recipients{"bob", "user"}, Subject: "Half <b>done", Since: now},
 			{Room: "lab", From: "ann", To: mail.Recipients{"bob"}, Refused: true, Why: "the role is gone", Since: now}}
-		b.Get("/@shop/scheduled?rooms=one").Want(t, http.StatusOK, "1 letter kept on this machine", "Half &lt;b&gt;done").
-			Without(t, "the role is gone", "Half <b>")
+		b.Get("/@shop/scheduled?rooms=one").Want(t, http.StatusOK, "1 letter kept on this machine",
+			"Half &lt;b&gt;done").Without(t, "the role is gone", "Half <b>")
 		b.Get("/@shop/scheduled?rooms=all").Want(t, http.StatusOK, "2 letters kept on this machine",
 			"refused: the role is gone")
 	})
