@@ -104,10 +104,10 @@ func (h Home) Dialogs() string { return h.file("dialogs") }
 // Outbox is the file with the mail that is kept here because the way to its room is away.
 func (h Home) Outbox() string { return h.file("outbox.jsonl") }
 
-// Doubts is the file of the sends of which nobody knows whether they arrived.
+// Doubts is the file of sends that failed and may have arrived all the same.
 func (h Home) Doubts() string { return h.file("doubts.json") }
 
-// Erased is the file of the messages whose text may still be in the logs of NATS servers.
+// Erased is the file of erased messages whose text may still be in the logs of NATS servers.
 func (h Home) Erased() string { return h.file("erased.json") }
 
 // File is the configuration.
@@ -136,8 +136,7 @@ const maxSocketPath = 103
 func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
 		h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(), h.Erased(),
-		h.File(),
-		h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
+		h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
 	for _, path := range ours {
 		for _, suffix := range []string{"", ".1"} { // of the log there is an older part
 			if _, err := os.Lstat(path + suffix); err == nil {

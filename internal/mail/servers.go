@@ -44,17 +44,16 @@ type ServersHealth struct {
 	// takes none now. Without it nothing is known.
 	MayFail  *int       `json:"may_fail,omitempty"`
 	Degraded []Degraded `json:"degraded,omitempty"`
-	// Erasing is what this machine has erased from the rooms there, while logs of the servers may have it.
+	// Erasing counts what this machine erased and the servers' logs may still have; nil if that is nothing.
 	Erasing *Lingering `json:"erasing,omitempty"`
 }
 
-// Lingering is erased text that the servers' own logs may still have: they empty them by themselves, minutes later,
-// and nothing says when it is done.
+// Lingering is erased text that may still be in the servers' own logs, which they compact some minutes later.
 type Lingering struct {
 	Messages int  `json:"messages"`
-	Since    Time `json:"since"` // the first of them was erased
-	Until    Time `json:"until"` // no log has any, if all servers stay there
-	// Servers are those that are not heard: their logs may have it until minutes after they are back.
+	Since    Time `json:"since"` // when the first of them was erased
+	Until    Time `json:"until"` // when it is gone from all logs, if all servers stay up
+	// Servers are away. Their logs may have the text until some minutes after they are back.
 	Servers []string `json:"servers,omitempty"`
 }
 

@@ -217,8 +217,8 @@ type Page struct {
 	Next    Seq  `json:"next,omitzero"`
 	// Trouble says how old is what is known, while what keeps the room cannot be reached; "" if it is new.
 	Trouble string `json:"trouble,omitempty"`
-	// Partly says that a search for words did not go through all messages, and through which, while the index of words
-	// is being made: what is older, or with After newer, may be found later. "" if it did.
+	// Partly is a sentence without its full stop that says how much of the messages a search for words has read, if it
+	// was not all because the index of words is still being made. Else "".
 	Partly string `json:"partly,omitempty"`
 }
 

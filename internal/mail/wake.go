@@ -16,6 +16,8 @@ type Unwoken struct {
 	// not heard of.
 	Elsewhere bool
 	Away      Machine
+	// Recording says that the agent was given some of Mail, and that the record of it is still being written.
+	Recording bool
 }
 
 // UnwokenMail is a message worth waking somebody.

@@ -29,7 +29,7 @@ type Rooms struct {
 	Claimed  claims.Watch        // what is held on this machine
 	Far      *relay.Far          // of a relay, which has no rooms; nil: this is a post office
 	Kept     *outbox.Box         // mail for rooms that are away; nil: this machine has all of its rooms
-	Doubts   *outbox.Doubts      // sends of which nobody knows whether they arrived; nil: they are forgotten
+	Doubts   *outbox.Doubts      // sends that failed and may have arrived; nil: they are forgotten
 }
 
 var _ mail.Office = (*Rooms)(nil)

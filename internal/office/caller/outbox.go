@@ -24,8 +24,8 @@ const behindPatience = 2 * time.Second
 // was stored at first and nobody was told.
 const keepingAfter = 20 * time.Hour
 
-// send sends a message, or keeps it on this machine if the way to its room is away. Who sends once more, without a key
-// of its own, what failed so that nobody knows whether it arrived, sends that message, and no second one.
+// send sends a message, or keeps it on this machine if the way to its room is away. A send that failed and may have
+// arrived is remembered, so that the same one, sent again without a key, makes no second message.
 func (v *Room) send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	doubts := v.office.Doubts
 	own := d.Key != "" && !strings.HasPrefix(d.Key, mail.MadeKey)
@@ -54,7 +54,7 @@ func (v *Room) send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	return sent, err
 }
 
-// which returns which send of the caller a draft is; the zero value: it is not known.
+// which identifies the send of a draft by the caller. It is zero if the caller cannot be told.
 func (v *Room) which(ctx context.Context, d mail.Draft) outbox.Send {
 	by, _, err := v.sender(ctx)
 	if err != nil {

@@ -20,10 +20,9 @@ const (
 	doubtLife = time.Hour
 )
 
-// Doubts are the keys of sends that failed so that nobody knows whether they arrived, each for an hour, and the last
-// 256. Who sends the same again without a key of its own is given the key of the send that failed, and it is one
-// message. They have a file of their own, without any text of mail, so that they outlive this process. Methods may be
-// called concurrently.
+// Doubts remembers the keys of sends that failed and may have arrived all the same: the last 256, each for an hour. A
+// sender that sends the same again without a key of its own gets that key, so that there is one message. The file has
+// hashes and no text of mail. Methods may be called concurrently.
 type Doubts struct {
 	path string
 	log  *slog.Logger
@@ -39,14 +38,14 @@ type doubt struct {
 	At  mail.Time `json:"at"`
 }
 
-// Send says which send one is: of the same sender, in the same session, with the same content.
+// Send identifies a send by its room, its sender, and a sum of session and content.
 type Send struct {
 	Room mail.RoomName `json:"room"`
 	From mail.Name     `json:"from"`
 	Sum  string        `json:"sum"` // SHA-256, in hex, of the rest
 }
 
-// SendOf returns which send of a sender a draft is, whatever its key. session is the sender's; "": it has none.
+// SendOf identifies the send of a draft. Its key does not matter. session is "" if the sender has none.
 func SendOf(room mail.RoomName, from mail.Name, session string, d mail.Draft) Send {
 	d.Key = ""
 	text, err := jsonx.Marshal(&d)
@@ -57,11 +56,11 @@ func SendOf(room mail.RoomName, from mail.Name, session string, d mail.Draft) Se
 	return Send{room, from, hex.EncodeToString(sum[:])}
 }
 
-// OpenDoubts reads those in the file at path, which need not exist. One that cannot be read is as good as none.
+// OpenDoubts reads the file at path, which need not exist. If it cannot be read, that is logged, and nothing is known.
 func OpenDoubts(path string, log *slog.Logger) *Doubts {
 	d := &Doubts{path: path, log: log}
 	if err := kept.Load(path, &d.all); err != nil {
-		log.Warn("which sends are in doubt is not known any more", "file", path, "err", err)
+		log.Warn("the list of sends in doubt cannot be read", "file", path, "err", err)
 		d.all = nil
 	}
 	d.any.Store(len(d.all) > 0)
@@ -75,15 +74,20 @@ func (d *Doubts) Any() bool { return d.any.Load() }
 func (d *Doubts) Key(s Send) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for i := range d.all {
-		if d.all[i].Send == s && time.Since(d.all[i].At.Std()) < doubtLife {
-			return d.all[i].Key
-		}
+	d.expire(time.Now())
+	d.any.Store(len(d.all) > 0)
+	if i := slices.IndexFunc(d.all, func(o doubt) bool { return o.Send == s }); i >= 0 {
+		return d.all[i].Key
 	}
 	return ""
 }
 
-// Add notes that nobody knows whether a send arrived that was made with a key. The zero Send is none.
+// expire drops what is too old. The caller holds mu.
+func (d *Doubts) expire(now time.Time) {
+	d.all = slices.DeleteFunc(d.all, func(o doubt) bool { return now.Sub(o.At.Std()) >= doubtLife })
+}
+
+// Add remembers the key of a send that failed and may have arrived. The zero Send is none.
 func (d *Doubts) Add(s Send, key string) {
 	if s == (Send{}) {
 		return
@@ -91,9 +95,8 @@ func (d *Doubts) Add(s Send, key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	d.all = slices.DeleteFunc(d.all, func(o doubt) bool {
-		return o.Send == s || now.Sub(o.At.Std()) >= doubtLife
-	})
+	d.expire(now)
+	d.all = slices.DeleteFunc(d.all, func(o doubt) bool { return o.Send == s })
 	d.all = append(d.all, doubt{s, key, mail.TimeOf(now)})
 	d.all = d.all[max(0, len(d.all)-maxDoubts):]
 	d.save()

@@ -49,11 +49,12 @@ func (b *Box) Run(ctx context.Context, way Way) {
 				sending.Go(func() { b.rest(q, b.empty(ctx, way, q)) })
 			}
 		}
-		if waits := b.Waits(); !waits || time.Since(tidied) > tidyEvery {
+		waits := b.Waits()
+		if !waits || time.Since(tidied) > tidyEvery {
 			_ = b.Tidy() // which logs
 			tidied = time.Now()
 		}
-		if b.Waits() {
+		if waits {
 			b.added.Await(ctx, lookEvery)
 			continue
 		}

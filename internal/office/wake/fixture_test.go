@@ -13,6 +13,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/policy"
+	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/journaltest"
 	"pennypost/internal/room/mailroom"
 )
@@ -115,6 +116,7 @@ type fixture struct {
 	back   atomic.Int64 // by how much the clock was set back, as a time.Duration
 	typed  atomic.Int64 // when the person last typed into every session, as a mail.Time
 	marks  atomic.Int64 // how long it takes to record what somebody was given, as a time.Duration
+	fails  atomic.Bool  // and then it is not recorded
 
 	mu          sync.Mutex // guards what the Ringer tells
 	outstanding int
@@ -139,7 +141,7 @@ func inFixture(t *testing.T, entries []Entry, f func(b *fixture), agents ...mail
 
 func (b *fixture) start() {
 	b.Helper()
-	room, err := mailroom.Open(context.Background(), "lab", &slowMarks{b.store.Open(), &b.marks},
+	room, err := mailroom.Open(context.Background(), "lab", &slowMarks{b.store.Open(), &b.marks, &b.fails},
 		mailroom.Options{Now: b.now, Door: b.doors.Name, PutOff: b.doors.PutOff,
 			Limits: policy.Limits{RepeatWindow: -1, Exchanges: -1, PerMinute: -1, Depth: -1}})
 	b.must(err)
@@ -164,11 +166,15 @@ func (b *fixture) now() time.Time { return time.Now().Add(-time.Duration(b.back.
 type slowMarks struct {
 	*journaltest.Memory
 	takes *atomic.Int64
+	fails *atomic.Bool
 }
 
 func (j *slowMarks) Append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
 	if len(events) > 0 && events[0].Receipt != nil && events[0].Receipt.Mark != mail.MarkNotified {
 		time.Sleep(time.Duration(j.takes.Load()))
+		if j.fails.Load() {
+			return 0, journal.ErrAway
+		}
 	}
 	return j.Memory.Append(ctx, events...)
 }

@@ -71,7 +71,8 @@ const (
 	// silence is how long the journal says nothing when it has told the past. Its last place alone does not tell:
 	// compaction may have dropped it.
 	silence = 500 * time.Millisecond
-	// awayLook is how often it looks whether a machine is away, or is back, that others wait for.
+	// awayLook is how often it looks whether a machine is away, or is back, that others wait for, and whether what is
+	// being recorded has failed.
 	awayLook = 2 * time.Second
 )
 
@@ -208,13 +209,12 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 	for i := range waiting {
 		u := &waiting[i]
 		waits[key(u)] = true
-		if u.Elsewhere || u.Away != "" {
+		if unsettled(u) {
 			next, ok = awayLook, true
 		}
-		if s := r.sleepers[key(u)]; u.Elsewhere {
-			if s != nil {
-				s.leave(u, now)
-				r.count(key(u), s)
+		if r.leftAlone(u, now) {
+			if u.Recording {
+				outstanding++
 			}
 			continue
 		}
@@ -233,6 +233,26 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 		r.looked(r.sleepers)
 	}
 	return next, ok
+}
+
+// unsettled reports whether u depends on something that the journal does not tell of.
+func unsettled(u *mail.Unwoken) bool { return u.Elsewhere || u.Away != "" || u.Recording }
+
+// leftAlone reports whether nothing is to be done for u now, because another machine rings, or because it is being
+// recorded that u was given mail. If the record fails, the journal does not say so: then only the next look finds it.
+func (r *Ringer) leftAlone(u *mail.Unwoken, now mail.Time) bool {
+	s := r.sleepers[key(u)]
+	switch {
+	case !u.Elsewhere && !u.Recording:
+		return false
+	case s == nil:
+	case u.Elsewhere:
+		s.leave(u, now)
+		r.count(key(u), s)
+	default:
+		s.worked = s.worked || inTurn(u.State)
+	}
+	return true
 }
 
 // rest forgets those for whom nothing waits, and returns how soon something is due for somebody, if it is.

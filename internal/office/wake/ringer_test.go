@@ -141,6 +141,36 @@ func TestP8_SlowMarks(t *testing.T) {
 	}, orchestrator())
 }
 
+// TestP8_LostMark: an agent is rung again if what it was given could not be recorded, though nothing in the journal
+// says that it failed.
+func TestP8_LostMark(t *testing.T) {
+	door := &bell{kind: "exec"}
+	inFixture(t, []Entry{{For: "agent:lead", Wakers: []Waker{door}}}, func(b *fixture) {
+		sent := b.send("lead", "question", mail.Draft{})
+		b.rung(door, 1, "mail")
+		b.marks.Store(int64(20 * time.Second))
+		b.fails.Store(true)
+		b.state("lead", mail.Working)
+		var marked sync.WaitGroup
+		marked.Go(func() {
+			_, err := b.room.As("lead").Mark(b.Context(), mail.Marking{IDs: []mail.ID{sent.ID},
+				Mark: mail.MarkPresented, Door: "test"})
+			if err == nil {
+				b.Error("it was recorded")
+			}
+		})
+		b.pass(time.Second)
+		b.state("lead", mail.Idle)
+		b.rung(door, 1, "it is being recorded")
+		if b.ringer.Quiet() {
+			b.Error("the room may be closed, and the agent is to be woken if the record fails")
+		}
+		marked.Wait()
+		b.pass(awayLook)
+		b.rung(door, 2, "it was not recorded")
+	}, orchestrator())
+}
+
 // A ring that takes long is outstanding all the while; a turn that begins and ends meanwhile is not overlooked.
 func TestP8_TurnDuringRing(t *testing.T) {
 	door := &bell{kind: "exec", takes: time.Minute}

@@ -36,7 +36,7 @@ type Options struct {
 	Attach func(context.Context, mail.RoomName, mail.Name) (wire.Attached, error)
 	// Away is the switch by which the person has agents ask here and not in their terminals. Nil: there is none.
 	Away page.Away
-	// Kept is the mail that is kept on this machine until the way to its rooms is back. Nil: none is.
+	// Kept lists the mail that this machine keeps until its rooms can be reached. Nil: there is none.
 	Kept func(which func(*mail.Kept) bool) mail.Outbox
 	// Documents reads what messages name. Nil: the files of this machine.
 	Documents *openalice.Documents

@@ -36,11 +36,11 @@ func (v *view) Erase(ctx context.Context, id mail.ID) error {
 	return v.erasedElsewhere(ctx, id)
 }
 
-// readWithin is how long who wants to erase a message waits for this machine to read what others have written.
+// readWithin is how long an erasure waits until this machine has read what others wrote.
 const readWithin = 2 * time.Second
 
-// there returns an error if there is no such message, or if it is not known here whether there is: another machine may
-// have acknowledged it a moment ago.
+// there returns an error if there is no such message, or if this machine cannot know: it may not have read yet what
+// another machine acknowledged.
 func (v *view) there(ctx context.Context, id mail.ID) error {
 	missing := func() error {
 		if _, err := v.Message(ctx, id); err != nil && !v.waits(id) {

@@ -116,7 +116,7 @@ func (r *Room) apply(events []mail.Event) (err error) {
 			break
 		}
 		if r.state.Apply(&events[i]) {
-			r.waits.Store(len(r.state.Scheduled) > 0) // before who looks at it is woken
+			r.waits.Store(len(r.state.Scheduled) > 0) // before hear wakes whoever looks at it
 			r.hear(&events[i])
 		}
 	}

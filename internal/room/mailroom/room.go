@@ -64,8 +64,8 @@ type Options struct {
 	// Index is the directory of the index of words, which may be deleted at any time. "": a search reads every
 	// message.
 	Index string
-	// SearchPatience is how long a search may take while the index is being made; then it says that it did not go
-	// through all. 0: a second.
+	// SearchPatience is how long a search reads messages while the index is being made. After that it returns what it
+	// found, and says that it did not read all. 0: a second.
 	SearchPatience time.Duration
 	// Preview returns how a text begins, in one line, for a list. Nil: without its white space.
 	Preview func(body string) string
@@ -197,8 +197,9 @@ type Room struct {
 	index    *search.Index
 	indexing sync.WaitGroup // keepIndex
 	grows    atomic.Bool    // the index will soon know all messages
-	given    underWay
-	reindex  pause.Nudge // see wakeIndexer
+	reindex  pause.Nudge    // see wakeIndexer
+
+	recording recording
 
 	stop     context.CancelFunc // ends the follower and keepIndex
 	done     chan struct{}      // closed when the follower has ended
@@ -399,7 +400,7 @@ func (r *Room) commit(ctx context.Context, events ...mail.Event) (mail.Seq, erro
 
 // append is commit for whoever holds the gate.
 func (r *Room) append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
-	defer r.given.add(events)()
+	defer r.recording.add(events)()
 	seq, err := r.journal.Append(ctx, events...)
 	if err != nil {
 		return 0, r.unavailable(err)

@@ -26,11 +26,9 @@ func (r *Room) Unwoken(hasDoor func(agent mail.Name, roles []string) bool) []mai
 		u := s.Sleeper(m, now)
 		s.Locate(u, m, hasDoor)
 		for rec := range m.Callers(now) {
-			if r.given.has(rec.Msg.ID, mail.AgentAddress(m.Name)) {
-				continue
-			}
 			if s.Wakes(rec, m, now) || s.Awaits(rec, m, now) {
 				u.Mail = append(u.Mail, s.Unwoken(rec, m))
+				u.Recording = u.Recording || r.recording.has(rec.Msg.ID, mail.AgentAddress(m.Name))
 			}
 		}
 		if len(u.Mail) > 0 {

@@ -17,8 +17,8 @@ import (
 
 // What a search for words finds is decided by the texts of the messages, never by the index: that only says of which
 // ranges of places it knows all messages, and which of them need not be looked at. The rest, such as what was sent a
-// moment ago, is read. So an answer is right whatever the index knows; and complete, or it says that it is not, where
-// so much had to be read that the index is quicker.
+// moment ago, is read. So an answer is right whatever the index knows. It is complete too, unless so much would have
+// to be read that it stops after SearchPatience; then it says so.
 
 // wordSearch is one search for words.
 type wordSearch struct {
@@ -67,7 +67,7 @@ func (v *wordSearch) search(ctx context.Context, f *fold.Filter, n int) (items [
 	return items, nil
 }
 
-// firstOf returns the first places of a reach, as it is gone through.
+// firstOf cuts a reach to the places that are read first.
 func firstOf(in fold.Reach, places mail.Seq) fold.Reach {
 	if in.Before-in.After <= places {
 		return in

@@ -53,12 +53,19 @@ func (m waitingMail) Whose() mail.Address {
 // Zone is in which time zone another time is meant, unless the browser says it.
 func (m waitingMail) Zone() string { return cmp.Or(m.Mail.Zone, page.OfficeZone()) }
 
+// shows reports whether a letter that is kept is for a room that the page shows.
+func (p *scheduledPage) shows(k *mail.Kept) bool {
+	return k.Room == p.Room || p.AllRooms() && slices.ContainsFunc(p.Rooms, func(r mail.RoomStatus) bool {
+		return r.Name == k.Room
+	})
+}
+
 // scheduled shows what waits. A room in which anything does is open.
 func scheduled(v *page.View) error {
 	v.Place, v.Title = "scheduled", "To be sent"
 	p := &scheduledPage{View: v}
 	if v.Site.Kept != nil {
-		p.Kept = v.Site.Kept(func(k *mail.Kept) bool { return v.AllRooms() || k.Room == v.Room }).Letters
+		p.Kept = v.Site.Kept(p.shows).Letters
 	}
 	if v.Svc == nil {
 		return v.Render("scheduled", p, "scheduled-list")

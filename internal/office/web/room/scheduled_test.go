@@ -26,13 +26,15 @@ func TestKept(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Get("/@shop/scheduled").Without(t, "kept on this machine")
 		now := mail.TimeOf(time.Now())
+		b.AddRoom("lab")
 		b.Kept = []mail.Kept{
 			{Room: "shop", From: "ann", To: mail.Recipients{"bob", "user"}, Subject: "Half <b>done", Since: now},
+			{Room: "unseen", From: "ann", To: mail.Recipients{"bob"}, Subject: "For another room", Since: now},
 			{Room: "lab", From: "ann", To: mail.Recipients{"bob"}, Refused: true, Why: "the role is gone", Since: now}}
 		b.Get("/@shop/scheduled?rooms=one").Want(t, http.StatusOK, "1 letter kept on this machine",
-			"Half &lt;b&gt;done").Without(t, "the role is gone", "Half <b>")
+			"Half &lt;b&gt;done").Without(t, "the role is gone", "Half <b>", "Nothing waits to be sent")
 		b.Get("/@shop/scheduled?rooms=all").Want(t, http.StatusOK, "2 letters kept on this machine",
-			"refused: the role is gone")
+			"refused: the role is gone").Without(t, "For another room")
 	})
 }
 

@@ -36,7 +36,7 @@ type Config struct {
 	// Monitor are the addresses of the servers' monitoring, where Warnings looks at their settings. Without them it
 	// looks at the usual port.
 	Monitor []string
-	// Erased is the path of the file of what was erased lately. "": it is forgotten at the end of the process.
+	// Erased is the file that lists what was erased in the last minutes. "": the list ends with the process.
 	Erased string
 	// Machine is the name by which the servers know the connection.
 	Machine mail.Machine
@@ -61,7 +61,7 @@ type Cluster struct {
 	probing atomic.Bool    // somebody finds out whether the servers answer
 	running sync.WaitGroup // whoever does
 	health  watch
-	// lingering is what was erased lately.
+
 	lingering lingering
 
 	mu          sync.Mutex
@@ -85,9 +85,8 @@ func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 	}
 	c := &Cluster{cfg: cfg, log: cfg.Log, changed: make(chan struct{}), trouble: errNotYet,
 		health: newWatch()}
-	var err error
-	if err = c.lingering.open(cfg.Erased); err != nil {
-		c.log.Warn("what was erased lately is not known", "file", cfg.Erased, "err", err)
+	if err := c.lingering.open(cfg.Erased); err != nil {
+		c.log.Warn("the list of lately erased messages cannot be read", "file", cfg.Erased, "err", err)
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	nc, err := c.dial()

@@ -44,7 +44,7 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 	if err != nil {
 		return err
 	}
-	if len(places) > 0 {
+	if len(places) > 0 { // noted before, in case this process dies, and again when the last server has done its part
 		if err := j.cluster.lingering.add(j.room, id, time.Now()); err != nil {
 			return err
 		}

@@ -10,9 +10,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// kept is what a leader says of a stream on some servers, of which it hears those of others that are not negative:
+// keptBy is what a leader says of a stream on some servers, of which it hears those of others that are not negative:
 // they lack so many writes.
-func kept(leader string, others map[string]int) *jetstream.ClusterInfo {
+func keptBy(leader string, others map[string]int) *jetstream.ClusterInfo {
 	ci := &jetstream.ClusterInfo{Leader: leader}
 	for name, lag := range others {
 		r := &jetstream.PeerInfo{Name: name, Current: lag == 0, Active: time.Second, Lag: uint64(max(lag, 0))}
@@ -28,8 +28,8 @@ func kept(leader string, others map[string]int) *jetstream.ClusterInfo {
 func TestJudge(t *testing.T) {
 	five := []Server{{Name: "a", Size: 5}, {Name: "b", Size: 5}, {Name: "c", Size: 5}, {Name: "d", Size: 5},
 		{Name: "e", Size: 5}}
-	list := kept("a", map[string]int{"b": 0, "c": 0})
-	lab, web := kept("b", map[string]int{"c": 0, "d": 0}), kept("c", map[string]int{"d": 0, "e": 0})
+	list := keptBy("a", map[string]int{"b": 0, "c": 0})
+	lab, web := keptBy("b", map[string]int{"c": 0, "d": 0}), keptBy("c", map[string]int{"d": 0, "e": 0})
 	for _, tt := range []struct {
 		name    string
 		list    *jetstream.ClusterInfo
@@ -40,17 +40,17 @@ func TestJudge(t *testing.T) {
 		spare   int
 	}{
 		{"all there", list, map[string]*jetstream.ClusterInfo{"lab": lab, "web": web}, nil, five, "", 1},
-		{"one of no room but of the list", kept("b", map[string]int{"a": -1, "c": 0}),
+		{"one of no room but of the list", keptBy("b", map[string]int{"a": -1, "c": 0}),
 			map[string]*jetstream.ClusterInfo{"lab": lab, "web": web}, nil, five[1:], "silent a", 0},
 		{"one of one room, by its leader", list,
-			map[string]*jetstream.ClusterInfo{"lab": lab, "web": kept("c", map[string]int{"d": 0, "e": -1})}, nil,
+			map[string]*jetstream.ClusterInfo{"lab": lab, "web": keptBy("c", map[string]int{"d": 0, "e": -1})}, nil,
 			five[:4], "silent e", 0},
 		{"two of one room", list,
-			map[string]*jetstream.ClusterInfo{"lab": kept("b", map[string]int{"c": 0, "d": -1})}, []string{"web"},
+			map[string]*jetstream.ClusterInfo{"lab": keptBy("b", map[string]int{"c": 0, "d": -1})}, []string{"web"},
 			five[:3], "silent d,silent e,stopped", -1},
 		{"no leader, though they are there", list, map[string]*jetstream.ClusterInfo{"lab": lab}, []string{"web"},
 			five, "leaderless web", -1},
-		{"one on one server", list, map[string]*jetstream.ClusterInfo{"lab": kept("b", nil)}, nil, five, "", 0},
+		{"one on one server", list, map[string]*jetstream.ClusterInfo{"lab": keptBy("b", nil)}, nil, five, "", 0},
 	} {
 		w := newWatch()
 		now := time.Now()
@@ -88,7 +88,7 @@ func TestJudgeWithoutMonitoring(t *testing.T) {
 	if h := w.judge(5); h.MayFail != nil || len(h.Servers) > 0 {
 		t.Errorf("before anything is known: %+v", h)
 	}
-	w.saw(kept("a", map[string]int{"b": 0, "c": 0}), "a", time.Now())
+	w.saw(keptBy("a", map[string]int{"b": 0, "c": 0}), "a", time.Now())
 	h := w.judge(5)
 	up := func(name string) mail.ServerStatus { return mail.ServerStatus{Name: name, State: mail.ServerUp} }
 	if diff := cmp.Diff([]mail.ServerStatus{up("a"), up("b"), up("c")}, h.Servers); diff != "" || h.Unknown != 2 {

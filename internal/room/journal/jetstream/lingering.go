@@ -1,23 +1,20 @@
 package jetstream
 
 import (
-	"encoding/json"
-	"errors"
-	"io/fs"
 	"slices"
 	"sync"
 	"time"
 
-	"pennypost/internal/base/durable"
+	"pennypost/internal/base/kept"
 	"pennypost/internal/mail"
 )
 
-// logsKeep is how long after an erasure a server may still have the text in the log by which servers agree. They empty
-// it by themselves, each at a tick of its own: nats-server 2.15.2 after 174 to 180 s, whatever else is written and
-// asked for (measured by searching the files). There is no request for it, and nothing that says when it is done.
+// logsKeep is how long after an erasure the text may still be in a server's Raft log. nats-server 2.15.2 compacts that
+// log by itself after 174 to 180 s, whatever else is written (measured by searching the files). No request makes it
+// sooner, and nothing reports that it is done.
 const logsKeep = 4 * time.Minute
 
-// lingering are erased messages whose text the servers' own logs may still have.
+// lingering lists erased messages whose text may still be in the servers' Raft logs.
 type lingering struct {
 	file string // "": they are forgotten at the end of the process
 
@@ -31,7 +28,7 @@ type left struct {
 	Room    string    `json:"room"`
 	Message mail.ID   `json:"message"`
 	Erased  mail.Time `json:"erased"`
-	Until   mail.Time `json:"until"` // from when on no log has it, if all servers stay there
+	Until   mail.Time `json:"until"` // when no log has it any more, if all servers stay up
 }
 
 // open reads the file of what earlier processes have erased.
@@ -39,14 +36,7 @@ func (l *lingering) open(file string) error {
 	if l.file = file; file == "" {
 		return nil
 	}
-	text, err := durable.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &l.left)
-	}
-	return err
+	return kept.Load(file, &l.left)
 }
 
 // add notes that a message is erased from the streams now, or again.
@@ -71,15 +61,11 @@ func (l *lingering) write(now time.Time) error {
 	if l.file == "" {
 		return nil
 	}
-	text, err := json.Marshal(l.left)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(l.file, text, 0o600)
+	return kept.Save(l.file, l.left)
 }
 
-// settle forgets what no log has any more. While a server is not there, or nothing is known of one, its log may have
-// what was not gone from it before: that begins anew when it is back.
+// settle drops the entries whose time is over. While a server is away its log is not compacted, so the time starts
+// again when it is back.
 func (l *lingering) settle(now time.Time, away bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,15 +101,15 @@ func (l *lingering) status(servers []string) *mail.Lingering {
 	return s
 }
 
-// ForgetErased forgets erased messages that no log of a server has any more. It is to be called every second or so.
+// ForgetErased drops the erased messages that are in no server's log any more. Call it every second or so.
 func (c *Cluster) ForgetErased(now time.Time) {
 	silent, known := c.health.away()
 	if err := c.lingering.settle(now, !known || len(silent) > 0); err != nil {
-		c.log.Warn("when the servers' logs are rid of erased text is not written down", "err", err)
+		c.log.Warn("the list of erased messages that may be in the servers' logs is not saved", "err", err)
 	}
 }
 
-// Lingering says of which erased messages the servers' own logs may still have the text; nil: of none.
+// Lingering reports the erased messages whose text may still be in the servers' logs; nil if there are none.
 func (c *Cluster) Lingering() *mail.Lingering {
 	silent, _ := c.health.away()
 	return c.lingering.status(silent)
