@@ -155,7 +155,9 @@ func (d *door) post(draft mail.Draft, key string) (mail.Sent, error) {
 	if err != nil {
 		return mail.Sent{}, err
 	}
-	if a.status != http.StatusCreated && a.status != http.StatusOK {
+	switch a.status {
+	case http.StatusCreated, http.StatusOK, http.StatusAccepted: // it is there, was there, or is kept
+	default:
 		return mail.Sent{}, fmt.Errorf("send: %d %s", a.status, a.body)
 	}
 	var s mail.Sent

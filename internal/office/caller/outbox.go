@@ -86,9 +86,9 @@ func (v *Room) sendOrKeep(ctx context.Context, d mail.Draft) (mail.Sent, error) 
 	if err == nil || ctx.Err() != nil || !v.isAway(err) {
 		return sent, err
 	}
-	w, unkept := v.keep(ctx, &d, err)
-	if unkept != nil {
-		return mail.Sent{}, unkept
+	w, err := v.keep(ctx, &d, err)
+	if err != nil {
+		return mail.Sent{}, err
 	}
 	return w.Kept().AsKept(), nil
 }
@@ -98,7 +98,8 @@ func (v *Room) behind(d *mail.Draft, by outbox.Sender) (mail.Sent, error) {
 	w, err := v.office.Kept.Keep(outbox.Letter{Room: v.name, Key: d.Key, Sender: by, Draft: *d,
 		Since: mail.TimeOf(time.Now()), Why: "what was sent before it goes first"})
 	if err != nil {
-		return mail.Sent{}, err
+		return mail.Sent{}, unkept(mail.Errorf(mail.Unavailable,
+			"earlier mail of this sender waits on this machine, so this is not sent"), err)
 	}
 	if v.office.wayAway() == nil {
 		if sent, over, err := w.Await(behindPatience); over {
@@ -123,14 +124,19 @@ func (v *Room) keep(ctx context.Context, d *mail.Draft, why error) (*outbox.Wait
 			Since: mail.TimeOf(time.Now()), Why: why.Error()})
 	}
 	if err != nil {
-		code := mail.CodeOf(err)
-		if code == mail.Internal {
-			code = mail.Unavailable
-		}
-		return nil, &mail.Error{Code: code, Err: errors.Join(why, err),
-			Msg: strings.TrimSuffix(why.Error(), ".") + ". It is not kept on this machine either: " + err.Error()}
+		return nil, unkept(why, err)
 	}
 	return w, nil
+}
+
+// unkept is the error of a message that is not sent, as why says, and not kept because of err.
+func unkept(why, err error) error {
+	code := mail.CodeOf(err)
+	if code == mail.Internal {
+		code = mail.Unavailable
+	}
+	return &mail.Error{Code: code, Err: errors.Join(why, err),
+		Msg: strings.TrimSuffix(why.Error(), ".") + ". It is not kept on this machine either: " + err.Error()}
 }
 
 // mayKeep refuses what only the room can decide, in the order of all: that is not done from an outbox.

@@ -41,6 +41,7 @@ type Box struct {
 	rooms   map[mail.RoomName]*room
 	refused []*entry
 	bad     []span // lines that cannot be read
+	trouble string // why no room can be reached, "" if they can be
 	dead    bool   // lines of what is settled are in the file
 }
 
@@ -311,6 +312,9 @@ func (b *Box) List(which func(*mail.Kept) bool) mail.Outbox {
 			continue
 		}
 		k := e.Kept
+		if !k.Refused {
+			k.Why = cmp.Or(b.trouble, k.Why)
+		}
 		if l, err := b.letter(e); err == nil && e.Refused {
 			k.Body = l.Draft.Body
 		}

@@ -44,7 +44,7 @@ func (b *Box) Run(ctx context.Context, way Way) {
 	defer sending.Wait()
 	tidied := time.Now()
 	for ctx.Err() == nil {
-		if way.Away() == nil {
+		if b.reaches(way.Away()) {
 			for _, q := range b.due(time.Now()) {
 				sending.Go(func() { b.rest(q, b.empty(ctx, way, q)) })
 			}
@@ -63,6 +63,16 @@ func (b *Box) Run(ctx context.Context, way Way) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// reaches notes why no room can be reached, and reports whether rooms can be.
+func (b *Box) reaches(trouble error) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.trouble = ""; trouble != nil {
+		b.trouble = trouble.Error()
+	}
+	return trouble == nil
 }
 
 // due returns the queues that are to be emptied now, which nobody else empties then.
