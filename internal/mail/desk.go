@@ -91,7 +91,8 @@ type Desk struct {
 	Away []RoomName `json:"away,omitempty"`
 	// Trouble says how old is what is known, while what keeps some of the rooms cannot be reached; "" if it is new.
 	Trouble string `json:"trouble,omitempty"`
-	// Degraded says, in sentences, what is not as it should be of the servers that keep rooms; "" if nothing is.
+	// Degraded says, in sentences, what is not as it should be of the servers that keep rooms, and that they may still
+	// have erased text; "" if there is nothing to say.
 	Degraded string `json:"degraded,omitempty"`
 }
 

@@ -2,7 +2,9 @@ package mail
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 )
 
 // ServerState is whether a NATS server does its part.
@@ -36,6 +38,9 @@ type Degraded struct {
 	Stops bool   `json:"stops,omitempty"` // some room takes no mail
 }
 
+// WrongClock is how far a machine's clock may be from the servers' before it is called wrong.
+const WrongClock = time.Second
+
 // ServersHealth is how the NATS servers are.
 type ServersHealth struct {
 	Servers []ServerStatus `json:"servers"`          // by name
@@ -44,7 +49,7 @@ type ServersHealth struct {
 	// takes none now. Without it nothing is known.
 	MayFail  *int       `json:"may_fail,omitempty"`
 	Degraded []Degraded `json:"degraded,omitempty"`
-	// Erasing counts what this machine erased and the servers' logs may still have; nil if that is nothing.
+	// Erasing counts what was erased and the servers' logs may still have; nil if that is nothing.
 	Erasing *Lingering `json:"erasing,omitempty"`
 }
 
@@ -55,6 +60,15 @@ type Lingering struct {
 	Until    Time `json:"until"` // when it is gone from all logs, if all servers stay up
 	// Servers are away. Their logs may have the text until some minutes after they are back.
 	Servers []string `json:"servers,omitempty"`
+}
+
+// Join returns what both say together. l may be nil.
+func (l *Lingering) Join(o *Lingering) *Lingering {
+	if l == nil {
+		return o
+	}
+	servers := slices.Compact(slices.Sorted(slices.Values(slices.Concat(l.Servers, o.Servers))))
+	return &Lingering{l.Messages + o.Messages, min(l.Since, o.Since), max(l.Until, o.Until), servers}
 }
 
 // String says it in a sentence.

@@ -12,6 +12,7 @@ import (
 
 	"pennypost/internal/clocktest"
 	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
 // TestJumpingClock sets the clock of a running post office forward and back, by the hours of a sleep, by years, and
@@ -100,6 +101,20 @@ func TestJumpingClock(t *testing.T) {
 	slices.Sort(sent)
 	if !slices.Equal(got, sent) {
 		t.Errorf("an export has\n%q\nwant\n%q", got, sent)
+	}
+	if err := d.terminate(); err != nil {
+		t.Error(err)
+	}
+	servers := natstest.Start(t, 1, natstest.Options{})
+	onServers(t, o, servers, "laptop-1", "jetstream")
+	set(10 * time.Minute)
+	d = o.mustServeBy(t, program)
+	const wrong = "the clock of machine laptop-1 is 10m0s ahead of that of the NATS servers"
+	eventually(t, "the machines say that a clock is wrong", func() bool {
+		return strings.Contains(o.must(t, "machines"), wrong)
+	})
+	if r := o.run("doctor"); r.code == 0 || !strings.Contains(r.stdout, wrong) {
+		t.Errorf("doctor: %+v", r)
 	}
 	if err := d.terminate(); err != nil {
 		t.Error(err)

@@ -33,8 +33,6 @@ const (
 	settingsEvery = 5 * time.Minute
 	// revivePatience is how long the servers have for the first word about a new room.
 	revivePatience = 2 * time.Second
-	// wrongClock is from when on a clock is called wrong.
-	wrongClock = time.Second
 )
 
 // Cluster is what the post office has on NATS servers: rooms, and other machines.
@@ -335,9 +333,6 @@ func (c *Cluster) Status() *wire.Cluster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st.Warnings = slices.Clone(c.warnings)
-	if c.Skew().Abs() > wrongClock {
-		st.Warnings = append(st.Warnings, clockWarning("this machine", c.Skew()))
-	}
 	return st
 }
 
@@ -346,15 +341,6 @@ func (c *Cluster) broken() []mail.RoomName {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.damaged))
-}
-
-func clockWarning(whose string, skew time.Duration) string {
-	way := "ahead of"
-	if skew < 0 {
-		way = "behind"
-	}
-	return fmt.Sprintf("the clock of %s is %v %s that of the NATS servers; set it, best by NTP", whose,
-		skew.Abs().Round(100*time.Millisecond), way)
 }
 
 // sleep has wake called when something happens in a closed room.

@@ -31,26 +31,44 @@ func (c *Cluster) Health() mail.ServersHealth {
 			Text: fmt.Sprintf("the stream of room %s is damaged: %s", name, why),
 			Fix:  "pennypost rooms restore " + string(name)})
 	}
+	for _, m := range c.machines.List() {
+		if skew := time.Duration(m.Skew) * time.Millisecond; skew.Abs() > mail.WrongClock && !m.Away {
+			h.Degraded = append(h.Degraded, wrongClock(m.Name, skew))
+		}
+	}
+	h.Erasing = c.machines.Erasing()
 	return h
+}
+
+func wrongClock(machine mail.Machine, skew time.Duration) mail.Degraded {
+	way := "ahead of"
+	if skew < 0 {
+		way = "behind"
+	}
+	return mail.Degraded{About: "clock " + string(machine),
+		Text: fmt.Sprintf("the clock of machine %s is %v %s that of the NATS servers", machine,
+			skew.Abs().Round(100*time.Millisecond), way),
+		Fix: "set the clock of " + string(machine) + ", best by NTP"}
 }
 
 // mostSaid is how much of what is degraded stands in one line.
 const mostSaid = 2
 
-// Degraded says in a line what of the servers is not as it should be; "" if nothing is.
+// Degraded says in a line what of the servers is not as it should be, and of which erased text they may still have;
+// "" if there is nothing to say.
 func (c *Cluster) Degraded() string {
+	h := c.Health()
 	var all []string
-	for _, d := range c.Health().Degraded {
-		all = append(all, capital(d.Text))
+	for _, d := range h.Degraded {
+		all = append(all, capital(d.Text)+".")
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	more := ""
 	if n := len(all) - mostSaid; n > 0 {
-		all, more = all[:mostSaid], fmt.Sprintf(" And %d more: pennypost machines.", n)
+		all = append(all[:mostSaid], fmt.Sprintf("And %d more: pennypost machines.", n))
 	}
-	return strings.Join(all, ". ") + "." + more
+	if h.Erasing != nil {
+		all = append(all, h.Erasing.String())
+	}
+	return strings.Join(all, " ")
 }
 
 // capital begins a sentence.
@@ -97,7 +115,7 @@ func patienceWith(about string) time.Duration {
 		return unreachableFor
 	case "election", "leaderless":
 		return electionFor
-	case "behind":
+	case "behind", "clock":
 		return behindFor
 	case "damaged":
 		return damagedFor

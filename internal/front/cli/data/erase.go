@@ -10,7 +10,8 @@ import (
 )
 
 const eraseHelp = `Remove a message and its text from every file of the room, archive included. This cannot be undone.
-The journal keeps that a message with this id was erased, and by whom. Only the user may erase.`
+The journal keeps that a message with this id was erased, and by whom. Only the user may erase. A
+letter that is kept on this machine has no id yet: pennypost outbox --withdraw KEY.`
 
 func newErase(a *app) *cobra.Command {
 	return &cobra.Command{

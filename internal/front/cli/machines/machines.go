@@ -41,9 +41,6 @@ func newMachines(a *app) *cobra.Command {
 	return cmd
 }
 
-// wrongClock is how far a clock may be from the servers' before that is pointed out.
-const wrongClock = time.Second
-
 func (a *app) machines(ctx context.Context, office *client.Office, _ []string) error {
 	list, err := office.Machines(ctx)
 	return cli.Answer(a.App, list, err, a.showMachines)
@@ -67,7 +64,7 @@ func (a *app) showMachines(list wire.Machines) error {
 		if skew >= 0 {
 			clock = "clock +" + skew.String()
 		}
-		if skew.Abs() > wrongClock {
+		if skew.Abs() > mail.WrongClock {
 			clock = a.Out.Red(clock)
 		}
 		kept := ""

@@ -12,9 +12,7 @@ import (
 
 // Health says how the servers are, by what is known at this moment.
 func (c *Cluster) Health() mail.ServersHealth {
-	h := c.health.judge(len(c.cfg.URLs))
-	h.Erasing = c.Lingering()
-	return h
+	return c.health.judge(len(c.cfg.URLs))
 }
 
 // Changed is given whenever something of that has changed.

@@ -115,16 +115,29 @@ func (c *Cluster) Lingering() *mail.Lingering {
 	return c.lingering.status(silent)
 }
 
-// away returns the servers that are not heard. known is false if nothing is known of any.
+// away returns the servers that are not heard, of those that keep anything. known is false if nothing is known of any.
 func (w *watch) away() (silent []string, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, s := range w.servers {
-		if !s.silent.IsZero() {
+		if !s.silent.IsZero() && w.keeps(name) {
 			silent = append(silent, name)
 		}
 		known = known || s.seen
 	}
 	slices.Sort(silent)
 	return silent, known
+}
+
+// keeps reports whether a server has a part of the list of machines or of a room. The caller holds mu.
+func (w *watch) keeps(name string) bool {
+	if w.canary.has(name) {
+		return true
+	}
+	for _, g := range w.rooms {
+		if g.has(name) {
+			return true
+		}
+	}
+	return false
 }

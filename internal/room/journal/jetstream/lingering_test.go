@@ -2,12 +2,29 @@ package jetstream
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"pennypost/internal/mail"
 )
+
+// TestAwayKeepsSomething: a server that is not heard holds nothing up if nothing is kept on it, as after it was
+// replaced.
+func TestAwayKeepsSomething(t *testing.T) {
+	w := newWatch()
+	now := time.Now()
+	w.saw(keptBy("a", map[string]int{"b": 0, "c": -1}), "a", now)
+	w.saw(keptBy("a", map[string]int{"b": 0, "c": -1}), "a", now.Add(time.Minute))
+	if silent, known := w.away(); !known || !slices.Equal(silent, []string{"c"}) {
+		t.Errorf("away are %q, %t", silent, known)
+	}
+	w.saw(keptBy("a", map[string]int{"b": 0, "d": 0}), "a", now.Add(2*time.Minute))
+	if silent, known := w.away(); !known || len(silent) > 0 {
+		t.Errorf("when c was replaced away are %q, %t", silent, known)
+	}
+}
 
 // TestErasedTextLingers: for as long as a server's log may have it, across restarts of the program, and longer while a
 // server is away.

@@ -40,11 +40,13 @@ type MachineOptions struct {
 	Prefix   string // of subjects and of the list of machines
 	Replicas int    // of that list; default 1
 
-	Skew    func() time.Duration // how far this clock is ahead of the servers'; nil: it is not known
-	Rooms   func() int           // that are open here; nil: none
-	Kept    func() int           // letters in the outbox; nil: none
-	Tells   func() bool          // the person can be told of something from here; nil: not
-	Trouble func() error         // why the servers cannot be relied on at present; nil: they can
+	Skew  func() time.Duration // how far this clock is ahead of the servers'; nil: it is not known
+	Rooms func() int           // that are open here; nil: none
+	Kept  func() int           // letters in the outbox; nil: none
+	// Erasing is erased text that may still be in the servers' logs; nil: there is none.
+	Erasing func() *mail.Lingering
+	Tells   func() bool  // the person can be told of something from here; nil: not
+	Trouble func() error // why the servers cannot be relied on at present; nil: they can
 	Log     *slog.Logger
 }
 
@@ -74,7 +76,9 @@ type machine struct {
 	Kept    int          `json:"kept,omitzero"`
 	Skew    int64        `json:"skew_ms"`
 	Tells   bool         `json:"tells,omitempty"`
-	Noted   mail.Time    `json:"noted,omitzero"` // when it was written down
+	// Erasing is text that it has erased and that may still be in the servers' logs.
+	Erasing *mail.Lingering `json:"erasing,omitempty"`
+	Noted   mail.Time       `json:"noted,omitzero"` // when it was written down
 
 	heard time.Time // by our clock, which does not jump; zero: not since we listen
 }
@@ -176,6 +180,9 @@ func (m *Machines) self() machine {
 	}
 	if m.opts.Kept != nil {
 		me.Kept = m.opts.Kept()
+	}
+	if m.opts.Erasing != nil {
+		me.Erasing = m.opts.Erasing()
 	}
 	me.Tells = m.opts.Tells != nil && m.opts.Tells()
 	return me
@@ -412,6 +419,20 @@ func (m *Machines) List() []mail.MachineStatus {
 	}
 	slices.SortFunc(out, func(a, b mail.MachineStatus) int { return cmp.Compare(a.Name, b.Name) })
 	return out
+}
+
+// Erasing is what all machines have erased and the servers' logs may still have; nil: that is nothing.
+func (m *Machines) Erasing() *mail.Lingering {
+	me, now := m.self(), mail.TimeOf(time.Now())
+	all := me.Erasing
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, x := range m.known {
+		if l := x.Erasing; name != me.Name && l != nil && (l.Until > now || len(l.Servers) > 0) {
+			all = all.Join(l)
+		}
+	}
+	return all
 }
 
 // Remove takes a machine off the list that will not come back. One that is heard, and this one, stay.

@@ -19,6 +19,7 @@ import (
 // Machines makes this machine known to the others on the cluster. Name, ID, Version, Rooms and Log of opts count.
 func (c *Cluster) Machines(ctx context.Context, opts MachineOptions) (*Machines, error) {
 	opts.Prefix, opts.Replicas, opts.Skew, opts.Trouble = c.cfg.Prefix, c.cfg.Replicas, c.Skew, c.Trouble
+	opts.Erasing = c.Lingering
 	return NewMachines(ctx, c.nc, opts)
 }
 
