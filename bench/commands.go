@@ -24,15 +24,17 @@ func (c commandClient) Look() (int, error) {
 	return bytes.Count(text, []byte("sender0")), err
 }
 
-func startCLI(b *bench, _ string) (worker, error) {
-	return b.door(false, "cli", func(o *office, name mail.Name, _ string) (drive.Client, error) {
-		return commandClient{
-			send: func(to, body string) *exec.Cmd {
-				return o.command("send", "--as", string(name), "--to", to, "--body", body)
-			},
-			look: func() *exec.Cmd { return o.command("inbox", "--as", string(name)) },
-		}, nil
-	})
+func startCLI(b *bench, _ string) (worker, error) { return b.door(false, "cli", useCLI) }
+
+func startSharedCLI(b *bench, _ string) (worker, error) { return b.door(true, "cli", useCLI) }
+
+func useCLI(o *office, name mail.Name, _ string) (drive.Client, error) {
+	return commandClient{
+		send: func(to, body string) *exec.Cmd {
+			return o.command("send", "--as", string(name), "--to", to, "--body", body)
+		},
+		look: func() *exec.Cmd { return o.command("inbox", "--as", string(name)) },
+	}, nil
 }
 
 // startAMQ is https://github.com/avivsinai/agent-message-queue, a Maildir with a command line.

@@ -45,6 +45,7 @@ var systems = []system{
 	{name: "three servers: room, read on another machine", start: startTwoMachines},
 	{name: "three servers: HTTP", start: startSharedHTTP},
 	{name: "three servers: MCP over HTTP", start: startSharedMCP},
+	{name: "three servers: a process each", most: 16, start: startSharedCLI},
 	{name: "Pennypost: HTTP", start: startHTTP},
 	{name: "Pennypost: MCP over HTTP", start: startMCPHTTP},
 	{name: "Pennypost: MCP over stdio", most: 16, start: startMCPStdio},
