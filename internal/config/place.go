@@ -43,6 +43,12 @@ func FindPlace(room, agent string, getenv func(string) string, client, dir strin
 	return p, nil
 }
 
+// LetIn narrows a place to the one room and the one agent for which this machine was let into a post office; "": it
+// was let in for all.
+func (p *Place) LetIn(room mail.RoomName, agent mail.Name) {
+	p.Own, p.Free = cmp.Or(room, p.Own), cmp.Or(agent, p.Free)
+}
+
 // Named returns the room and the agent that a command line names, or else the variables; "" if neither does.
 func Named(room, agent string, getenv func(string) string) (r mail.RoomName, a mail.Name, err error) {
 	if room = cmp.Or(room, getenv("PENNYPOST_ROOM")); room != "" {

@@ -29,6 +29,14 @@ type Remote struct {
 	Agent   mail.Name       `toml:"agent"`   // as whom alone it may speak; empty: as any agent and the user
 }
 
+// Only returns the one room that the machine may enter, "" if there is no such one.
+func (r *Remote) Only() mail.RoomName {
+	if len(r.Rooms) == 1 {
+		return r.Rooms[0]
+	}
+	return ""
+}
+
 // Remote is the file with the post office that this machine has joined.
 func (h Home) Remote() string { return h.file("remote.toml") }
 

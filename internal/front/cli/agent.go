@@ -101,7 +101,7 @@ func (a *App) Agent(client string) (mail.Name, error) {
 
 // agentIn returns which agent a client's session in a directory is when nobody gave it a name.
 func (a *App) agentIn(client, dir string) (mail.Name, error) {
-	p, err := config.FindPlace(a.Room, "", func(name string) string {
+	p, err := a.findPlace("", func(name string) string {
 		if name == "PENNYPOST_AGENT" {
 			return ""
 		}
@@ -115,11 +115,27 @@ func (a *App) agentIn(client, dir string) (mail.Name, error) {
 	return at.Agent, err
 }
 
+// findPlace is config.FindPlace, on a machine that may have been let in for one room, or as one agent.
+func (a *App) findPlace(as string, getenv func(string) string, client, dir string) (config.Place, error) {
+	p, err := config.FindPlace(a.Room, as, getenv, client, dir)
+	if err != nil {
+		return p, err
+	}
+	home, err := config.FindHome(a.Env.Getenv)
+	if err != nil {
+		return p, err
+	}
+	if r, err := config.LoadRemote(home); err == nil && r != nil { // what is wrong with it is said by who goes there
+		p.LetIn(r.Only(), r.Agent)
+	}
+	return p, nil
+}
+
 // Begin returns the room and the name of a client's session that begins, for its MCP server. It is RoomName and Agent,
 // but the user is asked for what the session may not have. session is its client's id, where that is known.
 func (a *App) Begin(client, session string) (mail.RoomName, mail.Name, error) {
 	dir := cmp.Or(config.ClientDir(client, a.Env.Getenv), a.Env.Dir)
-	p, err := config.FindPlace(a.Room, a.As, a.Env.Getenv, client, dir)
+	p, err := a.findPlace(a.As, a.Env.Getenv, client, dir)
 	if err != nil {
 		return "", "", err
 	}

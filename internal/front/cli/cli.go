@@ -236,7 +236,7 @@ func (a *App) RoomName() (mail.RoomName, error) {
 	if a.ByToken() {
 		return a.farRoom()
 	}
-	p, err := config.FindPlace(a.Room, a.As, a.Env.Getenv, "", a.Env.Dir)
+	p, err := a.findPlace(a.As, a.Env.Getenv, "", a.Env.Dir)
 	if err != nil {
 		return "", err
 	}
@@ -249,22 +249,10 @@ func (a *App) RoomName() (mail.RoomName, error) {
 		return p.Room, nil
 	}
 	if p.File.Room == "" || p.File.Room == p.Own {
-		return cmp.Or(a.onlyRoom(), p.Own), nil
+		return p.Own, nil
 	}
 	at, err := a.place(&p, "", "", false)
 	return at.Room, err
-}
-
-// onlyRoom returns the one room that this machine was let into by another's post office, "" if there is no such one.
-func (a *App) onlyRoom() mail.RoomName {
-	home, err := config.FindHome(a.Env.Getenv)
-	if err != nil {
-		return ""
-	}
-	if r, err := config.LoadRemote(home); err == nil && r != nil && len(r.Rooms) == 1 {
-		return r.Rooms[0]
-	}
-	return ""
 }
 
 // Who returns the name under which the command speaks: --as, else $PENNYPOST_AGENT, else the agent in whose shell it

@@ -158,6 +158,9 @@ func (h *Hooks) enter(ctx context.Context, in *wire.Hook, getenv func(string) st
 	if err != nil {
 		return nil, err
 	}
+	if far := h.Rooms.Far; far != nil {
+		p.LetIn(far.Remote.Room, far.Remote.Agent)
+	}
 	if p.Agent == mail.User {
 		return nil, config.RefuseUser("the hook itself")
 	}

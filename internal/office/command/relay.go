@@ -48,5 +48,5 @@ func (a *app) remote(home config.Home, f serveFlags) (*relay.Remote, error) {
 		return nil, err
 	}
 	return &relay.Remote{URL: joined.URL, TLS: conf, Token: joined.Token, Machine: joined.Machine,
-		Agent: joined.Agent}, nil
+		Agent: joined.Agent, Room: joined.Only()}, nil
 }

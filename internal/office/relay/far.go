@@ -18,10 +18,11 @@ import (
 // calls, and how an agent here is rung, is found out here, as a post office does; the calls go on over TLS.
 type Remote struct {
 	URL     string
-	TLS     *tls.Config  // by which the post office is known
-	Token   string       // of this machine
-	Machine mail.Machine // by which name it is known there
-	Agent   mail.Name    // as whom alone it may speak; empty: as any agent and the user
+	TLS     *tls.Config   // by which the post office is known
+	Token   string        // of this machine
+	Machine mail.Machine  // by which name it is known there
+	Agent   mail.Name     // as whom alone it may speak; empty: as any agent and the user
+	Room    mail.RoomName // that alone it may enter; empty: others too
 }
 
 // Far is what a relay has in place of rooms.
