@@ -59,7 +59,7 @@ func (c *call) needConfirmed() error {
 		return nil
 	}
 	switch c.route.ID {
-	case wire.TokenCall.ID, wire.EraseCall.ID, wire.GrantCall.ID, wire.LoginCall.ID, wire.InviteCall.ID,
+	case wire.TokenCall.ID, wire.GuestTokenCall.ID, wire.EraseCall.ID, wire.GrantCall.ID, wire.LoginCall.ID, wire.InviteCall.ID,
 		wire.AddCredentialCall.ID:
 		return c.api.opts.Confirmations.Check(c.r.Context())
 	}
