@@ -154,7 +154,8 @@ func (s *session) handedOver(ctx context.Context) {
 	if len(s.shown) == 0 {
 		return
 	}
-	if _, err := s.Service.Mark(context.WithoutCancel(ctx), mail.Marking{IDs: s.shown, Mark: mail.MarkRead}); err != nil {
+	read := mail.Marking{IDs: s.shown, Mark: mail.MarkRead}
+	if _, err := s.Service.Mark(context.WithoutCancel(ctx), read); err != nil {
 		s.door.Log.Warn("A2A: not marked as read", "room", s.Room, "guest", s.Name, "err", err)
 	}
 	s.shown = nil

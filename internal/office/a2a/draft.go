@@ -74,6 +74,9 @@ func read(m *proto.Message) (string, error) {
 	}
 	var texts []string
 	for _, p := range m.Parts {
+		if p == nil {
+			return "", bad("a part of the message is null")
+		}
 		switch c := p.Content.(type) {
 		case proto.Text:
 			texts = append(texts, string(c))
@@ -87,10 +90,11 @@ func read(m *proto.Message) (string, error) {
 			return "", proto.NewError(proto.ErrUnsupportedContentType, "only parts with text or data are taken")
 		}
 	}
-	if len(texts) == 0 {
-		return "", bad("the message has no parts")
+	text := strings.Join(texts, "\n\n")
+	if strings.TrimSpace(text) == "" {
+		return "", bad("the message has no text")
 	}
-	return strings.Join(texts, "\n\n"), nil
+	return text, nil
 }
 
 func bad(format string, args ...any) error {
@@ -123,7 +127,8 @@ func (s *session) recipient(ctx context.Context, m *proto.Message) (mail.Address
 		asked = lead
 	}
 	if !slices.Contains(skills, asked) {
-		return "", bad("name one of the card's skills in metadata.skill of the message; %q is none", cmp.Or(skill, "nothing"))
+		return "", bad("name one of the card's skills in metadata.skill of the message; %q is none",
+			cmp.Or(skill, "nothing"))
 	}
 	return asked, nil
 }
@@ -174,7 +179,8 @@ func (t *task) recipients() (all mail.Recipients) {
 
 // withdraw is the message by which the guest takes a task back. It wakes who works on it.
 func (t *task) withdraw() mail.Draft {
-	d := t.more(&proto.Message{ID: "withdraw " + string(t.ask.ID)}, "The task is withdrawn: nobody waits for it any more.")
+	d := t.more(&proto.Message{ID: "withdraw " + string(t.ask.ID)},
+		"The task is withdrawn: nobody waits for it any more.")
 	var members map[string]any
 	if t.question != nil {
 		members = map[string]any{mail.DeclinedKey: true}

@@ -54,14 +54,13 @@ func failure(err error) error {
 	return inProtocol(err)
 }
 
-// ListTasks implements a2asrv.RequestHandler. Those are listed of which the last thousand messages of the guest tell.
+// ListTasks implements a2asrv.RequestHandler.
 func (s *session) ListTasks(ctx context.Context, r *proto.ListTasksRequest) (*proto.ListTasksResponse, error) {
 	before, err := strconv.ParseUint(r.PageToken, 10, 64)
 	if err != nil && r.PageToken != "" || r.PageSize < 0 || r.PageSize > maxPage {
 		return nil, bad("pageToken is one that a list gave, and pageSize 1 to %d", maxPage)
 	}
-	page, err := s.Service.History(ctx, mail.HistoryQuery{Agent: s.Name, Archive: true, Deliveries: true,
-		Limit: mail.MaxLimit})
+	all, err := s.tasks(ctx, "", true)
 	if err != nil {
 		return nil, failure(err)
 	}
@@ -74,7 +73,7 @@ func (s *session) ListTasks(ctx context.Context, r *proto.ListTasksRequest) (*pr
 		history = r.HistoryLength
 	}
 	var last mail.Seq
-	for _, t := range slices.Backward(s.tasks(page.Messages)) {
+	for _, t := range slices.Backward(all) {
 		if err := s.ended(ctx, t); err != nil {
 			return nil, failure(err)
 		}
@@ -199,7 +198,8 @@ func (s *session) say(ctx context.Context, id mail.ID, m *proto.Message, text st
 }
 
 // SendStreamingMessage implements a2asrv.RequestHandler.
-func (s *session) SendStreamingMessage(ctx context.Context, r *proto.SendMessageRequest) iter.Seq2[proto.Event, error] {
+func (s *session) SendStreamingMessage(ctx context.Context,
+	r *proto.SendMessageRequest) iter.Seq2[proto.Event, error] {
 	return func(yield func(proto.Event, error) bool) {
 		id, err := s.send(ctx, r)
 		if err != nil {
@@ -211,7 +211,8 @@ func (s *session) SendStreamingMessage(ctx context.Context, r *proto.SendMessage
 }
 
 // SubscribeToTask implements a2asrv.RequestHandler.
-func (s *session) SubscribeToTask(ctx context.Context, r *proto.SubscribeToTaskRequest) iter.Seq2[proto.Event, error] {
+func (s *session) SubscribeToTask(ctx context.Context,
+	r *proto.SubscribeToTaskRequest) iter.Seq2[proto.Event, error] {
 	return func(yield func(proto.Event, error) bool) {
 		t, err := s.load(ctx, mail.ID(r.ID))
 		if err == nil && t.state.Terminal() {

@@ -29,6 +29,9 @@ const (
 	pushTimeout = 10 * time.Second
 	pushAgain   = time.Minute // after which what failed is tried again, and tasks are looked at without an event
 	pushTries   = 60
+
+	maxAddress = 2 << 10 // bytes of a URL
+	maxSecrets = 8 << 10 // bytes of what else a configuration says
 )
 
 // push says that a guest wants to be told of a task's news at an address.
@@ -95,24 +98,22 @@ func (p *pushes) drop(room mail.RoomName, token string, task proto.TaskID, id st
 // checkPush refuses what nothing can be pushed to.
 func (s *session) checkPush(c *proto.PushConfig) error {
 	u, err := url.Parse(c.URL)
-	if err != nil || u.Host == "" || u.User != nil || len(c.URL) > 2048 ||
-		u.Scheme != "https" && (u.Scheme != "http" || !s.config.Private) {
-		return bad("url is none to which news can be pushed: it is to begin with https://")
+	if err != nil || u.Host == "" || u.User != nil || len(c.URL) > maxAddress {
+		return bad("url is none to which news can be pushed")
 	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !s.config.Private && !webhook.IsPublic(ip) {
-		return bad("url leads to a private address, to which nothing is pushed")
+	if ip, err := netip.ParseAddr(u.Hostname()); !s.config.Private &&
+		(u.Scheme != "https" || err == nil && !webhook.IsPublic(ip)) {
+		return bad("url is to begin with https:// and to lead to no private address")
 	}
-	words := []string{c.ID, c.Token}
+	words := c.ID + c.Token
 	if a := c.Auth; a != nil {
+		words += a.Credentials
 		if !strings.EqualFold(a.Scheme, "Bearer") && !strings.EqualFold(a.Scheme, "Basic") {
 			return bad("authentication.scheme is Bearer or Basic")
 		}
-		words = append(words, a.Credentials)
 	}
-	for _, w := range words {
-		if len(w) > 4096 || strings.ContainsFunc(w, func(r rune) bool { return r < ' ' || r > '~' }) {
-			return bad("id, token and credentials are of printable ASCII characters, 4096 at most")
-		}
+	if len(words) > maxSecrets || strings.ContainsFunc(words, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return bad("id, token and credentials are of printable ASCII characters, %d in all", maxSecrets)
 	}
 	return nil
 }
@@ -340,8 +341,8 @@ func (s *session) after(p push, over bool) {
 	}
 }
 
-// tokenHeader is where a receiver finds the token that it gave. The protocol's libraries do not agree whether X- stands
-// before it.
+// tokenHeader is where a receiver finds the token that it gave. The protocol's libraries do not agree whether X-
+// stands before it.
 const tokenHeader = "A2A-Notification-Token"
 
 // post sends a task to an address. A token that is a secret of Standard Webhooks does not go along: it signs.

@@ -24,12 +24,11 @@ type task struct {
 func (s *session) load(ctx context.Context, id mail.ID) (*task, error) {
 	// What is hot is enough if it says how the task ended. Of what it leaves out, retention may have archived more.
 	for _, archive := range []bool{false, true} {
-		page, err := s.Service.History(ctx, mail.HistoryQuery{Thread: id, Agent: s.Name, Archive: archive,
-			Deliveries: true, Limit: mail.MaxLimit})
+		all, err := s.tasks(ctx, id, archive)
 		if err != nil && mail.CodeOf(err) != mail.NotFound && mail.CodeOf(err) != mail.Invalid {
 			return nil, err
 		}
-		for _, t := range s.tasks(page.Messages) {
+		for _, t := range all {
 			if t.ask.ID == id && (archive || t.state.Terminal()) {
 				return t, s.ended(ctx, t)
 			}
@@ -38,8 +37,17 @@ func (s *session) load(ctx context.Context, id mail.ID) (*task, error) {
 	return nil, proto.ErrTaskNotFound
 }
 
-// tasks finds the guest's tasks in messages that it sent or got, which are in order.
-func (s *session) tasks(items []mail.Item) (all []*task) {
+// tasks returns the guest's tasks of a thread or, if id is "", those of which its last thousand messages tell.
+func (s *session) tasks(ctx context.Context, id mail.ID, archive bool) (all []*task, err error) {
+	q := mail.HistoryQuery{Thread: id, Agent: s.Name, Archive: archive, Deliveries: true, Limit: mail.MaxLimit}
+	page, err := s.Service.History(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	q.Agent, q.Types = "", []mail.Type{mail.Cancel}
+	cancels, err := s.Service.History(ctx, q)
+	items := append(page.Messages, cancels.Messages...)
+	slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
 	byThread := make(map[mail.ID]*task)
 	for i := range items {
 		it := &items[i]
@@ -48,14 +56,15 @@ func (s *session) tasks(items []mail.Item) (all []*task) {
 		case t == nil && mine && it.Type == mail.TaskAssigned && it.ReplyTo == "":
 			t = &task{ask: *it}
 			all, byThread[it.ID] = append(all, t), t
-		case t != nil && (mine || s.isForMe(it)):
+		case t != nil && (mine || s.isForMe(it) || it.Type == mail.Cancel):
 			t.said = append(t.said, *it)
 		}
 	}
 	for _, t := range all {
 		t.decide()
+		t.said = slices.DeleteFunc(t.said, func(it mail.Item) bool { return it.Type == mail.Cancel }) // not for outside
 	}
-	return all
+	return all, err
 }
 
 // isMine reports whether the guest wrote a message, and by this door.
@@ -81,14 +90,14 @@ func (t *task) decide() {
 	for i := range t.said {
 		it := &t.said[i]
 		if end := ending(it); end != "" {
-			t.state, t.by, t.question = end, it, nil
+			t.state, t.by, t.question = end, new(*it), nil
 			return
 		}
 		if it.By == mail.ByGuest {
 			continue
 		}
-		if t.by, t.state = it, proto.TaskStateWorking; it.Type.Asks() && it.Open {
-			t.question = it
+		if t.by, t.state = new(*it), proto.TaskStateWorking; it.Type.Asks() && it.Open {
+			t.question = t.by
 		}
 	}
 	if t.question != nil {
@@ -178,7 +187,7 @@ func (t *task) status() proto.TaskStatus {
 	case t.state == proto.TaskStateFailed:
 		st.Message = proto.NewMessageForTask(proto.MessageRoleAgent, t, proto.NewTextPart(failed))
 		st.Message.ID = string(t.ask.ID) + "-failed"
-	case t.by != nil && t.by.By != mail.ByGuest && t.state != proto.TaskStateCompleted:
+	case t.by != nil && t.state != proto.TaskStateCanceled && t.state != proto.TaskStateCompleted:
 		st.Message = t.message(t.by)
 	}
 	return st

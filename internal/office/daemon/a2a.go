@@ -7,7 +7,6 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/a2a"
-	"pennypost/internal/office/gate"
 )
 
 // openA2A makes the door for guests who speak A2A. A relay has none, since the rooms are elsewhere.
@@ -42,5 +41,5 @@ func (d *daemon) standAsGuest(ctx context.Context, room mail.RoomName, token str
 }
 
 func (d *daemon) asGuest(c mail.Caller, token string) a2a.Guest {
-	return a2a.Guest{Name: c.Name, Room: c.Room, Token: token, Service: d.office.RoomOf(c.Room, gate.Admitted(c))}
+	return a2a.Guest{Name: c.Name, Room: c.Room, Token: token, Service: entrance{d}.callerRoom(c)}
 }
