@@ -70,6 +70,7 @@ var floors = []struct {
 	}},
 	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
+		"internal/office/a2a",
 		"internal/office/wake/door", "internal/office/wake/remote", "internal/office/notify",
 		"internal/office/invite", "internal/office/hook", "internal/office/web",
 		"internal/office/web/asset/vendorjs", "internal/office/backup", "internal/front/install",
@@ -114,6 +115,7 @@ var wings = []struct{ from, never, why string }{
 	{"internal/office/web", "internal/office/gate", "a door does not say who its callers are"},
 	{"internal/office/httpapi", "internal/office/gate", "a door does not say who its callers are"},
 	{"internal/office/mcpserver", "internal/office/gate", "a door does not say who its callers are"},
+	{"internal/office/a2a", "internal/office/gate", "a door does not say who its callers are"},
 	{"internal/office/dialect", "internal/office/gate", "a door does not say who its callers are"},
 	{"internal/base", "internal/mail", "what is useful anywhere knows nothing of mail"},
 }
@@ -141,6 +143,7 @@ var forbidden = []struct{ from, to, why string }{
 		"a door that reads the journal would show what the room has not applied"},
 	{"internal/office/web/page", "internal/room/mailroom", "a door knows mail.Service, not who implements it"},
 	{"internal/office/web", "internal/room/mailroom", "a door knows mail.Service, not who implements it"},
+	{"internal/office/a2a", "internal/room", "a door knows mail.Service, not who implements it"},
 	{"internal/office/mcpserver", "internal/room/journal",
 		"a door that reads the journal would show what the room has not applied"},
 	{"internal/room/mailroom", "internal/room/journal/jsonl", "the room works on any journal"},
@@ -292,6 +295,7 @@ func TestMailIsStandard(t *testing.T) {
 var direct = []string{
 	"rsc.io/qr",
 	"github.com/VictoriaMetrics/metrics",
+	"github.com/a2aproject/a2a-go/v2",
 	"github.com/anishathalye/porcupine",
 	"github.com/chromedp/cdproto",
 	"github.com/chromedp/chromedp",

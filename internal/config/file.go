@@ -103,6 +103,7 @@ type Room struct {
 	Retention     Retention   `toml:"retention"`
 	TTL           TTL         `toml:"ttl"`
 	Limits        Limits      `toml:"limits"`
+	A2A           A2A         `toml:"a2a"` // the door for guests who speak A2A
 	// Claims says what becomes of a write to what another agent holds: a policy.ClaimRule; default warn.
 	Claims      string   `toml:"claims"`
 	ClaimsQuiet Duration `toml:"claims_quiet"` // how long a file stays its writer's after a turn
@@ -250,7 +251,7 @@ func (r *Room) check(section string) error {
 	if r.ClaimsQuiet < 0 || time.Duration(r.ClaimsQuiet) > time.Hour {
 		return bad(section, "claims_quiet is %s; use up to 1h", r.ClaimsQuiet)
 	}
-	return cmp.Or(r.checkScheduled(section), checkWakes(section, r.Wake))
+	return cmp.Or(r.A2A.check(section), r.checkScheduled(section), checkWakes(section, r.Wake))
 }
 
 // Level returns the least serious level that is logged.

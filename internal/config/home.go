@@ -110,6 +110,9 @@ func (h Home) Doubts() string { return h.file("doubts.json") }
 // Erased is the file of erased messages whose text may still be in the logs of NATS servers.
 func (h Home) Erased() string { return h.file("erased.json") }
 
+// A2A is the file of to whom news of tasks is pushed over A2A, secrets included. It goes into no backup.
+func (h Home) A2A() string { return h.file("a2a.json") }
+
 // File is the configuration.
 func (h Home) File() string { return h.file("config.toml") }
 
@@ -136,7 +139,7 @@ const maxSocketPath = 103
 func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
 		h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(), h.Erased(),
-		h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
+		h.A2A(), h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
 	for _, path := range ours {
 		for _, suffix := range []string{"", ".1"} { // of the log there is an older part
 			if _, err := os.Lstat(path + suffix); err == nil {

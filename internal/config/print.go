@@ -181,6 +181,7 @@ func (r *Room) print(b *strings.Builder, name string) {
 		row{name: "tag", value: cmp.Or(r.TTL.Tag, Duration(policy.DefaultTagTTL)), about: "mail to a tag"},
 		row{name: "all", value: cmp.Or(r.TTL.All, Duration(policy.DefaultAllTTL)), about: "mail to all"})
 	section(b, name+".limits", r.Limits.rows()...)
+	section(b, name+".a2a", r.A2A.rows()...)
 	r.printScheduled(b, name)
 	r.printWakes(b, name)
 }

@@ -156,8 +156,8 @@ const (
 // origin says who is behind a message. What came over a bridge has the word of a file only.
 func origin(it *mail.Item) string {
 	switch {
-	case it.Via != "":
-		return "file, unproven"
+	case it.Doubt() != "":
+		return it.Doubt()
 	case it.IsUsers():
 		return ofUser
 	case it.From == mail.ToUser:

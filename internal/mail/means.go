@@ -17,6 +17,10 @@ const (
 	BySystem   Means = "unknown"  // a system that does not tell where a process runs
 )
 
+// ByGuest is how a guest is known, who is no user: a program of somebody else, with a token that opens one door of a
+// room.
+const ByGuest Means = "guest"
+
 // IsAct reports whether a person's own act is what the caller is known by. Only then are the words the person's: an
 // agent may follow them. Everything else that comes in the user's name is data.
 func (m Means) IsAct() bool { return m == ByPages || m == ByPhone || m == ByTerminal }

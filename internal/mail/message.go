@@ -110,6 +110,20 @@ func (m Metadata) Text(key string) string {
 // it is.
 const Unproven = "file, unproven"
 
+// Outside is how the sender of a guest's message is described.
+const Outside = "from outside"
+
+// Doubt says why a reader should think twice about who sent m: Unproven, Outside, or "" for nothing.
+func (m *Message) Doubt() string {
+	switch {
+	case m.Via != "":
+		return Unproven
+	case m.By == ByGuest:
+		return Outside
+	}
+	return ""
+}
+
 // Message is what was sent. It never changes once it stands in the journal.
 type Message struct {
 	ID         ID        `json:"id"`
@@ -130,7 +144,8 @@ type Message struct {
 	// Via names the bridge over which the message came: its sender is who the foreign file says, and nobody has proven
 	// it.
 	Via string `json:"via,omitempty"`
-	// By is how the user, who sent it, was known; empty for everybody else, and on lines of earlier versions.
+	// By is how the user, who sent it, was known, or ByGuest; empty for everybody else, and on lines of earlier
+	// versions.
 	By Means `json:"by,omitempty"`
 	// Suggests says that it answers a question of which its sender was not asked: it settles nothing.
 	Suggests bool `json:"suggests,omitzero"`

@@ -110,6 +110,9 @@ type Registrar interface {
 	// Token makes the bearer token that opens this room as that agent, and forgets the one before. It is shown
 	// only here. Only the user may ask.
 	Token(ctx context.Context, name Name) (string, error)
+	// GuestToken is Token for somebody else's program: it opens the doors for guests and nothing else, and what comes
+	// by it is marked as from outside.
+	GuestToken(ctx context.Context, name Name) (string, error)
 	// Grants lists what the person has granted to sessions of agents, or refused.
 	Grants(ctx context.Context) ([]Grant, error)
 	// Grant records the person's word on who a session may be. Only the user may, by an act of their own.
@@ -435,7 +438,7 @@ type Caller struct {
 	Name Name     // an agent, or User
 	Room RoomName // the only room it may enter; empty: any
 	Pass *Pass    // of the machine that vouches for Name; nil: this one does, or a token that is Name's own
-	// Means is how the user is known; empty for an agent.
+	// Means is how the user is known, or ByGuest; empty for an agent.
 	Means Means
 }
 

@@ -133,6 +133,15 @@ var (
 			t, err := s.Token(ctx, n)
 			return Token{t}, err
 		}}
+	GuestTokenCall = Call[mail.Name, Token]{Route{ID: "guest-token", Method: http.MethodPost,
+		Path: Room + "/agents/{name}/guest-token",
+		About: "Make the bearer token with which somebody else's program comes in by the doors for guests, shown " +
+			"once; the agent's token before is void. Only the user may.",
+		Here: true, Changes: true},
+		func(s mail.Service, ctx context.Context, n mail.Name) (Token, error) {
+			t, err := s.GuestToken(ctx, n)
+			return Token{t}, err
+		}}
 	GrantsCall = Call[None, Grants]{Route{ID: "grants", Method: http.MethodGet, Path: Room + "/grants",
 		About: "What the user has granted to sessions of agents, or refused: who may be whom, and where."},
 		func(s mail.Service, ctx context.Context, _ None) (Grants, error) {

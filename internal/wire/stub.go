@@ -118,6 +118,12 @@ func (s Stub) Token(ctx context.Context, name mail.Name) (string, error) {
 	return t.Token, err
 }
 
+// GuestToken implements mail.Registrar.
+func (s Stub) GuestToken(ctx context.Context, name mail.Name) (string, error) {
+	t, err := Do(ctx, s.Carrier, &GuestTokenCall, name)
+	return t.Token, err
+}
+
 // Claims implements mail.Claimer.
 func (s Stub) Claims(ctx context.Context, q mail.ClaimQuery) (mail.ClaimList, error) {
 	return Do(ctx, s.Carrier, &ClaimsCall, q)

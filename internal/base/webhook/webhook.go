@@ -11,9 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"pennypost/internal/base/jsonx"
@@ -35,13 +40,46 @@ type Receiver struct {
 	client *http.Client
 }
 
-// New returns the receiver at an address. secret is the signing key itself, not its base64.
+// New returns the receiver at an address. secret is the signing key itself, not its base64; nothing is signed without.
 func New(address string, secret []byte, limit time.Duration) *Receiver {
 	return &Receiver{url: address, secret: secret, client: &http.Client{
 		Timeout:       limit,
 		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, // requests are rare
 		CheckRedirect: SameHost,
 	}}
+}
+
+// Public returns the receiver for an address that a stranger gave: nothing is sent to this machine or to private
+// networks, whatever the address's name leads to at that moment, and by no proxy, which could be led there.
+func (w *Receiver) Public() *Receiver {
+	dialer := &net.Dialer{Timeout: w.client.Timeout, Control: func(_, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil || !IsPublic(to.Addr()) {
+			return errPrivate
+		}
+		return nil
+	}}
+	out, client := *w, *w.client
+	client.Transport = &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}
+	out.client = &client
+	return &out
+}
+
+var errPrivate = errors.New("it leads to a private address")
+
+// private are networks that are not of the internet, beside those that netip knows.
+var private = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"),
+	netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("2001::/32")}
+
+// IsPublic reports whether an address is of the internet, and leads to no private network by way of another one.
+func IsPublic(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsGlobalUnicast() && !a.IsPrivate() &&
+		!slices.ContainsFunc(private, func(p netip.Prefix) bool { return p.Contains(a.WithZone("")) })
 }
 
 var errRedirect = errors.New(
@@ -67,11 +105,19 @@ func (w *Receiver) Post(ctx context.Context, id, kind string, data any) (answer 
 	if err != nil {
 		return "", err
 	}
+	return w.PostBody(ctx, id, body, nil)
+}
+
+// PostBody is Post of a body that is JSON already, with more headers.
+func (w *Receiver) PostBody(ctx context.Context, id string, body []byte, more http.Header) (answer string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
 		return "", errors.New("the address is none")
 	}
-	sign(req.Header, w.secret, id, now, body)
+	maps.Copy(req.Header, more)
+	if len(w.secret) > 0 {
+		sign(req.Header, w.secret, id, time.Now(), body)
+	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pennypost")
 	resp, err := w.client.Do(req)

@@ -22,11 +22,11 @@ func Heading(it *mail.Item) string {
 }
 
 // Sender shows who sent a message, the name cut to a width, and whether anybody has proven that: of what came over a
-// bridge a file says so.
+// bridge a file says so, and a guest is from outside.
 func Sender(m *mail.Message, width int) string {
 	name := Shorten(Signer(m.From), width)
-	if m.Via != "" {
-		name += " (" + mail.Unproven + ")"
+	if m.Doubt() != "" {
+		name += " (" + m.Doubt() + ")"
 	}
 	return name
 }

@@ -101,10 +101,10 @@ func (x *Writer) begin() {
 }
 
 func unproven(it *mail.Item) string {
-	if it.Via == "" {
+	if it.Doubt() == "" {
 		return ""
 	}
-	return " (" + mail.Unproven + ")"
+	return " (" + it.Doubt() + ")"
 }
 
 // document writes a message for people. Its body is Markdown already, and stands in a quotation, which keeps its

@@ -123,6 +123,20 @@ func notEntered(pass *mail.Pass, name mail.RoomName) error {
 		"by: pennypost rooms", name, pass.Machine)
 }
 
+// GuestOf returns the guest whose token of a room has a hash, which only a guest's that was let in has; ctx ends with
+// the token.
+func (o *Rooms) GuestOf(ctx context.Context, room mail.RoomName, sum string) (mail.Caller, error) {
+	if !o.Set.Exists(room) {
+		return mail.Caller{}, mailroom.UnknownToken()
+	}
+	c := mail.Caller{Room: room, Means: mail.ByGuest}
+	err := o.Set.With(ctx, room, func(e *rooms.Entry) (err error) {
+		c.Name, err = e.Room.CheckToken(ctx, sum)
+		return err
+	})
+	return c, err
+}
+
 // AgentOf returns whose token of a room this is. The token names its room, which is opened only if it exists: a
 // made-up token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from
 // this machine.

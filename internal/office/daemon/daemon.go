@@ -17,6 +17,7 @@ import (
 	"pennypost/internal/base/pause"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/a2a"
 	"pennypost/internal/office/caller"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
@@ -85,6 +86,7 @@ type daemon struct {
 	pages   pages
 	guests  *guests
 	scripts *gate.Scripts
+	a2a     *a2a.Door           // nil: this machine uses the post office of another
 	cert    *listen.Certificate // for other machines; nil: none
 
 	closing     context.Context // done when it begins to stop
@@ -229,7 +231,12 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 func (d *daemon) run(at listen.Listeners) error {
 	defer d.stop()
 	boundGarbage(d.closing)
-	handler, closeHandler, err := d.handler()
+	err := d.openA2A()
+	var handler http.Handler
+	var closeHandler func()
+	if err == nil {
+		handler, closeHandler, err = d.handler()
+	}
 	if err != nil {
 		at.Close()
 		return err
@@ -269,6 +276,9 @@ func (d *daemon) run(at listen.Listeners) error {
 		})
 	}
 	d.running.Go(func() { d.office.Set.Notify.Run(d.closing) })
+	if d.a2a != nil {
+		d.running.Go(func() { d.a2a.Run(d.closing) })
+	}
 	d.running.Go(func() {
 		d.office.Set.Resume(d.closing)
 		if d.office.Far == nil {

@@ -72,6 +72,9 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	mux.HandleFunc("GET /healthz", d.healthy)
 	mux.HandleFunc("GET /readyz", d.ready)
 	mux.Handle("GET /metrics", d.gate.UserOnly(d.metrics))
+	if d.a2a != nil {
+		d.a2a.Mount(mux)
+	}
 	closeMCP, err := d.mountMCP(mux)
 	if err != nil {
 		return nil, nil, err

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/mailroom"
 	"pennypost/internal/wire"
 )
 
@@ -71,6 +72,9 @@ func (g *Gate) AuthenticateAll(r *http.Request) (mail.Caller, error) {
 
 func (g *Gate) identify(r *http.Request) (mail.Caller, error) {
 	caller, err := g.credential(r)
+	if err == nil && caller.Means == mail.ByGuest {
+		return mail.Caller{}, mail.Errorf(mail.Denied, "a guest's token opens A2A only, at /a2a/%s", caller.Room)
+	}
 	if err != nil || caller.Name != mail.User || caller.Pass != nil {
 		return caller, err
 	}
@@ -140,7 +144,30 @@ func (g *Gate) bearer(r *http.Request) (mail.Caller, error) {
 	case strings.HasPrefix(token, wire.ScriptPrefix):
 		return g.opts.Scripts.caller(r.Context(), sum)
 	}
-	return g.opts.Agent(r.Context(), token)
+	caller, err := g.opts.Agent(r.Context(), token)
+	if mailroom.IsGuests(token) {
+		caller.Means = mail.ByGuest
+	}
+	return caller, err
+}
+
+// Guest returns the guest who sent r, and the hash of its token. Nobody else comes in by a door for guests: neither
+// the user nor an agent.
+func (g *Gate) Guest(r *http.Request) (c mail.Caller, sum string, err error) {
+	if r.Header.Get("Authorization") == "" {
+		return c, "", mail.Errorf(mail.Unknown, "say who you are: send the header Authorization: Bearer with a "+
+			"guest's token, which is made by: pennypost agents token NAME --guest")
+	}
+	if c, err = g.bearer(r); err != nil {
+		return mail.Caller{}, "", err
+	}
+	if c.Means != mail.ByGuest || r.Header.Get(wire.AgentHeader) != "" {
+		return mail.Caller{}, "", mail.Errorf(mail.Denied, "only guests come in here, each by a token of its own and "+
+			"under no other name: pennypost agents token NAME --guest")
+	}
+	_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	_, sum, _ = mailroom.ParseToken(strings.TrimSpace(token))
+	return c, sum, nil
 }
 
 // checkUser refuses a caller that says to be the user and is an agent's process, or that shows no credential and is

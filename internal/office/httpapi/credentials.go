@@ -59,8 +59,8 @@ func (c *call) needConfirmed() error {
 		return nil
 	}
 	switch c.route.ID {
-	case wire.TokenCall.ID, wire.EraseCall.ID, wire.GrantCall.ID, wire.LoginCall.ID, wire.InviteCall.ID,
-		wire.AddCredentialCall.ID:
+	case wire.TokenCall.ID, wire.GuestTokenCall.ID, wire.EraseCall.ID, wire.GrantCall.ID,
+		wire.LoginCall.ID, wire.InviteCall.ID, wire.AddCredentialCall.ID:
 		return c.api.opts.Confirmations.Check(c.r.Context())
 	}
 	return nil

@@ -129,8 +129,8 @@ func (m *model) viewAside(c *mail.Conversation) line {
 
 // writer is who wrote the message of a row.
 func writer(c *mail.Conversation) string {
-	if c.Via != "" {
-		return signer(c.From) + " (" + mail.Unproven + ")"
+	if c.Doubt() != "" {
+		return signer(c.From) + " (" + c.Doubt() + ")"
 	}
 	return signer(c.From)
 }

@@ -70,8 +70,8 @@ func (m *model) messageHead(it *mail.Item, width int) line {
 	if it.From == mail.ToUser {
 		from = "you"
 	}
-	if it.Via != "" {
-		from += " (" + mail.Unproven + ")"
+	if it.Doubt() != "" {
+		from += " (" + it.Doubt() + ")"
 	}
 	sign := span{" ", 0}
 	if triage.AsksUser(it) {

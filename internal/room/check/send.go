@@ -154,7 +154,7 @@ func (v *View) compose(d *mail.Draft, from mail.Address, rt *route) mail.Message
 	if d.Priority == string(mail.Urgent) {
 		m.Priority = mail.Urgent
 	}
-	if v.IsUser() {
+	if v.IsUser() || v.Means == mail.ByGuest {
 		m.By = v.Means
 	}
 	return m

@@ -109,10 +109,19 @@ func (v *view) Retire(ctx context.Context, n mail.Name) error {
 
 // Token implements mail.Registrar.
 func (v *view) Token(ctx context.Context, n mail.Name) (string, error) {
+	return v.makeToken(ctx, n, tokenPrefix)
+}
+
+// GuestToken implements mail.Registrar.
+func (v *view) GuestToken(ctx context.Context, n mail.Name) (string, error) {
+	return v.makeToken(ctx, n, guestPrefix)
+}
+
+func (v *view) makeToken(ctx context.Context, n mail.Name, prefix string) (string, error) {
 	if err := v.NeedUser("make tokens"); err != nil {
 		return "", err
 	}
-	token := tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + rand.Text()
+	token := prefix + base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + rand.Text()
 	err := v.attempt(ctx, func(v *check.View) ([]mail.Event, error) { return v.Token(n, tokenSum(token)) })
 	if err != nil {
 		return "", err
@@ -120,13 +129,23 @@ func (v *view) Token(ctx context.Context, n mail.Name) (string, error) {
 	return token, nil
 }
 
-// tokenPrefix begins every token, so that scanners for leaked secrets can know one.
-const tokenPrefix = "pp."
+// These begin every token, so that scanners for leaked secrets can know one. The hash that the room keeps is of the
+// whole token, so nobody can make a guest's into an agent's.
+const (
+	tokenPrefix = "pp."
+	guestPrefix = "pp-guest."
+)
+
+// IsGuests reports whether a token, if it is good, is a guest's.
+func IsGuests(token string) bool { return strings.HasPrefix(token, guestPrefix) }
 
 // ParseToken returns the room that a bearer token says it opens, and the hash by which that room knows it. ok is false
 // for what cannot be a token of any room.
 func ParseToken(token string) (room mail.RoomName, sum string, ok bool) {
 	rest, ok := strings.CutPrefix(token, tokenPrefix)
+	if !ok {
+		rest, ok = strings.CutPrefix(token, guestPrefix)
+	}
 	encoded, secret, cut := strings.Cut(rest, ".")
 	name, err := base64.RawURLEncoding.DecodeString(encoded)
 	if !ok || !cut || secret == "" || err != nil {

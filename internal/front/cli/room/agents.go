@@ -296,20 +296,28 @@ func newAgentsRetire(a *app) *cobra.Command {
 }
 
 const tokenHelp = `Make the bearer token with which a program can be this agent over HTTP, in this room and nowhere
-else. The token is shown only here, and stored as a hash. The agent's previous token is void.`
+else. The token is shown only here, and stored as a hash. The agent's previous token is void.
+
+With --guest it is for a program of somebody else: it opens A2A and nothing else, and what comes by it is
+marked as from outside.`
 
 func newAgentsToken(a *app) *cobra.Command {
-	return &cobra.Command{
+	var guest bool
+	return cli.WithFlags(&cobra.Command{
 		Use: "token NAME", Short: "make an agent's bearer token", Long: tokenHelp,
-		Example: "pennypost agents token builder", Args: cli.NArgs(1, "the agent's name"),
-		ValidArgsFunction: a.CompleteAgent,
+		Example: "pennypost agents token builder\npennypost agents token acme --guest",
+		Args:    cli.NArgs(1, "the agent's name"), ValidArgsFunction: a.CompleteAgent,
 		RunE: cli.RunAt(a.Service, func(ctx context.Context, svc mail.Service, args []string) error {
-			token, err := svc.Token(ctx, mail.Name(args[0]))
+			made := svc.Token
+			if guest {
+				made = svc.GuestToken
+			}
+			token, err := made(ctx, mail.Name(args[0]))
 			return a.Said(err, struct {
 				Token string `json:"token"`
 			}{token}, "%s", token) // alone on standard output, so that it can be piped
 		}),
-	}
+	}, cli.Flag{Into: &guest, Name: "guest", About: "for a program of somebody else, which comes by A2A"})
 }
 
 func newAgentsRename(a *app) *cobra.Command {

@@ -22,7 +22,8 @@ func Functions() template.FuncMap {
 		"clock": Clock, "day": Day, "iso": iso, "full": full,
 		"initials": Initials, "who": Who,
 		"from": Sender, "unproven": func() string { return mail.Unproven },
-		"plural": wording.Plural, "markdown": Markdown, "firstLine": FirstLine, "badge": Badge, "tagValue": TagValue,
+		"outside": func() string { return mail.Outside },
+		"plural":  wording.Plural, "markdown": Markdown, "firstLine": FirstLine, "badge": Badge, "tagValue": TagValue,
 		"exposed": Exposed, "dialogTitle": DialogTitle, "dialogGist": DialogGist, "cardHref": CardHref,
 		"digit": DigitKey, "key": triage.Act.Key, "snoozes": Snoozes,
 	}
@@ -123,8 +124,8 @@ func Who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
 
 // Sender says who sent a message, and whether anybody has proven that.
 func Sender(m mail.Message) string {
-	if m.Via != "" {
-		return Who(m.From) + " (" + mail.Unproven + ")"
+	if m.Doubt() != "" {
+		return Who(m.From) + " (" + m.Doubt() + ")"
 	}
 	return Who(m.From)
 }

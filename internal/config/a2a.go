@@ -1,0 +1,30 @@
+package config
+
+import "pennypost/internal/mail"
+
+// A2A is a door of a room, for programs of others that speak A2A.
+type A2A struct {
+	Enabled bool `toml:"enabled"`
+	// Publish are agents that a guest may write to by name; all others it reaches by a role or a tag only.
+	Publish []mail.Name `toml:"publish"`
+	// Private lets push notifications go to addresses of this machine and of private networks.
+	Private bool `toml:"push_to_private_addresses"`
+}
+
+func (a *A2A) check(section string) error {
+	for _, n := range a.Publish {
+		if name, err := mail.ParseName(string(n)); err != nil || name == mail.User {
+			return bad(section+".a2a", "publish holds %q, which is no agent's name", n)
+		}
+	}
+	return nil
+}
+
+func (a *A2A) rows() []row {
+	return []row{
+		{name: "enabled", value: a.Enabled, about: "let guests in who speak A2A, each by a token of its own"},
+		{name: "publish", value: a.Publish, about: "agents that guests may write to by name"},
+		{name: "push_to_private_addresses", value: a.Private,
+			about: "push notifications may go to this machine and its networks"},
+	}
+}

@@ -1,0 +1,199 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	proto "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/mail"
+)
+
+// note is what a message's metadata has, below "a2a", of what the protocol knows and a room does not.
+type note struct {
+	Message   string `json:"message,omitempty"` // the guest's own id of it
+	Context   string `json:"context,omitempty"`
+	Withdrawn bool   `json:"withdrawn,omitzero"`
+}
+
+func noteOf(it *mail.Item) note {
+	var m struct {
+		A2A note `json:"a2a"`
+	}
+	_ = jsonx.UnmarshalLenient(it.Metadata, &m) // of what is no note, nothing is known
+	return m.A2A
+}
+
+// metadata is a note in a message, beside other members.
+func (n note) metadata(members map[string]any) mail.Metadata {
+	if members == nil {
+		members = make(map[string]any)
+	}
+	members["a2a"] = n
+	text, _ := json.Marshal(members) // texts and truths always can be
+	return text
+}
+
+// howTo stands below a guest's task: whoever reads it learns there by which answers it ends.
+const howTo = "\n\n(A task from outside, over A2A. A reply of type task-done ends it and is its result, a question " +
+	"asks back, an answer with metadata.declined refuses it.)"
+
+// guestsText is what the guest wrote of a body.
+func guestsText(body string) string { return strings.TrimSuffix(body, howTo) }
+
+// maxWord is the longest id of the guest's, in bytes.
+const maxWord = 256
+
+// isWord reports whether an id of the guest's can be kept.
+func isWord(s string) bool {
+	return len(s) <= maxWord && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// keyOf is the idempotency key of what the guest calls so.
+func keyOf(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return "a2a-" + hex.EncodeToString(sum[:])
+}
+
+// read checks a message of the guest's, and returns its text.
+func read(m *proto.Message) (string, error) {
+	switch {
+	case m == nil || m.ID == "" || !isWord(m.ID) || !isWord(m.ContextID):
+		return "", bad("a message needs a messageId; that and contextId have %d bytes at most, and no control "+
+			"characters", maxWord)
+	case m.Role != proto.MessageRoleUser:
+		return "", bad("a guest writes in the role %s", proto.MessageRoleUser)
+	}
+	var texts []string
+	for _, p := range m.Parts {
+		if p == nil {
+			return "", bad("a part of the message is null")
+		}
+		switch c := p.Content.(type) {
+		case proto.Text:
+			texts = append(texts, string(c))
+		case proto.Data:
+			data, err := json.MarshalIndent(c.Value, "", "  ")
+			if err != nil {
+				return "", bad("a part cannot be written as JSON")
+			}
+			texts = append(texts, "```json\n"+string(data)+"\n```")
+		default:
+			return "", proto.NewError(proto.ErrUnsupportedContentType, "only parts with text or data are taken")
+		}
+	}
+	text := strings.Join(texts, "\n\n")
+	if strings.TrimSpace(text) == "" {
+		return "", bad("the message has no text")
+	}
+	return text, nil
+}
+
+func bad(format string, args ...any) error {
+	return inProtocol(mail.Errorf(mail.Invalid, format, args...))
+}
+
+// newTask is the message that begins a task.
+func (s *session) newTask(ctx context.Context, m *proto.Message, text string) (mail.Draft, error) {
+	to, err := s.recipient(ctx, m)
+	return mail.Draft{To: mail.Recipients{string(to)}, Type: string(mail.TaskAssigned), Body: text + howTo,
+		Key: keyOf(m.ID), Again: true, Metadata: note{Message: m.ID, Context: m.ContextID}.metadata(nil)}, err
+}
+
+// recipient is whom a task is for: the agent of the address, else the role or tag that the message names.
+func (s *session) recipient(ctx context.Context, m *proto.Message) (mail.Address, error) {
+	if s.to != "" {
+		return mail.AgentAddress(s.to), nil
+	}
+	skills, err := s.addresses(ctx)
+	if err != nil {
+		return "", err
+	}
+	skill, _ := m.Metadata["skill"].(string)
+	asked := mail.Address(skill)
+	if skill == "" && len(skills) == 1 {
+		asked = skills[0]
+	}
+	lead := mail.Address(mail.Orchestrator)
+	if asked == "" && slices.Contains(skills, lead) {
+		asked = lead
+	}
+	if !slices.Contains(skills, asked) {
+		return "", bad("name one of the card's skills in metadata.skill of the message; %q is none",
+			cmp.Or(skill, "nothing"))
+	}
+	return asked, nil
+}
+
+// addresses returns the roles and tags by which a guest reaches somebody in the room.
+func (s *session) addresses(ctx context.Context) ([]mail.Address, error) {
+	all, err := mail.Roster(ctx, s.Service)
+	var out []mail.Address
+	for _, a := range all {
+		if a.Name == s.Name {
+			continue
+		}
+		for _, r := range a.Roles {
+			out = append(out, mail.RoleAddress(r))
+		}
+		for _, tag := range a.Tags {
+			out = append(out, mail.Address(tag))
+		}
+	}
+	return sorted(out), err
+}
+
+// more is a further message to a task: the answer, if that waits for one.
+func (t *task) more(m *proto.Message, text string) mail.Draft {
+	d := mail.Draft{Type: string(mail.Custom), ReplyTo: t.ask.ID, To: t.recipients()}
+	if q := t.question; q != nil {
+		d = mail.Draft{Type: string(mail.Answer), ReplyTo: q.ID, To: mail.Recipients{string(q.From)}}
+	}
+	d.Body, d.Key, d.Again = text, keyOf(m.ID), true
+	d.Metadata = note{Message: m.ID}.metadata(nil)
+	return d
+}
+
+// recipients are those who have the task: of a role, its holder who was given it.
+func (t *task) recipients() (all mail.Recipients) {
+	for _, d := range t.ask.Deliveries {
+		if d.Agent != "" && mail.RolesAlone(t.ask.To) {
+			all = append(all, string(mail.AgentAddress(d.Agent)))
+		}
+	}
+	for _, to := range t.ask.To {
+		if len(all) == 0 || to.Kind() != mail.ToRole {
+			all = append(all, string(to))
+		}
+	}
+	return all
+}
+
+// withdraw is the message by which the guest takes a task back. It wakes who works on it.
+func (t *task) withdraw() mail.Draft {
+	d := t.more(&proto.Message{ID: "withdraw " + string(t.ask.ID)},
+		"The task is withdrawn: nobody waits for it any more.")
+	var members map[string]any
+	if t.question != nil {
+		members = map[string]any{mail.DeclinedKey: true}
+	} else if d.Type = string(mail.Status); t.state == proto.TaskStateWorking {
+		d.Priority = string(mail.Urgent)
+	}
+	d.Metadata = note{Withdrawn: true}.metadata(members)
+	return d
+}
+
+// has reports whether the guest said something in a task already that it calls so.
+func (t *task) has(id string) bool {
+	return slices.ContainsFunc(t.said, func(it mail.Item) bool {
+		return it.By == mail.ByGuest && noteOf(&it).Message == id
+	})
+}

@@ -1,0 +1,369 @@
+package a2a
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	proto "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"pennypost/internal/base/kept"
+	"pennypost/internal/base/life"
+	"pennypost/internal/base/pause"
+	"pennypost/internal/base/webhook"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+)
+
+// Limits of pushing.
+const (
+	maxPushes   = 64 // that one guest may have, of all its tasks
+	pushTimeout = 10 * time.Second
+	pushAgain   = time.Minute // after which what failed is tried again, and tasks are looked at without an event
+	pushTries   = 60
+
+	maxAddress = 2 << 10 // bytes of a URL
+	maxSecrets = 8 << 10 // bytes of what else a configuration says
+)
+
+// push says that a guest wants to be told of a task's news at an address.
+type push struct {
+	Room  mail.RoomName    `json:"room"`
+	Token string           `json:"token_sum"` // of the guest
+	Told  string           `json:"told"`      // how the task stood when it was told last
+	Tries int              `json:"tries,omitzero"`
+	Ask   proto.PushConfig `json:"ask"`
+}
+
+func (p *push) is(room mail.RoomName, token string, task proto.TaskID, id string) bool {
+	return p.Room == room && p.Token == token && (task == "" || p.Ask.TaskID == task) && (id == "" || p.Ask.ID == id)
+}
+
+// pushes are all that guests want to be told of.
+type pushes struct {
+	file  string
+	begun pause.Nudge // a guest that had none has one
+
+	mu  sync.Mutex
+	all []push
+	on  map[string]pause.Nudge // of the guests for whom somebody looks, by the hash of the token
+}
+
+func (p *pushes) load(file string) error {
+	p.file, p.begun, p.on = file, pause.NewNudge(), make(map[string]pause.Nudge)
+	return kept.Load(file, &p.all)
+}
+
+// change has f change what is pushed, if that can be kept.
+func (p *pushes) change(f func([]push) ([]push, error)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all, err := f(slices.Clone(p.all))
+	if err == nil {
+		err = kept.Save(p.file, all)
+	}
+	if err != nil {
+		return err
+	}
+	p.all = all
+	p.begun.Give()
+	for _, n := range p.on {
+		n.Give()
+	}
+	return nil
+}
+
+// of returns what is pushed to a guest.
+func (p *pushes) of(room mail.RoomName, token string, task proto.TaskID, id string) []push {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(p.all), func(o push) bool { return !o.is(room, token, task, id) })
+}
+
+// drop forgets what is pushed to a guest.
+func (p *pushes) drop(room mail.RoomName, token string, task proto.TaskID, id string) error {
+	return p.change(func(all []push) ([]push, error) {
+		return slices.DeleteFunc(all, func(o push) bool { return o.is(room, token, task, id) }), nil
+	})
+}
+
+// checkPush refuses what nothing can be pushed to.
+func (s *session) checkPush(c *proto.PushConfig) error {
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.User != nil || len(c.URL) > maxAddress {
+		return bad("url is none to which news can be pushed")
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); !s.config.Private &&
+		(u.Scheme != "https" || err == nil && !webhook.IsPublic(ip)) {
+		return bad("url is to begin with https:// and to lead to no private address")
+	}
+	words := c.ID + c.Token
+	if a := c.Auth; a != nil {
+		words += a.Credentials
+		if !strings.EqualFold(a.Scheme, "Bearer") && !strings.EqualFold(a.Scheme, "Basic") {
+			return bad("authentication.scheme is Bearer or Basic")
+		}
+	}
+	if len(words) > maxSecrets || strings.ContainsFunc(words, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return bad("id, token and credentials are of printable ASCII characters, %d in all", maxSecrets)
+	}
+	return nil
+}
+
+// addPush keeps that the guest wants to be told of a task that it has. One of the same id is replaced.
+func (s *session) addPush(task mail.ID, c *proto.PushConfig) (*proto.PushConfig, error) {
+	one := push{Room: s.Room, Token: s.Token, Ask: *c}
+	if one.Ask.TaskID = proto.TaskID(task); one.Ask.ID == "" {
+		one.Ask.ID = rand.Text()
+	}
+	err := s.door.pushes.change(func(all []push) ([]push, error) {
+		all = slices.DeleteFunc(all, func(o push) bool { return o.is(s.Room, s.Token, one.Ask.TaskID, one.Ask.ID) })
+		n := 0
+		for i := range all {
+			if all[i].is(s.Room, s.Token, "", "") {
+				n++
+			}
+		}
+		if n >= maxPushes {
+			return nil, proto.NewError(proto.ErrServerError, "this guest has as many push configurations as it may")
+		}
+		return append(all, one), nil
+	})
+	return shownPush(&one.Ask), err
+}
+
+// shownPush is what is told of a configuration: its secrets are not.
+func shownPush(c *proto.PushConfig) *proto.PushConfig {
+	out := *c
+	out.Token = ""
+	if c.Auth != nil {
+		out.Auth = &proto.PushAuthInfo{Scheme: c.Auth.Scheme}
+	}
+	return &out
+}
+
+// CreateTaskPushConfig implements a2asrv.RequestHandler.
+func (s *session) CreateTaskPushConfig(ctx context.Context, c *proto.PushConfig) (*proto.PushConfig, error) {
+	t, err := s.load(ctx, mail.ID(c.TaskID))
+	if err == nil {
+		err = s.checkPush(c)
+	}
+	if err != nil {
+		return nil, failure(err)
+	}
+	made, err := s.addPush(t.ask.ID, c)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return made, nil
+}
+
+// GetTaskPushConfig implements a2asrv.RequestHandler.
+func (s *session) GetTaskPushConfig(_ context.Context, r *proto.GetTaskPushConfigRequest) (*proto.PushConfig, error) {
+	found := s.door.pushes.of(s.Room, s.Token, r.TaskID, r.ID)
+	if r.ID == "" || r.TaskID == "" || len(found) == 0 {
+		return nil, proto.NewError(proto.ErrTaskNotFound, "there is no such push configuration")
+	}
+	return shownPush(&found[0].Ask), nil
+}
+
+// ListTaskPushConfigs implements a2asrv.RequestHandler.
+func (s *session) ListTaskPushConfigs(ctx context.Context, r *proto.ListTaskPushConfigRequest) (
+	*proto.ListTaskPushConfigResponse, error) {
+	if _, err := s.load(ctx, mail.ID(r.TaskID)); err != nil {
+		return nil, failure(err)
+	}
+	out := &proto.ListTaskPushConfigResponse{Configs: []*proto.PushConfig{}}
+	for _, p := range s.door.pushes.of(s.Room, s.Token, r.TaskID, "") {
+		out.Configs = append(out.Configs, shownPush(&p.Ask))
+	}
+	return out, nil
+}
+
+// DeleteTaskPushConfig implements a2asrv.RequestHandler.
+func (s *session) DeleteTaskPushConfig(_ context.Context, r *proto.DeleteTaskPushConfigRequest) error {
+	if r.TaskID == "" || r.ID == "" {
+		return bad("say which push configuration of which task")
+	}
+	if err := s.door.pushes.drop(s.Room, s.Token, r.TaskID, r.ID); err != nil {
+		return failure(err)
+	}
+	return nil
+}
+
+// Run pushes news until ctx ends.
+func (d *Door) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for {
+		d.pushes.mu.Lock()
+		for _, p := range d.pushes.all {
+			if d.pushes.on[p.Token] != nil {
+				continue
+			}
+			n := pause.NewNudge()
+			d.pushes.on[p.Token] = n
+			running.Go(func() { d.pushTo(ctx, p.Room, p.Token, n) })
+		}
+		d.pushes.mu.Unlock()
+		select {
+		case <-d.pushes.begun:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// pushTo pushes to a guest until it wants no more, or its right has ended.
+func (d *Door) pushTo(ctx context.Context, room mail.RoomName, token string, news pause.Nudge) {
+	defer func() {
+		d.pushes.mu.Lock()
+		delete(d.pushes.on, token)
+		d.pushes.mu.Unlock()
+		d.pushes.begun.Give() // more may have come meanwhile
+	}()
+	for len(d.pushes.of(room, token, "", "")) > 0 {
+		err := d.pushWhile(ctx, room, token, news)
+		switch code := mail.CodeOf(err); {
+		case ctx.Err() != nil:
+			return
+		case code == mail.Unknown || code == mail.NotFound || code == mail.Denied || !d.Config(room).Enabled:
+			if err := d.pushes.drop(room, token, "", ""); err != nil {
+				d.Log.Error("A2A: to whom is pushed was not kept", "err", err)
+			}
+		case err != nil:
+			d.Log.Warn("A2A: pushing waits", "room", room, "err", err)
+		}
+		if err != nil && !pause.For(ctx, pushAgain) {
+			return
+		}
+	}
+}
+
+// pushWhile pushes to a guest as long as its right lasts.
+func (d *Door) pushWhile(ctx context.Context, room mail.RoomName, token string, news pause.Nudge) error {
+	ctx, end := life.Begin(ctx)
+	defer end()
+	guest, err := d.Stand(ctx, room, token)
+	if err != nil {
+		return err
+	}
+	s := &session{Guest: guest, door: d, config: d.Config(room)}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	w, err := s.watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	for {
+		var tasks []mail.ID
+		for _, p := range d.pushes.of(room, token, "", "") {
+			if s.pushOne(ctx, p) {
+				tasks = append(tasks, mail.ID(p.Ask.TaskID))
+			}
+		}
+		if err := life.Err(ctx); err != nil || len(tasks) == 0 {
+			return err
+		}
+		waiting, stop := context.WithCancel(ctx)
+		go func() {
+			defer stop()
+			news.Await(waiting, pushAgain)
+		}()
+		err := next(waiting, w, tasks, 0)
+		ended := waiting.Err() != nil
+		stop()
+		if err != nil && (!ended || ctx.Err() != nil) {
+			return cmpErr(life.Err(ctx), err)
+		}
+	}
+}
+
+// cmpErr returns the first error that is one.
+func cmpErr(errs ...error) error {
+	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
+}
+
+// pushOne tells of a task if it stands otherwise than was told, and reports whether there is more to come.
+func (s *session) pushOne(ctx context.Context, p push) bool {
+	t, err := s.load(ctx, mail.ID(p.Ask.TaskID))
+	if err != nil {
+		if errors.Is(err, proto.ErrTaskNotFound) {
+			s.after(p, true)
+		}
+		return !errors.Is(err, proto.ErrTaskNotFound)
+	}
+	if p.Told == t.key() {
+		return true
+	}
+	whole, _ := s.told(t, new(int), nil)
+	if err = s.post(ctx, &p.Ask, t.key(), whole); err == nil {
+		p.Told, p.Tries = t.key(), 0
+		s.handedOver(ctx)
+	} else {
+		s.shown = nil
+		p.Tries++
+		s.door.Log.Info("A2A: not pushed", "room", s.Room, "guest", s.Name, "err", err)
+	}
+	over := err == nil && t.state.Terminal() || errors.Is(err, webhook.ErrGone) || p.Tries >= pushTries
+	s.after(p, over)
+	return !over
+}
+
+// after keeps what became of a push, unless the guest has changed it meanwhile.
+func (s *session) after(p push, over bool) {
+	pushes := &s.door.pushes
+	pushes.mu.Lock()
+	defer pushes.mu.Unlock()
+	i := slices.IndexFunc(pushes.all, func(o push) bool {
+		return o.is(p.Room, p.Token, p.Ask.TaskID, p.Ask.ID) && o.Ask.URL == p.Ask.URL
+	})
+	switch {
+	case i < 0:
+		return
+	case over:
+		pushes.all = slices.Delete(pushes.all, i, i+1)
+	default:
+		pushes.all[i] = p
+	}
+	if err := kept.Save(pushes.file, pushes.all); err != nil {
+		s.door.Log.Error("A2A: what was pushed was not kept", "err", err)
+	}
+}
+
+// tokenHeader is where a receiver finds the token that it gave. The protocol's libraries do not agree whether X-
+// stands before it.
+const tokenHeader = "A2A-Notification-Token"
+
+// post sends a task to an address. A token that is a secret of Standard Webhooks does not go along: it signs.
+func (s *session) post(ctx context.Context, c *proto.PushConfig, key string, t *proto.Task) error {
+	body, err := json.Marshal(proto.StreamResponse{Event: t})
+	if err != nil {
+		return err
+	}
+	h := http.Header{}
+	var secret config.Secret
+	if secret.UnmarshalText([]byte(c.Token)) != nil && c.Token != "" {
+		h.Set(tokenHeader, c.Token)
+		h.Set("X-"+tokenHeader, c.Token)
+	}
+	if c.Auth != nil && c.Auth.Credentials != "" {
+		h.Set("Authorization", c.Auth.Scheme+" "+c.Auth.Credentials)
+	}
+	to := webhook.New(c.URL, secret, pushTimeout)
+	if !s.config.Private {
+		to = to.Public()
+	}
+	_, err = to.PostBody(ctx, string(t.ID)+"."+strings.ReplaceAll(key, " ", "."), body, h)
+	return err
+}

@@ -1,0 +1,247 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	proto "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"pennypost/internal/mail"
+)
+
+// task is a task as the room has it: a message of the guest, and what was said in its thread since.
+type task struct {
+	ask      mail.Item
+	said     []mail.Item // between the guest and who writes to it by name, oldest first
+	state    proto.TaskState
+	by       *mail.Item // one of said that made the state, or the newest word of others; nil: none
+	question *mail.Item // that waits for the guest; nil: none
+}
+
+// load returns a task of the guest.
+func (s *session) load(ctx context.Context, id mail.ID) (*task, error) {
+	// What is hot is enough if it says how the task ended. Of what it leaves out, retention may have archived more.
+	for _, archive := range []bool{false, true} {
+		all, err := s.tasks(ctx, id, archive)
+		if err != nil && mail.CodeOf(err) != mail.NotFound && mail.CodeOf(err) != mail.Invalid {
+			return nil, err
+		}
+		for _, t := range all {
+			if t.ask.ID == id && (archive || t.state.Terminal()) {
+				return t, s.ended(ctx, t)
+			}
+		}
+	}
+	return nil, proto.ErrTaskNotFound
+}
+
+// tasks returns the guest's tasks of a thread or, if id is "", those of which its last thousand messages tell.
+func (s *session) tasks(ctx context.Context, id mail.ID, archive bool) (all []*task, err error) {
+	q := mail.HistoryQuery{Thread: id, Agent: s.Name, Archive: archive, Deliveries: true, Limit: mail.MaxLimit}
+	page, err := s.Service.History(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	q.Agent, q.Types = "", []mail.Type{mail.Cancel}
+	cancels, err := s.Service.History(ctx, q)
+	items := append(page.Messages, cancels.Messages...)
+	slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
+	byThread := make(map[mail.ID]*task)
+	for i := range items {
+		it := &items[i]
+		t := byThread[it.ThreadRoot()]
+		switch mine := s.isMine(it); {
+		case t == nil && mine && it.Type == mail.TaskAssigned && it.ReplyTo == "":
+			t = &task{ask: *it}
+			all, byThread[it.ID] = append(all, t), t
+		case t != nil && (mine || s.isForMe(it) || it.Type == mail.Cancel):
+			t.said = append(t.said, *it)
+		}
+	}
+	for _, t := range all {
+		t.decide()
+		t.said = slices.DeleteFunc(t.said, func(it mail.Item) bool { return it.Type == mail.Cancel }) // not for outside
+	}
+	return all, err
+}
+
+// isMine reports whether the guest wrote a message, and by this door.
+func (s *session) isMine(it *mail.Item) bool {
+	return it.By == mail.ByGuest && slices.Contains(s.names, it.From.Signer())
+}
+
+// isForMe reports whether somebody wrote it to the guest by name. What all were told, or a tag, is not for outside.
+func (s *session) isForMe(it *mail.Item) bool {
+	return it.By != mail.ByGuest && slices.ContainsFunc(it.To, func(a mail.Address) bool {
+		return a.Kind() == mail.ToAgent && slices.Contains(s.names, mail.Name(a.Value()))
+	})
+}
+
+// decide finds out how a task stands: the first message that ends it counts.
+func (t *task) decide() {
+	t.state = proto.TaskStateSubmitted
+	if slices.ContainsFunc(t.ask.Deliveries, func(d mail.Delivery) bool {
+		return d.State == mail.Presented || d.State == mail.Read || d.State == mail.Archived
+	}) {
+		t.state = proto.TaskStateWorking
+	}
+	for i := range t.said {
+		it := &t.said[i]
+		if end := ending(it); end != "" {
+			t.state, t.by, t.question = end, new(*it), nil
+			return
+		}
+		if it.By == mail.ByGuest {
+			continue
+		}
+		if t.by, t.state = new(*it), proto.TaskStateWorking; it.Type.Asks() && it.Open {
+			t.question = t.by
+		}
+	}
+	if t.question != nil {
+		t.state, t.by = proto.TaskStateInputRequired, t.question
+	}
+}
+
+// ending returns how a message ends its task; "": it does not.
+func ending(it *mail.Item) proto.TaskState {
+	switch {
+	case it.By == mail.ByGuest:
+		if noteOf(it).Withdrawn {
+			return proto.TaskStateCanceled
+		}
+	case it.Type == mail.Cancel:
+		return proto.TaskStateCanceled
+	case it.Declines():
+		return proto.TaskStateRejected
+	case it.Type == mail.Answer, it.Type == mail.TaskDone, it.Type == mail.ReviewResult:
+		return proto.TaskStateCompleted
+	}
+	return ""
+}
+
+// ended finds out whether a task has failed, since nobody whom it reached will answer any more: its time ran out, or
+// they were taken off the roster. An agent that is gone may come back, so mail that is dead until then waits.
+func (s *session) ended(ctx context.Context, t *task) error {
+	if t.state.Terminal() || t.state == proto.TaskStateInputRequired || len(t.ask.Deliveries) == 0 {
+		return nil
+	}
+	for _, d := range t.ask.Deliveries {
+		if d.State == mail.Expired {
+			continue
+		}
+		if _, there, err := mail.OneAgent(ctx, s.Service, d.Agent); err != nil || there || d.Agent == "" {
+			return err
+		}
+	}
+	t.state, t.by = proto.TaskStateFailed, nil
+	return nil
+}
+
+// key says how a task stands, in a text that changes with it.
+func (t *task) key() string {
+	if t.by == nil {
+		return string(t.state)
+	}
+	return string(t.state) + " " + string(t.by.ID)
+}
+
+// until is when the task fails if nothing happens; zero: never.
+func (t *task) until() mail.Time {
+	if t.state != proto.TaskStateSubmitted {
+		return 0
+	}
+	return t.ask.Expires
+}
+
+// since is when the task came to stand as it does.
+func (t *task) since() time.Time {
+	at := t.ask.Sent
+	for _, d := range t.ask.Deliveries {
+		at = max(at, d.At)
+	}
+	if t.by != nil {
+		at = t.by.Sent
+	}
+	return at.Std()
+}
+
+// context is what groups tasks: what the guest gave, else the task's thread.
+func (t *task) context() string { return cmp.Or(noteOf(&t.ask).Context, string(t.ask.ID)) }
+
+// TaskInfo implements proto.TaskInfoProvider.
+func (t *task) TaskInfo() proto.TaskInfo {
+	return proto.TaskInfo{TaskID: proto.TaskID(t.ask.ID), ContextID: t.context()}
+}
+
+// failed is what is said of a task that nobody answers any more.
+const failed = "Nobody whom the task reached will answer any more: its time ran out, or they left."
+
+// status is how a task stands, as the protocol has it.
+func (t *task) status() proto.TaskStatus {
+	at := t.since()
+	st := proto.TaskStatus{State: t.state, Timestamp: &at}
+	switch {
+	case t.state == proto.TaskStateFailed:
+		st.Message = proto.NewMessageForTask(proto.MessageRoleAgent, t, proto.NewTextPart(failed))
+		st.Message.ID = string(t.ask.ID) + "-failed"
+	case t.by != nil && t.state != proto.TaskStateCanceled && t.state != proto.TaskStateCompleted:
+		st.Message = t.message(t.by)
+	}
+	return st
+}
+
+// artifact is the result; nil: there is none.
+func (t *task) artifact() *proto.Artifact {
+	if t.state != proto.TaskStateCompleted {
+		return nil
+	}
+	return &proto.Artifact{ID: proto.ArtifactID(t.by.ID), Name: cmp.Or(t.by.Subject, "answer"),
+		Parts: proto.ContentParts{proto.NewTextPart(t.by.Body)}}
+}
+
+// maxHistory is how many messages of a task are told at most.
+const maxHistory = 100
+
+// inProtocol is a task as the protocol has it, with so many of its last messages; nil: as many as may be.
+func (t *task) inProtocol(history *int) *proto.Task {
+	out := &proto.Task{ID: proto.TaskID(t.ask.ID), ContextID: t.context(), Status: t.status()}
+	if a := t.artifact(); a != nil {
+		out.Artifacts = []*proto.Artifact{a}
+	}
+	most := maxHistory
+	if history != nil {
+		most = min(most, max(0, *history))
+	}
+	all := append([]mail.Item{t.ask}, t.said...)
+	for i := max(0, len(all)-most); i < len(all); i++ {
+		out.History = append(out.History, t.message(&all[i]))
+	}
+	return out
+}
+
+// message is one of a task's messages, as the protocol has it.
+func (t *task) message(it *mail.Item) *proto.Message {
+	role, id, text := proto.MessageRoleAgent, string(it.ID), it.Body
+	if it.By == mail.ByGuest {
+		role, id, text = proto.MessageRoleUser, cmp.Or(noteOf(it).Message, id), guestsText(text)
+	} else {
+		text += choices(it)
+	}
+	m := proto.NewMessageForTask(role, t, proto.NewTextPart(text))
+	m.ID = id
+	return m
+}
+
+// choices lists the answers that a question offers.
+func choices(it *mail.Item) (text string) {
+	if !it.Type.Asks() {
+		return ""
+	}
+	for _, o := range it.Choices() {
+		text += "\n- " + o.Answer
+	}
+	return text
+}
