@@ -48,6 +48,7 @@ type Config struct {
 	Journal Journal `toml:"journal"` // where new rooms are kept
 	Machine Machine `toml:"machine"` // on which the post office runs
 	Outbox  Outbox  `toml:"outbox"`  // what is kept here while the way to a room is away
+	Events  Events  `toml:"events"`  // what is told to programs of others over MCP
 
 	Room  Room                   `toml:"room"`  // of every room
 	Rooms map[mail.RoomName]Room `toml:"rooms"` // of single rooms, on top of Room

@@ -113,6 +113,9 @@ func (h Home) Erased() string { return h.file("erased.json") }
 // A2A is the file of to whom news of tasks is pushed over A2A, secrets included. It goes into no backup.
 func (h Home) A2A() string { return h.file("a2a.json") }
 
+// Events is the file of the addresses that are told of events over MCP, secrets included. It goes into no backup.
+func (h Home) Events() string { return h.file("events.json") }
+
 // File is the configuration.
 func (h Home) File() string { return h.file("config.toml") }
 
@@ -139,7 +142,8 @@ const maxSocketPath = 103
 func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
 		h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(), h.Erased(),
-		h.A2A(), h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
+		h.A2A(), h.Events(),
+		h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
 	for _, path := range ours {
 		for _, suffix := range []string{"", ".1"} { // of the log there is an older part
 			if _, err := os.Lstat(path + suffix); err == nil {

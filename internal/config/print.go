@@ -107,6 +107,7 @@ func (c *Config) Print(w io.Writer) error {
 	b.WriteString("\n# Where new rooms are kept.\n")
 	section(&b, "journal", c.Journal.rows()...)
 	section(&b, "outbox", c.Outbox.rows()...)
+	section(&b, "events", c.Events.rows()...)
 	b.WriteString("\n")
 	section(&b, "machine", row{name: "name", value: string(c.MachineName()),
 		about: "as which other machines know this one; default: the host's name"})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -61,6 +63,14 @@ func (w *Receiver) Public() *Receiver {
 	}}
 	out, client := *w, *w.client
 	client.Transport = &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}
+	out.client = &client
+	return &out
+}
+
+// Straight returns the receiver for which a redirect is an answer like others.
+func (w *Receiver) Straight() *Receiver {
+	out, client := *w, *w.client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	out.client = &client
 	return &out
 }
@@ -110,29 +120,51 @@ func (w *Receiver) Post(ctx context.Context, id, kind string, data any) (answer 
 
 // PostBody is Post of a body that is JSON already, with more headers.
 func (w *Receiver) PostBody(ctx context.Context, id string, body []byte, more http.Header) (answer string, err error) {
+	status, _, err := w.Exchange(ctx, id, body, more, w.secret)
+	if err != nil {
+		return "", Reason(err)
+	}
+	switch answer = fmt.Sprintf("%d %s", status, http.StatusText(status)); {
+	case status/100 == 2:
+		return answer, nil
+	case status == http.StatusGone:
+		return answer, ErrGone
+	}
+	return answer, errors.New("answered " + answer)
+}
+
+// Exchange posts a body that is JSON, signed by each of some secrets, and returns the status and the beginning of the
+// answer. An error is net/http's, and tells the address.
+func (w *Receiver) Exchange(ctx context.Context, id string, body []byte, more http.Header, secrets ...[]byte) (
+	status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
-		return "", errors.New("the address is none")
+		return 0, nil, errors.New("the address is none")
 	}
 	maps.Copy(req.Header, more)
-	if len(w.secret) > 0 {
-		sign(req.Header, w.secret, id, time.Now(), body)
+	now := time.Now()
+	for _, s := range secrets {
+		if len(s) > 0 {
+			sign(req.Header, s, id, now, body)
+		}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pennypost")
 	resp, err := w.client.Do(req)
 	if err != nil {
-		return "", Reason(err)
+		return 0, nil, err
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer)
-	switch answer = fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode)); {
-	case resp.StatusCode/100 == 2:
-		return answer, nil
-	case resp.StatusCode == http.StatusGone:
-		return answer, ErrGone
-	}
-	return answer, errors.New("answered " + answer)
+	answer, _ = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return resp.StatusCode, answer, nil
+}
+
+// IsTLS reports whether an error of Exchange says that a receiver could not be told from others.
+func IsTLS(err error) bool {
+	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	return unverified || record || alert
 }
 
 // envelope is the form of the body that Standard Webhooks recommends.
@@ -142,14 +174,15 @@ type envelope struct {
 	Data      any    `json:"data"`
 }
 
-// sign sets the three headers of Standard Webhooks.
+// sign sets the three headers of Standard Webhooks. A signature that is there stays beside the new one.
 func sign(h http.Header, secret []byte, id string, at time.Time, body []byte) {
 	seconds := strconv.FormatInt(at.Unix(), 10)
 	mac := hmac.New(sha256.New, secret)
 	fmt.Fprintf(mac, "%s.%s.%s", id, seconds, body)
 	h.Set("webhook-id", id)
 	h.Set("webhook-timestamp", seconds)
-	h.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	all := strings.TrimSpace(h.Get("webhook-signature") + " v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	h.Set("webhook-signature", all)
 }
 
 // Reason says why a request got no answer, without its address.

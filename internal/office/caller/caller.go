@@ -126,15 +126,20 @@ func notEntered(pass *mail.Pass, name mail.RoomName) error {
 // GuestOf returns the guest whose token of a room has a hash, which only a guest's that was let in has; ctx ends with
 // the token.
 func (o *Rooms) GuestOf(ctx context.Context, room mail.RoomName, sum string) (mail.Caller, error) {
+	name, err := o.HolderOf(ctx, room, sum)
+	return mail.Caller{Name: name, Room: room, Means: mail.ByGuest}, err
+}
+
+// HolderOf returns whose token of a room has a hash; ctx ends with the token.
+func (o *Rooms) HolderOf(ctx context.Context, room mail.RoomName, sum string) (name mail.Name, err error) {
 	if !o.Set.Exists(room) {
-		return mail.Caller{}, mailroom.UnknownToken()
+		return "", mailroom.UnknownToken()
 	}
-	c := mail.Caller{Room: room, Means: mail.ByGuest}
-	err := o.Set.With(ctx, room, func(e *rooms.Entry) (err error) {
-		c.Name, err = e.Room.CheckToken(ctx, sum)
+	err = o.Set.With(ctx, room, func(e *rooms.Entry) (err error) {
+		name, err = e.Room.CheckToken(ctx, sum)
 		return err
 	})
-	return c, err
+	return name, err
 }
 
 // AgentOf returns whose token of a room this is. The token names its room, which is opened only if it exists: a

@@ -19,6 +19,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/a2a"
 	"pennypost/internal/office/caller"
+	"pennypost/internal/office/events"
 	"pennypost/internal/office/gate"
 	"pennypost/internal/office/invite"
 	"pennypost/internal/office/listen"
@@ -87,6 +88,7 @@ type daemon struct {
 	guests  *guests
 	scripts *gate.Scripts
 	a2a     *a2a.Door           // nil: this machine uses the post office of another
+	hooks   *events.Hooks       // nil: no address is told of events
 	cert    *listen.Certificate // for other machines; nil: none
 
 	closing     context.Context // done when it begins to stop
@@ -231,7 +233,7 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 func (d *daemon) run(at listen.Listeners) error {
 	defer d.stop()
 	boundGarbage(d.closing)
-	err := d.openA2A()
+	err := cmp.Or(d.openA2A(), d.openEvents())
 	var handler http.Handler
 	var closeHandler func()
 	if err == nil {
@@ -279,6 +281,7 @@ func (d *daemon) run(at listen.Listeners) error {
 	if d.a2a != nil {
 		d.running.Go(func() { d.a2a.Run(d.closing) })
 	}
+	d.running.Go(d.tellHooks)
 	d.running.Go(func() {
 		d.office.Set.Resume(d.closing)
 		if d.office.Far == nil {

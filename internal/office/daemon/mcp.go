@@ -77,7 +77,7 @@ func (m *door) server(r *http.Request) (*mcpserver.Server, error) {
 	defer m.mu.Unlock()
 	if m.servers[c] == nil {
 		m.servers[c] = m.open(mcpserver.Mailbox{Service: m.callerRoom(c), Room: c.Room, Agent: c.Name,
-			Version: m.daemon.opts.Version, Log: m.daemon.log})
+			Version: m.daemon.opts.Version, Log: m.daemon.log, Callbacks: m.daemon.callbacks()})
 	}
 	return m.servers[c], nil
 }
@@ -101,7 +101,8 @@ func (m entrance) known(refuse func(w http.ResponseWriter, status int, why strin
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, err := m.caller(r)
 		if err == nil {
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
+			ctx := withToken(context.WithValue(r.Context(), callerKey{}, caller), r)
+			next.ServeHTTP(w, r.WithContext(ctx))
 			return
 		}
 		if mail.CodeOf(err) == mail.Unknown {

@@ -33,6 +33,9 @@ type Mailbox struct {
 	// Nil: all requests are Agent's. Service, Room and Agent are not set where there is nobody whose server it is.
 	Of func(ctx context.Context, meta map[string]any) (Caller, error)
 
+	// Callbacks are addresses that are told of events. Nil: none are.
+	Callbacks Callbacks
+
 	// Forward carries calls to where the room is. Nil: all are run here.
 	Forward Forward
 }
@@ -119,13 +122,15 @@ func NewNative(box Mailbox) *Native {
 	box = box.logged()
 	ctx, stop := context.WithCancel(context.Background())
 	n := &Native{box: box, ctx: ctx, stop: stop, subs: make(map[string]*subscription)}
-	opts := &mcp.ServerOptions{}
+	opts := &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}}
+	opts.Capabilities.AddExtension(eventsExtension, nil)
 	if box.Service != nil { // what nobody subscribed to is announced to nobody
 		opts.SubscribeHandler, opts.UnsubscribeHandler = n.subscribe, n.unsubscribe
 	}
 	n.Server = serving(box, box.implementation(),
 		dialect.Endpoint{Instructions: instructions, Tools: tools(), Prompts: prompts()}, opts)
 	n.addResources()
+	box.offerEvents(n.Server)
 	return n
 }
 

@@ -25,6 +25,8 @@ type Server struct {
 
 	mu    sync.RWMutex
 	tools map[string]served // guarded by mu: Beside may add to it while the server serves
+
+	methods map[string]method // beside the SDK's; set before the server serves
 }
 
 // served is a tool as it is run, by the SDK or without it.

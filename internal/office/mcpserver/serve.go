@@ -13,7 +13,9 @@ import (
 // serving returns a server of a mailbox with the tools and prompts of an endpoint. opts has what it offers besides.
 func serving(box Mailbox, is *mcp.Implementation, e dialect.Endpoint, opts *mcp.ServerOptions) *Server {
 	opts.Instructions, opts.Logger = box.introduce(e.Instructions), box.Log
-	opts.Capabilities = &mcp.ServerCapabilities{}
+	if opts.Capabilities == nil {
+		opts.Capabilities = &mcp.ServerCapabilities{}
+	}
 	box.Channel.offer(opts)
 	s := newServer(is, opts)
 	s.forward = box.Forward

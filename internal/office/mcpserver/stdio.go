@@ -124,7 +124,7 @@ func (c *stdioConn) scan(in io.Reader) {
 			}
 			return
 		}
-		if len(text) == 0 && err == nil || c.callQuick(text) {
+		if len(text) == 0 && err == nil || c.callQuick(text) || c.callMethod(text) {
 			continue
 		}
 		if !c.feed(line{text, err}) {

@@ -196,7 +196,11 @@ func (h *HTTPHandler) serve(w http.ResponseWriter, r *http.Request) *refusal {
 	if ref != nil {
 		return ref
 	}
-	if c := parseOrdinary(body); c != nil && c.ordinary(r.Header) && h.answer(w, r, c) {
+	if c := parseOrdinary(body); c != nil {
+		if c.ordinary(r.Header) && h.answer(w, r, c) {
+			return nil
+		}
+	} else if h.answerMethod(w, r, body) {
 		return nil
 	}
 	msg, ref := readMessage(r, body, h.ids)
