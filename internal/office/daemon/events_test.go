@@ -153,7 +153,8 @@ func TestEventsPolled(t *testing.T) {
 			}
 			if s.session == "" {
 				s.call(t, "server/discover", `{}`, &can)
-				if can.Capabilities.Events == nil || can.Capabilities.Extensions["io.modelcontextprotocol/events"] == nil {
+				if can.Capabilities.Events == nil ||
+					can.Capabilities.Extensions["io.modelcontextprotocol/events"] == nil {
 					t.Errorf("the server says it can %+v", can)
 				}
 			}
@@ -178,7 +179,8 @@ func TestEventsPolled(t *testing.T) {
 			r.register(t, "a", "ann")
 			ask("ann", "not bob's")
 			id := ask("bob", "a secret?")
-			s.call(t, "events/poll", `{"name":"mail.arrived","arguments":{"types":["question"]},"cursor":"`+p.Cursor+`"}`, &p)
+			s.call(t, "events/poll", `{"name":"mail.arrived","arguments":{"types":["question"]},"cursor":"`+p.Cursor+`"}`,
+				&p)
 			if len(p.Events) != 1 || p.More || p.Truncated {
 				t.Fatalf("behind the cursor there are %+v", p)
 			}
@@ -426,7 +428,8 @@ func TestEventsRefused(t *testing.T) {
 		"a short one":  {ask("mail.arrived", "https://hook.example", "whsec_YWJj", "webhook"), events.InvalidParams},
 		"another mode": {ask("mail.arrived", "https://hook.example", secret, "carrier-pigeon"), events.Unsupported},
 		"no such type": {ask("rumours", "https://hook.example", secret, "webhook"), events.NotFound},
-		"no TTL":       {strings.TrimSuffix(ask("mail.arrived", "https://hook.example", secret, ""), "}") + `,"ttlMs":0}`, events.InvalidParams},
+		"no TTL": {strings.TrimSuffix(ask("mail.arrived", "https://hook.example", secret, ""), "}") + `,"ttlMs":0}`,
+			events.InvalidParams},
 	} {
 		if a := s.call(t, "events/subscribe", tt.params, nil); a.Error == nil || a.Error.Code != tt.code {
 			t.Errorf("%s: %s, %+v, want code %d", what, a.Result, a.Error, tt.code)
