@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/events"
+	"pennypost/internal/wire"
 )
 
 // speaker speaks MCP over HTTP as its token says.
@@ -434,5 +436,65 @@ func TestEventsRefused(t *testing.T) {
 		if a := s.call(t, "events/subscribe", tt.params, nil); a.Error == nil || a.Error.Code != tt.code {
 			t.Errorf("%s: %s, %+v, want code %d", what, a.Result, a.Error, tt.code)
 		}
+	}
+}
+
+// TestP5_EventsGate: nobody hears what is another's, ends another's subscription, or subscribes without a token whose end
+// is known.
+func TestP5_EventsGate(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Events.Webhooks, cfg.Events.Private = true, true
+	r := start(t, Options{Config: cfg})
+	bob := speakers(t, r, "a", "bob")["2026-07-28"]
+	mallory := speakers(t, r, "a", "mallory")["2026-07-28"]
+	v := newListening(t)
+	var own events.Subscribed
+	bob.call(t, "events/subscribe", v.ask(""), &own)
+	for what, tt := range map[string]struct {
+		by     *speaker
+		method string
+		code   int
+	}{
+		"another's subscription is ended": {mallory, "events/unsubscribe", events.NotFound},
+		"a made-up token":                 {&speaker{url: r.place.HTTP, token: "pp.YQ.made-up"}, "events/subscribe", 0},
+	} {
+		a := tt.by.call(t, tt.method, v.ask(""), nil)
+		if a.Error == nil || tt.code != 0 && a.Error.Code != tt.code {
+			t.Errorf("%s: %s, %+v", what, a.Result, a.Error)
+		}
+	}
+	if _, err := r.room(t, "a", mail.User).Send(t.Context(), mail.Draft{To: []string{"bob"}, Body: "for bob",
+		Priority: string(mail.Urgent)}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "bob's address is told", func() bool { return len(v.has(t)) == 1 })
+	var p events.Polled
+	mallory.call(t, "events/poll", `{"name":"mail.arrived","cursor":"0"}`, &p)
+	if len(p.Events) > 0 {
+		t.Errorf("mallory hears %+v", p.Events)
+	}
+	elsewhere := mallory.request(t.Context(), t, "events/poll", `{"name":"agent.state","cursor":"0"}`)
+	elsewhere.Header.Set(roomHeader, "b")
+	if resp, err := http.DefaultClient.Do(elsewhere); err != nil || resp.StatusCode != http.StatusForbidden {
+		t.Errorf("mallory in another room: %v, %v", resp, err)
+	} else {
+		resp.Body.Close()
+	}
+	socket := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
+		return new(net.Dialer).DialContext(ctx, "unix", r.place.Socket)
+	}}}
+	defer socket.CloseIdleConnections()
+	process := bob.request(t.Context(), t, "events/subscribe", v.ask(""))
+	process.Header.Del("Authorization")
+	wire.SetAgent(process.Header, "bob")
+	process.Header.Set(roomHeader, "a")
+	resp, err := socket.Do(process)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), "shows a token") {
+		t.Errorf("a process without a token: %s, %v", text, err)
 	}
 }
