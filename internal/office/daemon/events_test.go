@@ -439,8 +439,8 @@ func TestEventsRefused(t *testing.T) {
 	}
 }
 
-// TestP5_EventsGate: nobody hears what is another's, ends another's subscription, or subscribes without a token whose end
-// is known.
+// TestP5_EventsGate: nobody hears what is another's, ends another's subscription, or subscribes without a token, whose
+// end is known.
 func TestP5_EventsGate(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Events.Webhooks, cfg.Events.Private = true, true
@@ -456,7 +456,7 @@ func TestP5_EventsGate(t *testing.T) {
 		code   int
 	}{
 		"another's subscription is ended": {mallory, "events/unsubscribe", events.NotFound},
-		"a made-up token":                 {&speaker{url: r.place.HTTP, token: "pp.YQ.made-up"}, "events/subscribe", 0},
+		"a made-up token":                 {&speaker{url: r.place.HTTP, token: "pp.YQ.made-up"}, "events/list", 0},
 	} {
 		a := tt.by.call(t, tt.method, v.ask(""), nil)
 		if a.Error == nil || tt.code != 0 && a.Error.Code != tt.code {
