@@ -64,7 +64,8 @@ func TestA2ADocs(t *testing.T) {
 	}
 	shell(2)
 	var done struct{ Result task }
-	if err := json.Unmarshal([]byte(shell(3)), &done); err != nil || done.Result.Status.State != "TASK_STATE_COMPLETED" ||
+	err = json.Unmarshal([]byte(shell(3)), &done)
+	if err != nil || done.Result.Status.State != "TASK_STATE_COMPLETED" ||
 		done.Result.Artifacts[0].Parts[0].Text != "Version 2 is built." {
 		t.Error(done, err)
 	}

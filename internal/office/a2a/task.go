@@ -137,15 +137,14 @@ func ending(it *mail.Item) proto.TaskState {
 		return proto.TaskStateCanceled
 	case it.Declines():
 		return proto.TaskStateRejected
-	case it.Type == mail.Answer, it.Type == mail.TaskDone, it.Type == mail.ReviewResult:
+	case it.Type.Rule().Ends:
 		return proto.TaskStateCompleted
 	}
 	return ""
 }
 
 // ended finds out whether a task has failed, since nobody whom it reached will answer any more: its time ran out,
-// retention took it, or they were taken off the roster. An agent that is gone may come back, so mail that is dead until
-// then waits.
+// retention took it, or they were taken off the roster. An agent that is gone may come back, so dead mail waits.
 func (s *session) ended(ctx context.Context, t *task) error {
 	if t.state.Terminal() || t.state == proto.TaskStateInputRequired || !t.archived && len(t.ask.Deliveries) == 0 {
 		return nil
