@@ -65,6 +65,7 @@ var floors = []struct {
 		"internal/office/web/inbox", "internal/office/web/room", "internal/office/web/flow",
 	}},
 	{"what is claimed is what tools write, and where that is", []string{"internal/office/claims"}},
+	{"what happens in a room is found by mail.Service, and knows no protocol", []string{"internal/office/events"}},
 	{"who decides to ring knows no door, and what is known of sessions leads to none", []string{
 		"internal/office/wake", "internal/office/wake/sessions", "internal/office/appserver",
 	}},

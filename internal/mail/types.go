@@ -22,13 +22,13 @@ const (
 // ask the table, and TestTypesAreListedOnce finds whoever lists types for itself.
 var typeRules = []TypeRule{
 	{Type: TaskAssigned, Help: "work to do", Wakes: WakesRecipient, AboutTask: true, Colour: "violet"},
-	{Type: TaskDone, Help: "the work is done", Wakes: WakesOrchestrator, AboutTask: true, Colour: "green"},
+	{Type: TaskDone, Help: "the work is done", Wakes: WakesOrchestrator, AboutTask: true, Ends: true, Colour: "green"},
 	{Type: ReviewRequest, Help: "please look at it", Wakes: WakesRecipient, AboutTask: true,
 		AnsweredBy: ReviewResult, Colour: "orange"},
 	{Type: ReviewResult, Help: "what the review found", Wakes: WakesOrchestrator, AboutTask: true, Verdict: true,
-		Colour: "yellow"},
+		Ends: true, Colour: "yellow"},
 	{Type: Question, Help: "wants an answer", Wakes: WakesRecipient, AnsweredBy: Answer, Colour: "accent"},
-	{Type: Answer, Help: "to a question", Wakes: WakesRecipient, Colour: "cyan"},
+	{Type: Answer, Help: "to a question", Wakes: WakesRecipient, Ends: true, Colour: "cyan"},
 	{Type: Cancel, Help: "stop, and all that you started", Wakes: WakesEverybody, AboutTask: true, Stops: true,
 		Colour: "red"},
 	{Type: Status, Help: "how it stands", Wakes: WakesNobody, Colour: "faint"},
@@ -44,6 +44,7 @@ type TypeRule struct {
 	AboutTask  bool // work moves on by it, so that agents who exchange it are not talking in circles
 	Verdict    bool // metadata.verdict must be one of Verdicts
 	AnsweredBy Type // what settles it; "": it asks nothing
+	Ends       bool // a reply of this type is the result of the task that it replies to
 	// Stops says that it ends somebody's work: only the user, the orchestrator and the agent's parent may send it, and
 	// it reaches the agent's descendants too.
 	Stops bool

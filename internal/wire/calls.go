@@ -133,7 +133,7 @@ var (
 			t, err := s.Token(ctx, n)
 			return Token{t}, err
 		}}
-	GuestTokenCall = Call[mail.Name, Token]{Route{ID: "guest-token", Method: http.MethodPost,
+	GuestTokenCall = Call[mail.Name, Token]{Route{ID: "guestToken", Method: http.MethodPost,
 		Path: Room + "/agents/{name}/guest-token",
 		About: "Make the bearer token with which somebody else's program comes in by the doors for guests, shown " +
 			"once; the agent's token before is void. Only the user may.",

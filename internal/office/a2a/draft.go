@@ -152,10 +152,10 @@ func (s *session) addresses(ctx context.Context) ([]mail.Address, error) {
 }
 
 // more is a further message to a task: the answer, if that waits for one.
-func (t *task) more(m *proto.Message, text string) mail.Draft {
-	d := mail.Draft{Type: string(mail.Custom), ReplyTo: t.ask.ID, To: t.recipients()}
+func (s *session) more(t *task, m *proto.Message, text string) mail.Draft {
+	d := mail.Draft{ReplyTo: t.ask.ID, To: t.recipients()}
 	if q := t.question; q != nil {
-		d = mail.Draft{Type: string(mail.Answer), ReplyTo: q.ID, To: mail.Recipients{string(q.From)}}
+		d = q.Reply(s.Name)
 	}
 	d.Body, d.Key, d.Again = text, keyOf(m.ID), true
 	d.Metadata = note{Message: m.ID}.metadata(nil)
@@ -178,8 +178,8 @@ func (t *task) recipients() (all mail.Recipients) {
 }
 
 // withdraw is the message by which the guest takes a task back. It wakes who works on it.
-func (t *task) withdraw() mail.Draft {
-	d := t.more(&proto.Message{ID: "withdraw " + string(t.ask.ID)},
+func (s *session) withdraw(t *task) mail.Draft {
+	d := s.more(t, &proto.Message{ID: "withdraw " + string(t.ask.ID)},
 		"The task is withdrawn: nobody waits for it any more.")
 	var members map[string]any
 	if t.question != nil {

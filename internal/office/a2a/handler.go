@@ -106,7 +106,7 @@ func wanted(r *proto.ListTasksRequest, t *task) bool {
 func (s *session) CancelTask(ctx context.Context, r *proto.CancelTaskRequest) (*proto.Task, error) {
 	t, err := s.load(ctx, mail.ID(r.ID))
 	if err == nil && !t.state.Terminal() {
-		if _, err = s.Service.Send(ctx, t.withdraw()); err == nil {
+		if _, err = s.Service.Send(ctx, s.withdraw(t)); err == nil {
 			t, err = s.load(ctx, t.ask.ID)
 		}
 	}
@@ -193,7 +193,7 @@ func (s *session) say(ctx context.Context, id mail.ID, m *proto.Message, text st
 	case t.state.Terminal():
 		return proto.NewError(proto.ErrUnsupportedOperation, "the task has ended: "+t.state.String())
 	}
-	_, err = s.Service.Send(ctx, t.more(m, text))
+	_, err = s.Service.Send(ctx, s.more(t, m, text))
 	return err
 }
 

@@ -27,7 +27,6 @@ import (
 const (
 	maxPushes   = 64 // that one guest may have, of all its tasks
 	pushTimeout = 10 * time.Second
-	pushAgain   = time.Minute // after which what failed is tried again, and tasks are looked at without an event
 	pushTries   = 60
 
 	maxAddress = 2 << 10 // bytes of a URL
@@ -242,7 +241,7 @@ func (d *Door) pushTo(ctx context.Context, room mail.RoomName, token string, new
 		case err != nil:
 			d.Log.Warn("A2A: pushing waits", "room", room, "err", err)
 		}
-		if err != nil && !pause.For(ctx, pushAgain) {
+		if err != nil && !pause.For(ctx, again) {
 			return
 		}
 	}
@@ -278,9 +277,9 @@ func (d *Door) pushWhile(ctx context.Context, room mail.RoomName, token string, 
 		waiting, stop := context.WithCancel(ctx)
 		go func() {
 			defer stop()
-			news.Await(waiting, pushAgain)
+			news.Await(waiting, again)
 		}()
-		err := next(waiting, w, tasks, 0)
+		err := next(waiting, w, tasks)
 		ended := waiting.Err() != nil
 		stop()
 		if err != nil && (!ended || ctx.Err() != nil) {

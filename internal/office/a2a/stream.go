@@ -69,7 +69,7 @@ func (s *session) follow(ctx context.Context, id mail.ID, told func(*task) bool)
 		if t.state.Terminal() {
 			return nil
 		}
-		if err := next(ctx, w, []mail.ID{id}, t.until()); err != nil {
+		if err := next(ctx, w, []mail.ID{id}); err != nil {
 			return err
 		}
 	}
@@ -84,12 +84,12 @@ func (s *session) watch(ctx context.Context) (mail.Watch, error) {
 	return s.Service.Watch(ctx, st.Seq)
 }
 
-// next waits until something happens to one of some tasks, or until a time, if that is not zero.
-func next(ctx context.Context, w mail.Watch, tasks []mail.ID, until mail.Time) error {
-	timed, cancel := ctx, context.CancelFunc(func() {})
-	if until != 0 {
-		timed, cancel = context.WithTimeout(ctx, max(time.Until(until.Std()), time.Second))
-	}
+// again is after which a task is looked at without an event: its time runs out by the clock.
+const again = time.Minute
+
+// next waits until something happens to one of some tasks, or for a while.
+func next(ctx context.Context, w mail.Watch, tasks []mail.ID) error {
+	timed, cancel := context.WithTimeout(ctx, again)
 	defer cancel()
 	for {
 		events, err := w.Next(timed)

@@ -14,6 +14,7 @@ import (
 // task is a task as the room has it: a message of the guest, and what was said in its thread since.
 type task struct {
 	ask      mail.Item
+	archived bool        // retention took it, so nobody can answer it any more
 	said     []mail.Item // between the guest and who writes to it by name, oldest first
 	state    proto.TaskState
 	by       *mail.Item // one of said that made the state, or the newest word of others; nil: none
@@ -37,24 +38,41 @@ func (s *session) load(ctx context.Context, id mail.ID) (*task, error) {
 	return nil, proto.ErrTaskNotFound
 }
 
-// tasks returns the guest's tasks of a thread or, if id is "", those of which its last thousand messages tell.
-func (s *session) tasks(ctx context.Context, id mail.ID, archive bool) (all []*task, err error) {
-	q := mail.HistoryQuery{Thread: id, Agent: s.Name, Archive: archive, Deliveries: true, Limit: mail.MaxLimit}
-	page, err := s.Service.History(ctx, q)
+// messages returns what the guest sent or got in a thread or, if id is "", the last thousand of all, and what cancels
+// tasks there; and what retention took of that.
+func (s *session) messages(ctx context.Context, id mail.ID, archive bool) (all []mail.Item, cold map[mail.ID]bool,
+	err error) {
+	q := mail.HistoryQuery{Thread: id, Agent: s.Name, Deliveries: true, Limit: mail.MaxLimit}
+	hot, err := s.Service.History(ctx, q)
+	if all = hot.Messages; archive && err == nil {
+		var both mail.Page
+		q.Archive = true
+		both, err = s.Service.History(ctx, q)
+		all, cold = both.Messages, make(map[mail.ID]bool)
+		for i := range all {
+			cold[all[i].ID] = !slices.ContainsFunc(hot.Messages, func(o mail.Item) bool { return o.ID == all[i].ID })
+		}
+	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	q.Agent, q.Types = "", []mail.Type{mail.Cancel}
 	cancels, err := s.Service.History(ctx, q)
-	items := append(page.Messages, cancels.Messages...)
-	slices.SortStableFunc(items, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
+	all = append(all, cancels.Messages...)
+	slices.SortStableFunc(all, func(a, b mail.Item) int { return cmp.Compare(a.Seq, b.Seq) })
+	return all, cold, err
+}
+
+// tasks returns the guest's tasks of a thread or, if id is "", those of which its last thousand messages tell.
+func (s *session) tasks(ctx context.Context, id mail.ID, archive bool) (all []*task, err error) {
+	items, cold, err := s.messages(ctx, id, archive)
 	byThread := make(map[mail.ID]*task)
 	for i := range items {
 		it := &items[i]
 		t := byThread[it.ThreadRoot()]
 		switch mine := s.isMine(it); {
 		case t == nil && mine && it.Type == mail.TaskAssigned && it.ReplyTo == "":
-			t = &task{ask: *it}
+			t = &task{ask: *it, archived: cold[it.ID]}
 			all, byThread[it.ID] = append(all, t), t
 		case t != nil && (mine || s.isForMe(it) || it.Type == mail.Cancel):
 			t.said = append(t.said, *it)
@@ -62,10 +80,13 @@ func (s *session) tasks(ctx context.Context, id mail.ID, archive bool) (all []*t
 	}
 	for _, t := range all {
 		t.decide()
-		t.said = slices.DeleteFunc(t.said, func(it mail.Item) bool { return it.Type == mail.Cancel }) // not for outside
+		t.said = slices.DeleteFunc(t.said, isCancel)
 	}
 	return all, err
 }
+
+// isCancel reports whether a message is between those in the room: what a guest is told of it is that it came.
+func isCancel(it mail.Item) bool { return it.Type == mail.Cancel }
 
 // isMine reports whether the guest wrote a message, and by this door.
 func (s *session) isMine(it *mail.Item) bool {
@@ -116,20 +137,20 @@ func ending(it *mail.Item) proto.TaskState {
 		return proto.TaskStateCanceled
 	case it.Declines():
 		return proto.TaskStateRejected
-	case it.Type == mail.Answer, it.Type == mail.TaskDone, it.Type == mail.ReviewResult:
+	case it.Type.Rule().Ends:
 		return proto.TaskStateCompleted
 	}
 	return ""
 }
 
-// ended finds out whether a task has failed, since nobody whom it reached will answer any more: its time ran out, or
-// they were taken off the roster. An agent that is gone may come back, so mail that is dead until then waits.
+// ended finds out whether a task has failed, since nobody whom it reached will answer any more: its time ran out,
+// retention took it, or they were taken off the roster. An agent that is gone may come back, so dead mail waits.
 func (s *session) ended(ctx context.Context, t *task) error {
-	if t.state.Terminal() || t.state == proto.TaskStateInputRequired || len(t.ask.Deliveries) == 0 {
+	if t.state.Terminal() || t.state == proto.TaskStateInputRequired || !t.archived && len(t.ask.Deliveries) == 0 {
 		return nil
 	}
 	for _, d := range t.ask.Deliveries {
-		if d.State == mail.Expired {
+		if t.archived || d.State == mail.Expired {
 			continue
 		}
 		if _, there, err := mail.OneAgent(ctx, s.Service, d.Agent); err != nil || there || d.Agent == "" {
@@ -146,14 +167,6 @@ func (t *task) key() string {
 		return string(t.state)
 	}
 	return string(t.state) + " " + string(t.by.ID)
-}
-
-// until is when the task fails if nothing happens; zero: never.
-func (t *task) until() mail.Time {
-	if t.state != proto.TaskStateSubmitted {
-		return 0
-	}
-	return t.ask.Expires
 }
 
 // since is when the task came to stand as it does.

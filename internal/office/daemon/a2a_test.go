@@ -276,8 +276,8 @@ func TestA2AStates(t *testing.T) {
 			if code != tt.code || code == 0 && out.Status.State != "TASK_STATE_CANCELED" {
 				t.Errorf("cancel: %d %+v, want %d", code, out, tt.code)
 			}
-			if page, err := user.History(t.Context(), mail.HistoryQuery{Thread: mail.ID(id), Open: true}); err != nil ||
-				len(page.Messages) != 0 && code == 0 {
+			page, err := user.History(t.Context(), mail.HistoryQuery{Thread: mail.ID(id), Open: true})
+			if err != nil || len(page.Messages) != 0 && code == 0 {
 				t.Errorf("a withdrawn task leaves open %+v, %v", page.Messages, err)
 			}
 		})
@@ -357,7 +357,8 @@ func TestA2AAgain(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if code, why := r.a2aCall(t, builder1, token, "SendMessage", guestSays("m-1", "Something else"), nil); code != -32602 {
+	if code, why := r.a2aCall(t, builder1, token, "SendMessage", guestSays("m-1", "Something else"),
+		nil); code != -32602 {
 		t.Errorf("another text under the same id: %d %s", code, why)
 	}
 	if theirs := r.a2aSend(t, builder1, other, guestSays("m-1", "Build it")); theirs.ID == first.ID {
@@ -405,6 +406,8 @@ func TestA2ABadInput(t *testing.T) {
 		change(p, p["message"].(map[string]any))
 		return call("SendMessage", p)
 	}
+	long := strings.Repeat("x", 300)
+	parts := func(parts ...any) string { return with(func(_, m map[string]any) { m["parts"] = parts }) }
 	push := func(url string, more ...any) string {
 		c := map[string]any{"url": url}
 		for i := 0; i+1 < len(more); i += 2 {
@@ -432,33 +435,32 @@ func TestA2ABadInput(t *testing.T) {
 		"params of a list":     {call("GetTask", []string{"x"}), -32602},
 		"no message":           {call("SendMessage", map[string]any{}), -32602},
 		"no message id":        {with(func(_, m map[string]any) { delete(m, "messageId") }), -32602},
-		"long message id":      {with(func(_, m map[string]any) { m["messageId"] = strings.Repeat("x", 300) }), -32602},
+		"long message id":      {with(func(_, m map[string]any) { m["messageId"] = long }), -32602},
 		"controls in an id":    {with(func(_, m map[string]any) { m["contextId"] = "a\x1b[2J" }), -32602},
 		"as an agent":          {with(func(_, m map[string]any) { m["role"] = "ROLE_AGENT" }), -32602},
-		"no parts":             {with(func(_, m map[string]any) { m["parts"] = []any{} }), -32602},
-		"an empty part":        {with(func(_, m map[string]any) { m["parts"] = []any{map[string]any{}} }), -32700},
-		"parts that are null":  {with(func(_, m map[string]any) { m["parts"] = []any{nil} }), -32602},
-		"blank":                {with(func(_, m map[string]any) { m["parts"] = []any{map[string]any{"text": " "}} }), -32602},
-		"NUL":                  {with(func(_, m map[string]any) { m["parts"] = []any{map[string]any{"text": "a\x00"}} }), -32602},
-		"a file": {with(func(_, m map[string]any) {
-			m["parts"] = []any{map[string]any{"raw": "AAAA", "filename": "x"}}
-		}), -32005},
-		"a link": {with(func(_, m map[string]any) {
-			m["parts"] = []any{map[string]any{"url": "file:///etc/passwd"}}
-		}), -32005},
-		"an unknown task":         {call("GetTask", map[string]any{"id": "msg_nothing"}), -32001},
-		"no task":                 {call("GetTask", map[string]any{}), -32001},
-		"another's task":          {call("GetTask", map[string]any{"id": theirs}), -32001},
-		"the user's task":         {call("GetTask", map[string]any{"id": asked.ID}), -32001},
-		"cancel another's":        {call("CancelTask", map[string]any{"id": theirs}), -32001},
-		"cancel the user's":       {call("CancelTask", map[string]any{"id": asked.ID}), -32001},
-		"more to another's":       {with(func(_, m map[string]any) { m["taskId"] = theirs }), -32001},
-		"more to the user's":      {with(func(_, m map[string]any) { m["taskId"] = asked.ID }), -32001},
-		"more to an unknown":      {with(func(_, m map[string]any) { m["taskId"] = "msg_nothing" }), -32001},
-		"push of another's":       {call("CreateTaskPushNotificationConfig", map[string]any{"taskId": theirs, "url": "https://example.com"}), -32001},
-		"list another's pushes":   {call("ListTaskPushNotificationConfigs", map[string]any{"taskId": theirs}), -32001},
-		"get another's push":      {call("GetTaskPushNotificationConfig", map[string]any{"taskId": theirs, "id": "x"}), -32001},
-		"delete no push":          {call("DeleteTaskPushNotificationConfig", map[string]any{"taskId": theirs}), -32602},
+		"no parts":             {parts(), -32602},
+		"an empty part":        {parts(map[string]any{}), -32700},
+		"parts that are null":  {parts(nil), -32602},
+		"blank":                {parts(map[string]any{"text": " "}), -32602},
+		"NUL":                  {parts(map[string]any{"text": "a\x00"}), -32602},
+		"a file":               {parts(map[string]any{"raw": "AAAA", "filename": "x"}), -32005},
+		"a link":               {parts(map[string]any{"url": "file:///etc/passwd"}), -32005},
+		"an unknown task":      {call("GetTask", map[string]any{"id": "msg_nothing"}), -32001},
+		"no task":              {call("GetTask", map[string]any{}), -32001},
+		"another's task":       {call("GetTask", map[string]any{"id": theirs}), -32001},
+		"the user's task":      {call("GetTask", map[string]any{"id": asked.ID}), -32001},
+		"cancel another's":     {call("CancelTask", map[string]any{"id": theirs}), -32001},
+		"cancel the user's":    {call("CancelTask", map[string]any{"id": asked.ID}), -32001},
+		"more to another's":    {with(func(_, m map[string]any) { m["taskId"] = theirs }), -32001},
+		"more to the user's":   {with(func(_, m map[string]any) { m["taskId"] = asked.ID }), -32001},
+		"more to an unknown":   {with(func(_, m map[string]any) { m["taskId"] = "msg_nothing" }), -32001},
+		"push of another's": {call("CreateTaskPushNotificationConfig", map[string]any{"taskId": theirs,
+			"url": "https://example.com"}), -32001},
+		"list another's pushes": {call("ListTaskPushNotificationConfigs", map[string]any{"taskId": theirs}), -32001},
+		"get another's push": {call("GetTaskPushNotificationConfig", map[string]any{"taskId": theirs, "id": "x"}),
+			-32001},
+		"delete no push": {call("DeleteTaskPushNotificationConfig", map[string]any{"taskId": theirs}),
+			-32602},
 		"push to no URL":          {push("no url"), -32602},
 		"push to a file":          {push("file:///etc/passwd"), -32602},
 		"push with a password":    {push("https://a:b@example.com"), -32602},
@@ -472,7 +474,8 @@ func TestA2ABadInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status, text := r.a2aDo(t, http.MethodPost, builder1, token, tt.body)
 			var answer struct{ Error struct{ Code int } }
-			if err := json.Unmarshal([]byte(text), &answer); err != nil || status != 200 || answer.Error.Code != tt.code {
+			err := json.Unmarshal([]byte(text), &answer)
+			if err != nil || status != 200 || answer.Error.Code != tt.code {
 				t.Errorf("%.80s: %d %.300s, want code %d", tt.body, status, text, tt.code)
 			}
 			for _, method := range []string{"SendStreamingMessage", "SubscribeToTask"} {

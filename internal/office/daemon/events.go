@@ -9,7 +9,6 @@ import (
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/events"
-	"pennypost/internal/office/gate"
 	"pennypost/internal/office/mcpserver"
 )
 
@@ -39,7 +38,7 @@ func (d *daemon) standAsOwner(ctx context.Context, o events.Owner) (mail.Service
 		if o.Token != hex.EncodeToString(d.gate.Key()) {
 			return nil, mail.Errorf(mail.Unknown, "the operator's token is another one now")
 		}
-		return d.office.RoomOf(o.Room, gate.Admitted(c)), nil
+		return entrance{d}.callerRoom(c), nil
 	}
 	holder, err := d.office.HolderOf(ctx, o.Room, o.Token)
 	if err == nil && holder != o.Agent {
@@ -51,7 +50,7 @@ func (d *daemon) standAsOwner(ctx context.Context, o events.Owner) (mail.Service
 	if err != nil {
 		return nil, err
 	}
-	return d.office.RoomOf(o.Room, gate.Admitted(c)), nil
+	return entrance{d}.callerRoom(c), nil
 }
 
 // callbacks are those of whoever sent a request.

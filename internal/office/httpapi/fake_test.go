@@ -303,6 +303,10 @@ func (s *fakeService) Token(_ context.Context, name mail.Name) (string, error) {
 	return "secret-of-" + string(name), s.ask(s.as, name)
 }
 
+func (s *fakeService) GuestToken(_ context.Context, name mail.Name) (string, error) {
+	return "secret-of-" + string(name), s.ask(s.as, name)
+}
+
 func (s *fakeService) Status(context.Context) (mail.RoomStatus, error) {
 	return mail.RoomStatus{Name: s.name, Open: true}, s.ask(s.as, nil)
 }

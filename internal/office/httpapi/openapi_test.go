@@ -226,6 +226,7 @@ func scenario() []want {
 		{name: room + "/agents/{name}/rename", method: "POST", path: lab + "/agents/ann/rename", body: `{"to":"bea"}`},
 		{name: room + "/agents/{name}/merge", method: "POST", path: lab + "/agents/ann/merge", body: `{"into":"bea"}`},
 		{name: room + "/agents/{name}/token", method: "POST", path: lab + "/agents/ann/token"},
+		{name: room + "/agents/{name}/guest-token", method: "POST", path: lab + "/agents/ann/guest-token"},
 		{name: room + "/agents/{name}/attach", method: "POST", path: lab + "/agents/ann/attach",
 			body: `{"terminal":true}`},
 		{name: "/place", method: "POST", path: "/place",
