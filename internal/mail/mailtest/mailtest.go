@@ -268,6 +268,8 @@ func senderIsTheCaller(s *suite) {
 	s.wantCode(err, mail.Denied)
 	_, err = s.as("alice").Token(s.ctx, "bob")
 	s.wantCode(err, mail.Denied)
+	_, err = s.as("alice").GuestToken(s.ctx, "alice")
+	s.wantCode(err, mail.Denied)
 }
 
 func lookingChangesNothing(s *suite) {

@@ -157,6 +157,9 @@ func token(s *suite) {
 	if err != nil || one == two || len(two) < 30 {
 		s.Errorf("tokens %q and %q, %v", one, two, err)
 	}
+	if guests, err := s.as(mail.User).GuestToken(s.ctx, "ann"); err != nil || !strings.HasPrefix(guests, "pp-guest.") {
+		s.Errorf("a guest's token is %q, %v", guests, err)
+	}
 	_, err = s.as(mail.User).Token(s.ctx, "nobody")
 	s.wantCode(err, mail.NotFound)
 }

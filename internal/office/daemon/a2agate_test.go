@@ -139,6 +139,19 @@ func TestP5_A2ATellsOnlyWhatIsTheGuests(t *testing.T) {
 			t.Errorf("%s tells %s", call, text)
 		}
 	}
+	// A guest that a task reaches, since it has the role, has it as little as anybody else.
+	if _, err := r.room(t, "shop", mail.User).Register(t.Context(), mail.Presence{Name: "acme",
+		Roles: []string{"painter"}}); err != nil {
+		t.Fatal(err)
+	}
+	p := guestSays("m-2", "Secret paint")
+	p["message"].(map[string]any)["metadata"] = map[string]any{"skill": "role:painter"}
+	painted := r.a2aSend(t, "/a2a/shop", other, p).ID
+	for _, method := range []string{"GetTask", "CancelTask"} {
+		if code, why := r.a2aCall(t, "/a2a/shop", token, method, map[string]any{"id": painted}, nil); code != -32001 {
+			t.Errorf("%s of what reached the guest by its role: %d %s", method, code, why)
+		}
+	}
 	for _, path := range []string{"/a2a/shop", builder1} {
 		if _, card := r.a2aGet(t, path+"/.well-known/agent-card.json", token); strings.Contains(card, "private-1") ||
 			strings.Contains(card, "acme") {
