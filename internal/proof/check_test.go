@@ -30,7 +30,11 @@ func (w *world) check() {
 	w.logf("checking")
 	w.drained()
 	rooms := make(map[mail.RoomName][]mail.Item)
-	for _, room := range []mail.RoomName{"main", "harbour", "cellar"} {
+	names := []mail.RoomName{"main", "harbour", "cellar"}
+	if w.storm != nil {
+		names = append(names, attic)
+	}
+	for _, room := range names {
 		if err := w.trim(room); err != nil {
 			w.found.add("P1", "%s cannot be trimmed: %v", room, err)
 		}
@@ -268,6 +272,9 @@ func (w *world) checkSeen(rooms map[mail.RoomName][]mail.Item) {
 				}
 				messages[s.message] = s.seq
 			}
+		}
+		if len(here) == 0 {
+			continue
 		}
 		places := slices.Sorted(maps.Keys(sums))
 		hot := w.hot(room)

@@ -39,6 +39,8 @@ type storm struct {
 	dir     string                    // of the servers' data
 	records string
 	naps    []*nap
+	// noClocks says why the clocks of the servers cannot be set, "" if they can.
+	noClocks string
 
 	takeovers []time.Duration
 
@@ -100,7 +102,11 @@ func (s *storm) raise() (err error) {
 		s.between[i][j] = l
 		return l.addr()
 	}
-	servers, startErr := natstest.New(s.dir, machines, natstest.Options{Route: route, Config: "ping_interval: 2s\n"})
+	if _, err := natstest.Clocked(); err != nil {
+		s.noClocks = "there is no program for the servers whose clock could be set: " + joined(err)
+	}
+	servers, startErr := natstest.New(s.dir, machines, natstest.Options{Route: route, Config: "ping_interval: 2s\n",
+		Clocks: s.noClocks == ""})
 	if err := errors.Join(err, startErr); err != nil {
 		return err
 	}
@@ -156,7 +162,7 @@ func (s *storm) clear(keep bool) {
 
 // recovered reports why mail is not accepted everywhere, or not shown everywhere.
 func (s *storm) recovered() error {
-	for _, room := range []string{"main", "harbour", "cellar"} {
+	for _, room := range []string{"main", "harbour", "cellar", attic} {
 		for i, from := range s.probes {
 			var sent mail.Sent
 			in := map[string]any{"to": []string{"user"}, "body": "probe " + time.Now().String()}

@@ -28,7 +28,8 @@ import (
 // faults lists every kind of harm that is done where there are several machines. Their order matters to a seed.
 func (s *storm) faults() []fault {
 	all := append(s.ofServers(), s.ofOffices()...)
-	return append(all, fault{"keeper killed", nil, s.keeperKilled}, fault{"two at once", nil, s.two})
+	return append(all, fault{"keeper killed", nil, s.keeperKilled}, fault{"two at once", nil, s.two},
+		fault{"disk of a server back", nil, s.rolledBack}, fault{"stream deleted", nil, s.streamDeleted})
 }
 
 // ofServers lists what is done to the servers and to the links between them.
@@ -43,6 +44,7 @@ func (s *storm) ofServers() []fault {
 		{"server alone", nil, s.alone},
 		{"slow servers", nil, s.slowServers},
 		{"disk of a server full", s.needsDisk, s.diskFull},
+		{"clock of a server off", s.needsClocks, s.serverClockOff},
 	}
 }
 

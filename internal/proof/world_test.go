@@ -206,6 +206,12 @@ func (w *world) employ() {
 		w.sender(overSocket(&sender{book: w.newBook(name, w.at(i+1)), seed: w.seed, room: "cellar",
 			recipients: []string{"user"}, keyed: i == 0, pace: 50 * time.Millisecond}, w.at(i+1)))
 	}
+	if w.storm != nil {
+		for i, name := range []string{"attic-1", "attic-2", "attic-3"} {
+			w.sender(overSocket(&sender{book: w.newBook(name, w.at(i)), seed: w.seed, room: attic,
+				recipients: []string{"user"}, keyed: i == 0, pace: 100 * time.Millisecond}, w.at(i)))
+		}
+	}
 	w.compete()
 	w.watch()
 	readerBook := w.newBook(string(reader), w.at(2))
