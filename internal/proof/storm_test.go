@@ -162,21 +162,26 @@ func (s *storm) clear(keep bool) {
 
 // recovered reports why mail is not accepted everywhere, or not shown everywhere.
 func (s *storm) recovered() error {
-	for _, room := range []string{"main", "harbour", "cellar", attic} {
-		for i, from := range s.probes {
+	return accepted(s.offices, s.probes, "main", "harbour", "cellar", attic)
+}
+
+// accepted reports why one of some post offices does not accept mail in a room, or another does not show it.
+func accepted(offices []*office, probes []*door, rooms ...string) error {
+	for _, room := range rooms {
+		for i, from := range probes {
 			var sent mail.Sent
 			in := map[string]any{"to": []string{"user"}, "body": "probe " + time.Now().String()}
 			if err := from.do(context.Background(), http.MethodPost, "/rooms/"+room+"/messages", in,
 				&sent); err != nil {
-				return fmt.Errorf("%s at %s: %w", room, s.offices[i].name, err)
+				return fmt.Errorf("%s at %s: %w", room, offices[i].name, err)
 			}
 			if sent.Kept != nil {
-				return fmt.Errorf("%s at %s: it was kept there", room, s.offices[i].name)
+				return fmt.Errorf("%s at %s: it was kept there", room, offices[i].name)
 			}
-			for j, at := range s.probes {
+			for j, at := range probes {
 				if err := shows(at, room, sent.ID); err != nil {
-					return fmt.Errorf("%s, sent to %s at %s, at %s: %w", sent.ID, room, s.offices[i].name,
-						s.offices[j].name, err)
+					return fmt.Errorf("%s, sent to %s at %s, at %s: %w", sent.ID, room, offices[i].name,
+						offices[j].name, err)
 				}
 			}
 		}
