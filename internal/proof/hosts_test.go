@@ -187,9 +187,17 @@ func (h *hosts) linkOneWay(r *rand.Rand) error {
 	return h.over(r)
 }
 
+// cutOff cuts a host off from the others, and holds that its post office says so soon and still shows what it knows.
 func (h *hosts) cutOff(r *rand.Rand) error {
-	h.network.around(r.IntN(machines), path{cut: true})
-	return h.over(r)
+	i, span := r.IntN(machines), lasting(r)
+	h.network.around(i, path{cut: true})
+	began := time.Now()
+	if span > refuseWithin {
+		h.found.without(h.offices[i])
+	}
+	time.Sleep(span - time.Since(began))
+	h.network.everywhere(path{})
+	return nil
 }
 
 func (h *hosts) far(r *rand.Rand) error {
@@ -202,9 +210,17 @@ func (h *hosts) everywhere(r *rand.Rand, p path) error {
 	return h.over(r)
 }
 
+// lasting returns how long something lasts: once in three times for so long that the others give up on who is away.
+func lasting(r *rand.Rand) time.Duration {
+	if r.IntN(3) == 0 {
+		return between(r, 8*time.Second, 12*time.Second)
+	}
+	return between(r, 500*time.Millisecond, 4*time.Second)
+}
+
 // over lets what was done to the network last for a while.
 func (h *hosts) over(r *rand.Rand) error {
-	time.Sleep(while(r))
+	time.Sleep(lasting(r))
 	h.network.everywhere(path{})
 	return nil
 }
@@ -218,7 +234,7 @@ func (h *hosts) hostKilled(r *rand.Rand) error {
 	}
 	h.servers[i].kill()
 	h.offices[i].kill()
-	time.Sleep(while(r))
+	time.Sleep(lasting(r))
 	h.network.everywhere(path{})
 	return errors.Join(h.servers[i].start(), h.offices[i].start())
 }

@@ -90,8 +90,10 @@ func setUp(t *testing.T, what, command string) (seed uint64, records string, out
 	}
 	t.Cleanup(func() { log.Close() })
 	out = io.MultiWriter(os.Stdout, log)
-	fmt.Fprintf(out, "seed %d; again with: ./test %s --minutes %v --seed %d\nrecords in %s\n", seed, command, *minutes,
-		seed, records)
+	if *minutes > 0 {
+		command += fmt.Sprint(" --minutes ", *minutes)
+	}
+	fmt.Fprintf(out, "seed %d; again with: ./test %s --seed %d\nrecords in %s\n", seed, command, seed, records)
 	return seed, records, out
 }
 

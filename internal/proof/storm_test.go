@@ -53,6 +53,16 @@ type span struct{ from, to time.Time }
 
 // newMachines starts servers and post offices and sets up everything as newWorld does.
 func newMachines(seed uint64, records string, out io.Writer) (*world, error) {
+	w, err := newServers(seed, records, out)
+	if err == nil {
+		err = w.open()
+		w.storm.naps = w.naps
+	}
+	return w, err
+}
+
+// newServers starts servers, for post offices that are not started yet.
+func newServers(seed uint64, records string, out io.Writer) (*world, error) {
 	w := &world{seed: seed, out: out, tokens: make(map[mail.Name]string), began: time.Now()}
 	for i := range machines {
 		o, err := newOffice(fmt.Sprint("m", i+1), records)
@@ -78,9 +88,7 @@ func newMachines(seed uint64, records string, out io.Writer) (*world, error) {
 		d.within = 5 * time.Second
 		s.probes = append(s.probes, d)
 	}
-	err := w.open()
-	s.naps = w.naps
-	return w, err
+	return w, nil
 }
 
 // raise starts the servers, with links between them. The store of the last one is a file system of its own, if that

@@ -323,7 +323,7 @@ func (s *storm) cutOff(r *rand.Rand) error {
 	s.around(i, cutWhole(r), false)
 	began := time.Now()
 	if span > refuseWithin {
-		s.without(o)
+		s.found.without(o)
 	}
 	time.Sleep(span - time.Since(began))
 	s.around(i, weather{}, r.IntN(2) == 0)
@@ -334,17 +334,17 @@ func (s *storm) cutOff(r *rand.Rand) error {
 const refuseWithin = 5 * time.Second
 
 // without holds that a post office without servers refuses mail in time, and shows what it knows.
-func (s *storm) without(o *office) {
+func (f *findings) without(o *office) {
 	d, began := o.socket(""), time.Now()
 	defer d.client.CloseIdleConnections()
 	in := map[string]any{"to": []string{"user"}, "body": "without servers " + began.String()}
 	err := d.do(context.Background(), http.MethodPost, "/rooms/main/messages", in, nil)
 	if took := time.Since(began); codeOf(err) != mail.Unavailable || took > refuseWithin {
-		s.found.add("P12", "a send at %s, which reaches no server, took %v and ended with %v", o.name,
+		f.add("P12", "a send at %s, which reaches no server, took %v and ended with %v", o.name,
 			took.Round(time.Millisecond), err)
 	}
 	if err := d.do(context.Background(), http.MethodGet, "/rooms/main/messages?limit=20", nil, nil); err != nil {
-		s.found.add("P9", "%s, which reaches no server, does not show what it knows: %v", o.name, err)
+		f.add("P9", "%s, which reaches no server, does not show what it knows: %v", o.name, err)
 	}
 }
 
