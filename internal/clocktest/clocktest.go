@@ -76,7 +76,7 @@ func Build(dir, program, pkg string) error {
 	return run("go", "build", "-overlay", overlay, "-o", program, pkg)
 }
 
-// Install does so with a program of another module, PATH@VERSION, and puts it into dir under the last word of its path.
+// Install does so with a program of another module, PATH@VERSION, and puts it into dir, named as "go install" does.
 func Install(dir, pkg string) error {
 	overlay, err := write(dir)
 	if err != nil {

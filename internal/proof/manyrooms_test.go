@@ -196,8 +196,8 @@ func (w *world) idle(t *testing.T) {
 		float64(after.Bytes-before.Bytes)/1000/idleFor.Seconds())
 }
 
-// checkRoom holds that all post offices export the same of a room, and that what was acknowledged is there once and what
-// was refused is not.
+// checkRoom holds that all post offices export the same of a room, and that what was acknowledged is there once and
+// what was refused is not.
 func (w *world) checkRoom(c *crowded) {
 	export := func(o *office) (items []mail.Item, err error) {
 		for began := time.Now(); time.Since(began) < equalWithin; time.Sleep(100 * time.Millisecond) {

@@ -71,8 +71,8 @@ func prove(t *testing.T, command string, world func(seed uint64, records string,
 	}
 }
 
-// setUp returns the seed of a run, the directory of its records, and where what it says goes. The directory is named by
-// what, and command is how ./test is told to repeat the run.
+// setUp returns the seed of a run, the directory of its records, and where what it says goes. The directory is named
+// by what, and command is how ./test is told to repeat the run.
 func setUp(t *testing.T, what, command string) (seed uint64, records string, out io.Writer) {
 	seed = *seedOf
 	if seed == 0 {

@@ -130,8 +130,8 @@ func lastOf(server *natstest.Server) (int, error) {
 // attic is the room whose stream is deleted.
 const attic = "attic"
 
-// streamDeleted deletes the stream of a room of which each machine has a copy, while mail flows there, and has the user
-// of one post office restore it. A machine without a copy would take the room for a new one.
+// streamDeleted deletes the stream of a room of which each machine has a copy, while mail flows there, and has the
+// user of one post office restore it. A machine without a copy would take the room for a new one.
 func (s *storm) streamDeleted(r *rand.Rand) error {
 	if _, err := recovers(s); err != nil {
 		return err

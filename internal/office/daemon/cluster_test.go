@@ -183,8 +183,8 @@ func TestClusterWithoutServers(t *testing.T) {
 	})
 }
 
-// Servers that are reached and do not list their rooms say nothing of a room that this machine has a copy of: it is not
-// damaged, and the post office goes on.
+// Servers that are reached and do not list their rooms say nothing of a room of which this machine has a copy: it is
+// not damaged, and the post office goes on.
 func TestRoomsNotListed(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{Config: `no_auth_user: all
 authorization { users: [

@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/clocktest"
 )
 
-// Clocked returns the path of a server's program whose clock SetClock sets. It is built once for each Version, from the
-// same module as the other.
+// Clocked returns the path of a server's program whose clock SetClock sets. It is built once for each Version, from
+// the same module as the other.
 func Clocked() (string, error) {
 	if os.Getenv("NATS_SERVER") != "" {
 		return "", errors.New("the program that $NATS_SERVER names was built with the clock of the system")
