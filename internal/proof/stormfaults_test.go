@@ -29,7 +29,7 @@ import (
 func (s *storm) faults() []fault {
 	all := append(s.ofServers(), s.ofOffices()...)
 	return append(all, fault{"keeper killed", nil, s.keeperKilled}, fault{"two at once", nil, s.two},
-		fault{"disk of a server back", nil, s.rolledBack}, fault{"stream deleted", nil, s.streamDeleted})
+		fault{"server disk rolled back", nil, s.rolledBack}, fault{"stream deleted", nil, s.streamDeleted})
 }
 
 // ofServers lists what is done to the servers and to the links between them.
