@@ -69,37 +69,59 @@ func look(path string) {
 // Build builds a package of the module as a program whose clock can be set. Its sources of package time are kept in
 // dir.
 func Build(dir, program, pkg string) error {
-	root, err := exec.Command("go", "env", "GOROOT").Output()
+	overlay, err := write(dir)
 	if err != nil {
 		return err
+	}
+	return run("go", "build", "-overlay", overlay, "-o", program, pkg)
+}
+
+// Install does so with a program of another module, PATH@VERSION, and puts it into dir, named as "go install" does.
+func Install(dir, pkg string) error {
+	overlay, err := write(dir)
+	if err != nil {
+		return err
+	}
+	return run("env", "GOBIN="+dir, "GOFLAGS=", "go", "install", "-overlay", overlay, pkg)
+}
+
+func run(args ...string) error {
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// write writes the sources of package time that differ, and returns the file by which the compiler finds them.
+func write(dir string) (overlay string, err error) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", err
 	}
 	std := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	text, err := os.ReadFile(filepath.Join(std, "time.go"))
 	if err != nil {
-		return errors.Join(ErrUnknown, err)
+		return "", errors.Join(ErrUnknown, err)
 	}
 	const now = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
 	if !bytes.Contains(text, []byte(now)) {
-		return ErrUnknown
+		return "", ErrUnknown
 	}
 	text = bytes.Replace(text, []byte(now), []byte(now+"\tsec += jumped.Load()\n"), 1)
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+	overlay = filepath.Join(dir, "overlay.json")
+	list, err := json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(std, "time.go"): filepath.Join(dir, "time.go"),
 		filepath.Join(std, "jump.go"): filepath.Join(dir, "jump.go")}})
 	if err != nil {
-		return err
+		return "", err
 	}
-	for name, text := range map[string][]byte{"time.go": text, "jump.go": []byte(jump), "overlay.json": overlay} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			return err
+	for path, text := range map[string][]byte{filepath.Join(dir, "time.go"): text,
+		filepath.Join(dir, "jump.go"): []byte(jump), overlay: list} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			return "", err
 		}
 	}
-	out, err := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", program,
-		pkg).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
+	return overlay, nil
 }
 
 // Set makes the clock of the programs that look into file wrong by so much.

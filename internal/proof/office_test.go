@@ -36,6 +36,8 @@ type office struct {
 	binary  string
 	person  string // runs binary in a person's terminal
 	listen  string // the TCP address, the same over all restarts
+	// within are the words before each command that run it on the host of this machine, if it has one of its own.
+	within []string
 
 	// Owned by the nemesis, and by the run before and after it.
 	cmd  *exec.Cmd
@@ -82,7 +84,8 @@ func (o *office) environ() []string {
 func (o *office) clock() string { return filepath.Join(o.root, "clock") }
 
 func (o *office) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, o.binary, args...)
+	words := append(append(o.within[:len(o.within):len(o.within)], o.binary), args...)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = filepath.Join(o.root, "work"), o.environ(), 5*time.Second
 	return cmd
 }

@@ -42,25 +42,8 @@ func prove(t *testing.T, command string, world func(seed uint64, records string,
 	if *minutes <= 0 {
 		t.Skip("run it by: ./test ", command, " --minutes N")
 	}
-	seed := *seedOf
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano()) % 1e9
-	}
-	records := *dirOf
-	if records == "" {
-		records = filepath.Join(os.TempDir(), fmt.Sprintf("pennypost-proof-%d", seed))
-	}
-	if err := os.MkdirAll(records, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	log, err := os.Create(filepath.Join(records, "schedule.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	out := io.MultiWriter(os.Stdout, log)
-	fmt.Fprintf(out, "seed %d; again with: ./test %s --minutes %v --seed %d\nrecords in %s\n", seed, command, *minutes,
-		seed, records)
+	seed, records, out := setUp(t, "proof", command)
+	var err error
 	if seat, err = persontest.Open(); err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +69,32 @@ func prove(t *testing.T, command string, world func(seed uint64, records string,
 		w.logf("the homes, the logs and every client's record are in %s; again with: ./test %s --minutes %v --seed %d",
 			records, command, *minutes, w.seed)
 	}
+}
+
+// setUp returns the seed of a run, the directory of its records, and where what it says goes. The directory is named
+// by what, and command is how ./test is told to repeat the run.
+func setUp(t *testing.T, what, command string) (seed uint64, records string, out io.Writer) {
+	seed = *seedOf
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano()) % 1e9
+	}
+	if records = *dirOf; records == "" {
+		records = filepath.Join(os.TempDir(), fmt.Sprintf("pennypost-%s-%d", what, seed))
+	}
+	if err := os.MkdirAll(records, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(records, "schedule.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	out = io.MultiWriter(os.Stdout, log)
+	if *minutes > 0 {
+		command += fmt.Sprint(" --minutes ", *minutes)
+	}
+	fmt.Fprintf(out, "seed %d; again with: ./test %s --seed %d\nrecords in %s\n", seed, command, seed, records)
+	return seed, records, out
 }
 
 // clear ends what is left, and keeps the homes if something was found.

@@ -39,6 +39,8 @@ type storm struct {
 	dir     string                    // of the servers' data
 	records string
 	naps    []*nap
+	// noClocks says why the clocks of the servers cannot be set, "" if they can.
+	noClocks string
 
 	takeovers []time.Duration
 
@@ -51,6 +53,16 @@ type span struct{ from, to time.Time }
 
 // newMachines starts servers and post offices and sets up everything as newWorld does.
 func newMachines(seed uint64, records string, out io.Writer) (*world, error) {
+	w, err := newServers(seed, records, out)
+	if err == nil {
+		err = w.open()
+		w.storm.naps = w.naps
+	}
+	return w, err
+}
+
+// newServers starts servers, for post offices that are not started yet.
+func newServers(seed uint64, records string, out io.Writer) (*world, error) {
 	w := &world{seed: seed, out: out, tokens: make(map[mail.Name]string), began: time.Now()}
 	for i := range machines {
 		o, err := newOffice(fmt.Sprint("m", i+1), records)
@@ -76,9 +88,7 @@ func newMachines(seed uint64, records string, out io.Writer) (*world, error) {
 		d.within = 5 * time.Second
 		s.probes = append(s.probes, d)
 	}
-	err := w.open()
-	s.naps = w.naps
-	return w, err
+	return w, nil
 }
 
 // raise starts the servers, with links between them. The store of the last one is a file system of its own, if that
@@ -100,7 +110,11 @@ func (s *storm) raise() (err error) {
 		s.between[i][j] = l
 		return l.addr()
 	}
-	servers, startErr := natstest.New(s.dir, machines, natstest.Options{Route: route, Config: "ping_interval: 2s\n"})
+	if _, err := natstest.Clocked(); err != nil {
+		s.noClocks = "there is no program for the servers whose clock could be set: " + joined(err)
+	}
+	servers, startErr := natstest.New(s.dir, machines, natstest.Options{Route: route, Config: "ping_interval: 2s\n",
+		Clocks: s.noClocks == ""})
 	if err := errors.Join(err, startErr); err != nil {
 		return err
 	}
@@ -156,21 +170,26 @@ func (s *storm) clear(keep bool) {
 
 // recovered reports why mail is not accepted everywhere, or not shown everywhere.
 func (s *storm) recovered() error {
-	for _, room := range []string{"main", "harbour", "cellar"} {
-		for i, from := range s.probes {
+	return accepted(s.offices, s.probes, "main", "harbour", "cellar", attic)
+}
+
+// accepted reports why one of some post offices does not accept mail in a room, or another does not show it.
+func accepted(offices []*office, probes []*door, rooms ...string) error {
+	for _, room := range rooms {
+		for i, from := range probes {
 			var sent mail.Sent
 			in := map[string]any{"to": []string{"user"}, "body": "probe " + time.Now().String()}
 			if err := from.do(context.Background(), http.MethodPost, "/rooms/"+room+"/messages", in,
 				&sent); err != nil {
-				return fmt.Errorf("%s at %s: %w", room, s.offices[i].name, err)
+				return fmt.Errorf("%s at %s: %w", room, offices[i].name, err)
 			}
 			if sent.Kept != nil {
-				return fmt.Errorf("%s at %s: it was kept there", room, s.offices[i].name)
+				return fmt.Errorf("%s at %s: it was kept there", room, offices[i].name)
 			}
-			for j, at := range s.probes {
+			for j, at := range probes {
 				if err := shows(at, room, sent.ID); err != nil {
-					return fmt.Errorf("%s, sent to %s at %s, at %s: %w", sent.ID, room, s.offices[i].name,
-						s.offices[j].name, err)
+					return fmt.Errorf("%s, sent to %s at %s, at %s: %w", sent.ID, room, offices[i].name,
+						offices[j].name, err)
 				}
 			}
 		}

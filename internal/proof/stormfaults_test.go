@@ -28,7 +28,8 @@ import (
 // faults lists every kind of harm that is done where there are several machines. Their order matters to a seed.
 func (s *storm) faults() []fault {
 	all := append(s.ofServers(), s.ofOffices()...)
-	return append(all, fault{"keeper killed", nil, s.keeperKilled}, fault{"two at once", nil, s.two})
+	return append(all, fault{"keeper killed", nil, s.keeperKilled}, fault{"two at once", nil, s.two},
+		fault{"server disk rolled back", nil, s.rolledBack}, fault{"stream deleted", nil, s.streamDeleted})
 }
 
 // ofServers lists what is done to the servers and to the links between them.
@@ -43,6 +44,7 @@ func (s *storm) ofServers() []fault {
 		{"server alone", nil, s.alone},
 		{"slow servers", nil, s.slowServers},
 		{"disk of a server full", s.needsDisk, s.diskFull},
+		{"clock of a server off", s.needsClocks, s.serverClockOff},
 	}
 }
 
@@ -321,7 +323,7 @@ func (s *storm) cutOff(r *rand.Rand) error {
 	s.around(i, cutWhole(r), false)
 	began := time.Now()
 	if span > refuseWithin {
-		s.without(o)
+		s.found.without(o)
 	}
 	time.Sleep(span - time.Since(began))
 	s.around(i, weather{}, r.IntN(2) == 0)
@@ -331,18 +333,20 @@ func (s *storm) cutOff(r *rand.Rand) error {
 // refuseWithin is how long a send may take without the servers. Promised are 2 s; the machine may be busy.
 const refuseWithin = 5 * time.Second
 
-// without holds that a post office without servers refuses mail in time, and shows what it knows.
-func (s *storm) without(o *office) {
+// without holds that a post office without servers keeps or refuses mail in time, and shows what it knows.
+func (f *findings) without(o *office) {
 	d, began := o.socket(""), time.Now()
 	defer d.client.CloseIdleConnections()
 	in := map[string]any{"to": []string{"user"}, "body": "without servers " + began.String()}
-	err := d.do(context.Background(), http.MethodPost, "/rooms/main/messages", in, nil)
-	if took := time.Since(began); codeOf(err) != mail.Unavailable || took > refuseWithin {
-		s.found.add("P12", "a send at %s, which reaches no server, took %v and ended with %v", o.name,
-			took.Round(time.Millisecond), err)
+	var sent mail.Sent
+	err := d.do(context.Background(), http.MethodPost, "/rooms/main/messages", in, &sent)
+	kept := err == nil && sent.Kept != nil
+	if took := time.Since(began); !kept && codeOf(err) != mail.Unavailable || took > refuseWithin {
+		f.add("P12", "a send at %s, which reaches no server, took %v and ended with %+v, %v", o.name,
+			took.Round(time.Millisecond), sent, err)
 	}
 	if err := d.do(context.Background(), http.MethodGet, "/rooms/main/messages?limit=20", nil, nil); err != nil {
-		s.found.add("P9", "%s, which reaches no server, does not show what it knows: %v", o.name, err)
+		f.add("P9", "%s, which reaches no server, does not show what it knows: %v", o.name, err)
 	}
 }
 

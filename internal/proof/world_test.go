@@ -94,6 +94,18 @@ func newWorld(seed uint64, records string, out io.Writer) (*world, error) {
 
 // open starts the post offices, and sets everything up.
 func (w *world) open() error {
+	if err := w.serve(); err != nil {
+		return err
+	}
+	if err := w.settle(); err != nil {
+		return err
+	}
+	w.employ()
+	return nil
+}
+
+// serve starts the post offices.
+func (w *world) serve() error {
 	w.began = time.Now()
 	w.sleepers()
 	for _, o := range w.offices {
@@ -111,10 +123,6 @@ func (w *world) open() error {
 	}
 	w.admin = w.at(0).socket("")
 	w.admin.within = 5 * time.Minute // it asks for whole archives
-	if err := w.settle(); err != nil {
-		return err
-	}
-	w.employ()
 	return nil
 }
 
@@ -205,6 +213,12 @@ func (w *world) employ() {
 	for i, name := range []string{"cellar-1", "cellar-2"} {
 		w.sender(overSocket(&sender{book: w.newBook(name, w.at(i+1)), seed: w.seed, room: "cellar",
 			recipients: []string{"user"}, keyed: i == 0, pace: 50 * time.Millisecond}, w.at(i+1)))
+	}
+	if w.storm != nil {
+		for i, name := range []string{"attic-1", "attic-2", "attic-3"} {
+			w.sender(overSocket(&sender{book: w.newBook(name, w.at(i)), seed: w.seed, room: attic,
+				recipients: []string{"user"}, keyed: i == 0, pace: 100 * time.Millisecond}, w.at(i)))
+		}
 	}
 	w.compete()
 	w.watch()

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -179,6 +181,45 @@ func TestClusterWithoutServers(t *testing.T) {
 		page, err := again.as(t, "lab", mail.User).Inbox(t.Context(), mail.InboxQuery{})
 		return err == nil && page.Trouble == ""
 	})
+}
+
+// Servers that are reached and do not list their rooms say nothing of a room of which this machine has a copy: it is
+// not damaged, and the post office goes on.
+func TestRoomsNotListed(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{Config: `no_auth_user: all
+authorization { users: [
+  { user: all, password: all }
+  { user: deaf, password: deaf, permissions: { publish: { deny: "$JS.API.STREAM.LIST" } } }
+] }
+`})
+	cfg := clusterConfig(t, "a", servers)
+	a := start(t, Options{Config: cfg})
+	if err := broadcast(t.Context(), a.as(t, "lab", mail.User), "before"); err != nil {
+		t.Fatal(err)
+	}
+	a.stop(t)
+	cfg.Journal.URLs = []string{strings.Replace(servers.URLs()[0], "://", "://deaf:deaf@", 1)}
+	tries := make(failedLists, 10)
+	again := start(t, Options{Config: cfg, Log: slog.New(slog.NewTextHandler(tries, nil))})
+	<-tries // at the start
+	<-tries // and by itself
+	if err := broadcast(t.Context(), again.as(t, "lab", mail.User), "after"); err != nil {
+		t.Error(err)
+	}
+	st, err := again.office.Status(t.Context())
+	if err != nil || len(st.Cluster.Health.Degraded) > 0 {
+		t.Errorf("the servers did not list their rooms, and it is said that %+v, %v", st.Cluster.Health.Degraded, err)
+	}
+}
+
+// failedLists gets something whenever a log says that rooms were not listed.
+type failedLists chan struct{}
+
+func (c failedLists) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("rooms on the NATS servers not listed")) {
+		c <- struct{}{}
+	}
+	return len(line), nil
 }
 
 // The second post office of one name is refused.

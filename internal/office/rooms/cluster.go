@@ -66,7 +66,8 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 	}
 	c := &Cluster{name: cfg.MachineName(), log: log, changed: pause.NewNudge(), asOf: time.Now(),
 		eager: time.Now().Add(eagerFor),
-		rooms: make(map[mail.RoomName]jetstream.Listed), asleep: make(map[mail.RoomName]func())}
+		rooms: make(map[mail.RoomName]jetstream.Listed), damaged: make(map[mail.RoomName]string),
+		asleep: make(map[mail.RoomName]func())}
 	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{URLs: j.URLs, Replicas: j.Replicas,
 		Credentials: j.Credentials, CA: j.CA, Cert: j.Cert, Key: j.Key, Prefix: j.Prefix, Monitor: j.Monitor,
 		Erased: cfg.Home.Erased(), Machine: c.name, Log: log})
@@ -241,10 +242,12 @@ func (c *Cluster) Run(ctx context.Context) error {
 			if at = time.Now(); !reached {
 				continue
 			}
-			if err := c.list(ctx); err != nil && ctx.Err() == nil {
+			switch err := c.list(ctx); {
+			case err == nil:
+				c.set.listed()
+			case ctx.Err() == nil:
 				c.log.Warn("rooms on the NATS servers not listed", "err", err)
 			}
-			c.set.listed()
 		}
 	}
 }

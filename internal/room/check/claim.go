@@ -91,8 +91,8 @@ func (v *View) taking(m *fold.Member, r mail.ClaimRequest, free []mail.Target) (
 		switch {
 		case known == nil || !m.Holds(known, v.Now):
 			held++
-		case r.Write && known.Shared == r.Shared, claim.Lasts(known):
-			continue
+		case r.Write && known.Shared == r.Shared, claim.Lasts(known) && v.Machine == "":
+			continue // with other machines only its place in the journal says that it is still held
 		}
 		if held > mail.MaxClaims && r.Write {
 			break // it is no reason to keep anybody from writing

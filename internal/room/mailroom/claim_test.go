@@ -60,3 +60,44 @@ func TestOneHolderOnMachines(t *testing.T) {
 		}
 	})
 }
+
+// TestHeldNoMore holds P15 where a machine has not heard that what an agent held was given up and taken elsewhere: it
+// does not answer from what it knows that the agent still holds it.
+func TestHeldNoMore(t *testing.T) {
+	fakeTime(t, func(t *testing.T) {
+		f := newFleet(t, 2, Options{})
+		here, there := f.posts[0], f.posts[1]
+		build := []mail.Target{{Name: "build"}}
+		for _, name := range []mail.Name{"ann", "bob"} {
+			_, err := here.As(name).Turn(t.Context(), mail.Turn{Moment: mail.TurnStart, Session: "s" + string(name)})
+			f.must("turn", err)
+		}
+		take := func(p *post, name mail.Name) (bool, error) {
+			got, err := p.As(name).Claim(t.Context(), mail.ClaimRequest{Take: build})
+			return len(got.Held) > 0, err
+		}
+		f.agree()
+		for range 2 {
+			if held, err := take(there, "ann"); !held || err != nil {
+				t.Fatalf("ann holds it: %v, %v", held, err)
+			}
+		}
+		f.agree()
+		release := there.disk.Hold()
+		_, err := here.As("ann").Claim(t.Context(), mail.ClaimRequest{Free: build})
+		f.must("give up", err)
+		if held, err := take(here, "bob"); !held || err != nil {
+			t.Fatalf("bob holds it: %v, %v", held, err)
+		}
+		there.disk.Cut(mail.Errorf(mail.Unavailable, "the servers are away"))
+		if held, err := take(there, "ann"); held || mail.CodeOf(err) != mail.Unavailable {
+			t.Errorf("ann is told that she still holds it: %v, %v", held, err)
+		}
+		there.disk.Cut(nil)
+		release()
+		f.agree()
+		if held, err := take(there, "ann"); held || err != nil {
+			t.Errorf("ann holds what bob holds: %v, %v", held, err)
+		}
+	})
+}

@@ -21,6 +21,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/clocktest"
 )
 
 // Version is that of the server which ./test builds from its module, and which Program looks for.
@@ -54,6 +56,8 @@ type Options struct {
 	Route func(i, j int, addr string) string
 	// Config is added to the configuration of each server.
 	Config string
+	// Clocks says that SetClock sets the clocks of the servers, for which they are programs of Clocked.
+	Clocks bool
 }
 
 // Cluster is some servers that form one, or a server alone. Their data and configuration stay when one is ended, and
@@ -96,7 +100,11 @@ func Start(t testing.TB, n int, opts Options) *Cluster {
 
 // New starts n servers with their data below dir, and waits until they take appends. The caller stops them.
 func New(dir string, n int, opts Options) (*Cluster, error) {
-	program, err := Program()
+	find := Program
+	if opts.Clocks {
+		find = Clocked
+	}
+	program, err := find()
 	if err != nil {
 		return nil, err
 	}
@@ -238,6 +246,9 @@ func (s *Server) Start() error {
 	defer log.Close()
 	cmd := exec.Command(s.cluster.program, "-c", s.Dir+".conf")
 	cmd.Stdout, cmd.Stderr = log, log
+	if s.cluster.opts.Clocks {
+		cmd.Env = append(os.Environ(), clocktest.Variable+"="+s.clock())
+	}
 	dieWithParent(cmd)
 	if err := cmd.Start(); err != nil {
 		return err
