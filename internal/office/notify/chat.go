@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"pennypost/internal/base/pause"
@@ -86,6 +87,9 @@ type chatter struct {
 	wanted pause.Nudge // somebody is to be listened to
 	stale  pause.Nudge // messages are to be edited
 
+	// posting is held while a message is posted and what it is about is noted: nobody answers it before.
+	posting sync.Mutex
+
 	// Guarded by Notifier.mu.
 	*chatMemory
 	pairing *pairing        // nil: none is under way
@@ -163,6 +167,8 @@ func (c *chatter) show(ctx context.Context, chat string, note *Note) (message st
 	for i := range note.Buttons {
 		p.Buttons = append(p.Buttons, Button{note.Buttons[i].Label, shortToken(i, note.Buttons[i].Token)})
 	}
+	c.posting.Lock()
+	defer c.posting.Unlock()
 	if message, err = c.chat.Post(ctx, chat, p); err != nil {
 		return "", err
 	}
@@ -179,8 +185,22 @@ func (c *chatter) show(ctx context.Context, chat string, note *Note) (message st
 	c.forgetOld()
 	if c.Chat == chat {
 		c.Shown[message] = s
+		c.settles(keyOf(s.Room, s.ID)) // it may have been, meanwhile
 	}
 	return message, nil
+}
+
+// about returns what a message is about, nil if that is not known.
+func (c *chatter) about(message string) *shownMessage {
+	c.posting.Lock()
+	defer c.posting.Unlock()
+	c.n.mu.Lock()
+	defer c.n.mu.Unlock()
+	if s := c.Shown[message]; s != nil {
+		found := *s
+		return &found
+	}
+	return nil
 }
 
 // forgetOld makes room for what one more message is about. The caller holds Notifier.mu.
@@ -340,9 +360,7 @@ func (s *shownMessage) longToken(short string) string {
 
 // press answers the question whose button was pressed.
 func (c *chatter) press(ctx context.Context, e *ChatEvent) {
-	c.n.mu.Lock()
-	s := c.Shown[e.Message]
-	c.n.mu.Unlock()
+	s := c.about(e.Message)
 	said := "Not sent: that button is not known any more. Send /waiting"
 	if s != nil && c.l.answers {
 		if p, ok := c.n.read(c.l, s.longToken(e.Token)); ok {

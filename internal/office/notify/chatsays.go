@@ -49,9 +49,7 @@ func (c *chatter) heard(ctx context.Context, e *ChatEvent) string {
 
 // reply sends a text below the letter that a message is about, as the user.
 func (c *chatter) reply(ctx context.Context, e *ChatEvent, text string) string {
-	c.n.mu.Lock()
-	s := c.Shown[e.ReplyTo]
-	c.n.mu.Unlock()
+	s := c.about(e.ReplyTo)
 	switch {
 	case !c.l.answers:
 		return "Nothing was sent." + chatHelpOff

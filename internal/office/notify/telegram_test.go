@@ -21,6 +21,7 @@ type chatDesk struct {
 	me     telegramtest.Person
 	file   string
 	tell   config.Telling
+	mute   bool // answers nothing
 	cards  []mail.Card
 	room   *mailroom.Room
 	notify *Notifier
@@ -52,7 +53,7 @@ func (d *chatDesk) start() {
 		Dialogs: func(context.Context) (mail.Cards, error) { return mail.Cards{Cards: d.cards}, nil },
 	})
 	d.notify.addChat("telegram", NewTelegram(&Telegram{Server: d.server.URL,
-		Token: func() (string, error) { return telegramtest.Token, nil }}), d.tell, true)
+		Token: func() (string, error) { return telegramtest.Token, nil }}), d.tell, !d.mute)
 	d.notify.lines[0].gather, d.notify.lines[0].apart = 0, 0
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -83,7 +84,9 @@ func (d *chatDesk) ask(draft mail.Draft) (mail.ID, telegramtest.Message) {
 	draft.To = mail.Recipients{"user"}
 	sent, err := d.room.As("ann").Send(d.Context(), draft)
 	d.must(err)
-	return sent.ID, d.server.Shows(d.T, d.me.ID, "ann asks: "+draft.Subject)
+	shown := d.server.Shows(d.T, d.me.ID, "ann asks: "+draft.Subject)
+	d.server.Wait(d.T, "that it is noted as told", func() bool { return d.notify.Channels()[0].Waiting == 0 })
+	return sent.ID, shown
 }
 
 func (d *chatDesk) item(id mail.ID) mail.Item {

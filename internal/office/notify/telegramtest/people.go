@@ -26,7 +26,15 @@ func (s *Server) Jump(number int64) {
 	s.update = number - 1
 }
 
-// Queued returns an update that is not confirmed.
+// Again queues an update once more, as after a kill before it was confirmed.
+func (s *Server) Again(number int64, kind, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(s.queue, update{number, kind, []byte(text)})
+	s.change()
+}
+
+// Queued returns the updates that are not confirmed.
 func (s *Server) Queued() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
