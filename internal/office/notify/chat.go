@@ -72,6 +72,7 @@ const (
 	maxChatButtons = 8
 	maxChatShown   = 500                // messages of a chat of which is remembered what they are about
 	chatWord       = 200                // characters of a word about a press
+	botPause       = time.Second        // between two looks at a service that does not wait by itself
 	botRetry       = 30 * time.Second   // when the service is asked again that did not do what it can do later
 	maxBotRetry    = 24 * time.Hour     // the longest that a service may have us wait
 	shownTime      = 7 * 24 * time.Hour // how long a message can be replied to
@@ -295,9 +296,13 @@ func (c *chatter) next(ctx context.Context) error {
 	c.n.mu.Lock()
 	place := c.Place
 	c.n.mu.Unlock()
+	began := time.Now()
 	events, err := c.chat.Next(ctx, place)
 	if err != nil {
 		return err
+	}
+	if len(events) == 0 && time.Since(began) < botPause { // it does not wait
+		pause.For(ctx, botPause)
 	}
 	for i := range events {
 		e := &events[i]

@@ -114,8 +114,8 @@ func (c *chatter) pair(ctx context.Context, e *ChatEvent) {
 		return
 	}
 	c.n.opts.Log.Info("a chat is paired", "channel", c.l.name, "with", e.Name)
-	c.n.reached(c.l)
 	c.say(ctx, e.Message, "This chat is paired with your post office. /help says what you can do here.")
+	c.n.reached(c.l) // what waited is told now
 	if before.Chat != "" && before.Chat != e.Chat {
 		_, _ = c.chat.Post(ctx, before.Chat, &ChatPost{Text: "Another chat was paired. This one is not any more."})
 	}

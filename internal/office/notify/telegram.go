@@ -137,6 +137,9 @@ func (t *Telegram) Next(ctx context.Context, after string) ([]ChatEvent, error) 
 			events = append(events, telegramEvent(place, raw))
 		}
 	}
+	if len(updates) > 0 && len(events) == 0 { // asking again at once would bring the same
+		return nil, errors.New("it sends updates that were dealt with")
+	}
 	slices.SortFunc(events, func(a, b ChatEvent) int { return cmp.Compare(numbers[a.Place], numbers[b.Place]) })
 	return events, nil
 }

@@ -2,10 +2,13 @@ package notify
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+	"unicode/utf16"
 
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -133,5 +136,161 @@ func TestTelegram(t *testing.T) {
 	d.server.Wait(t, "the message says it", func() bool {
 		m := d.server.Messages(d.me.ID)[1]
 		return m.Text == "Answered: 9090\n\nann asks: Which port?" && len(m.Buttons) == 0
+	})
+}
+
+// TestTelegramBadInput holds that torn, huge and foreign answers are refused as a whole, and updates that are replayed,
+// or have no number, are none; what comes after is read.
+func TestTelegramBadInput(t *testing.T) {
+	s := telegramtest.New(t)
+	tg := NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return telegramtest.Token, nil }})
+	place := fmt.Sprintf("870000000.%d", time.Now().Unix())
+	result := func(list string) string { return `{"ok":true,"result":[` + list + `]}` }
+	const replayed = `{"update_id":869999999,"message":{"message_id":1,"from":{"id":7},"chat":{"id":7,"type":"private"}}}`
+	for _, answer := range []string{``, `<html>`, `{"ok":true,"result":[{"update_id":870000`, `{"ok":true,"result":{}}`,
+		`{"ok":true}`, `{"result":[]}`, `[]`, result(`"` + strings.Repeat("x", maxTelegram) + `"`),
+		result(`{"message":{"message_id":1}}`), result(`{"update_id":"870000009"}`), result(`7,null,[]`),
+		result(replayed), result(`{"update_id":870000000}`)} {
+		s.Break(answer)
+		if events, err := tg.Next(t.Context(), place); err == nil {
+			t.Errorf("%.80q is read as %+v", answer, events)
+		}
+	}
+	telegramtest.Person{ID: 7, Server: s}.Write("hello", 0)
+	if events, err := tg.Next(t.Context(), place); err != nil || len(events) != 1 || events[0].Text != "hello" {
+		t.Errorf("read %+v, %v", events, err)
+	}
+}
+
+// TestTelegramUpdates holds how updates are read: in their order, each once, none that was dealt with, and all after a
+// week of silence, when Telegram numbers anew.
+func TestTelegramUpdates(t *testing.T) {
+	s := telegramtest.New(t)
+	tg := NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return telegramtest.Token, nil }})
+	text := func(n int) string {
+		return fmt.Sprintf(`{"update_id":%d,"message":{"message_id":1,"from":{"id":7,"first_name":"J\u0007o","username":"jo"},`+
+			`"chat":{"id":7,"type":"private"},"text":"t%d"}}`, n, n)
+	}
+	answer := `{"ok":true,"result":[` + strings.Join([]string{text(12), text(11), text(12), text(10), text(9),
+		`{"update_id":13,"message":"none"}`, `{"update_id":14,"callback_query":{"id":"1","from":{"id":7},"data":"x"}}`,
+		`{"update_id":15,"poll":{}}`, `{"update_id":16,"message":{"message_id":1,"chat":{"id":7,"type":"private"}}}`},
+		",") + `]}`
+	s.Break(answer, answer)
+	read := func(place string) (texts []string) {
+		events, err := tg.Next(t.Context(), place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if e.User != "" && (e.User != "7" || !e.Direct || e.Name != "J o @jo") {
+				t.Errorf("the event is %+v", e)
+			}
+			texts = append(texts, e.Text)
+		}
+		return texts
+	}
+	now := time.Now().Unix()
+	if got := read(fmt.Sprintf("10.%d", now)); strings.Join(got, " ") != "t11 t12    " {
+		t.Errorf("read %q", got)
+	}
+	if got := read(fmt.Sprintf("999.%d", now-7*24*3600)); strings.Join(got, " ") != "t9 t10 t11 t12    " {
+		t.Errorf("after a week read %q", got)
+	}
+	s.Break(answer)
+	if events, err := tg.Next(t.Context(), fmt.Sprintf("16.%d", now)); err == nil {
+		t.Errorf("what was dealt with is read again: %+v", events)
+	}
+}
+
+// TestTelegramText holds that a text is shown as it is, cut where Telegram would refuse it, and that a label and the
+// token of a button are as long as they may be.
+func TestTelegramText(t *testing.T) {
+	s := telegramtest.New(t)
+	tg := NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return telegramtest.Token, nil }})
+	for _, text := range []string{"<b>*_[x](http://x)`\\", strings.Repeat("x", 4096), strings.Repeat("x", 4097),
+		strings.Repeat("🙂", 2048), strings.Repeat("🙂", 2049), "x" + strings.Repeat("🙂", 2048), strings.Repeat("ä", 5000)} {
+		if _, err := tg.Post(t.Context(), "7", &ChatPost{Text: text}); err != nil {
+			t.Errorf("Post of %d bytes: %v", len(text), err)
+		}
+		list := s.Messages(7)
+		got, cut := strings.CutSuffix(list[len(list)-1].Text, "…")
+		if !strings.HasPrefix(text, got) || !cut && got != text || len(utf16.Encode([]rune(got))) < min(4094, len(text)/4) {
+			t.Errorf("%d bytes are shown as %d", len(text), len(got))
+		}
+	}
+	for _, id := range []string{"", "@all", "7.5", "99999999999999999999"} {
+		if _, err := tg.Post(t.Context(), id, &ChatPost{Text: "x"}); !isFinal(err) {
+			t.Errorf("Post to %q = %v", id, err)
+		}
+	}
+}
+
+// TestTelegramRefused holds that it is told why Telegram refuses, and for how long it wants to be left alone, and that
+// the token is in no error; and that a token which is none is known before anybody is to be told of anything.
+func TestTelegramRefused(t *testing.T) {
+	s := telegramtest.New(t)
+	const secret = "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	for _, tt := range []struct{ server, token, want string }{
+		{s.URL, secret, "answered 401 Unauthorized: " + telegramUnknown},
+		{"http://127.0.0.1:1", secret, "refused"},
+		{s.URL, "AAAA/../x", "does not hold a bot's token"},
+	} {
+		tg := NewTelegram(&Telegram{Server: tt.server, Token: func() (string, error) { return tt.token, nil }})
+		_, err := tg.Bot(t.Context())
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), tt.token) {
+			t.Errorf("Bot = %v, want %q", err, tt.want)
+		}
+	}
+	tg := NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return telegramtest.Token, nil }})
+	s.Flood("sendMessage", 1)
+	_, err := tg.Post(t.Context(), "7", &ChatPost{Text: "x"})
+	if err == nil || asksToWait(err) != time.Second || isFinal(err) || !strings.HasPrefix(err.Error(), "answered 429") {
+		t.Errorf("Post = %v, to wait %v", err, asksToWait(err))
+	}
+	if err := tg.Edit(t.Context(), "7", "1", "x"); !isFinal(err) {
+		t.Errorf("Edit of nothing = %v", err)
+	}
+	n := newNotifier(Options{})
+	n.addChat("telegram", NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return secret, nil }}),
+		config.Telling{}, true)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { n.Run(ctx) })
+	s.Wait(t, "the token is found to be none", func() bool {
+		got := n.Troubles()
+		return len(got) == 1 && strings.Contains(got[0], "does not know the token")
+	})
+	stop()
+	running.Wait()
+	if _, err := n.Pair(t.Context(), "telegram"); mail.CodeOf(err) != mail.Unavailable ||
+		strings.Contains(err.Error(), secret) {
+		t.Errorf("Pair = %v", err)
+	}
+}
+
+// TestTelegramTaken holds that it is told when another program reads the bot's messages.
+func TestTelegramTaken(t *testing.T) {
+	d := newChatDesk(t)
+	d.pair()
+	tg := d.notify.chatters()[0].chat
+	d.server.Dealt(t)
+	_, err := tg.Next(t.Context(), "")
+	if err == nil || !strings.Contains(err.Error(), telegramTaken) {
+		t.Errorf("Next beside another = %v", err)
+	}
+}
+
+// FuzzTelegramUpdate holds that whatever an update is, it is read, or is of nobody; and that who writes in a chat with
+// others is not taken to be alone.
+func FuzzTelegramUpdate(f *testing.F) {
+	f.Add([]byte(`{"message":{"message_id":1,"from":{"id":7},"chat":{"id":7,"type":"private"},"text":"/pair X"}}`))
+	f.Add([]byte(`{"message":{"message_id":1,"from":{"id":7},"chat":{"id":-7,"type":"group"},"text":"x"}}`))
+	f.Add([]byte(`{"callback_query":{"id":"1","from":{"id":7},"message":{"message_id":2,"chat":{"id":7,"type":"private"}},"data":"0x"}}`))
+	f.Add([]byte(`{"callback_query":{"id":"","from":{"id":7},"message":null},"message":{"from":{"id":8}}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		e := telegramEvent("1.2", raw)
+		if e.Place != "1.2" || e.Direct && e.Chat != e.User || e.User == "" && e != (ChatEvent{Place: "1.2"}) {
+			t.Errorf("%q is %+v", raw, e)
+		}
 	})
 }
