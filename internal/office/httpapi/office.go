@@ -34,7 +34,8 @@ func officeRoutes(o *Options) []route {
 		}),
 		handled(&wire.DeskEventsRoute, wire.Events, mail.DeskChange{}, deskEvents),
 	},
-		without(o.Notify == nil, mail.Errorf(mail.Unavailable, "nobody is told of mail from here, so no chat is paired"),
+		without(o.Notify == nil, mail.Errorf(mail.Unavailable,
+			"nobody is told of mail from here, so no chat is paired"),
 			on(&wire.NotifyPairCall, func(c *call, ask wire.NotifyPair) (wire.NotifyPairing, error) {
 				return o.Notify.Pair(c.r.Context(), ask.Channel)
 			}),

@@ -61,8 +61,8 @@ func (n *Notifier) Pair(ctx context.Context, name string) (wire.NotifyPairing, e
 	}
 	bot, err := c.chat.Bot(ctx)
 	if err != nil {
-		return wire.NotifyPairing{}, mail.Errorf(mail.Unavailable, "%s does not say who the bot is, so no chat can be "+
-			"paired: %w", name, err)
+		return wire.NotifyPairing{}, mail.Errorf(mail.Unavailable, "%s does not say who the bot is, so no chat can "+
+			"be paired: %w", name, err)
 	}
 	p := &pairing{code: rand.Text()[:codeLength], until: time.Now().Add(pairTime)}
 	n.mu.Lock()

@@ -185,7 +185,8 @@ func TestChatQuiet(t *testing.T) {
 		b.end()
 		b.start()
 		b.pass(6 * time.Hour)
-		if n := len(m.said()); n != 4 || !strings.HasPrefix(m.said()[3], "Cme: 2 questions from ann and bob\n\n• ann asks") {
+		const digest = "Cme: 2 questions from ann and bob\n\n• ann asks"
+		if n := len(m.said()); n != 4 || !strings.HasPrefix(m.said()[3], digest) {
 			t.Fatalf("after quiet hours posted %q", m.said()[3:])
 		}
 	})

@@ -42,8 +42,8 @@ type Options struct {
 	Pages func() string
 	// Card returns what a dialog asks that is held on this machine. Nil: none is.
 	Card func(mail.ID) (mail.Card, bool)
-	// Desk returns what waits for the user in all rooms, and Dialogs what agents' clients ask. Nil: no chat can ask for
-	// it.
+	// Desk returns what waits for the user in all rooms, and Dialogs what agents' clients ask. Nil: no chat can ask
+	// for it.
 	Desk    func(context.Context, mail.DeskQuery) (mail.Desk, error)
 	Dialogs func(context.Context) (mail.Cards, error)
 	// Login returns a link that logs the browser of this machine in and opens a letter, or a

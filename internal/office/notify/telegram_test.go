@@ -118,7 +118,8 @@ func TestTelegram(t *testing.T) {
 	d := newChatDesk(t)
 	d.pair()
 	id, shown := d.ask(portQuestion("Which port?"))
-	if strings.Contains(shown.Text, "secret") || !strings.Contains(shown.Text, "https://box.example/@lab/?m="+string(id)) ||
+	link := "https://box.example/@lab/?m=" + string(id)
+	if strings.Contains(shown.Text, "secret") || !strings.Contains(shown.Text, link) ||
 		len(shown.Buttons) != 2 || shown.Buttons[1].Text != "9090" {
 		t.Fatalf("shown: %+v", shown)
 	}
@@ -139,14 +140,14 @@ func TestTelegram(t *testing.T) {
 	})
 }
 
-// TestTelegramBadInput holds that torn, huge and foreign answers are refused as a whole, and updates that are replayed,
-// or have no number, are none; what comes after is read.
+// TestTelegramBadInput holds that torn, huge and foreign answers are refused as a whole, and that updates which are
+// replayed, or have no number, are none; what comes after is read.
 func TestTelegramBadInput(t *testing.T) {
 	s := telegramtest.New(t)
 	tg := NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return telegramtest.Token, nil }})
 	place := fmt.Sprintf("870000000.%d", time.Now().Unix())
 	result := func(list string) string { return `{"ok":true,"result":[` + list + `]}` }
-	const replayed = `{"update_id":869999999,"message":{"message_id":1,"from":{"id":7},"chat":{"id":7,"type":"private"}}}`
+	const replayed = `{"update_id":869999999,"message":{"message_id":1,"from":{"id":7}}}`
 	for _, answer := range []string{``, `<html>`, `{"ok":true,"result":[{"update_id":870000`, `{"ok":true,"result":{}}`,
 		`{"ok":true}`, `{"result":[]}`, `[]`, result(`"` + strings.Repeat("x", maxTelegram) + `"`),
 		result(`{"message":{"message_id":1}}`), result(`{"update_id":"870000009"}`), result(`7,null,[]`),
@@ -208,13 +209,15 @@ func TestTelegramText(t *testing.T) {
 	s := telegramtest.New(t)
 	tg := NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return telegramtest.Token, nil }})
 	for _, text := range []string{"<b>*_[x](http://x)`\\", strings.Repeat("x", 4096), strings.Repeat("x", 4097),
-		strings.Repeat("🙂", 2048), strings.Repeat("🙂", 2049), "x" + strings.Repeat("🙂", 2048), strings.Repeat("ä", 5000)} {
+		strings.Repeat("🙂", 2048), strings.Repeat("🙂", 2049), "x" + strings.Repeat("🙂", 2048),
+		strings.Repeat("ä", 5000)} {
 		if _, err := tg.Post(t.Context(), "7", &ChatPost{Text: text}); err != nil {
 			t.Errorf("Post of %d bytes: %v", len(text), err)
 		}
 		list := s.Messages(7)
 		got, cut := strings.CutSuffix(list[len(list)-1].Text, "…")
-		if !strings.HasPrefix(text, got) || !cut && got != text || len(utf16.Encode([]rune(got))) < min(4094, len(text)/4) {
+		if units := len(utf16.Encode([]rune(got))); !strings.HasPrefix(text, got) || !cut && got != text ||
+			cut && units < 4094 {
 			t.Errorf("%d bytes are shown as %d", len(text), len(got))
 		}
 	}
@@ -244,7 +247,8 @@ func TestTelegramRefused(t *testing.T) {
 	tg := NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return telegramtest.Token, nil }})
 	s.Flood("sendMessage", 1)
 	_, err := tg.Post(t.Context(), "7", &ChatPost{Text: "x"})
-	if err == nil || asksToWait(err) != time.Second || isFinal(err) || !strings.HasPrefix(err.Error(), "answered 429") {
+	if err == nil || asksToWait(err) != time.Second || isFinal(err) ||
+		!strings.HasPrefix(err.Error(), "answered 429") {
 		t.Errorf("Post = %v, to wait %v", err, asksToWait(err))
 	}
 	if err := tg.Edit(t.Context(), "7", "1", "x"); !isFinal(err) {
@@ -272,12 +276,16 @@ func TestTelegramRefused(t *testing.T) {
 func TestTelegramTaken(t *testing.T) {
 	d := newChatDesk(t)
 	d.pair()
-	tg := d.notify.chatters()[0].chat
 	d.server.Dealt(t)
-	_, err := tg.Next(t.Context(), "")
-	if err == nil || !strings.Contains(err.Error(), telegramTaken) {
-		t.Errorf("Next beside another = %v", err)
-	}
+	ctx, stop := context.WithCancel(t.Context())
+	var other sync.WaitGroup
+	other.Go(func() { _, _ = d.notify.chatters()[0].chat.Next(ctx, "") })
+	d.server.Wait(t, "it is told", func() bool {
+		got := d.notify.Troubles()
+		return len(got) == 1 && strings.Contains(got[0], telegramTaken)
+	})
+	stop()
+	other.Wait()
 }
 
 // FuzzTelegramUpdate holds that whatever an update is, it is read, or is of nobody; and that who writes in a chat with

@@ -24,11 +24,13 @@ const notifyTestHelp = `Send a test through a channel, or through all, and say w
 
 The exit status is 1 if one did not get through.`
 
-const notifyPairHelp = `Make a code that pairs a chat with its channel, so that you are told of mail there. Send it to the
-bot from a chat that you alone have with it, within ten minutes. That chat, and you in it, is obeyed
-from then on, and nobody else. A chat that was paired before is not any more then.`
+const notifyPairHelp = `Make a code that pairs a chat with its channel, so that you are told of mail there.
 
-const notifyUnpairHelp = `Have the chat of a channel obeyed no more. Nothing is told there either, until one is paired again.`
+Send it to the bot from a chat that you alone have with it, within ten minutes. That chat, and you in
+it, is obeyed from then on, and nobody else. A chat that was paired before is not any more then.`
+
+const notifyUnpairHelp = `Have the chat of a channel obeyed no more. Nothing is told there either, until one
+is paired again.`
 
 func newNotify(a *app) *cobra.Command {
 	cmd := &cobra.Command{

@@ -48,6 +48,7 @@ type Server struct {
 	presses  map[string]string // what was answered, by query
 	pressing int
 	polls    int            // getUpdates that wait
+	newest   int            // the last of them, which ends the others
 	called   map[string]int // by method
 	flood    map[string]int // how often a method answers 429 still
 	offsets  []int64        // that getUpdates was given
@@ -166,9 +167,6 @@ func (s *Server) call(r *http.Request, method string, in *ask) (any, *refusal) {
 
 // getUpdates waits for updates. The caller holds s.mu.
 func (s *Server) getUpdates(r *http.Request, in *ask) (any, *refusal) {
-	if s.polls > 0 {
-		return nil, &refusal{status: 409, about: "Conflict: terminated by other getUpdates request"}
-	}
 	s.offsets = append(s.offsets, in.Offset)
 	if len(s.broken) > 0 {
 		text := s.broken[0]
@@ -179,6 +177,8 @@ func (s *Server) getUpdates(r *http.Request, in *ask) (any, *refusal) {
 	deadline := time.NewTimer(time.Duration(in.Timeout) * time.Second)
 	defer deadline.Stop()
 	s.polls++
+	s.newest++
+	mine := s.newest
 	s.change()
 	defer func() { s.polls-- }()
 	for {
@@ -202,7 +202,10 @@ func (s *Server) getUpdates(r *http.Request, in *ask) (any, *refusal) {
 			over = true
 		}
 		s.mu.Lock()
-		if over {
+		switch {
+		case mine != s.newest:
+			return nil, &refusal{status: 409, about: "Conflict: terminated by other getUpdates request"}
+		case over:
 			return []int{}, nil
 		}
 	}
