@@ -45,10 +45,7 @@ func New(cfg *config.Config, log *slog.Logger, m *rooms.Metrics, dialects []dial
 		h, held := o.Asked.Find(id)
 		return mail.Card{Room: h.Room, Agent: h.Agent, Client: h.Client, Dialog: h.Dialog, Ask: h.Ask}, held
 	}
-	o.Set.Desk = func(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) { return o.Desk(gate.Own(ctx), q) }
-	o.Set.AllDialogs = func(ctx context.Context) (mail.Cards, error) {
-		return o.Dialogs(gate.Own(ctx), mail.DialogQuery{})
-	}
+	o.Set.Desk, o.Set.AllDialogs = o.Desk, o.ownCards
 	return o
 }
 
