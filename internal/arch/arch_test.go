@@ -124,7 +124,7 @@ var wings = []struct{ from, never, why string }{
 // suites are packages of tests. They may import what they test; only tests, and programs that measure, import them.
 var suites = []string{"internal/office/dialect/superportia/contracttest", "internal/office/dialect/dialecttest",
 	"internal/mail/mailtest", "internal/fence/fencetest", "internal/office/hook/hooktest",
-	"internal/office/wake/codextest",
+	"internal/office/notify/telegramtest", "internal/office/wake/codextest",
 	"internal/room/journal/journaltest", "internal/room/journal/jetstream/natstest",
 	"internal/room/search/searchtest", "internal/room/fold/foldtest", "internal/arch", "internal/proof",
 	"internal/proof/load",

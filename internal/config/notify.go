@@ -16,11 +16,12 @@ import (
 type Notify struct {
 	Telling // of every channel that does not say otherwise
 
-	Desktop *NotifyDesktop `toml:"desktop"`
-	Ntfy    *NotifyNtfy    `toml:"ntfy"`
-	Webhook *NotifyWebhook `toml:"webhook"`
-	SMTP    *NotifySMTP    `toml:"smtp"`
-	Command *NotifyCommand `toml:"command"`
+	Desktop  *NotifyDesktop  `toml:"desktop"`
+	Ntfy     *NotifyNtfy     `toml:"ntfy"`
+	Telegram *NotifyTelegram `toml:"telegram"`
+	Webhook  *NotifyWebhook  `toml:"webhook"`
+	SMTP     *NotifySMTP     `toml:"smtp"`
+	Command  *NotifyCommand  `toml:"command"`
 }
 
 // Telling is what a channel tells, and when.
@@ -28,7 +29,7 @@ type Telling struct {
 	What        What   `toml:"what"`         // default DefaultWhat
 	Quiet       Quiet  `toml:"quiet"`        // default: no quiet hours
 	QuietUrgent *bool  `toml:"quiet_urgent"` // urgent mail is told in quiet hours too
-	Text        *bool  `toml:"text"`         // the first words go along; by default not to ntfy
+	Text        *bool  `toml:"text"`         // the first words go along; by default not to ntfy and Telegram
 	URL         string `toml:"url"`          // where the person's browser finds the pages; "": no link goes along
 }
 
@@ -45,6 +46,15 @@ type NotifyNtfy struct {
 	Answers    bool     `toml:"answers"`
 	ReplyTopic string   `toml:"reply_topic"` // where the buttons write; default: one that cannot be guessed
 	ReplyToken Password `toml:"reply_token"` // goes along with the buttons; it should open nothing but writing there
+}
+
+// NotifyTelegram writes to the person through a bot of Telegram (https://core.telegram.org/bots).
+type NotifyTelegram struct {
+	Telling
+	Server    string   `toml:"server"`     // default DefaultTelegram
+	Token     Password `toml:"token"`      // of the bot
+	TokenFile string   `toml:"token_file"` // its first line is the token
+	Answers   bool     `toml:"answers"`    // questions are answered by buttons and replies
 }
 
 // NotifyWebhook makes a signed POST.
@@ -90,6 +100,7 @@ type channel struct {
 func (n *Notify) channels() []channel {
 	return []channel{
 		{"desktop", n.Desktop != nil, n.Desktop}, {"ntfy", n.Ntfy != nil, n.Ntfy},
+		{"telegram", n.Telegram != nil, n.Telegram},
 		{"webhook", n.Webhook != nil, n.Webhook}, {"smtp", n.SMTP != nil, n.SMTP},
 		{"command", n.Command != nil, n.Command},
 	}
@@ -102,6 +113,9 @@ func NotifyChannels() (names []string) {
 	}
 	return names
 }
+
+// NotifyChats lists the channels that there can be and are chats: one is paired with the person's.
+func NotifyChats() []string { return []string{"telegram"} }
 
 // On lists the channels that are on.
 func (n *Notify) On() (names []string) {
@@ -122,8 +136,9 @@ const (
 
 // Defaults of channels.
 const (
-	DefaultWhat = "questions,urgent"
-	DefaultNtfy = "https://ntfy.sh"
+	DefaultWhat     = "questions,urgent"
+	DefaultNtfy     = "https://ntfy.sh"
+	DefaultTelegram = "https://api.telegram.org"
 )
 
 // What is a list of the kinds of mail that are told: "questions", "urgent", or "all".
@@ -259,6 +274,37 @@ func (c *NotifyNtfy) rows() []row {
 	}
 }
 
+// IsTelegramToken reports whether text has the form of a bot's token: the bot's number, and a secret.
+func IsTelegramToken(text string) bool {
+	return regexp.MustCompile(`^[0-9]{1,20}:[A-Za-z0-9_-]{20,100}$`).MatchString(text)
+}
+
+func (c *NotifyTelegram) check(section string) error {
+	u, ok := address(c.Server, "http", "https")
+	switch {
+	case c.Server != "" && (!ok || u.User != nil || u.RawQuery+u.Fragment+strings.Trim(u.Path, "/") != ""):
+		return bad(section, "server is not an address like %s", DefaultTelegram)
+	case c.Server != "" && u.Scheme == "http" && !onThisMachine(u.Hostname()):
+		return bad(section, "server is not this machine and has no https: the token would be readable on its way")
+	case (c.Token == "") == (c.TokenFile == ""):
+		return bad(section, "needs either a token, which @BotFather gives for a bot, or a token_file")
+	case c.Token != "" && !IsTelegramToken(string(c.Token)):
+		return bad(section, "token has not the form of a bot's: @BotFather gives one, like 123456789:AAF…")
+	case c.TokenFile != "" && !filepath.IsAbs(c.TokenFile):
+		return bad(section, "token_file is %q; write the whole path", c.TokenFile)
+	}
+	return nil
+}
+
+func (c *NotifyTelegram) rows() []row {
+	return []row{
+		{name: "server", value: cmp.Or(c.Server, DefaultTelegram), about: "where the Bot API is",
+			note: "the token is not printed: who has it is the bot"},
+		{name: "token_file", value: given(c.TokenFile), about: "its first line is the token"},
+		{name: "answers", value: c.Answers, about: "questions are answered by buttons and replies"},
+	}
+}
+
 func (c *NotifyWebhook) check(section string) error {
 	if c.Webhook == "" {
 		if c.URL != "" {
@@ -352,7 +398,8 @@ func (c *NotifyCommand) rows() []row {
 // of this turns nothing on.
 func (n *Notify) print(b *strings.Builder) {
 	b.WriteString("\n# How you are told of mail when you are not at the pages (docs/notify.md). Without a section\n" +
-		"# [notify.desktop], [notify.ntfy], [notify.webhook], [notify.smtp] or [notify.command]: not at all.\n")
+		"# [notify.desktop], [notify.ntfy], [notify.telegram], [notify.webhook], [notify.smtp] or\n" +
+		"# [notify.command]: not at all.\n")
 	section(b, "notify", n.Telling.told()...)
 	for _, c := range n.channels() {
 		if c.on {
@@ -374,7 +421,7 @@ func (t Telling) told() []row {
 		{name: "quiet_urgent", value: t.QuietUrgent != nil && *t.QuietUrgent,
 			about: "urgent mail is told in quiet hours"},
 		{name: "text", value: text, about: "the first words go along",
-			absent: "text: whether the first words go along; by default to all channels but ntfy"},
+			absent: "text: whether the first words go along; by default to all channels but ntfy and telegram"},
 		{name: "url", value: given(t.URL), about: "where your browser finds the pages",
 			absent: "url: where your browser finds the pages, for a link to the letter"},
 	}

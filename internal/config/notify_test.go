@@ -25,6 +25,10 @@ reply_token = "tk_back"
 what = "all"
 quiet = "none"
 
+[notify.telegram]
+token = "123456789:AAFsecretsecretsecretsecretsecretse"
+answers = true
+
 [notify.webhook]
 webhook = "https://hooks.example/x?key=hidden"
 secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -67,7 +71,7 @@ func TestNotify(t *testing.T) {
 	if err := c.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, secret := range []string{"tk_", "1f2e", "pennypost-back", "MfKQ9r8"} {
+	for _, secret := range []string{"tk_", "1f2e", "pennypost-back", "MfKQ9r8", "AAFsecret"} {
 		if strings.Contains(b.String(), secret) {
 			t.Errorf("printed: %s\n%s", secret, b.String())
 		}
@@ -93,6 +97,11 @@ func TestNotifyRefuses(t *testing.T) {
 		"[notify.ntfy]\ntopic = \"a\"\nserver = \"ntfy.sh\"":                          "[notify.ntfy] server",
 		"[notify.ntfy]\ntopic = \"a\"\nreply_topic = \"b\"":                           "answers = true",
 		"[notify.ntfy]\ntopic=\"a\"\nanswers=true\nreply_topic=\"a\"":                 "is not topic",
+		"[notify.telegram]\n":                                                         "@BotFather",
+		"[notify.telegram]\ntoken = \"123:x/../y\"":                                   "form of a bot's",
+		"[notify.telegram]\ntoken_file = \"bot\"":                                     "whole path",
+		"[notify.telegram]\ntoken_file = \"/t\"\nserver = \"http://x.org\"":           "readable on its way",
+		"[notify.telegram]\ntoken_file = \"/t\"\nserver = \"https://x.org/a\"":        "is not an address",
 		"[notify.webhook]\nwebhook = \"https://x.example\"":                           "no secret",
 		"[notify.smtp]\nhost = \"m\"\nfrom = \"x\"":                                   "from",
 		"[notify.smtp]\nhost=\"m\"\nfrom=\"a@b.c\"\nto=[\"a@b.c\"]\nuser=\"u\"":       "password_file",

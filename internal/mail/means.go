@@ -10,7 +10,8 @@ const (
 	ByTerminal Means = "terminal" // a terminal that a person sits at, with no agent above the process
 	ByOperator Means = "operator" // the operator's token
 	ByScript   Means = "script"   // a credential that the person made for scripts: it sends and marks
-	ByButton   Means = "button"   // an option of a notification, over ntfy
+	ByButton   Means = "button"   // an option of a notification, over ntfy or a chat
+	ByChat     Means = "chat"     // words in a paired chat, which its service brought
 	ByRelay    Means = "relay"    // the word of a machine that has joined
 	ByBridge   Means = "bridge"   // a line of a bridged file
 	ByConfig   Means = "config"   // a section of config.toml

@@ -26,6 +26,15 @@ var (
 		About: "Send a test through a channel, or through all, and answer what the other side said. Only the user " +
 			"may.",
 		UserOnly: true, Here: true}}
+	NotifyPairCall = Call[NotifyPair, NotifyPairing]{Route: Route{ID: "notifyPair", Method: http.MethodPost,
+		Path: "/notify/pair",
+		About: "Make a code that pairs the chat from which it is sent to the bot of a channel, within ten minutes. " +
+			"Only the user may.",
+		UserOnly: true, Here: true, Success: http.StatusCreated}}
+	NotifyUnpairCall = Call[NotifyPair, None]{Route: Route{ID: "notifyUnpair", Method: http.MethodPost,
+		Path:     "/notify/unpair",
+		About:    "Have the chat that is paired with a channel obeyed no more. Only the user may.",
+		UserOnly: true, Here: true}}
 	MachinesCall = Call[None, Machines]{Route: Route{ID: "machines", Method: http.MethodGet, Path: "/machines",
 		About: "The machines whose post offices have rooms on the same NATS servers, by name, and how those " +
 			"servers are. Only the user may ask.",

@@ -258,6 +258,10 @@ type NotifyChannel struct {
 	Failed     string    `json:"failed,omitempty"`      // why it does not get through
 	Since      mail.Time `json:"failed_since,omitzero"` // since when it does not
 	Answers    bool      `json:"answers,omitzero"`      // questions can be answered there
+	Pairs      bool      `json:"pairs,omitzero"`        // it is a chat, which is paired
+	Paired     string    `json:"paired,omitempty"`      // with whom, as the service of the chat calls them
+	// PairedSince is since when.
+	PairedSince mail.Time `json:"paired_since,omitzero"`
 }
 
 // NotifyChannels is a list of them.
@@ -268,6 +272,20 @@ type NotifyChannels struct {
 // NotifyTest asks for a note.
 type NotifyTest struct {
 	Channel string `json:"channel,omitempty"` // through which; all if it is empty
+}
+
+// NotifyPair names the channel of a chat.
+type NotifyPair struct {
+	Channel string `json:"channel"`
+}
+
+// NotifyPairing is a code that pairs a chat.
+type NotifyPairing struct {
+	Channel string    `json:"channel"`
+	Code    string    `json:"code"`
+	Until   mail.Time `json:"until"`          // it counts until then, once
+	Bot     string    `json:"bot"`            // whom it is to be sent to
+	Link    string    `json:"link,omitempty"` // sends it, in an app of the service
 }
 
 // NotifyTested says what became of it.

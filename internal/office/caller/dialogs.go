@@ -77,6 +77,15 @@ func (o *Rooms) allCards(ctx context.Context, q mail.DialogQuery) (cards []mail.
 	return append(cards, known...), err
 }
 
+// ownCards returns the dialogs for what the post office itself tells the user of them.
+func (o *Rooms) ownCards(ctx context.Context) (mail.Cards, error) {
+	cards, err := o.allCards(ctx, mail.DialogQuery{})
+	slices.SortFunc(cards, func(a, b mail.Card) int {
+		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.ID, b.ID))
+	})
+	return mail.Cards{Cards: slices.CompactFunc(cards, func(a, b mail.Card) bool { return a.ID == b.ID })}, err
+}
+
 // knownCards returns the dialogs that are known of in the rooms, without what they ask.
 func (o *Rooms) knownCards(ctx context.Context, q mail.DialogQuery) (cards []mail.Card, err error) {
 	if o.Far != nil {

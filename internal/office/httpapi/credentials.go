@@ -60,7 +60,7 @@ func (c *call) needConfirmed() error {
 	}
 	switch c.route.ID {
 	case wire.TokenCall.ID, wire.GuestTokenCall.ID, wire.EraseCall.ID, wire.GrantCall.ID,
-		wire.LoginCall.ID, wire.InviteCall.ID, wire.AddCredentialCall.ID:
+		wire.LoginCall.ID, wire.InviteCall.ID, wire.AddCredentialCall.ID, wire.NotifyPairCall.ID:
 		return c.api.opts.Confirmations.Check(c.r.Context())
 	}
 	return nil

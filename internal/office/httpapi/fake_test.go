@@ -567,6 +567,13 @@ func (fakeNotify) Test(_ context.Context, channel string) ([]wire.NotifyTested, 
 	return []wire.NotifyTested{{Name: channel, Answer: "shown"}}, nil
 }
 
+func (fakeNotify) Pair(_ context.Context, channel string) (wire.NotifyPairing, error) {
+	return wire.NotifyPairing{Channel: channel, Code: "K7QXPMWA", Until: 1778421600123, Bot: "@desk_bot",
+		Link: "https://t.me/desk_bot?start=K7QXPMWA"}, nil
+}
+
+func (fakeNotify) Unpair(context.Context, string) error { return nil }
+
 // fakePages are pages at which one browser is logged in.
 type fakePages struct{}
 

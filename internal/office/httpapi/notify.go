@@ -12,6 +12,10 @@ type Notify interface {
 	Channels() []wire.NotifyChannel
 	// Test sends a note through a channel, or through all if name is "".
 	Test(ctx context.Context, name string) ([]wire.NotifyTested, error)
+	// Pair makes a code that pairs a chat with a channel.
+	Pair(ctx context.Context, name string) (wire.NotifyPairing, error)
+	// Unpair has the chat of a channel obeyed no more.
+	Unpair(ctx context.Context, name string) error
 }
 
 func notifyChannels(c *call, _ wire.None) (wire.NotifyChannels, error) {

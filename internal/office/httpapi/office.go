@@ -34,6 +34,14 @@ func officeRoutes(o *Options) []route {
 		}),
 		handled(&wire.DeskEventsRoute, wire.Events, mail.DeskChange{}, deskEvents),
 	},
+		without(o.Notify == nil, mail.Errorf(mail.Unavailable,
+			"nobody is told of mail from here, so no chat is paired"),
+			on(&wire.NotifyPairCall, func(c *call, ask wire.NotifyPair) (wire.NotifyPairing, error) {
+				return o.Notify.Pair(c.r.Context(), ask.Channel)
+			}),
+			on(&wire.NotifyUnpairCall, func(c *call, ask wire.NotifyPair) (wire.None, error) {
+				return wire.None{}, o.Notify.Unpair(c.r.Context(), ask.Channel)
+			})),
 		without(o.Stop == nil, mail.Errorf(mail.Unavailable,
 			"this post office cannot be stopped from here; end its process"),
 			on(&wire.StopCall, func(*call, wire.None) (wire.None, error) {

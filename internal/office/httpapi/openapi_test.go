@@ -280,6 +280,8 @@ func scenario() []want {
 		{name: "/taken/{ticket}", method: "POST", path: "/taken/T1"},
 		{name: "/notify", method: "GET", path: "/notify"},
 		{name: "/notify/test", method: "POST", path: "/notify/test", body: `{"channel":"desktop"}`},
+		{name: "/notify/pair", method: "POST", path: "/notify/pair", body: `{"channel":"telegram"}`},
+		{name: "/notify/unpair", method: "POST", path: "/notify/unpair", body: `{"channel":"telegram"}`},
 		{name: "/login", method: "POST", path: "/login", body: `{"room":"lab"}`},
 		{name: "/sessions", method: "GET", path: "/sessions"},
 		{name: "/sessions/{session}", method: "DELETE", path: "/sessions/abcdefgh"},

@@ -41,11 +41,12 @@ const (
 func (n *Notifier) addButtons(note *Note, l *line) {
 	letter := &note.Letters[0]
 	show := letter.options
-	if len(show) > maxButtons {
-		show = show[:maxButtons-1]
+	if len(show) > l.buttons {
+		show = show[:l.buttons-1]
 		note.Text += fmt.Sprintf("\n%d more answers are offered on the page.", len(letter.options)-len(show))
 	}
 	until := time.Now().Add(buttonTime)
+	note.until = until
 	for i, option := range show {
 		note.Buttons = append(note.Buttons, Button{shortened(option, maxLabel), n.token(l, letter, i, until)})
 	}
@@ -53,8 +54,13 @@ func (n *Notifier) addButtons(note *Note, l *line) {
 
 // token says that an option of a question was chosen.
 func (n *Notifier) token(l *line, letter *Letter, option int, until time.Time) string {
-	what := fmt.Sprintf("%d %d %s %s", until.Unix(), option, letter.ID, letter.Room)
+	what := choice(until.Unix(), option, letter.ID, letter.Room)
 	return base64.RawURLEncoding.EncodeToString([]byte(what)) + "." + n.seal(l, what)
+}
+
+// choice is what a token says, before it is sealed.
+func choice(until int64, option int, id mail.ID, room mail.RoomName) string {
+	return fmt.Sprintf("%d %d %s %s", until, option, id, room)
 }
 
 func (n *Notifier) seal(l *line, what string) string {
@@ -198,12 +204,12 @@ func (n *Notifier) answer(ctx context.Context, l *line, p pressed) (letter Lette
 		case p.option < 0 || p.option >= len(letter.options):
 			return mail.Errorf(mail.NotFound, "the question does not offer that")
 		}
-		choice := letter.options[p.option]
-		sent, err := user.Send(ctx, reply(&it, choice, l.name))
+		chosen := letter.options[p.option]
+		sent, err := user.Send(ctx, reply(&it, chosen, l.name))
 		if err != nil {
 			return err
 		}
-		said = "Answered: " + shortened(choice, maxLabel)
+		said = "Answered: " + shortened(chosen, maxLabel)
 		n.opts.Log.Info("answered", "room", p.room, "question", p.id, "answer", sent.ID, "channel", l.name)
 		_, err = user.Mark(ctx, mail.Marking{IDs: []mail.ID{p.id}, Mark: mail.MarkRead})
 		return err
@@ -217,8 +223,8 @@ func (n *Notifier) answer(ctx context.Context, l *line, p pressed) (letter Lette
 
 // reply drafts the answer to a question. Its metadata says that it came through a channel. However often a button is
 // pressed, it is one message.
-func reply(it *mail.Item, choice, via string) mail.Draft {
-	d := it.Choose(mail.User, choice)
+func reply(it *mail.Item, chosen, via string) mail.Draft {
+	d := it.Choose(mail.User, chosen)
 	d.Key = "answer-" + string(it.ID)
 	metadata := map[string]string{"via": via}
 	if v := d.Metadata.Text("verdict"); v != "" {

@@ -32,6 +32,15 @@ func (n *Notifier) addChannels() {
 		n.addLine("ntfy", NewNtfy(&Ntfy{Server: server, Topic: c.Topic, Token: string(c.Token), ReplyTopic: topic,
 			ReplyToken: string(c.ReplyToken)}), cfg.Over(c.Telling), false, c.Answers)
 	}
+	if c := cfg.Telegram; c != nil {
+		server := strings.TrimSuffix(cmp.Or(c.Server, config.DefaultTelegram), "/")
+		n.addChat("telegram", NewTelegram(&Telegram{Server: server, Token: func() (string, error) {
+			if c.TokenFile != "" {
+				return firstLine("token", c.TokenFile)
+			}
+			return string(c.Token), nil
+		}}), cfg.Over(c.Telling), c.Answers)
+	}
 	if c := cfg.Webhook; c != nil {
 		to := webhook.New(c.Webhook, c.Secret, child.Timeout(time.Duration(c.Timeout)))
 		n.addLine("webhook", &Webhook{to}, cfg.Over(c.Telling), true, false)

@@ -1,5 +1,5 @@
-// Package notify tells the person of mail when no page is in sight: on the desktop, through ntfy, a webhook, mail or a
-// command.
+// Package notify tells the person of mail when no page is in sight: on the desktop, through ntfy, Telegram, a webhook,
+// mail or a command.
 //
 // A Notifier has one line for each channel of the configuration. It follows every open room and offers each line what
 // arrives for the user; which of it is worth telling, the line's filter says.
@@ -16,5 +16,6 @@
 //
 // What was told is also a receipt in the journal, so that whoever wrote sees that the person was notified.
 //
-// Through ntfy a question can be answered by its buttons (answers.go). Each kind of channel is a file.
+// Through ntfy a question can be answered by its buttons (answers.go). A chat, which a code pairs, takes replies too
+// (chat.go). Each kind of channel is a file, and each service of chats.
 package notify

@@ -37,6 +37,7 @@ type line struct {
 	tell    config.Telling
 	text    bool // first words go along
 	answers bool // questions have buttons
+	buttons int  // that are shown at most
 
 	nudge pause.Nudge // something is to be told
 	asked pause.Nudge // there are buttons to be pressed
@@ -71,7 +72,8 @@ func (n *Notifier) addLine(name string, c Channel, tell config.Telling, text, an
 	m := n.kept.of(name, tell.What)
 	n.left = append(n.left, m.Rooms...)
 	n.lines = append(n.lines, &line{
-		name: name, channel: c, tell: tell, text: text, answers: answers, nudge: pause.NewNudge(),
+		name: name, channel: c, tell: tell, text: text, answers: answers, buttons: maxButtons,
+		nudge: pause.NewNudge(),
 		asked: pause.NewNudge(), gather: gather, apart: apart,
 		memory: m, pending: make(map[string]*waiting),
 	})
@@ -186,7 +188,7 @@ func (n *Notifier) deliver(ctx context.Context, l *line, letters []Letter) {
 		keys = append(keys, letters[i].key())
 	}
 	slices.Sort(keys)
-	note := compose(noteID(l.name, keys...), letters, cmp.Or(l.tell.URL, n.opts.Pages()), l.text)
+	note := compose(noteID(l.name, keys...), letters, n.base(l), l.text)
 	if len(letters) == 1 && l.answers {
 		n.addButtons(note, l)
 	}
@@ -205,6 +207,9 @@ func (n *Notifier) deliver(ctx context.Context, l *line, letters []Letter) {
 		n.failed(ctx, l, letters, err)
 	}
 }
+
+// base is where the person's browser finds the pages, as far as a line may tell it.
+func (n *Notifier) base(l *line) string { return cmp.Or(l.tell.URL, n.opts.Pages()) }
 
 // noteID names a note by what it tells, so that it is known when it is sent again.
 func noteID(channel string, keys ...string) string {
@@ -314,6 +319,7 @@ func (n *Notifier) failed(ctx context.Context, l *line, letters []Letter, err er
 	if l.fails < 10 {
 		pause = min(firstRetry<<(l.fails-1), lastRetry)
 	}
+	pause = max(pause, asksToWait(err))
 	if errors.Is(err, webhook.ErrGone) { // who says so does not want to be asked again soon
 		pause = 24 * time.Hour
 	}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/office/markdown"
@@ -21,13 +22,14 @@ type Channel interface {
 
 // Note is what the person is told at once: of one letter, or of several. Its JSON is what webhooks and commands get.
 type Note struct {
-	ID      string   `json:"id"`      // the same when it is sent again
-	Subject string   `json:"subject"` // one line
-	Text    string   `json:"text"`    // what stands below it
-	Urgent  bool     `json:"urgent"`
-	Letters []Letter `json:"messages"`
-	URL     string   `json:"url,omitempty"` // what a click opens
-	Buttons []Button `json:"-"`             // answers to the one letter that it is about
+	ID      string    `json:"id"`      // the same when it is sent again
+	Subject string    `json:"subject"` // one line
+	Text    string    `json:"text"`    // what stands below it
+	Urgent  bool      `json:"urgent"`
+	Letters []Letter  `json:"messages"`
+	URL     string    `json:"url,omitempty"` // what a click opens
+	Buttons []Button  `json:"-"`             // answers to the one letter that it is about
+	until   time.Time // when these end
 	// Open opens the pages at the letter, on the desktop of this machine. Nil: that cannot be done.
 	Open func() `json:"-"`
 }

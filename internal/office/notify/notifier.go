@@ -42,6 +42,10 @@ type Options struct {
 	Pages func() string
 	// Card returns what a dialog asks that is held on this machine. Nil: none is.
 	Card func(mail.ID) (mail.Card, bool)
+	// Desk returns what waits for the user in all rooms, and Dialogs what agents' clients ask. Nil: no chat can ask
+	// for it.
+	Desk    func(context.Context, mail.DeskQuery) (mail.Desk, error)
+	Dialogs func(context.Context) (mail.Cards, error)
 	// Login returns a link that logs the browser of this machine in and opens a letter, or a
 	// dialog. Nil: there are no pages.
 	Login func(room mail.RoomName, id mail.ID) (string, error)
@@ -92,6 +96,9 @@ func (n *Notifier) Run(ctx context.Context) {
 		if r, ok := l.channel.(replier); ok && l.answers {
 			running.Go(func() { n.listen(ctx, l, r) })
 		}
+	}
+	for _, c := range n.chatters() {
+		running.Go(func() { c.run(ctx) })
 	}
 	running.Wait()
 	for _, l := range n.lines {
@@ -252,6 +259,9 @@ func (n *Notifier) settled(room mail.RoomName, id mail.ID) {
 	defer n.mu.Unlock()
 	for _, l := range n.lines {
 		delete(l.Asked, keyOf(room, id))
+		if c, ok := l.channel.(*chatter); ok {
+			c.settles(keyOf(room, id))
+		}
 	}
 }
 
@@ -262,6 +272,9 @@ func (n *Notifier) Busy() bool {
 	defer n.mu.Unlock()
 	now := time.Now()
 	for _, l := range n.lines {
+		if c, ok := l.channel.(*chatter); ok && c.pairs(now) {
+			return true
+		}
 		for _, w := range l.pending {
 			if l.fails < tellAfter && w.notBefore.Sub(now) < 24*time.Hour {
 				return true
@@ -283,7 +296,8 @@ func (n *Notifier) Wake(asks, urgent bool, now mail.Time) (how string, putOff ma
 	defer n.mu.Unlock()
 	var names []string
 	for _, l := range n.lines {
-		if !l.tell.What.Wants(asks, urgent) || l.fails >= tellAfter {
+		if c, ok := l.channel.(*chatter); ok && c.Chat == "" || !l.tell.What.Wants(asks, urgent) ||
+			l.fails >= tellAfter {
 			continue
 		}
 		if end, quiet := l.quiet(urgent, now.Std().Local()); quiet {
@@ -313,6 +327,11 @@ func (n *Notifier) Channels() []wire.NotifyChannel {
 		c := wire.NotifyChannel{
 			Name: l.name, What: string(l.What), Quiet: string(l.tell.Quiet), Waiting: len(l.pending),
 			Last: l.Last, Answer: l.Answer, Failed: cmp.Or(l.Failed, l.deaf), Since: l.From, Answers: l.answers,
+		}
+		if chat, ok := l.channel.(*chatter); ok {
+			if c.Pairs, c.Paired, c.PairedSince = true, chat.Name, chat.Since; chat.Chat == "" {
+				c.Failed = cmp.Or(c.Failed, chat.unpaired())
+			}
 		}
 		if begin, end, ok := l.tell.Quiet.Next(now); ok {
 			c.QuietFrom, c.QuietUntil = mail.TimeOf(begin), mail.TimeOf(end)
@@ -344,7 +363,7 @@ func (n *Notifier) Test(ctx context.Context, name string) ([]wire.NotifyTested, 
 		}
 		note := &Note{ID: noteID(l.name, "test", time.Now().String()), Subject: "Pennypost can reach you here",
 			Text: "This is a test. You are told of " + inWords(l.tell.What) + ".", Letters: []Letter{}}
-		if base := cmp.Or(l.tell.URL, n.opts.Pages()); base != "" {
+		if base := n.base(l); base != "" {
 			note.URL = base + "/"
 		}
 		answer, err := l.channel.Send(ctx, note)

@@ -81,12 +81,7 @@ func (s *SMTP) Send(ctx context.Context, n *Note) (string, error) {
 func (s *SMTP) password() (string, error) {
 	switch {
 	case s.Config.PasswordFile != "":
-		text, err := os.ReadFile(s.Config.PasswordFile)
-		first, _, _ := strings.Cut(string(text), "\n")
-		if first = strings.TrimRight(first, "\r"); err != nil || first == "" {
-			return "", errors.Join(errors.New("the password file cannot be read, or is empty"), err)
-		}
-		return first, nil
+		return firstLine("password", s.Config.PasswordFile)
 	case s.Config.PasswordVariable != "":
 		if p := s.Getenv(s.Config.PasswordVariable); p != "" {
 			return p, nil
@@ -95,6 +90,16 @@ func (s *SMTP) password() (string, error) {
 			s.Config.PasswordVariable)
 	}
 	return "", nil
+}
+
+// firstLine reads a secret from a file.
+func firstLine(secret, file string) (string, error) {
+	text, err := os.ReadFile(file)
+	first, _, _ := strings.Cut(string(text), "\n")
+	if first = strings.TrimRight(first, "\r"); err != nil || first == "" {
+		return "", errors.Join(errors.New("the "+secret+" file cannot be read, or is empty"), err)
+	}
+	return first, nil
 }
 
 // dial connects, and is behind TLS when it returns unless the configuration says that there is none.

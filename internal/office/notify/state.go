@@ -20,6 +20,8 @@ const tellable = 7 * 24 * time.Hour
 type remembered struct {
 	Key      []byte             `json:"key"` // of the tokens of buttons
 	Channels map[string]*memory `json:"channels"`
+	// Chats are the channels that are chats. What they tell may change without unpairing them.
+	Chats map[string]*chatMemory `json:"chats,omitempty"`
 }
 
 // memory is what is kept of a channel.
@@ -74,10 +76,32 @@ func (k *remembered) of(name string, what config.What) *memory {
 	return m
 }
 
+// chat returns what is kept of a chat.
+func (k *remembered) chat(name string) *chatMemory {
+	m := k.Chats[name]
+	if m == nil {
+		m = &chatMemory{}
+		if k.Chats == nil {
+			k.Chats = make(map[string]*chatMemory)
+		}
+		k.Chats[name] = m
+	}
+	if m.Shown == nil {
+		m.Shown = make(map[string]*shownMessage)
+	}
+	return m
+}
+
 // save writes the file.
 func (n *Notifier) save() {
+	if err := n.saved(); err != nil {
+		n.opts.Log.Warn("what the person was told is not kept; a restart may tell it again", "err", err)
+	}
+}
+
+func (n *Notifier) saved() error {
 	if n.opts.File == "" {
-		return
+		return nil
 	}
 	n.saving.Lock()
 	defer n.saving.Unlock()
@@ -93,10 +117,8 @@ func (n *Notifier) save() {
 	}
 	text, err := json.Marshal(n.kept)
 	n.mu.Unlock()
-	if err == nil {
-		err = durable.WriteFile(n.opts.File, append(text, '\n'), 0o600)
-	}
 	if err != nil {
-		n.opts.Log.Warn("what the person was told is not kept; a restart may tell it again", "err", err)
+		return err
 	}
+	return durable.WriteFile(n.opts.File, append(text, '\n'), 0o600)
 }

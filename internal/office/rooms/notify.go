@@ -22,6 +22,8 @@ func (o *Set) newNotifier() *notify.Notifier {
 			}
 			return c, held
 		},
+		Desk:    func(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) { return o.Desk(ctx, q) },
+		Dialogs: func(ctx context.Context) (mail.Cards, error) { return o.AllDialogs(ctx) },
 		Login: func(room mail.RoomName, id mail.ID) (string, error) {
 			if o.LetterLink == nil {
 				return "", mail.Errorf(mail.Unavailable,

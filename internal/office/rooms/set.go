@@ -40,6 +40,9 @@ type Set struct {
 	Notify   *notify.Notifier
 	// Card returns what a dialog of an agent's client asks that is held on this machine. Nil: none is.
 	Card func(mail.ID) (mail.Card, bool)
+	// Desk returns what waits for the user in all rooms, and AllDialogs what agents' clients ask.
+	Desk       func(context.Context, mail.DeskQuery) (mail.Desk, error)
+	AllDialogs func(context.Context) (mail.Cards, error)
 	// Waiting is how many letters are kept on this machine. Nil: none are.
 	Waiting func() int
 	// LetterLink makes a link that logs the browser of this machine in and shows a letter. Nil: there are no pages.

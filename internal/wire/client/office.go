@@ -247,6 +247,16 @@ func (o *Office) NotifyTest(ctx context.Context, name string) ([]wire.NotifyTest
 	return out.Tests, err
 }
 
+// NotifyPair makes a code that pairs a chat with a channel. Only the user may.
+func (o *Office) NotifyPair(ctx context.Context, channel string) (wire.NotifyPairing, error) {
+	return wire.Do(ctx, o.user(), &wire.NotifyPairCall, wire.NotifyPair{Channel: channel})
+}
+
+// NotifyUnpair has the chat of a channel obeyed no more. Only the user may.
+func (o *Office) NotifyUnpair(ctx context.Context, channel string) error {
+	return tell(ctx, o, &wire.NotifyUnpairCall, wire.NotifyPair{Channel: channel})
+}
+
 // Outbox lists the mail that is kept on this machine, as far as it is the caller's.
 func (o *Office) Outbox(ctx context.Context, as mail.Name) (mail.Outbox, error) {
 	return wire.Do(ctx, &caller{office: o, name: as}, &wire.OutboxCall, wire.None{})

@@ -220,7 +220,7 @@ func (g *guide) notifications() error {
 		g.Env.Getenv("DISPLAY")+g.Env.Getenv("WAYLAND_DISPLAY") != "" || desktopHere)
 	if err != nil || !yes {
 		if !g.dryRun && err == nil {
-			g.Out.Line("docs/notify.md has ntfy, mail and others; pennypost notify lists what is on.")
+			g.Out.Line("docs/notify.md has ntfy, Telegram, mail and others; pennypost notify lists what is on.")
 		}
 		return err
 	}

@@ -17,12 +17,20 @@ import (
 
 const notifyHelp = `List the channels through which you are told of mail when no page is in sight: what
 each tells, when it last did, what the other side said, and its next quiet hours. Channels are
-sections of the configuration: [notify.desktop], [notify.ntfy], [notify.webhook], [notify.smtp],
-[notify.command]; docs/notify.md has an example of each. Without one you are not told.`
+sections of the configuration: [notify.desktop], [notify.ntfy], [notify.telegram], [notify.webhook],
+[notify.smtp], [notify.command]; docs/notify.md has an example of each. Without one you are not told.`
 
 const notifyTestHelp = `Send a test through a channel, or through all, and say what the other side answered.
 
 The exit status is 1 if one did not get through.`
+
+const notifyPairHelp = `Make a code that pairs a chat with its channel, so that you are told of mail there.
+
+Send it to the bot from a chat that you alone have with it, within ten minutes. That chat, and you in
+it, is obeyed from then on, and nobody else. A chat that was paired before is not any more then.`
+
+const notifyUnpairHelp = `Have the chat of a channel obeyed no more. Nothing is told there either, until one
+is paired again.`
 
 func newNotify(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -44,6 +52,16 @@ func newNotify(a *app) *cobra.Command {
 			return a.notifyTest(cmd.Context(), strings.Join(args, ""))
 		},
 		ValidArgs: config.NotifyChannels(),
+	}, &cobra.Command{
+		Use: "pair CHANNEL", Short: "make a code that pairs a chat", Long: notifyPairHelp,
+		Example: "pennypost notify pair telegram", Args: cobra.ExactArgs(1),
+		RunE:      func(cmd *cobra.Command, args []string) error { return a.notifyPair(cmd.Context(), args[0]) },
+		ValidArgs: config.NotifyChats(),
+	}, &cobra.Command{
+		Use: "unpair CHANNEL", Short: "have a chat obeyed no more", Long: notifyUnpairHelp,
+		Example: "pennypost notify unpair telegram", Args: cobra.ExactArgs(1),
+		RunE:      func(cmd *cobra.Command, args []string) error { return a.notifyUnpair(cmd.Context(), args[0]) },
+		ValidArgs: config.NotifyChats(),
 	})
 	return cmd
 }
@@ -108,6 +126,9 @@ func (a *app) channelRows(c *wire.NotifyChannel) [][]string {
 		}
 		rows = append(rows, []string{"", quiet})
 	}
+	if c.Paired != "" {
+		rows = append(rows, []string{"", "paired " + a.Out.Ago(c.PairedSince) + " with " + cli.OneLine(c.Paired)})
+	}
 	if c.Answers {
 		rows = append(rows, []string{"", "questions can be answered there"})
 	}
@@ -157,4 +178,33 @@ func (a *app) notifyTest(ctx context.Context, channel string) error {
 		return cli.Silent(cli.ExitFailed)
 	}
 	return nil
+}
+
+func (a *app) notifyPair(ctx context.Context, channel string) error {
+	office, err := a.ownOffice()
+	if err != nil {
+		return err
+	}
+	p, err := office.NotifyPair(ctx, channel)
+	return cli.Answer(a.App, p, err, func(p wire.NotifyPairing) error {
+		a.Out.Line("Send this to %s by %s, from the chat that you alone have with it:\n", cli.OneLine(p.Bot),
+			p.Until.Std().Local().Format("15:04"))
+		a.Out.Line("    %s", a.Out.Bold("/pair "+p.Code))
+		if p.Link != "" {
+			a.Out.Line("\nOr open %s and press Start. It counts once.", cli.OneLine(p.Link))
+		}
+		return nil
+	})
+}
+
+func (a *app) notifyUnpair(ctx context.Context, channel string) error {
+	office, err := a.ownOffice()
+	if err != nil {
+		return err
+	}
+	return cli.Answer(a.App, wire.NotifyPair{Channel: channel}, office.NotifyUnpair(ctx, channel),
+		func(wire.NotifyPair) error {
+			a.Out.Line("No chat is paired with %s any more.", channel)
+			return nil
+		})
 }

@@ -1,0 +1,299 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/pause"
+	"pennypost/internal/mail"
+	"pennypost/internal/mail/triage"
+)
+
+const (
+	chatInbox   = 10 // conversations that /inbox lists
+	chatWaiting = 5  // that /waiting shows, each as a message
+	chatHelp    = "/waiting shows what waits for you, each as a message\n/inbox lists your mail\n" +
+		"/help says this\n\nReply to a message of mine to answer or to write below it."
+	chatHelpButtons = "\nA button answers at once."
+	chatHelpOff     = "\nThis chat answers nothing unless answers = true stands in its section of config.toml."
+)
+
+// heard returns what is to be said to a text of the person.
+func (c *chatter) heard(ctx context.Context, e *ChatEvent) string {
+	text := strings.TrimSpace(e.Text)
+	command, _, _ := strings.Cut(text, " ")
+	command, _, _ = strings.Cut(command, "@") // of a bot
+	switch {
+	case text == "":
+		return "I can read words only."
+	case command == "/inbox":
+		return c.inbox(ctx)
+	case command == "/waiting":
+		return c.waiting(ctx)
+	case command == "/pair":
+		return "This chat is paired."
+	case command == "/help", command == "/start":
+		if c.l.answers {
+			return chatHelp + chatHelpButtons
+		}
+		return chatHelp + chatHelpOff
+	case strings.HasPrefix(text, "/"):
+		return "Nothing was done: I do not know that. /help says what I do."
+	case e.ReplyTo == "":
+		return "Nothing was sent: reply to one of my messages, so that I know what it is about. /help says more."
+	}
+	return c.reply(ctx, e, text)
+}
+
+// reply sends a text below the letter that a message is about, as the user.
+func (c *chatter) reply(ctx context.Context, e *ChatEvent, text string) string {
+	s := c.about(e.ReplyTo)
+	switch {
+	case !c.l.answers:
+		return "Nothing was sent." + chatHelpOff
+	case s == nil:
+		return "Nothing was sent: I do not know any more what that message is about. /waiting shows what waits."
+	case s.Dialog:
+		return "Nothing was sent: the client of an agent asks that. Answer on the pages or in a terminal, where you " +
+			"see all of it."
+	case s.ID == "":
+		return "Nothing was sent: that message is about none, or several. /waiting shows each; reply to one of those."
+	}
+	said := ""
+	err := c.n.opts.Use(ctx, s.Room, func(r Room) error {
+		user := r.AsUser(mail.ByChat)
+		it, err := user.Message(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		d, err := triage.Question{Item: &it, By: mail.User, As: "it"}.Write(text)
+		if err != nil {
+			return err
+		}
+		// However often the event comes, it is one message.
+		d.Key = fmt.Sprintf("%s-%s-%s", c.l.name, e.Chat, e.Message)
+		d.Metadata, _ = jsonx.Marshal(map[string]string{"via": c.l.name}) // texts always can be
+		sent, err := user.Send(ctx, d)
+		if err != nil {
+			return err
+		}
+		if said = "Sent to " + strings.Join(d.To, ", ") + "."; sent.Settled != nil {
+			said += " The question had been settled before."
+		}
+		c.n.opts.Log.Info("replied", "room", s.Room, "to", s.ID, "reply", sent.ID, "channel", c.l.name)
+		_, err = user.Mark(ctx, mail.Marking{IDs: []mail.ID{s.ID}, Mark: mail.MarkRead})
+		return err
+	})
+	if err != nil && said == "" {
+		c.n.opts.Log.Warn("a reply is not sent", "room", s.Room, "to", s.ID, "err", err)
+		said = "Not sent: " + err.Error()
+	}
+	return said
+}
+
+// inbox lists the person's mail.
+func (c *chatter) inbox(ctx context.Context) string {
+	desk, err := c.n.desk(ctx, mail.DeskQuery{Limit: chatInbox})
+	if err != nil {
+		return "Your mail cannot be listed: " + err.Error()
+	}
+	list := desk.Needs
+	if len(list) < chatInbox {
+		list = append(list, desk.Updates[:min(len(desk.Updates), chatInbox-len(list))]...)
+	}
+	lines := []string{fmt.Sprintf("%d waiting for you, %d unread", desk.Waiting, desk.Unread)}
+	for i := range list {
+		l := c.letter(&list[i])
+		lines = append(lines, "• "+l.listed()+" ("+string(l.Room)+")")
+	}
+	return strings.Join(append(lines, unseen(&desk)...), "\n")
+}
+
+// letter is a row of the desk as far as the chat may tell it.
+func (c *chatter) letter(row *mail.Conversation) Letter {
+	l := letterOf(row.Room, &row.Item)
+	if l.Preview = ""; c.l.text {
+		l.Preview = row.Preview
+	}
+	return l
+}
+
+// unseen says what of the desk could not be looked at.
+func unseen(desk *mail.Desk) (lines []string) {
+	for _, room := range desk.Away {
+		lines = append(lines, "Room "+string(room)+" could not be looked at.")
+	}
+	return lines
+}
+
+// waiting shows what waits for the person, each as a message that can be answered.
+func (c *chatter) waiting(ctx context.Context) string {
+	desk, err := c.n.desk(ctx, mail.DeskQuery{Part: mail.NeedsYou, Limit: chatWaiting})
+	if err != nil {
+		return "What waits cannot be listed: " + err.Error()
+	}
+	shown := 0
+	for i := range desk.Needs {
+		row := &desk.Needs[i]
+		if err := c.showRow(ctx, row); err != nil {
+			c.n.opts.Log.Warn("the chat is not told what waits", "channel", c.l.name, "err", err)
+			break
+		}
+		shown++
+	}
+	lines := unseen(&desk)
+	if more := desk.Waiting - shown; more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more wait for you.", more))
+	}
+	lines = append(lines, c.dialogs(ctx)...)
+	if shown == 0 && len(lines) == 0 {
+		return "Nothing waits for you."
+	}
+	c.n.save()
+	return strings.Join(lines, "\n")
+}
+
+// showRow shows a row of the desk as a message of its own.
+func (c *chatter) showRow(ctx context.Context, row *mail.Conversation) error {
+	letter := c.letter(row)
+	note := compose(noteID(c.l.name, letter.key(), "asked"), []Letter{letter}, c.n.base(c.l), c.l.text)
+	if letter.Question && c.l.answers {
+		c.n.addButtons(note, c.l)
+	}
+	c.n.mu.Lock()
+	chat := c.Chat
+	if len(note.Buttons) > 0 {
+		c.l.Asked[letter.key()] = mail.TimeOf(note.until)
+	}
+	c.n.mu.Unlock()
+	_, err := c.show(ctx, chat, note)
+	return err
+}
+
+// dialogs says what agents' clients ask.
+func (c *chatter) dialogs(ctx context.Context) (lines []string) {
+	if c.n.opts.Dialogs == nil {
+		return nil
+	}
+	list, err := c.n.opts.Dialogs(ctx)
+	if err != nil {
+		return []string{"What agents' clients ask cannot be listed."}
+	}
+	for i := range list.Cards {
+		l := letterOfDialog(&list.Cards[i])
+		if !c.l.text {
+			l.Preview = ""
+		}
+		lines = append(lines, "• "+l.listed()+" ("+string(l.Room)+") Answer on the pages or in a terminal.")
+	}
+	return lines
+}
+
+// desk returns what waits for the user in all rooms.
+func (n *Notifier) desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
+	if n.opts.Desk == nil {
+		return mail.Desk{}, mail.Errorf(mail.Unavailable, "it is not known here")
+	}
+	return n.opts.Desk(ctx, q)
+}
+
+// settles has messages looked at again that show buttons of a question. The caller holds Notifier.mu.
+func (c *chatter) settles(key string) {
+	for _, s := range c.Shown {
+		if s.Buttons && keyOf(s.Room, s.ID) == key {
+			c.edits[key] = true
+			c.stale.Give()
+		}
+	}
+}
+
+// tend edits the messages whose questions are settled, wherever that was, until ctx ends.
+func (c *chatter) tend(ctx context.Context) {
+	for ctx.Err() == nil {
+		c.n.mu.Lock()
+		key := ""
+		for key = range c.edits {
+			break
+		}
+		delete(c.edits, key)
+		c.n.mu.Unlock()
+		if key == "" {
+			select {
+			case <-ctx.Done():
+			case <-c.stale:
+			}
+			continue
+		}
+		if err := c.retell(ctx, key); err != nil && ctx.Err() == nil {
+			c.n.opts.Log.Warn("what became of a question is not shown", "channel", c.l.name, "err", err)
+			c.n.mu.Lock()
+			c.edits[key] = true
+			c.n.mu.Unlock()
+			pause.For(ctx, max(botRetry, asksToWait(err)))
+		}
+	}
+}
+
+// retell has the messages about a question say what became of it, and offer no answers any more.
+func (c *chatter) retell(ctx context.Context, key string) error {
+	room, id, _ := strings.Cut(key, "/")
+	text := "It is not there any more."
+	err := c.n.opts.Use(ctx, mail.RoomName(room), func(r Room) error {
+		user := r.As(mail.User)
+		it, err := user.Message(ctx, mail.ID(id))
+		if err != nil {
+			return err
+		}
+		text = ""
+		if s := it.Settled; s != nil {
+			letter := letterOf(mail.RoomName(room), &it)
+			letter.Question = true
+			text = outcome(ctx, user, &it) + "\n\n" + letter.headline()
+		}
+		return nil
+	})
+	if text == "" || err != nil && mail.CodeOf(err) != mail.NotFound {
+		return err
+	}
+	c.n.mu.Lock()
+	chat, messages := c.Chat, []string{}
+	for message, s := range c.Shown {
+		if s.Buttons && keyOf(s.Room, s.ID) == key {
+			messages = append(messages, message)
+		}
+	}
+	c.n.mu.Unlock()
+	for _, message := range messages {
+		if err := c.chat.Edit(ctx, chat, message, text); err != nil && !isFinal(err) {
+			return err
+		}
+		c.n.mu.Lock()
+		if s := c.Shown[message]; s != nil {
+			s.Buttons = false
+		}
+		c.n.mu.Unlock()
+	}
+	c.n.save()
+	return nil
+}
+
+// outcome says how a question was settled. Of an answer it names one that the question offered, and no other words.
+func outcome(ctx context.Context, user mail.Service, it *mail.Item) string {
+	s := it.Settled
+	said := strings.ToUpper(string(s.As[:1])) + string(s.As[1:])
+	if s.By != mail.ToUser {
+		said += " by " + shortened(string(s.By.Signer()), maxShown)
+	}
+	if s.Answer == "" {
+		return said
+	}
+	answer, err := user.Message(ctx, s.Answer)
+	for _, o := range it.Choices() {
+		if err == nil && o.Answer == answer.Body {
+			return said + ": " + shortened(o.Answer, maxLabel)
+		}
+	}
+	return said
+}
