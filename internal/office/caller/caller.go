@@ -45,6 +45,7 @@ func New(cfg *config.Config, log *slog.Logger, m *rooms.Metrics, dialects []dial
 		h, held := o.Asked.Find(id)
 		return mail.Card{Room: h.Room, Agent: h.Agent, Client: h.Client, Dialog: h.Dialog, Ask: h.Ask}, held
 	}
+	o.Set.Reach.Turns.Ask = o.askOverACP
 	return o
 }
 

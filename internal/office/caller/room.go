@@ -263,6 +263,9 @@ func (w *borrowedWatch) Close() error {
 func (v *Room) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	access := t.Access
 	t.Access = nil
+	if !t.Sub && (t.Moment == mail.SessionStart || t.Moment == mail.TurnStart) {
+		v.makeWay(ctx)
+	}
 	as := v.opening(&t.Process, t.Session, t.Client)
 	if t.Moment == mail.TurnEnd && !t.Over {
 		agent, _ := v.office.Set.Reach.Sessions.Of(v.name, t.Session)
@@ -294,6 +297,9 @@ func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 		}
 		return v.Stub.Register(ctx, p)
 	}
+	if !p.End {
+		v.makeWay(ctx)
+	}
 	if p.Join {
 		as.ID = as.ID.Joining()
 	}
@@ -306,6 +312,9 @@ func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 	a, err := as.Stub.Register(ctx, p)
 	if err == nil && access != nil && p.Join {
 		v.office.Set.Reach.Join(v.name, a.Name, &p, access)
+	}
+	if err == nil && p.Join && !p.End {
+		v.working(ctx, a.Name)
 	}
 	return a, err
 }
