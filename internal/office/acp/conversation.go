@@ -113,6 +113,9 @@ func (c *conversation) enter(id string) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.over {
+		return errStopped
+	}
 	c.session = id
 	return nil
 }
@@ -126,12 +129,14 @@ func (c *conversation) sessionID() string {
 // cancel cancels the turn, and waits for a moment until it is over. The program may not read what it is told.
 func (c *conversation) cancel(over <-chan error) {
 	c.close()
-	if id := c.sessionID(); id != "" {
-		c.calls.Go(func() {
-			_ = c.conn.SendNotification(context.Background(), sdk.AgentMethodSessionCancel,
-				sdk.CancelNotification{SessionId: sdk.SessionId(id)})
-		})
+	id := c.sessionID()
+	if id == "" {
+		return // and there will be none
 	}
+	c.calls.Go(func() {
+		_ = c.conn.SendNotification(context.Background(), sdk.AgentMethodSessionCancel,
+			sdk.CancelNotification{SessionId: sdk.SessionId(id)})
+	})
 	timer := time.NewTimer(cancelTime)
 	defer timer.Stop()
 	select {

@@ -116,7 +116,9 @@ func (v *Room) makeWay(ctx context.Context) {
 }
 
 // inTurn reports whether the caller is a process of its turn over ACP.
-func (v *Room) inTurn() bool { return v.office.Set.Reach.Turns.Has(v.name, v.ID.Name(), v.ID.Programs()) }
+func (v *Room) inTurn() bool {
+	return v.office.Set.Reach.Turns.Has(v.name, v.ID.Name(), v.ID.Programs())
+}
 
 // working has an agent that has joined in its turn over ACP be at work, which no hook may tell.
 func (v *Room) working(ctx context.Context, agent mail.Name) {
