@@ -1,5 +1,5 @@
-// Package acp has an agent that speaks the Agent Client Protocol (version 1) do one turn: it starts the agent's program,
-// gives it one prompt, hands its questions to whoever may answer them, and ends it. Start at Turn.Run.
+// Package acp has an agent that speaks the Agent Client Protocol (version 1) do one turn: it starts the agent's
+// program, gives it one prompt, hands its questions to whoever may answer them, and ends it. Start at Turn.Run.
 package acp
 
 import (
@@ -24,8 +24,10 @@ const (
 	openTime = 90 * time.Second
 	// cancelTime is how long a turn that is cancelled may take to end by itself.
 	cancelTime = time.Second
-	// endTime is how long a program may take to end when its input does. Its MCP servers say goodbye meanwhile.
-	endTime = 3 * time.Second
+	// endTime is how long a program may take to end when its input does, so that its session is kept and its MCP
+	// servers say goodbye: Gemini CLI with hooks took more than 3 s. After a turn that was cancelled it has less.
+	endTime      = 10 * time.Second
+	endCancelled = 2 * time.Second
 )
 
 // maxSession is how long the id of a session may be, in bytes.
@@ -73,13 +75,14 @@ func (t *Turn) Run(ctx context.Context) (session string, err error) {
 	talked := make(chan error, 1)
 	c := newConversation(turn, t, p)
 	c.calls.Go(func() { talked <- c.talk(turn) })
+	patience := endTime
 	select {
 	case err = <-talked:
 	case <-limited.Done():
 		c.cancel(talked)
-		err = errStopped
+		err, patience = errStopped, endCancelled
 	}
-	state := p.end()
+	state := p.end(patience)
 	end()
 	c.close()
 	c.calls.Wait()
@@ -157,15 +160,15 @@ func (t *Turn) start() (*program, error) {
 	return p, nil
 }
 
-// end ends the program: it has some time for that by itself when its input is closed.
-func (p *program) end() string {
+// end ends the program, and returns how it ended. It has some time for that by itself when its input is closed.
+func (p *program) end(patience time.Duration) string {
 	select {
 	case <-p.out.ended:
 		p.left = true
 	default:
 	}
 	_ = p.in.Close()
-	timer := time.NewTimer(endTime)
+	timer := time.NewTimer(patience)
 	select {
 	case <-p.out.ended:
 	case <-timer.C:

@@ -25,7 +25,7 @@ func (o *Rooms) askOverACP(ctx context.Context, who door.Asker, q *acp.Question)
 	}
 	a, ok, err := mail.OneAgent(ctx, svc, who.Agent)
 	if !ok || a.Session == "" {
-		o.Set.Log.Warn("what an agent asks is not on the desk: its MCP server has not joined the room", "room", who.Room,
+		o.Set.Log.Warn("what an agent asks is not on the desk: its MCP server has not joined", "room", who.Room,
 			"agent", who.Agent, "err", err)
 		return ""
 	}
@@ -118,6 +118,16 @@ func (v *Room) makeWay(ctx context.Context) {
 // inTurn reports whether the caller is a process of its turn over ACP.
 func (v *Room) inTurn() bool {
 	return v.office.Set.Reach.Turns.Has(v.name, v.ID.Name(), v.ID.Programs())
+}
+
+// shares reports whether a connection is one more of a turn over ACP, whose agent has another one already: it is no
+// session of its own. Gemini CLI starts a server that stands in its settings for itself and for the session.
+func (v *Room) shares(ctx context.Context, p *mail.Presence) (a mail.Agent, shared bool) {
+	if !p.Join || p.End || !v.inTurn() {
+		return a, false
+	}
+	a, ok, err := mail.OneAgent(ctx, v.office.Own(ctx, v.name, v.ID.Name()), v.ID.Name())
+	return a, ok && err == nil && a.Session != "" && a.Session != p.Session
 }
 
 // working has an agent that has joined in its turn over ACP be at work, which no hook may tell.

@@ -297,6 +297,12 @@ func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 		}
 		return v.Stub.Register(ctx, p)
 	}
+	return v.registerSession(ctx, as, p, access)
+}
+
+// registerSession is Register for what is said of a session, which as is about.
+func (v *Room) registerSession(ctx context.Context, as *Room, p mail.Presence, access *mail.Access) (mail.Agent,
+	error) {
 	if !p.End {
 		v.makeWay(ctx)
 	}
@@ -309,14 +315,20 @@ func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 	if name := v.office.ToolUses.in(v.name, p.Process); p.Join && name != "" && name != as.ID.Name() {
 		as = as.calling(name)
 	}
+	if a, shared := v.shares(ctx, &p); shared {
+		return a, nil
+	}
 	a, err := as.Stub.Register(ctx, p)
-	if err == nil && access != nil && p.Join {
+	if err != nil || !p.Join {
+		return a, err
+	}
+	if access != nil {
 		v.office.Set.Reach.Join(v.name, a.Name, &p, access)
 	}
-	if err == nil && p.Join && !p.End {
+	if !p.End {
 		v.working(ctx, a.Name)
 	}
-	return a, err
+	return a, nil
 }
 
 // confirmed refuses the user who has to confirm an act of weight first. Those that are such acts whatever they are

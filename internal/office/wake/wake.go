@@ -56,7 +56,8 @@ const (
 
 // newRing returns the pointer to what waits for u.
 func newRing(id string, room mail.RoomName, u *mail.Unwoken) Ring {
-	r := Ring{ID: id, Room: room, Agent: u.Agent, Role: u.Role, State: u.State, Live: u.Live, Known: u.Known, Unread: u.Unread,
+	r := Ring{ID: id, Room: room, Agent: u.Agent, Role: u.Role, State: u.State, Live: u.Live, Known: u.Known,
+		Unread: u.Unread,
 		Urgent: u.Urgent,
 		From:   []mail.Address{}, Messages: []mail.ID{}}
 	known := make(map[mail.Address]bool)

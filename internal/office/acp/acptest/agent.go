@@ -218,7 +218,8 @@ func (a *agent) prompt(id json.RawMessage) {
 		a.say(`{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":` +
 			`{"toolCallId":"t1","title":"make deploy","kind":"execute","rawInput":{"command":"make deploy"}},` +
 			`"options":[{"optionId":"for ever","name":"Always allow","kind":"allow_always"},` +
-			`{"optionId":"now","name":"Allow","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]}}`)
+			`{"optionId":"now","name":"Allow","kind":"allow_once"},` +
+			`{"optionId":"no","name":"No","kind":"reject_once"}]}}`)
 		answer := <-a.answered
 		a.note("answered %s", answer)
 		fallthrough
