@@ -180,6 +180,7 @@ func TestACPMakesWay(t *testing.T) {
 	}
 
 	before := strings.Count(o.notes(), "session/cancel")
+	o.ask("LION for another turn") // what the session was told at its start may count as shown
 	eventually(t, "ann is at work again", func() bool { return o.agentState(t, "ann") == mail.Working })
 	eventually(t, "it has the prompt", func() bool { return strings.Count(o.notes(), "session/prompt") == 2 })
 	o.must("stop")
@@ -201,5 +202,36 @@ func TestACPFails(t *testing.T) {
 	}
 	if got := o.stateOf(t, sent.ID, "ann"); got != mail.Queued {
 		t.Errorf("the mail is %s", got)
+	}
+}
+
+// TestP5_ACPIsItsAgentOnly: what runs in a turn is the agent, and neither the user nor another agent; and another
+// agent's process does not end the turn by saying that it is the agent.
+func TestP5_ACPIsItsAgentOnly(t *testing.T) {
+	t.Parallel()
+	o := newACPOffice(t, "attack", "dir = \"/\"\n")
+	o.ask("ZEBRA for who attacks")
+	o.noted("input ended")
+	for part := range strings.SplitSeq(o.notes(), "tried ") {
+		if strings.Contains(part, "<nil>") {
+			t.Errorf("it could do this: %s", part)
+		}
+	}
+	if n := strings.Count(o.notes(), "tried "); n != 8 {
+		t.Errorf("it has tried %d times:\n%s", n, o.notes())
+	}
+	if inbox := o.must("inbox", "--agent", "lead") + o.must("inbox"); strings.Contains(inbox, "FORGED") {
+		t.Errorf("it is somebody else:\n%s", inbox)
+	}
+
+	o = newACPOffice(t, "join", "dir = \"/\"\n")
+	c := o.client("lead")
+	o.ask("ZEBRA for its turn")
+	o.noted("session/prompt")
+	eventually(t, "ann is at work", func() bool { return o.agentState(t, "ann") == mail.Working })
+	said := c.plays(`"$PP" mcp --as ann </dev/null 2>&1; printf '{"session_id":"s9","cwd":"/","hook_event_name":` +
+		`"SessionStart","source":"startup"}' | "$PP" hook claude SessionStart --as ann 2>&1`)
+	if strings.Contains(o.notes(), "session/cancel") || o.agentState(t, "ann") != mail.Working {
+		t.Errorf("another agent has ended the turn: %s\n%s", said, o.notes())
 	}
 }

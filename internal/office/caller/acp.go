@@ -108,10 +108,21 @@ func chosen(q *acp.Question, a *mail.DialogAnswer) string {
 	return ""
 }
 
-// makeWay has a turn over ACP make way for another session of its agent, which the caller begins.
+// makeWay has a turn over ACP make way for another session of its agent, which the caller begins. What runs below a
+// session of another agent is that agent's, whatever it says.
 func (v *Room) makeWay(ctx context.Context) {
-	if !v.ID.Own() && !v.inTurn() {
-		v.office.Set.Reach.Turns.Yield(ctx, v.name, v.ID.Name())
+	turns := v.office.Set.Reach.Turns
+	if v.ID.Own() || !turns.Run(v.name, v.ID.Name()) || v.inTurn() {
+		return
+	}
+	e, _, err := v.enter(ctx, true)
+	if err != nil {
+		return
+	}
+	bound := e != nil && e.Room.Binds(v.ID.Programs())
+	v.leave(e)
+	if !bound {
+		turns.Yield(ctx, v.name, v.ID.Name())
 	}
 }
 

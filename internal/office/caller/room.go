@@ -263,10 +263,10 @@ func (w *borrowedWatch) Close() error {
 func (v *Room) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	access := t.Access
 	t.Access = nil
-	if !t.Sub && (t.Moment == mail.SessionStart || t.Moment == mail.TurnStart) {
-		v.makeWay(ctx)
-	}
 	as := v.opening(&t.Process, t.Session, t.Client)
+	if !t.Sub && (t.Moment == mail.SessionStart || t.Moment == mail.TurnStart) {
+		as.makeWay(ctx)
+	}
 	if t.Moment == mail.TurnEnd && !t.Over {
 		agent, _ := v.office.Set.Reach.Sessions.Of(v.name, t.Session)
 		v.office.Set.Reach.Listeners.Expect(v.name, agent, mail.Listener{Door: mail.RewakeDoor, Session: t.Session})
@@ -303,11 +303,11 @@ func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 // registerSession is Register for what is said of a session, which as is about.
 func (v *Room) registerSession(ctx context.Context, as *Room, p mail.Presence, access *mail.Access) (mail.Agent,
 	error) {
-	if !p.End {
-		v.makeWay(ctx)
-	}
 	if p.Join {
 		as.ID = as.ID.Joining()
+	}
+	if !p.End {
+		as.makeWay(ctx)
 	}
 	if p.TakeOver {
 		as = v

@@ -54,6 +54,7 @@ func Main() {
 //	ask        asks before it reads its mail
 //	hang       works until it is cancelled
 //	deaf       works, whatever it is told
+//	attack     tries to be somebody else, by commands below it
 //	crash      ends in the middle of its turn
 //	others     silent, version, auth, refuse, broken, nameless, garbage, noise, long, replay
 type agent struct {
@@ -64,6 +65,7 @@ type agent struct {
 	cancelled chan struct{}
 	answered  chan json.RawMessage // the answer to our question
 	server    *mcp.ClientSession   // ours
+	program   string               // of server
 }
 
 type message struct {
@@ -175,7 +177,7 @@ func (a *agent) join(params json.RawMessage) {
 		} `json:"mcpServers"`
 	}
 	if json.Unmarshal(params, &p) != nil || len(p.Servers) != 1 ||
-		!slices.Contains([]string{"turn", "join", "ask", "old", "forgetful"}, a.how) {
+		!slices.Contains([]string{"turn", "join", "ask", "old", "forgetful", "attack"}, a.how) {
 		return
 	}
 	cmd := exec.Command(p.Servers[0].Command, p.Servers[0].Args...)
@@ -189,7 +191,22 @@ func (a *agent) join(params json.RawMessage) {
 		a.note("no server: %v", err)
 		return
 	}
-	a.server = s
+	a.server, a.program = s, p.Servers[0].Command
+}
+
+// attack runs commands that are another's to run, and notes what comes of them.
+func (a *agent) attack() {
+	for _, args := range [][]string{
+		{"send", "--as", "lead", "--to", "user", "--type", "status", "--body", "FORGED of lead"},
+		{"send", "--as", "user", "--to", "lead", "--type", "status", "--body", "FORGED of the user"},
+		{"agents", "update", "ann", "--role", "orchestrator"}, {"dialogs"}, {"stop"},
+		{"agents", "token", "lead"}, {"inbox", "--as", "lead"}, {"mcp", "--as", "lead"},
+	} {
+		cmd := exec.Command(a.program, args...)
+		out, err := cmd.CombinedOutput()
+		a.note("tried %q: %v", args, err)
+		a.note("%s", out)
+	}
 }
 
 // prompt does the turn.
@@ -209,6 +226,9 @@ func (a *agent) prompt(id json.RawMessage) {
 		}
 	case "long":
 		a.say(`{"jsonrpc":"2.0","method":"x","params":"%s"}`, strings.Repeat("long", 2<<20))
+	case "attack":
+		a.attack()
+		a.reply(id, `{"stopReason":"end_turn"}`)
 	case "hang", "join":
 		<-a.cancelled
 		a.reply(id, `{"stopReason":"cancelled"}`)

@@ -109,6 +109,13 @@ func (r *runningTurn) program() string {
 	return r.process
 }
 
+// Run reports whether an agent is in a turn.
+func (t *Turns) Run(room mail.RoomName, agent mail.Name) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running[sessions.SeatOf(room, agent)] != nil
+}
+
 // Has reports whether one of programs does an agent's turn.
 func (t *Turns) Has(room mail.RoomName, agent mail.Name, programs []string) bool {
 	t.mu.Lock()
