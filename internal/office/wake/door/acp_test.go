@@ -90,7 +90,7 @@ func TestACPLoads(t *testing.T) {
 }
 
 func TestACPRefuses(t *testing.T) {
-	x, notes := overACP(t, "new")
+	x, _ := overACP(t, "new")
 	refused := func(what, want string, r wake.Ring) {
 		t.Helper()
 		if err := x.Ring(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) {
@@ -114,7 +114,7 @@ func TestACPRefuses(t *testing.T) {
 	r = goneRing()
 	r.Agent = "--dangerously"
 	refused("a name that would be an option", "PENNYPOST_AGENT", r)
-	x, notes = overACP(t, "new")
+	x, notes := overACP(t, "new")
 	x.Dir = ""
 	refused("no directory", "say it by dir", goneRing())
 	if notes() != "" {
