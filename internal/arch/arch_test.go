@@ -67,7 +67,7 @@ var floors = []struct {
 	{"what is claimed is what tools write, and where that is", []string{"internal/office/claims"}},
 	{"what happens in a room is found by mail.Service, and knows no protocol", []string{"internal/office/events"}},
 	{"who decides to ring knows no door, and what is known of sessions leads to none", []string{
-		"internal/office/wake", "internal/office/wake/sessions", "internal/office/appserver",
+		"internal/office/wake", "internal/office/wake/sessions", "internal/office/appserver", "internal/office/acp",
 	}},
 	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
@@ -124,7 +124,7 @@ var wings = []struct{ from, never, why string }{
 // suites are packages of tests. They may import what they test; only tests, and programs that measure, import them.
 var suites = []string{"internal/office/dialect/superportia/contracttest", "internal/office/dialect/dialecttest",
 	"internal/mail/mailtest", "internal/fence/fencetest", "internal/office/hook/hooktest",
-	"internal/office/notify/telegramtest", "internal/office/wake/codextest",
+	"internal/office/notify/telegramtest", "internal/office/wake/codextest", "internal/office/acp/acptest",
 	"internal/room/journal/journaltest", "internal/room/journal/jetstream/natstest",
 	"internal/room/search/searchtest", "internal/room/fold/foldtest", "internal/arch", "internal/proof",
 	"internal/proof/load",
@@ -241,6 +241,7 @@ func TestFrontIsLight(t *testing.T) {
 	for p := range strings.FieldsSeq(string(out)) {
 		for _, heavy := range []string{
 			"pennypost/internal/office", "pennypost/internal/room", "github.com/modelcontextprotocol", "html/template",
+			"github.com/coder",
 			"mvdan.cc/sh", "pennypost/internal/base/minisign",
 		} {
 			if strings.HasPrefix(p, heavy) {
@@ -301,6 +302,7 @@ var direct = []string{
 	"github.com/chromedp/cdproto",
 	"github.com/chromedp/chromedp",
 	"github.com/clipperhouse/displaywidth",
+	"github.com/coder/acp-go-sdk",
 	"github.com/fsnotify/fsnotify",
 	"github.com/gdamore/tcell/v3",
 	"github.com/go-json-experiment/json",

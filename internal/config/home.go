@@ -83,6 +83,9 @@ func (h Home) Passphrase() string { return h.file("passphrase.json") }
 // Doors is the file with what it takes to get at the sessions of agents on this machine, secrets included.
 func (h Home) Doors() string { return h.file("doors.json") }
 
+// Turns is the file with the sessions in which agents were last woken over ACP.
+func (h Home) Turns() string { return h.file("acp.json") }
+
 // Machine is the file with what tells this data directory from others on machines of the same name.
 func (h Home) Machine() string { return h.file("machine") }
 
@@ -141,9 +144,9 @@ const maxSocketPath = 103
 // them.
 func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
-		h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(), h.Erased(),
-		h.A2A(), h.Events(),
-		h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
+		h.Turns(), h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(),
+		h.Erased(), h.A2A(), h.Events(), h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(),
+		h.file("pennypost.sock")}
 	for _, path := range ours {
 		for _, suffix := range []string{"", ".1"} { // of the log there is an older part
 			if _, err := os.Lstat(path + suffix); err == nil {

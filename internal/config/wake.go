@@ -21,11 +21,13 @@ type Wake struct {
 	OpenCode string   `toml:"opencode"` // the address of the server of the agent's opencode, and perhaps ?directory=
 	Password Password `toml:"password"` // that the server wants
 	Exec     []string `toml:"exec"`     // a command and its arguments, run without a shell
-	When     string   `toml:"when"`     // Exec is run always, or WhenGone
+	ACP      []string `toml:"acp"`      // an agent's program that speaks ACP, and its arguments
+	Dir      string   `toml:"dir"`      // where that works; default: where the agent's session last did
+	When     string   `toml:"when"`     // Exec is run always, or WhenGone, as ACP is
 	Webhook  string   `toml:"webhook"`  // an address for POST
 	Secret   Secret   `toml:"secret"`   // that signs what is sent there
 	Tmux     bool     `toml:"tmux"`     // type into the pane of its session
-	Timeout  Duration `toml:"timeout"`  // of each but tmux; default 30s
+	Timeout  Duration `toml:"timeout"`  // of each but tmux; default 30s, of ACP 30m
 	Budget   int      `toml:"budget"`   // rings in vain in an hour; default policy.DefaultBudget
 }
 
@@ -35,6 +37,7 @@ const WhenGone = "gone"
 // Limits of a Wake, and its default.
 const (
 	DefaultWakeTimeout = Duration(30 * time.Second)
+	DefaultTurnTimeout = Duration(30 * time.Minute) // of ACP: it is the time of a turn
 	maxWakeTimeout     = Duration(time.Hour)
 	maxWakeBudget      = 1000
 )
@@ -75,7 +78,7 @@ func (p Password) GoString() string { return p.String() }
 
 // Empty reports whether the entry has no way to wake: it takes away what all rooms have.
 func (w *Wake) Empty() bool {
-	return w.OpenCode == "" && len(w.Exec) == 0 && w.Webhook == "" && !w.Tmux
+	return w.OpenCode == "" && len(w.Exec) == 0 && len(w.ACP) == 0 && w.Webhook == "" && !w.Tmux
 }
 
 // checkWakes returns what is wrong with the entries of a section.
@@ -102,14 +105,14 @@ func checkWakes(section string, entries map[string]Wake) error {
 func (w *Wake) check(section string) error {
 	switch {
 	case w.Empty() && strings.HasPrefix(section, "room."):
-		return bad(section, "says no way to wake; set exec, webhook, opencode or tmux")
+		return bad(section, "says no way to wake; set exec, acp, webhook, opencode or tmux")
 	case w.OpenCode != "" && !isOpenCode(w.OpenCode):
 		return bad(section, "opencode is not the address of a server of this machine, like http://127.0.0.1:4096, "+
 			"nor an https one; its password stands in password")
 	case w.Password != "" && w.OpenCode == "":
 		return bad(section, "has a password, and no opencode whose server wants it")
 	}
-	err := w.checkExec(section)
+	err := cmp.Or(w.checkExec(section), w.checkACP(section))
 	if err == nil && w.Webhook != "" {
 		err = checkWebhook(section, w.Webhook, w.Secret)
 	}
@@ -127,13 +130,27 @@ func (w *Wake) checkExec(section string) error {
 	case w.Exec != nil && noCommand(w.Exec):
 		return bad(section,
 			"exec is no command; write it like exec = [\"notify-send\", \"{agent} has {unread} unread\"]")
-	case w.When != "" && (w.When != WhenGone || len(w.Exec) == 0):
-		return bad(section, "when is %q; it can be \"gone\", beside exec", w.When)
-	case w.When == WhenGone && !filepath.IsAbs(w.Exec[0]) && strings.ContainsRune(w.Exec[0], '/'):
+	case w.When != "" && (w.When != WhenGone || len(w.Exec)+len(w.ACP) == 0):
+		return bad(section, "when is %q; it can be \"gone\", beside exec or acp", w.When)
+	case w.When == WhenGone && len(w.Exec) > 0 && !filepath.IsAbs(w.Exec[0]) && strings.ContainsRune(w.Exec[0], '/'):
 		return bad(section, "exec would be looked for in the directory of the session; write the program's whole "+
 			"path, or its name alone")
 	case w.When == "" && slices.ContainsFunc(w.Exec, names):
 		return bad(section, "exec names {session}; set when = \"gone\", so that no session is resumed that lives")
+	}
+	return nil
+}
+
+// checkACP returns what is wrong with the program that speaks ACP.
+func (w *Wake) checkACP(section string) error {
+	switch {
+	case w.ACP != nil && noCommand(w.ACP):
+		return bad(section, "acp is no command; write it like acp = [\"gemini\", \"--acp\"]")
+	case len(w.ACP) > 0 && !filepath.IsAbs(w.ACP[0]) && strings.ContainsRune(w.ACP[0], '/'):
+		return bad(section, "acp would be looked for in the directory of the session; write the program's whole "+
+			"path, or its name alone")
+	case w.Dir != "" && (len(w.ACP) == 0 || !filepath.IsAbs(w.Dir) || strings.ContainsRune(w.Dir, 0)):
+		return bad(section, "dir is %q; it can be an absolute path, beside acp: where the agent works", w.Dir)
 	}
 	return nil
 }
@@ -223,7 +240,7 @@ func wakes(all, own map[string]Wake) map[string]Wake {
 func (r *Room) printWakes(b *strings.Builder, name string) {
 	if len(r.Wake) == 0 {
 		fmt.Fprintf(b, "# [%s.wake.%s]: how an agent is woken (also \"role:ROLE\", orchestrator):\n"+
-			"# opencode, password, exec, when, webhook, secret, tmux, timeout, budget\n", name, anyone)
+			"# opencode, password, exec, acp, dir, when, webhook, secret, tmux, timeout, budget\n", name, anyone)
 	}
 	for _, who := range slices.Sorted(maps.Keys(r.Wake)) {
 		w := r.Wake[who]
@@ -235,9 +252,16 @@ func (w *Wake) rows() []row {
 	if w.Empty() {
 		return []row{{absent: "not woken here, whatever [room.wake] says"}}
 	}
-	var exec, tmux any
+	var exec, acp, tmux any
+	limit := DefaultWakeTimeout
 	if len(w.Exec) > 0 {
 		exec = w.Exec
+	}
+	if len(w.ACP) > 0 {
+		acp = w.ACP
+	}
+	if acp != nil && exec == nil && w.OpenCode == "" && w.Webhook == "" {
+		limit = DefaultTurnTimeout
 	}
 	if w.Tmux {
 		tmux = true
@@ -248,13 +272,16 @@ func (w *Wake) rows() []row {
 			note:  "password, if one is set, is not printed"},
 		{name: "exec", value: exec,
 			about: "run without a shell; {room}, {agent}, {role}, {unread}, {urgent}, {session} are replaced"},
+		{name: "acp", value: acp,
+			about: "a program that speaks ACP, for a turn of an agent that has no session; replaced as in exec"},
+		{name: "dir", value: given(w.Dir), about: "where it works"},
 		{name: "when", value: given(w.When),
 			about: "the command is run only if the agent's session is known to have ended"},
 		{name: "webhook", value: given(w.Webhook), about: "signed POST (Standard Webhooks)", note: secretSet},
 		{name: "tmux", value: tmux,
 			about: "type into the empty prompt of its session, if that runs in tmux and all else has failed"},
-		{name: "timeout", value: cmp.Or(w.Timeout, DefaultWakeTimeout),
-			about: "the command is killed, a server given up, after so long"},
+		{name: "timeout", value: cmp.Or(w.Timeout, limit),
+			about: "the command is killed, a server given up, a turn over ACP cancelled, after so long"},
 		{name: "budget", value: cmp.Or(w.Budget, policy.DefaultBudget),
 			about: "rings in vain in an hour; urgent mail may cause as many again"},
 	}

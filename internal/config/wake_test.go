@@ -24,7 +24,7 @@ func TestWakeRefuses(t *testing.T) {
 		{"unknown key in a room", "[rooms.x.wake.\"role:a\"]\nwebhok = \"x\"\n",
 			[]string{":2:1", "did you mean room.wake.NAME.webhook?"}},
 		{"no way", "[room.wake.bob]\ntimeout = \"3s\"\n",
-			[]string{"[room.wake.bob]", "set exec, webhook, opencode or tmux"}},
+			[]string{"[room.wake.bob]", "set exec, acp, webhook, opencode or tmux"}},
 		{"tmux off", "[room.wake.bob]\ntmux = false\n", []string{"[room.wake.bob]", "says no way to wake"}},
 		{"opencode elsewhere", "[room.wake.bob]\nopencode = \"http://192.0.2.1:4096\"\n",
 			[]string{"server of this machine"}},
@@ -39,7 +39,11 @@ func TestWakeRefuses(t *testing.T) {
 		{"when", "[room.wake.bob]\nexec = [\"x\"]\nwhen = \"idle\"\n", []string{`when is "idle"`}},
 		{"a program of the session's directory", "[room.wake.bob]\nexec = [\"./x\"]\nwhen = \"gone\"\n",
 			[]string{"whole path"}},
-		{"when of nothing", "[room.wake.bob]\ntmux = true\nwhen = \"gone\"\n", []string{"beside exec"}},
+		{"when of nothing", "[room.wake.bob]\ntmux = true\nwhen = \"gone\"\n", []string{"beside exec or acp"}},
+		{"empty program", "[room.wake.bob]\nacp = [\"\"]\n", []string{"acp is no command"}},
+		{"a program of the agent's directory", "[room.wake.bob]\nacp = [\"./x\"]\n", []string{"whole path"}},
+		{"dir of nothing", "[room.wake.bob]\nexec = [\"x\"]\ndir = \"/src\"\n", []string{"beside acp"}},
+		{"a relative dir", "[room.wake.bob]\nacp = [\"x\"]\ndir = \"src\"\n", []string{"absolute path"}},
 		{"a session that may live", "[room.wake.bob]\nexec = [\"x\", \"--resume={session}\"]\n",
 			[]string{`set when = "gone"`}},
 		{"claude_below", "claude_below = \"2\"\n", []string{"claude_below is \"2\"", "2.2.0"}},
@@ -97,6 +101,10 @@ opencode = "http://[::1]:4096/?directory=/src/x"
 password = "hunter2"
 [rooms.x.wake.ann]
 tmux = true
+[rooms.x.wake.dan]
+acp = ["gemini", "--acp"]
+dir = "/src/shop"
+when = "gone"
 `
 
 func TestWakeOverlay(t *testing.T) {
@@ -109,7 +117,8 @@ func TestWakeOverlay(t *testing.T) {
 		t.Error(diff)
 	}
 	x := c.For("x")
-	if diff := cmp.Diff([]string{"agent:ann", "agent:bob", "agent:eve", "orchestrator", "role:builder"},
+	if diff := cmp.Diff([]string{"agent:ann", "agent:bob", "agent:dan", "agent:eve", "orchestrator",
+		"role:builder"},
 		names(x)); diff != "" {
 		t.Error(diff)
 	}
@@ -160,6 +169,10 @@ func TestPrintWakes(t *testing.T) {
 		x["agent:eve"].OpenCode != "http://[::1]:4096/?directory=/src/x" || !x["agent:ann"].Tmux ||
 		again.ClaudeBelow != "2.5.0" {
 		t.Errorf("the doors came back as %+v, below %s", x, again.ClaudeBelow)
+	}
+	if d := x["agent:dan"]; !slices.Equal(d.ACP, []string{"gemini", "--acp"}) || d.Dir != "/src/shop" ||
+		d.When != WhenGone || d.Timeout != DefaultTurnTimeout {
+		t.Errorf("the door over ACP came back as %+v", d)
 	}
 	if got := again.For("x").Wake["orchestrator"].Exec; !slices.Equal(got, []string{"a", `b\" {agent}`}) {
 		t.Errorf("the command came back as %q", got)

@@ -7,6 +7,7 @@ type Unwoken struct {
 	Roles  []string // of the agent; if there is none, Role alone
 	State  State    // Gone for an agent that is not on the roster
 	Since  Time     // when State was entered
+	Live   bool     // it has a session that is not known to have ended
 	Broken bool     // its last turn was broken off, by a person or because the model could not be reached
 	Known  bool     // its session was shown mail by a hook before
 	Unread int      // whatever its kind, held mail included

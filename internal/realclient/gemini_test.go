@@ -49,6 +49,8 @@ func gemini() client {
 		},
 		more: []scenario{
 			{"forgery", "", false, geminiForgery},
+			{"acp", "", false, overACP("--acp")},
+			{"acpInstalled", "", false, overACPInstalled("--acp")},
 			{"escDialog", "Esc in a dialog", false, escDialog("1. Allow once")},
 			{"escAnswered", "", false, geminiEscAnswered},
 			{"escText", "", false, geminiEscText},

@@ -44,6 +44,8 @@ func opencode() client {
 			"reopened": "it has no session before its first prompt",
 		},
 		more: append(opencodeAsks().scenarios("dialog"), []scenario{
+			{"acp", "", false, overACP("acp")},
+			{"acpInstalled", "", false, overACPInstalled("acp")},
 			{"unheard", "told at a prompt", false, unheard},
 			{"fromRepository", "", false, opencodeFromRepository},
 			{"queued", "", false, opencodeQueued},

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"testing"
 
+	"pennypost/internal/office/acp/acptest"
 	"pennypost/internal/office/wake/codextest"
 	"pennypost/internal/persontest"
 )
@@ -25,6 +26,7 @@ var (
 
 func TestMain(m *testing.M) {
 	codextest.Main()
+	acptest.Main()
 	os.Exit(testMain(m))
 }
 

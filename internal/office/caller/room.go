@@ -264,6 +264,9 @@ func (v *Room) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	access := t.Access
 	t.Access = nil
 	as := v.opening(&t.Process, t.Session, t.Client)
+	if !t.Sub && (t.Moment == mail.SessionStart || t.Moment == mail.TurnStart) {
+		as.makeWay(ctx)
+	}
 	if t.Moment == mail.TurnEnd && !t.Over {
 		agent, _ := v.office.Set.Reach.Sessions.Of(v.name, t.Session)
 		v.office.Set.Reach.Listeners.Expect(v.name, agent, mail.Listener{Door: mail.RewakeDoor, Session: t.Session})
@@ -294,8 +297,17 @@ func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 		}
 		return v.Stub.Register(ctx, p)
 	}
+	return v.registerSession(ctx, as, p, access)
+}
+
+// registerSession is Register for what is said of a session, which as is about.
+func (v *Room) registerSession(ctx context.Context, as *Room, p mail.Presence, access *mail.Access) (mail.Agent,
+	error) {
 	if p.Join {
 		as.ID = as.ID.Joining()
+	}
+	if !p.End {
+		as.makeWay(ctx)
 	}
 	if p.TakeOver {
 		as = v
@@ -303,11 +315,20 @@ func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 	if name := v.office.ToolUses.in(v.name, p.Process); p.Join && name != "" && name != as.ID.Name() {
 		as = as.calling(name)
 	}
+	if a, shared := v.shares(ctx, &p); shared {
+		return a, nil
+	}
 	a, err := as.Stub.Register(ctx, p)
-	if err == nil && access != nil && p.Join {
+	if err != nil || !p.Join {
+		return a, err
+	}
+	if access != nil {
 		v.office.Set.Reach.Join(v.name, a.Name, &p, access)
 	}
-	return a, err
+	if !p.End {
+		v.working(ctx, a.Name)
+	}
+	return a, nil
 }
 
 // confirmed refuses the user who has to confirm an act of weight first. Those that are such acts whatever they are

@@ -140,6 +140,14 @@ func (e *Event) asks(kind mail.DialogKind, offers ...mail.Offer) *Asked {
 	return a
 }
 
+// Permission is a dialog about the use of a tool, but for what identifies it and the answers to it.
+func Permission(tool string, given jsonx.Value) Asked {
+	a := Asked{Dialog: mail.Dialog{Kind: mail.AsksPermission, Tool: mail.Begins(tool, mail.MaxName)}}
+	a.shows(given)
+	a.readable()
+	return a
+}
+
 // readable has all texts be UTF-8, and at most as long as is held. What is changed by that is not whole any more.
 func (a *Asked) readable() {
 	for _, text := range []*string{&a.Text, &a.Path, &a.Plan, &a.Says, &a.Dir} {

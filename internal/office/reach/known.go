@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"pennypost/internal/base/versions"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/wake"
@@ -29,7 +30,9 @@ type Known struct {
 	Codex     *door.Codex
 	tmux      wake.Waker // the last of doors, where it is turned on
 	Copilot   *door.CopilotNotes
-	Changed   func() // is told of other doors than before; the ringers of this machine have been told
+	Turns     *door.Turns // of agents without a session, over ACP
+	program   string      // this one
+	Changed   func()      // is told of other doors than before; the ringers of this machine have been told
 }
 
 // newKnownDoors returns the doors that are known at a start. look is told that the doors of agents in a room have
@@ -39,6 +42,12 @@ func New(cfg *config.Config, log *slog.Logger, look func(mail.RoomName)) *Known 
 	k.Copilot = &door.CopilotNotes{Sessions: &k.Sessions, Dir: clientDir("COPILOT_HOME", ".copilot")}
 	k.Claude = &door.ClaudeSocket{Sessions: &k.Sessions, Config: ClaudeDir(), Below: cfg.ClaudeBelow}
 	k.Codex = &door.Codex{Sessions: &k.Sessions, Env: config.WithoutAgent(os.Environ())}
+	k.Turns = door.NewTurns(cfg.Home.Turns(), log)
+	if self, err := os.Executable(); err != nil {
+		log.Warn("agents that are woken over ACP have no mailbox", "err", err)
+	} else {
+		k.program = versions.Stable(self)
+	}
 	k.tmux = &door.Tmux{Sessions: &k.Sessions}
 	k.Machines.Look = look
 	if err := k.Sessions.Keep(cfg.Home.Doors()); err != nil {
@@ -153,6 +162,13 @@ func (k *Known) wakers(w *config.Wake) (out []wake.Waker) {
 			Argv: w.Exec, Env: config.WithoutAgent(os.Environ()), Dir: string(k.cfg.Home), Home: string(k.cfg.Home),
 			Timeout: limit, Log: k.log,
 			Gone: w.When == config.WhenGone, Sessions: &k.Sessions,
+		})
+	}
+	if len(w.ACP) > 0 {
+		out = append(out, &door.ACP{
+			Argv: w.ACP, Env: config.WithoutAgent(os.Environ()), Dir: w.Dir, Home: string(k.cfg.Home),
+			Program: k.program, Timeout: time.Duration(cmp.Or(w.Timeout, config.DefaultTurnTimeout)), Log: k.log,
+			Sessions: &k.Sessions, Turns: k.Turns,
 		})
 	}
 	if w.Webhook != "" {

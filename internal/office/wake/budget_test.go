@@ -83,3 +83,21 @@ func TestP12_FailedRingIsItsOwn(t *testing.T) {
 		t.Errorf("a ring that was answered counts: %v", s.rung)
 	}
 }
+
+// A door may wait for a whole turn: the room stays open until that has ended, though all of the mail was read in it.
+func TestP8_TurnKeepsRoom(t *testing.T) {
+	door := &bell{kind: "acp", takes: time.Minute}
+	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {
+		b.send("orchestrator", "task-done", mail.Draft{})
+		b.pass(time.Second)
+		b.mark("lead", mail.MarkRead)
+		b.pass(10 * time.Second)
+		if b.ringer.Quiet() {
+			b.Error("the room may be closed in the middle of the turn")
+		}
+		b.pass(time.Minute)
+		if b.rung(door, 1, "mail"); !b.ringer.Quiet() {
+			b.Error("the room may not be closed after the turn")
+		}
+	}, orchestrator())
+}

@@ -226,7 +226,8 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 		next, ok = in, true
 	}
 	r.observe(outstanding)
-	if r.quiet.Store(0); outstanding == 0 {
+	// a door may wait for a turn in which all of the mail was read
+	if r.quiet.Store(0); outstanding == 0 && r.ringing == 0 {
 		r.quiet.Store(uint64(at) + 1)
 	}
 	if r.looked != nil {

@@ -41,6 +41,7 @@ type Ring struct {
 	Messages []mail.ID      `json:"messages"` // what is worth waking for: the first of it, if it is much
 	Text     string         `json:"text"`     // what a model may be shown
 	State    mail.State     `json:"-"`        // of the agent when the ring was made
+	Live     bool           `json:"-"`        // it had a session then
 	Known    bool           `json:"-"`        // its session knows the post office: few words do
 }
 
@@ -55,7 +56,8 @@ const (
 
 // newRing returns the pointer to what waits for u.
 func newRing(id string, room mail.RoomName, u *mail.Unwoken) Ring {
-	r := Ring{ID: id, Room: room, Agent: u.Agent, Role: u.Role, State: u.State, Known: u.Known, Unread: u.Unread,
+	r := Ring{ID: id, Room: room, Agent: u.Agent, Role: u.Role, State: u.State, Live: u.Live, Known: u.Known,
+		Unread: u.Unread,
 		Urgent: u.Urgent,
 		From:   []mail.Address{}, Messages: []mail.ID{}}
 	known := make(map[mail.Address]bool)

@@ -95,7 +95,28 @@ func (r *Request) next(broken map[string]bool) (step, string) {
 			return steps[done], p.Text
 		}
 	}
-	return step{verb: "say", arg: "ok"}, ""
+	return r.noticed(), ""
+}
+
+// noticed returns what the model does where nobody has given it a script, and the post office has told it of mail: it
+// reads that, and does what stands there.
+func (r *Request) noticed() step {
+	done, results := 0, ""
+	for _, p := range slices.Backward(r.Parts) {
+		switch {
+		case p.Role == Assistant:
+			done++
+		case p.Role == Result:
+			results = p.Text + results
+		case p.Role == User && strings.Contains(p.Text, "Notice from the post office"):
+			steps := append([]step{{verb: "tool", arg: "read_messages"}}, parseScript(results)...)
+			if done < len(steps) {
+				return steps[done]
+			}
+			return step{verb: "say", arg: "ok"}
+		}
+	}
+	return step{verb: "say", arg: "ok"}
 }
 
 // call is a tool that the model uses.

@@ -16,7 +16,8 @@ func (s Sight) Locate(u *mail.Unwoken, m *Member, hasDoor func(mail.Name, []stri
 // Sleeper describes an agent as one to be woken.
 func (s *State) Sleeper(m *Member, now mail.Time) *mail.Unwoken {
 	return &mail.Unwoken{Agent: m.Name, Roles: slices.Clone(m.Roles), State: m.Ringable(), Since: m.Since,
-		Broken: m.State == mail.Idle && m.Broken, Known: m.IsIntroduced(), Unread: s.CountUnread(m, now),
+		Live: m.Live(now), Broken: m.State == mail.Idle && m.Broken,
+		Known: m.IsIntroduced(), Unread: s.CountUnread(m, now),
 		Urgent: m.Urgent.At(now)}
 }
 

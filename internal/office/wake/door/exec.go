@@ -59,7 +59,7 @@ func (x *Exec) Ring(ctx context.Context, r wake.Ring) error {
 		return err
 	}
 	cmd := child.Command{Argv: argv, Dir: cmp.Or(session.Dir, x.Dir), Input: append(input, '\n'), Timeout: x.Timeout,
-		Env: append(append([]string{}, x.Env...), x.variables(&r)...)}
+		Env: append(append([]string{}, x.Env...), variables(x.Home, &r)...)}
 	output, err := cmd.Run(ctx)
 	if x.Log != nil {
 		x.Log.Debug("wake command ended", "command", argv[0], "agent", r.Agent, "err", err, "output", output)
@@ -86,9 +86,10 @@ func (x *Exec) session(r *wake.Ring) (sessions.Session, error) {
 	return s, nil
 }
 
-func (x *Exec) variables(r *wake.Ring) []string {
+// variables are those of a ring.
+func variables(home string, r *wake.Ring) []string {
 	return []string{
-		"PENNYPOST_HOME=" + x.Home, "PENNYPOST_ROOM=" + string(r.Room), "PENNYPOST_AGENT=" + string(r.Agent),
+		"PENNYPOST_HOME=" + home, "PENNYPOST_ROOM=" + string(r.Room), "PENNYPOST_AGENT=" + string(r.Agent),
 		"PENNYPOST_ROLE=" + r.Role,
 		"PENNYPOST_UNREAD=" + strconv.Itoa(r.Unread), "PENNYPOST_URGENT=" + strconv.Itoa(r.Urgent),
 	}

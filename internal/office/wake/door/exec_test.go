@@ -19,6 +19,7 @@ import (
 	"pennypost/internal/base/jsonx"
 	"pennypost/internal/base/process"
 	"pennypost/internal/mail"
+	"pennypost/internal/office/acp/acptest"
 	"pennypost/internal/office/wake"
 	"pennypost/internal/office/wake/codextest"
 	"pennypost/internal/office/wake/sessions"
@@ -27,6 +28,7 @@ import (
 // TestMain lets the test binary be the commands that Exec runs.
 func TestMain(m *testing.M) {
 	codextest.Main()
+	acptest.Main()
 	switch os.Getenv("WAKE_TEST") {
 	case "":
 		goleak.VerifyTestMain(m)

@@ -86,7 +86,7 @@ func (r *Relay) offer(ctx context.Context, l *link) {
 
 // ring does what was ordered.
 func (r *Relay) ring(ctx context.Context, o *order) *rung {
-	o.Ring.State = o.State
+	o.Ring.State, o.Ring.Live = o.State, o.State != mail.Gone
 	doors := r.Doors(o.Ring.Room, o.Ring.Agent)
 	i := slices.IndexFunc(doors, func(w wake.Waker) bool { return w.Door() == o.Door })
 	if i < 0 {

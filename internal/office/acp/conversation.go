@@ -1,0 +1,146 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+)
+
+// conversation is what is said in a turn.
+type conversation struct {
+	turn   *Turn
+	conn   *sdk.Connection
+	asking context.Context    // of those who are asked
+	let    context.CancelFunc // ends it
+	calls  sync.WaitGroup     // goroutines that talk, or ask
+
+	mu      sync.Mutex
+	over    bool // nobody is asked any more
+	waiting int  // for an answer
+	session string
+}
+
+func newConversation(ctx context.Context, t *Turn, p *program) *conversation {
+	c := &conversation{turn: t}
+	c.asking, c.let = context.WithCancel(ctx)
+	c.conn = sdk.NewConnection(c.handle, p.in, p.out)
+	c.conn.SetLogger(slog.New(slog.DiscardHandler))
+	close(p.out.ready) // after the logger is set, which the library's readers look at
+	return c
+}
+
+// talk has the turn from the first word to the reason why it ended.
+func (c *conversation) talk(ctx context.Context) error {
+	loaded, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := sdk.SendRequest[sdk.PromptResponse](c.conn, ctx, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{
+		SessionId: sdk.SessionId(c.sessionID()), Prompt: []sdk.ContentBlock{sdk.TextBlock(c.turn.Prompt(loaded))}})
+	switch {
+	case err != nil:
+		return err
+	case done.StopReason == sdk.StopReasonRefusal:
+		return errors.New("has refused the prompt")
+	case done.StopReason == sdk.StopReasonCancelled:
+		return errors.New("has broken its turn off")
+	}
+	return nil
+}
+
+// open has a session, and reports whether it is the one that was to go on.
+func (c *conversation) open(ctx context.Context) (loaded bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, openTime,
+		fmt.Errorf("has not opened a session within %s", openTime))
+	defer cancel()
+	is, err := sdk.SendRequest[sdk.InitializeResponse](c.conn, ctx, sdk.AgentMethodInitialize, sdk.InitializeRequest{
+		ProtocolVersion: sdk.ProtocolVersionNumber,
+		ClientInfo:      &sdk.Implementation{Name: "pennypost", Version: "1"}})
+	switch {
+	case err != nil:
+		return false, late(ctx, err)
+	case is.ProtocolVersion != sdk.ProtocolVersionNumber:
+		return false, fmt.Errorf("speaks version %d of ACP, and Pennypost speaks version %d", is.ProtocolVersion,
+			sdk.ProtocolVersionNumber)
+	}
+	if c.turn.Load != "" && is.AgentCapabilities.LoadSession {
+		_, err := sdk.SendRequest[sdk.LoadSessionResponse](c.conn, ctx, sdk.AgentMethodSessionLoad,
+			sdk.LoadSessionRequest{SessionId: sdk.SessionId(c.turn.Load), Cwd: c.turn.Dir, McpServers: c.servers()})
+		if err == nil {
+			return true, c.enter(c.turn.Load)
+		}
+		c.turn.log().Info("a session over ACP does not go on", "program", c.turn.Argv[0], "err", err)
+	}
+	s, err := sdk.SendRequest[sdk.NewSessionResponse](c.conn, ctx, sdk.AgentMethodSessionNew,
+		sdk.NewSessionRequest{Cwd: c.turn.Dir, McpServers: c.servers()})
+	if err != nil {
+		return false, late(ctx, err)
+	}
+	return false, c.enter(string(s.SessionId))
+}
+
+// late returns why ctx has ended, if it has, instead of what came of that.
+func late(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (c *conversation) servers() []sdk.McpServer {
+	out := []sdk.McpServer{}
+	for _, s := range c.turn.Servers {
+		one := &sdk.McpServerStdio{Name: s.Name, Command: s.Program, Args: s.Args, Env: []sdk.EnvVariable{}}
+		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+			one.Env = append(one.Env, sdk.EnvVariable{Name: name, Value: s.Env[name]})
+		}
+		out = append(out, sdk.McpServer{Stdio: one})
+	}
+	return out
+}
+
+// enter notes the session.
+func (c *conversation) enter(id string) error {
+	if id == "" || len(id) > maxSession {
+		return fmt.Errorf("has opened a session whose id has %d bytes; use 1 to %d", len(id), maxSession)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return errStopped
+	}
+	c.session = id
+	return nil
+}
+
+func (c *conversation) sessionID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session
+}
+
+// cancel cancels the turn, and waits for a moment until it is over. The program may not read what it is told.
+func (c *conversation) cancel(over <-chan error) {
+	c.close()
+	id := c.sessionID()
+	if id == "" {
+		return // and there will be none
+	}
+	c.calls.Go(func() {
+		_ = c.conn.SendNotification(context.Background(), sdk.AgentMethodSessionCancel,
+			sdk.CancelNotification{SessionId: sdk.SessionId(id)})
+	})
+	timer := time.NewTimer(cancelTime)
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,180 @@
+// Package acp has an agent that speaks the Agent Client Protocol (version 1) do one turn: it starts the agent's
+// program, gives it one prompt, hands its questions to whoever may answer them, and ends it. Start at Turn.Run.
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/exec"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"pennypost/internal/base/child"
+	"pennypost/internal/base/process"
+)
+
+// Times of a turn.
+const (
+	// openTime is how long a program may take to start, say what it is, and open a session: the slowest known, which
+	// loads its own client, took 9 s on a busy machine.
+	openTime = 90 * time.Second
+	// cancelTime is how long a turn that is cancelled may take to end by itself.
+	cancelTime = time.Second
+	// endTime is how long a program may take to end when its input does, so that its session is kept and its MCP
+	// servers say goodbye: Gemini CLI with hooks took more than 3 s. After a turn that was cancelled it has less.
+	endTime      = 10 * time.Second
+	endCancelled = 2 * time.Second
+)
+
+// maxSession is how long the id of a session may be, in bytes.
+const maxSession = 1024
+
+// Turn is one turn of an agent. All must be set, but for Load, Ask, Started and Log.
+type Turn struct {
+	Argv    []string // the program, run without a shell
+	Env     []string // NAME=value, all of it
+	Dir     string   // where it works: an absolute path
+	Servers []Server // of MCP, which the agent starts for the session
+	Load    string   // the session that is to go on, where the program can do that; "": a new one
+	// Prompt returns the text that the agent is given; loaded says that its session goes on.
+	Prompt  func(loaded bool) string
+	Timeout time.Duration // of all of it
+	// Ask has somebody answer a question, and returns the option that was chosen; "": nobody has answered. It returns
+	// when ctx ends. Nil: nobody answers.
+	Ask func(ctx context.Context, q *Question) (option string)
+	// Started is told which program runs, as package process names it.
+	Started func(program string)
+	Log     *slog.Logger // default: discard
+}
+
+// Server is an MCP server on standard input and output.
+type Server struct {
+	Name, Program string
+	Args          []string
+	Env           map[string]string
+}
+
+// errStopped is why the program is ended that runs no turn any more.
+var errStopped = errors.New("the turn was cancelled")
+
+// Run runs the turn, and returns the id of its session once there is one. An error says in words for people what went
+// wrong. If ctx ends the turn is cancelled. The program has ended, with its process group, when Run returns.
+func (t *Turn) Run(ctx context.Context) (session string, err error) {
+	limited, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	p, err := t.start()
+	if err != nil {
+		return "", child.Explain(ctx, err, t.Timeout, "")
+	}
+	turn, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	talked := make(chan error, 1)
+	c := newConversation(turn, t, p)
+	c.calls.Go(func() { talked <- c.talk(turn) })
+	patience := endTime
+	select {
+	case err = <-talked:
+	case <-limited.Done():
+		c.cancel(talked)
+		err, patience = errStopped, endCancelled
+	}
+	state := p.end(patience)
+	end()
+	c.close()
+	c.calls.Wait()
+	<-c.conn.Done() // from now on nobody reads
+	t.log().Debug("turn over ACP ended", "program", t.Argv[0], "session", c.sessionID(), "updates", p.out.updates,
+		"err", err, "status", state)
+	return c.sessionID(), t.explain(ctx, limited, err, p, state)
+}
+
+func (t *Turn) log() *slog.Logger {
+	if t.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return t.Log
+}
+
+// explain says what went wrong: what the program wrote that nobody can read goes before that it does not answer.
+func (t *Turn) explain(ctx, limited context.Context, err error, p *program, state string) error {
+	refused, answered := errors.AsType[*sdk.RequestError](err)
+	switch {
+	case err == nil:
+		return nil
+	case p.out.err != nil:
+		return child.WithOutput(p.out.err, p.stderr.Text())
+	case ctx.Err() != nil:
+		return errStopped
+	case limited.Err() != nil:
+		return child.WithOutput(fmt.Errorf("was ended because its turn was not over after %s", t.Timeout),
+			p.stderr.Text())
+	case answered && refused.Code == authRequired:
+		return errors.New("wants a login before it works: start it in a terminal, and log in there")
+	case answered && p.left:
+		return child.WithOutput(fmt.Errorf("ended in the middle of its turn: %s", state), p.stderr.Text())
+	case answered:
+		return errors.New(child.Plain(err.Error()))
+	}
+	return child.WithOutput(err, p.stderr.Text())
+}
+
+// authRequired is the error by which an agent says that it wants a login.
+const authRequired = -32000
+
+// program is an agent's that runs.
+type program struct {
+	cmd    *exec.Cmd
+	kill   context.CancelFunc // with its process group
+	in     io.WriteCloser
+	out    *lines
+	stderr child.Tail // to be read when it has ended
+	left   bool       // it has closed its output by itself
+}
+
+// start starts the agent's program.
+func (t *Turn) start() (*program, error) {
+	ctx, kill := context.WithCancel(context.Background())
+	p := &program{kill: kill}
+	p.cmd = exec.CommandContext(ctx, t.Argv[0], t.Argv[1:]...)
+	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr, p.cmd.WaitDelay = t.Dir, t.Env, &p.stderr, child.DrainTime
+	child.OwnGroup(p.cmd)
+	in, err := p.cmd.StdinPipe()
+	if err == nil {
+		var out io.ReadCloser
+		if out, err = p.cmd.StdoutPipe(); err == nil {
+			p.in, p.out = in, newLines(out)
+			err = p.cmd.Start()
+		}
+	}
+	if err != nil {
+		kill()
+		return nil, err
+	}
+	if tree := process.Tree(p.cmd.Process.Pid); t.Started != nil && len(tree) > 0 {
+		t.Started(tree[0].Key)
+	}
+	return p, nil
+}
+
+// end ends the program, and returns how it ended. It has some time for that by itself when its input is closed.
+func (p *program) end(patience time.Duration) string {
+	select {
+	case <-p.out.ended:
+		p.left = true
+	default:
+	}
+	_ = p.in.Close()
+	timer := time.NewTimer(patience)
+	select {
+	case <-p.out.ended:
+	case <-timer.C:
+	}
+	timer.Stop()
+	p.kill()         // what it has started is in its process group, and goes with it
+	_ = p.cmd.Wait() // which says that it was killed
+	return p.cmd.ProcessState.String()
+}

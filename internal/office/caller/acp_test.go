@@ -1,0 +1,80 @@
+package caller
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/office/acp"
+	"pennypost/internal/office/wake/door"
+)
+
+// What an agent asks over ACP is shown whole, whatever it is, and can be allowed only then.
+func TestHeldOverACP(t *testing.T) {
+	who := door.Asker{Room: "lab", Agent: "ann", Client: "gemini", Process: "1.2@x", Dir: "/src"}
+	once := []acp.Option{{ID: "a", Kind: "allow_once"}, {ID: "n", Kind: "reject_once"}}
+	for _, tt := range []struct {
+		name, tool string
+		form       mail.AskForm
+		text       string // that the person sees
+		cut        bool
+	}{
+		{"command", `{"kind":"execute","rawInput":{"command":"make deploy"}}`, mail.FormCommand, "make deploy", false},
+		{"patch", `{"kind":"edit","rawInput":{"command":"x"},"content":[{"type":"diff","newText":"EVIL"}]}`,
+			mail.FormJSON, "EVIL", false},
+		{"input unknown", `{"title":"GNU","rawInput":{"a":{"b":"EVIL"}}}`, mail.FormJSON, "EVIL", false},
+		{"no input", `{"title":"touch EVIL","toolCallId":"1"}`, mail.FormJSON, "EVIL", false},
+		{"input no object", `{"title":"touch EVIL","rawInput":"x"}`, mail.FormJSON, "EVIL", false},
+		{"no object", `{"kind":7,"title":["EVIL"]}`, mail.FormJSON, "EVIL", false},
+		{"huge", `{"rawInput":{"command":"` + strings.Repeat("x", mail.MaxAsk) + `"}}`, mail.FormJSON, "command", true},
+	} {
+		h := held(who, &acp.Question{Tool: []byte(tt.tool), Options: once})
+		if h.Form != tt.form || !strings.Contains(h.Text, tt.text) || h.Cut != tt.cut || !h.Beside {
+			t.Errorf("%s: %s %q, cut %t", tt.name, h.Form, h.Text[:min(len(h.Text), 200)], h.Cut)
+		}
+		change := mail.DialogChange{Dialog: h.Dialog, Session: "s"}
+		change.ID = "d-1"
+		if err := change.Check(); err != nil {
+			t.Errorf("%s: a room refuses it: %v", tt.name, err)
+		}
+		if err := h.Fits(&mail.DialogAnswer{Verdict: mail.SayAllow}); (err != nil) != tt.cut {
+			t.Errorf("%s: to allow it is %v", tt.name, err)
+		}
+	}
+	long := held(who, &acp.Question{Tool: []byte(`{"kind":"` + strings.Repeat("long", 1000) + `"}`)})
+	if len(long.Tool) > mail.MaxName || len(long.Offers) > 0 {
+		t.Errorf("%d bytes of a kind, and the answers %+v", len(long.Tool), long.Offers)
+	}
+}
+
+func TestRepliesOverACP(t *testing.T) {
+	q := &acp.Question{Options: []acp.Option{
+		{ID: "ever", Name: "Always \x1b[31mallow", Kind: "allow_always"},
+		{ID: "now", Name: "Allow", Kind: "allow_once"}, {Name: "x", Kind: "allow_once"},
+		{ID: "mode", Name: "Allow, and edit", Kind: "allow_once"},
+		{ID: "never", Name: "Never", Kind: "reject_always"}, {ID: "no", Name: "No", Kind: "reject_once"},
+		{ID: "odd", Name: "?", Kind: "something"},
+	}}
+	var got []mail.Offer
+	for _, r := range replies(q) {
+		got = append(got, r.Offer)
+	}
+	want := []mail.Offer{
+		{Verdict: mail.SayAllow, Rule: 1, Writes: "Always  [31mallow"}, {Verdict: mail.SayAllow},
+		{Verdict: mail.SayAllow, Rule: 4, Writes: "Allow, and edit"},
+		{Verdict: mail.SayDeny, Writes: "it takes no words with it: write them as mail"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for want, a := range map[string]mail.DialogAnswer{
+		"ever": {Verdict: mail.SayAllow, Rule: 1}, "now": {Verdict: mail.SayAllow}, "no": {Verdict: mail.SayDeny},
+		"mode": {Verdict: mail.SayAllow, Rule: 4}, "": {Verdict: mail.SayAnswer},
+	} {
+		if got := chosen(q, &a); got != want {
+			t.Errorf("%+v chooses %q, want %q", a, got, want)
+		}
+	}
+}

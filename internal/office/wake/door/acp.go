@@ -1,0 +1,92 @@
+package door
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"pennypost/internal/office/acp"
+	"pennypost/internal/office/wake"
+	"pennypost/internal/office/wake/sessions"
+)
+
+// ACP is a door to an agent that has no session: a program that speaks the Agent Client Protocol does one turn as that
+// agent, and is ended. It has Pennypost's MCP server in its session, by which it reads its mail. The session goes on
+// that an earlier ring has had, where the program can do that. It was rung if the turn has come to its end.
+//
+// In Argv the same is replaced as in that of Exec, and the same variables are set. The program is never started while
+// the agent has another session, and its turn is cancelled when one begins.
+type ACP struct {
+	Argv    []string
+	Env     []string // NAME=value, under the variables of the ring
+	Dir     string   // where it works; "": where the agent's latest session did
+	Home    string   // PENNYPOST_HOME
+	Program string   // that has Pennypost's MCP server in it
+	Timeout time.Duration
+	Log     *slog.Logger // default: discard
+
+	Sessions *sessions.List
+	Turns    *Turns
+}
+
+var _ wake.Waker = (*ACP)(nil)
+
+// Door implements wake.Waker.
+func (x *ACP) Door() string { return "acp" }
+
+func (x *ACP) leads(s *sessions.Session) bool { return s.ID == "" || s.Over || s.Gone() }
+
+// Ring implements wake.Waker.
+func (x *ACP) Ring(ctx context.Context, r wake.Ring) error {
+	s := x.Sessions.Look(r.Room, r.Agent)
+	switch {
+	case r.Agent == "":
+		return errors.New("was not run: nobody has the role, so there is no agent that it could be")
+	case r.Live || !x.leads(&s):
+		return errors.New("was not run: the agent has a session, and its door is for one that has none")
+	}
+	argv, err := fill(x.Argv, &r, "")
+	if err != nil {
+		return err
+	}
+	known := x.Turns.lastOf(r.Room, r.Agent)
+	dir := cmp.Or(x.Dir, s.Dir, known.Dir)
+	if !filepath.IsAbs(dir) {
+		return errors.New("was not run: no directory is known in which the agent has worked; say it by dir")
+	}
+	ctx, turn, err := x.Turns.begin(ctx, r.Room, r.Agent)
+	if err != nil {
+		return err
+	}
+	defer turn.end()
+	t := acp.Turn{Argv: argv, Dir: dir, Timeout: x.Timeout, Log: x.Log, Servers: []acp.Server{x.server(&r)},
+		Env: append(slices.Clone(x.Env), variables(x.Home, &r)...), Started: turn.started,
+		Prompt: func(loaded bool) string {
+			r.Known = r.Known && loaded
+			return r.Pointer()
+		}}
+	if known.Dir == dir && slices.Equal(known.Argv, argv) {
+		t.Load = known.Session
+	}
+	if ask := x.Turns.Ask; ask != nil {
+		t.Ask = func(ctx context.Context, q *acp.Question) string {
+			return ask(ctx, Asker{r.Room, r.Agent, filepath.Base(argv[0]), turn.program(), dir}, q)
+		}
+	}
+	session, err := t.Run(ctx)
+	if session != "" {
+		x.Turns.keep(lastTurn{r.Room, r.Agent, argv, dir, session})
+	}
+	return because(ctx, err)
+}
+
+// server is Pennypost's, for the agent: its name is what "pennypost install" calls it, so that a client which has it
+// already has it once.
+func (x *ACP) server(r *wake.Ring) acp.Server {
+	return acp.Server{Name: "pennypost", Program: x.Program, Args: []string{"mcp"}, Env: map[string]string{
+		"PENNYPOST_HOME": x.Home, "PENNYPOST_ROOM": string(r.Room), "PENNYPOST_AGENT": string(r.Agent)}}
+}

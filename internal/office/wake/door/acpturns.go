@@ -1,0 +1,176 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"pennypost/internal/base/kept"
+	"pennypost/internal/mail"
+	"pennypost/internal/office/acp"
+	"pennypost/internal/office/wake/sessions"
+)
+
+// Turns are the turns over ACP that run on this machine, and in which session each agent had its last one. It may be
+// used concurrently.
+type Turns struct {
+	// Ask has the person answer what an agent asks in its turn; see acp.Turn. Nil: nobody answers.
+	Ask func(ctx context.Context, who Asker, q *acp.Question) (option string)
+
+	log  *slog.Logger
+	file string // where last is kept
+
+	mu      sync.Mutex
+	running map[sessions.Seat]*runningTurn
+	last    []lastTurn // the latest at the end
+}
+
+// Asker is an agent in a turn.
+type Asker struct {
+	Room    mail.RoomName
+	Agent   mail.Name
+	Client  string // the name of its program
+	Process string // which runs as this, as package process names it; "": it is not known
+	Dir     string
+}
+
+// lastTurn is what it takes to go on with a session.
+type lastTurn struct {
+	Room    mail.RoomName `json:"room"`
+	Agent   mail.Name     `json:"agent"`
+	Argv    []string      `json:"argv"`
+	Dir     string        `json:"dir"`
+	Session string        `json:"session"`
+}
+
+// maxLast is how many agents' sessions are remembered.
+const maxLast = 1000
+
+// runningTurn is one that runs.
+type runningTurn struct {
+	of      *Turns
+	at      sessions.Seat
+	cancel  context.CancelCauseFunc
+	ended   chan struct{}
+	process string // guarded by Turns.mu
+}
+
+// errOther is why a turn is cancelled whose agent has come back.
+var errOther = errors.New("its turn was cancelled because another session of the agent began")
+
+// yieldTime is how long a session that begins waits for the end of its agent's turn.
+const yieldTime = 2 * time.Second
+
+// NewTurns returns the turns, with what the file at path says of earlier ones.
+func NewTurns(path string, log *slog.Logger) *Turns {
+	t := &Turns{log: log, file: path, running: make(map[sessions.Seat]*runningTurn)}
+	if err := kept.Load(path, &t.last); err != nil {
+		log.Warn("the sessions of agents over ACP begin anew", "file", path, "err", err)
+		t.last = nil
+	}
+	return t
+}
+
+// begin notes that a turn begins. Its context ends when it is to be cancelled.
+func (t *Turns) begin(ctx context.Context, room mail.RoomName, agent mail.Name) (context.Context, *runningTurn,
+	error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r := &runningTurn{of: t, at: sessions.SeatOf(room, agent), cancel: cancel, ended: make(chan struct{})}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running[r.at] != nil {
+		cancel(nil)
+		return nil, nil, errors.New("was not run: the agent is in such a turn already")
+	}
+	t.running[r.at] = r
+	return ctx, r, nil
+}
+
+func (r *runningTurn) end() {
+	r.of.mu.Lock()
+	delete(r.of.running, r.at)
+	r.of.mu.Unlock()
+	r.cancel(nil)
+	close(r.ended)
+}
+
+func (r *runningTurn) started(program string) {
+	r.of.mu.Lock()
+	defer r.of.mu.Unlock()
+	r.process = program
+}
+
+func (r *runningTurn) program() string {
+	r.of.mu.Lock()
+	defer r.of.mu.Unlock()
+	return r.process
+}
+
+// Run reports whether an agent is in a turn.
+func (t *Turns) Run(room mail.RoomName, agent mail.Name) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running[sessions.SeatOf(room, agent)] != nil
+}
+
+// Has reports whether one of programs does an agent's turn.
+func (t *Turns) Has(room mail.RoomName, agent mail.Name, programs []string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.running[sessions.SeatOf(room, agent)]
+	return r != nil && r.process != "" && slices.Contains(programs, r.process)
+}
+
+// Yield cancels the turn of an agent, of which another session begins, and waits for its end, for a moment.
+func (t *Turns) Yield(ctx context.Context, room mail.RoomName, agent mail.Name) {
+	t.mu.Lock()
+	r := t.running[sessions.SeatOf(room, agent)]
+	t.mu.Unlock()
+	if r == nil {
+		return
+	}
+	r.cancel(errOther)
+	ctx, cancel := context.WithTimeout(ctx, yieldTime)
+	defer cancel()
+	select {
+	case <-r.ended:
+	case <-ctx.Done():
+	}
+}
+
+// lastOf returns the last turn of an agent; the zero value if none is known.
+func (t *Turns) lastOf(room mail.RoomName, agent mail.Name) lastTurn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, l := range slices.Backward(t.last) {
+		if sessions.SeatOf(l.Room, l.Agent) == sessions.SeatOf(room, agent) {
+			return l
+		}
+	}
+	return lastTurn{}
+}
+
+// keep remembers in which session an agent had its turn. That it is forgotten costs the agent what it knew.
+func (t *Turns) keep(l lastTurn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = slices.DeleteFunc(t.last, func(o lastTurn) bool {
+		return sessions.SeatOf(o.Room, o.Agent) == sessions.SeatOf(l.Room, l.Agent)
+	})
+	t.last = append(t.last, l)
+	t.last = slices.Delete(t.last, 0, max(0, len(t.last)-maxLast))
+	if err := kept.Save(t.file, t.last); err != nil {
+		t.log.Warn("the session of an agent over ACP is not kept", "file", t.file, "err", err)
+	}
+}
+
+// because returns why a turn was cancelled, if it was, and else err.
+func because(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); err != nil && errors.Is(why, errOther) {
+		return why
+	}
+	return err
+}
