@@ -39,6 +39,7 @@ var floors = []struct {
 	}},
 	{"contracts, pure decisions and files for people are made of words only", []string{
 		"internal/policy", "internal/fence", "internal/mail/export", "internal/mail/find", "internal/mail/triage",
+		"internal/mail/amq",
 		"internal/room/journal",
 		"internal/office/dialect",
 	}},
