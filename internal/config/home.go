@@ -110,6 +110,10 @@ func (h Home) Doubts() string { return h.file("doubts.json") }
 // Erased is the file of erased messages whose text may still be in the logs of NATS servers.
 func (h Home) Erased() string { return h.file("erased.json") }
 
+// GitHub is the directory of what is known of pull requests and checks, and how far gh was asked. It goes into no
+// backup.
+func (h Home) GitHub() string { return h.file("github") }
+
 // File is the configuration.
 func (h Home) File() string { return h.file("config.toml") }
 
@@ -136,7 +140,7 @@ const maxSocketPath = 103
 func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
 		h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(), h.Erased(),
-		h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
+		h.GitHub(), h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(), h.file("pennypost.sock")}
 	for _, path := range ours {
 		for _, suffix := range []string{"", ".1"} { // of the log there is an older part
 			if _, err := os.Lstat(path + suffix); err == nil {

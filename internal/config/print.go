@@ -182,5 +182,8 @@ func (r *Room) print(b *strings.Builder, name string) {
 		row{name: "all", value: cmp.Or(r.TTL.All, Duration(policy.DefaultAllTTL)), about: "mail to all"})
 	section(b, name+".limits", r.Limits.rows()...)
 	r.printScheduled(b, name)
+	if r.GitHub != nil {
+		section(b, name+".github", r.GitHub.rows()...)
+	}
 	r.printWakes(b, name)
 }

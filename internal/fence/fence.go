@@ -157,7 +157,7 @@ const (
 func origin(it *mail.Item) string {
 	switch {
 	case it.Via != "":
-		return "file, unproven"
+		return mail.Unproven(it.Via)
 	case it.IsUsers():
 		return ofUser
 	case it.From == mail.ToUser:

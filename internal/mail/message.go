@@ -106,9 +106,20 @@ func (m Metadata) Text(key string) string {
 	return s
 }
 
+// ViaGitHub is Message.Via of what GitHub says, and GitHub the sender of it, whose name no new agent can bear.
+const (
+	ViaGitHub      = "github"
+	GitHub    Name = "github"
+)
+
 // Unproven is how the sender of a message that came over a bridge is described: nobody but the foreign file says who
-// it is.
-const Unproven = "file, unproven"
+// it is. Of what came from GitHub it is proven that GitHub says so, and no more.
+func Unproven(via string) string {
+	if via == ViaGitHub {
+		return "GitHub, from outside"
+	}
+	return "file, unproven"
+}
 
 // Message is what was sent. It never changes once it stands in the journal.
 type Message struct {

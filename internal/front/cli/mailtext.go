@@ -26,7 +26,7 @@ func Heading(it *mail.Item) string {
 func Sender(m *mail.Message, width int) string {
 	name := Shorten(Signer(m.From), width)
 	if m.Via != "" {
-		name += " (" + mail.Unproven + ")"
+		name += " (" + mail.Unproven(m.Via) + ")"
 	}
 	return name
 }

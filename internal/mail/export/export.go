@@ -104,7 +104,7 @@ func unproven(it *mail.Item) string {
 	if it.Via == "" {
 		return ""
 	}
-	return " (" + mail.Unproven + ")"
+	return " (" + mail.Unproven(it.Via) + ")"
 }
 
 // document writes a message for people. Its body is Markdown already, and stands in a quotation, which keeps its

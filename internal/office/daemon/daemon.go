@@ -19,6 +19,7 @@ import (
 	"pennypost/internal/mail"
 	"pennypost/internal/office/caller"
 	"pennypost/internal/office/gate"
+	"pennypost/internal/office/github"
 	"pennypost/internal/office/invite"
 	"pennypost/internal/office/listen"
 	"pennypost/internal/office/outbox"
@@ -83,6 +84,7 @@ type daemon struct {
 	gate    *gate.Gate
 	metrics *rooms.Metrics
 	pages   pages
+	github  *github.Face
 	guests  *guests
 	scripts *gate.Scripts
 	cert    *listen.Certificate // for other machines; nil: none
@@ -217,6 +219,7 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 	if at.TCP != nil {
 		d.office.Set.LetterLink = d.pages.LetterLink
 	}
+	d.github = d.newGitHub()
 	d.scripts = scripts
 	d.gate = newGate(token, &d.opts.Config, d.office, scripts, d.guests)
 	d.connections.Since = time.Now()
@@ -253,6 +256,7 @@ func (d *daemon) run(at listen.Listeners) error {
 		d.running.Go(func() { d.office.Far.Run(d.closing) })
 	} else {
 		d.running.Go(func() { d.office.TendTeams(d.closing) })
+		d.running.Go(func() { d.github.Run(d.closing) })
 	}
 	d.running.Go(func() { d.office.SendKept(d.closing) })
 	d.running.Go(func() { d.office.FollowSessions(d.closing) })

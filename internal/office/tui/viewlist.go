@@ -130,7 +130,7 @@ func (m *model) viewAside(c *mail.Conversation) line {
 // writer is who wrote the message of a row.
 func writer(c *mail.Conversation) string {
 	if c.Via != "" {
-		return signer(c.From) + " (" + mail.Unproven + ")"
+		return signer(c.From) + " (" + mail.Unproven(c.Via) + ")"
 	}
 	return signer(c.From)
 }

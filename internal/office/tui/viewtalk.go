@@ -71,7 +71,7 @@ func (m *model) messageHead(it *mail.Item, width int) line {
 		from = "you"
 	}
 	if it.Via != "" {
-		from += " (" + mail.Unproven + ")"
+		from += " (" + mail.Unproven(it.Via) + ")"
 	}
 	sign := span{" ", 0}
 	if triage.AsksUser(it) {

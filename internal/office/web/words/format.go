@@ -21,7 +21,7 @@ func Functions() template.FuncMap {
 		"ago": Ago, "used": used, "lately": lately, "looked": mail.Looked, "settled": Settled, "moment": Moment,
 		"clock": Clock, "day": Day, "iso": iso, "full": full,
 		"initials": Initials, "who": Who,
-		"from": Sender, "unproven": func() string { return mail.Unproven },
+		"from": Sender, "unproven": mail.Unproven,
 		"plural": wording.Plural, "markdown": Markdown, "firstLine": FirstLine, "badge": Badge, "tagValue": TagValue,
 		"exposed": Exposed, "dialogTitle": DialogTitle, "dialogGist": DialogGist, "cardHref": CardHref,
 		"digit": DigitKey, "key": triage.Act.Key, "snoozes": Snoozes,
@@ -124,7 +124,7 @@ func Who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
 // Sender says who sent a message, and whether anybody has proven that.
 func Sender(m mail.Message) string {
 	if m.Via != "" {
-		return Who(m.From) + " (" + mail.Unproven + ")"
+		return Who(m.From) + " (" + mail.Unproven(m.Via) + ")"
 	}
 	return Who(m.From)
 }
