@@ -71,7 +71,7 @@ var floors = []struct {
 	}},
 	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
-		"internal/office/wake/door", "internal/office/wake/remote", "internal/office/notify",
+		"internal/office/wake/door", "internal/office/wake/remote", "internal/office/notify", "internal/office/github",
 		"internal/office/invite", "internal/office/hook", "internal/office/web",
 		"internal/office/web/asset/vendorjs", "internal/office/backup", "internal/front/install",
 		"internal/front/hookpipe",

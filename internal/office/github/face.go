@@ -152,24 +152,24 @@ func (k *desk) take(ctx context.Context, m *memory, p *payload, read reader) err
 func (k *desk) send(ctx context.Context, m *memory, n *news) error {
 	return k.opts.With(ctx, k.room, func(r Room) error {
 		room := r.ForFiles()
-		roster, err := room.Agents(ctx, mail.RosterQuery{})
+		roster, err := mail.Roster(ctx, room)
 		if err != nil {
 			return err
 		}
 		of := m.Pulls[pullKey(n.repo, n.pull)]
 		names := []string{of.Opener}
-		for i := range roster.Agents {
-			if roster.Agents[i].Name == mail.GitHub {
+		for i := range roster {
+			if roster[i].Name == mail.GitHub {
 				return mail.Errorf(mail.Conflict, "an agent of this room is called %s, as which GitHub's mail "+
 					"comes: give it another name", mail.GitHub)
 			}
-			names = append(names, string(roster.Agents[i].Name))
+			names = append(names, string(roster[i].Name))
 		}
 		if n.names && !mentions(n.text, names) {
 			return nil
 		}
 		to := []mail.Address{mail.ToUser}
-		if agents := k.agents(roster.Agents, n); n.own() && len(agents) > 0 {
+		if agents := k.agents(roster, n); n.own() && len(agents) > 0 {
 			to = agents
 		}
 		it, err := n.letter(to, of, time.Now())

@@ -125,6 +125,10 @@ func ofComment(p *payload, m *memory) (*news, error) {
 	if p.Action != "created" || p.Issue.PullRequest == nil {
 		return nil, nil
 	}
+	key := pullKey(p.Repository.Name, p.Issue.Number)
+	if _, ok := m.Pulls[key]; !ok { // GitHub does not say of which branch it is
+		m.Pulls[key] = known{Opener: p.Issue.User.Login, Title: p.Issue.Title, Heard: c.Created}
+	}
 	n := m.about(p.Repository.Name, p.Issue.Number, "comment/"+strconv.FormatInt(c.ID, 10))
 	n.comment(c)
 	n.says, n.names = "mention", true

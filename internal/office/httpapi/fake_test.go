@@ -2,6 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"iter"
@@ -561,6 +564,20 @@ func (fakeNotify) Channels() []wire.NotifyChannel {
 
 func (fakeNotify) Test(_ context.Context, channel string) ([]wire.NotifyTested, error) {
 	return []wire.NotifyTested{{Name: channel, Answer: "shown"}}, nil
+}
+
+// fakeGitHub takes what is signed with the secret of docs/http.md.
+type fakeGitHub struct{}
+
+var _ GitHub = fakeGitHub{}
+
+func (fakeGitHub) Take(_ context.Context, _ mail.RoomName, d wire.GitHubDelivery) error {
+	mac := hmac.New(sha256.New, []byte("a secret of sixteen bytes"))
+	mac.Write(d.Body)
+	if d.Event != "ping" || d.Signature != "sha256="+hex.EncodeToString(mac.Sum(nil)) {
+		return mail.Errorf(mail.Unknown, "it is not signed")
+	}
+	return nil
 }
 
 // fakePages are pages at which one browser is logged in.
