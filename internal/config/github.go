@@ -94,7 +94,7 @@ func Checkout(dir string) (branch, repo string) {
 	}
 	origin := normalURL(originURL(resolveCommon(git)))
 	parts := strings.FieldsFunc(origin, func(r rune) bool { return r == '/' || r == ':' })
-	if len(parts) < 3 { // a host, or a scheme, and the two
+	if len(parts) < 3 || strings.HasPrefix(origin, "/") || parts[0] == "file" { // else a host and the two
 		return branch, ""
 	}
 	return branch, strings.Join(parts[len(parts)-2:], "/")

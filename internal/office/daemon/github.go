@@ -11,7 +11,8 @@ import (
 
 // newGitHub returns what makes mail of GitHub in the rooms that the configuration names.
 func (d *daemon) newGitHub() *github.Face {
-	opts := github.Options{Rooms: make(map[mail.RoomName]*config.GitHub), State: d.opts.Config.Home.GitHub(), Log: d.log,
+	opts := github.Options{
+		Rooms: make(map[mail.RoomName]*config.GitHub), State: d.opts.Config.Home.GitHub(), Log: d.log,
 		Dir: func(room mail.RoomName, agent mail.Name) string {
 			return d.office.Set.Reach.Sessions.Look(room, agent).Dir
 		},
@@ -23,7 +24,7 @@ func (d *daemon) newGitHub() *github.Face {
 		},
 	}
 	for name, room := range d.opts.Config.Rooms {
-		if room.GitHub != nil {
+		if room.GitHub != nil && d.opts.Remote == nil {
 			opts.Rooms[name] = room.GitHub
 		}
 	}

@@ -157,8 +157,9 @@ func TestGitHubPoll(t *testing.T) {
 	want += "custom me/shop#7: tests passes again\n"
 	check("after a restart")
 	text, err := os.ReadFile(filepath.Join(gh.dir, "asked"))
-	if err != nil || !strings.Contains(string(text), "api --method GET -H Accept: application/vnd.github+json -H "+
-		"X-GitHub-Api-Version: 2022-11-28 repos/me/shop/pulls?state=all&sort=updated&direction=desc&per_page=100&page=1\n") {
+	if err != nil || !strings.Contains(string(text), "api --method GET -H Accept: application/vnd.github+json "+
+		"-H X-GitHub-Api-Version: 2022-11-28 "+
+		"repos/me/shop/pulls?state=all&sort=updated&direction=desc&per_page=100&page=1\n") {
 		t.Errorf("gh was asked\n%.500s, %v", text, err)
 	}
 }

@@ -59,6 +59,9 @@ func New(opts Options) *Face {
 	return f
 }
 
+// On reports whether any room gets mail of GitHub.
+func (f *Face) On() bool { return len(f.rooms) > 0 }
+
 // Take takes a delivery of a webhook. What cannot be GitHub's is Unknown; a room that has no webhook, and one that
 // does not exist, are NotFound in the same words. Twice the same is stored once.
 func (f *Face) Take(ctx context.Context, room mail.RoomName, d wire.GitHubDelivery) error {

@@ -170,8 +170,8 @@ func (k *desk) askPulls(ctx context.Context, m *memory, name string, from time.T
 			if r.Submitted.Before(m.Begun) {
 				return true, nil
 			}
-			return true, k.listed(ctx, m, &payload{Action: "submitted", Repository: repo{Name: name}, Pull: &p, Review: r},
-				ofReview)
+			said := payload{Action: "submitted", Repository: repo{Name: name}, Pull: &p, Review: r}
+			return true, k.listed(ctx, m, &said, ofReview)
 		})
 		if err != nil {
 			return to, err
@@ -255,7 +255,8 @@ func (k *desk) askRuns(ctx context.Context, m *memory, name string, from time.Ti
 		if r.Updated.Before(from) {
 			continue
 		}
-		if err := k.listed(ctx, m, &payload{Action: "completed", Repository: repo{Name: name}, Run: r}, ofRun); err != nil {
+		said := payload{Action: "completed", Repository: repo{Name: name}, Run: r}
+		if err := k.listed(ctx, m, &said, ofRun); err != nil {
 			return to, err
 		}
 		to = r.Updated
