@@ -27,7 +27,7 @@ func (a *assault) github(id int, text string) {
 		"action": "created",
 		"comment": map[string]any{"id": id, "body": text, "path": text, "html_url": "https://github.com/" + text,
 			"user": map[string]any{"login": text}, "author_association": "MEMBER", "created_at": now},
-		"pull_request": map[string]any{"number": 7, "title": text, "user": map[string]any{"login": text},
+		"pull_request": map[string]any{"number": 7, "title": text, "user": map[string]any{"login": "me"},
 			"head": map[string]any{"ref": "sums", "repo": map[string]any{"id": 1, "full_name": "me/shop"}}},
 		"repository": map[string]any{"id": 1, "full_name": "me/shop"},
 	})

@@ -273,6 +273,15 @@ func TestGitHubThread(t *testing.T) {
 			t.Errorf("%d, %s: %d messages more, want %d", i, d.event, got, d.more)
 		}
 	}
+	last := r.got(t, "builder")[4]
+	room := r.room(t, "lab", "builder")
+	if page, err := room.History(t.Context(), mail.HistoryQuery{Thread: last.ID}); err != nil || len(page.Messages) != 5 {
+		t.Errorf("the thread has %d messages, %v", len(page.Messages), err)
+	}
+	if _, err := room.Send(t.Context(), mail.Draft{To: mail.Recipients{"github"}, ReplyTo: last.ID, Body: "Done."}); mail.
+		CodeOf(err) != mail.NotFound {
+		t.Errorf("an answer to GitHub: %v", err)
+	}
 	subjects := ""
 	for _, it := range r.got(t, "builder") {
 		if it.Thread == "" || it.Thread != r.got(t, "builder")[0].Thread {

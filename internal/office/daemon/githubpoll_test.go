@@ -66,7 +66,7 @@ func (s *stand) asked() {
 	s.t.Helper()
 	count := func() int {
 		text, _ := os.ReadFile(filepath.Join(s.dir, "asked"))
-		return strings.Count(string(text), "/actions/runs")
+		return strings.Count(string(text), "/pulls?state")
 	}
 	for n, until := count(), time.Now().Add(20*time.Second); count() < n+2; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(until) {

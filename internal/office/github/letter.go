@@ -82,7 +82,7 @@ func (n *news) letter(to []mail.Address, of known, now time.Time) (mail.Item, er
 		says += " by " + author
 	}
 	url := n.url
-	if !strings.HasPrefix(url, "https://") || !mail.IsLine(url) || len(url) > 1000 {
+	if !strings.HasPrefix(url, "https://") || !mail.IsLine(url) || strings.ContainsAny(url, " <>\"`") || len(url) > 1000 {
 		url = ""
 	}
 	meta := map[string]any{mail.ViaGitHub: metadata{n.repo, n.pull, n.branch, author, line(n.rank, 40),

@@ -66,7 +66,6 @@ func (k *desk) ask(ctx context.Context, repo string) error {
 		if m.Begun.IsZero() {
 			m.Begun = time.Now().UTC().Truncate(time.Second)
 		}
-		var all error
 		for _, list := range lists {
 			key := strings.ToLower(repo) + " " + list.name
 			from := m.Cursor[key]
@@ -78,11 +77,11 @@ func (k *desk) ask(ctx context.Context, repo string) error {
 				from = to
 			}
 			m.Cursor[key] = from
-			if all = errors.Join(all, err, m.save()); ctx.Err() != nil {
-				break
+			if err := errors.Join(err, m.save()); err != nil {
+				return err // what comes next would not know of the pull requests that are missing
 			}
 		}
-		return all
+		return nil
 	})
 }
 
