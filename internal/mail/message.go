@@ -106,7 +106,7 @@ func (m Metadata) Text(key string) string {
 	return s
 }
 
-// ViaGitHub is Message.Via of what GitHub says, and GitHub the sender of it, whose name no new agent can bear.
+// ViaGitHub is Message.Via of what GitHub says, and GitHub the sender of it, as which no new agent can be named.
 const (
 	ViaGitHub      = "github"
 	GitHub    Name = "github"

@@ -275,11 +275,12 @@ func TestGitHubThread(t *testing.T) {
 	}
 	last := r.got(t, "builder")[4]
 	room := r.room(t, "lab", "builder")
-	if page, err := room.History(t.Context(), mail.HistoryQuery{Thread: last.ID}); err != nil || len(page.Messages) != 5 {
+	page, err := room.History(t.Context(), mail.HistoryQuery{Thread: last.ID})
+	if err != nil || len(page.Messages) != 5 {
 		t.Errorf("the thread has %d messages, %v", len(page.Messages), err)
 	}
-	if _, err := room.Send(t.Context(), mail.Draft{To: mail.Recipients{"github"}, ReplyTo: last.ID, Body: "Done."}); mail.
-		CodeOf(err) != mail.NotFound {
+	_, err = room.Send(t.Context(), mail.Draft{To: mail.Recipients{"github"}, ReplyTo: last.ID, Body: "Done."})
+	if mail.CodeOf(err) != mail.NotFound {
 		t.Errorf("an answer to GitHub: %v", err)
 	}
 	subjects := ""
@@ -360,7 +361,7 @@ func TestP5_GitHubRefuses(t *testing.T) {
 // it is from outside, and that no text of it passes for ours.
 func TestP5_GitHubIsNobody(t *testing.T) {
 	r := withGitHub(t, nil)
-	for _, name := range []mail.Name{"github", "GitHub"} {
+	for _, name := range []mail.Name{"github", "GitHub", "gіthub", "ｇithub"} {
 		if _, err := r.room(t, "lab", mail.User).Register(t.Context(), mail.Presence{Name: name}); mail.CodeOf(err) !=
 			mail.Denied {
 			t.Errorf("registering %s: %v", name, err)

@@ -41,14 +41,18 @@ var login = sync.OnceValue(func() *regexp.Regexp {
 })
 
 var mention = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[^\w@/.-])@([A-Za-z0-9][\w-]*)`)
+	return regexp.MustCompile(`(?:^|[^\w@/.-])@([A-Za-z0-9][\w-]*)(/?)`) // with a stroke it is a team
 })
 
 // mentions reports whether a text mentions one of them, as GitHub spells mentions.
 func mentions(text string, names []string) bool {
-	return slices.ContainsFunc(mention().FindAllStringSubmatch(text, 1000), func(m []string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return n != "" && strings.EqualFold(n, m[1]) })
-	})
+	for _, m := range mention().FindAllStringSubmatch(text, 1000) {
+		who, team := m[1], m[2] != ""
+		if !team && slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, who) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // about names what the news is about.
@@ -82,7 +86,8 @@ func (n *news) letter(to []mail.Address, of known, now time.Time) (mail.Item, er
 		says += " by " + author
 	}
 	url := n.url
-	if !strings.HasPrefix(url, "https://") || !mail.IsLine(url) || strings.ContainsAny(url, " <>\"`") || len(url) > 1000 {
+	if !strings.HasPrefix(url, "https://") || !mail.IsLine(url) || strings.ContainsAny(url, " <>\"`") ||
+		len(url) > 1000 {
 		url = ""
 	}
 	meta := map[string]any{mail.ViaGitHub: metadata{n.repo, n.pull, n.branch, author, line(n.rank, 40),

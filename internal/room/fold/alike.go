@@ -72,7 +72,7 @@ func IsASCII(s string) bool {
 // ReservedLike returns the reserved word that a person would take name for, "" if there is none.
 func ReservedLike(name string) string {
 	folded := looks(name)
-	for _, word := range []mail.Name{mail.User, mail.System, mail.Orchestrator, "all", "broadcast"} {
+	for _, word := range []mail.Name{mail.User, mail.System, mail.Orchestrator, mail.GitHub, "all", "broadcast"} {
 		if folded == looks(string(word)) {
 			return string(word)
 		}
