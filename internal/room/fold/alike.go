@@ -73,7 +73,8 @@ func IsASCII(s string) bool {
 func ReservedLike(name string) string {
 	folded := looks(name)
 	for _, word := range []mail.Name{mail.User, mail.System, mail.Orchestrator, mail.GitHub, "all", "broadcast"} {
-		if folded == looks(string(word)) {
+		like := looks(string(word))
+		if folded == like || folded == strings.ReplaceAll(like, "i", "l") { // as latin has it
 			return string(word)
 		}
 	}
