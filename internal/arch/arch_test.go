@@ -39,6 +39,7 @@ var floors = []struct {
 	}},
 	{"contracts, pure decisions and files for people are made of words only", []string{
 		"internal/policy", "internal/fence", "internal/mail/export", "internal/mail/find", "internal/mail/triage",
+		"internal/mail/amq",
 		"internal/room/journal",
 		"internal/office/dialect",
 	}},
@@ -71,7 +72,7 @@ var floors = []struct {
 	}},
 	{"doors meet in mail.Service and not in each other; only the daemon joins them", []string{
 		"internal/wire/client", "internal/office/httpapi", "internal/office/mcpserver", "internal/office/bridge",
-		"internal/office/a2a",
+		"internal/office/a2a", "internal/office/github",
 		"internal/office/wake/door", "internal/office/wake/remote", "internal/office/notify",
 		"internal/office/invite", "internal/office/hook", "internal/office/web",
 		"internal/office/web/asset/vendorjs", "internal/office/backup", "internal/front/install",

@@ -23,6 +23,7 @@ var ownActs = []struct{ file, why string }{
 	{"internal/office/caller/listener.go", "whose life a wait stands on, whom the gate has let in"},
 	{"internal/office/caller/caller.go", "whose life an MCP session stands on, whom the gate has let in"},
 	{"internal/office/notify/", "what the user is told of, and what a button of it answers"},
+	{"internal/office/github/", "what GitHub says, as a sender whom nobody can be"},
 	{"internal/office/bridge/", "what stands in a bridged file, which says itself who wrote it"},
 	{"internal/office/wake/ringer.go", "notices of the post office"},
 	{"internal/office/web/sitetest/", "a room of tests, which has no gate"},

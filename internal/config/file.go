@@ -110,6 +110,8 @@ type Room struct {
 	ClaimsQuiet Duration `toml:"claims_quiet"` // how long a file stays its writer's after a turn
 	// Scheduled is mail that is sent again and again, in the section of a room only.
 	Scheduled []Scheduled `toml:"scheduled"`
+	// GitHub is what of GitHub becomes mail, in the section of a room only; nil: nothing.
+	GitHub *GitHub `toml:"github"`
 	// Wake says how agents are woken, by "NAME", "role:ROLE" or "orchestrator". An empty one, in the section of a
 	// room, takes away what all rooms have.
 	Wake map[string]Wake `toml:"wake"`
@@ -252,7 +254,7 @@ func (r *Room) check(section string) error {
 	if r.ClaimsQuiet < 0 || time.Duration(r.ClaimsQuiet) > time.Hour {
 		return bad(section, "claims_quiet is %s; use up to 1h", r.ClaimsQuiet)
 	}
-	return cmp.Or(r.A2A.check(section), r.checkScheduled(section), checkWakes(section, r.Wake))
+	return cmp.Or(r.A2A.check(section), r.checkScheduled(section), r.checkGitHub(section), checkWakes(section, r.Wake))
 }
 
 // Level returns the least serious level that is logged.

@@ -119,6 +119,10 @@ func (h Home) A2A() string { return h.file("a2a.json") }
 // Events is the file of the addresses that are told of events over MCP, secrets included. It goes into no backup.
 func (h Home) Events() string { return h.file("events.json") }
 
+// GitHub is the directory of what is known of pull requests and checks, and how far gh was asked. It goes into no
+// backup.
+func (h Home) GitHub() string { return h.file("github") }
+
 // File is the configuration.
 func (h Home) File() string { return h.file("config.toml") }
 
@@ -145,7 +149,7 @@ const maxSocketPath = 103
 func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
 		h.Turns(), h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(),
-		h.Erased(), h.A2A(), h.Events(), h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(),
+		h.Erased(), h.A2A(), h.Events(), h.GitHub(), h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(), h.Log(),
 		h.file("pennypost.sock")}
 	for _, path := range ours {
 		for _, suffix := range []string{"", ".1"} { // of the log there is an older part

@@ -184,5 +184,8 @@ func (r *Room) print(b *strings.Builder, name string) {
 	section(b, name+".limits", r.Limits.rows()...)
 	section(b, name+".a2a", r.A2A.rows()...)
 	r.printScheduled(b, name)
+	if r.GitHub != nil {
+		section(b, name+".github", r.GitHub.rows()...)
+	}
 	r.printWakes(b, name)
 }

@@ -106,18 +106,29 @@ func (m Metadata) Text(key string) string {
 	return s
 }
 
+// ViaGitHub is Message.Via of what GitHub says, and GitHub the sender of it, as which no new agent can be named.
+const (
+	ViaGitHub      = "github"
+	GitHub    Name = "github"
+)
+
 // Unproven is how the sender of a message that came over a bridge is described: nobody but the foreign file says who
-// it is.
-const Unproven = "file, unproven"
+// it is. Of what came from GitHub it is proven that GitHub says so, and no more.
+func Unproven(via string) string {
+	if via == ViaGitHub {
+		return "GitHub, from outside"
+	}
+	return "file, unproven"
+}
 
 // Outside is how the sender of a guest's message is described.
 const Outside = "from outside"
 
-// Doubt says why a reader should think twice about who sent m: Unproven, Outside, or "" for nothing.
+// Doubt says why a reader should think twice about who sent m: as Unproven does, Outside, or "" for nothing.
 func (m *Message) Doubt() string {
 	switch {
 	case m.Via != "":
-		return Unproven
+		return Unproven(m.Via)
 	case m.By == ByGuest:
 		return Outside
 	}

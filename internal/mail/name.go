@@ -47,6 +47,9 @@ func (n Name) CheckNew() error {
 		return Errorf(Invalid, "an agent cannot be named %q: behind '@' stands a room, as in builder@lab. "+
 			"Choose a name without it", n)
 	}
+	if strings.EqualFold(string(n), string(GitHub)) {
+		return Errorf(Denied, "the name %q is reserved for what GitHub says; choose another", n)
+	}
 	if strings.HasPrefix(string(n), far) {
 		return Errorf(Invalid,
 			"an agent cannot be named %q: a name that begins with %q would read as an address", n, far)

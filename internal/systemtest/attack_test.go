@@ -54,6 +54,7 @@ func attackTexts(t *testing.T, n int) {
 		a.send(i, text)
 		if i%10 == 0 {
 			a.bear(text)
+			a.github(i+1, text)
 		}
 		if i%atOnce == atOnce-1 || i == len(all)-1 {
 			a.hooksRun()
@@ -74,13 +75,25 @@ func attackTexts(t *testing.T, n int) {
 func newAssault(t *testing.T) *assault {
 	t.Helper()
 	a := &assault{office: newOffice(t), t: t, shown: make(map[string]bool)}
-	a.env = []string{"CLAUDE_CONFIG_DIR=" + filepath.Join(a.root, "claude")}
+	a.env = []string{"CLAUDE_CONFIG_DIR=" + filepath.Join(a.root, "claude"), "PENNYPOST_ROOM=default"}
 	if err := os.MkdirAll(a.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	limits := "[room.limits]\nexchanges = -1\nrepeat_window = \"never\"\nper_minute = -1\n"
-	if err := os.WriteFile(filepath.Join(a.home, "config.toml"), []byte(limits), 0o600); err != nil {
-		t.Fatal(err)
+	secret := filepath.Join(a.root, "secret")
+	for file, text := range map[string]string{
+		filepath.Join(a.home, "config.toml"): limits + fmt.Sprintf("[rooms.default.github]\nrepos = [\"me/shop\"]\n"+
+			"secret_file = %q\n", secret),
+		secret:                                 githubWord,
+		filepath.Join(a.dir, ".git", "HEAD"):   "ref: refs/heads/sums\n",
+		filepath.Join(a.dir, ".git", "config"): "[remote \"origin\"]\n\turl = https://github.com/me/shop.git\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	a.mustServe(t)
 	a.victim = a.mustAgent(t, eraSessions, "--as", "ann")
@@ -176,7 +189,10 @@ func (a *assault) hooksRun() {
 		h.Prompt("go on")
 		h.Tool("Bash", "true")
 		h.End()
-		a.shows("hooks of "+h.Client.Name, strings.Join(h.Context, "\n\n"))
+		text := strings.Join(h.Context, "\n\n")
+		a.shows("hooks of "+h.Client.Name, text)
+		const door = "what comes from GitHub"
+		a.shown[door] = a.shown[door] || strings.Contains(text, `origin="GitHub, from outside"`)
 		h.Context = nil
 	}
 }

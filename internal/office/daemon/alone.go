@@ -16,7 +16,7 @@ func (d *daemon) leaveWhenAlone() {
 	}
 	for {
 		left := time.Duration(limit) - d.connections.Alone()
-		if left <= 0 && (d.office.Set.Figures().Running > 0 || !d.office.Quiet()) {
+		if left <= 0 && (d.office.Set.Figures().Running > 0 || d.github.On() || !d.office.Quiet()) {
 			// somebody has to notice what others write there, and who is to be woken
 			left = min(time.Minute, max(time.Duration(limit), 100*time.Millisecond))
 		}

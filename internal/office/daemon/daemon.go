@@ -21,6 +21,7 @@ import (
 	"pennypost/internal/office/caller"
 	"pennypost/internal/office/events"
 	"pennypost/internal/office/gate"
+	"pennypost/internal/office/github"
 	"pennypost/internal/office/invite"
 	"pennypost/internal/office/listen"
 	"pennypost/internal/office/outbox"
@@ -85,6 +86,7 @@ type daemon struct {
 	gate    *gate.Gate
 	metrics *rooms.Metrics
 	pages   pages
+	github  *github.Face
 	guests  *guests
 	scripts *gate.Scripts
 	a2a     *a2a.Door           // nil: this machine uses the post office of another
@@ -221,6 +223,7 @@ func newDaemon(ctx context.Context, opts Options, token, host string, at listen.
 	if at.TCP != nil {
 		d.office.Set.LetterLink = d.pages.LetterLink
 	}
+	d.github = d.newGitHub()
 	d.scripts = scripts
 	d.gate = newGate(token, &d.opts.Config, d.office, scripts, d.guests)
 	d.connections.Since = time.Now()
@@ -262,6 +265,7 @@ func (d *daemon) run(at listen.Listeners) error {
 		d.running.Go(func() { d.office.Far.Run(d.closing) })
 	} else {
 		d.running.Go(func() { d.office.TendTeams(d.closing) })
+		d.running.Go(func() { d.github.Run(d.closing) })
 	}
 	d.running.Go(func() { d.office.SendKept(d.closing) })
 	d.running.Go(func() { d.office.FollowSessions(d.closing) })

@@ -132,7 +132,7 @@ var forMachines = map[string]string{
 	"retire": inRoom, "rename": inRoom, "merge": inRoom, "grants": inRoom, "grant": inRoom,
 	"claims": inRoom, "claim": inRoom, "scheduled": inRoom, "reschedule": inRoom, "unschedule": inRoom,
 	"bridges": inRoom, "rejectedLines": inRoom, "workspaces": inRoom, "room": inRoom,
-	"archive": inRoom, "verify": inRoom, "repair": inRoom, "export": inRoom, "import": inRoom,
+	"github": shown, "archive": inRoom, "verify": inRoom, "repair": inRoom, "export": inRoom, "import": inRoom,
 }
 
 // operation is a route of the API's own document.

@@ -61,7 +61,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 	}
 	api.Confirmations, api.Outbox = d.office.Confirm, d.office.Kept
 	if d.office.Far == nil {
-		api.Credentials, api.Try = d.scripts, d.office.Set.Try
+		api.Credentials, api.Try, api.GitHub = d.scripts, d.office.Set.Try, d.github
 	}
 	if c := d.office.Set.Cluster; c != nil {
 		api.Machines, api.Move, api.Restore = c, d.office.Set.Move, d.office.Set.Restore

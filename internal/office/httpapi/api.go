@@ -97,6 +97,8 @@ type Options struct {
 	// Away knows from whose terminals the person is away. Nil: no dialogs are held.
 	Away Away
 
+	// GitHub makes mail of what GitHub says. Nil: nothing does.
+	GitHub GitHub
 	// Notify tells the person of mail. Nil: nothing does.
 	Notify Notify
 

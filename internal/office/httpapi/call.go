@@ -77,6 +77,9 @@ func (c *call) enter() error {
 		return mail.Errorf(mail.Denied, "your credential opens room %s only, not %s", c.caller.Room, name)
 	}
 	c.roomName = name
+	if c.route.Open {
+		return nil // a stranger makes no room
+	}
 	c.room, err = c.api.opts.Office.Room(c.r.Context(), name, c.caller.Name)
 	return err
 }

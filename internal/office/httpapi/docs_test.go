@@ -114,8 +114,9 @@ func TestDocs(t *testing.T) {
 	office := newFakeOffice()
 	h := New(Options{
 		Office: office, Stop: func() {
-		}, Listen: fakeListen, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
-		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
+		}, Listen: fakeListen, Notify: fakeNotify{}, GitHub: fakeGitHub{}, Pages: fakePages{},
+		Remove: fakeRemove,
+		Move:   fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup, Attach: fakeAttach, Invites: fakeInvites{},
 		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}, Outbox: fakeOutbox{},
 		Hooks: fakeHooks{}, Local: func(*http.Request) bool { return true },

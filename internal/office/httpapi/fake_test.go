@@ -2,6 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"iter"
@@ -573,6 +576,20 @@ func (fakeNotify) Pair(_ context.Context, channel string) (wire.NotifyPairing, e
 }
 
 func (fakeNotify) Unpair(context.Context, string) error { return nil }
+
+// fakeGitHub takes what is signed with the secret of docs/http.md.
+type fakeGitHub struct{}
+
+var _ GitHub = fakeGitHub{}
+
+func (fakeGitHub) Take(_ context.Context, _ mail.RoomName, d wire.GitHubDelivery) error {
+	mac := hmac.New(sha256.New, []byte("a secret of sixteen bytes"))
+	mac.Write(d.Body)
+	if d.Event != "ping" || d.Signature != "sha256="+hex.EncodeToString(mac.Sum(nil)) {
+		return mail.Errorf(mail.Unknown, "it is not signed")
+	}
+	return nil
+}
 
 // fakePages are pages at which one browser is logged in.
 type fakePages struct{}

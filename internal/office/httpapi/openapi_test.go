@@ -75,8 +75,9 @@ func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []by
 
 // TestDocumentIsTheRoutes holds that what is routed is documented and what is documented is routed.
 func TestDocumentIsTheRoutes(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
-		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, GitHub: fakeGitHub{}, Pages: fakePages{},
+		Remove: fakeRemove,
+		Move:   fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup,
 		Attach: fakeAttach, Invites: fakeInvites{},
 		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}, Outbox: fakeOutbox{}})
@@ -160,8 +161,9 @@ func TestDocumentedParameters(t *testing.T) {
 
 // TestAnswersFitTheSchemas runs a scenario and validates every answer against what the document says of it.
 func TestAnswersFitTheSchemas(t *testing.T) {
-	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, Pages: fakePages{}, Remove: fakeRemove,
-		Move: fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
+	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, GitHub: fakeGitHub{}, Pages: fakePages{},
+		Remove: fakeRemove,
+		Move:   fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup,
 		Attach: fakeAttach, Invites: fakeInvites{},
 		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}, Outbox: fakeOutbox{}})
@@ -266,6 +268,9 @@ func scenario() []want {
 		{name: room + "/import", method: "POST", path: lab + "/import",
 			header: http.Header{"Content-Type": {wire.Lines}},
 			body:   `{"id":"x1","type":"status","from":"agent:a","to":["all"],"body":"old","sent":"2026-05-10T14:00:00Z","seq":0,"read":false}`},
+		{name: room + "/github", method: "POST", path: lab + "/github", body: `{"zen":"Keep it logically awesome."}`,
+			header: http.Header{"Content-Type": {wire.JSON}, "X-Github-Event": {"ping"}, "X-Hub-Signature-256": {
+				"sha256=be906a37453a92ba81b70ac36d2927ec64f4ccdecf0eee4b2b5811b88346b9f4"}}},
 		{name: room + "/messages/{id}", method: "DELETE", path: lab + "/messages/m1"},
 		{name: room, method: "GET", path: lab},
 		{name: room, method: "DELETE", path: lab},

@@ -49,7 +49,7 @@ func roomRoutes(o *Options) []route {
 		of(&wire.RejectedLinesCall),
 		of(&wire.WorkspacesCall), of(&wire.AddWorkspaceCall), of(&wire.RemoveWorkspaceCall),
 		of(&wire.StatusCall), of(&wire.ArchiveCall), of(&wire.VerifyCall), of(&wire.RepairCall),
-		handled(&wire.ExportRoute, wire.Lines, mail.Item{}, export), importRoute(),
+		handled(&wire.ExportRoute, wire.Lines, mail.Item{}, export), importRoute(), githubRoute(o),
 	}
 }
 

@@ -72,8 +72,9 @@ func IsASCII(s string) bool {
 // ReservedLike returns the reserved word that a person would take name for, "" if there is none.
 func ReservedLike(name string) string {
 	folded := looks(name)
-	for _, word := range []mail.Name{mail.User, mail.System, mail.Orchestrator, "all", "broadcast"} {
-		if folded == looks(string(word)) {
+	for _, word := range []mail.Name{mail.User, mail.System, mail.Orchestrator, mail.GitHub, "all", "broadcast"} {
+		like := looks(string(word))
+		if folded == like || folded == strings.ReplaceAll(like, "i", "l") { // as latin has it
 			return string(word)
 		}
 	}

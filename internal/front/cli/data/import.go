@@ -13,20 +13,40 @@ import (
 	"pennypost/internal/base/wording"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/mail"
+	"pennypost/internal/mail/amq"
 )
 
 const importHelp = `Add the messages of an export, jsonl or json, to the room, with their own ids and times. Messages
 whose id the room knows are skipped, so you can repeat an import. Of up to 2000 messages, all are added
 or, if one is wrong, none. More go in parts of so many, of which those before the wrong one stay.
-FILE "-" is standard input.`
+FILE "-" is standard input.
+
+With --from amq, the argument is a root of AMQ: the directory in which agents is. Ids, threads and
+what has been read are kept; files that are no messages are named and left out. At the end the
+messages there and here are counted and compared. --dry-run does all but add them.`
 
 func newImport(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "import FILE", Short: "add the messages of an export", Long: importHelp,
-		Example: "pennypost import room.jsonl\npennypost export --room a | pennypost import --room b -",
-		Args:    cli.NArgs(1, "one file; \"-\" is standard input"),
-		RunE:    cli.RunOne(a.importFile),
-	}
+	var from string
+	var dry bool
+	return cli.WithFlags(&cobra.Command{
+		Use: "import FILE|DIR", Short: "add the messages of an export, or of another program", Long: importHelp,
+		Example: "pennypost import room.jsonl\npennypost export --room a | pennypost import --room b -\n" +
+			"pennypost import --from amq .agent-mail/collab --dry-run",
+		Args: cli.NArgs(1, "one file or directory; \"-\" is standard input"),
+		RunE: cli.RunOne(func(ctx context.Context, path string) error {
+			switch {
+			case from == amq.Bridge:
+				return a.importAMQ(ctx, path, dry)
+			case from != "":
+				return cli.Usage("mail of %q cannot be imported; --from knows amq", from)
+			case dry:
+				return cli.Usage("--dry-run goes with --from")
+			}
+			return a.importFile(ctx, path)
+		}),
+	},
+		cli.Flag{Into: &from, Name: "from", About: "the `PROGRAM` whose mail it is: amq"},
+		cli.Flag{Into: &dry, Name: "dry-run", About: "add nothing, and print what would be added"})
 }
 
 func (a *app) importFile(ctx context.Context, file string) error {
@@ -39,15 +59,22 @@ func (a *app) importFile(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
+	done, err := a.importItems(ctx, svc, readItems(in))
+	return a.Said(err, done, "%s added, %d known before.", wording.Plural(done.Added, "message"), done.Skipped)
+}
+
+// importItems imports messages, and says of an import that was cut off how far it came.
+func (a *app) importItems(ctx context.Context, to importer, items iter.Seq2[mail.Item, error]) (
+	mail.Imported, error) {
 	progress := a.Progress("importing", cli.CountMessages)
-	done, err := importParts(ctx, svc, readItems(in), progress.Add)
+	done, err := importParts(ctx, to, items, progress.Add)
 	progress.End()
 	if err != nil && done != (mail.Imported{}) {
 		err = mail.Errorf(mail.CodeOf(err), "%w. Before that %s came into the room, and %d were known: repeat "+
 			"the import when the cause is mended, and it goes on there", err,
 			wording.Plural(done.Added, "message"), done.Skipped)
 	}
-	return a.Said(err, done, "%s added, %d known before.", wording.Plural(done.Added, "message"), done.Skipped)
+	return done, err
 }
 
 // A part of an import is what one call holds: so much is in memory here and in the post office at a time, and is added

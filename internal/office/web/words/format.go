@@ -21,7 +21,7 @@ func Functions() template.FuncMap {
 		"ago": Ago, "used": used, "lately": lately, "looked": mail.Looked, "settled": Settled, "moment": Moment,
 		"clock": Clock, "day": Day, "iso": iso, "full": full,
 		"initials": Initials, "who": Who,
-		"from": Sender, "unproven": func() string { return mail.Unproven },
+		"from": Sender, "unproven": mail.Unproven, "cameBy": cameBy,
 		"outside": func() string { return mail.Outside },
 		"plural":  wording.Plural, "markdown": Markdown, "firstLine": FirstLine, "badge": Badge, "tagValue": TagValue,
 		"exposed": Exposed, "dialogTitle": DialogTitle, "dialogGist": DialogGist, "cardHref": CardHref,
@@ -121,6 +121,14 @@ func LocalTime(text string, now time.Time) (mail.Time, bool) {
 
 // Who is an address as a person reads it: an agent's bare name, anything else as it is written.
 func Who(a any) string { return strings.TrimPrefix(fmt.Sprint(a), "agent:") }
+
+// cameBy says what is known of who wrote a message that came from elsewhere.
+func cameBy(via string) string {
+	if via == mail.ViaGitHub {
+		return "It came from GitHub, which says who wrote it"
+	}
+	return "It came over the bridge " + via + ", and says itself who wrote it: nobody has proven that"
+}
 
 // Sender says who sent a message, and whether anybody has proven that.
 func Sender(m mail.Message) string {

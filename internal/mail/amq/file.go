@@ -1,0 +1,79 @@
+package amq
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/base/jsonx"
+)
+
+// MaxFile is the largest file, in bytes, that AMQ itself takes for a message.
+const MaxFile = 10 << 20
+
+// header is AMQ's, as its message format of schema 1 documents it.
+type header struct {
+	Schema       int            `json:"schema"`
+	ID           string         `json:"id"`
+	From         string         `json:"from"`
+	To           []string       `json:"to"`
+	Thread       string         `json:"thread"`
+	Subject      string         `json:"subject"`
+	Created      string         `json:"created"`
+	Refs         []string       `json:"refs"`
+	Priority     string         `json:"priority"`
+	Kind         string         `json:"kind"`
+	Labels       []string       `json:"labels"`
+	Context      map[string]any `json:"context"`
+	ReplyTo      string         `json:"reply_to"`
+	ReplyProject string         `json:"reply_project"`
+	FromProject  string         `json:"from_project"`
+}
+
+type sum = [sha256.Size]byte
+
+// readFile returns what the file at name says, and a sum by which its copies are known.
+func readFile(dir confined.Dir, name string) (h header, body string, is sum, err error) {
+	file, err := dir.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return h, "", is, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
+	if err != nil {
+		return h, "", is, err
+	}
+	if len(text) > MaxFile {
+		return h, "", is, fmt.Errorf("it has more than %d bytes, which AMQ takes for no message either", MaxFile)
+	}
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	h, body, err = parse(text)
+	return h, body, sha256.Sum256(text), err
+}
+
+// parse splits a file. No line of the header can be "---": JSON strings have no line breaks.
+func parse(text []byte) (h header, body string, err error) {
+	rest, ok := bytes.CutPrefix(text, []byte("---json\n"))
+	if !ok {
+		return h, "", errors.New(`it does not begin with the line "---json"`)
+	}
+	object, after, ok := bytes.Cut(rest, []byte("\n---\n"))
+	if !ok {
+		return h, "", errors.New(`its header has no end: there is no line "---"`)
+	}
+	if err := jsonx.Unmarshal(object, &h); err != nil {
+		return h, "", fmt.Errorf("its header cannot be read: %s", jsonx.Explain(err))
+	}
+	if h.Schema != 1 {
+		return h, "", fmt.Errorf("its schema is %d, and only schema 1 is known", h.Schema)
+	}
+	if !utf8.Valid(after) {
+		return h, "", errors.New("its text is not valid UTF-8")
+	}
+	return h, string(after), nil
+}

@@ -1,0 +1,265 @@
+package amq
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"pennypost/internal/base/confined"
+	"pennypost/internal/mail"
+)
+
+// Bridge is what the messages have in mail.Message.Via: only a file says who wrote them.
+const Bridge = "amq"
+
+// boxes are where the copies of a message lie. What is in inbox/tmp is not delivered yet, and what is in dlq is a
+// report about a file that AMQ could not read.
+var boxes = [...]string{"inbox/new", "inbox/cur", "outbox/sent"}
+
+// Skipped is a file, or a directory, of which nothing is imported.
+type Skipped struct {
+	File string `json:"file"` // relative to the root
+	Why  string `json:"why"`
+}
+
+// Box counts the messages in the inbox of an agent.
+type Box struct {
+	Unread int `json:"unread"`
+	Read   int `json:"read"`
+}
+
+// Queue is an AMQ root, of which the headers have been read.
+type Queue struct {
+	Files   int                `json:"files"` // copies of messages that are imported
+	Skipped []Skipped          `json:"skipped"`
+	Boxes   map[mail.Name]*Box `json:"boxes"`
+
+	dir     confined.Dir
+	letters map[string]*letter
+	threads map[string]mail.ID // by AMQ's name of a thread, the oldest message in it
+	order   []*letter          // by time
+}
+
+// letter is a message and its copies.
+type letter struct {
+	item  mail.Item // without its text
+	names header
+	is    sum
+	files []string
+	torn  bool // its copies differ
+}
+
+// Open reads the headers of all messages below the root at a path. A root is the directory in which agents is.
+func Open(root string) (*Queue, error) {
+	q := &Queue{dir: confined.At(root), Skipped: []Skipped{}, Boxes: make(map[mail.Name]*Box),
+		letters: make(map[string]*letter), threads: make(map[string]mail.ID)}
+	agents, err := q.dir.ReadDir("agents")
+	if err != nil {
+		return nil, q.noRoot(root, err)
+	}
+	for _, a := range agents {
+		owner, err := address(a.Name())
+		if err != nil {
+			q.skip(path.Join("agents", a.Name()), err)
+			continue
+		}
+		for _, box := range boxes {
+			q.readBox(owner, path.Join("agents", a.Name(), box), box)
+		}
+	}
+	q.settle()
+	return q, nil
+}
+
+// noRoot names the sessions below a directory in which there are no agents: each is a root of its own.
+func (q *Queue) noRoot(root string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return mail.Errorf(mail.Invalid, "the queue cannot be read: %w", err)
+	}
+	list, _ := q.dir.ReadDir(".")
+	for _, below := range list {
+		if info, err := q.dir.Lstat(path.Join(below.Name(), "agents")); err == nil && info.IsDir() {
+			return mail.Errorf(mail.Invalid, "%s has no directory agents, but %s in it has: each session is imported "+
+				"by itself", root, below.Name())
+		}
+	}
+	return mail.Errorf(mail.Invalid, "%s is no root of AMQ: it has no directory agents", root)
+}
+
+func (q *Queue) skip(file string, why error) {
+	q.Skipped = append(q.Skipped, Skipped{File: file, Why: why.Error()})
+}
+
+// readBox reads a box of the agent with this address.
+func (q *Queue) readBox(owner mail.Address, dir, box string) {
+	list, err := q.dir.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if err != nil {
+		q.skip(dir, err)
+		return
+	}
+	for _, f := range list {
+		name := path.Join(dir, f.Name())
+		if strings.HasPrefix(f.Name(), ".") || !strings.HasSuffix(f.Name(), ".md") {
+			continue // AMQ takes it for no message
+		}
+		if err := q.add(owner, name, box); err != nil {
+			q.skip(name, err)
+		}
+	}
+}
+
+// add reads a copy.
+func (q *Queue) add(owner mail.Address, name, box string) error {
+	h, body, is, err := readFile(q.dir, name)
+	if err != nil {
+		return err
+	}
+	l := q.letters[h.ID]
+	if l == nil {
+		item, err := convert(&h, body)
+		if err != nil {
+			return err
+		}
+		item.Body = ""
+		l = &letter{item: item, names: h, is: is}
+	}
+	switch {
+	case box == "outbox/sent" && l.item.From != owner:
+		return fmt.Errorf("it is among what %s sent, and says that %s wrote it", owner.Signer(), h.From)
+	case box != "outbox/sent" && !slices.Contains(l.item.To, owner):
+		return fmt.Errorf("it is in the inbox of %s, and not addressed there", owner.Signer())
+	}
+	q.letters[h.ID] = l
+	l.torn = l.torn || l.is != is
+	l.files = append(l.files, name)
+	if box != "outbox/sent" {
+		l.deliver(owner, box == "inbox/cur")
+	}
+	return nil
+}
+
+// deliver notes a copy in the inbox of a recipient. Of two, in new and in cur, the one that was read counts.
+func (l *letter) deliver(to mail.Address, read bool) {
+	d := mail.Delivery{Address: to, Agent: to.Signer(), State: mail.Queued}
+	if read {
+		d.State = mail.Read
+	}
+	i := slices.IndexFunc(l.item.Deliveries, func(o mail.Delivery) bool { return o.Address == to })
+	switch {
+	case i < 0:
+		l.item.Deliveries = append(l.item.Deliveries, d)
+	case read:
+		l.item.Deliveries[i] = d
+	}
+}
+
+// settle decides, when all copies are known, which messages there are, in which order and threads.
+func (q *Queue) settle() {
+	for _, id := range slices.Sorted(maps.Keys(q.letters)) {
+		l := q.letters[id]
+		if l.torn {
+			for _, f := range l.files {
+				q.skip(f, fmt.Errorf("files with the id %s differ, so that nobody knows which is the message", id))
+			}
+			delete(q.letters, id)
+			continue
+		}
+		q.Files += len(l.files)
+		q.order = append(q.order, l)
+	}
+	slices.SortStableFunc(q.order, func(a, b *letter) int { return cmp.Compare(a.item.Sent, b.item.Sent) })
+	for _, l := range q.order {
+		l.finish(q)
+		slices.SortFunc(l.item.Deliveries, func(a, b mail.Delivery) int { return cmp.Compare(a.Address, b.Address) })
+		for _, d := range l.item.Deliveries {
+			q.count(d)
+		}
+	}
+}
+
+func (q *Queue) count(d mail.Delivery) {
+	box := q.Boxes[d.Agent]
+	if box == nil {
+		box = new(Box)
+		q.Boxes[d.Agent] = box
+	}
+	switch d.State {
+	case mail.Queued:
+		box.Unread++
+	case mail.Read:
+		box.Read++
+	}
+}
+
+// finish sets what follows from the messages before: thread, and what is answered. A recipient without a copy has
+// nothing waiting in AMQ, be it that the copy was cleaned away or went elsewhere, so that nothing waits in the room.
+func (l *letter) finish(q *Queue) {
+	for _, ref := range slices.Backward(l.names.Refs) { // AMQ puts what is answered last
+		if before := q.letters[ref]; before != nil && before != l && before.item.Sent <= l.item.Sent {
+			l.item.ReplyTo = before.item.ID
+			break
+		}
+	}
+	if name := l.names.Thread; name != "" {
+		if first, ok := q.threads[name]; ok {
+			l.item.Thread = first
+		} else {
+			q.threads[name] = l.item.ID
+		}
+	}
+	for _, to := range l.item.To {
+		if !slices.ContainsFunc(l.item.Deliveries, func(d mail.Delivery) bool { return d.Address == to }) {
+			l.item.Deliveries = append(l.item.Deliveries, mail.Delivery{Address: to, Agent: to.Signer(),
+				State: mail.Archived})
+		}
+	}
+}
+
+// Len is how many messages there are.
+func (q *Queue) Len() int { return len(q.order) }
+
+// Headers yields the messages without their texts, oldest first.
+func (q *Queue) Headers() iter.Seq[mail.Item] {
+	return func(yield func(mail.Item) bool) {
+		for _, l := range q.order {
+			if !yield(l.item) {
+				return
+			}
+		}
+	}
+}
+
+// Items yields the messages, oldest first, and reads their texts again. One whose file has changed since Open is
+// added to Skipped.
+func (q *Queue) Items() iter.Seq2[mail.Item, error] {
+	return func(yield func(mail.Item, error) bool) {
+		for _, l := range q.order {
+			_, body, is, err := readFile(q.dir, l.files[0])
+			if errors.Is(err, fs.ErrNotExist) && !strings.Contains(l.files[0], "/sent/") {
+				moved := strings.Replace(l.files[0], "/inbox/new/", "/inbox/cur/", 1) // it was read meanwhile
+				_, body, is, err = readFile(q.dir, moved)
+			}
+			if err == nil && is != l.is {
+				err = errors.New("it has changed while it was imported: import again")
+			}
+			if err != nil {
+				q.skip(l.files[0], err)
+				continue
+			}
+			item := l.item
+			item.Body = body
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}

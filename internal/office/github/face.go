@@ -1,0 +1,211 @@
+package github
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// Room is what is needed of a room.
+type Room interface {
+	// ForFiles returns the room as the user sees it, for what is said outside.
+	ForFiles() mail.Service
+}
+
+// Options say which rooms get mail of GitHub, and how they are reached.
+type Options struct {
+	Rooms map[mail.RoomName]*config.GitHub
+	// With has use work with a room, which is open until it returns.
+	With func(ctx context.Context, room mail.RoomName, use func(Room) error) error
+	// Dir is where an agent's client works, or worked last; "": nobody has told.
+	Dir   func(room mail.RoomName, agent mail.Name) string
+	State string // the directory for what is kept
+	Log   *slog.Logger
+}
+
+// Face makes mail of what happens on GitHub.
+type Face struct {
+	opts  Options
+	rooms map[mail.RoomName]*desk
+}
+
+// desk is what takes in the news of one room.
+type desk struct {
+	*Face
+	room mail.RoomName
+	conf *config.GitHub
+	// turn holds what is known, for whoever takes something in: one at a time. Nil: it was not read yet.
+	turn chan *memory
+}
+
+// New returns the face of the rooms that the configuration names.
+func New(opts Options) *Face {
+	f := &Face{opts: opts, rooms: make(map[mail.RoomName]*desk)}
+	for name, conf := range opts.Rooms {
+		f.rooms[name] = &desk{Face: f, room: name, conf: conf, turn: make(chan *memory, 1)}
+		f.rooms[name].turn <- nil
+	}
+	return f
+}
+
+// On reports whether any room gets mail of GitHub.
+func (f *Face) On() bool { return len(f.rooms) > 0 }
+
+// Take takes a delivery of a webhook. What cannot be GitHub's is Unknown; a room that has no webhook, and one that
+// does not exist, are NotFound in the same words. Twice the same is stored once.
+func (f *Face) Take(ctx context.Context, room mail.RoomName, d wire.GitHubDelivery) error {
+	k := f.rooms[room]
+	if k == nil || k.conf.SecretFile == "" {
+		return mail.Errorf(mail.NotFound, "no webhook of GitHub is expected here")
+	}
+	secret, err := k.conf.Secret()
+	if err != nil {
+		f.opts.Log.Error("the secret of a webhook cannot be read", "room", room, "err", err)
+		return mail.Errorf(mail.Unavailable, "the secret of this webhook cannot be read; nothing was stored")
+	}
+	if !signed(secret, d) {
+		return mail.Errorf(mail.Unknown, "the header X-Hub-Signature-256 does not sign the body with this room's "+
+			"secret; nothing was stored")
+	}
+	all := readers()
+	read, ok := all[d.Event]
+	if !ok {
+		return mail.Errorf(mail.Invalid, "the event %.60q is none of those that become mail: %s", d.Event,
+			strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+	}
+	var p payload
+	if err := jsonx.Unmarshal(d.Body, &p); err != nil {
+		return mail.Errorf(mail.Invalid, "the body is not a payload of GitHub: %s. Nothing was stored",
+			jsonx.Explain(err))
+	}
+	if d.Event == "ping" {
+		return nil
+	}
+	if !k.ours(&p.Repository) {
+		return mail.Errorf(mail.Denied, "this room takes nothing of the repository %.150q", p.Repository.Name)
+	}
+	return k.with(ctx, func(m *memory) error { return k.take(ctx, m, &p, read) })
+}
+
+// signed reports whether a delivery has the signature that docs.github.com calls for: the HMAC of the body, in hex.
+func signed(secret []byte, d wire.GitHubDelivery) bool {
+	got, err := hex.DecodeString(strings.TrimPrefix(d.Signature, "sha256="))
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(d.Body)
+	return err == nil && strings.HasPrefix(d.Signature, "sha256=") && hmac.Equal(got, mac.Sum(nil))
+}
+
+// ours reports whether the room takes news of a repository, and spells its name as the configuration does.
+func (k *desk) ours(r *repo) bool {
+	i := slices.IndexFunc(k.conf.Repos, func(name string) bool { return strings.EqualFold(name, r.Name) })
+	if i >= 0 {
+		r.Name = k.conf.Repos[i]
+	}
+	return i >= 0
+}
+
+// with calls do with what is known, when it is its turn.
+func (k *desk) with(ctx context.Context, do func(*memory) error) (err error) {
+	var m *memory
+	select {
+	case m = <-k.turn:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { k.turn <- m }()
+	if m == nil {
+		if m, err = open(k.opts.State, k.room); err != nil {
+			m = nil
+			return err
+		}
+	}
+	return do(m)
+}
+
+// take makes news of a payload, sends it, and keeps what is known now. The mail is stored first: what is taken again
+// after a crash is the same message.
+func (k *desk) take(ctx context.Context, m *memory, p *payload, read reader) error {
+	n, err := read(p, m)
+	if err != nil {
+		return err
+	}
+	if n != nil {
+		if err := k.send(ctx, m, n); err != nil {
+			return err
+		}
+		if n.check != "" {
+			m.Checks[n.checkKey()] = outcome{Failed: n.failed, At: n.at}
+		}
+	}
+	return m.save()
+}
+
+// send stores the mail, unless the room has it.
+func (k *desk) send(ctx context.Context, m *memory, n *news) error {
+	return k.opts.With(ctx, k.room, func(r Room) error {
+		room := r.ForFiles()
+		roster, err := mail.Roster(ctx, room)
+		if err != nil {
+			return err
+		}
+		of := m.Pulls[pullKey(n.repo, n.pull)]
+		names := []string{of.Opener}
+		for i := range roster {
+			if roster[i].Name == mail.GitHub {
+				return mail.Errorf(mail.Conflict, "an agent of this room is called %s, as which GitHub's mail "+
+					"comes: give it another name", mail.GitHub)
+			}
+			names = append(names, string(roster[i].Name))
+		}
+		if n.names && !mentions(n.text, names) {
+			return nil
+		}
+		to := []mail.Address{mail.ToUser}
+		if agents := k.agents(roster, n); n.own() && len(agents) > 0 {
+			to = agents
+		}
+		it, err := n.letter(to, of, time.Now())
+		if err != nil {
+			return err
+		}
+		_, err = room.Import(ctx, []mail.Item{it})
+		return err
+	})
+}
+
+// agents are those whose checkout is on the branch: the live ones, or else those that are gone, whose mail waits.
+func (k *desk) agents(roster []mail.Agent, n *news) (to []mail.Address) {
+	if n.branch == "" {
+		return nil
+	}
+	var gone []mail.Address
+	for i := range roster {
+		dir := k.opts.Dir(k.room, roster[i].Name)
+		if dir == "" {
+			continue
+		}
+		branch, repo := config.Checkout(dir)
+		switch a := mail.AgentAddress(roster[i].Name); {
+		case branch != n.branch || !strings.EqualFold(repo, n.repo):
+		case roster[i].State == mail.Gone:
+			gone = append(gone, a)
+		default:
+			to = append(to, a)
+		}
+	}
+	if len(to) == 0 {
+		to = gone
+	}
+	return to[:min(len(to), mail.MaxRecipients)]
+}

@@ -1,0 +1,22 @@
+package wire
+
+import "net/http"
+
+// The headers of a delivery of GitHub's webhooks.
+const (
+	GitHubEvent     = "X-GitHub-Event"
+	GitHubSignature = "X-Hub-Signature-256"
+)
+
+// GitHubDelivery is what GitHub sends to a webhook.
+type GitHubDelivery struct {
+	Event     string
+	Signature string
+	Body      []byte
+}
+
+// GitHubRoute takes a delivery.
+var GitHubRoute = Route{ID: "github", Method: http.MethodPost, Path: "/rooms/{room}/github",
+	About: "Take a delivery of a webhook of GitHub, whose signature says that it is one. What it says becomes mail " +
+		"from outside; the same twice is stored once.",
+	Open: true}
