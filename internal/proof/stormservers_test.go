@@ -131,7 +131,8 @@ func lastOf(server *natstest.Server) (int, error) {
 const attic = "attic"
 
 // streamDeleted deletes the stream of a room of which each machine has a copy, while mail flows there, and has the
-// user of one post office restore it. A machine without a copy would take the room for a new one.
+// user of one post office restore it. A machine without a copy, which hears no other, would take the room for a new
+// one.
 func (s *storm) streamDeleted(r *rand.Rand) error {
 	if _, err := recovers(s); err != nil {
 		return err

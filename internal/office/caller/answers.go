@@ -18,6 +18,9 @@ func (o *Rooms) Answers() map[string]func(context.Context, mail.Machine, []byte)
 		rooms.BridgesSubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
 			return o.Set.BridgesHere(ctx, mail.RoomName(room))
 		},
+		rooms.CopySubject: func(_ context.Context, _ mail.Machine, room []byte) ([]byte, error) {
+			return o.Set.CopyHere(mail.RoomName(room))
+		},
 		rooms.SurveySubject: func(ctx context.Context, _ mail.Machine, room []byte) ([]byte, error) {
 			return o.Set.SurveyHere(ctx, mail.RoomName(room))
 		},

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jetstream/natstest"
@@ -229,5 +231,47 @@ func TestMachineName(t *testing.T) {
 	err := Run(t.Context(), Options{Config: clusterConfig(t, "a", servers)})
 	if mail.CodeOf(err) != mail.Conflict || !strings.Contains(err.Error(), "machine a") {
 		t.Errorf("Run = %v, want that the name is taken", err)
+	}
+}
+
+// TestDeletedStreamIsNotMadeAgain: a machine that never had a room open makes no stream in place of one that somebody
+// deleted, while another machine has a copy. Restored, the room is there with all that was in it.
+func TestDeletedStreamIsNotMadeAgain(t *testing.T) {
+	servers := natstest.Start(t, 1, natstest.Options{})
+	a := start(t, Options{Config: clusterConfig(t, "a", servers)})
+	b := start(t, Options{Config: clusterConfig(t, "b", servers)})
+	eventually(t, "they know each other", func() bool {
+		list, err := b.office.Machines(t.Context())
+		return err == nil && len(list.Machines) == 2
+	})
+	for _, body := range []string{"one", "two"} {
+		if err := broadcast(t.Context(), a.as(t, "lab", mail.User), body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nc, err := nats.Connect(servers.URLs()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.Request("$JS.API.STREAM.DELETE.pennypost_room_lab", nil, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	err = broadcast(t.Context(), b.as(t, "lab", mail.User), "three")
+	if mail.CodeOf(err) != mail.Unavailable || !strings.Contains(err.Error(), "pennypost rooms restore lab") {
+		t.Errorf("a send by a machine without a copy: %v", err)
+	}
+	if _, err := a.office.RestoreRoom(t.Context(), "lab", "a"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "mail is taken again", func() bool {
+		return broadcast(t.Context(), b.as(t, "lab", mail.User), "three") == nil
+	})
+	page, err := b.as(t, "lab", mail.User).History(t.Context(), mail.HistoryQuery{})
+	if err != nil || len(page.Messages) != 3 {
+		t.Errorf("the room has %d messages, %v, want 3", len(page.Messages), err)
+	}
+	if err := broadcast(t.Context(), b.as(t, "new", mail.User), "first"); err != nil {
+		t.Errorf("a room that never was: %v", err)
 	}
 }

@@ -70,7 +70,7 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		asleep: make(map[mail.RoomName]func())}
 	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{URLs: j.URLs, Replicas: j.Replicas,
 		Credentials: j.Credentials, CA: j.CA, Cert: j.Cert, Key: j.Key, Prefix: j.Prefix, Monitor: j.Monitor,
-		Erased: cfg.Home.Erased(), Machine: c.name, Log: log})
+		Copied: c.copiedBy, Erased: cfg.Home.Erased(), Machine: c.name, Log: log})
 	if err != nil {
 		return nil, &mail.Error{Code: mail.Invalid, Msg: "[journal] in config.toml: " + err.Error(), Err: err}
 	}

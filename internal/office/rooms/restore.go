@@ -23,6 +23,12 @@ const (
 	RestoreSubject = "restore" // it is to make the stream anew
 )
 
+// CopySubject is that of requests whether another machine has anything of a room on the NATS servers.
+const CopySubject = "copy"
+
+// copyPatience is how long others have to say so. Who is silent has none, as far as anybody knows.
+const copyPatience = time.Second
+
 const (
 	// slowPatience is how long a request waits for work that goes on without it; who asks, asks again until
 	// workPatience is over.
@@ -147,6 +153,43 @@ func (o *Set) askSlow(ctx context.Context, to mail.Machine, subject string, name
 		}
 		pause.For(ctx, time.Second/4)
 	}
+}
+
+// copiedBy returns a machine other than this one that has something of a room, "" if none says so.
+func (c *Cluster) copiedBy(ctx context.Context, room string) mail.Machine {
+	if c.machines == nil {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, copyPatience)
+	defer cancel()
+	others := slices.DeleteFunc(c.machines.List(), func(m mail.MachineStatus) bool { return m.Here || m.Away })
+	found := make(chan mail.Machine, len(others))
+	for _, m := range others {
+		go func() {
+			if _, err := c.machines.Ask(ctx, m.Name, CopySubject, []byte(room)); err != nil {
+				m.Name = ""
+			}
+			found <- m.Name
+		}()
+	}
+	for range others {
+		if by := <-found; by != "" {
+			return by
+		}
+	}
+	return ""
+}
+
+// CopyHere answers whether this machine has anything of a room on the NATS servers: if not, the error is NotFound.
+func (o *Set) CopyHere(name mail.RoomName) ([]byte, error) {
+	if _, err := mail.ParseRoom(string(name)); err != nil {
+		return nil, err
+	}
+	k, err := readKind(o.Dir(name))
+	if err == nil && (k.Kind != config.KindJetStream || k.Moved != "" || !jsonl.Holds(o.Dir(name))) {
+		err = mail.Errorf(mail.NotFound, "there is no copy of room %s", name)
+	}
+	return nil, err
 }
 
 // SurveyHere answers what this machine's copy of a room holds.

@@ -115,10 +115,7 @@ func (c *Cluster) stream(ctx context.Context, room string, create bool) (jetstre
 			return nil, nil, err
 		}
 		before = time.Now()
-		s, err = c.js.CreateStream(ctx, c.config(room))
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			s, err = c.js.Stream(ctx, c.streamName(room))
-		}
+		s, err = c.make(ctx, room)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -134,6 +131,27 @@ func (c *Cluster) stream(ctx context.Context, room string, create bool) (jetstre
 				"no atomic batches. Pennypost needs nats-server 2.12 or newer", info.Config.Name)
 	}
 	return s, info, nil
+}
+
+// make makes the stream of a room that never had one. What another machine appends to a stream that was made in place
+// of a deleted one would come before everything that the copies have.
+func (c *Cluster) make(ctx context.Context, room string) (jetstream.Stream, error) {
+	if c.cfg.Copied != nil {
+		if by := c.cfg.Copied(ctx, room); by != "" {
+			s, err := c.js.Stream(ctx, c.streamName(room))
+			if errors.Is(err, jetstream.ErrStreamNotFound) {
+				err = mail.Errorf(mail.Unavailable, "the stream of room %s is gone from the NATS servers, and the "+
+					"machine %s has a copy of the room: nothing was done. To have it again, type: pennypost rooms "+
+					"restore %s", room, by, room)
+			}
+			return s, err
+		}
+	}
+	s, err := c.js.CreateStream(ctx, c.config(room))
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		s, err = c.js.Stream(ctx, c.streamName(room))
+	}
+	return s, err
 }
 
 // Rooms returns the names of the rooms on the cluster, in order.

@@ -101,6 +101,12 @@ type Journal struct {
 	told     chan struct{} // closed when there is news; nil while nobody waits for any
 }
 
+// Holds reports whether there is a journal in dir that is not empty.
+func Holds(dir string) bool {
+	info, err := os.Lstat(filepath.Join(dir, mainName))
+	return err == nil && info.Size() > 0
+}
+
 // Open opens the journal in dir, making both if they are not there, and repairs what a crash or a stranger left: see
 // Recovery. If somebody has it open, in this process or another one, the error is a *mail.Error that says who.
 func Open(dir string, opts Options) (*Journal, error) {
