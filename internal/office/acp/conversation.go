@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 )
@@ -126,21 +125,29 @@ func (c *conversation) sessionID() string {
 	return c.session
 }
 
-// cancel cancels the turn, and waits for a moment until it is over. The program may not read what it is told.
+// cancel cancels the turn, and waits for a moment until it is over. The program may not read what it is told. It is told
+// before its questions end as cancelled, as the protocol has it: with these alone it would end its turn by itself.
 func (c *conversation) cancel(over <-chan error) {
+	moment, end := context.WithTimeout(context.Background(), cancelTime)
+	defer end()
+	if id := c.sessionID(); id != "" {
+		told := make(chan struct{})
+		c.calls.Go(func() {
+			defer close(told)
+			_ = c.conn.SendNotification(context.Background(), sdk.AgentMethodSessionCancel,
+				sdk.CancelNotification{SessionId: sdk.SessionId(id)})
+		})
+		select {
+		case <-told:
+		case <-moment.Done():
+		}
+	}
 	c.close()
-	id := c.sessionID()
-	if id == "" {
+	if c.sessionID() == "" {
 		return // and there will be none
 	}
-	c.calls.Go(func() {
-		_ = c.conn.SendNotification(context.Background(), sdk.AgentMethodSessionCancel,
-			sdk.CancelNotification{SessionId: sdk.SessionId(id)})
-	})
-	timer := time.NewTimer(cancelTime)
-	defer timer.Stop()
 	select {
 	case <-over:
-	case <-timer.C:
+	case <-moment.Done():
 	}
 }

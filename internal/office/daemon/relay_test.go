@@ -231,6 +231,10 @@ func (d deskedRoom) Token(ctx context.Context, name mail.Name) (string, error) {
 	return d.far.Token(ctx, name)
 }
 
+func (d deskedRoom) GuestToken(ctx context.Context, name mail.Name) (string, error) {
+	return d.far.GuestToken(ctx, name)
+}
+
 func (d deskedRoom) AddBridge(ctx context.Context, b mail.Bridge) (mail.BridgeStatus, error) {
 	if _, err := d.Service.AddBridge(ctx, b); mail.CodeOf(err) == "" {
 		return mail.BridgeStatus{}, fmt.Errorf("adding it at the relay: %w, want that it is refused", err)
