@@ -157,7 +157,7 @@ func TestCheckLetters(t *testing.T) {
 		shot(p, "letters-"+theme)
 	}
 	p.do(reload())
-	p.is(
+	p.until(
 		`JSON.stringify([...document.querySelectorAll("#roster .agent .letters")].map((f) => f.textContent)) === '["A1","A2","A10","A11","A12","CR2024","X"]'`)
 	p.is(`[...document.querySelectorAll("#roster .agent .letters")].every((f) => f.scrollWidth <= f.clientWidth)`)
 }
