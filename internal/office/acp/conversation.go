@@ -126,7 +126,8 @@ func (c *conversation) sessionID() string {
 }
 
 // cancel cancels the turn, and waits for a moment until it is over. The program may not read what it is told. It is
-// told before its questions end as cancelled, as the protocol has it: with these alone it would end its turn by itself.
+// told before its questions end as cancelled, as the protocol has it: with these alone it would end its turn by
+// itself.
 func (c *conversation) cancel(over <-chan error) {
 	moment, end := context.WithTimeout(context.Background(), cancelTime)
 	defer end()
