@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -256,8 +257,8 @@ func TestEventsStreamed(t *testing.T) {
 	}
 }
 
-// listening is somebody's address for events.
-type listening struct {
+// hookReceiver is an address to which events are sent.
+type hookReceiver struct {
 	*httptest.Server
 	secret []byte
 
@@ -268,22 +269,22 @@ type listening struct {
 	wrong  []string
 }
 
-func newListening(t *testing.T) *listening {
-	v := &listening{secret: bytes.Repeat([]byte("k"), 32)}
+func newHookReceiver(t *testing.T) *hookReceiver {
+	v := &hookReceiver{secret: bytes.Repeat([]byte("k"), 32)}
 	v.Server = httptest.NewServer(v)
 	t.Cleanup(v.Close)
 	return v
 }
 
 // ServeHTTP implements http.Handler as receivers do.
-func (v *listening) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (v *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	mac := hmac.New(sha256.New, v.secret)
-	fmt.Fprintf(mac, "%s.%s.%s", r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp"), body)
 	var m map[string]any
 	err := json.Unmarshal(body, &m)
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	mac := hmac.New(sha256.New, v.secret)
+	fmt.Fprintf(mac, "%s.%s.%s", r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp"), body)
 	_, at := strconv.Atoi(r.Header.Get("Webhook-Timestamp"))
 	if err != nil || at != nil || r.Header.Get("X-Mcp-Subscription-Id") == "" ||
 		r.Header.Get("Content-Type") != "application/json" || !strings.Contains(r.Header.Get("Webhook-Signature"),
@@ -306,14 +307,14 @@ func (v *listening) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (v *listening) set(status int, echo string) {
+func (v *hookReceiver) set(status int, echo string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.status, v.echo = status, echo
 }
 
 // has is what came, besides challenges.
-func (v *listening) has(t *testing.T) []map[string]any {
+func (v *hookReceiver) has(t *testing.T) []map[string]any {
 	t.Helper()
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -324,7 +325,7 @@ func (v *listening) has(t *testing.T) []map[string]any {
 }
 
 // ask are the params of a subscription.
-func (v *listening) ask(more string) string {
+func (v *hookReceiver) ask(more string) string {
 	return fmt.Sprintf(`{"name":"mail.arrived","delivery":{"mode":"webhook","url":%q,"secret":"whsec_%s"},"cursor":null%s}`,
 		v.URL+"/hook?key=1", base64.StdEncoding.EncodeToString(v.secret), more)
 }
@@ -336,7 +337,7 @@ func TestEventsSent(t *testing.T) {
 	cfg.Events.Webhooks, cfg.Events.Private = true, true
 	r := start(t, Options{Config: cfg})
 	s := speakers(t, r, "a", "bob")["2026-07-28"]
-	v := newListening(t)
+	v := newHookReceiver(t)
 	for what, set := range map[string]func(){
 		"challenge_failed": func() { v.set(0, "another") },
 		"http_5xx":         func() { v.set(500, "") },
@@ -447,7 +448,7 @@ func TestP5_EventsGate(t *testing.T) {
 	r := start(t, Options{Config: cfg})
 	bob := speakers(t, r, "a", "bob")["2026-07-28"]
 	mallory := speakers(t, r, "a", "mallory")["2026-07-28"]
-	v := newListening(t)
+	v := newHookReceiver(t)
 	var own events.Subscribed
 	bob.call(t, "events/subscribe", v.ask(""), &own)
 	for what, tt := range map[string]struct {
@@ -497,4 +498,44 @@ func TestP5_EventsGate(t *testing.T) {
 	if text, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(text), "shows a token") {
 		t.Errorf("a process without a token: %s, %v", text, err)
 	}
+}
+
+// TestEventsEndByAddress: a secret that was replaced signs for a while beside the new one, and an address that answers
+// 410 is sent nothing more.
+func TestEventsEndByAddress(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Events.Webhooks, cfg.Events.Private = true, true
+	r := start(t, Options{Config: cfg})
+	s := speakers(t, r, "a", "bob")["2026-07-28"]
+	v := newHookReceiver(t)
+	before := v.secret
+	s.call(t, "events/subscribe", v.ask(""), new(events.Subscribed))
+	v.key(bytes.Repeat([]byte("n"), 32))
+	s.call(t, "events/subscribe", v.ask(""), new(events.Subscribed))
+	v.key(before)
+	send := func() {
+		t.Helper()
+		if _, err := r.room(t, "a", mail.User).Send(t.Context(), mail.Draft{To: []string{"bob"}, Body: "x",
+			Again: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send()
+	eventually(t, "who knows the secret before takes an event", func() bool { return len(v.has(t)) == 1 })
+	v.set(http.StatusGone, "")
+	send()
+	eventually(t, "the subscription has ended", func() bool {
+		text, err := os.ReadFile(cfg.Home.Events())
+		return err == nil && !bytes.Contains(text, []byte("sub_"))
+	})
+	if a := s.call(t, "events/unsubscribe", v.ask(""), nil); a.Error == nil || a.Error.Code != events.NotFound {
+		t.Errorf("unsubscribed after that: %s, %+v", a.Result, a.Error)
+	}
+}
+
+// key has the receiver check signatures by another secret.
+func (v *hookReceiver) key(secret []byte) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.secret = secret
 }

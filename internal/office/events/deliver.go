@@ -22,7 +22,7 @@ const (
 	postFor   = 10 * time.Second
 	// maxBody is what receivers take.
 	maxBody = 256 << 10
-	// patience is for how long an address that takes nothing is tried, with pauses from firstPause to longestPause.
+	// An address that fails is tried again after firstPause, then twice as long each time, up to longestPause.
 	firstPause   = time.Second
 	longestPause = 10 * time.Minute
 	// lookEvery is how often somebody who hears nothing looks whether the subscription is over.
@@ -139,10 +139,7 @@ func (h *Hooks) deliverWhile(ctx context.Context, s *subscription) error {
 	defer w.Close()
 	saved := time.Now()
 	for !s.over(time.Now()) {
-		waiting, stop := context.WithTimeout(ctx, lookEvery)
-		found, _, gap, err := fw.next(waiting, w, 0)
-		silent := waiting.Err() != nil && ctx.Err() == nil
-		stop()
+		found, _, gap, silent, err := fw.nextWithin(ctx, lookEvery, w, 0)
 		if why := life.Err(ctx); why != nil {
 			return why
 		}

@@ -155,11 +155,8 @@ func (fw *follower) replay(ctx context.Context, end mail.Seq,
 	}
 	defer w.Close()
 	for fw.after < end {
-		waiting, stop := context.WithTimeout(ctx, settleFor)
-		found, n, gap, err := fw.next(waiting, w, end)
-		late := waiting.Err() != nil && ctx.Err() == nil
-		stop()
-		if late { // the rest is not there any more
+		found, n, gap, silent, err := fw.nextWithin(ctx, settleFor, w, end)
+		if silent { // the rest is not there any more
 			each(nil, 0, true)
 			fw.after = end
 			return nil
@@ -172,6 +169,15 @@ func (fw *follower) replay(ctx context.Context, end mail.Seq,
 		}
 	}
 	return nil
+}
+
+// nextWithin is next for a while: silent says that nothing came in that time.
+func (fw *follower) nextWithin(ctx context.Context, while time.Duration, w mail.Watch, end mail.Seq) (
+	found []Occurrence, n int, gap, silent bool, err error) {
+	waiting, stop := context.WithTimeout(ctx, while)
+	defer stop()
+	found, n, gap, err = fw.next(waiting, w, end)
+	return found, n, gap, waiting.Err() != nil && ctx.Err() == nil && err != nil, err
 }
 
 // next waits for events, and returns what was found in them. What is behind end counts as not there yet; 0: there is
@@ -247,10 +253,8 @@ func (f *Feed) Stream(ctx context.Context, q *Query, say Signs) error {
 		if err != nil {
 			break
 		}
-		waiting, stop := context.WithTimeout(ctx, beatEvery)
-		found, _, _, err = fw.next(waiting, w, 0)
-		silent := waiting.Err() != nil && ctx.Err() == nil
-		if stop(); silent {
+		var silent bool
+		if found, _, _, silent, err = fw.nextWithin(ctx, beatEvery, w, 0); silent {
 			err = say.Beat(cursor(fw.after))
 		}
 	}
@@ -261,12 +265,9 @@ func (f *Feed) Stream(ctx context.Context, q *Query, say Signs) error {
 func (fw *follower) catchUp(ctx context.Context, w mail.Watch, end mail.Seq) (all []Occurrence, truncated bool,
 	err error) {
 	for fw.after < end {
-		waiting, stop := context.WithTimeout(ctx, settleFor)
-		found, _, gap, err := fw.next(waiting, w, 0)
-		late := waiting.Err() != nil && ctx.Err() == nil
-		stop()
+		found, _, gap, silent, err := fw.nextWithin(ctx, settleFor, w, 0)
 		switch {
-		case late: // the rest is not there any more
+		case silent: // the rest is not there any more
 			return all, true, nil
 		case err != nil:
 			return nil, false, err

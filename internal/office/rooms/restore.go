@@ -23,10 +23,10 @@ const (
 	RestoreSubject = "restore" // it is to make the stream anew
 )
 
-// CopySubject is that of requests whether another machine has anything of a room on the NATS servers.
+// CopySubject is the subject of requests that ask whether a machine has a copy of a room on the NATS servers.
 const CopySubject = "copy"
 
-// copyPatience is how long others have to say so. Who is silent has none, as far as anybody knows.
+// copyPatience bounds the wait for answers. A machine that does not answer counts as having no copy.
 const copyPatience = time.Second
 
 const (
@@ -155,7 +155,7 @@ func (o *Set) askSlow(ctx context.Context, to mail.Machine, subject string, name
 	}
 }
 
-// copiedBy returns a machine other than this one that has something of a room, "" if none says so.
+// copiedBy returns another machine that has a copy of a room, "" if none says so.
 func (c *Cluster) copiedBy(ctx context.Context, room string) mail.Machine {
 	if c.machines == nil {
 		return ""
@@ -180,7 +180,7 @@ func (c *Cluster) copiedBy(ctx context.Context, room string) mail.Machine {
 	return ""
 }
 
-// CopyHere answers whether this machine has anything of a room on the NATS servers: if not, the error is NotFound.
+// CopyHere answers whether this machine has a copy of a room on the NATS servers. NotFound means that it has none.
 func (o *Set) CopyHere(name mail.RoomName) ([]byte, error) {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err

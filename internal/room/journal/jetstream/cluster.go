@@ -36,7 +36,7 @@ type Config struct {
 	// Monitor are the addresses of the servers' monitoring, where Warnings looks at their settings. Without them it
 	// looks at the usual port.
 	Monitor []string
-	// Copied returns a machine other than this one that has a copy of a room, "" if none says so. Nil: none is asked.
+	// Copied returns another machine that has a copy of a room, "" if none says so. Nil: none is asked.
 	Copied func(ctx context.Context, room string) mail.Machine
 	// Erased is the file that lists what was erased in the last minutes. "": the list ends with the process.
 	Erased string

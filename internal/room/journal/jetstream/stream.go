@@ -133,8 +133,8 @@ func (c *Cluster) stream(ctx context.Context, room string, create bool) (jetstre
 	return s, info, nil
 }
 
-// make makes the stream of a room that never had one. What another machine appends to a stream that was made in place
-// of a deleted one would come before everything that the copies have.
+// make creates the stream of a room that never had one. It refuses to replace a deleted stream while another machine
+// has a copy: events appended to the new stream would precede everything in the copies.
 func (c *Cluster) make(ctx context.Context, room string) (jetstream.Stream, error) {
 	if c.cfg.Copied != nil {
 		if by := c.cfg.Copied(ctx, room); by != "" {
