@@ -75,6 +75,23 @@ func (w *Receiver) Straight() *Receiver {
 	return &out
 }
 
+// MaxAddress is how many bytes an address that a stranger gave may have.
+const MaxAddress = 2 << 10
+
+// CheckAddress reports whether something may be sent to an address that a stranger gave, as far as its text tells.
+// private allows this machine and private networks, and http.
+func CheckAddress(text string, private bool) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || len(text) > MaxAddress ||
+		u.Scheme != "https" && !(private && u.Scheme == "http") {
+		return errors.New("begin it with https://, and leave out passwords and fragments")
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !private && !IsPublic(ip) {
+		return errPrivate
+	}
+	return nil
+}
+
 var errPrivate = errors.New("it leads to a private address")
 
 // private are networks that are not of the internet, beside those that netip knows.

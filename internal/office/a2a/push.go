@@ -1,13 +1,12 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +28,6 @@ const (
 	pushTimeout = 10 * time.Second
 	pushTries   = 60
 
-	maxAddress = 2 << 10 // bytes of a URL
 	maxSecrets = 8 << 10 // bytes of what else a configuration says
 )
 
@@ -96,13 +94,8 @@ func (p *pushes) drop(room mail.RoomName, token string, task proto.TaskID, id st
 
 // checkPush refuses what nothing can be pushed to.
 func (s *session) checkPush(c *proto.PushConfig) error {
-	u, err := url.Parse(c.URL)
-	if err != nil || u.Host == "" || u.User != nil || len(c.URL) > maxAddress {
-		return bad("url is none to which news can be pushed")
-	}
-	if ip, err := netip.ParseAddr(u.Hostname()); !s.config.Private &&
-		(u.Scheme != "https" || err == nil && !webhook.IsPublic(ip)) {
-		return bad("url is to begin with https:// and to lead to no private address")
+	if err := webhook.CheckAddress(c.URL, s.config.Private); err != nil {
+		return bad("url: %s", err.Error())
 	}
 	words := c.ID + c.Token
 	if a := c.Auth; a != nil {
@@ -283,14 +276,9 @@ func (d *Door) pushWhile(ctx context.Context, room mail.RoomName, token string, 
 		ended := waiting.Err() != nil
 		stop()
 		if err != nil && (!ended || ctx.Err() != nil) {
-			return cmpErr(life.Err(ctx), err)
+			return cmp.Or(life.Err(ctx), err)
 		}
 	}
-}
-
-// cmpErr returns the first error that is one.
-func cmpErr(errs ...error) error {
-	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
 }
 
 // pushOne tells of a task if it stands otherwise than was told, and reports whether there is more to come.

@@ -7,8 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"log/slog"
-	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +24,6 @@ const (
 	maxLife          = 24 * time.Hour
 	minSecret        = 24 // bytes
 	maxSecret        = 64
-	maxAddress       = 2 << 10
 	maxArguments     = 8 << 10
 	// bothSecrets is how long a secret that was replaced signs too.
 	bothSecrets = 5 * time.Minute
@@ -209,8 +206,8 @@ func (h *Hooks) asked(o Owner, ask *Subscribe) (*subscription, error) {
 	if _, err := t.parse(ask.Arguments); err != nil {
 		return nil, err
 	}
-	if err := h.checkURL(ask.Delivery.URL); err != nil {
-		return nil, err
+	if err := webhook.CheckAddress(ask.Delivery.URL, h.opts.Private); err != nil {
+		return nil, invalid("delivery.url: " + err.Error())
 	}
 	encoded, is := strings.CutPrefix(ask.Delivery.Secret, "whsec_")
 	secret, err := base64.StdEncoding.DecodeString(encoded)
@@ -244,20 +241,6 @@ func idOf(o Owner, name, address string, arguments json.RawMessage) string {
 		sum.Write([]byte(part + "\x00"))
 	}
 	return "sub_" + hex.EncodeToString(sum.Sum(nil)[:16])
-}
-
-// checkURL refuses an address to which nothing may be sent, as far as it tells by itself.
-func (h *Hooks) checkURL(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || len(text) > maxAddress ||
-		u.Scheme != "https" && !(h.opts.Private && u.Scheme == "http") {
-		return &Error{Code: InvalidParams,
-			Message: "delivery.url is to begin with https:// and to have neither a password nor a fragment"}
-	}
-	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && !h.opts.Private && !webhook.IsPublic(ip) {
-		return &Error{Code: InvalidParams, Message: "delivery.url leads to a private address"}
-	}
-	return nil
 }
 
 // full says that a caller, or all, have too many subscriptions. The caller holds mu.
