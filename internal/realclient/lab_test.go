@@ -437,26 +437,30 @@ func (l *lab) end() {
 			_ = signal(pid, syscall.SIGKILL) // it may have ended by itself
 		}
 	}
+	office := 0
 	if l.office != nil {
-		l.stopOffice()
+		office = l.office.Process.Pid
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		left := l.processes()
-		if len(left) == 0 {
-			break
-		}
-		if time.Now().Before(deadline) {
-			continue
-		}
-		for pid, args := range left {
-			l.t.Errorf("left behind: %d %s", pid, args)
-			_ = signal(pid, syscall.SIGKILL) // it may end by itself meanwhile
-		}
-		break
+	l.leftBut(office) // first: a hook of a session that ends would start the post office again
+	l.stopOffice()
+	for pid, args := range l.leftBut(0) {
+		l.t.Errorf("left behind: %d %s", pid, args)
+		_ = signal(pid, syscall.SIGKILL) // it may end by itself meanwhile
 	}
 	l.model.Close()
 	if !*keep && !l.t.Failed() {
 		os.RemoveAll(l.dir)
+	}
+}
+
+// leftBut waits ten seconds for all processes of the lab but one to end, and returns those that did not.
+func (l *lab) leftBut(but int) map[int]string {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		left := l.processes()
+		delete(left, but)
+		if len(left) == 0 || time.Now().After(deadline) {
+			return left
+		}
 	}
 }
 
