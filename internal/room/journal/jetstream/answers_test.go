@@ -327,12 +327,12 @@ func (a *answering) try(t *testing.T, c answerCase) {
 
 // bodies counts what is in the stream.
 func (a *answering) bodies(t *testing.T) (map[string]int, error) {
-	stream, info, err := a.cluster.stream(t.Context(), a.journal.room, false)
+	l, err := a.cluster.lane(t.Context(), a.journal.room, false)
 	if err != nil {
 		return nil, err
 	}
 	count := make(map[string]int)
-	return count, a.journal.read(t.Context(), stream, 0, mail.Seq(info.State.LastSeq), func(in arrival) error {
+	return count, a.journal.read(t.Context(), l, 0, l.end, func(in arrival) error {
 		if e, ok := jsonl.Decode(in.seq, in.text); ok && e.Message != nil {
 			count[e.Message.Body]++
 		}

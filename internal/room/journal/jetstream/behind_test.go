@@ -37,7 +37,7 @@ func said(body string) mail.Event {
 func TestDeliveredNoMore(t *testing.T) {
 	servers := natstest.Start(t, 1, natstest.Options{})
 	behind, other := opened(t, servers, "behind"), opened(t, servers, "behind")
-	stream, _, err := behind.cluster.stream(t.Context(), "behind", false)
+	stream, err := behind.cluster.lane(t.Context(), "behind", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,11 +123,11 @@ func TestRefusedAfterDoubt(t *testing.T) {
 		answer <- err
 	}()
 	awaitMachines(t, "it is stored", func() bool { return other.Last() == 2 })
-	stream, _, err := other.cluster.stream(t.Context(), "late", false)
+	stream, err := other.cluster.lane(t.Context(), "late", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := stream.CachedInfo().Config
+	cfg := stream.info.Config
 	cfg.MaxMsgSize = 1
 	if _, err := other.cluster.js.UpdateStream(t.Context(), cfg); err != nil {
 		t.Fatal(err)

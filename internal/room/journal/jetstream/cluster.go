@@ -36,6 +36,8 @@ type Config struct {
 	// Monitor are the addresses of the servers' monitoring, where Warnings looks at their settings. Without them it
 	// looks at the usual port.
 	Monitor []string
+	// OwnStreams gives each new room a stream of its own, as they had before there were shards. It is for tests.
+	OwnStreams bool
 	// Copied returns another machine that has a copy of a room, "" if none says so. Nil: none is asked.
 	Copied func(ctx context.Context, room string) mail.Machine
 	// Erased is the file that lists what was erased in the last minutes. "": the list ends with the process.
@@ -74,6 +76,9 @@ type Cluster struct {
 	mostPayload int64             // that this takes; 0 before any was reached
 	silent      error             // why they did not answer when they were last asked
 	listed      map[string]Listed // the rooms, as they were last listed
+
+	handles    map[string]jetstream.Stream // those that were looked for; guarded by mu
+	publishing sync.Mutex                  // held while a batch is published: messages of two do not interleave
 }
 
 // Connect returns without waiting for a server, and keeps trying for as long as the Cluster is open. An error means
@@ -86,7 +91,7 @@ func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 		return nil, mail.Errorf(mail.Invalid, "no NATS server is named: [journal] urls = [\"nats://HOST:4222\"]")
 	}
 	c := &Cluster{cfg: cfg, log: cfg.Log, changed: make(chan struct{}), trouble: errNotYet,
-		health: newWatch()}
+		health: newWatch(), handles: make(map[string]jetstream.Stream)}
 	if err := c.lingering.open(cfg.Erased); err != nil {
 		c.log.Warn("the list of lately erased messages cannot be read", "file", cfg.Erased, "err", err)
 	}

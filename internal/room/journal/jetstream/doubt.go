@@ -16,6 +16,7 @@ import (
 // Codes of errors in the servers' answers.
 const (
 	codeWrongLast  = 10071 // the last sequence is not the expected one
+	codeInFlight   = 10164 // another message is on its way to where the last sequence is expected
 	codeIncomplete = 10176 // the servers have not got all of the batch
 	codeHasIDs     = 10201 // the batch holds a message that is stored already
 	codeTooMany    = 10210 // batches under way
@@ -35,7 +36,9 @@ type failure struct {
 func (f *failure) Error() string { return f.Text }
 
 // passing reports whether the same may be taken a moment later.
-func (f *failure) passing() bool { return f.Code == codeIncomplete || f.Code == codeTooMany }
+func (f *failure) passing() bool {
+	return f.Code == codeIncomplete || f.Code == codeTooMany || f.Code == codeInFlight
+}
 
 // errUnchecked means that nobody knows yet whether the servers still have what they had.
 var errUnchecked = errors.New("what the servers have is being compared")
@@ -60,7 +63,7 @@ func leftNothing(err error) bool {
 var refusals = []int{
 	10002, 10023, 10047, // resources of the account, of the server, of its disk
 	10054, 10097, // message or header too large
-	10060, codeWrongLast, 10164, // another stream or last sequence than was expected
+	10060, codeWrongLast, codeInFlight, // another stream or last sequence than was expected
 	10109,                                           // sealed
 	10174, 10175, 10177, 10179, 10185, 10199, 10200, // batches that the servers do not take
 	codeHasIDs,

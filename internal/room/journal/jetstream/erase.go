@@ -36,11 +36,11 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 	if err := j.cluster.Trouble(); err != nil {
 		return err
 	}
-	stream, info, err := j.cluster.stream(ctx, j.room, false)
+	l, err := j.cluster.lane(ctx, j.room, false)
 	if err != nil {
 		return err
 	}
-	places, err := j.matching(ctx, stream, mail.Seq(info.State.LastSeq), id, match)
+	places, err := j.matching(ctx, l, id, match)
 	if err != nil {
 		return err
 	}
@@ -49,59 +49,62 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 			return err
 		}
 	}
-	for _, seq := range places {
-		if err := stream.SecureDeleteMsg(ctx, uint64(seq)); err != nil && !gone(ctx, stream, seq) {
+	for _, x := range places {
+		if l.shared {
+			if err := j.cluster.record(ctx, l, x); err != nil {
+				return err
+			}
+		}
+		if err := l.SecureDeleteMsg(ctx, x.Seq); err != nil && !gone(ctx, l, x.Seq) {
 			return err
 		}
 	}
-	if err := j.everywhere(ctx, stream, asked); err != nil || len(places) == 0 {
+	if err := j.everywhere(ctx, l, asked); err != nil || len(places) == 0 {
 		return err
 	}
 	return j.cluster.lingering.add(j.room, id, time.Now())
 }
 
 // gone reports whether a message is not there any more: another machine erases it at the same moment.
-func gone(ctx context.Context, stream jetstream.Stream, seq mail.Seq) bool {
-	_, err := stream.GetMsg(ctx, uint64(seq))
+func gone(ctx context.Context, stream jetstream.Stream, seq uint64) bool {
+	_, err := stream.GetMsg(ctx, seq)
 	return errors.Is(err, jetstream.ErrMsgNotFound)
 }
 
 // matching returns the places of the stream that are to be erased.
-func (j *Journal) matching(ctx context.Context, stream jetstream.Stream, end mail.Seq, id mail.ID,
-	match func(mail.Event) bool) (places []mail.Seq, err error) {
+func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
+	match func(mail.Event) bool) (places []hole, err error) {
 	var erased *mail.Message
-	var others []mail.Event
-	err = j.read(ctx, stream, 0, end, func(a arrival) error {
+	type other struct {
+		mail.Event
+		at uint64
+	}
+	var others []other
+	err = j.read(ctx, l, 0, l.end, func(a arrival) error {
 		e, ok := jsonl.Decode(a.seq, a.text)
 		switch {
 		case !ok && strings.Contains(string(a.text), string(id)), ok && match(e):
-			places = append(places, a.seq)
+			places = append(places, hole{a.at, a.seq, id})
 			if e.Message != nil && e.Message.ID == id {
 				erased = e.Message
 			}
 		case e.Message != nil:
-			others = append(others, e)
+			others = append(others, other{e, a.at})
 		}
 		return nil
 	})
 	if err != nil || erased == nil {
 		return places, err
 	}
-	copies, err := j.copies(ctx, erased, others)
-	return append(places, copies...), err
-}
-
-// copies returns the places of what is as an erased message was, and is not in the files any more.
-func (j *Journal) copies(ctx context.Context, erased *mail.Message, others []mail.Event) (places []mail.Seq,
-	err error) {
-	for _, e := range others {
-		if m := e.Message; m.From != erased.From || m.Body != erased.Body && (m.Key == "" || m.Key != erased.Key) {
+	for _, e := range others { // what is as an erased message was, and is not in the files any more
+		m := e.Message
+		if m.From != erased.From || m.Body != erased.Body && (m.Key == "" || m.Key != erased.Key) {
 			continue
 		}
 		if here, err := j.has(ctx, e.Seq); err != nil {
 			return nil, err
 		} else if !here {
-			places = append(places, e.Seq)
+			places = append(places, hole{e.at, e.Seq, m.ID})
 		}
 	}
 	return places, nil

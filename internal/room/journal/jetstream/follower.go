@@ -82,12 +82,11 @@ func (j *Journal) followOnce() error {
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, 2*patience)
 	defer cancel()
-	stream, info, err := j.cluster.stream(ctx, j.room, j.local.Last() == 0)
+	l, err := j.find(ctx, j.local.Last() == 0)
 	if err != nil {
 		return fmt.Errorf("look for the stream: %w", err)
 	}
-	end := mail.Seq(info.State.LastSeq)
-	if err := j.compare(ctx, stream, end); err != nil {
+	if err := j.compare(ctx, l, l.end); err != nil {
 		return err
 	}
 	j.placing.Lock()
@@ -96,40 +95,56 @@ func (j *Journal) followOnce() error {
 		after = j.unconfirmed[0].Seq - 1
 	}
 	j.placing.Unlock()
-	delivered, err := j.subscribe(ctx, stream, after)
+	delivered, err := j.subscribe(ctx, l, after)
 	if err != nil {
 		return fmt.Errorf("follow the stream: %w", err)
 	}
-	defer j.running.Go(func() { delivered.drop(stream) }) // which may take as long as a request, and is not waited for
+	defer j.running.Go(delivered.drop) // which may take as long as a request, and is not waited for
 	arrived := make(chan arrival, 2*mostAtOnce)
 	ctx, cancel = context.WithCancel(j.ctx)
 	defer cancel()
 	j.running.Go(func() { delivered.fetch(ctx, arrived) })
 	if delivered.empty() {
-		if err := j.skip(stream, end); err != nil {
+		if err := j.skip(l, l.end); err != nil {
 			return err
 		}
 	}
-	return j.receive(stream, arrived, connection, changed, end)
+	return j.receive(l, arrived, connection, changed, l.end)
 }
 
-// inbox is where the servers deliver a stream to.
+// find looks for the room on the servers, and has what is appended go there.
+func (j *Journal) find(ctx context.Context, create bool) (*lane, error) {
+	l, err := j.cluster.lane(ctx, j.room, create)
+	if err == nil {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.subject, j.shared = l.subject, l.shared
+		j.points.of(l.subject)
+	}
+	return l, err
+}
+
+// inbox is where the servers deliver messages of a stream to.
 type inbox struct {
 	nc       *nats.Conn
+	stream   jetstream.Stream
 	messages *nats.Subscription
 	consumer jetstream.PushConsumer
+	counter  counter
+	got      uint64 // messages
 }
 
-// subscribe has the servers deliver what is behind a place. They do without being asked for more: the first request of
+// subscribe has the servers deliver the messages of some subjects from a sequence number on; no subjects: all. They do
+// without being asked for more: the first request of
 // one who asks may come before the servers know where the consumer is, and is lost then. Of 1,200 on three servers, 58
 // were, and each was noticed two heartbeats later.
-func (j *Journal) subscribe(ctx context.Context, stream jetstream.Stream, after mail.Seq) (b *inbox, err error) {
-	b = &inbox{nc: j.cluster.nc}
-	if b.messages, err = b.nc.SubscribeSync(nats.NewInbox()); err != nil {
+func (l *lane) subscribe(ctx context.Context, nc *nats.Conn, from uint64, subjects ...string) (b *inbox, err error) {
+	b = &inbox{nc: nc, stream: l.Stream}
+	if b.messages, err = nc.SubscribeSync(nats.NewInbox()); err != nil {
 		return nil, err
 	}
-	b.consumer, err = stream.CreatePushConsumer(ctx, jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: uint64(after) + 1,
+	b.consumer, err = l.CreatePushConsumer(ctx, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from, FilterSubjects: subjects,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: forgotten,
 		DeliverSubject: b.messages.Subject, IdleHeartbeat: heartbeat, FlowControl: true,
 	})
@@ -137,6 +152,22 @@ func (j *Journal) subscribe(ctx context.Context, stream jetstream.Stream, after 
 		return nil, errors.Join(err, b.messages.Unsubscribe())
 	}
 	return b, nil
+}
+
+// subscribe has the servers deliver what is after a place. In a shard, it begins at the last message before that of
+// which it is known where it is.
+func (j *Journal) subscribe(ctx context.Context, l *lane, after mail.Seq) (*inbox, error) {
+	from := point{uint64(after), after}
+	if l.shared {
+		j.mu.Lock()
+		from = j.points.before(after)
+		j.mu.Unlock()
+	}
+	b, err := l.subscribe(ctx, j.cluster.nc, from.Seq+1, l.subjects()...)
+	if err == nil {
+		b.counter = counter{l, from}
+	}
+	return b, err
 }
 
 // empty reports whether there was nothing to deliver at first.
@@ -148,8 +179,10 @@ func (b *inbox) empty() bool {
 // arrival is a message of the stream, or why none comes any more.
 type arrival struct {
 	seq      mail.Seq
+	at       uint64 // its sequence number in the stream
 	text     []byte // nil: the place holds nothing
 	id       string
+	hole     *hole  // it is no event, but says that one is erased
 	archived bool   // it was in the archive when the room was moved to the servers
 	fence    string // the room ends here, and goes to a file of that machine
 	pending  uint64 // how many were behind it
@@ -162,8 +195,8 @@ const mostAtOnce = 500
 // fetch hands on what comes, until something is wrong or ctx ends.
 func (b *inbox) fetch(ctx context.Context, arrived chan<- arrival) {
 	defer context.AfterFunc(ctx, b.end)()
-	for expected := uint64(1); ; expected++ {
-		a := b.take(expected)
+	for {
+		a := b.take()
 		select {
 		case arrived <- a:
 		case <-ctx.Done():
@@ -177,39 +210,53 @@ func (b *inbox) fetch(ctx context.Context, arrived chan<- arrival) {
 
 var errLost = errors.New("messages were lost on the way")
 
-// take returns the next message, which must have the expected number, or an error if not even a heartbeat comes.
-func (b *inbox) take(expected uint64) arrival {
+// take returns the next message, or an error if not even a heartbeat comes.
+func (b *inbox) take() arrival {
+	m, meta, err := b.next()
+	if err != nil {
+		return arrival{err: err}
+	}
+	a := arrival{at: meta.Sequence.Stream, id: m.Header.Get(headerID), pending: meta.NumPending,
+		archived: m.Header.Get(archivedHeader) != "", fence: m.Header.Get(fenceHeader)}
+	if l := b.counter.lane; l.shared && m.Subject == l.holesSubject() {
+		a.hole, a.err = l.noteHole(m.Data)
+		return a
+	}
+	a.seq = b.counter.count(a.at)
+	if m.Header.Get(headerGone) == "" {
+		a.text = unpack(m)
+	}
+	return a
+}
+
+// next returns the next message, which must be numbered as such.
+func (b *inbox) next() (*nats.Msg, *nats.MsgMetadata, error) {
 	for {
 		m, err := b.messages.NextMsg(2 * heartbeat)
 		if err != nil {
-			return arrival{err: err}
+			return nil, nil, err
 		}
 		if m.Header.Get("Status") == "100" {
-			if err := b.control(m, expected); err != nil {
-				return arrival{err: err}
+			if err := b.control(m); err != nil {
+				return nil, nil, err
 			}
 			continue
 		}
 		meta, err := m.Metadata()
 		if err != nil {
-			return arrival{err: err}
+			return nil, nil, err
 		}
-		if meta.Sequence.Consumer != expected {
-			return arrival{err: errLost}
+		if b.got++; meta.Sequence.Consumer != b.got {
+			return nil, nil, errLost
 		}
-		a := arrival{seq: mail.Seq(meta.Sequence.Stream), id: m.Header.Get(headerID), pending: meta.NumPending,
-			archived: m.Header.Get(archivedHeader) != "", fence: m.Header.Get(fenceHeader)}
-		if m.Header.Get(headerGone) == "" {
-			a.text = unpack(m)
-		}
-		return a
+		return m, meta, nil
 	}
 }
 
 // control deals with what the servers say between messages: how many there were, and whether those have come, without
 // whose answer they send no more.
-func (b *inbox) control(m *nats.Msg, expected uint64) error {
-	if last, err := strconv.ParseUint(m.Header.Get("Nats-Last-Consumer"), 10, 64); err == nil && last >= expected {
+func (b *inbox) control(m *nats.Msg) error {
+	if last, err := strconv.ParseUint(m.Header.Get("Nats-Last-Consumer"), 10, 64); err == nil && last > b.got {
 		return errLost
 	}
 	if ask := cmp.Or(m.Reply, m.Header.Get("Nats-Consumer-Stalled")); ask != "" {
@@ -222,17 +269,17 @@ func (b *inbox) control(m *nats.Msg, expected uint64) error {
 func (b *inbox) end() { _ = b.messages.Unsubscribe() }
 
 // drop tells the servers that a consumer is not needed any more. They find out by themselves too.
-func (b *inbox) drop(stream jetstream.Stream) {
+func (b *inbox) drop() {
 	b.end()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_ = stream.DeleteConsumer(ctx, b.consumer.CachedInfo().Name)
+	_ = b.stream.DeleteConsumer(ctx, b.consumer.CachedInfo().Name)
 }
 
 // receive places what comes over a connection, until that changes. End is where the stream ended when it began: before
 // the copy is as far, nobody knows whether this machine may append.
-func (j *Journal) receive(stream jetstream.Stream, arrived <-chan arrival, connection uint64,
-	changed <-chan struct{}, end mail.Seq) error {
+func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, changed <-chan struct{},
+	end mail.Seq) error {
 	silence := newSilence()
 	defer silence.timer.Stop()
 	for {
@@ -247,7 +294,7 @@ func (j *Journal) receive(stream jetstream.Stream, arrived <-chan arrival, conne
 			some, failed = together(a, arrived)
 			silence.broken()
 		case <-silence.timer.C:
-			if err := j.heard(stream, silence); err != nil {
+			if err := j.heard(l, silence); err != nil {
 				return err
 			}
 			continue
@@ -259,8 +306,8 @@ func (j *Journal) receive(stream jetstream.Stream, arrived <-chan arrival, conne
 		if err := cmp.Or(j.received(some), failed); err != nil {
 			return err
 		}
-		if last := some[len(some)-1]; last.pending == 0 && last.seq < end {
-			if err := j.skip(stream, end); err != nil {
+		if some[len(some)-1].pending == 0 && j.local.Last() < end {
+			if err := j.skip(l, end); err != nil {
 				return err
 			}
 		}
@@ -300,15 +347,16 @@ func (s *silence) broken() {
 // heard returns an error if the stream has more than what was delivered, and that does not come. A server that cannot
 // catch up with the others (nats-server 2.15.2 may try in vain until it is started again) says all the time that there
 // is nothing new, and another one has to be asked.
-func (j *Journal) heard(stream jetstream.Stream, s *silence) error {
+func (j *Journal) heard(l *lane, s *silence) error {
 	if last := j.local.Last(); s.missing > last {
 		return fmt.Errorf("the stream is at %d, and %d was the last that was delivered", s.missing, last)
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, patience)
 	defer cancel()
-	info, err := stream.Info(ctx)
-	if s.missing = 0; err == nil && mail.Seq(info.State.LastSeq) > j.local.Last() {
-		s.missing = mail.Seq(info.State.LastSeq)
+	now := *l // the other one is the follower's
+	err := now.look(ctx, j.cluster.nc)
+	if s.missing = 0; err == nil && now.end > j.local.Last() {
+		s.missing = now.end
 		s.timer.Reset(heartbeat) // it may be on its way
 		return nil
 	}
@@ -318,8 +366,11 @@ func (j *Journal) heard(stream jetstream.Stream, s *silence) error {
 }
 
 // skip fills the copy up to end if nothing is in the stream between.
-func (j *Journal) skip(stream jetstream.Stream, end mail.Seq) error {
-	if more, err := j.more(j.ctx, stream, j.local.Last(), end); err != nil || more {
+func (j *Journal) skip(l *lane, end mail.Seq) error {
+	j.mu.Lock()
+	last := j.points.before(j.local.Last())
+	j.mu.Unlock()
+	if more, err := j.more(j.ctx, l, last, j.local.Last(), end); err != nil || more {
 		return err // it comes
 	}
 	return j.place([]jsonl.Placed{{Seq: end}})
@@ -336,12 +387,19 @@ func (j *Journal) received(some []arrival) error {
 	if i := slices.IndexFunc(some, func(a arrival) bool { return a.fence != "" }); i >= 0 {
 		some, fence = some[:i], some[i].fence
 	}
-	placed := make([]jsonl.Placed, len(some))
-	for i, a := range some {
-		placed[i] = jsonl.Placed{Seq: a.seq}
-		if len(a.text) > 0 { // a message without text stands for a place that was lost before the room was moved here
-			placed[i].Text = a.text
+	var placed []jsonl.Placed
+	for _, a := range some {
+		if a.hole != nil {
+			if err := j.fits(a.hole); err != nil {
+				return err
+			}
+			continue
 		}
+		p := jsonl.Placed{Seq: a.seq}
+		if len(a.text) > 0 { // a message without text stands for a place that was lost before the room was moved here
+			p.Text = a.text
+		}
+		placed = append(placed, p)
 	}
 	if err := j.noteCold(some); err != nil {
 		return err
@@ -358,6 +416,12 @@ func (j *Journal) received(some []arrival) error {
 		if f := j.pending[a.id]; f != nil {
 			f.see(a.seq)
 		}
+		if j.shared && a.hole == nil {
+			j.points.note(point{a.at, a.seq})
+		}
+	}
+	if err := j.points.save(false); err != nil {
+		j.log.Warn("where the room is in its shard is not saved", "err", err)
 	}
 	if fence == "" {
 		return newer
@@ -369,6 +433,19 @@ func (j *Journal) received(some []arrival) error {
 	}
 	close(j.ended)
 	return errMoved
+}
+
+// fits returns errDiffers if what is erased was gone before it was delivered, and what came after it was counted
+// without it.
+func (j *Journal) fits(x *hole) error {
+	here, err := j.local.Read(j.ctx, x.Place)
+	if err != nil || len(here) == 0 {
+		return err
+	}
+	if text, err := jsonl.Encode(here[0]); err == nil && !bytes.Contains(text, []byte(x.About)) {
+		return errDiffers
+	}
+	return nil
 }
 
 var errMoved = errors.New("the room was moved from the servers")

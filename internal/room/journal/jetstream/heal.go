@@ -23,34 +23,30 @@ var errDiffers = errors.New("the servers have other events than this machine's c
 
 // compare sees that the copy is a beginning of the stream, as far as one place tells. If the stream ends before the
 // copy, all servers have lost the end of it, and it is put there again.
-func (j *Journal) compare(ctx context.Context, stream jetstream.Stream, end mail.Seq) error {
+func (j *Journal) compare(ctx context.Context, l *lane, end mail.Seq) error {
 	last := j.local.Last()
 	at := min(last, end)
-	if same, err := j.sameAt(ctx, stream, at); err != nil {
+	if same, err := j.sameAt(ctx, l, at); err != nil {
 		return err
 	} else if !same {
 		return errDiffers
 	}
 	if end < last {
-		return j.restore(ctx, end)
+		return j.restore(ctx, l, end)
 	}
 	return nil
 }
 
 // sameAt reports whether the stream and the copy have the same event at a place, or one of them none.
-func (j *Journal) sameAt(ctx context.Context, stream jetstream.Stream, at mail.Seq) (bool, error) {
+func (j *Journal) sameAt(ctx context.Context, l *lane, at mail.Seq) (bool, error) {
 	here, err := j.local.Read(ctx, at)
 	if err != nil || len(here) == 0 {
 		return true, err
 	}
-	there, err := stream.GetMsg(ctx, uint64(at))
-	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && there.Header.Get(headerGone) != "" {
-		return true, nil
+	theirs, err := j.textAt(ctx, l, at)
+	if err != nil || theirs == nil {
+		return err == nil, err
 	}
-	if err != nil {
-		return false, err
-	}
-	theirs := unpack(&nats.Msg{Header: there.Header, Data: there.Data})
 	if text, err := jsonl.Encode(here[0]); err == nil && bytes.Equal(text, theirs) {
 		return true, nil
 	}
@@ -64,9 +60,41 @@ func (j *Journal) sameAt(ctx context.Context, stream jetstream.Stream, at mail.S
 	return same, err
 }
 
+// textAt returns what the stream has at a place, nil if that is nothing.
+func (j *Journal) textAt(ctx context.Context, l *lane, at mail.Seq) (text []byte, err error) {
+	from := point{uint64(at), at}
+	if l.shared {
+		j.mu.Lock()
+		from = j.points.before(at)
+		j.mu.Unlock()
+	}
+	if from.Place != at {
+		err = j.read(ctx, l, at-1, at, func(a arrival) error {
+			text = a.text
+			return nil
+		})
+		return text, err
+	}
+	m, err := l.GetMsg(ctx, from.Seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Header.Get(headerGone) != "" {
+		_, erased := l.holes.find(from.Seq)
+		if l.shared && err != nil && !erased {
+			return []byte{}, nil // it was lost, and what is there now came later
+		}
+		return nil, nil
+	}
+	if err == nil && m.Subject != l.subject {
+		return []byte{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return unpack(&nats.Msg{Header: m.Header, Data: m.Data}), nil
+}
+
 // restore appends what the copy has behind end, where the stream ends, at the same places: the servers take each part
 // only if the stream ends before it, so that of several machines that do it each part comes from one.
-func (j *Journal) restore(ctx context.Context, end mail.Seq) error {
+func (j *Journal) restore(ctx context.Context, l *lane, end mail.Seq) error {
 	last := j.local.Last()
 	texts := make([][]byte, last-end) // without one: nothing is known of the place but that it was given
 	err := j.local.Lines(ctx, true, func(l jsonl.Line) error {
@@ -79,17 +107,23 @@ func (j *Journal) restore(ctx context.Context, end mail.Seq) error {
 		return err
 	}
 	j.log.Warn("the servers have lost the end of the room; it is put there again", "from", end+1, "to", last)
+	expect := uint64(end)
+	if l.shared {
+		if expect, err = l.lastSeq(ctx); err != nil {
+			return err
+		}
+	}
 	for from := end; from < last; {
 		part := texts[from-end : min(from-end+maxBatch, last-end)]
-		f := &flight{texts: part, behind: &from, seen: make(chan mail.Seq, 1), unchecked: true}
+		f := &flight{texts: part, expect: &expect, seen: make(chan mail.Seq, 1), unchecked: true}
 		for i, text := range part {
-			f.ids = append(f.ids, healID(from+mail.Seq(i)+1, text))
+			f.ids = append(f.ids, j.healID(from+mail.Seq(i)+1, text))
 		}
 		to, err := j.storeBy(ctx, f, time.Now().Add(patience))
 		if err != nil {
 			return fmt.Errorf("put back what the servers have lost: %w", err)
 		}
-		from = to
+		from, expect = from+mail.Seq(len(part)), uint64(to)
 	}
 	j.local.Tell(journal.News{Subject: "The NATS servers had lost mail, and have it again",
 		Body: fmt.Sprintf(
@@ -101,13 +135,17 @@ func (j *Journal) restore(ctx context.Context, end mail.Seq) error {
 }
 
 // healID is the id of a message that is put back, the same on each machine.
-func healID(seq mail.Seq, text []byte) string {
-	return fmt.Sprintf("heal.%d.%x", seq, sha256.Sum256(text))
+func (j *Journal) healID(seq mail.Seq, text []byte) string {
+	id := fmt.Sprintf("heal.%d.%x", seq, sha256.Sum256(text))
+	if j.shared { // whose ids are those of all its rooms
+		id = j.subject + "." + id
+	}
+	return id
 }
 
 // heal makes the copy a beginning of the stream. What only the copy has is appended to the stream, once, whichever
 // machines do it; then the copy is cut back to where both are the same.
-func (j *Journal) heal(ctx context.Context, stream jetstream.Stream, end mail.Seq) error {
+func (j *Journal) heal(ctx context.Context, l *lane, end mail.Seq) error {
 	here, err := j.sums(ctx, j.local.Last())
 	if err != nil {
 		return err
@@ -115,7 +153,7 @@ func (j *Journal) heal(ctx context.Context, stream jetstream.Stream, end mail.Se
 	var from mail.Seq // the first place where they differ
 	there := make(map[[sha256.Size]byte]bool)
 	look := func(after, end mail.Seq) error {
-		return j.read(ctx, stream, after, end, func(a arrival) error {
+		return j.read(ctx, l, after, end, func(a arrival) error {
 			if from == 0 && here.differ(a.seq, a.text) {
 				from = a.seq
 			}
@@ -128,13 +166,16 @@ func (j *Journal) heal(ctx context.Context, stream jetstream.Stream, end mail.Se
 	if err := look(0, end); err != nil || from == 0 {
 		return err
 	}
-	rescued, err := j.rescue(ctx, stream, from, end, there, look)
+	rescued, err := j.rescue(ctx, l, from, end, there, look)
 	if err != nil {
 		return err
 	}
 	if err := j.local.CutBack(ctx, from-1); err != nil {
 		return err
 	}
+	j.mu.Lock()
+	j.points.cut(from - 1)
+	j.mu.Unlock()
 	j.local.Tell(journal.News{Subject: "The NATS servers had lost mail, and have it again",
 		Body: fmt.Sprintf(
 			"The servers had lost the end of room %s, from line %d on, which they had acknowledged, and "+
@@ -146,7 +187,7 @@ func (j *Journal) heal(ctx context.Context, stream jetstream.Stream, end mail.Se
 
 // rescue appends the events that the copy has from a place on, and the stream does not. Look reads what others have
 // appended meanwhile, and notes it in there.
-func (j *Journal) rescue(ctx context.Context, stream jetstream.Stream, from, end mail.Seq,
+func (j *Journal) rescue(ctx context.Context, l *lane, from, end mail.Seq,
 	there map[[sha256.Size]byte]bool, look func(after, end mail.Seq) error) (n int, err error) {
 	var lost []jsonl.Placed
 	err = j.local.Lines(ctx, false, func(l jsonl.Line) error {
@@ -155,27 +196,33 @@ func (j *Journal) rescue(ctx context.Context, stream jetstream.Stream, from, end
 		}
 		return nil
 	})
+	expect := uint64(end)
+	if err == nil && l.shared {
+		expect, err = l.lastSeq(ctx)
+	}
 	for err == nil {
 		lost = slices.DeleteFunc(lost, func(p jsonl.Placed) bool { return there[sha256.Sum256(p.Text)] })
 		if len(lost) == 0 {
 			return n, nil
 		}
-		f := &flight{behind: &end, seen: make(chan mail.Seq, 1), unchecked: true}
+		f := &flight{expect: &expect, seen: make(chan mail.Seq, 1), unchecked: true}
 		for _, p := range lost[:min(len(lost), maxBatch)] {
-			f.texts, f.ids = append(f.texts, p.Text), append(f.ids, healID(p.Seq, p.Text))
+			f.texts, f.ids = append(f.texts, p.Text), append(f.ids, j.healID(p.Seq, p.Text))
 		}
 		var last mail.Seq
 		last, err = j.storeBy(ctx, f, time.Now().Add(patience))
 		if err == nil {
 			n += len(f.texts)
-			lost, end = lost[len(f.texts):], last
+			lost, end, expect = lost[len(f.texts):], end+mail.Seq(len(f.texts)), uint64(last)
 			continue
 		}
 		if errors.Is(err, errNotBehind) {
-			var info *jetstream.StreamInfo
-			if info, err = stream.Info(ctx); err == nil {
-				err = look(end, mail.Seq(info.State.LastSeq))
-				end = mail.Seq(info.State.LastSeq)
+			if err = l.look(ctx, j.cluster.nc); err == nil {
+				err = look(end, l.end)
+				end, expect = l.end, uint64(l.end)
+			}
+			if err == nil && l.shared {
+				expect, err = l.lastSeq(ctx)
 			}
 		}
 	}
@@ -189,27 +236,26 @@ func (j *Journal) reconcile(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*patience)
 	defer cancel()
-	stream, info, err := j.cluster.stream(ctx, j.room, j.local.Last() == 0)
+	l, err := j.find(ctx, j.local.Last() == 0)
 	if err != nil {
 		return err
 	}
-	for _, danger := range j.cluster.dangers(&info.Config) {
+	for _, danger := range j.cluster.dangers(&l.info.Config) {
 		j.log.Warn("the room is in danger", "why", danger)
 	}
-	end := mail.Seq(info.State.LastSeq)
-	err = j.compare(ctx, stream, end)
+	err = j.compare(ctx, l, l.end)
 	if errors.Is(err, errDiffers) {
-		err = j.heal(ctx, stream, end)
+		err = j.heal(ctx, l, l.end)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = j.putBack(ctx, stream)
+	_, err = j.putBack(ctx, l)
 	return err
 }
 
 // putBack fetches what is missing from the middle of the copy.
-func (j *Journal) putBack(ctx context.Context, stream jetstream.Stream) (n int, err error) {
+func (j *Journal) putBack(ctx context.Context, lane *lane) (n int, err error) {
 	if j.local.Condition().Missing == 0 {
 		return 0, nil
 	}
@@ -224,7 +270,7 @@ func (j *Journal) putBack(ctx context.Context, stream jetstream.Stream) (n int, 
 	}
 	var events []jsonl.Placed
 	for _, l := range ranges {
-		if err := j.read(ctx, stream, l.First-1, l.Last, func(a arrival) error {
+		if err := j.read(ctx, lane, l.First-1, l.Last, func(a arrival) error {
 			events = append(events, jsonl.Placed{Seq: a.seq, Text: a.text})
 			return nil
 		}); err != nil {
@@ -236,32 +282,34 @@ func (j *Journal) putBack(ctx context.Context, stream jetstream.Stream) (n int, 
 
 // read calls f for the messages of the stream behind a place, up to another, and up to what a newer Pennypost wrote
 // for its like: isNewer is true of the error then.
-func (j *Journal) read(ctx context.Context, stream jetstream.Stream, after, end mail.Seq,
-	f func(arrival) error) error {
+func (j *Journal) read(ctx context.Context, l *lane, after, end mail.Seq, f func(arrival) error) error {
 	if after >= end {
 		return nil
 	}
-	delivered, err := j.subscribe(ctx, stream, after)
+	delivered, err := j.subscribe(ctx, l, after)
 	if err != nil {
 		return err
 	}
-	defer delivered.drop(stream)
+	defer delivered.drop()
 	defer context.AfterFunc(ctx, delivered.end)()
 	late := time.AfterFunc(time.Hour, delivered.end)
 	defer late.Stop()
-	for expected, empty := uint64(1), delivered.empty(); ; expected++ {
+	for empty := delivered.empty(); ; {
 		if empty { // so says the server that delivers, which may be behind the one that leads
-			if more, err := j.more(ctx, stream, after, end); err != nil || !more {
+			if more, err := j.more(ctx, l, delivered.counter.last, after, end); err != nil || !more {
 				return err
 			}
 			late.Reset(patience)
 		}
-		a := delivered.take(expected)
+		a := delivered.take()
 		if a.err != nil {
 			return errors.Join(a.err, ctx.Err())
 		}
 		late.Reset(time.Hour)
-		if a.seq <= end {
+		if empty = a.pending == 0; a.hole != nil {
+			continue
+		}
+		if a.seq > after && a.seq <= end {
 			if err := j.newer(a); err != nil {
 				return err
 			}
@@ -272,19 +320,28 @@ func (j *Journal) read(ctx context.Context, stream jetstream.Stream, after, end 
 		if a.seq >= end {
 			return nil
 		}
-		after, empty = a.seq, a.pending == 0
+		after = max(after, a.seq)
 	}
 }
 
-// more reports whether the stream has something behind a place, up to another.
-func (j *Journal) more(ctx context.Context, stream jetstream.Stream, after, end mail.Seq) (bool, error) {
+// more reports whether the stream has something behind a place, up to another. In a shard it is looked for behind the
+// last message that was counted.
+func (j *Journal) more(ctx context.Context, l *lane, last point, after, end mail.Seq) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	next, err := stream.GetMsg(ctx, uint64(after)+1, jetstream.WithGetMsgSubject(">"))
+	from, subject := uint64(after)+1, ">"
+	if l.shared {
+		from, subject = last.Seq+1, l.subject
+	}
+	next, err := l.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return false, nil
 	}
-	return err == nil && mail.Seq(next.Sequence) <= end, err
+	if err != nil {
+		return false, err
+	}
+	k := counter{l, last}
+	return k.count(next.Sequence) <= end, nil
 }
 
 // diverge ends all writing: the journal must be closed and opened again, which heals the copy, or says why this

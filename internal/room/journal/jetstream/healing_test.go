@@ -25,12 +25,24 @@ type healing struct {
 
 func newHealing(t *testing.T) *healing {
 	t.Helper()
-	c, err := Connect(t.Context(), Config{URLs: natstest.Start(t, 1, natstest.Options{}).URLs(), Replicas: 1})
+	return newHealingOf(t, natstest.Start(t, 1, natstest.Options{}), false)
+}
+
+func newHealingOf(t *testing.T, servers *natstest.Cluster, own bool) *healing {
+	t.Helper()
+	c, err := Connect(t.Context(), Config{URLs: servers.URLs(), Replicas: 1, OwnStreams: own})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
 	return &healing{t, c}
+}
+
+// healings runs a test with rooms in a shard, and with rooms that have streams of their own.
+func healings(t *testing.T, f func(t *testing.T, h *healing)) {
+	for name, own := range map[string]bool{"shard": false, "own stream": true} {
+		t.Run(name, func(t *testing.T) { f(t, newHealingOf(t, natstest.Start(t, 1, natstest.Options{}), own)) })
+	}
 }
 
 func (h *healing) must(err error) {
@@ -59,19 +71,20 @@ func (h *healing) copyOf(events ...mail.Event) (dir string, texts [][]byte) {
 }
 
 // fill makes the stream of a room of some texts; nil stands for a place that holds nothing.
-func (h *healing) fill(room string, texts ...[]byte) jetstream.Stream {
+func (h *healing) fill(room string, texts ...[]byte) *lane {
 	h.Helper()
-	stream, _, err := h.stream(h.Context(), room, true)
+	l, err := h.lane(h.Context(), room, true)
 	h.must(err)
 	for _, text := range texts {
-		m := &nats.Msg{Subject: h.subject(room), Data: text, Header: nats.Header{}}
+		m := &nats.Msg{Subject: l.subject, Data: text, Header: nats.Header{}}
 		if text == nil {
 			m.Header.Set(headerGone, "1")
 		}
 		_, err := h.js.PublishMsg(h.Context(), m)
 		h.must(err)
 	}
-	return stream
+	h.must(l.look(h.Context(), h.nc))
+	return l
 }
 
 // detached is the journal of a copy that does not follow the stream, so that a test can do one step of healing.
@@ -80,23 +93,27 @@ func (h *healing) detached(room, dir string) *Journal {
 	local, err := jsonl.Open(dir, jsonl.Options{Copy: true})
 	h.must(err)
 	h.Cleanup(func() { local.Close() })
-	return &Journal{cluster: h.Cluster, room: room, subject: h.subject(room), dir: dir, log: h.log,
-		local: local, files: local,
-		ended: make(chan struct{}), advanced: make(chan struct{}), ctx: h.Context(), pending: make(map[string]*flight)}
+	j := &Journal{cluster: h.Cluster, room: room, dir: dir, log: h.log, local: local, files: local,
+		points: loadPoints(dir), ended: make(chan struct{}), advanced: make(chan struct{}), ctx: h.Context(),
+		pending: make(map[string]*flight)}
+	_, err = j.find(h.Context(), true)
+	h.must(err)
+	return j
 }
 
-// wantStream fails the test unless the stream has some texts, and no more.
-func (h *healing) wantStream(when string, s jetstream.Stream, want ...[]byte) {
+// wantStream fails the test unless a room has some texts on the servers, and no more; nil: a place that holds nothing.
+func (h *healing) wantStream(when string, l *lane, want ...[]byte) {
 	h.Helper()
-	info, err := s.Info(h.Context())
-	h.must(err)
-	if got := int(info.State.LastSeq); got != len(want) {
+	h.must(l.look(h.Context(), h.nc))
+	if got := int(l.end); got != len(want) {
 		h.Errorf("%s, the stream has %d messages, want %d", when, got, len(want))
 		return
 	}
+	seq := uint64(0)
 	for i, text := range want {
-		m, err := s.GetMsg(h.Context(), uint64(i+1))
+		m, err := l.GetMsg(h.Context(), seq+1, jetstream.WithGetMsgSubject(l.subject))
 		h.must(err)
+		seq = m.Sequence
 		if got := unpack(&nats.Msg{Header: m.Header, Data: m.Data}); string(got) != string(text) {
 			h.Errorf("%s, at %d stands %s, want %s", when, i+1, got, text)
 		}
@@ -125,8 +142,9 @@ func notes(n int) (events []mail.Event) {
 // TestNothingToHeal holds that where the servers have what the copy has, nothing is appended and nobody is told of a
 // loss; nor where they have a place that holds nothing, because another machine that put back the end did not know
 // what was there.
-func TestNothingToHeal(t *testing.T) {
-	h := newHealing(t)
+func TestNothingToHeal(t *testing.T) { healings(t, nothingToHeal) }
+
+func nothingToHeal(t *testing.T, h *healing) {
 	for name, gone := range map[string]bool{"all": false, "gone": true} {
 		dir, texts := h.copyOf(notes(3)...)
 		there := append([][]byte{}, texts...)
@@ -156,8 +174,9 @@ func TestNothingToHeal(t *testing.T) {
 
 // TestRestoredInParts holds that the end that the servers have lost is put back to its places, however long it is,
 // under ids that are the same on each machine.
-func TestRestoredInParts(t *testing.T) {
-	h := newHealing(t)
+func TestRestoredInParts(t *testing.T) { healings(t, restoredInParts) }
+
+func restoredInParts(t *testing.T, h *healing) {
 	const n, kept = maxBatch + 100, 10
 	dir, texts := h.copyOf(notes(n)...)
 	stream := h.fill("lab", texts[:kept]...)
@@ -168,9 +187,9 @@ func TestRestoredInParts(t *testing.T) {
 		t.Errorf("the person is told %q", told)
 	}
 	for _, at := range []mail.Seq{kept + 1, maxBatch, maxBatch + kept + 1, n} {
-		m, err := stream.GetMsg(t.Context(), uint64(at))
+		m, err := stream.GetMsg(t.Context(), uint64(at)) // which is where it is in a shard with one room
 		h.must(err)
-		if got, want := m.Header.Get(headerID), healID(at, texts[at-1]); got != want {
+		if got, want := m.Header.Get(headerID), j.healID(at, texts[at-1]); got != want {
 			t.Errorf("at %d stands the id %s, want %s", at, got, want)
 		}
 	}
@@ -178,12 +197,13 @@ func TestRestoredInParts(t *testing.T) {
 
 // TestNotRestoredBehindOthers holds that the end is put back to its places only: if somebody has appended since the
 // stream was looked at, nothing is.
-func TestNotRestoredBehindOthers(t *testing.T) {
-	h := newHealing(t)
+func TestNotRestoredBehindOthers(t *testing.T) { healings(t, notRestoredBehindOthers) }
+
+func notRestoredBehindOthers(t *testing.T, h *healing) {
 	dir, texts := h.copyOf(notes(5)...)
 	since := []byte(`"at":1,"agent":{"name":"eve"}`)
 	stream := h.fill("lab", texts[0], texts[1], since)
-	if err := h.detached("lab", dir).restore(t.Context(), 2); !errors.Is(err, errNotBehind) {
+	if err := h.detached("lab", dir).restore(t.Context(), stream, 2); !errors.Is(err, errNotBehind) {
 		t.Errorf("restore = %v, want %v", err, errNotBehind)
 	}
 	h.wantStream("not put back", stream, texts[0], texts[1], since)
@@ -191,8 +211,9 @@ func TestNotRestoredBehindOthers(t *testing.T) {
 
 // TestRescuedOnce holds that what only copies have is appended behind what others have sent since, each line of it,
 // also one that says what an earlier one says; and once, though a second machine began before it was there.
-func TestRescuedOnce(t *testing.T) {
-	h := newHealing(t)
+func TestRescuedOnce(t *testing.T) { healings(t, rescuedOnce) }
+
+func rescuedOnce(t *testing.T, h *healing) {
 	sign := mail.Event{At: 1778414400000, Agent: &mail.AgentChange{Name: "ann"}}
 	events := []mail.Event{sign, said("two"), said("three"), sign, said("five")}
 	dir, texts := h.copyOf(events...)
@@ -230,10 +251,14 @@ func TestRescuedOnce(t *testing.T) {
 }
 
 // TestReadWithin holds that read gives what stands behind a place, up to another, and comes to its end.
-func TestReadWithin(t *testing.T) {
-	h := newHealing(t)
+func TestReadWithin(t *testing.T) { healings(t, readWithin) }
+
+func readWithin(t *testing.T, h *healing) {
 	dir, texts := h.copyOf(notes(5)...)
 	stream := h.fill("lab", texts...)
+	if stream.shared {
+		h.must(h.record(t.Context(), stream, hole{4, 4, "msg_note 3"}))
+	}
 	h.must(stream.DeleteMsg(t.Context(), 4))
 	j := h.detached("lab", dir)
 	for _, test := range []struct{ after, end, first, last mail.Seq }{

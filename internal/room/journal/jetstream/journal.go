@@ -46,7 +46,6 @@ type Journal struct {
 	// Fixed by Open.
 	cluster *Cluster
 	room    string
-	subject string
 	dir     string // of the copy
 	log     *slog.Logger
 	local   *jsonl.Journal
@@ -58,6 +57,9 @@ type Journal struct {
 	ended   chan struct{}      // closed when the fence has come behind which nothing counts
 
 	mu       sync.Mutex
+	subject  string  // to which events are sent, once the room was found
+	shared   bool    // that is in a shard
+	points   *points // where events are there
 	queue    []*request
 	flights  int // goroutines that send
 	closing  bool
@@ -89,7 +91,7 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 		return nil, err
 	}
 	j := &Journal{
-		cluster: c, room: room, subject: c.subject(room), dir: dir,
+		cluster: c, room: room, dir: dir, points: loadPoints(dir),
 		log:   cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).With("room", room),
 		local: local, files: local,
 		writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}),
@@ -165,7 +167,7 @@ func (j *Journal) Close() error {
 	j.mu.Unlock()
 	j.stop()
 	j.running.Wait()
-	return j.local.Close()
+	return errors.Join(j.points.save(true), j.local.Close())
 }
 
 // wakeLocked wakes whoever waits for the copy, or for flights to end.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -264,8 +265,8 @@ func (c *Cluster) shift(ctx context.Context, room string, batch []moved) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
-	behind := batch[0].seq - 1
-	if _, err := c.store(ctx, msgs, &behind); err != nil {
+	msgs[0].Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(uint64(batch[0].seq-1), 10))
+	if _, err := c.store(ctx, msgs); err != nil {
 		return c.unreachable("move the room", err)
 	}
 	return nil

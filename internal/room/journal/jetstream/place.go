@@ -35,6 +35,15 @@ func (j *Journal) settle(f *flight, last mail.Seq, deadline time.Time) error {
 	return nil // it came as time was up: a machine that was suspended finds both at once
 }
 
+// settleShared waits until a batch that is stored in a shard has come to the copy, and returns its place.
+func (j *Journal) settleShared(f *flight, deadline time.Time) (mail.Seq, error) {
+	place, known, err := j.outcome(context.Background(), f, time.After(time.Until(deadline)))
+	if !known {
+		err = j.inDoubt("the NATS servers have this, and it does not come back", errSilent)
+	}
+	return place, err
+}
+
 // holds reports whether the copy has an event at a place, or nothing is known to be there instead.
 func (j *Journal) holds(place mail.Seq, text []byte) bool {
 	here, err := j.local.Read(j.ctx, place)

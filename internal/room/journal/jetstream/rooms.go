@@ -224,14 +224,18 @@ func (c *Cluster) Revive(ctx context.Context, room string) error {
 
 // here returns why a room's stream is not to be used by this machine: it is on its way to another place.
 func (c *Cluster) here(info *jetstream.StreamInfo) error {
-	room, meta := info.Config.Metadata[roomKey], info.Config.Metadata
-	if by := meta[movingKey]; by != "" && by != string(c.cfg.Machine) {
+	meta := info.Config.Metadata
+	return c.isHere(meta[roomKey], mail.Machine(meta[movingKey]), mail.Machine(meta[movedKey]))
+}
+
+// isHere returns why a room is not to be used by this machine, by who is moving it here or has moved it to a file.
+func (c *Cluster) isHere(room string, moving, moved mail.Machine) error {
+	if moving != "" && moving != c.cfg.Machine {
 		return mail.Errorf(mail.Unavailable,
-			"room %s is being moved to the NATS servers by the machine %s, and is there "+
-				"soon", room, by)
+			"room %s is being moved to the NATS servers by the machine %s, and is there soon", room, moving)
 	}
-	if to := meta[movedKey]; to != "" && to != string(c.cfg.Machine) {
-		return MovedTo(room, mail.Machine(to))
+	if moved != "" && moved != c.cfg.Machine {
+		return MovedTo(room, moved)
 	}
 	return nil
 }

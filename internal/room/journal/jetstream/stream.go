@@ -125,12 +125,16 @@ func (c *Cluster) stream(ctx context.Context, room string, create bool) (jetstre
 	if err := c.here(info); err != nil {
 		return nil, nil, err
 	}
-	if !info.Config.AllowAtomicPublish {
-		return nil, nil, mail.Errorf(mail.Unavailable,
-			"the NATS server is too old, or the stream %s was changed: it takes "+
-				"no atomic batches. Pennypost needs nats-server 2.12 or newer", info.Config.Name)
+	return s, info, c.takesBatches(&info.Config)
+}
+
+// takesBatches returns an error if a stream takes no several messages at once.
+func (c *Cluster) takesBatches(cfg *jetstream.StreamConfig) error {
+	if cfg.AllowAtomicPublish {
+		return nil
 	}
-	return s, info, nil
+	return mail.Errorf(mail.Unavailable, "the NATS server is too old, or the stream %s was changed: it takes no atomic "+
+		"batches. Pennypost needs nats-server 2.12 or newer", cfg.Name)
 }
 
 // make creates the stream of a room that never had one. It refuses to replace a deleted stream while another machine

@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jsonl"
 )
@@ -33,11 +31,11 @@ func (j *Journal) Repair(ctx context.Context) (mail.Verification, error) {
 	}
 	repaired := v.Repaired
 	if j.local.Condition().Missing > 0 && j.cluster.Trouble() == nil {
-		stream, _, err := j.cluster.stream(ctx, j.room, false)
+		l, err := j.cluster.lane(ctx, j.room, false)
 		if err != nil {
 			return v, err
 		}
-		n, err := j.putBack(ctx, stream)
+		n, err := j.putBack(ctx, l)
 		repaired += n
 		if err != nil {
 			return v, fmt.Errorf("fetch what is missing: %w", err)
@@ -62,11 +60,11 @@ func (j *Journal) compareAll(ctx context.Context, v *mail.Verification) error {
 	if err := j.cluster.Trouble(); err != nil {
 		return uncompared(err)
 	}
-	stream, info, err := j.cluster.stream(ctx, j.room, false)
+	l, err := j.cluster.lane(ctx, j.room, false)
 	if err != nil {
 		return uncompared(err)
 	}
-	for _, danger := range j.cluster.dangers(&info.Config) {
+	for _, danger := range j.cluster.dangers(&l.info.Config) {
 		problem(mail.Problem{File: streamFile, Text: danger})
 	}
 	last := j.local.Last() // what comes later is not compared
@@ -74,7 +72,7 @@ func (j *Journal) compareAll(ctx context.Context, v *mail.Verification) error {
 	if err != nil {
 		return err
 	}
-	if err := j.compareStream(ctx, stream, last, here, problem); err != nil {
+	if err := j.compareStream(ctx, l, last, here, problem); err != nil {
 		return uncompared(err)
 	}
 	for seq, sum := range here {
@@ -112,9 +110,9 @@ func (s sums) differ(at mail.Seq, text []byte) bool {
 }
 
 // compareStream takes out of here what the stream has too.
-func (j *Journal) compareStream(ctx context.Context, stream jetstream.Stream, last mail.Seq, here sums,
+func (j *Journal) compareStream(ctx context.Context, l *lane, last mail.Seq, here sums,
 	problem func(mail.Problem)) error {
-	return j.read(ctx, stream, 0, last, func(a arrival) error {
+	return j.read(ctx, l, 0, last, func(a arrival) error {
 		if here.differ(a.seq, a.text) {
 			problem(mail.Problem{File: streamFile, Text: fmt.Sprintf("it has another event at %d than this machine",
 				a.seq)})

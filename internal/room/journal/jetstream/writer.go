@@ -31,7 +31,6 @@ const (
 	headerGone      = "Pennypost-Gone" // of a message that holds a place of which nothing is known
 	headerCommit    = "Nats-Batch-Commit"
 	headerID        = nats.MsgIdHdr
-	headerExpected  = nats.ExpectedLastSeqHdr
 	waitInQueue     = patience / 2
 	firstAttempt    = 400 * time.Millisecond
 	pauseOfAttempts = 50 * time.Millisecond
@@ -58,6 +57,7 @@ type flight struct {
 	texts    [][]byte
 	ids      []string
 	behind   *mail.Seq
+	expect   *uint64 // where the last message of the stream, or of the room in a shard, must be; nil: see behind
 	deadline time.Time
 	seen     chan mail.Seq // one slot: the follower has placed the last message there
 
@@ -87,11 +87,11 @@ func (j *Journal) End(ctx context.Context) (mail.Seq, error) {
 	if err := j.cluster.Trouble(); err != nil {
 		return 0, err
 	}
-	_, info, err := j.cluster.stream(ctx, j.room, false)
+	l, err := j.cluster.lane(ctx, j.room, false)
 	if err != nil {
 		return 0, err
 	}
-	return mail.Seq(info.State.LastSeq), nil
+	return l.end, nil
 }
 
 var errNotBehind = errors.New("there are events behind that place")
@@ -280,6 +280,12 @@ func (j *Journal) deliverPart(f *flight) (last mail.Seq, err error) {
 	if last, err = j.storeBy(j.ctx, f, deadline); err != nil || f.placed {
 		return last, err
 	}
+	j.mu.Lock()
+	shared := j.shared
+	j.mu.Unlock()
+	if shared { // the answer does not say what else came before it in the room
+		return j.settleShared(f, deadline)
+	}
 	return last, j.settle(f, last, deadline)
 }
 
@@ -381,14 +387,14 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	msgs, behind := j.messages(f), f.behind // which whoever does not wait any more may change
-	if behind != nil {
-		behind = new(*behind)
+	msgs := j.messages(f) // which whoever does not wait any more may change
+	if err := j.expect(ctx, f, msgs[0]); err != nil {
+		return 0, err
 	}
 	var last mail.Seq
 	done := make(chan error, 1)
 	go func() { // which may have to wait longer: see Cluster.nc
-		place, err := j.cluster.store(ctx, msgs, behind)
+		place, err := j.cluster.store(ctx, msgs)
 		last = place
 		done <- err
 	}()
@@ -400,11 +406,53 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	}
 }
 
+// expect has the servers take a message only if it comes directly behind what f says.
+func (j *Journal) expect(ctx context.Context, f *flight, first *nats.Msg) error {
+	j.mu.Lock()
+	header, last := nats.ExpectedLastSeqHdr, point{}
+	shared := j.shared
+	if shared {
+		header, last = nats.ExpectedLastSubjSeqHdr, j.points.before(j.local.Last())
+	}
+	j.mu.Unlock()
+	at := last.Seq
+	switch {
+	case f.expect != nil:
+		at = *f.expect
+	case f.behind == nil:
+		return nil
+	case !shared:
+		at = uint64(*f.behind)
+	case j.local.Last() > *f.behind:
+		return &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
+	case j.local.Last() < *f.behind: // what is there comes in a moment
+		return &failure{Code: codeInFlight, Text: "the copy is not as far"}
+	default: // of a message that was erased since, the servers know no more
+		l, err := j.cluster.lane(ctx, j.room, false)
+		if err != nil {
+			return err
+		}
+		seq, err := l.lastSeq(ctx)
+		switch {
+		case err != nil:
+			return err
+		case l.end > *f.behind || seq > last.Seq:
+			return &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
+		}
+		at = seq
+	}
+	first.Header[header] = []string{strconv.FormatUint(at, 10)}
+	return nil
+}
+
 // messages makes the messages of a batch.
 func (j *Journal) messages(f *flight) []*nats.Msg {
+	j.mu.Lock()
+	subject := j.subject
+	j.mu.Unlock()
 	msgs := make([]*nats.Msg, len(f.texts))
 	for i, text := range f.texts {
-		m := &nats.Msg{Subject: j.subject, Data: f.data[i], Header: nats.Header{headerID: {f.ids[i]}}}
+		m := &nats.Msg{Subject: subject, Data: f.data[i], Header: nats.Header{headerID: {f.ids[i]}}}
 		if f.packed[i] {
 			m.Header[headerEncoding] = []string{packingName}
 		}
@@ -416,13 +464,9 @@ func (j *Journal) messages(f *flight) []*nats.Msg {
 	return msgs
 }
 
-// store sends messages that are stored all or none, waits for the answer, and returns the place of the last one. The
-// stream must end at behind; nil: it may end anywhere.
-func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg, behind *mail.Seq) (mail.Seq, error) {
+// store sends messages that are stored all or none, waits for the answer, and returns the sequence of the last one.
+func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg) (mail.Seq, error) {
 	commit := msgs[len(msgs)-1]
-	if behind != nil {
-		msgs[0].Header[headerExpected] = []string{strconv.FormatUint(uint64(*behind), 10)}
-	}
 	if len(msgs) > 1 {
 		batch := []string{rand.Text()}
 		for i, m := range msgs {
@@ -430,10 +474,8 @@ func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg, behind *mail.Seq)
 		}
 		commit.Header[headerCommit] = []string{"1"}
 	}
-	for _, m := range msgs[:len(msgs)-1] {
-		if err := c.publish(m); err != nil {
-			return 0, noConnection{err} // without its end, a batch counts for nothing
-		}
+	if err := c.begin(msgs[:len(msgs)-1]); err != nil {
+		return 0, err
 	}
 	reply, err := c.request(ctx, commit)
 	if err != nil {
@@ -449,6 +491,19 @@ func (c *Cluster) store(ctx context.Context, msgs []*nats.Msg, behind *mail.Seq)
 		return 0, fmt.Errorf("the answer %.100q names no place", reply.Data)
 	}
 	return a.Sequence, nil
+}
+
+// begin sends all of a batch but its last message. Batches do not interleave, because the servers refuse some of those
+// that do.
+func (c *Cluster) begin(msgs []*nats.Msg) error {
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
+	for _, m := range msgs {
+		if err := c.publish(m); err != nil {
+			return noConnection{err} // without its end, a batch counts for nothing
+		}
+	}
+	return nil
 }
 
 // await waits until the follower has seen the last message of a batch.

@@ -1,0 +1,229 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+)
+
+// home says in which shard a room is. It is recorded when the room is made, and changes when the room is moved.
+type home struct {
+	Shard string `json:"shard,omitempty"` // the name of the stream; "": the room is in none
+	// Generation tells the room's messages from those that it had in the same shard before it was moved or removed.
+	Generation int          `json:"generation"`
+	Moving     mail.Machine `json:"moving,omitempty"` // it is being made there by that machine
+	Moved      mail.Machine `json:"moved,omitempty"`  // it goes to a file of that machine
+
+	revision uint64 // of the record; 0: there is none
+}
+
+// homes returns the stream in which it is recorded where rooms are, and makes it if create is set.
+func (c *Cluster) homes(ctx context.Context, create bool) (jetstream.Stream, error) {
+	name := c.cfg.Prefix + "_rooms"
+	s, err := c.handle(ctx, name)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) || !create {
+		return s, err
+	}
+	return c.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: name, Subjects: []string{c.homeSubject("*")}, Replicas: c.cfg.Replicas,
+		Description: "where the rooms of Pennypost are", Storage: jetstream.FileStorage, MaxMsgsPerSubject: 1,
+		Duplicates: duplicates, DenyPurge: true})
+}
+
+func (c *Cluster) homeSubject(room string) string { return c.cfg.Prefix + ".rooms." + room }
+
+// handle returns a stream, which is looked for once.
+func (c *Cluster) handle(ctx context.Context, name string) (jetstream.Stream, error) {
+	c.mu.Lock()
+	s := c.handles[name]
+	c.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	s, err := c.js.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handles[name] = s
+	return s, nil
+}
+
+// unhandle forgets a stream that was deleted, perhaps.
+func (c *Cluster) unhandle(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.handles, name)
+}
+
+// home returns where a room is recorded to be. The leader is asked: it alone has heard of each change.
+func (c *Cluster) home(ctx context.Context, room string) (h home, err error) {
+	s, err := c.homes(ctx, false)
+	var m *jetstream.RawStreamMsg
+	if err == nil {
+		m, err = s.GetLastMsgForSubject(ctx, c.homeSubject(escape(room)))
+	}
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		c.unhandle(c.cfg.Prefix + "_rooms")
+		return h, nil
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return h, nil
+	case err != nil:
+		return h, fmt.Errorf("look where room %s is: %w", room, err)
+	}
+	if err := json.Unmarshal(m.Data, &h); err != nil {
+		return h, fmt.Errorf("room %s is recorded at %.100q: %w", room, m.Data, err)
+	}
+	h.revision = m.Sequence
+	return h, nil
+}
+
+// errElsewhere means that a room's record was changed by somebody else.
+var errElsewhere = errors.New("another machine has changed where the room is")
+
+// settleHome records where a room is, if its record is the one that h was read from.
+func (c *Cluster) settleHome(ctx context.Context, room string, h home) (home, error) {
+	if _, err := c.homes(ctx, true); err != nil {
+		return h, fmt.Errorf("make the list of rooms: %w", err)
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return h, err
+	}
+	m := &nats.Msg{Subject: c.homeSubject(escape(room)), Data: text,
+		Header: nats.Header{nats.ExpectedLastSubjSeqHdr: {strconv.FormatUint(h.revision, 10)}}}
+	seq, err := c.store(ctx, []*nats.Msg{m})
+	if of, refused := errors.AsType[*failure](err); refused && (of.Code == codeWrongLast || of.Code == codeInFlight) {
+		return h, errElsewhere
+	}
+	h.revision = uint64(seq)
+	return h, err
+}
+
+// shardWord begins the names of shards, after the prefix.
+const shardWord = "_shard_"
+
+// shards returns the names of the shards, and makes the first if create is set and there is none.
+func (c *Cluster) shards(ctx context.Context, create bool) ([]string, error) {
+	var names []string
+	list := c.js.StreamNames(ctx, jetstream.WithStreamListSubject(c.cfg.Prefix+".shard.>"))
+	for name := range list.Name() {
+		if strings.HasPrefix(name, c.cfg.Prefix+shardWord) {
+			names = append(names, name)
+		}
+	}
+	if err := list.Err(); err != nil || len(names) > 0 || !create {
+		slices.Sort(names)
+		return names, err
+	}
+	first := c.cfg.Prefix + shardWord + "1"
+	_, err := c.js.CreateStream(ctx, c.shardConfig(first))
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		err = nil
+	}
+	return []string{first}, err
+}
+
+// shardConfig is how a shard is to be.
+func (c *Cluster) shardConfig(name string) jetstream.StreamConfig {
+	cfg := c.config("")
+	cfg.Name, cfg.Metadata = name, nil
+	cfg.Subjects = []string{c.shardSubject(name) + ">"}
+	return cfg
+}
+
+// shardSubject begins the subjects of a shard.
+func (c *Cluster) shardSubject(name string) string {
+	return c.cfg.Prefix + ".shard." + strings.TrimPrefix(name, c.cfg.Prefix+shardWord) + "."
+}
+
+// lane returns where the messages of a room are, and finds a home for it if create is set and it has none.
+func (c *Cluster) lane(ctx context.Context, room string, create bool) (*lane, error) {
+	look, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	h, err := c.home(look, room)
+	if err != nil {
+		return nil, err
+	}
+	if h.Shard == "" {
+		l, err := c.ownLane(ctx, room, create && c.cfg.OwnStreams)
+		if !errors.Is(err, jetstream.ErrStreamNotFound) || !create || c.cfg.OwnStreams {
+			return l, err
+		}
+		if h, err = c.findHome(look, room, h); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.isHere(room, h.Moving, h.Moved); err != nil {
+		return nil, err
+	}
+	return c.laneAt(look, room, h)
+}
+
+// ownLane returns the lane of a room in a stream of its own.
+func (c *Cluster) ownLane(ctx context.Context, room string, create bool) (*lane, error) {
+	s, info, err := c.stream(ctx, room, create)
+	if err != nil {
+		return nil, err
+	}
+	return c.laneOf(room, s, info), nil
+}
+
+// laneOf is the lane of a room whose stream was looked at.
+func (c *Cluster) laneOf(room string, s jetstream.Stream, info *jetstream.StreamInfo) *lane {
+	return &lane{Stream: s, info: info, room: room, subject: c.subject(room), end: mail.Seq(info.State.LastSeq)}
+}
+
+// laneAt returns the lane of a room in a shard.
+func (c *Cluster) laneAt(ctx context.Context, room string, h home) (*lane, error) {
+	s, err := c.handle(ctx, h.Shard)
+	if err != nil {
+		return nil, err
+	}
+	l := &lane{Stream: s, room: room, shared: true,
+		base: fmt.Sprintf("%s%s.%d", c.shardSubject(h.Shard), escape(room), h.Generation)}
+	l.subject = l.base + ".log"
+	before := time.Now()
+	if err := l.look(ctx, c.nc); err != nil {
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			c.unhandle(h.Shard)
+		}
+		return nil, err
+	}
+	c.clock.compare(l.info.TimeStamp, before, time.Now())
+	return l, c.takesBatches(&l.info.Config)
+}
+
+// findHome records a shard for a room that has none. Of two machines that do so at once, one does.
+func (c *Cluster) findHome(ctx context.Context, room string, h home) (home, error) {
+	if err := c.mayMake(ctx, room); err != nil {
+		return h, err
+	}
+	shards, err := c.shards(ctx, true)
+	if err != nil {
+		return h, fmt.Errorf("find a shard for room %s: %w", room, err)
+	}
+	sum := fnv.New32a()
+	sum.Write([]byte(room))
+	to := home{Shard: shards[sum.Sum32()%uint32(len(shards))], Generation: h.Generation + 1, revision: h.revision}
+	to, err = c.settleHome(ctx, room, to)
+	if errors.Is(err, errElsewhere) {
+		if to, err = c.home(ctx, room); err == nil && to.Shard == "" {
+			err = errElsewhere
+		}
+	}
+	return to, err
+}

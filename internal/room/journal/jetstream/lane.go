@@ -1,0 +1,179 @@
+package jetstream
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+)
+
+// lane is where the messages of one room are: a subject of a shard, which is a stream that rooms share, or a stream
+// that the room has to itself, as each had before there were shards.
+//
+// In a stream of its own, a message's place is its sequence number. In a shard, the n-th message of the subject has
+// place n. An erased message would not be counted by those who come later, so its hole is recorded first, on a subject
+// beside the room's. Nothing else leaves the stream, so messages and holes together are as many as there are places.
+type lane struct {
+	jetstream.Stream
+	info    *jetstream.StreamInfo
+	room    string
+	base    string // of the subjects of a room in a shard
+	subject string
+	shared  bool     // it is in a shard
+	end     mail.Seq // the last place when the leader was asked
+	holes   holes    // of a shard: those that were recorded by then, at least
+}
+
+// hole is a place of a room in a shard whose message is erased, or is about to be.
+type hole struct {
+	Seq   uint64   `json:"seq"`   // of the message in the stream
+	Place mail.Seq `json:"place"` // of the message in the room
+	About mail.ID  `json:"about"` // stands in what was there
+}
+
+// holes are in the order of their sequence numbers, each once.
+type holes []hole
+
+func (h *holes) add(x hole) {
+	if i, known := h.find(x.Seq); !known {
+		*h = slices.Insert(*h, i, x)
+	}
+}
+
+// find returns how many holes precede a sequence number, and whether that is one.
+func (h holes) find(seq uint64) (before int, known bool) {
+	return slices.BinarySearchFunc(h, seq, func(x hole, seq uint64) int { return cmp.Compare(x.Seq, seq) })
+}
+
+// between counts the holes after one sequence number and before another.
+func (h holes) between(after, before uint64) mail.Seq {
+	from, known := h.find(after)
+	if known {
+		from++
+	}
+	to, _ := h.find(before)
+	return mail.Seq(max(to-from, 0))
+}
+
+// point is where a message is in the stream and in the room.
+type point struct {
+	Seq   uint64   `json:"seq"`
+	Place mail.Seq `json:"place"`
+}
+
+// counter gives the messages of a lane their places, in order.
+type counter struct {
+	lane *lane
+	last point // the message that was counted last
+}
+
+func (k *counter) count(seq uint64) mail.Seq {
+	if !k.lane.shared {
+		return mail.Seq(seq)
+	}
+	k.last = point{seq, k.last.Place + k.lane.holes.between(k.last.Seq, seq) + 1}
+	return k.last.Place
+}
+
+// holesSubject is where the holes of a room are recorded.
+func (l *lane) holesSubject() string { return l.base + ".holes" }
+
+// subjects are what a follower of the room hears; nil: all of the stream.
+func (l *lane) subjects() []string {
+	if !l.shared {
+		return nil
+	}
+	return []string{l.subject, l.holesSubject()}
+}
+
+// look asks the leader where the room ends, and reads the holes if there are some that are not known.
+func (l *lane) look(ctx context.Context, nc *nats.Conn) error {
+	if !l.shared {
+		info, err := l.Info(ctx)
+		if err == nil {
+			l.info, l.end = info, mail.Seq(info.State.LastSeq)
+		}
+		return err
+	}
+	info, err := l.Info(ctx, jetstream.WithSubjectFilter(l.base+".>"))
+	if err != nil {
+		return err
+	}
+	recorded := info.State.Subjects[l.holesSubject()]
+	l.info, l.end = info, mail.Seq(info.State.Subjects[l.subject]+recorded)
+	if uint64(len(l.holes)) >= recorded {
+		return nil
+	}
+	return l.readHoles(ctx, nc, recorded)
+}
+
+// readHoles reads as many holes as are recorded.
+func (l *lane) readHoles(ctx context.Context, nc *nats.Conn, recorded uint64) error {
+	b, err := l.subscribe(ctx, nc, 1, l.holesSubject())
+	if err != nil {
+		return fmt.Errorf("read what was erased: %w", err)
+	}
+	defer b.drop()
+	defer context.AfterFunc(ctx, b.end)()
+	for range recorded {
+		m, _, err := b.next()
+		if err != nil {
+			return fmt.Errorf("read what was erased: %w", errors.Join(err, ctx.Err()))
+		}
+		if _, err := l.noteHole(m.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noteHole takes in a recorded hole.
+func (l *lane) noteHole(text []byte) (*hole, error) {
+	var x hole
+	err := json.Unmarshal(text, &x)
+	if err == nil && (x.Seq == 0 || x.Place == 0) {
+		err = errors.New("it names no place")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a hole of room %s is recorded as %.100q: %w", l.room, text, err)
+	}
+	l.holes.add(x)
+	return &x, nil
+}
+
+// record notes, for all who read the room, that a message is about to be erased. Noted twice it counts once.
+func (c *Cluster) record(ctx context.Context, l *lane, x hole) error {
+	if _, known := l.holes.find(x.Seq); known {
+		return nil
+	}
+	text, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	m := &nats.Msg{Subject: l.holesSubject(), Data: text,
+		Header: nats.Header{headerID: {fmt.Sprintf("%s.%d", l.holesSubject(), x.Seq)}}}
+	if _, err := c.store(ctx, []*nats.Msg{m}); err != nil {
+		return fmt.Errorf("note what is erased: %w", err)
+	}
+	l.holes.add(x)
+	return nil
+}
+
+// lastSeq returns where the last message of a room in a shard is in the stream, 0 if there is none.
+func (l *lane) lastSeq(ctx context.Context) (uint64, error) {
+	m, err := l.GetLastMsgForSubject(ctx, l.subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return m.Sequence, nil
+}

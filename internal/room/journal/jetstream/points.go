@@ -1,0 +1,80 @@
+package jetstream
+
+import (
+	"path/filepath"
+	"slices"
+
+	"pennypost/internal/base/kept"
+	"pennypost/internal/mail"
+)
+
+const (
+	// pointsName is the file beside a copy that says where in a shard its messages are.
+	pointsName = "shard.json"
+	// pointsApart is how many places are between two that are remembered.
+	pointsApart = 1000
+)
+
+// points say of some places of a room in a shard where their messages are in the stream, so that the room need not be
+// counted from its beginning. Without them it is.
+type points struct {
+	file string
+
+	Subject string  `json:"subject"`
+	Points  []point `json:"points"` // in order; the last is the newest that is known
+	saved   mail.Seq
+}
+
+// loadPoints reads the file in the directory of a copy. One that cannot be read is none.
+func loadPoints(dir string) *points {
+	p := &points{file: filepath.Join(dir, pointsName)}
+	if err := kept.Load(p.file, p); err != nil {
+		p.Subject, p.Points = "", nil
+	}
+	return p
+}
+
+// of has the points be those of a subject: what is known of another is forgotten.
+func (p *points) of(subject string) {
+	if p.Subject != subject {
+		p.Subject, p.Points, p.saved = subject, nil, 0
+	}
+}
+
+// before returns the last point up to a place.
+func (p *points) before(place mail.Seq) (at point) {
+	for _, x := range p.Points {
+		if x.Place <= place {
+			at = x
+		}
+	}
+	return at
+}
+
+// note remembers where a message is.
+func (p *points) note(x point) {
+	n := len(p.Points)
+	switch {
+	case n > 0 && p.Points[n-1].Place >= x.Place: // it was delivered again
+	case n > 1 && p.Points[n-1].Place-p.Points[n-2].Place < pointsApart:
+		p.Points[n-1] = x
+	default:
+		p.Points = append(p.Points, x)
+	}
+}
+
+// cut forgets what is after a place, at which the copy was cut off.
+func (p *points) cut(last mail.Seq) {
+	p.Points = slices.DeleteFunc(p.Points, func(x point) bool { return x.Place > last })
+	p.saved = 0
+}
+
+// save writes the file, if enough has been noted since, or always.
+func (p *points) save(always bool) error {
+	n := len(p.Points)
+	if n == 0 || !always && p.Points[n-1].Place < p.saved+pointsApart {
+		return nil
+	}
+	p.saved = p.Points[n-1].Place
+	return kept.Save(p.file, p)
+}
