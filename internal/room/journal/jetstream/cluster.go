@@ -67,6 +67,8 @@ type Cluster struct {
 	health  watch
 
 	lingering lingering
+	roster    roster
+	sweeping  atomic.Bool // somebody deletes what a room has left in a shard
 
 	mu          sync.Mutex
 	trouble     error             // why the servers cannot be used; nil while they answer
@@ -234,6 +236,8 @@ func (c *Cluster) away(err error) string {
 	switch {
 	case refuses(err):
 		return fmt.Sprintf("the NATS servers do not let this machine in (%v): see [journal] in config.toml", err)
+	case errors.Is(err, errCutUp):
+		return "somebody has deleted messages from the middle of the room; pennypost doctor says what to do"
 	case errors.Is(err, errUnchecked):
 		return "this machine is comparing its copy of the room with the NATS servers, which comes first"
 	case errors.Is(err, nats.ErrNoResponders):

@@ -60,7 +60,7 @@ func TestFence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ack, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: "pennypost.room.fence",
+	ack, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: "pennypost.shard.1.fence.1.log",
 		Header: nats.Header{"Pennypost-Moved": {"a"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestFence(t *testing.T) {
 	if moved := j.Moved(t.Context()); !moved || j.Last() != mail.Seq(ack.Sequence)-1 {
 		t.Errorf("moved: %t; the copy ends at %d, and the fence is at %d", moved, j.Last(), ack.Sequence)
 	}
-	s, err := js.Stream(t.Context(), "pennypost_room_fence")
+	s, err := js.Stream(t.Context(), "pennypost_shard_1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,9 @@ func (j *Journal) follow(first chan<- error) {
 		at := j.local.Last()
 		_, changed, _ := j.cluster.connection() // also if it changes while the attempt ends
 		err := j.followOnce()
+		j.mu.Lock()
+		j.trouble = err
+		j.mu.Unlock()
 		j.setCurrent(errors.Is(err, errMoved))
 		if errors.Is(err, errMoved) {
 			return
@@ -47,7 +50,7 @@ func (j *Journal) follow(first chan<- error) {
 		case first <- err:
 		default:
 		}
-		if pause = min(2*pause, pauseLong); j.local.Last() > at {
+		if pause = min(2*pause, pauseLong); j.local.Last() > at || errors.Is(err, errOnwards) {
 			pause = pauseShort
 		}
 		j.log.Debug("the stream is not followed", "err", err, "next", pause)
@@ -95,7 +98,7 @@ func (j *Journal) followOnce() error {
 		after = j.unconfirmed[0].Seq - 1
 	}
 	j.placing.Unlock()
-	delivered, err := j.subscribe(ctx, l, after)
+	delivered, err := l.follow(ctx, j.cluster.nc, j.point(l, after))
 	if err != nil {
 		return fmt.Errorf("follow the stream: %w", err)
 	}
@@ -115,13 +118,23 @@ func (j *Journal) followOnce() error {
 // find looks for the room on the servers, and has what is appended go there.
 func (j *Journal) find(ctx context.Context, create bool) (*lane, error) {
 	l, err := j.cluster.lane(ctx, j.room, create)
-	if err == nil {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.subject, j.shared = l.subject, l.shared
-		j.points.of(l.subject)
+	if err != nil {
+		return nil, err
 	}
-	return l, err
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if l.subject == j.left {
+		return nil, errOnwards
+	}
+	j.subject, j.shared = l.subject, l.shared
+	j.points.of(l.subject)
+	return l, nil
+}
+
+func (j *Journal) inShard() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.shared
 }
 
 // inbox is where the servers deliver messages of a stream to.
@@ -154,18 +167,11 @@ func (l *lane) subscribe(ctx context.Context, nc *nats.Conn, from uint64, subjec
 	return b, nil
 }
 
-// subscribe has the servers deliver what is after a place. In a shard, it begins at the last message before that of
-// which it is known where it is.
-func (j *Journal) subscribe(ctx context.Context, l *lane, after mail.Seq) (*inbox, error) {
-	from := point{uint64(after), after}
-	if l.shared {
-		j.mu.Lock()
-		from = j.points.before(after)
-		j.mu.Unlock()
-	}
-	b, err := l.subscribe(ctx, j.cluster.nc, from.Seq+1, l.subjects()...)
+// follow has the servers deliver the room after a message, with the holes of a shard.
+func (l *lane) follow(ctx context.Context, nc *nats.Conn, after point) (*inbox, error) {
+	b, err := l.subscribe(ctx, nc, after.Seq+1, l.subjects()...)
 	if err == nil {
-		b.counter = counter{l, from}
+		b.counter = counter{l, after}
 	}
 	return b, err
 }
@@ -182,10 +188,12 @@ type arrival struct {
 	at       uint64 // its sequence number in the stream
 	text     []byte // nil: the place holds nothing
 	id       string
-	hole     *hole  // it is no event, but says that one is erased
-	archived bool   // it was in the archive when the room was moved to the servers
-	fence    string // the room ends here, and goes to a file of that machine
-	pending  uint64 // how many were behind it
+	hole     *hole    // it is no event, but says that one is erased
+	place    mail.Seq // where it must be, if whoever sent it knew that
+	after    mail.Seq // the place up to which whoever sent it had the room
+	archived bool     // it was in the archive when the room was moved to the servers
+	fence    string   // the room ends here, and goes to a file of that machine
+	pending  uint64   // how many were behind it
 	err      error
 }
 
@@ -223,11 +231,21 @@ func (b *inbox) take() arrival {
 		return a
 	}
 	a.seq = b.counter.count(a.at)
+	a.place, a.after = placeIn(m.Header, placeHeader), placeIn(m.Header, afterHeader)
 	if m.Header.Get(headerGone) == "" {
 		a.text = unpack(m)
 	}
 	return a
 }
+
+// placeIn returns the place in a header, 0 if there is none.
+func placeIn(h nats.Header, name string) mail.Seq {
+	place, _ := strconv.ParseUint(h.Get(name), 10, 64)
+	return mail.Seq(place)
+}
+
+// miscounted reports whether what is said of a message in a shard proves that one before it was not counted.
+func (a *arrival) miscounted() bool { return a.after >= a.seq || a.place > 0 && a.place != a.seq }
 
 // next returns the next message, which must be numbered as such.
 func (b *inbox) next() (*nats.Msg, *nats.MsgMetadata, error) {
@@ -282,6 +300,7 @@ func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, ch
 	end mail.Seq) error {
 	silence := newSilence()
 	defer silence.timer.Stop()
+	heard := time.Now()
 	for {
 		if j.local.Last() >= end {
 			j.setChecked(connection)
@@ -292,6 +311,7 @@ func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, ch
 		select {
 		case a := <-arrived:
 			some, failed = together(a, arrived)
+			heard = time.Now()
 			silence.broken()
 		case <-silence.timer.C:
 			if err := j.heard(l, silence); err != nil {
@@ -300,6 +320,11 @@ func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, ch
 			continue
 		case <-changed:
 			return errors.New("the connection was lost")
+		case <-j.overdue:
+			if time.Since(heard) > firstAttempt {
+				return errors.New("what was acknowledged is not delivered")
+			}
+			continue
 		case <-j.ctx.Done():
 			return j.ctx.Err()
 		}
@@ -367,10 +392,8 @@ func (j *Journal) heard(l *lane, s *silence) error {
 
 // skip fills the copy up to end if nothing is in the stream between.
 func (j *Journal) skip(l *lane, end mail.Seq) error {
-	j.mu.Lock()
-	last := j.points.before(j.local.Last())
-	j.mu.Unlock()
-	if more, err := j.more(j.ctx, l, last, j.local.Last(), end); err != nil || more {
+	after := j.local.Last()
+	if more, err := l.more(j.ctx, j.point(l, after), after, end); err != nil || more {
 		return err // it comes
 	}
 	return j.place([]jsonl.Placed{{Seq: end}})
@@ -395,6 +418,9 @@ func (j *Journal) received(some []arrival) error {
 			}
 			continue
 		}
+		if a.miscounted() && j.inShard() {
+			return j.cluster.cutUp(j.room)
+		}
 		p := jsonl.Placed{Seq: a.seq}
 		if len(a.text) > 0 { // a message without text stands for a place that was lost before the room was moved here
 			p.Text = a.text
@@ -408,10 +434,11 @@ func (j *Journal) received(some []arrival) error {
 		return err
 	}
 	if err := j.place(placed); err != nil {
-		return err
+		return &unplacedError{err}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.trouble = nil
 	for _, a := range some {
 		if f := j.pending[a.id]; f != nil {
 			f.see(a.seq)
@@ -426,10 +453,25 @@ func (j *Journal) received(some []arrival) error {
 	if fence == "" {
 		return newer
 	}
-	j.moved = MovedTo(j.room, mail.Machine(fence))
-	if fence == string(j.cluster.cfg.Machine) {
+	return j.endLocked(fence)
+}
+
+// endLocked notes that the room has ended where it was, by what its fence says of where it goes.
+func (j *Journal) endLocked(fence string) error {
+	switch fence {
+	case onwards:
+		j.left = j.subject
+		for _, f := range j.pending { // none of them is before the fence
+			f.again()
+		}
+		return errOnwards
+	case removed:
+		j.moved = mail.Errorf(mail.NotFound, "room %s was removed by the user on another machine", j.room)
+	case string(j.cluster.cfg.Machine):
 		j.moved = mail.Errorf(mail.Unavailable, "the move of room %s to a file on this machine was cut off, and the "+
 			"room takes no mail until it is done. Type: pennypost rooms move %s --to file", j.room, j.room)
+	default:
+		j.moved = MovedTo(j.room, mail.Machine(fence))
 	}
 	close(j.ended)
 	return errMoved
@@ -447,6 +489,14 @@ func (j *Journal) fits(x *hole) error {
 	}
 	return nil
 }
+
+// unplacedError is that the disk of this machine does not take what comes.
+type unplacedError struct{ error }
+
+func (e *unplacedError) Unwrap() error { return e.error }
+
+// errOnwards means that the room goes on elsewhere on the servers.
+var errOnwards = errors.New("the room is being moved on the servers")
 
 var errMoved = errors.New("the room was moved from the servers")
 

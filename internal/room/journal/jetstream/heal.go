@@ -37,6 +37,38 @@ func (j *Journal) compare(ctx context.Context, l *lane, end mail.Seq) error {
 	return nil
 }
 
+// lostEnd returns after which sequence number the end of a room is missing that ends at a place, or why nothing can be
+// put back there.
+func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, error) {
+	if !l.shared {
+		return uint64(end), nil
+	}
+	last, err := l.lastSeq(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if here := j.point(l, j.local.Last()); here.Place == j.local.Last() && last >= here.Seq {
+		return 0, j.cluster.cutUp(j.room)
+	}
+	now := *l
+	if err := now.look(ctx, j.cluster.nc); err != nil { // after the last one was looked for
+		return 0, err
+	}
+	if now.end != end {
+		return 0, errNotBehind
+	}
+	return last, nil
+}
+
+// cutUp is the error of a room in a shard from whose middle somebody has deleted messages: its places cannot be counted.
+func (c *Cluster) cutUp(room string) error {
+	return &mail.Error{Code: mail.Unavailable, Err: errCutUp, Msg: fmt.Sprintf("somebody has deleted messages of room "+
+		"%s from the NATS servers, and they have more that came later. To make it whole from the machines' copies, "+
+		"type: pennypost rooms restore %s", room, room)}
+}
+
+var errCutUp = errors.New("messages were deleted from the middle of the room")
+
 // sameAt reports whether the stream and the copy have the same event at a place, or one of them none.
 func (j *Journal) sameAt(ctx context.Context, l *lane, at mail.Seq) (bool, error) {
 	here, err := j.local.Read(ctx, at)
@@ -62,12 +94,7 @@ func (j *Journal) sameAt(ctx context.Context, l *lane, at mail.Seq) (bool, error
 
 // textAt returns what the stream has at a place, nil if that is nothing.
 func (j *Journal) textAt(ctx context.Context, l *lane, at mail.Seq) (text []byte, err error) {
-	from := point{uint64(at), at}
-	if l.shared {
-		j.mu.Lock()
-		from = j.points.before(at)
-		j.mu.Unlock()
-	}
+	from := j.point(l, at)
 	if from.Place != at {
 		err = j.read(ctx, l, at-1, at, func(a arrival) error {
 			text = a.text
@@ -107,15 +134,13 @@ func (j *Journal) restore(ctx context.Context, l *lane, end mail.Seq) error {
 		return err
 	}
 	j.log.Warn("the servers have lost the end of the room; it is put there again", "from", end+1, "to", last)
-	expect := uint64(end)
-	if l.shared {
-		if expect, err = l.lastSeq(ctx); err != nil {
-			return err
-		}
+	expect, err := j.lostEnd(ctx, l, end)
+	if err != nil {
+		return err
 	}
 	for from := end; from < last; {
 		part := texts[from-end : min(from-end+maxBatch, last-end)]
-		f := &flight{texts: part, expect: &expect, seen: make(chan mail.Seq, 1), unchecked: true}
+		f := &flight{texts: part, expect: &expect, first: from + 1, seen: make(chan mail.Seq, 1), unchecked: true}
 		for i, text := range part {
 			f.ids = append(f.ids, j.healID(from+mail.Seq(i)+1, text))
 		}
@@ -283,65 +308,25 @@ func (j *Journal) putBack(ctx context.Context, lane *lane) (n int, err error) {
 // read calls f for the messages of the stream behind a place, up to another, and up to what a newer Pennypost wrote
 // for its like: isNewer is true of the error then.
 func (j *Journal) read(ctx context.Context, l *lane, after, end mail.Seq, f func(arrival) error) error {
-	if after >= end {
-		return nil
-	}
-	delivered, err := j.subscribe(ctx, l, after)
-	if err != nil {
-		return err
-	}
-	defer delivered.drop()
-	defer context.AfterFunc(ctx, delivered.end)()
-	late := time.AfterFunc(time.Hour, delivered.end)
-	defer late.Stop()
-	for empty := delivered.empty(); ; {
-		if empty { // so says the server that delivers, which may be behind the one that leads
-			if more, err := j.more(ctx, l, delivered.counter.last, after, end); err != nil || !more {
-				return err
-			}
-			late.Reset(patience)
+	return l.read(ctx, j.cluster.nc, j.point(l, after), after, end, func(a arrival) error {
+		if err := j.newer(a); err != nil {
+			return err
 		}
-		a := delivered.take()
-		if a.err != nil {
-			return errors.Join(a.err, ctx.Err())
+		if l.shared && a.miscounted() {
+			return j.cluster.cutUp(j.room)
 		}
-		late.Reset(time.Hour)
-		if empty = a.pending == 0; a.hole != nil {
-			continue
-		}
-		if a.seq > after && a.seq <= end {
-			if err := j.newer(a); err != nil {
-				return err
-			}
-			if err := f(a); err != nil {
-				return err
-			}
-		}
-		if a.seq >= end {
-			return nil
-		}
-		after = max(after, a.seq)
-	}
+		return f(a)
+	})
 }
 
-// more reports whether the stream has something behind a place, up to another. In a shard it is looked for behind the
-// last message that was counted.
-func (j *Journal) more(ctx context.Context, l *lane, last point, after, end mail.Seq) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	from, subject := uint64(after)+1, ">"
-	if l.shared {
-		from, subject = last.Seq+1, l.subject
+// point returns the last message up to a place of which it is known where it is.
+func (j *Journal) point(l *lane, place mail.Seq) point {
+	if !l.shared {
+		return point{uint64(place), place}
 	}
-	next, err := l.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	k := counter{l, last}
-	return k.count(next.Sequence) <= end, nil
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.points.before(place)
 }
 
 // diverge ends all writing: the journal must be closed and opened again, which heals the copy, or says why this

@@ -29,10 +29,11 @@ func withRoom(t *testing.T, servers *natstest.Cluster, monitored bool) *Cluster 
 	if _, err := c.Machines(t.Context(), MachineOptions{Name: "desk", ID: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.stream(t.Context(), "lab", true); err != nil {
+	l, err := c.lane(t.Context(), "lab", true)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.js.Publish(t.Context(), c.subject("lab"), []byte("{}")); err != nil {
+	if _, err := c.js.Publish(t.Context(), l.subject, []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	c.Warnings(t.Context())
@@ -171,13 +172,14 @@ func TestSlowFollower(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
 	c := withRoom(t, servers, true)
-	s, err := c.js.Stream(t.Context(), c.streamName("lab"))
+	s, err := c.lane(t.Context(), "lab", false)
 	if err != nil {
 		t.Fatal(err)
 	}
+	subject := s.subject
 	var slow, leader *natstest.Server
 	for _, server := range servers.Servers {
-		if server.Name == s.CachedInfo().Cluster.Leader {
+		if server.Name == s.info.Cluster.Leader {
 			leader = server
 		} else {
 			slow = server
@@ -207,7 +209,7 @@ func TestSlowFollower(t *testing.T) {
 				case <-stop:
 					return
 				case <-time.After(time.Millisecond):
-					_ = nc.Publish(c.subject("lab"), []byte(strings.Repeat("x", 100)))
+					_ = nc.Publish(subject, []byte(strings.Repeat("x", 100)))
 				}
 			}
 		})

@@ -20,12 +20,59 @@ import (
 // home says in which shard a room is. It is recorded when the room is made, and changes when the room is moved.
 type home struct {
 	Shard string `json:"shard,omitempty"` // the name of the stream; "": the room is in none
-	// Generation tells the room's messages from those that it had in the same shard before it was moved or removed.
+	// Generation tells the room's messages from those that it had in a shard before it was moved or removed.
 	Generation int          `json:"generation"`
-	Moving     mail.Machine `json:"moving,omitempty"` // it is being made there by that machine
-	Moved      mail.Machine `json:"moved,omitempty"`  // it goes to a file of that machine
+	Next       *nextHome    `json:"next,omitempty"`  // where it is being copied to
+	Moved      mail.Machine `json:"moved,omitempty"` // it goes to a file of that machine
 
 	revision uint64 // of the record; 0: there is none
+}
+
+// nextHome is where a room is being copied to by a machine, and will be.
+type nextHome struct {
+	Shard      string       `json:"shard"`
+	Generation int          `json:"generation"`
+	By         mail.Machine `json:"by"`
+}
+
+// next is the home that a room will have.
+func (h home) next() home {
+	return home{Shard: h.Next.Shard, Generation: h.Next.Generation, revision: h.revision}
+}
+
+// movingBy returns who is making a room in a shard that is nowhere else; "": it is there, or nobody is.
+func (h home) movingBy() mail.Machine {
+	if h.Shard == "" && h.Next != nil {
+		return h.Next.By
+	}
+	return ""
+}
+
+// reserve records where a room is about to be copied to by this machine. It is a generation that nobody knows.
+func (c *Cluster) reserve(ctx context.Context, room, shard string, h home) (home, error) {
+	if shard == "" {
+		var err error
+		if shard, err = c.pick(ctx, room); err != nil {
+			return h, err
+		}
+	}
+	last := h.Generation
+	if h.Next != nil {
+		last = max(last, h.Next.Generation)
+	}
+	h.Next = &nextHome{Shard: shard, Generation: last + 1, By: c.cfg.Machine}
+	return c.settleHome(ctx, room, h)
+}
+
+// pick chooses a shard for a room.
+func (c *Cluster) pick(ctx context.Context, room string) (string, error) {
+	shards, err := c.shards(ctx, true)
+	if err != nil {
+		return "", fmt.Errorf("find a shard for room %s: %w", room, err)
+	}
+	sum := fnv.New32a()
+	sum.Write([]byte(room))
+	return shards[sum.Sum32()%uint32(len(shards))], nil
 }
 
 // homes returns the stream in which it is recorded where rooms are, and makes it if create is set.
@@ -160,14 +207,20 @@ func (c *Cluster) lane(ctx context.Context, room string, create bool) (*lane, er
 	}
 	if h.Shard == "" {
 		l, err := c.ownLane(ctx, room, create && c.cfg.OwnStreams)
-		if !errors.Is(err, jetstream.ErrStreamNotFound) || !create || c.cfg.OwnStreams {
+		if !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return l, err
+		}
+		if by := h.movingBy(); by != "" {
+			return nil, errors.Join(c.isHere(room, by, ""), err)
+		}
+		if !create || c.cfg.OwnStreams {
+			return nil, err
 		}
 		if h, err = c.findHome(look, room, h); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.isHere(room, h.Moving, h.Moved); err != nil {
+	if err := c.isHere(room, "", h.Moved); err != nil {
 		return nil, err
 	}
 	return c.laneAt(look, room, h)
@@ -193,8 +246,7 @@ func (c *Cluster) laneAt(ctx context.Context, room string, h home) (*lane, error
 	if err != nil {
 		return nil, err
 	}
-	l := &lane{Stream: s, room: room, shared: true,
-		base: fmt.Sprintf("%s%s.%d", c.shardSubject(h.Shard), escape(room), h.Generation)}
+	l := &lane{Stream: s, room: room, shared: true, base: c.shardBase(room, h)}
 	l.subject = l.base + ".log"
 	before := time.Now()
 	if err := l.look(ctx, c.nc); err != nil {
@@ -212,14 +264,14 @@ func (c *Cluster) findHome(ctx context.Context, room string, h home) (home, erro
 	if err := c.mayMake(ctx, room); err != nil {
 		return h, err
 	}
-	shards, err := c.shards(ctx, true)
-	if err != nil {
-		return h, fmt.Errorf("find a shard for room %s: %w", room, err)
+	if err := c.uncopied(ctx, room); err != nil {
+		return h, err
 	}
-	sum := fnv.New32a()
-	sum.Write([]byte(room))
-	to := home{Shard: shards[sum.Sum32()%uint32(len(shards))], Generation: h.Generation + 1, revision: h.revision}
-	to, err = c.settleHome(ctx, room, to)
+	shard, err := c.pick(ctx, room)
+	if err != nil {
+		return h, err
+	}
+	to, err := c.settleHome(ctx, room, home{Shard: shard, Generation: h.Generation + 1, revision: h.revision})
 	if errors.Is(err, errElsewhere) {
 		if to, err = c.home(ctx, room); err == nil && to.Shard == "" {
 			err = errElsewhere

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/jsonl"
@@ -54,12 +55,14 @@ type Journal struct {
 	stop    context.CancelFunc // ends it
 	running sync.WaitGroup     // the follower and the flights
 	reopen  chan struct{}      // closed when the journal must be opened again
+	overdue pause.Nudge        // something was acknowledged some time ago, and has not come
 	ended   chan struct{}      // closed when the fence has come behind which nothing counts
 
 	mu       sync.Mutex
 	subject  string  // to which events are sent, once the room was found
 	shared   bool    // that is in a shard
 	points   *points // where events are there
+	left     string  // the subject that the room has left for another
 	queue    []*request
 	flights  int // goroutines that send
 	closing  bool
@@ -67,6 +70,7 @@ type Journal struct {
 	pending  map[string]*flight // by the id of its last message: what was sent, and is not known to be stored
 	current  bool               // the copy has been as far as the stream since it is followed
 	checked  uint64             // the connection over which the copy was compared with the stream
+	trouble  error              // why the stream could not be followed, or what comes not placed, when it was last tried
 	diverged error              // why the journal must be opened again
 	moved    error              // where the room went, once ended is closed
 	advanced chan struct{}      // closed when the copy has grown, or current changes
@@ -94,7 +98,7 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 		cluster: c, room: room, dir: dir, points: loadPoints(dir),
 		log:   cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).With("room", room),
 		local: local, files: local,
-		writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}),
+		overdue: pause.NewNudge(), writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}),
 		waiting: make(map[mail.Seq]acknowledged), pending: make(map[string]*flight), advanced: make(chan struct{}),
 	}
 	j.ctx, j.stop = context.WithCancel(context.Background())
@@ -138,7 +142,7 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Dur
 		select {
 		case <-advanced:
 		case failed = <-first:
-			if said, ok := errors.AsType[*mail.Error](failed); ok {
+			if said, ok := errors.AsType[*mail.Error](failed); ok && (at == 0 || !errors.Is(failed, errCutUp)) {
 				return said // the servers do answer: the room is not for this machine
 			}
 		case <-ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -176,4 +177,66 @@ func (l *lane) lastSeq(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	return m.Sequence, nil
+}
+
+// read calls f for the messages behind a place, up to another. It begins at a message before them of which it is known
+// where it is.
+func (l *lane) read(ctx context.Context, nc *nats.Conn, from point, after, end mail.Seq,
+	f func(arrival) error) error {
+	if after >= end {
+		return nil
+	}
+	delivered, err := l.follow(ctx, nc, from)
+	if err != nil {
+		return err
+	}
+	defer delivered.drop()
+	defer context.AfterFunc(ctx, delivered.end)()
+	late := time.AfterFunc(time.Hour, delivered.end)
+	defer late.Stop()
+	for empty := delivered.empty(); ; {
+		if empty { // so says the server that delivers, which may be behind the one that leads
+			if more, err := l.more(ctx, delivered.counter.last, after, end); err != nil || !more {
+				return err
+			}
+			late.Reset(patience)
+		}
+		a := delivered.take()
+		if a.err != nil {
+			return errors.Join(a.err, ctx.Err())
+		}
+		late.Reset(time.Hour)
+		if empty = a.pending == 0; a.hole != nil {
+			continue
+		}
+		if a.seq > after && a.seq <= end {
+			if err := f(a); err != nil {
+				return err
+			}
+		}
+		if a.seq >= end {
+			return nil
+		}
+		after = max(after, a.seq)
+	}
+}
+
+// more reports whether the stream has something behind a place, up to another. In a shard it is looked for behind the
+// last message that was counted.
+func (l *lane) more(ctx context.Context, last point, after, end mail.Seq) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	from, subject := uint64(after)+1, ">"
+	if l.shared {
+		from, subject = last.Seq+1, l.subject
+	}
+	next, err := l.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	k := counter{l, last}
+	return k.count(next.Sequence) <= end, nil
 }

@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,65 +39,98 @@ type moved struct {
 	archived bool
 }
 
-// Bring copies a room from its files to a stream of its own that nobody else uses yet, up to the last place, and
-// compares what an attempt before has copied. It returns the last place; Arrive, with nobody appending meanwhile,
-// finishes the move. A stream of that name that another machine made is an error of code Conflict.
+// Values of fenceHeader that name no machine.
+const (
+	removed = "-" // the room was removed
+	onwards = "=" // it goes on elsewhere on the servers
+)
+
+// fence ends a room at a subject. What a server still appends behind the first fence counts nowhere: its sender meets
+// the fence before it, and is told, or sends it again to where the room goes.
+func (c *Cluster) fence(ctx context.Context, subject, to string) error {
+	fence := &nats.Msg{Subject: subject, Header: nats.Header{fenceHeader: {to}}}
+	_, err := c.js.PublishMsg(ctx, fence, jetstream.WithRetryAttempts(int(movePatience/pauseShort)),
+		jetstream.WithRetryWait(pauseShort))
+	return err
+}
+
+// Bring copies a room from its files to a shard, where nobody else uses it yet, up to the last place, and compares what
+// an attempt before has copied. It returns the last place; Arrive, with nobody appending meanwhile, finishes the move.
+// A room of that name on the servers, or one that another machine brings, is an error of code Conflict.
 func (c *Cluster) Bring(ctx context.Context, room string, from *jsonl.Journal) (mail.Seq, error) {
-	s, err := c.berth(ctx, room)
+	l, err := c.berth(ctx, room)
 	if err != nil {
 		return 0, err
 	}
 	to := from.Last()
-	same, err := c.compare(ctx, s, room, from)
+	same, err := c.compare(ctx, l, from)
 	if err != nil {
-		return 0, fmt.Errorf("compare room %s with its stream: %w", room, err)
+		return 0, fmt.Errorf("compare room %s with its copy on the servers: %w", room, err)
 	}
 	if !same { // the files have changed since: they were repaired, perhaps
-		if err := c.Delete(ctx, room); err != nil {
-			return 0, err
-		}
-		if s, err = c.berth(ctx, room); err != nil {
+		if l, err = c.berthAnew(ctx, room); err != nil {
 			return 0, err
 		}
 	}
-	return to, c.copyTo(ctx, s, room, from, to)
+	return to, c.copyTo(ctx, l, from, to)
 }
 
-// berth returns the stream of a room that is being moved here by this machine, and makes it.
-func (c *Cluster) berth(ctx context.Context, room string) (jetstream.Stream, error) {
+// berth returns where a room is being moved to by this machine, and finds a place for it.
+func (c *Cluster) berth(ctx context.Context, room string) (*lane, error) {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
-	s, err := c.js.Stream(ctx, c.streamName(room))
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		cfg := c.config(room)
-		cfg.Metadata[movingKey] = string(c.cfg.Machine)
-		cfg.Subjects = []string{c.berthSubject(room)}
-		s, err = c.js.CreateStream(ctx, cfg)
+	h, err := c.home(ctx, room)
+	if err == nil && h.Next == nil {
+		if err = c.vacant(ctx, room, &h); err == nil {
+			h, err = c.reserve(ctx, room, "", h)
+		}
 	}
 	if err != nil {
 		return nil, c.unreachable("move the room", err)
 	}
-	info := s.CachedInfo()
-	switch by := info.Config.Metadata[movingKey]; {
-	case by == string(c.cfg.Machine):
-		return s, nil
-	case by == "" && info.State.LastSeq == 0: // somebody looked there, and left nothing
-		if err := c.Delete(ctx, room); err != nil {
-			return nil, c.unreachable("move the room", err)
-		}
-		return c.berth(ctx, room)
-	case by != "":
+	if by := h.Next.By; by != c.cfg.Machine {
 		return nil, mail.Errorf(mail.Conflict, "a room %s is being moved to the NATS servers by the machine %s", room,
 			by)
 	}
-	return nil, mail.Errorf(mail.Conflict,
-		"there is a room %s on the NATS servers already, and it is another one. This "+
-			"one stays where it is", room)
+	l, err := c.laneAt(ctx, room, h.next())
+	if err != nil {
+		return nil, c.unreachable("move the room", err)
+	}
+	return l, nil
 }
 
-// berthSubject is what the stream of a room listens to while it is made: other machines may have the room open, and
-// would append in between.
-func (c *Cluster) berthSubject(room string) string { return c.cfg.Prefix + ".moving." + escape(room) }
+// berthAnew is berth that leaves what was copied before.
+func (c *Cluster) berthAnew(ctx context.Context, room string) (*lane, error) {
+	ctx, cancel := context.WithTimeout(ctx, movePatience)
+	defer cancel()
+	h, err := c.home(ctx, room)
+	if err == nil {
+		h, err = c.reserve(ctx, room, "", h)
+	}
+	if err != nil {
+		return nil, c.unreachable("move the room", err)
+	}
+	return c.laneAt(ctx, room, h.next())
+}
+
+// vacant returns an error if there is a room on the servers. Where somebody only looked for it, h says so afterwards.
+func (c *Cluster) vacant(ctx context.Context, room string, h *home) error {
+	l, err := c.lane(ctx, room, false)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil
+	case err != nil:
+		return err
+	case l.end > 0:
+		return mail.Errorf(mail.Conflict, "there is a room %s on the NATS servers already, and it is another one. This "+
+			"one stays where it is", room)
+	}
+	if err := c.Delete(ctx, room); err != nil {
+		return err
+	}
+	*h, err = c.home(ctx, room)
+	return err
+}
 
 func (c *Cluster) unreachable(what string, err error) error {
 	if mail.CodeOf(err) != mail.Internal {
@@ -106,53 +140,40 @@ func (c *Cluster) unreachable(what string, err error) error {
 		"possible to %s. Nothing is lost; type the same again in a moment", c.away(err), what)}
 }
 
-// compare reports whether a stream has, as far as it goes, what the files have. Messages that were erased from the
-// files since they were copied are erased from the stream.
-func (c *Cluster) compare(ctx context.Context, s jetstream.Stream, room string, from *jsonl.Journal) (bool, error) {
-	info, err := s.Info(ctx)
-	if err != nil {
-		return false, err
-	}
-	end := mail.Seq(info.State.LastSeq)
-	if end == 0 {
+// compare reports whether the servers have, as far as it goes, what the files have. Messages that were erased from the
+// files since they were copied are erased there.
+func (c *Cluster) compare(ctx context.Context, l *lane, from *jsonl.Journal) (bool, error) {
+	if l.end == 0 {
 		return true, nil
 	}
-	if end > from.Last() {
+	if l.end > from.Last() {
 		return false, nil
 	}
-	consumer, err := s.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverAllPolicy})
-	if err != nil {
-		return false, err
-	}
-	messages, err := consumer.Messages()
-	if err != nil {
-		return false, err
-	}
-	defer messages.Stop()
-	defer context.AfterFunc(ctx, messages.Stop)()
-	for at, err := range places(ctx, from, 0, end) {
-		if err != nil {
-			return false, err
-		}
-		m, err := messages.Next()
-		if err != nil {
-			return false, err
-		}
-		meta, err := m.Metadata()
-		if err != nil || mail.Seq(meta.Sequence.Stream) != at.seq {
-			return false, err
+	next, stop := iter.Pull2(places(ctx, from, 0, l.end))
+	defer stop()
+	same := true
+	err := l.read(ctx, c.nc, point{}, 0, l.end, func(a arrival) error {
+		at, err, more := next()
+		for more && err == nil && at.seq < a.seq {
+			at, err, more = next()
 		}
 		switch {
-		case bytes.Equal(m.Data(), at.text):
+		case err != nil || !more:
+			return cmp.Or(err, errDiffers)
+		case bytes.Equal(a.text, at.text):
 		case at.text != nil:
-			return false, nil
-		case isMessage(m.Data()):
-			if err := s.SecureDeleteMsg(ctx, uint64(at.seq)); err != nil {
-				return false, err
-			}
+			same = false
+			return errDiffers
+		case isMessage(a.text):
+			x := hole{a.at, a.seq, mail.ID(a.id)}
+			return errors.Join(c.record(ctx, l, x), l.SecureDeleteMsg(ctx, a.at))
 		}
+		return nil
+	})
+	if !same {
+		err = nil
 	}
-	return true, nil
+	return same, err
 }
 
 // isMessage reports whether an event has the text of somebody.
@@ -219,25 +240,25 @@ func textOf(e mail.Event) ([]byte, error) {
 	return jsonl.Encode(e)
 }
 
-// copyTo appends the places behind the stream's last one, up to a place.
-func (c *Cluster) copyTo(ctx context.Context, s jetstream.Stream, room string, from *jsonl.Journal,
-	to mail.Seq) error {
-	info, err := s.Info(ctx)
+// copyTo appends the places behind the last one that is there, up to a place.
+func (c *Cluster) copyTo(ctx context.Context, l *lane, from *jsonl.Journal, to mail.Seq) error {
+	last, err := l.lastSeq(ctx)
+	if err == nil {
+		err = l.look(ctx, c.nc)
+	}
 	if err != nil {
 		return c.unreachable("move the room", err)
 	}
-	end := mail.Seq(info.State.LastSeq)
 	var batch []moved
 	size := 0
-	flush := func() error {
-		if len(batch) == 0 {
-			return nil
+	flush := func() (err error) {
+		if len(batch) > 0 {
+			last, err = c.shift(ctx, l, last, batch)
+			batch, size = batch[:0], 0
 		}
-		err := c.shift(ctx, room, batch)
-		batch, size = batch[:0], 0
 		return err
 	}
-	for at, err := range places(ctx, from, end, to) {
+	for at, err := range places(ctx, from, l.end, to) {
 		if err != nil {
 			return err
 		}
@@ -251,11 +272,14 @@ func (c *Cluster) copyTo(ctx context.Context, s jetstream.Stream, room string, f
 	return flush()
 }
 
-// shift appends a batch of places, all or none, directly behind the place before the first.
-func (c *Cluster) shift(ctx context.Context, room string, batch []moved) error {
+// shift appends a batch of places, all or none, directly behind a message of the room, and returns where its last one
+// is.
+func (c *Cluster) shift(ctx context.Context, l *lane, last uint64, batch []moved) (uint64, error) {
 	msgs := make([]*nats.Msg, len(batch))
 	for i, at := range batch {
-		msgs[i] = &nats.Msg{Subject: c.berthSubject(room), Data: at.text, Header: nats.Header{}}
+		place := strconv.FormatUint(uint64(at.seq), 10)
+		msgs[i] = &nats.Msg{Subject: l.subject, Data: at.text, Header: nats.Header{placeHeader: {place},
+			headerID: {l.base + ".copy." + place}}}
 		if at.text == nil {
 			msgs[i].Header.Set(headerGone, "1")
 		}
@@ -265,21 +289,22 @@ func (c *Cluster) shift(ctx context.Context, room string, batch []moved) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
-	msgs[0].Header.Set(nats.ExpectedLastSeqHdr, strconv.FormatUint(uint64(batch[0].seq-1), 10))
-	if _, err := c.store(ctx, msgs); err != nil {
-		return c.unreachable("move the room", err)
+	msgs[0].Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(last, 10))
+	to, err := c.store(ctx, msgs)
+	if err != nil {
+		return 0, c.unreachable("move the room", err)
 	}
-	return nil
+	return uint64(to), nil
 }
 
 // Arrive copies the rest of a room that Bring has copied, to which nobody appends meanwhile. What was erased since
-// Bring began goes from the stream as well. Settle then opens it to all machines.
+// Bring began goes from the servers as well. Settle then opens it to all machines.
 func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, brought mail.Seq) error {
-	s, err := c.berth(ctx, room)
+	l, err := c.berth(ctx, room)
 	if err != nil {
 		return err
 	}
-	if err := c.copyTo(ctx, s, room, from, from.Last()); err != nil {
+	if err := c.copyTo(ctx, l, from, from.Last()); err != nil {
 		return err
 	}
 	for at, err := range places(ctx, from, brought, from.Last()) {
@@ -289,7 +314,10 @@ func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, 
 		if !bytes.Contains(at.text, []byte(`"erased":`)) {
 			continue
 		}
-		if same, err := c.compare(ctx, s, room, from); err != nil || !same {
+		if err := l.look(ctx, c.nc); err != nil {
+			return c.unreachable("move the room", err)
+		}
+		if same, err := c.compare(ctx, l, from); err != nil || !same {
 			return errors.Join(err, errors.New("the room changed while it was moved; type the same again"))
 		}
 		break
@@ -297,23 +325,29 @@ func (c *Cluster) Arrive(ctx context.Context, room string, from *jsonl.Journal, 
 	return nil
 }
 
-// Settle opens a room that was moved here, as far as a place, to all machines. It may be asked again.
+// Settle opens a room that was copied to the servers, as far as a place, to all machines. It may be asked again.
 func (c *Cluster) Settle(ctx context.Context, room string, known mail.Seq) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
-	s, err := c.js.Stream(ctx, c.streamName(room))
-	if err == nil && mail.Seq(s.CachedInfo().State.LastSeq) < known {
+	h, err := c.home(ctx, room)
+	if err == nil && h.Next != nil {
+		h = h.next()
+	}
+	var l *lane
+	if err == nil && h.Shard != "" {
+		l, err = c.laneAt(ctx, room, h)
+	} else if err == nil {
+		l, err = c.lane(ctx, room, false)
+	}
+	if err == nil && l.end < known {
 		return mail.Errorf(mail.Conflict, "the stream of room %s is not whole. To make it so, type: pennypost rooms "+
 			"restore %s", room, room)
 	}
 	if err == nil {
 		err = c.Revive(ctx, room)
 	}
-	if err == nil {
-		err = c.change(ctx, room, func(cfg *jetstream.StreamConfig) {
-			delete(cfg.Metadata, movingKey)
-			cfg.Subjects = []string{c.subject(room)}
-		})
+	if err == nil && h.Shard != "" {
+		_, err = c.settleHome(ctx, room, h)
 	}
 	if err != nil {
 		return c.unreachable("open the room to all machines", err)
@@ -321,22 +355,28 @@ func (c *Cluster) Settle(ctx context.Context, room string, known mail.Seq) error
 	return nil
 }
 
-// CloseOff ends a room on the servers, so that it can be moved to a file of this machine: it takes the stream's
-// subject away and appends a fence. What a server still appends behind the first fence, because it has not heard of
-// the other subject, counts nowhere: its sender meets the fence before it, and is told where the room goes. It may be
-// asked again.
+// CloseOff ends a room on the servers with a fence, so that it can be moved to a file of this machine. It may be asked
+// again.
 func (c *Cluster) CloseOff(ctx context.Context, room string) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
-	subject := c.cfg.Prefix + ".moved." + escape(room)
-	err := c.change(ctx, room, func(cfg *jetstream.StreamConfig) {
-		cfg.Metadata[movedKey] = string(c.cfg.Machine)
-		cfg.Subjects = []string{subject}
-	})
-	if err == nil {
-		fence := &nats.Msg{Subject: subject, Header: nats.Header{fenceHeader: {string(c.cfg.Machine)}}}
-		_, err = c.js.PublishMsg(ctx, fence, jetstream.WithRetryAttempts(int(movePatience/pauseShort)),
-			jetstream.WithRetryWait(pauseShort))
+	h, err := c.home(ctx, room)
+	switch {
+	case err == nil && h.Shard != "":
+		subject := c.shardBase(room, h) + ".log"
+		h.Moved, h.Next = c.cfg.Machine, nil
+		if _, err = c.settleHome(ctx, room, h); err == nil {
+			err = c.fence(ctx, subject, string(c.cfg.Machine))
+		}
+	case err == nil:
+		subject := c.cfg.Prefix + ".moved." + escape(room)
+		err = c.change(ctx, room, func(cfg *jetstream.StreamConfig) {
+			cfg.Metadata[movedKey] = string(c.cfg.Machine)
+			cfg.Subjects = []string{subject}
+		})
+		if err == nil {
+			err = c.fence(ctx, subject, string(c.cfg.Machine))
+		}
 	}
 	if err != nil {
 		return c.unreachable("close off the room", err)
@@ -344,21 +384,28 @@ func (c *Cluster) CloseOff(ctx context.Context, room string) error {
 	return nil
 }
 
-// Leave deletes the stream of a room that is in a file of this machine now.
+// Leave deletes what the servers have of a room that is in a file of this machine now.
 func (c *Cluster) Leave(ctx context.Context, room string) error {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
-	s, err := c.js.Stream(ctx, c.streamName(room))
+	h, err := c.home(ctx, room)
+	by := h.Moved
+	if err == nil && h.Shard == "" {
+		var s jetstream.Stream
+		if s, err = c.js.Stream(ctx, c.streamName(room)); err == nil {
+			by = mail.Machine(s.CachedInfo().Config.Metadata[movedKey])
+		}
+	}
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil
-	case err == nil && s.CachedInfo().Config.Metadata[movedKey] != string(c.cfg.Machine):
+	case err == nil && by != c.cfg.Machine:
 		return nil // it is none of ours
 	case err == nil:
 		err = c.Forget(ctx, room, Gone{To: c.cfg.Machine, By: c.cfg.Machine, At: mail.TimeOf(time.Now())})
 	}
 	if err != nil {
-		return c.unreachable("delete the stream", err)
+		return c.unreachable("delete the room there", err)
 	}
 	return nil
 }

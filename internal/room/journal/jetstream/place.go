@@ -3,6 +3,7 @@ package jetstream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"pennypost/internal/mail"
@@ -35,13 +36,26 @@ func (j *Journal) settle(f *flight, last mail.Seq, deadline time.Time) error {
 	return nil // it came as time was up: a machine that was suspended finds both at once
 }
 
-// settleShared waits until a batch that is stored in a shard has come to the copy, and returns its place.
+// settleShared waits until a batch that is stored in a shard has come to the copy, and returns its place. It is not
+// placed before, because its answer does not say what else came before it in the room.
 func (j *Journal) settleShared(f *flight, deadline time.Time) (mail.Seq, error) {
-	place, known, err := j.outcome(context.Background(), f, time.After(time.Until(deadline)))
-	if !known {
-		err = j.inDoubt("the NATS servers have this, and it does not come back", errSilent)
+	for {
+		wait := min(firstAttempt, max(time.Until(deadline), 0))
+		place, known, err := j.outcome(context.Background(), f, time.After(wait))
+		if known {
+			return place, err
+		}
+		j.mu.Lock()
+		trouble := j.trouble
+		j.mu.Unlock()
+		if _, full := errors.AsType[*unplacedError](trouble); full {
+			return 0, j.unplaced(trouble)
+		}
+		if !time.Now().Before(deadline) {
+			return 0, j.inDoubt("the NATS servers have this, and it does not come back", errSilent)
+		}
+		j.overdue.Give()
 	}
-	return place, err
 }
 
 // holds reports whether the copy has an event at a place, or nothing is known to be there instead.

@@ -69,7 +69,7 @@ func (w *asking) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for name := range w.straight.js.StreamNames(ctx).Name() { // they are many otherwise
-		if strings.Contains(name, w.straight.cfg.Prefix+"_room_") || strings.Contains(name,
+		if strings.Contains(name, w.straight.cfg.Prefix+"_") || strings.Contains(name,
 			"KV_"+w.straight.cfg.Prefix+"-") {
 			_ = w.straight.js.DeleteStream(ctx, name)
 		}
@@ -218,13 +218,10 @@ var askingOps = map[string]struct {
 				return err
 			}
 			defer j.Close()
-			stream, err := w.straight.js.Stream(w.t.Context(), w.straight.streamName(asked))
 			for range 20 {
-				if err == nil {
-					var info *jetstream.StreamInfo
-					if info, err = stream.Info(w.t.Context()); err == nil && info.State.LastSeq == 5 {
-						return nil
-					}
+				var l *lane
+				if l, err = w.straight.lane(w.t.Context(), asked, false); err == nil && l.end == 5 {
+					return nil
 				}
 				time.Sleep(100 * time.Millisecond)
 			}
@@ -308,9 +305,8 @@ var askingOps = map[string]struct {
 			if err != nil || !gone || g.To != "desk" {
 				return fmt.Errorf("Gone = %v, %v, %v", g, gone, err)
 			}
-			if _, err := w.straight.js.Stream(w.t.Context(), w.straight.streamName(asked)); !errors.Is(err,
-				jetstream.ErrStreamNotFound) {
-				return fmt.Errorf("its stream: %w", err)
+			if _, err := w.straight.lane(w.t.Context(), asked, false); !errors.Is(err, jetstream.ErrStreamNotFound) {
+				return fmt.Errorf("where it was: %w", err)
 			}
 			return nil
 		},

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -79,62 +80,119 @@ func (s *Survey) Against(full *Survey) (lacks, besides int, differs bool) {
 	return lacks, besides, differs
 }
 
-// Damage says what is wrong with the stream of a room of which a copy is known; "" if it is whole.
+// Damage says what is wrong with a room on the servers of which a copy is known; "" if it is whole.
 func (c *Cluster) Damage(ctx context.Context, room string, known *Survey) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	s, err := c.js.Stream(ctx, c.streamName(room))
+	h, err := c.home(ctx, room)
+	var wrong []string
+	if err == nil && h.Next != nil {
+		wrong = append(wrong, "it is being made on the servers by the machine "+string(h.Next.By))
+		if h.Shard == "" {
+			h = h.next()
+		}
+	}
+	var l *lane
+	if err == nil && h.Shard != "" {
+		l, err = c.laneAt(ctx, room, h)
+	} else if err == nil {
+		l, err = c.ownLane(ctx, room, false)
+	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return "there is no stream of it on the servers any more", nil
 	}
 	if err != nil {
 		return "", c.unreachable("look at the room's stream", err)
 	}
-	info := s.CachedInfo()
-	wrong := c.dangers(&info.Config)
-	if by := info.Config.Metadata[movingKey]; by != "" {
-		wrong = append(wrong, "it is being made on the servers by the machine "+by)
+	wrong = append(c.dangers(&l.info.Config), wrong...)
+	n := int(l.info.State.Msgs)
+	if l.shared {
+		n = int(l.end) - len(l.holes)
 	}
-	if last := mail.Seq(info.State.LastSeq); last < known.Last {
-		wrong = append(wrong, fmt.Sprintf("it ends at %d, and a copy at %d", last, known.Last))
-	} else if n := int(info.State.Msgs); n < known.Events {
+	if l.end < known.Last {
+		wrong = append(wrong, fmt.Sprintf("it ends at %d, and a copy at %d", l.end, known.Last))
+	} else if n < known.Events {
 		wrong = append(wrong, fmt.Sprintf("it has %d events, and a copy %d", n, known.Events))
 	}
 	return strings.Join(wrong, "; "), nil
 }
 
-// Restore makes the stream of a room anew from a copy to which nobody appends, whatever there is of it, and opens it
+// Restore makes a room on the servers anew from a copy to which nobody appends, whatever there is of it, and opens it
 // to all machines. Others read and send again when it is done; cut off, it is to be asked again. Away reports whether
-// a machine is not there, whose own attempt then does not count. If the stream has come further than the copy,
+// a machine is not there, whose own attempt then does not count. If the servers have come further than the copy,
 // nothing is changed, and the error is of code Conflict.
 func (c *Cluster) Restore(ctx context.Context, room string, from *jsonl.Journal,
 	away func(mail.Machine) bool) error {
-	if err := c.takeOut(ctx, room, from.Last(), away); err != nil {
-		return err
-	}
-	if err := c.Delete(ctx, room); err != nil {
-		return c.unreachable("restore the room", err)
-	}
-	s, err := c.berth(ctx, room)
+	l, err := c.takeOut(ctx, room, from.Last(), away)
 	if err == nil {
-		err = c.copyTo(ctx, s, room, from, from.Last())
+		err = c.copyTo(ctx, l, from, from.Last())
 	}
 	if err != nil {
+		return c.unreachable("restore the room", err)
+	}
+	if err := c.Settle(ctx, room, from.Last()); err != nil {
 		return err
 	}
-	return c.Settle(ctx, room, from.Last())
+	return c.deleteStream(ctx, room)
 }
 
-// takeOut has nobody append to the stream of a room any more, if there is one.
-func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq, away func(mail.Machine) bool) error {
+// takeOut has nobody append to a room any more, if it is on the servers, and returns where it is to be copied to.
+func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq,
+	away func(mail.Machine) bool) (*lane, error) {
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
+	h, err := c.home(ctx, room)
+	if err != nil {
+		return nil, err
+	}
+	begun := h.Next != nil
+	if begun && h.Next.By != c.cfg.Machine && !away(h.Next.By) {
+		return nil, mail.Errorf(mail.Conflict, "room %s is being made on the NATS servers by the machine %s", room,
+			h.Next.By)
+	}
+	if h.Shard == "" {
+		if err := c.takeOutStream(ctx, room, known, away); err != nil {
+			return nil, err
+		}
+	} else if err := c.mendShard(ctx, h.Shard); err != nil {
+		return nil, err
+	} else if l, err := c.laneAt(ctx, room, h); err != nil {
+		return nil, err
+	} else if !begun && l.end > known {
+		return nil, further(room, l.end, known)
+	}
+	// What others still append before the fence they have in their copies, and put back themselves.
+	before := h
+	if h, err = c.reserve(ctx, room, h.Shard, h); err == nil && before.Shard != "" {
+		err = c.fence(ctx, c.shardBase(room, before)+".log", onwards)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.laneAt(ctx, room, h.next())
+}
+
+// mendShard makes a shard that is gone, or has other settings than it is to have, what it is to be.
+func (c *Cluster) mendShard(ctx context.Context, name string) error {
+	_, err := c.js.CreateOrUpdateStream(ctx, c.shardConfig(name))
+	c.unhandle(name)
+	return err
+}
+
+func further(room string, last, known mail.Seq) error {
+	return mail.Errorf(mail.Conflict, "the stream of room %s has come to %d since its copies were compared, and this "+
+		"one to %d. Nothing was changed; type the same again", room, last, known)
+}
+
+// takeOutStream has nobody append to the room's own stream any more, if there is one.
+func (c *Cluster) takeOutStream(ctx context.Context, room string, known mail.Seq,
+	away func(mail.Machine) bool) error {
 	s, err := c.js.Stream(ctx, c.streamName(room))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
 	if err != nil {
-		return c.unreachable("restore the room", err)
+		return err
 	}
 	by := mail.Machine(s.CachedInfo().Config.Metadata[movingKey])
 	if by != "" && by != c.cfg.Machine && !away(by) {
@@ -142,22 +200,22 @@ func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq, away
 	}
 	err = c.change(ctx, room, func(cfg *jetstream.StreamConfig) {
 		cfg.Metadata[movingKey] = string(c.cfg.Machine)
-		cfg.Subjects = []string{c.berthSubject(room)}
+		cfg.Subjects = []string{c.cfg.Prefix + ".moving." + escape(room)}
 	})
 	var info *jetstream.StreamInfo
 	if err == nil {
 		info, err = s.Info(ctx)
 	}
 	if err != nil {
-		return c.unreachable("restore the room", err)
+		return err
 	}
 	last := mail.Seq(info.State.LastSeq)
 	if last <= known {
 		return nil
 	}
-	if err := c.Settle(ctx, room, known); err != nil {
-		return err
-	}
-	return mail.Errorf(mail.Conflict, "the stream of room %s has come to %d since its copies were compared, and this "+
-		"one to %d. Nothing was changed; type the same again", room, last, known)
+	err = c.change(ctx, room, func(cfg *jetstream.StreamConfig) {
+		delete(cfg.Metadata, movingKey)
+		cfg.Subjects = []string{c.subject(room)}
+	})
+	return cmp.Or(err, further(room, last, known))
 }

@@ -51,22 +51,22 @@ func TestRestoreCutOff(t *testing.T) {
 	here := func(mail.Machine) bool { return false }
 	away := func(mail.Machine) bool { return true }
 	for name, cut := range map[string]func(*jsonl.Journal) error{
-		"taken out": func(f *jsonl.Journal) error { return desk.takeOut(t.Context(), "lab", f.Last(), here) },
+		"taken out": func(f *jsonl.Journal) error {
+			_, err := desk.takeOut(t.Context(), "lab", f.Last(), here)
+			return err
+		},
 		"deleted": func(f *jsonl.Journal) error {
-			if err := desk.takeOut(t.Context(), "lab", f.Last(), here); err != nil {
+			if _, err := desk.takeOut(t.Context(), "lab", f.Last(), here); err != nil {
 				return err
 			}
 			return desk.Delete(t.Context(), "lab")
 		},
 		"half copied": func(f *jsonl.Journal) error {
-			if err := desk.Delete(t.Context(), "lab"); err != nil {
-				return err
-			}
-			s, err := desk.berth(t.Context(), "lab")
+			l, err := desk.takeOut(t.Context(), "lab", f.Last(), here)
 			if err != nil {
 				return err
 			}
-			return desk.copyTo(t.Context(), s, "lab", f, f.Last()/2)
+			return desk.copyTo(t.Context(), l, f, f.Last()/2)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

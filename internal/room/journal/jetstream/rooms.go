@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,7 +33,8 @@ func (c *Cluster) Warnings(ctx context.Context) []string {
 func (c *Cluster) OnRooms(changed func()) error {
 	for _, what := range []string{"CREATED", "DELETED", "UPDATED"} {
 		_, err := c.nc.Subscribe("$JS.EVENT.ADVISORY.STREAM."+what+".*", func(m *nats.Msg) {
-			if strings.Contains(m.Subject, "."+c.cfg.Prefix+"_room_") {
+			if strings.Contains(m.Subject, "."+c.cfg.Prefix+"_room_") ||
+				strings.Contains(m.Subject, "."+c.cfg.Prefix+shardWord) {
 				changed()
 			}
 		})
@@ -40,20 +42,34 @@ func (c *Cluster) OnRooms(changed func()) error {
 			return fmt.Errorf("hear of new rooms: %w", err)
 		}
 	}
+	if _, err := c.nc.Subscribe(c.homeSubject("*"), func(*nats.Msg) { changed() }); err != nil {
+		return fmt.Errorf("hear of new rooms: %w", err)
+	}
 	return nil
 }
 
 // OnAppend has f called, once and soon, when somebody appends to a room. stop forgets about it.
 func (c *Cluster) OnAppend(room string, f func()) (stop func(), err error) {
-	sub, err := c.nc.Subscribe(c.subject(room), func(m *nats.Msg) {
-		_ = m.Sub.Unsubscribe()
-		f()
-	})
-	if err != nil {
-		return nil, fmt.Errorf("hear of mail in room %s: %w", room, err)
+	once := sync.OnceFunc(f)
+	var subs []*nats.Subscription
+	stop = func() {
+		for _, sub := range subs {
+			_ = sub.Unsubscribe()
+		}
 	}
-	_ = sub.AutoUnsubscribe(1)
-	return func() { _ = sub.Unsubscribe() }, nil
+	for _, subject := range []string{c.subject(room), c.cfg.Prefix + ".shard.*." + escape(room) + ".*.log"} {
+		sub, err := c.nc.Subscribe(subject, func(m *nats.Msg) {
+			_ = m.Sub.Unsubscribe()
+			once()
+		})
+		if err != nil {
+			stop()
+			return nil, fmt.Errorf("hear of mail in room %s: %w", room, err)
+		}
+		_ = sub.AutoUnsubscribe(1)
+		subs = append(subs, sub)
+	}
+	return stop, nil
 }
 
 // Listed is a room on the cluster.
@@ -79,23 +95,38 @@ func (c *Cluster) List(ctx context.Context) (map[string]Listed, error) {
 		return nil, err
 	}
 	now, connected := time.Now(), c.nc.ConnectedServerName()
+	shards := make(map[string]*jetstream.StreamInfo)
 	for _, info := range streams {
-		if room := info.Config.Metadata[roomKey]; room != "" && c.isRoom(info.Config.Name) {
-			groups[room] = groupOf(info.Cluster, connected, now)
-			if groups[room].leader == "" {
-				headless = append(headless, info.Config.Name)
-			}
-			rooms[room] = c.listing(info)
+		name := info.Config.Name
+		room := info.Config.Metadata[roomKey]
+		switch {
+		case strings.HasPrefix(name, c.cfg.Prefix+shardWord):
+			shards[name] = info
+			continue
+		case room == "" || !c.isRoom(name):
+			continue
 		}
+		groups[room] = groupOf(info.Cluster, connected, now)
+		if groups[room].leader == "" {
+			headless = append(headless, name)
+		}
+		rooms[room] = c.listing(info)
 	}
 	var missing []string
-	c.mu.Lock()
 	for _, stream := range headless {
 		if room := c.roomOf(stream); room != "" {
-			l := c.listed[room]
-			l.Headless, rooms[room] = true, l
 			missing = append(missing, room)
 		}
+	}
+	silent, err := c.listShards(ctx, shards, headless, rooms, groups)
+	if err != nil {
+		return nil, err
+	}
+	missing = append(missing, silent...)
+	c.mu.Lock()
+	for _, room := range missing {
+		l := c.listed[room]
+		l.Headless, rooms[room] = true, l
 	}
 	c.listed = rooms
 	c.mu.Unlock()

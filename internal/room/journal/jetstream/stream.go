@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,32 +76,6 @@ func (c *Cluster) config(room string) jetstream.StreamConfig {
 	}
 }
 
-// dangers says what of a stream's settings may lose mail, show what is old, or stop the room. Somebody changed them:
-// they are made otherwise.
-func (c *Cluster) dangers(is *jetstream.StreamConfig) (out []string) {
-	to := c.config(is.Metadata[roomKey])
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			out = append(out, fmt.Sprintf("the stream %s ", is.Name)+fmt.Sprintf(format, args...))
-		}
-	}
-	check(is.Replicas < to.Replicas, "is on %d servers, not on %d", is.Replicas, to.Replicas)
-	check(is.Storage != to.Storage, "is in memory, and not on disk")
-	check(is.Retention != to.Retention, "forgets what was received (retention %v)", is.Retention)
-	check(is.MaxAge > 0, "forgets what is older than %v (max_age)", is.MaxAge)
-	check(is.MaxMsgs > 0 || is.MaxBytes > 0 || is.MaxMsgsPerSubject > 0, "is limited in size: %d messages, %d bytes",
-		is.MaxMsgs, is.MaxBytes)
-	check(is.Discard != to.Discard, "drops what is old when it is full (discard)")
-	check(is.Duplicates < to.Duplicates, "knows what was sent twice for %v only (duplicate_window), not for %v",
-		is.Duplicates, to.Duplicates)
-	check(is.AllowDirect, "is read from any server, also from one that is behind (allow_direct)")
-	check(is.AllowRollup || !is.DenyPurge, "can be emptied by whoever may write to it (allow_rollup_hdrs, deny_purge)")
-	check(is.PersistMode != to.PersistMode, "is written to disk later than it is acknowledged (persist_mode)")
-	check(is.Mirror != nil || len(is.Sources) > 0, "takes messages from other streams (mirror, sources)")
-	check(!slices.Equal(is.Subjects, to.Subjects), "listens to %q, and not to %q alone", is.Subjects, to.Subjects)
-	return out
-}
-
 // stream returns the stream of a room as its leader has it, and makes it if create is set and there is none.
 func (c *Cluster) stream(ctx context.Context, room string, create bool) (jetstream.Stream, *jetstream.StreamInfo,
 	error) {
@@ -140,16 +113,11 @@ func (c *Cluster) takesBatches(cfg *jetstream.StreamConfig) error {
 // make creates the stream of a room that never had one. It refuses to replace a deleted stream while another machine
 // has a copy: events appended to the new stream would precede everything in the copies.
 func (c *Cluster) make(ctx context.Context, room string) (jetstream.Stream, error) {
-	if c.cfg.Copied != nil {
-		if by := c.cfg.Copied(ctx, room); by != "" {
-			s, err := c.js.Stream(ctx, c.streamName(room))
-			if errors.Is(err, jetstream.ErrStreamNotFound) {
-				err = mail.Errorf(mail.Unavailable, "the stream of room %s is gone from the NATS servers, and the "+
-					"machine %s has a copy of the room: nothing was done. To have it again, type: pennypost rooms "+
-					"restore %s", room, by, room)
-			}
+	if err := c.uncopied(ctx, room); err != nil {
+		if s, err := c.js.Stream(ctx, c.streamName(room)); !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return s, err
 		}
+		return nil, err
 	}
 	s, err := c.js.CreateStream(ctx, c.config(room))
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
@@ -158,21 +126,22 @@ func (c *Cluster) make(ctx context.Context, room string) (jetstream.Stream, erro
 	return s, err
 }
 
-// Rooms returns the names of the rooms on the cluster, in order.
-func (c *Cluster) Rooms(ctx context.Context) ([]string, error) {
-	list := c.js.ListStreams(ctx, jetstream.WithStreamListSubject(c.cfg.Prefix+".room.*"))
-	var rooms []string
-	for info := range list.Info() {
-		if room := info.Config.Metadata[roomKey]; room != "" {
-			rooms = append(rooms, room)
-		}
+// uncopied returns an error if another machine has a copy of a room that is not on the servers.
+func (c *Cluster) uncopied(ctx context.Context, room string) error {
+	if c.cfg.Copied == nil {
+		return nil
 	}
-	slices.Sort(rooms)
-	return rooms, list.Err()
+	by := c.cfg.Copied(ctx, room)
+	if by == "" {
+		return nil
+	}
+	return mail.Errorf(mail.Unavailable, "the stream of room %s is gone from the NATS servers, and the "+
+		"machine %s has a copy of the room: nothing was done. To have it again, type: pennypost rooms "+
+		"restore %s", room, by, room)
 }
 
-// Delete removes a room from the cluster, with all that is in it. There being none is no error.
-func (c *Cluster) Delete(ctx context.Context, room string) error {
+// deleteStream removes the stream of a room. There being none is no error.
+func (c *Cluster) deleteStream(ctx context.Context, room string) error {
 	err := c.js.DeleteStream(ctx, c.streamName(room))
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil

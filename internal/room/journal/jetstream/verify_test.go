@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream/natstest"
 	"pennypost/internal/room/journal/jsonl"
 )
 
@@ -36,7 +37,7 @@ func verify(t *testing.T, v mail.Verification, err error, want ...string) {
 
 // A copy that lost lines gets them from the stream again, and verify names what the stream has lost.
 func TestVerifyComparesMachines(t *testing.T) {
-	c := connect(t, shared(t).URLs())
+	c := connect(t, natstest.Start(t, 3, natstest.Options{}).URLs())
 	dirs := [2]string{t.TempDir(), t.TempDir()}
 	a, b := open(t, c, "verify", dirs[0]), open(t, c, "verify", dirs[1])
 	add(t, a, "text", 30)
@@ -72,7 +73,7 @@ func TestVerifyComparesMachines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := js.Stream(t.Context(), "pennypost_room_verify")
+	s, err := js.Stream(t.Context(), "pennypost_shard_1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,14 +81,14 @@ func TestVerifyComparesMachines(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err = a.Verify(t.Context())
-	verify(t, v, err, "it has nothing at 7")
+	verify(t, v, err, "somebody has deleted messages")
 	config := s.CachedInfo().Config
 	config.MaxAge, config.AllowDirect = time.Hour, true
 	if _, err := js.UpdateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	v, err = a.Verify(t.Context())
-	verify(t, v, err, "forgets what is older than 1h", "also from one that is behind", "it has nothing at 7")
+	verify(t, v, err, "forgets what is older than 1h", "also from one that is behind", "somebody has deleted messages")
 }
 
 // Where a copy was opened without servers, Repair fetches what is missing once they are there.

@@ -30,6 +30,8 @@ const (
 	headerBatchSeq  = "Nats-Batch-Sequence"
 	headerGone      = "Pennypost-Gone" // of a message that holds a place of which nothing is known
 	headerCommit    = "Nats-Batch-Commit"
+	afterHeader     = "Pennypost-After" // up to which place whoever sent a message had the room
+	placeHeader     = "Pennypost-Place" // of a message that is copied, or put back
 	headerID        = nats.MsgIdHdr
 	waitInQueue     = patience / 2
 	firstAttempt    = 400 * time.Millisecond
@@ -57,9 +59,13 @@ type flight struct {
 	texts    [][]byte
 	ids      []string
 	behind   *mail.Seq
-	expect   *uint64 // where the last message of the stream, or of the room in a shard, must be; nil: see behind
+	first    mail.Seq // the place of the first event, if that is known before; else 0
+	expect   *uint64  // where the last message of the stream, or of the room in a shard, must be; nil: see behind
 	deadline time.Time
 	seen     chan mail.Seq // one slot: the follower has placed the last message there
+
+	// moved gets a value when the room has ended where this was sent to, without it, and goes on elsewhere. One slot.
+	moved chan struct{}
 
 	placed bool     // the follower has placed it
 	data   [][]byte // what is sent for each text
@@ -200,7 +206,7 @@ func (j *Journal) take() (f *flight, late []*request) {
 				break
 			}
 			if f == nil {
-				f = &flight{behind: r.behind, seen: make(chan mail.Seq, 1), deadline: r.since.Add(patience)}
+				f = &flight{behind: r.behind, seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1), deadline: r.since.Add(patience)}
 			}
 			f.requests, f.texts = append(f.requests, r), append(f.texts, r.texts...)
 		}
@@ -249,7 +255,7 @@ func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
 	whole := *f
 	for len(f.texts) > maxBatch && err == nil {
 		part := &flight{texts: f.texts[:maxBatch], ids: f.ids[:maxBatch], behind: f.behind,
-			seen: make(chan mail.Seq, 1)}
+			seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1)}
 		j.mu.Lock()
 		j.pending[part.ids[maxBatch-1]] = part
 		j.mu.Unlock()
@@ -277,16 +283,30 @@ func (j *Journal) deliverPart(f *flight) (last mail.Seq, err error) {
 	if half := time.Now().Add(patience / 2); deadline.Before(half) {
 		deadline = half
 	}
-	if last, err = j.storeBy(j.ctx, f, deadline); err != nil || f.placed {
-		return last, err
+	for {
+		last, err = j.storeBy(j.ctx, f, deadline)
+		switch {
+		case err == nil && f.placed:
+		case err == nil && j.inShard():
+			last, err = j.settleShared(f, deadline)
+		case err == nil:
+			err = j.settle(f, last, deadline)
+		}
+		if err != errAgain {
+			return last, err
+		}
 	}
-	j.mu.Lock()
-	shared := j.shared
-	j.mu.Unlock()
-	if shared { // the answer does not say what else came before it in the room
-		return j.settleShared(f, deadline)
+}
+
+// errAgain means that what was sent does not count, because the room was moved, and is to be sent to where it is.
+var errAgain = errors.New("the room was moved")
+
+// again has a batch sent again.
+func (f *flight) again() {
+	select {
+	case f.moved <- struct{}{}:
+	default:
 	}
-	return last, j.settle(f, last, deadline)
 }
 
 // storeBy sends a batch until its outcome is known, or time is up, and returns where its last message is.
@@ -366,6 +386,8 @@ func (j *Journal) outcome(ctx context.Context, f *flight, up <-chan time.Time) (
 	case <-j.ended:
 		last, err := j.beforeEnd(f)
 		return last, true, err
+	case <-f.moved:
+		return 0, true, errAgain
 	case <-up:
 	case <-ctx.Done():
 	}
@@ -380,8 +402,11 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 		return 0, noConnection{err}
 	}
 	j.mu.Lock()
-	checked := j.checked == connection || f.unchecked
+	checked, trouble := j.checked == connection || f.unchecked, j.trouble
 	j.mu.Unlock()
+	if !checked && errors.Is(trouble, errCutUp) {
+		return 0, noConnection{trouble}
+	}
 	if !checked {
 		return 0, errUnchecked
 	}
@@ -448,8 +473,9 @@ func (j *Journal) expect(ctx context.Context, f *flight, first *nats.Msg) error 
 // messages makes the messages of a batch.
 func (j *Journal) messages(f *flight) []*nats.Msg {
 	j.mu.Lock()
-	subject := j.subject
+	subject, shared := j.subject, j.shared
 	j.mu.Unlock()
+	after := []string{strconv.FormatUint(uint64(j.local.Last()), 10)}
 	msgs := make([]*nats.Msg, len(f.texts))
 	for i, text := range f.texts {
 		m := &nats.Msg{Subject: subject, Data: f.data[i], Header: nats.Header{headerID: {f.ids[i]}}}
@@ -458,6 +484,13 @@ func (j *Journal) messages(f *flight) []*nats.Msg {
 		}
 		if text == nil {
 			m.Header[headerGone] = []string{"1"}
+		}
+		switch {
+		case !shared:
+		case f.first > 0:
+			m.Header[placeHeader] = []string{strconv.FormatUint(uint64(f.first)+uint64(i), 10)}
+		case !f.unchecked:
+			m.Header[afterHeader] = after
 		}
 		msgs[i] = m
 	}

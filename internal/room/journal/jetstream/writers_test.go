@@ -223,7 +223,7 @@ func TestLeaderKilled(t *testing.T) {
 		})
 	}
 	time.Sleep(300 * time.Millisecond)
-	leader := leaderOf(t, b, "pennypost_room_leader")
+	leader := leaderOf(t, b, "pennypost_shard_1")
 	for _, s := range servers.Servers {
 		if s.Name == leader {
 			s.Kill()

@@ -1,0 +1,257 @@
+package jetstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/mail"
+)
+
+// roster is what is recorded of all rooms in shards, as of a moment.
+type roster struct {
+	mu    sync.Mutex
+	last  uint64          // of the stream in which it is recorded
+	homes map[string]home // by room; not to be changed
+}
+
+// allHomes returns where all rooms are that are, or were, in shards. It is read again if something was recorded since.
+func (c *Cluster) allHomes(ctx context.Context) (map[string]home, error) {
+	s, err := c.homes(ctx, false)
+	var info *jetstream.StreamInfo
+	if err == nil {
+		info, err = s.Info(ctx)
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		c.unhandle(c.cfg.Prefix + "_rooms")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the rooms: %w", err)
+	}
+	c.roster.mu.Lock()
+	defer c.roster.mu.Unlock()
+	if c.roster.homes != nil && c.roster.last == info.State.LastSeq {
+		return c.roster.homes, nil
+	}
+	homes := make(map[string]home)
+	l := &lane{Stream: s, subject: c.homeSubject("*")}
+	prefix := c.homeSubject("")
+	err = l.each(ctx, c.nc, info.State.LastSeq, func(subject string, seq uint64, text []byte) error {
+		var h home
+		if err := json.Unmarshal(text, &h); err != nil {
+			return fmt.Errorf("a room is recorded at %.100q: %w", text, err)
+		}
+		h.revision = seq
+		homes[unescape(strings.TrimPrefix(subject, prefix))] = h
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the rooms: %w", err)
+	}
+	c.roster.last, c.roster.homes = info.State.LastSeq, homes
+	return homes, nil
+}
+
+// each calls f for the messages of the lane's subject up to a sequence number at which there is one.
+func (l *lane) each(ctx context.Context, nc *nats.Conn, end uint64,
+	f func(subject string, seq uint64, text []byte) error) error {
+	if end == 0 {
+		return nil
+	}
+	b, err := l.subscribe(ctx, nc, 1, l.subject)
+	if err != nil {
+		return err
+	}
+	defer b.drop()
+	defer context.AfterFunc(ctx, b.end)()
+	for {
+		m, meta, err := b.next()
+		if err != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		if err := f(m.Subject, meta.Sequence.Stream, m.Data); err != nil {
+			return err
+		}
+		if meta.Sequence.Stream >= end || meta.NumPending == 0 {
+			return nil
+		}
+	}
+}
+
+// listShards adds the rooms in shards to those that are listed. It returns those whose shard has no leader.
+func (c *Cluster) listShards(ctx context.Context, shards map[string]*jetstream.StreamInfo, headless []string,
+	rooms map[string]Listed, groups map[string]group) (silent []string, err error) {
+	homes, err := c.allHomes(ctx)
+	if err != nil || len(homes) == 0 {
+		return nil, err
+	}
+	now, connected := time.Now(), c.nc.ConnectedServerName()
+	counts := make(map[string]map[string]uint64)
+	for name, info := range shards {
+		if groupOf(info.Cluster, connected, now).leader == "" {
+			headless = append(headless, name)
+			continue
+		}
+		if counts[name], err = c.count(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	for room, h := range homes {
+		info := shards[h.Shard]
+		switch {
+		case h.Shard == "":
+			if by := h.movingBy(); by != "" && rooms[room].Last == 0 {
+				rooms[room] = Listed{Moving: by}
+			}
+		case slices.Contains(headless, h.Shard):
+			silent = append(silent, room)
+		case info != nil:
+			groups[room] = groupOf(info.Cluster, connected, now)
+			base := c.shardBase(room, h)
+			l := Listed{Last: mail.Seq(counts[h.Shard][base+".log"] + counts[h.Shard][base+".holes"]),
+				Moved: h.Moved}
+			if l.Moved == "" {
+				l.Dangers = c.dangers(&info.Config)
+			}
+			rooms[room] = l
+		}
+	}
+	c.sweep(homes, counts)
+	return silent, nil
+}
+
+// count returns how many messages a shard has of each subject.
+func (c *Cluster) count(ctx context.Context, shard string) (map[string]uint64, error) {
+	s, err := c.handle(ctx, shard)
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(c.shardSubject(shard)+">"))
+	if err != nil {
+		return nil, err
+	}
+	return info.State.Subjects, nil
+}
+
+// shardBase begins the subjects of a room in its shard.
+func (c *Cluster) shardBase(room string, h home) string {
+	return c.shardSubject(h.Shard) + escape(room) + "." + strconv.Itoa(h.Generation)
+}
+
+// sweep deletes, beside what else is done, what rooms have left in shards in which they are no more: one of them at a
+// time. All machines may do so at once.
+func (c *Cluster) sweep(homes map[string]home, counts map[string]map[string]uint64) {
+	for shard, subjects := range counts {
+		for subject, n := range subjects {
+			words := strings.Split(strings.TrimPrefix(subject, c.shardSubject(shard)), ".")
+			if len(words) != 3 || n == 1 && words[2] == "log" { // the fence, which stays
+				continue
+			}
+			generation, err := strconv.Atoi(words[1])
+			h, known := homes[unescape(words[0])]
+			if err == nil && known && (generation < h.Generation || generation == h.Generation && h.Shard == "") {
+				c.sweepOne(shard, subject)
+				return
+			}
+		}
+	}
+}
+
+// sweepOne deletes the messages of a subject but the fence, unless it is busy with another. The fence stays for those
+// who still write there, and are told so when they come to it.
+func (c *Cluster) sweepOne(shard, subject string) {
+	if !c.sweeping.CompareAndSwap(false, true) {
+		return
+	}
+	c.running.Go(func() {
+		defer c.sweeping.Store(false)
+		ctx, cancel := context.WithTimeout(c.ctx, time.Hour)
+		defer cancel()
+		s, err := c.handle(ctx, shard)
+		if err != nil {
+			return
+		}
+		fenced := false
+		for seq := uint64(1); ctx.Err() == nil; seq++ {
+			m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
+			if err != nil {
+				return // it is all gone, or tried again when the rooms are listed again
+			}
+			seq = m.Sequence
+			if !fenced && len(m.Header[fenceHeader]) > 0 {
+				fenced = true
+				continue
+			}
+			if err := s.DeleteMsg(ctx, seq); err != nil && !gone(ctx, s, seq) {
+				c.log.Debug("what a room has left is not deleted", "subject", subject, "err", err)
+				return
+			}
+		}
+	})
+}
+
+// Delete removes a room from the cluster, with all that is in it. There being none is no error.
+func (c *Cluster) Delete(ctx context.Context, room string) error {
+	h, err := c.home(ctx, room)
+	if err == nil && (h.Shard != "" || h.Next != nil) {
+		err = c.vacate(ctx, room, h)
+	}
+	if err != nil {
+		return err
+	}
+	return c.deleteStream(ctx, room)
+}
+
+// vacate ends a room in a shard, in which it is not any more.
+func (c *Cluster) vacate(ctx context.Context, room string, h home) error {
+	if h.Shard != "" {
+		if err := c.fence(ctx, c.shardBase(room, h)+".log", removed); err != nil {
+			return err
+		}
+	}
+	gone := home{Generation: h.Generation, revision: h.revision}
+	if h.Next != nil {
+		gone.Generation = max(h.Generation, h.Next.Generation)
+	}
+	_, err := c.settleHome(ctx, room, gone)
+	return err
+}
+
+// dangers says what of a stream's settings may lose mail, show what is old, or stop its rooms. Somebody changed them:
+// they are made otherwise.
+func (c *Cluster) dangers(is *jetstream.StreamConfig) (out []string) {
+	to := c.config(is.Metadata[roomKey])
+	if strings.HasPrefix(is.Name, c.cfg.Prefix+shardWord) {
+		to = c.shardConfig(is.Name)
+	}
+	check := func(bad bool, format string, args ...any) {
+		if bad {
+			out = append(out, fmt.Sprintf("the stream %s ", is.Name)+fmt.Sprintf(format, args...))
+		}
+	}
+	check(is.Replicas < to.Replicas, "is on %d servers, not on %d", is.Replicas, to.Replicas)
+	check(is.Storage != to.Storage, "is in memory, and not on disk")
+	check(is.Retention != to.Retention, "forgets what was received (retention %v)", is.Retention)
+	check(is.MaxAge > 0, "forgets what is older than %v (max_age)", is.MaxAge)
+	check(is.MaxMsgs > 0 || is.MaxBytes > 0 || is.MaxMsgsPerSubject > 0, "is limited in size: %d messages, %d bytes",
+		is.MaxMsgs, is.MaxBytes)
+	check(is.Discard != to.Discard, "drops what is old when it is full (discard)")
+	check(is.Duplicates < to.Duplicates, "knows what was sent twice for %v only (duplicate_window), not for %v",
+		is.Duplicates, to.Duplicates)
+	check(is.AllowDirect, "is read from any server, also from one that is behind (allow_direct)")
+	check(is.AllowRollup || !is.DenyPurge, "can be emptied by whoever may write to it (allow_rollup_hdrs, deny_purge)")
+	check(is.PersistMode != to.PersistMode, "is written to disk later than it is acknowledged (persist_mode)")
+	check(is.Mirror != nil || len(is.Sources) > 0, "takes messages from other streams (mirror, sources)")
+	check(!slices.Equal(is.Subjects, to.Subjects), "listens to %q, and not to %q alone", is.Subjects, to.Subjects)
+	return out
+}
