@@ -84,8 +84,11 @@ func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 		e, ok := jsonl.Decode(a.seq, a.text)
 		switch {
 		case !ok && strings.Contains(string(a.text), string(id)), ok && match(e):
-			places = append(places, hole{a.at, a.seq, id})
-			if e.Message != nil && e.Message.ID == id {
+			x := hole{Seq: a.at, Place: a.seq}
+			if e.Message != nil {
+				x.About = e.Message.ID
+			}
+			if places = append(places, x); x.About == id {
 				erased = e.Message
 			}
 		case e.Message != nil:

@@ -34,9 +34,9 @@ type lane struct {
 
 // hole is a place of a room in a shard whose message is erased, or is about to be.
 type hole struct {
-	Seq   uint64   `json:"seq"`   // of the message in the stream
-	Place mail.Seq `json:"place"` // of the message in the room
-	About mail.ID  `json:"about"` // stands in what was there
+	Seq   uint64   `json:"seq"`             // of the message in the stream
+	Place mail.Seq `json:"place"`           // of the message in the room
+	About mail.ID  `json:"about,omitempty"` // of the message that was there, if it was one
 }
 
 // holes are in the order of their sequence numbers, each once.
@@ -160,6 +160,8 @@ func (c *Cluster) record(ctx context.Context, l *lane, x hole) error {
 	}
 	m := &nats.Msg{Subject: l.holesSubject(), Data: text,
 		Header: nats.Header{headerID: {fmt.Sprintf("%s.%d", l.holesSubject(), x.Seq)}}}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	if _, err := c.store(ctx, []*nats.Msg{m}); err != nil {
 		return fmt.Errorf("note what is erased: %w", err)
 	}

@@ -165,7 +165,7 @@ func (c *Cluster) compare(ctx context.Context, l *lane, from *jsonl.Journal) (bo
 			same = false
 			return errDiffers
 		case isMessage(a.text):
-			x := hole{a.at, a.seq, mail.ID(a.id)}
+			x := hole{Seq: a.at, Place: a.seq}
 			return errors.Join(c.record(ctx, l, x), l.SecureDeleteMsg(ctx, a.at))
 		}
 		return nil
