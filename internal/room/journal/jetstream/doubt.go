@@ -16,6 +16,7 @@ import (
 // Codes of errors in the servers' answers.
 const (
 	codeWrongLast  = 10071 // the last sequence is not the expected one
+	codeInProcess  = 10158 // the same message is on its way
 	codeInFlight   = 10164 // another message is on its way to where the last sequence is expected
 	codeIncomplete = 10176 // the servers have not got all of the batch
 	codeHasIDs     = 10201 // the batch holds a message that is stored already

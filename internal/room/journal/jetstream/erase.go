@@ -36,11 +36,13 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 	if err := j.cluster.Trouble(); err != nil {
 		return err
 	}
-	l, err := j.cluster.lane(ctx, j.room, false)
-	if err != nil {
+	var l *lane
+	var places []hole
+	err := j.recount(ctx, func(now *lane) (err error) {
+		l = now
+		places, err = j.matching(ctx, l, id, match)
 		return err
-	}
-	places, err := j.matching(ctx, l, id, match)
+	})
 	if err != nil {
 		return err
 	}
@@ -63,6 +65,19 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 		return err
 	}
 	return j.cluster.lingering.add(j.room, id, time.Now())
+}
+
+// recount calls f with where the room is, and again if what another machine erases was not counted.
+func (j *Journal) recount(ctx context.Context, f func(*lane) error) error {
+	for try := 1; ; try++ {
+		l, err := j.cluster.lane(ctx, j.room, false)
+		if err != nil {
+			return err
+		}
+		if err := f(l); !errors.Is(err, errCutUp) || try == 3 {
+			return err
+		}
+	}
 }
 
 // gone reports whether a message is not there any more: another machine erases it at the same moment.

@@ -51,6 +51,7 @@ func TestEraseEverywhere(t *testing.T) {
 	add(t, j, "before", 50)
 	const secret = "Rumpelstilzchen"
 	e := note(secret)
+	e.Message.ID = "msg_first" // which is not erased
 	e.Message.Key = "key"
 	again := e
 	m := *e.Message

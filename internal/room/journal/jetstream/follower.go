@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -224,9 +225,11 @@ func (b *inbox) take() arrival {
 	if err != nil {
 		return arrival{err: err}
 	}
-	a := arrival{at: meta.Sequence.Stream, id: m.Header.Get(headerID), pending: meta.NumPending,
+	l := b.counter.lane
+	a := arrival{at: meta.Sequence.Stream, pending: meta.NumPending,
+		id:       strings.TrimPrefix(m.Header.Get(headerID), idsOf(l.subject, l.shared)),
 		archived: m.Header.Get(archivedHeader) != "", fence: m.Header.Get(fenceHeader)}
-	if l := b.counter.lane; l.shared && m.Subject == l.holesSubject() {
+	if l.shared && m.Subject == l.holesSubject() {
 		a.hole, a.err = l.noteHole(m.Data)
 		return a
 	}
@@ -274,8 +277,8 @@ func (b *inbox) next() (*nats.Msg, *nats.MsgMetadata, error) {
 // control deals with what the servers say between messages: how many there were, and whether those have come, without
 // whose answer they send no more.
 func (b *inbox) control(m *nats.Msg) error {
-	if last, err := strconv.ParseUint(m.Header.Get("Nats-Last-Consumer"), 10, 64); err == nil && last > b.got {
-		return errLost
+	if last, err := strconv.ParseUint(m.Header.Get("Nats-Last-Consumer"), 10, 64); err == nil && last != b.got {
+		return errLost // of a stream that was rolled back, the servers say that they have delivered less
 	}
 	if ask := cmp.Or(m.Reply, m.Header.Get("Nats-Consumer-Stalled")); ask != "" {
 		return b.nc.Publish(ask, nil)

@@ -142,7 +142,7 @@ func (j *Journal) restore(ctx context.Context, l *lane, end mail.Seq) error {
 		part := texts[from-end : min(from-end+maxBatch, last-end)]
 		f := &flight{texts: part, expect: &expect, first: from + 1, seen: make(chan mail.Seq, 1), unchecked: true}
 		for i, text := range part {
-			f.ids = append(f.ids, j.healID(from+mail.Seq(i)+1, text))
+			f.ids = append(f.ids, healID(from+mail.Seq(i)+1, text))
 		}
 		to, err := j.storeBy(ctx, f, time.Now().Add(patience))
 		if err != nil {
@@ -160,12 +160,8 @@ func (j *Journal) restore(ctx context.Context, l *lane, end mail.Seq) error {
 }
 
 // healID is the id of a message that is put back, the same on each machine.
-func (j *Journal) healID(seq mail.Seq, text []byte) string {
-	id := fmt.Sprintf("heal.%d.%x", seq, sha256.Sum256(text))
-	if j.shared { // whose ids are those of all its rooms
-		id = j.subject + "." + id
-	}
-	return id
+func healID(seq mail.Seq, text []byte) string {
+	return fmt.Sprintf("heal.%d.%x", seq, sha256.Sum256(text))
 }
 
 // heal makes the copy a beginning of the stream. What only the copy has is appended to the stream, once, whichever
@@ -232,7 +228,7 @@ func (j *Journal) rescue(ctx context.Context, l *lane, from, end mail.Seq,
 		}
 		f := &flight{expect: &expect, seen: make(chan mail.Seq, 1), unchecked: true}
 		for _, p := range lost[:min(len(lost), maxBatch)] {
-			f.texts, f.ids = append(f.texts, p.Text), append(f.ids, j.healID(p.Seq, p.Text))
+			f.texts, f.ids = append(f.texts, p.Text), append(f.ids, healID(p.Seq, p.Text))
 		}
 		var last mail.Seq
 		last, err = j.storeBy(ctx, f, time.Now().Add(patience))

@@ -189,6 +189,7 @@ func (c *Cluster) shardConfig(name string) jetstream.StreamConfig {
 	cfg := c.config("")
 	cfg.Name, cfg.Metadata = name, nil
 	cfg.Subjects = []string{c.shardSubject(name) + ">"}
+	cfg.DenyPurge = false // what a room leaves there is purged when it goes
 	return cfg
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 )
 
@@ -162,11 +163,17 @@ func (c *Cluster) record(ctx context.Context, l *lane, x hole) error {
 		Header: nats.Header{headerID: {fmt.Sprintf("%s.%d", l.holesSubject(), x.Seq)}}}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if _, err := c.store(ctx, []*nats.Msg{m}); err != nil {
-		return fmt.Errorf("note what is erased: %w", err)
+	for {
+		_, err := c.store(ctx, []*nats.Msg{m})
+		if of, said := errors.AsType[*failure](err); said && of.Code == codeInProcess && pause.For(ctx, pauseShort) {
+			continue // another machine notes it
+		}
+		if err != nil {
+			return fmt.Errorf("note what is erased: %w", err)
+		}
+		l.holes.add(x)
+		return nil
 	}
-	l.holes.add(x)
-	return nil
 }
 
 // lastSeq returns where the last message of a room in a shard is in the stream, 0 if there is none.

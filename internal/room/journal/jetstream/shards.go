@@ -154,7 +154,7 @@ func (c *Cluster) sweep(homes map[string]home, counts map[string]map[string]uint
 	for shard, subjects := range counts {
 		for subject, n := range subjects {
 			words := strings.Split(strings.TrimPrefix(subject, c.shardSubject(shard)), ".")
-			if len(words) != 3 || n == 1 && words[2] == "log" { // the fence, which stays
+			if len(words) != 3 || n == 1 && words[2] == "log" || c.isSwept(subject) { // the fence stays
 				continue
 			}
 			generation, err := strconv.Atoi(words[1])
@@ -165,6 +165,12 @@ func (c *Cluster) sweep(homes map[string]home, counts map[string]map[string]uint
 			}
 		}
 	}
+}
+
+func (c *Cluster) isSwept(subject string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.swept[subject]
 }
 
 // sweepOne deletes the messages of a subject but the fence, unless it is busy with another. The fence stays for those
@@ -181,23 +187,63 @@ func (c *Cluster) sweepOne(shard, subject string) {
 		if err != nil {
 			return
 		}
-		fenced := false
-		for seq := uint64(1); ctx.Err() == nil; seq++ {
-			m, err := s.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(subject))
+		err = c.sweepSubject(ctx, s, subject)
+		if err != nil && ctx.Err() == nil {
+			c.log.Debug("what a room has left in a shard is not deleted", "subject", subject, "err", err)
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.swept[subject] = true
+	})
+}
+
+// sweepSubject purges a subject up to its first fence, and deletes what is behind that.
+func (c *Cluster) sweepSubject(ctx context.Context, s jetstream.Stream, subject string) error {
+	var fence, last uint64
+	var late []uint64
+	err := func() error {
+		info, err := s.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		last = info.Sequence
+		b, err := (&lane{Stream: s}).subscribe(ctx, c.nc, 1, subject)
+		if err != nil {
+			return err
+		}
+		defer b.drop()
+		for {
+			m, meta, err := b.next()
 			if err != nil {
-				return // it is all gone, or tried again when the rooms are listed again
+				return err
 			}
-			seq = m.Sequence
-			if !fenced && len(m.Header[fenceHeader]) > 0 {
-				fenced = true
-				continue
+			switch seq := meta.Sequence.Stream; {
+			case fence > 0:
+				late = append(late, seq)
+			case len(m.Header[fenceHeader]) > 0:
+				fence = seq
 			}
-			if err := s.DeleteMsg(ctx, seq); err != nil && !gone(ctx, s, seq) {
-				c.log.Debug("what a room has left is not deleted", "subject", subject, "err", err)
-				return
+			if meta.Sequence.Stream >= last {
+				return nil
 			}
 		}
-	})
+	}()
+	if err != nil {
+		return err
+	}
+	if fence == 0 {
+		return s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	}
+	for _, seq := range late {
+		if err := s.DeleteMsg(ctx, seq); err != nil && !gone(ctx, s, seq) {
+			return err
+		}
+	}
+	return s.Purge(ctx, jetstream.WithPurgeSubject(subject), jetstream.WithPurgeSequence(fence))
 }
 
 // Delete removes a room from the cluster, with all that is in it. There being none is no error.
@@ -249,7 +295,7 @@ func (c *Cluster) dangers(is *jetstream.StreamConfig) (out []string) {
 	check(is.Duplicates < to.Duplicates, "knows what was sent twice for %v only (duplicate_window), not for %v",
 		is.Duplicates, to.Duplicates)
 	check(is.AllowDirect, "is read from any server, also from one that is behind (allow_direct)")
-	check(is.AllowRollup || !is.DenyPurge, "can be emptied by whoever may write to it (allow_rollup_hdrs, deny_purge)")
+	check(is.AllowRollup || to.DenyPurge && !is.DenyPurge, "can be emptied by whoever may write to it (allow_rollup_hdrs, deny_purge)")
 	check(is.PersistMode != to.PersistMode, "is written to disk later than it is acknowledged (persist_mode)")
 	check(is.Mirror != nil || len(is.Sources) > 0, "takes messages from other streams (mirror, sources)")
 	check(!slices.Equal(is.Subjects, to.Subjects), "listens to %q, and not to %q alone", is.Subjects, to.Subjects)

@@ -450,8 +450,6 @@ func (j *Journal) expect(ctx context.Context, f *flight, first *nats.Msg) error 
 		at = uint64(*f.behind)
 	case j.local.Last() > *f.behind:
 		return &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
-	case j.local.Last() < *f.behind: // what is there comes in a moment
-		return &failure{Code: codeInFlight, Text: "the copy is not as far"}
 	default: // of a message that was erased since, the servers know no more
 		l, err := j.cluster.lane(ctx, j.room, false)
 		if err != nil {
@@ -461,13 +459,24 @@ func (j *Journal) expect(ctx context.Context, f *flight, first *nats.Msg) error 
 		switch {
 		case err != nil:
 			return err
-		case l.end > *f.behind || seq > last.Seq:
+		case l.end != *f.behind, j.local.Last() == *f.behind && seq > last.Seq:
 			return &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
+		case j.local.Last() < *f.behind: // what is there comes in a moment
+			return &failure{Code: codeInFlight, Text: "the copy is not as far"}
 		}
 		at = seq
 	}
 	first.Header[header] = []string{strconv.FormatUint(at, 10)}
 	return nil
+}
+
+// idsOf begins the ids of messages that are sent to a subject. A shard knows those of all its rooms, and of what they
+// were before they were moved.
+func idsOf(subject string, shared bool) string {
+	if shared {
+		return subject + "."
+	}
+	return ""
 }
 
 // messages makes the messages of a batch.
@@ -478,7 +487,7 @@ func (j *Journal) messages(f *flight) []*nats.Msg {
 	after := []string{strconv.FormatUint(uint64(j.local.Last()), 10)}
 	msgs := make([]*nats.Msg, len(f.texts))
 	for i, text := range f.texts {
-		m := &nats.Msg{Subject: subject, Data: f.data[i], Header: nats.Header{headerID: {f.ids[i]}}}
+		m := &nats.Msg{Subject: subject, Data: f.data[i], Header: nats.Header{headerID: {idsOf(subject, shared) + f.ids[i]}}}
 		if f.packed[i] {
 			m.Header[headerEncoding] = []string{packingName}
 		}
