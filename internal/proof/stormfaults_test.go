@@ -144,7 +144,7 @@ func (s *storm) stepDown(r *rand.Rand) error {
 }
 
 // streamOfMain is the stream of the room "main".
-const streamOfMain = "pennypost_room_main"
+const streamOfMain = "pennypost_shard_1"
 
 // ask asks any server and decodes its answer into out, unless that is nil.
 func (s *storm) ask(subject string, out any) error {

@@ -140,7 +140,7 @@ func (s *storm) streamDeleted(r *rand.Rand) error {
 	var deleted struct{ Success bool }
 	var err error
 	for end := time.Now().Add(10 * time.Second); !deleted.Success && time.Now().Before(end); {
-		err = s.ask("$JS.API.STREAM.DELETE.pennypost_room_"+attic, &deleted)
+		err = s.ask("$JS.API.STREAM.DELETE."+streamOfMain, &deleted)
 	}
 	if !deleted.Success {
 		return fmt.Errorf("the test cannot delete the stream of %s: %w", attic, err)

@@ -178,7 +178,7 @@ func TestNewerRoomOnServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer newer.Close()
-	reply, err := newer.Conn().Request("pennypost.room.newer", []byte(
+	reply, err := newer.Conn().Request("pennypost.shard.1.newer.1.log", []byte(
 		`{"at":"2026-05-10T14:00:00.125Z","needs":{"features":["rooms-in-rooms"],"by":"v9.0.0"}}`), patience)
 	if err != nil || bytes.Contains(reply.Data, []byte("error")) {
 		t.Fatalf("%v %s", err, reply.Data)

@@ -48,7 +48,7 @@ func TestRoomsRestore(t *testing.T) {
 			return !strings.Contains(got, "as of")
 		})
 	}
-	const stream = "pennypost_room_lab"
+	const stream = "pennypost_shard_1"
 	change := func(f func(*jetstream.StreamConfig)) {
 		s, err := js.Stream(t.Context(), stream)
 		if err != nil {

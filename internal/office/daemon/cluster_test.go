@@ -254,7 +254,7 @@ func TestDeletedStreamIsNotMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if _, err := nc.Request("$JS.API.STREAM.DELETE.pennypost_room_lab", nil, time.Second); err != nil {
+	if _, err := nc.Request("$JS.API.STREAM.DELETE.pennypost_shard_1", nil, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	err = broadcast(t.Context(), b.as(t, "lab", mail.User), "three")

@@ -237,8 +237,8 @@ func (c *Cluster) away(err error) string {
 	switch {
 	case refuses(err):
 		return fmt.Sprintf("the NATS servers do not let this machine in (%v): see [journal] in config.toml", err)
-	case errors.Is(err, errCutUp):
-		return "somebody has deleted messages from the middle of the room; pennypost doctor says what to do"
+	case damaged(err):
+		return "the room has to be restored, and pennypost doctor says how: " + err.Error()
 	case errors.Is(err, errUnchecked):
 		return "this machine is comparing its copy of the room with the NATS servers, which comes first"
 	case errors.Is(err, nats.ErrNoResponders):

@@ -245,7 +245,7 @@ func (c *Cluster) laneOf(room string, s jetstream.Stream, info *jetstream.Stream
 func (c *Cluster) laneAt(ctx context.Context, room string, h home) (*lane, error) {
 	s, err := c.handle(ctx, h.Shard)
 	if err != nil {
-		return nil, err
+		return nil, c.shardGone(room, err)
 	}
 	l := &lane{Stream: s, room: room, shared: true, base: c.shardBase(room, h)}
 	l.subject = l.base + ".log"
@@ -254,11 +254,25 @@ func (c *Cluster) laneAt(ctx context.Context, room string, h home) (*lane, error
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			c.unhandle(h.Shard)
 		}
-		return nil, err
+		return nil, c.shardGone(room, err)
 	}
 	c.clock.compare(l.info.TimeStamp, before, time.Now())
 	return l, c.takesBatches(&l.info.Config)
 }
+
+// shardGone says what to do, if an error is that the shard of a room is gone.
+func (c *Cluster) shardGone(room string, err error) error {
+	if !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return err
+	}
+	return &mail.Error{Code: mail.Unavailable, Err: errShardGone, Msg: fmt.Sprintf("the stream of room %s is gone from "+
+		"the NATS servers. To have it again from the machines' copies, type: pennypost rooms restore %s", room, room)}
+}
+
+var errShardGone = errors.New("the shard is gone")
+
+// damaged reports whether an error is that a room has to be restored. What a copy has of it can be read.
+func damaged(err error) bool { return errors.Is(err, errCutUp) || errors.Is(err, errShardGone) }
 
 // findHome records a shard for a room that has none. Of two machines that do so at once, one does.
 func (c *Cluster) findHome(ctx context.Context, room string, h home) (home, error) {

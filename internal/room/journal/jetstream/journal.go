@@ -142,7 +142,7 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Dur
 		select {
 		case <-advanced:
 		case failed = <-first:
-			if said, ok := errors.AsType[*mail.Error](failed); ok && (at == 0 || !errors.Is(failed, errCutUp)) {
+			if said, ok := errors.AsType[*mail.Error](failed); ok && (at == 0 || !damaged(failed)) {
 				return said // the servers do answer: the room is not for this machine
 			}
 		case <-ctx.Done():

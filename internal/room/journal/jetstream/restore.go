@@ -98,7 +98,7 @@ func (c *Cluster) Damage(ctx context.Context, room string, known *Survey) (strin
 	} else if err == nil {
 		l, err = c.ownLane(ctx, room, false)
 	}
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, errShardGone) {
 		return "there is no stream of it on the servers any more", nil
 	}
 	if err != nil {

@@ -44,17 +44,19 @@ func (c *Cluster) allHomes(ctx context.Context) (map[string]home, error) {
 		return c.roster.homes, nil
 	}
 	homes := make(map[string]home)
-	l := &lane{Stream: s, subject: c.homeSubject("*")}
 	prefix := c.homeSubject("")
-	err = l.each(ctx, c.nc, info.State.LastSeq, func(subject string, seq uint64, text []byte) error {
+	err = c.each(ctx, s, c.homeSubject("*"), func(m *nats.Msg, seq uint64) error {
 		var h home
-		if err := json.Unmarshal(text, &h); err != nil {
-			return fmt.Errorf("a room is recorded at %.100q: %w", text, err)
+		if err := json.Unmarshal(m.Data, &h); err != nil {
+			return fmt.Errorf("a room is recorded at %.100q: %w", m.Data, err)
 		}
 		h.revision = seq
-		homes[unescape(strings.TrimPrefix(subject, prefix))] = h
+		homes[unescape(strings.TrimPrefix(m.Subject, prefix))] = h
 		return nil
 	})
+	if err == nil && uint64(len(homes)) < info.State.Msgs {
+		err = errors.New("a server that is behind has answered")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list the rooms: %w", err)
 	}
@@ -62,30 +64,26 @@ func (c *Cluster) allHomes(ctx context.Context) (map[string]home, error) {
 	return homes, nil
 }
 
-// each calls f for the messages of the lane's subject up to a sequence number at which there is one.
-func (l *lane) each(ctx context.Context, nc *nats.Conn, end uint64,
-	f func(subject string, seq uint64, text []byte) error) error {
-	if end == 0 {
-		return nil
-	}
-	b, err := l.subscribe(ctx, nc, 1, l.subject)
+// each calls f for the messages of a subject that a server has.
+func (c *Cluster) each(ctx context.Context, s jetstream.Stream, subject string,
+	f func(m *nats.Msg, seq uint64) error) error {
+	b, err := (&lane{Stream: s}).subscribe(ctx, c.nc, 1, subject)
 	if err != nil {
 		return err
 	}
 	defer b.drop()
 	defer context.AfterFunc(ctx, b.end)()
-	for {
+	for more := !b.empty(); more; {
 		m, meta, err := b.next()
 		if err != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		if err := f(m.Subject, meta.Sequence.Stream, m.Data); err != nil {
+		if err := f(m, meta.Sequence.Stream); err != nil {
 			return err
 		}
-		if meta.Sequence.Stream >= end || meta.NumPending == 0 {
-			return nil
-		}
+		more = meta.NumPending > 0
 	}
+	return nil
 }
 
 // listShards adds the rooms in shards to those that are listed. It returns those whose shard has no leader.
@@ -200,40 +198,27 @@ func (c *Cluster) sweepOne(shard, subject string) {
 
 // sweepSubject purges a subject up to its first fence, and deletes what is behind that.
 func (c *Cluster) sweepSubject(ctx context.Context, s jetstream.Stream, subject string) error {
-	var fence, last uint64
+	var fence, n uint64
 	var late []uint64
-	err := func() error {
-		info, err := s.GetLastMsgForSubject(ctx, subject)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return nil
+	err := c.each(ctx, s, subject, func(m *nats.Msg, seq uint64) error {
+		n++
+		switch {
+		case fence > 0:
+			late = append(late, seq)
+		case len(m.Header[fenceHeader]) > 0:
+			fence = seq
 		}
-		if err != nil {
-			return err
-		}
-		last = info.Sequence
-		b, err := (&lane{Stream: s}).subscribe(ctx, c.nc, 1, subject)
-		if err != nil {
-			return err
-		}
-		defer b.drop()
-		for {
-			m, meta, err := b.next()
-			if err != nil {
-				return err
-			}
-			switch seq := meta.Sequence.Stream; {
-			case fence > 0:
-				late = append(late, seq)
-			case len(m.Header[fenceHeader]) > 0:
-				fence = seq
-			}
-			if meta.Sequence.Stream >= last {
-				return nil
-			}
-		}
-	}()
+		return nil
+	})
 	if err != nil {
 		return err
+	}
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return err
+	}
+	if n != info.State.Subjects[subject] {
+		return errors.New("a server that is behind has answered")
 	}
 	if fence == 0 {
 		return s.Purge(ctx, jetstream.WithPurgeSubject(subject))

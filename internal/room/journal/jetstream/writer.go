@@ -404,7 +404,7 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	j.mu.Lock()
 	checked, trouble := j.checked == connection || f.unchecked, j.trouble
 	j.mu.Unlock()
-	if !checked && errors.Is(trouble, errCutUp) {
+	if !checked && damaged(trouble) {
 		return 0, noConnection{trouble}
 	}
 	if !checked {
