@@ -119,7 +119,7 @@ func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 		if m.From != erased.From || m.Body != erased.Body && (m.Key == "" || m.Key != erased.Key) {
 			continue
 		}
-		if here, err := j.has(ctx, e.Seq); err != nil {
+		if here, err := j.holdsEvent(ctx, e.Seq); err != nil {
 			return nil, err
 		} else if !here {
 			places = append(places, hole{e.at, e.Seq, m.ID})
@@ -128,8 +128,8 @@ func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 	return places, nil
 }
 
-// has reports whether the copy or its archive has the event at a place.
-func (j *Journal) has(ctx context.Context, seq mail.Seq) (bool, error) {
+// holdsEvent reports whether the copy or its archive has the event at a place.
+func (j *Journal) holdsEvent(ctx context.Context, seq mail.Seq) (bool, error) {
 	hot, err := j.local.Read(ctx, seq)
 	if err != nil || len(hot) > 0 {
 		return true, err

@@ -26,15 +26,57 @@ var errDiffers = errors.New("the servers have other events than this machine's c
 func (j *Journal) compare(ctx context.Context, l *lane, end mail.Seq) error {
 	last := j.local.Last()
 	at := min(last, end)
-	if same, err := j.sameAt(ctx, l, at); err != nil {
-		return err
-	} else if !same {
-		return errDiffers
+	if l.shared {
+		if err := j.checkPoints(ctx, l); err != nil {
+			return err
+		}
+	}
+	if at > 0 {
+		if same, err := j.sameAt(ctx, l, at); err != nil {
+			return err
+		} else if !same {
+			return errDiffers
+		}
 	}
 	if end < last {
 		return j.restore(ctx, l, end)
 	}
 	return nil
+}
+
+// checkPoints forgets where the messages of a room are in its shard, if the newest of which that is known is not there:
+// the shard was made anew, or lost it.
+func (j *Journal) checkPoints(ctx context.Context, l *lane) error {
+	newest := j.point(l, j.local.Last())
+	if newest.Seq == 0 {
+		return nil
+	}
+	m, err := l.GetMsg(ctx, newest.Seq)
+	_, erased := l.holes.find(newest.Seq)
+	missing := errors.Is(err, jetstream.ErrMsgNotFound)
+	same := missing && erased
+	switch {
+	case err != nil && !missing:
+		return err
+	case err == nil && m.Subject == l.subject:
+		if same, err = j.has(ctx, newest.Place, m); err != nil {
+			return err
+		}
+	}
+	if !same {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.points.cut(0)
+	}
+	return nil
+}
+
+// has reports whether the copy has a message at a place, or nothing.
+func (j *Journal) has(ctx context.Context, at mail.Seq, m *jetstream.RawStreamMsg) (bool, error) {
+	if m.Header.Get(headerGone) != "" {
+		return true, nil
+	}
+	return j.isAt(ctx, at, unpack(&nats.Msg{Header: m.Header, Data: m.Data}))
 }
 
 // lostEnd returns after which sequence number the end of a room is missing that ends at a place, or why nothing can be
@@ -71,13 +113,18 @@ var errCutUp = errors.New("messages were deleted from the middle of the room")
 
 // sameAt reports whether the stream and the copy have the same event at a place, or one of them none.
 func (j *Journal) sameAt(ctx context.Context, l *lane, at mail.Seq) (bool, error) {
-	here, err := j.local.Read(ctx, at)
-	if err != nil || len(here) == 0 {
-		return true, err
-	}
 	theirs, err := j.textAt(ctx, l, at)
 	if err != nil || theirs == nil {
 		return err == nil, err
+	}
+	return j.isAt(ctx, at, theirs)
+}
+
+// isAt reports whether the copy has a text at a place, or nothing.
+func (j *Journal) isAt(ctx context.Context, at mail.Seq, theirs []byte) (bool, error) {
+	here, err := j.local.Read(ctx, at)
+	if err != nil || len(here) == 0 {
+		return true, err
 	}
 	if text, err := jsonl.Encode(here[0]); err == nil && bytes.Equal(text, theirs) {
 		return true, nil
@@ -104,14 +151,7 @@ func (j *Journal) textAt(ctx context.Context, l *lane, at mail.Seq) (text []byte
 	}
 	m, err := l.GetMsg(ctx, from.Seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Header.Get(headerGone) != "" {
-		_, erased := l.holes.find(from.Seq)
-		if l.shared && err != nil && !erased {
-			return []byte{}, nil // it was lost, and what is there now came later
-		}
 		return nil, nil
-	}
-	if err == nil && m.Subject != l.subject {
-		return []byte{}, nil
 	}
 	if err != nil {
 		return nil, err
