@@ -80,6 +80,7 @@ type Cluster struct {
 	listed      map[string]Listed // the rooms, as they were last listed
 
 	handles    map[string]jetstream.Stream // those that were looked for; guarded by mu
+	feeds      map[string]*feed            // of shards in which rooms are open; guarded by mu
 	swept      map[string]bool             // subjects of shards at which nothing is left to be deleted; guarded by mu
 	publishing sync.Mutex                  // held while a batch is published: messages of two do not interleave
 }
@@ -94,7 +95,8 @@ func Connect(_ context.Context, cfg Config) (*Cluster, error) {
 		return nil, mail.Errorf(mail.Invalid, "no NATS server is named: [journal] urls = [\"nats://HOST:4222\"]")
 	}
 	c := &Cluster{cfg: cfg, log: cfg.Log, changed: make(chan struct{}), trouble: errNotYet,
-		health: newWatch(), handles: make(map[string]jetstream.Stream), swept: make(map[string]bool)}
+		health: newWatch(), handles: make(map[string]jetstream.Stream), swept: make(map[string]bool),
+		feeds: make(map[string]*feed)}
 	if err := c.lingering.open(cfg.Erased); err != nil {
 		c.log.Warn("the list of lately erased messages cannot be read", "file", cfg.Erased, "err", err)
 	}

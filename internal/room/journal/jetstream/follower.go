@@ -90,6 +90,9 @@ func (j *Journal) followOnce() error {
 	if err != nil {
 		return fmt.Errorf("look for the stream: %w", err)
 	}
+	if l.shared {
+		return j.followShared(ctx, l, connection, changed)
+	}
 	if err := j.compare(ctx, l, l.end); err != nil {
 		return err
 	}
@@ -99,13 +102,46 @@ func (j *Journal) followOnce() error {
 		after = j.unconfirmed[0].Seq - 1
 	}
 	j.placing.Unlock()
+	return j.replay(ctx, l, after, 0, connection, changed)
+}
+
+// followShared follows a room in a shard: it reads what is there by itself, and gets what is new with the other rooms.
+func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, changed <-chan struct{}) error {
+	t, err := j.cluster.join(ctx, l, j.local.Last)
+	if err != nil {
+		return err
+	}
+	defer t.leave()
+	if err := l.look(ctx, j.cluster.nc); err != nil {
+		return err
+	}
+	if err := j.compare(ctx, l, l.end); err != nil {
+		return err
+	}
+	if last := j.local.Last(); last < l.end {
+		if err := j.replay(ctx, l, last, l.end, connection, changed); err != nil {
+			return err
+		}
+	}
+	arrived := make(chan arrival, 1)
+	ctx, cancel := context.WithCancel(j.ctx)
+	defer cancel()
+	k := &counter{l, j.point(l, j.local.Last())}
+	j.running.Go(func() { t.hand(ctx, k, arrived) })
+	return j.receive(l, arrived, connection, changed, l.end, 0)
+}
+
+// replay reads what is after a place, and goes on with what is new until something is wrong, or up to a place; 0: that
+// is none.
+func (j *Journal) replay(ctx context.Context, l *lane, after, until mail.Seq, connection uint64,
+	changed <-chan struct{}) error {
 	delivered, err := l.follow(ctx, j.cluster.nc, j.point(l, after))
 	if err != nil {
 		return fmt.Errorf("follow the stream: %w", err)
 	}
 	defer j.running.Go(delivered.drop) // which may take as long as a request, and is not waited for
 	arrived := make(chan arrival, 2*mostAtOnce)
-	ctx, cancel = context.WithCancel(j.ctx)
+	ctx, cancel := context.WithCancel(j.ctx)
 	defer cancel()
 	j.running.Go(func() { delivered.fetch(ctx, arrived) })
 	if delivered.empty() {
@@ -113,7 +149,7 @@ func (j *Journal) followOnce() error {
 			return err
 		}
 	}
-	return j.receive(l, arrived, connection, changed, l.end)
+	return j.receive(l, arrived, connection, changed, l.end, until)
 }
 
 // find looks for the room on the servers, and has what is appended go there.
@@ -225,7 +261,12 @@ func (b *inbox) take() arrival {
 	if err != nil {
 		return arrival{err: err}
 	}
-	l := b.counter.lane
+	return b.counter.arrival(m, meta)
+}
+
+// arrival counts a message.
+func (k *counter) arrival(m *nats.Msg, meta *nats.MsgMetadata) arrival {
+	l := k.lane
 	a := arrival{at: meta.Sequence.Stream, pending: meta.NumPending,
 		id:       strings.TrimPrefix(m.Header.Get(headerID), idsOf(l.subject, l.shared)),
 		archived: m.Header.Get(archivedHeader) != "", fence: m.Header.Get(fenceHeader)}
@@ -233,7 +274,7 @@ func (b *inbox) take() arrival {
 		a.hole, a.err = l.noteHole(m.Data)
 		return a
 	}
-	a.seq = b.counter.count(a.at)
+	a.seq = k.count(a.at)
 	a.place, a.after = placeIn(m.Header, placeHeader), placeIn(m.Header, afterHeader)
 	if m.Header.Get(headerGone) == "" {
 		a.text = unpack(m)
@@ -300,11 +341,17 @@ func (b *inbox) drop() {
 // receive places what comes over a connection, until that changes. End is where the stream ended when it began: before
 // the copy is as far, nobody knows whether this machine may append.
 func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, changed <-chan struct{},
-	end mail.Seq) error {
+	end, until mail.Seq) error {
 	silence := newSilence()
 	defer silence.timer.Stop()
+	if l.shared && until == 0 {
+		silence.timer.Stop() // who delivers to all rooms looks for what does not come
+	}
 	heard := time.Now()
 	for {
+		if until > 0 && j.local.Last() >= until {
+			return nil
+		}
 		if j.local.Last() >= end {
 			j.setChecked(connection)
 			j.setCurrent(true)
@@ -314,8 +361,9 @@ func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, ch
 		select {
 		case a := <-arrived:
 			some, failed = together(a, arrived)
-			heard = time.Now()
-			silence.broken()
+			if heard = time.Now(); !l.shared || until > 0 {
+				silence.broken()
+			}
 		case <-silence.timer.C:
 			if err := j.heard(l, silence); err != nil {
 				return err
