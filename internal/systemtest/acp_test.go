@@ -173,16 +173,19 @@ func TestACPMakesWay(t *testing.T) {
 			t.Errorf("the roster has %+v", a)
 		}
 	}
-	h.Exit("prompt_input_exit")
+	o.ask("LION for another turn")
+	h.Exit("other") // and not by its person, who would have it left alone
 	h.Quit()
 	for _, f := range h.Faults {
 		t.Error(f)
 	}
 
 	before := strings.Count(o.notes(), "session/cancel")
-	o.ask("LION for another turn") // what the session was told at its start may count as shown
 	eventually(t, "ann is at work again", func() bool { return o.agentState(t, "ann") == mail.Working })
 	eventually(t, "it has the prompt", func() bool { return strings.Count(o.notes(), "session/prompt") == 2 })
+	if !strings.Contains(o.notes(), "PENNYPOST_UNREAD=2\n") {
+		t.Errorf("the other turn began beside the session, before its mail came:\n%s", o.notes())
+	}
 	o.must("stop")
 	if n := strings.Count(o.notes(), "session/cancel"); n != before+1 || !strings.HasSuffix(o.notes(), "ended\n") {
 		t.Errorf("the turn was not cancelled when the post office stopped:\n%s", o.notes())

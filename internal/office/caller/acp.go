@@ -108,22 +108,34 @@ func chosen(q *acp.Question, a *mail.DialogAnswer) string {
 	return ""
 }
 
-// makeWay has a turn over ACP make way for another session of its agent, which the caller begins. What runs below a
-// session of another agent is that agent's, whatever it says.
-func (v *Room) makeWay(ctx context.Context) {
+// makeWay has turns over ACP make way for a session of their agent, which the caller begins: one that runs is
+// cancelled, and none begins until begun is called, when the room and the doors know of the session. What runs below a
+// session of another agent is that agent's, whatever it says: it cancels nothing.
+func (v *Room) makeWay(ctx context.Context) (begun func()) {
 	turns := v.office.Set.Reach.Turns
-	if v.ID.Own() || !turns.Run(v.name, v.ID.Name()) || v.inTurn() {
-		return
+	if v.ID.Own() || v.inTurn() {
+		return func() {}
+	}
+	begun = turns.Bar(v.name, v.ID.Name())
+	if !turns.Run(v.name, v.ID.Name()) {
+		return begun
 	}
 	e, _, err := v.enter(ctx, true)
 	if err != nil {
-		return
+		return begun
 	}
 	bound := e != nil && e.Room.Binds(v.ID.Programs())
 	v.leave(e)
 	if !bound {
 		turns.Yield(ctx, v.name, v.ID.Name())
 	}
+	return begun
+}
+
+// lives reports whether an agent has a session at this moment.
+func (o *Rooms) lives(ctx context.Context, room mail.RoomName, agent mail.Name) bool {
+	a, ok, err := mail.OneAgent(ctx, o.Own(ctx, room, mail.User), agent)
+	return ok && err == nil && a.Session != ""
 }
 
 // inTurn reports whether the caller is a process of its turn over ACP.

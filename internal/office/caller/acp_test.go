@@ -1,13 +1,21 @@
 package caller
 
 import (
+	"errors"
+	"log/slog"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/office/acp"
+	"pennypost/internal/office/gate"
+	"pennypost/internal/office/rooms"
+	"pennypost/internal/office/wake"
 	"pennypost/internal/office/wake/door"
 )
 
@@ -75,6 +83,67 @@ func TestRepliesOverACP(t *testing.T) {
 	} {
 		if got := chosen(q, &a); got != want {
 			t.Errorf("%+v chooses %q, want %q", a, got, want)
+		}
+	}
+}
+
+// TestNoTurnBesideASession holds that no turn over ACP begins from the moment at which a session of its agent begins
+// until that has ended, whenever the ring was made.
+func TestNoTurnBesideASession(t *testing.T) {
+	home, err := os.MkdirTemp("", "pp") // names of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	log := slog.New(slog.DiscardHandler)
+	o := New(&config.Config{Home: config.Home(home)}, log, rooms.NewMetrics(), nil)
+	t.Cleanup(func() { _ = o.Set.Close() })
+	x := &door.ACP{Argv: []string{"no-such-agent"}, Dir: home, Home: home, Timeout: time.Second, Log: log,
+		Sessions: &o.Set.Reach.Sessions, Turns: o.Set.Reach.Turns}
+	ring := func() string { return x.Ring(t.Context(), wake.Ring{Room: "lab", Agent: "ann"}).Error() }
+	ann := o.RoomOf("lab", gate.Admitted(mail.Caller{Name: "ann", Room: "lab"}))
+	says := map[string]func() error{
+		"register": func() error {
+			_, err := ann.Register(t.Context(), mail.Presence{Session: "s1"})
+			return err
+		},
+		"turn": func() error {
+			_, err := ann.Turn(t.Context(), mail.Turn{Moment: mail.SessionStart, Session: "s1", Client: "claude"})
+			return err
+		},
+	}
+	for name, say := range says {
+		began := make(chan error, 1)
+		err = o.Set.With(t.Context(), "lab", func(e *rooms.Entry) error {
+			e.Changing.Lock() // so that the room does not hear of the session yet, and answers nobody
+			defer e.Changing.Unlock()
+			lives := x.Turns.Lives
+			defer func() { x.Turns.Lives = lives }()
+			x.Turns.Lives = nil
+			go func() { began <- say() }()
+			for until := time.Now().Add(10 * time.Second); !strings.Contains(ring(), "begins at this moment"); {
+				if time.Now().After(until) {
+					return errors.New("a turn may begin while a session does")
+				}
+			}
+			for since := time.Now(); time.Since(since) < 100*time.Millisecond; { // and until the room knows of it
+				if got := ring(); !strings.Contains(got, "begins at this moment") {
+					return errors.New("a turn may begin before the room knows of the session: " + got)
+				}
+			}
+			return nil
+		})
+		if err := errors.Join(err, <-began); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := ring(); !strings.Contains(got, "has a session") {
+			t.Errorf("%s: a ring from before the session began = %q", name, got)
+		}
+		if _, err := ann.Register(t.Context(), mail.Presence{Session: "s1", End: true}); err != nil {
+			t.Fatal(err)
+		}
+		if got := ring(); !strings.Contains(got, "no-such-agent") {
+			t.Errorf("%s: when the session has ended = %q", name, got)
 		}
 	}
 }

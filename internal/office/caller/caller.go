@@ -46,7 +46,7 @@ func New(cfg *config.Config, log *slog.Logger, m *rooms.Metrics, dialects []dial
 		return mail.Card{Room: h.Room, Agent: h.Agent, Client: h.Client, Dialog: h.Dialog, Ask: h.Ask}, held
 	}
 	o.Set.Desk, o.Set.AllDialogs = o.Desk, o.ownCards
-	o.Set.Reach.Turns.Ask = o.askOverACP
+	o.Set.Reach.Turns.Ask, o.Set.Reach.Turns.Lives = o.askOverACP, o.lives
 	return o
 }
 

@@ -265,7 +265,7 @@ func (v *Room) Turn(ctx context.Context, t mail.Turn) (mail.Briefing, error) {
 	t.Access = nil
 	as := v.opening(&t.Process, t.Session, t.Client)
 	if !t.Sub && (t.Moment == mail.SessionStart || t.Moment == mail.TurnStart) {
-		as.makeWay(ctx)
+		defer as.makeWay(ctx)()
 	}
 	if t.Moment == mail.TurnEnd && !t.Over {
 		agent, _ := v.office.Set.Reach.Sessions.Of(v.name, t.Session)
@@ -307,7 +307,7 @@ func (v *Room) registerSession(ctx context.Context, as *Room, p mail.Presence, a
 		as.ID = as.ID.Joining()
 	}
 	if !p.End {
-		as.makeWay(ctx)
+		defer as.makeWay(ctx)()
 	}
 	if p.TakeOver {
 		as = v

@@ -2,6 +2,8 @@ package wake
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,6 +83,46 @@ func TestP12_FailedRingIsItsOwn(t *testing.T) {
 	s.heard(far("m3"), there+1, there) // of the same ring, after it was answered
 	if len(s.rung) != 0 {
 		t.Errorf("a ring that was answered counts: %v", s.rung)
+	}
+}
+
+// TestP12_TurnsThatFail holds that a door in which a turn begins and fails, as when the model cannot be reached, is
+// tried again at the pace of doors that fail: the end of that turn does not have it rung at once. Each may be a paid
+// turn.
+func TestP12_TurnsThatFail(t *testing.T) {
+	for name, late := range map[string]time.Duration{"gone before the ring fails": 0, "gone later": moment} {
+		door := &answered{bell: bell{kind: "acp", fails: errBell, takes: moment}}
+		inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
+			var gone sync.WaitGroup
+			var answers atomic.Bool
+			door.during = func() {
+				if answers.Load() {
+					b.mark("bob", mail.MarkPresented)
+					return
+				}
+				b.state("bob", mail.Working)
+				gone.Go(func() {
+					time.Sleep(moment/2 + late)
+					b.state("bob", mail.Gone)
+				})
+			}
+			b.send("bob", "question", mail.Draft{})
+			b.pass(3 * time.Minute)
+			gone.Wait()
+			var waits []time.Duration
+			for i := range door.times[1:] {
+				waits = append(waits, (door.times[i+1].Sub(door.times[i]) - moment).Truncate(time.Second))
+			}
+			s := time.Second
+			if diff := cmp.Diff([]time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 64 * s}, waits); diff != "" {
+				b.Errorf("%s: waits between failures (-want +got):\n%s", name, diff)
+			}
+			b.notified(1, name+", after eight failures")
+			door.set(nil)
+			answers.Store(true)
+			b.pass(5 * time.Minute)
+			b.rung(&door.bell, 1, "when the model can be reached again")
+		}, mail.Presence{Name: "bob"})
 	}
 }
 

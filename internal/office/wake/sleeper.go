@@ -84,11 +84,20 @@ func (s *sleeper) see(u *mail.Unwoken, now mail.Time) {
 		s.due = max(now, s.last.Add(s.ladder.LastRetry))
 	case s.vain:
 	case turnEnded, s.delayed: // the budget is looked at anew, for what came may be urgent
-		s.due, s.delayed = now, false
+		s.due, s.delayed = max(now, s.retried()), false
 	case s.due == 0:
 		s.due = s.first(u, now)
 	}
 	s.hurry(u, now)
+}
+
+// retried returns when doors that fail are tried again, even if a turn has ended since; zero if they do not fail. The
+// ring that failed may have begun that turn, and rung at once it would begin another, without end.
+func (s *sleeper) retried() mail.Time {
+	if s.fails == 0 {
+		return 0
+	}
+	return s.last.Add(s.ladder.Retry(s.fails))
 }
 
 // hurry brings the next ring forward for mail that the last one did not tell of. If that was answered at least in

@@ -42,27 +42,28 @@ func (x *ACP) leads(s *sessions.Session) bool { return s.ID == "" || s.Over || s
 
 // Ring implements wake.Waker.
 func (x *ACP) Ring(ctx context.Context, r wake.Ring) error {
-	s := x.Sessions.Look(r.Room, r.Agent)
-	switch {
-	case r.Agent == "":
+	if r.Agent == "" {
 		return errors.New("was not run: nobody has the role, so there is no agent that it could be")
-	case r.Live || !x.leads(&s):
-		return errors.New("was not run: the agent has a session, and its door is for one that has none")
 	}
 	argv, err := fill(x.Argv, &r, "")
 	if err != nil {
 		return err
-	}
-	known := x.Turns.lastOf(r.Room, r.Agent)
-	dir := cmp.Or(x.Dir, s.Dir, known.Dir)
-	if !filepath.IsAbs(dir) {
-		return errors.New("was not run: no directory is known in which the agent has worked; say it by dir")
 	}
 	ctx, turn, err := x.Turns.begin(ctx, r.Room, r.Agent)
 	if err != nil {
 		return err
 	}
 	defer turn.end()
+	// From now on a session that begins cancels the turn. One may have begun since the ring was made.
+	s := x.Sessions.Look(r.Room, r.Agent)
+	if lives := x.Turns.Lives; r.Live || !x.leads(&s) || lives != nil && lives(ctx, r.Room, r.Agent) {
+		return errors.New("was not run: the agent has a session, and its door is for one that has none")
+	}
+	known := x.Turns.lastOf(r.Room, r.Agent)
+	dir := cmp.Or(x.Dir, s.Dir, known.Dir)
+	if !filepath.IsAbs(dir) {
+		return errors.New("was not run: no directory is known in which the agent has worked; say it by dir")
+	}
 	t := acp.Turn{Argv: argv, Dir: dir, Timeout: x.Timeout, Log: x.Log, Servers: []acp.Server{x.server(&r)},
 		Env: append(slices.Clone(x.Env), variables(x.Home, &r)...), Started: turn.started,
 		Prompt: func(loaded bool) string {

@@ -164,3 +164,34 @@ func TestACPMakesWay(t *testing.T) {
 		stop()
 	}
 }
+
+// No turn begins while a session of the agent does, nor after one that has begun since the ring was made.
+func TestACPIsBarred(t *testing.T) {
+	x, notes := overACP(t, "new")
+	ring := func(when, want string) {
+		t.Helper()
+		if err := x.Ring(t.Context(), goneRing()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: Ring = %v, want %q", when, err, want)
+		}
+	}
+	one, two := x.Turns.Bar("lab", "小克"), x.Turns.Bar("lab", "小克")
+	ring("two sessions begin", "begins at this moment")
+	one()
+	ring("one of them has begun", "begins at this moment")
+	two()
+	x.Turns.Lives = func(_ context.Context, room mail.RoomName, agent mail.Name) bool {
+		return x.Turns.Run(room, agent) // a session that begins after this answer finds the turn, and cancels it
+	}
+	ring("a session has begun", "has a session")
+	if notes() != "" {
+		t.Errorf("the agent was started:\n%s", notes())
+	}
+	x.Turns.Lives = func(context.Context, mail.RoomName, mail.Name) bool { return false }
+	free := x.Turns.Bar("lab", "x")
+	if err := x.Ring(t.Context(), goneRing()); err != nil {
+		t.Errorf("Ring = %v", err)
+	}
+	if free(); len(x.Turns.barred) > 0 {
+		t.Errorf("%v are barred", x.Turns.barred)
+	}
+}

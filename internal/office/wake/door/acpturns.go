@@ -19,13 +19,16 @@ import (
 type Turns struct {
 	// Ask has the person answer what an agent asks in its turn; see acp.Turn. Nil: nobody answers.
 	Ask func(ctx context.Context, who Asker, q *acp.Question) (option string)
+	// Lives reports whether an agent has a session at this moment, as its room has it. Nil: nobody can tell.
+	Lives func(ctx context.Context, room mail.RoomName, agent mail.Name) bool
 
 	log  *slog.Logger
 	file string // where last is kept
 
 	mu      sync.Mutex
 	running map[sessions.Seat]*runningTurn
-	last    []lastTurn // the latest at the end
+	barred  map[sessions.Seat]int // how many sessions of the agent begin at this moment
+	last    []lastTurn            // the latest at the end
 }
 
 // Asker is an agent in a turn.
@@ -66,7 +69,8 @@ const yieldTime = 2 * time.Second
 
 // NewTurns returns the turns, with what the file at path says of earlier ones.
 func NewTurns(path string, log *slog.Logger) *Turns {
-	t := &Turns{log: log, file: path, running: make(map[sessions.Seat]*runningTurn)}
+	t := &Turns{log: log, file: path, running: make(map[sessions.Seat]*runningTurn),
+		barred: make(map[sessions.Seat]int)}
 	if err := kept.Load(path, &t.last); err != nil {
 		log.Warn("the sessions of agents over ACP begin anew", "file", path, "err", err)
 		t.last = nil
@@ -81,12 +85,32 @@ func (t *Turns) begin(ctx context.Context, room mail.RoomName, agent mail.Name) 
 	r := &runningTurn{of: t, at: sessions.SeatOf(room, agent), cancel: cancel, ended: make(chan struct{})}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.running[r.at] != nil {
+	switch {
+	case t.running[r.at] != nil:
 		cancel(nil)
 		return nil, nil, errors.New("was not run: the agent is in such a turn already")
+	case t.barred[r.at] > 0:
+		cancel(nil)
+		return nil, nil, errors.New("was not run: a session of the agent begins at this moment")
 	}
 	t.running[r.at] = r
 	return ctx, r, nil
+}
+
+// Bar keeps turns of an agent from beginning until free is called: its session begins, and its room does not know of
+// that yet. A turn that runs already is cancelled by Yield.
+func (t *Turns) Bar(room mail.RoomName, agent mail.Name) (free func()) {
+	at := sessions.SeatOf(room, agent)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.barred[at]++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.barred[at]--; t.barred[at] == 0 {
+			delete(t.barred, at)
+		}
+	}
 }
 
 func (r *runningTurn) end() {
