@@ -90,11 +90,7 @@ func gone(ctx context.Context, stream jetstream.Stream, seq uint64) bool {
 func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 	match func(mail.Event) bool) (places []hole, err error) {
 	var erased *mail.Message
-	type other struct {
-		mail.Event
-		at uint64
-	}
-	var others []other
+	var others []stored
 	err = j.read(ctx, l, 0, l.end, func(a arrival) error {
 		e, ok := jsonl.Decode(a.seq, a.text)
 		switch {
@@ -107,14 +103,26 @@ func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 				erased = e.Message
 			}
 		case e.Message != nil:
-			others = append(others, other{e, a.at})
+			others = append(others, stored{e, a.at})
 		}
 		return nil
 	})
 	if err != nil || erased == nil {
 		return places, err
 	}
-	for _, e := range others { // what is as an erased message was, and is not in the files any more
+	copies, err := j.copies(ctx, erased, others)
+	return append(places, copies...), err
+}
+
+// stored is an event and its sequence number in the stream.
+type stored struct {
+	mail.Event
+	at uint64
+}
+
+// copies returns the places of what is as an erased message was, and is not in the files any more.
+func (j *Journal) copies(ctx context.Context, erased *mail.Message, others []stored) (places []hole, err error) {
+	for _, e := range others {
 		m := e.Message
 		if m.From != erased.From || m.Body != erased.Body && (m.Key == "" || m.Key != erased.Key) {
 			continue

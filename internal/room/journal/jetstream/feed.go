@@ -21,7 +21,7 @@ const (
 	mostFilters = 300
 	// tapSize is how many messages wait for a room, until it has to read them again by itself.
 	tapSize = 1024
-	// countEvery is how often the rooms of a shard are counted, in case its consumer says nothing though there is more.
+	// countEvery is how often the rooms of a shard are counted, in case its consumer is silent though there is more.
 	countEvery = 15 * time.Second
 )
 
@@ -56,8 +56,8 @@ type message struct {
 	meta *nats.MsgMetadata
 }
 
-// join has what is new in a room delivered from now on. What the leader says afterwards of its end was there before, or
-// is delivered.
+// join has what is new in a room delivered from now on. What the leader says afterwards of its end was there before,
+// or is delivered.
 func (c *Cluster) join(ctx context.Context, l *lane, last func() mail.Seq) (*tap, error) {
 	c.mu.Lock()
 	shard := l.info.Config.Name

@@ -344,49 +344,48 @@ func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, ch
 	end, until mail.Seq) error {
 	silence := newSilence()
 	defer silence.timer.Stop()
-	if l.shared && until == 0 {
-		silence.timer.Stop() // who delivers to all rooms looks for what does not come
+	if l.shared && until == 0 { // who delivers to all rooms looks for what does not come
+		silence.timer.Stop()
+		silence.off = true
 	}
-	heard := time.Now()
-	for {
-		if until > 0 && j.local.Last() >= until {
-			return nil
-		}
+	for until == 0 || j.local.Last() < until {
 		if j.local.Last() >= end {
 			j.setChecked(connection)
 			j.setCurrent(true)
 		}
-		var some []arrival
-		var failed error
-		select {
-		case a := <-arrived:
-			some, failed = together(a, arrived)
-			if heard = time.Now(); !l.shared || until > 0 {
-				silence.broken()
-			}
-		case <-silence.timer.C:
-			if err := j.heard(l, silence); err != nil {
-				return err
-			}
-			continue
-		case <-changed:
-			return errors.New("the connection was lost")
-		case <-j.overdue:
-			if time.Since(heard) > firstAttempt {
-				return errors.New("what was acknowledged is not delivered")
-			}
-			continue
-		case <-j.ctx.Done():
-			return j.ctx.Err()
+		some, failed := j.await(l, arrived, changed, silence)
+		if len(some) > 0 {
+			failed = cmp.Or(j.received(some), failed)
 		}
-		if err := cmp.Or(j.received(some), failed); err != nil {
-			return err
+		if failed != nil {
+			return failed
 		}
-		if some[len(some)-1].pending == 0 && j.local.Last() < end {
+		if len(some) > 0 && some[len(some)-1].pending == 0 && j.local.Last() < end {
 			if err := j.skip(l, end); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// await returns what comes next, or why nothing does; without either, it is to be called again.
+func (j *Journal) await(l *lane, arrived <-chan arrival, changed <-chan struct{}, s *silence) ([]arrival, error) {
+	select {
+	case a := <-arrived:
+		s.broken()
+		return together(a, arrived)
+	case <-s.timer.C:
+		return nil, j.heard(l, s)
+	case <-changed:
+		return nil, errors.New("the connection was lost")
+	case <-j.overdue:
+		if time.Since(s.since) > firstAttempt {
+			return nil, errors.New("what was acknowledged is not delivered")
+		}
+		return nil, nil
+	case <-j.ctx.Done():
+		return nil, j.ctx.Err()
 	}
 }
 
@@ -411,13 +410,19 @@ type silence struct {
 	timer   *time.Timer
 	next    time.Duration // until the next question
 	missing mail.Seq      // the end of the stream when it was asked for, if that has not come by then
+	since   time.Time     // when it began
+	off     bool          // nothing is asked
 }
 
-func newSilence() *silence { return &silence{timer: time.NewTimer(lookAfter), next: lookAfter} }
+func newSilence() *silence {
+	return &silence{timer: time.NewTimer(lookAfter), next: lookAfter, since: time.Now()}
+}
 
 func (s *silence) broken() {
-	s.next, s.missing = lookAfter, 0
-	s.timer.Reset(s.next)
+	s.next, s.missing, s.since = lookAfter, 0, time.Now()
+	if !s.off {
+		s.timer.Reset(s.next)
+	}
 }
 
 // heard returns an error if the stream has more than what was delivered, and that does not come. A server that cannot
@@ -461,22 +466,9 @@ func (j *Journal) received(some []arrival) error {
 	if i := slices.IndexFunc(some, func(a arrival) bool { return a.fence != "" }); i >= 0 {
 		some, fence = some[:i], some[i].fence
 	}
-	var placed []jsonl.Placed
-	for _, a := range some {
-		if a.hole != nil {
-			if err := j.fits(a.hole); err != nil {
-				return err
-			}
-			continue
-		}
-		if a.miscounted() && j.inShard() {
-			return j.cluster.cutUp(j.room)
-		}
-		p := jsonl.Placed{Seq: a.seq}
-		if len(a.text) > 0 { // a message without text stands for a place that was lost before the room was moved here
-			p.Text = a.text
-		}
-		placed = append(placed, p)
+	placed, err := j.placedOf(some)
+	if err != nil {
+		return err
 	}
 	if err := j.noteCold(some); err != nil {
 		return err
@@ -490,6 +482,37 @@ func (j *Journal) received(some []arrival) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.trouble = nil
+	j.noteLocked(some)
+	if fence == "" {
+		return newer
+	}
+	return j.endLocked(fence)
+}
+
+// placedOf returns what is put into the copy for messages of the stream.
+func (j *Journal) placedOf(some []arrival) (placed []jsonl.Placed, err error) {
+	shared := j.inShard()
+	for _, a := range some {
+		if a.hole != nil {
+			if err := j.agrees(a.hole); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if shared && a.miscounted() {
+			return nil, j.cluster.cutUp(j.room)
+		}
+		p := jsonl.Placed{Seq: a.seq}
+		if len(a.text) > 0 { // a message without text stands for a place that was lost before the room was moved here
+			p.Text = a.text
+		}
+		placed = append(placed, p)
+	}
+	return placed, nil
+}
+
+// noteLocked tells whoever waits to see messages that they were placed, and remembers where they are.
+func (j *Journal) noteLocked(some []arrival) {
 	for _, a := range some {
 		if f := j.pending[a.id]; f != nil {
 			f.see(a.seq)
@@ -501,10 +524,6 @@ func (j *Journal) received(some []arrival) error {
 	if err := j.points.save(false); err != nil {
 		j.log.Warn("where the room is in its shard is not saved", "err", err)
 	}
-	if fence == "" {
-		return newer
-	}
-	return j.endLocked(fence)
 }
 
 // endLocked notes that the room has ended where it was, by what its fence says of where it goes.
@@ -528,9 +547,9 @@ func (j *Journal) endLocked(fence string) error {
 	return errMoved
 }
 
-// fits returns errDiffers if what is erased was gone before it was delivered, and what came after it was counted
+// agrees returns errDiffers if what is erased was gone before it was delivered, and what came after it was counted
 // without it.
-func (j *Journal) fits(x *hole) error {
+func (j *Journal) agrees(x *hole) error {
 	here, err := j.local.Read(j.ctx, x.Place)
 	if err != nil || len(here) == 0 {
 		return err

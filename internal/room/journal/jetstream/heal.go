@@ -44,8 +44,8 @@ func (j *Journal) compare(ctx context.Context, l *lane, end mail.Seq) error {
 	return nil
 }
 
-// checkPoints forgets where the messages of a room are in its shard, if the newest of which that is known is not there:
-// the shard was made anew, or lost it.
+// checkPoints forgets where the messages of a room are in its shard, if the newest of those is not there: the shard
+// was made anew, or lost it.
 func (j *Journal) checkPoints(ctx context.Context, l *lane) error {
 	newest := j.point(l, j.local.Last())
 	if newest.Seq == 0 {
@@ -102,11 +102,12 @@ func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, e
 	return last, nil
 }
 
-// cutUp is the error of a room in a shard from whose middle somebody has deleted messages: its places cannot be counted.
+// cutUp is the error of a room in a shard from whose middle somebody has deleted messages: its places cannot be
+// counted.
 func (c *Cluster) cutUp(room string) error {
-	return &mail.Error{Code: mail.Unavailable, Err: errCutUp, Msg: fmt.Sprintf("somebody has deleted messages of room "+
-		"%s from the NATS servers, and they have more that came later. To make it whole from the machines' copies, "+
-		"type: pennypost rooms restore %s", room, room)}
+	return &mail.Error{Code: mail.Unavailable, Err: errCutUp, Msg: fmt.Sprintf("somebody has deleted messages of "+
+		"room %s from the NATS servers, and they have more that came later. To make it whole from the machines' "+
+		"copies, type: pennypost rooms restore %s", room, room)}
 }
 
 var errCutUp = errors.New("messages were deleted from the middle of the room")

@@ -187,9 +187,10 @@ func restoredInParts(t *testing.T, h *healing) {
 		t.Errorf("the person is told %q", told)
 	}
 	for _, at := range []mail.Seq{kept + 1, maxBatch, maxBatch + kept + 1, n} {
-		m, err := stream.GetMsg(t.Context(), uint64(at)) // which is where it is in a shard with one room
+		m, err := stream.GetMsg(t.Context(), uint64(at)) // where it is in a shard with one room
 		h.must(err)
-		if got, want := m.Header.Get(headerID), idsOf(stream.subject, stream.shared)+healID(at, texts[at-1]); got != want {
+		want := idsOf(stream.subject, stream.shared) + healID(at, texts[at-1])
+		if got := m.Header.Get(headerID); got != want {
 			t.Errorf("at %d stands the id %s, want %s", at, got, want)
 		}
 	}

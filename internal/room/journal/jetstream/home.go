@@ -265,8 +265,9 @@ func (c *Cluster) shardGone(room string, err error) error {
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
-	return &mail.Error{Code: mail.Unavailable, Err: errShardGone, Msg: fmt.Sprintf("the stream of room %s is gone from "+
-		"the NATS servers. To have it again from the machines' copies, type: pennypost rooms restore %s", room, room)}
+	return &mail.Error{Code: mail.Unavailable, Err: errShardGone, Msg: fmt.Sprintf("the stream of room %s is gone "+
+		"from the NATS servers. To have it again from the machines' copies, type: pennypost rooms restore %s", room,
+		room)}
 }
 
 var errShardGone = errors.New("the shard is gone")

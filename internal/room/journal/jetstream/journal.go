@@ -70,7 +70,7 @@ type Journal struct {
 	pending  map[string]*flight // by the id of its last message: what was sent, and is not known to be stored
 	current  bool               // the copy has been as far as the stream since it is followed
 	checked  uint64             // the connection over which the copy was compared with the stream
-	trouble  error              // why the stream could not be followed, or what comes not placed, when it was last tried
+	trouble  error              // why the stream could not be followed, or what came not placed
 	diverged error              // why the journal must be opened again
 	moved    error              // where the room went, once ended is closed
 	advanced chan struct{}      // closed when the copy has grown, or current changes
@@ -142,8 +142,8 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Dur
 		select {
 		case <-advanced:
 		case failed = <-first:
-			if said, ok := errors.AsType[*mail.Error](failed); ok && (at == 0 || !damaged(failed)) {
-				return said // the servers do answer: the room is not for this machine
+			if said := saidOf(failed, at); said != nil {
+				return said
 			}
 		case <-ctx.Done():
 			return ctx.Err()
@@ -156,6 +156,15 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Dur
 					"they answer", j.room, j.cluster.away(failed))}
 		}
 	}
+}
+
+// saidOf returns what the servers say of a room that is not for this machine, nil if that is not why it cannot be
+// followed. What a copy has of a room that is damaged there can be read.
+func saidOf(failed error, at mail.Seq) error {
+	if said, ok := errors.AsType[*mail.Error](failed); ok && (at == 0 || !damaged(failed)) {
+		return said
+	}
+	return nil
 }
 
 // Close implements journal.Journal.

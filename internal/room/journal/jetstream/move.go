@@ -54,8 +54,8 @@ func (c *Cluster) fence(ctx context.Context, subject, to string) error {
 	return err
 }
 
-// Bring copies a room from its files to a shard, where nobody else uses it yet, up to the last place, and compares what
-// an attempt before has copied. It returns the last place; Arrive, with nobody appending meanwhile, finishes the move.
+// Bring copies a room from its files to a shard, where nobody else uses it yet, up to the last place, and compares
+// what an attempt before has copied. It returns the last place; Arrive, with nobody appending meanwhile, finishes it.
 // A room of that name on the servers, or one that another machine brings, is an error of code Conflict.
 func (c *Cluster) Bring(ctx context.Context, room string, from *jsonl.Journal) (mail.Seq, error) {
 	l, err := c.berth(ctx, room)
@@ -122,8 +122,8 @@ func (c *Cluster) vacant(ctx context.Context, room string, h *home) error {
 	case err != nil:
 		return err
 	case l.end > 0:
-		return mail.Errorf(mail.Conflict, "there is a room %s on the NATS servers already, and it is another one. This "+
-			"one stays where it is", room)
+		return mail.Errorf(mail.Conflict, "there is a room %s on the NATS servers already, and it is another one. "+
+			"This one stays where it is", room)
 	}
 	if err := c.Delete(ctx, room); err != nil {
 		return err

@@ -280,7 +280,8 @@ func (c *Cluster) dangers(is *jetstream.StreamConfig) (out []string) {
 	check(is.Duplicates < to.Duplicates, "knows what was sent twice for %v only (duplicate_window), not for %v",
 		is.Duplicates, to.Duplicates)
 	check(is.AllowDirect, "is read from any server, also from one that is behind (allow_direct)")
-	check(is.AllowRollup || to.DenyPurge && !is.DenyPurge, "can be emptied by whoever may write to it (allow_rollup_hdrs, deny_purge)")
+	check(is.AllowRollup || to.DenyPurge && !is.DenyPurge,
+		"can be emptied by whoever may write to it (allow_rollup_hdrs, deny_purge)")
 	check(is.PersistMode != to.PersistMode, "is written to disk later than it is acknowledged (persist_mode)")
 	check(is.Mirror != nil || len(is.Sources) > 0, "takes messages from other streams (mirror, sources)")
 	check(!slices.Equal(is.Subjects, to.Subjects), "listens to %q, and not to %q alone", is.Subjects, to.Subjects)

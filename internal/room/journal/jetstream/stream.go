@@ -106,8 +106,8 @@ func (c *Cluster) takesBatches(cfg *jetstream.StreamConfig) error {
 	if cfg.AllowAtomicPublish {
 		return nil
 	}
-	return mail.Errorf(mail.Unavailable, "the NATS server is too old, or the stream %s was changed: it takes no atomic "+
-		"batches. Pennypost needs nats-server 2.12 or newer", cfg.Name)
+	return mail.Errorf(mail.Unavailable, "the NATS server is too old, or the stream %s was changed: it takes no "+
+		"atomic batches. Pennypost needs nats-server 2.12 or newer", cfg.Name)
 }
 
 // make creates the stream of a room that never had one. It refuses to replace a deleted stream while another machine

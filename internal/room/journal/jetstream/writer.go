@@ -74,6 +74,10 @@ type flight struct {
 	unchecked bool // it may be sent before the copy was compared with the stream
 }
 
+func newFlight(behind *mail.Seq) *flight {
+	return &flight{behind: behind, seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1)}
+}
+
 // Append implements journal.Journal. It returns when the event is in the stream and in the copy.
 func (j *Journal) Append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
 	return j.append(ctx, nil, events)
@@ -206,7 +210,8 @@ func (j *Journal) take() (f *flight, late []*request) {
 				break
 			}
 			if f == nil {
-				f = &flight{behind: r.behind, seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1), deadline: r.since.Add(patience)}
+				f = newFlight(r.behind)
+				f.deadline = r.since.Add(patience)
 			}
 			f.requests, f.texts = append(f.requests, r), append(f.texts, r.texts...)
 		}
@@ -254,8 +259,8 @@ func (j *Journal) forget(f *flight) {
 func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
 	whole := *f
 	for len(f.texts) > maxBatch && err == nil {
-		part := &flight{texts: f.texts[:maxBatch], ids: f.ids[:maxBatch], behind: f.behind,
-			seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1)}
+		part := newFlight(f.behind)
+		part.texts, part.ids = f.texts[:maxBatch], f.ids[:maxBatch]
 		j.mu.Lock()
 		j.pending[part.ids[maxBatch-1]] = part
 		j.mu.Unlock()
@@ -322,7 +327,7 @@ func (j *Journal) storeBy(ctx context.Context, f *flight, deadline time.Time) (l
 		}
 		of, answered := errors.AsType[*failure](err)
 		if answered && of.Code == codeHasIDs && !f.unchecked { // an attempt before it came through
-			return j.await(ctx, f)
+			return j.awaitSeen(ctx, f)
 		}
 		if final := j.final(err, f, sure); final != nil {
 			return 0, final
@@ -487,7 +492,8 @@ func (j *Journal) messages(f *flight) []*nats.Msg {
 	after := []string{strconv.FormatUint(uint64(j.local.Last()), 10)}
 	msgs := make([]*nats.Msg, len(f.texts))
 	for i, text := range f.texts {
-		m := &nats.Msg{Subject: subject, Data: f.data[i], Header: nats.Header{headerID: {idsOf(subject, shared) + f.ids[i]}}}
+		m := &nats.Msg{Subject: subject, Data: f.data[i],
+			Header: nats.Header{headerID: {idsOf(subject, shared) + f.ids[i]}}}
 		if f.packed[i] {
 			m.Header[headerEncoding] = []string{packingName}
 		}
@@ -548,8 +554,8 @@ func (c *Cluster) begin(msgs []*nats.Msg) error {
 	return nil
 }
 
-// await waits until the follower has seen the last message of a batch.
-func (j *Journal) await(ctx context.Context, f *flight) (mail.Seq, error) {
+// awaitSeen waits until the follower has seen the last message of a batch.
+func (j *Journal) awaitSeen(ctx context.Context, f *flight) (mail.Seq, error) {
 	last, known, err := j.outcome(ctx, f, nil)
 	if !known {
 		err = j.inDoubt("the NATS servers say that they have this, and it does not come back", errSilent)
