@@ -239,7 +239,7 @@ func (c *Cluster) away(err error) string {
 	switch {
 	case refuses(err):
 		return fmt.Sprintf("the NATS servers do not let this machine in (%v): see [journal] in config.toml", err)
-	case damaged(err):
+	case errors.Is(err, errShardGone):
 		return "the room has to be restored, and pennypost doctor says how: " + err.Error()
 	case errors.Is(err, errUnchecked):
 		return "this machine is comparing its copy of the room with the NATS servers, which comes first"

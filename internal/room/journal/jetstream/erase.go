@@ -74,7 +74,8 @@ func (j *Journal) recount(ctx context.Context, f func(*lane) error) error {
 		if err != nil {
 			return err
 		}
-		if err := f(l); !errors.Is(err, errCutUp) || try == 3 {
+		known := len(l.holes)
+		if err := errors.Join(f(l), l.look(ctx, j.cluster.nc)); err != nil || len(l.holes) == known || try == 3 {
 			return err
 		}
 	}

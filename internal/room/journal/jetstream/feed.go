@@ -299,8 +299,8 @@ func (f *feed) pass(b *inbox) error {
 
 var errOverrun = errors.New("the room did not take what was delivered in time")
 
-// count looks whether a room has more than what was delivered. A server that cannot catch up with the others says all
-// the time that there is nothing new.
+// count looks whether a room has as many places as its copy. A server that cannot catch up with the others says all
+// the time that there is nothing new, and of what somebody has deleted no server says anything.
 func (f *feed) count() error {
 	lacks := func() (bases []string) {
 		ctx, cancel := context.WithTimeout(f.c.ctx, patience)
@@ -312,7 +312,7 @@ func (f *feed) count() error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for _, t := range f.taps {
-			if n := mail.Seq(counts[t.base+".log"] + counts[t.base+".holes"]); n > t.last() {
+			if n := mail.Seq(counts[t.base+".log"] + counts[t.base+".holes"]); n != t.last() {
 				bases = append(bases, t.base)
 			}
 		}
@@ -324,7 +324,7 @@ func (f *feed) count() error {
 	}
 	for _, base := range lacks() {
 		if slices.Contains(before, base) {
-			return fmt.Errorf("not all of %s was delivered", base)
+			return fmt.Errorf("the copy of %s is not as far as the shard", base)
 		}
 	}
 	return nil

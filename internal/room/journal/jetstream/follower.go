@@ -288,8 +288,8 @@ func placeIn(h nats.Header, name string) mail.Seq {
 	return mail.Seq(place)
 }
 
-// miscounted reports whether what is said of a message in a shard proves that one before it was not counted.
-func (a *arrival) miscounted() bool { return a.after >= a.seq || a.place > 0 && a.place != a.seq }
+// miscounted reports whether whoever sent a message knew more places before it than there are.
+func (a *arrival) miscounted() bool { return a.after >= a.seq || a.place > a.seq }
 
 // next returns the next message, which must be numbered as such.
 func (b *inbox) next() (*nats.Msg, *nats.MsgMetadata, error) {
@@ -491,16 +491,12 @@ func (j *Journal) received(some []arrival) error {
 
 // placedOf returns what is put into the copy for messages of the stream.
 func (j *Journal) placedOf(some []arrival) (placed []jsonl.Placed, err error) {
-	shared := j.inShard()
 	for _, a := range some {
 		if a.hole != nil {
 			if err := j.agrees(a.hole); err != nil {
 				return nil, err
 			}
 			continue
-		}
-		if shared && a.miscounted() {
-			return nil, j.cluster.cutUp(j.room)
 		}
 		p := jsonl.Placed{Seq: a.seq}
 		if len(a.text) > 0 { // a message without text stands for a place that was lost before the room was moved here

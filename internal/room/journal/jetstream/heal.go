@@ -90,7 +90,7 @@ func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, e
 		return 0, err
 	}
 	if here := j.point(l, j.local.Last()); here.Place == j.local.Last() && last >= here.Seq {
-		return 0, j.cluster.cutUp(j.room)
+		return 0, errDiffers // somebody has deleted messages before the end
 	}
 	now := *l
 	if err := now.look(ctx, j.cluster.nc); err != nil { // after the last one was looked for
@@ -101,16 +101,6 @@ func (j *Journal) lostEnd(ctx context.Context, l *lane, end mail.Seq) (uint64, e
 	}
 	return last, nil
 }
-
-// cutUp is the error of a room in a shard from whose middle somebody has deleted messages: its places cannot be
-// counted.
-func (c *Cluster) cutUp(room string) error {
-	return &mail.Error{Code: mail.Unavailable, Err: errCutUp, Msg: fmt.Sprintf("somebody has deleted messages of "+
-		"room %s from the NATS servers, and they have more that came later. To make it whole from the machines' "+
-		"copies, type: pennypost rooms restore %s", room, room)}
-}
-
-var errCutUp = errors.New("messages were deleted from the middle of the room")
 
 // sameAt reports whether the stream and the copy have the same event at a place, or one of them none.
 func (j *Journal) sameAt(ctx context.Context, l *lane, at mail.Seq) (bool, error) {
@@ -348,9 +338,6 @@ func (j *Journal) read(ctx context.Context, l *lane, after, end mail.Seq, f func
 	return l.read(ctx, j.cluster.nc, j.point(l, after), after, end, func(a arrival) error {
 		if err := j.newer(a); err != nil {
 			return err
-		}
-		if l.shared && a.miscounted() {
-			return j.cluster.cutUp(j.room)
 		}
 		return f(a)
 	})

@@ -272,9 +272,6 @@ func (c *Cluster) shardGone(room string, err error) error {
 
 var errShardGone = errors.New("the shard is gone")
 
-// damaged reports whether an error is that a room has to be restored. What a copy has of it can be read.
-func damaged(err error) bool { return errors.Is(err, errCutUp) || errors.Is(err, errShardGone) }
-
 // findHome records a shard for a room that has none. Of two machines that do so at once, one does.
 func (c *Cluster) findHome(ctx context.Context, room string, h home) (home, error) {
 	if err := c.mayMake(ctx, room); err != nil {

@@ -31,6 +31,7 @@ type lane struct {
 	shared  bool     // it is in a shard
 	end     mail.Seq // the last place when the leader was asked
 	holes   holes    // of a shard: those that were recorded by then, at least
+	doubled uint64   // how many of the records are of holes that were recorded before
 }
 
 // hole is a place of a room in a shard whose message is erased, or is about to be.
@@ -109,11 +110,14 @@ func (l *lane) look(ctx context.Context, nc *nats.Conn) error {
 		return err
 	}
 	recorded := info.State.Subjects[l.holesSubject()]
-	l.info, l.end = info, mail.Seq(info.State.Subjects[l.subject]+recorded)
-	if uint64(len(l.holes)) >= recorded {
-		return nil
+	if uint64(len(l.holes))+l.doubled < recorded {
+		if err := l.readHoles(ctx, nc, recorded); err != nil {
+			return err
+		}
+		l.doubled = max(recorded, uint64(len(l.holes))) - uint64(len(l.holes))
 	}
-	return l.readHoles(ctx, nc, recorded)
+	l.info, l.end = info, mail.Seq(info.State.Subjects[l.subject]+recorded-l.doubled)
+	return nil
 }
 
 // readHoles reads as many holes as are recorded.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"pennypost/internal/mail"
@@ -109,10 +110,16 @@ func (s sums) differ(at mail.Seq, text []byte) bool {
 	return at < mail.Seq(len(s)) && s[at] != 0 && s[at] != sumOf(text)
 }
 
+var errCutUp = errors.New("somebody has deleted messages from the stream. What a machine has of them is " +
+	"appended again")
+
 // compareStream takes out of here what the stream has too.
 func (j *Journal) compareStream(ctx context.Context, l *lane, last mail.Seq, here sums,
 	problem func(mail.Problem)) error {
 	return j.read(ctx, l, 0, last, func(a arrival) error {
+		if l.shared && a.miscounted() {
+			return errCutUp
+		}
 		if here.differ(a.seq, a.text) {
 			problem(mail.Problem{File: streamFile, Text: fmt.Sprintf("it has another event at %d than this machine",
 				a.seq)})

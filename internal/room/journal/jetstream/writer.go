@@ -409,7 +409,7 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	j.mu.Lock()
 	checked, trouble := j.checked == connection || f.unchecked, j.trouble
 	j.mu.Unlock()
-	if !checked && damaged(trouble) {
+	if !checked && errors.Is(trouble, errShardGone) {
 		return 0, noConnection{trouble}
 	}
 	if !checked {
