@@ -118,6 +118,9 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 	if err := j.compare(ctx, l, l.end); err != nil {
 		return err
 	}
+	if err := j.locate(l); err != nil {
+		return fmt.Errorf("find where the copy ends in the shard: %w", err)
+	}
 	if last := j.local.Last(); last < l.end {
 		if err := j.replay(ctx, l, last, l.end, connection, changed); err != nil {
 			return err
@@ -130,6 +133,24 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 	j.running.Go(func() { t.hand(ctx, k, arrived) })
 	return j.receive(l, arrived, connection, changed, l.end, 0)
 }
+
+// locate finds where in the shard the last message of the copy is. Without that, what comes next cannot be counted.
+func (j *Journal) locate(l *lane) error {
+	last := j.local.Last()
+	from := j.point(l, last)
+	if from.Place == last {
+		return nil
+	}
+	return j.read(j.ctx, l, from.Place, min(last, l.end), func(a arrival) error {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.points.note(point{a.at, a.seq})
+		return nil
+	})
+}
+
+// errMiscounted means that a message in a shard was counted as one that is in the copy already.
+var errMiscounted = errors.New("a new message has the place of an old one")
 
 // replay reads what is after a place, and goes on with what is new until something is wrong, or up to a place; 0: that
 // is none.
@@ -354,7 +375,10 @@ func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, ch
 			j.setCurrent(true)
 		}
 		some, failed := j.await(l, arrived, changed, silence)
-		if len(some) > 0 {
+		if l.shared && until == 0 {
+			failed = cmp.Or(j.counted(some), failed)
+		}
+		if len(some) > 0 && failed != errMiscounted {
 			failed = cmp.Or(j.received(some), failed)
 		}
 		if failed != nil {
@@ -367,6 +391,18 @@ func (j *Journal) receive(l *lane, arrived <-chan arrival, connection uint64, ch
 		}
 	}
 	return nil
+}
+
+// counted returns errMiscounted if a message that is new would not be put behind the copy. It is counted anew then.
+func (j *Journal) counted(some []arrival) error {
+	last := j.local.Last()
+	if !slices.ContainsFunc(some, func(a arrival) bool { return a.hole == nil && a.seq <= last }) {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.points.cut(0)
+	return errMiscounted
 }
 
 // await returns what comes next, or why nothing does; without either, it is to be called again.
