@@ -7,12 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jsonl"
@@ -29,6 +24,7 @@ const (
 // failed, as far as there is room.
 func (j *Journal) follow(first chan<- error) {
 	pause := pauseShort
+	var waits time.Time // since when the room is to go on elsewhere
 	for j.ctx.Err() == nil {
 		at := j.local.Last()
 		_, changed, _ := j.cluster.connection() // also if it changes while the attempt ends
@@ -43,6 +39,10 @@ func (j *Journal) follow(first chan<- error) {
 		if errors.Is(err, errDiffers) || isNewer(err) {
 			j.diverge(err)
 			return
+		}
+		if waits = j.waits(err, waits); !waits.IsZero() && time.Since(waits) > takeOverAfter {
+			waits = time.Now()
+			err = cmp.Or(j.takeOver(j.ctx), err)
 		}
 		if j.ctx.Err() != nil {
 			return
@@ -61,6 +61,17 @@ func (j *Journal) follow(first chan<- error) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// waits returns since when the room is to go on elsewhere, if err says that it still is.
+func (j *Journal) waits(err error, since time.Time) time.Time {
+	if !errors.Is(err, errOnwards) {
+		return time.Time{}
+	}
+	if since.IsZero() {
+		since = time.Now()
+	}
+	return since
 }
 
 func (j *Journal) setCurrent(is bool) {
@@ -193,170 +204,6 @@ func (j *Journal) inShard() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.shared
-}
-
-// inbox is where the servers deliver messages of a stream to.
-type inbox struct {
-	nc       *nats.Conn
-	stream   jetstream.Stream
-	messages *nats.Subscription
-	consumer jetstream.PushConsumer
-	counter  counter
-	got      uint64 // messages
-}
-
-// subscribe has the servers deliver the messages of some subjects from a sequence number on; no subjects: all. They do
-// without being asked for more: the first request of
-// one who asks may come before the servers know where the consumer is, and is lost then. Of 1,200 on three servers, 58
-// were, and each was noticed two heartbeats later.
-func (l *lane) subscribe(ctx context.Context, nc *nats.Conn, from uint64, subjects ...string) (b *inbox, err error) {
-	b = &inbox{nc: nc, stream: l.Stream}
-	if b.messages, err = nc.SubscribeSync(nats.NewInbox()); err != nil {
-		return nil, err
-	}
-	b.consumer, err = l.CreatePushConsumer(ctx, jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from, FilterSubjects: subjects,
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: forgotten,
-		DeliverSubject: b.messages.Subject, IdleHeartbeat: heartbeat, FlowControl: true,
-	})
-	if err != nil {
-		return nil, errors.Join(err, b.messages.Unsubscribe())
-	}
-	return b, nil
-}
-
-// follow has the servers deliver the room after a message, with the holes of a shard.
-func (l *lane) follow(ctx context.Context, nc *nats.Conn, after point) (*inbox, error) {
-	b, err := l.subscribe(ctx, nc, after.Seq+1, l.subjects()...)
-	if err == nil {
-		b.counter = counter{l, after}
-	}
-	return b, err
-}
-
-// empty reports whether there was nothing to deliver at first.
-func (b *inbox) empty() bool {
-	info := b.consumer.CachedInfo()
-	return info.NumPending == 0 && info.Delivered.Consumer == 0
-}
-
-// arrival is a message of the stream, or why none comes any more.
-type arrival struct {
-	seq      mail.Seq
-	at       uint64 // its sequence number in the stream
-	text     []byte // nil: the place holds nothing
-	id       string
-	hole     *hole    // it is no event, but says that one is erased
-	place    mail.Seq // where it must be, if whoever sent it knew that
-	after    mail.Seq // the place up to which whoever sent it had the room
-	archived bool     // it was in the archive when the room was moved to the servers
-	fence    string   // the room ends here, and goes to a file of that machine
-	pending  uint64   // how many were behind it
-	err      error
-}
-
-// mostAtOnce bounds what is placed with one write.
-const mostAtOnce = 500
-
-// fetch hands on what comes, until something is wrong or ctx ends.
-func (b *inbox) fetch(ctx context.Context, arrived chan<- arrival) {
-	defer context.AfterFunc(ctx, b.end)()
-	for {
-		a := b.take()
-		select {
-		case arrived <- a:
-		case <-ctx.Done():
-			return
-		}
-		if a.err != nil {
-			return
-		}
-	}
-}
-
-var errLost = errors.New("messages were lost on the way")
-
-// take returns the next message, or an error if not even a heartbeat comes.
-func (b *inbox) take() arrival {
-	m, meta, err := b.next()
-	if err != nil {
-		return arrival{err: err}
-	}
-	return b.counter.arrival(m, meta)
-}
-
-// arrival counts a message.
-func (k *counter) arrival(m *nats.Msg, meta *nats.MsgMetadata) arrival {
-	l := k.lane
-	a := arrival{at: meta.Sequence.Stream, pending: meta.NumPending,
-		id:       strings.TrimPrefix(m.Header.Get(headerID), idsOf(l.subject, l.shared)),
-		archived: m.Header.Get(archivedHeader) != "", fence: m.Header.Get(fenceHeader)}
-	if l.shared && m.Subject == l.holesSubject() {
-		a.hole, a.err = l.noteHole(m.Data)
-		return a
-	}
-	a.seq = k.count(a.at)
-	a.place, a.after = placeIn(m.Header, placeHeader), placeIn(m.Header, afterHeader)
-	if m.Header.Get(headerGone) == "" {
-		a.text = unpack(m)
-	}
-	return a
-}
-
-// placeIn returns the place in a header, 0 if there is none.
-func placeIn(h nats.Header, name string) mail.Seq {
-	place, _ := strconv.ParseUint(h.Get(name), 10, 64)
-	return mail.Seq(place)
-}
-
-// miscounted reports whether whoever sent a message knew more places before it than there are.
-func (a *arrival) miscounted() bool { return a.after >= a.seq || a.place > a.seq }
-
-// next returns the next message, which must be numbered as such.
-func (b *inbox) next() (*nats.Msg, *nats.MsgMetadata, error) {
-	for {
-		m, err := b.messages.NextMsg(2 * heartbeat)
-		if err != nil {
-			return nil, nil, err
-		}
-		if m.Header.Get("Status") == "100" {
-			if err := b.control(m); err != nil {
-				return nil, nil, err
-			}
-			continue
-		}
-		meta, err := m.Metadata()
-		if err != nil {
-			return nil, nil, err
-		}
-		if b.got++; meta.Sequence.Consumer != b.got {
-			return nil, nil, errLost
-		}
-		return m, meta, nil
-	}
-}
-
-// control deals with what the servers say between messages: how many there were, and whether those have come, without
-// whose answer they send no more.
-func (b *inbox) control(m *nats.Msg) error {
-	if last, err := strconv.ParseUint(m.Header.Get("Nats-Last-Consumer"), 10, 64); err == nil && last != b.got {
-		return errLost // of a stream that was rolled back, the servers say that they have delivered less
-	}
-	if ask := cmp.Or(m.Reply, m.Header.Get("Nats-Consumer-Stalled")); ask != "" {
-		return b.nc.Publish(ask, nil)
-	}
-	return nil
-}
-
-// end has nothing delivered any more, and ends who waits for it.
-func (b *inbox) end() { _ = b.messages.Unsubscribe() }
-
-// drop tells the servers that a consumer is not needed any more. They find out by themselves too.
-func (b *inbox) drop() {
-	b.end()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	_ = b.stream.DeleteConsumer(ctx, b.consumer.CachedInfo().Name)
 }
 
 // receive places what comes over a connection, until that changes. End is where the stream ended when it began: before
@@ -515,6 +362,12 @@ func (j *Journal) received(some []arrival) error {
 	if err := j.place(placed); err != nil {
 		return &unplacedError{err}
 	}
+	if fence == onwards { // what was acknowledged after the fence is not placed
+		j.placing.Lock()
+		defer j.placing.Unlock()
+		clear(j.waiting)
+		j.unconfirmed = nil
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.trouble = nil
@@ -547,6 +400,7 @@ func (j *Journal) placedOf(some []arrival) (placed []jsonl.Placed, err error) {
 func (j *Journal) noteLocked(some []arrival) {
 	for _, a := range some {
 		if f := j.pending[a.id]; f != nil {
+			f.here = true
 			f.see(a.seq)
 		}
 		if j.shared && a.hole == nil {
@@ -563,8 +417,10 @@ func (j *Journal) endLocked(fence string) error {
 	switch fence {
 	case onwards:
 		j.left = j.subject
-		for _, f := range j.pending { // none of them is before the fence
-			f.again()
+		for _, f := range j.pending {
+			if !f.here { // it is not before the fence
+				f.again()
+			}
 		}
 		return errOnwards
 	case removed:

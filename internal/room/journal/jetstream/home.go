@@ -184,6 +184,18 @@ func (c *Cluster) shards(ctx context.Context, create bool) ([]string, error) {
 	return []string{first}, err
 }
 
+// AddShards makes shards until there are n. New rooms go to all of them; those that are in one stay there.
+func (c *Cluster) AddShards(ctx context.Context, n int) error {
+	for i := 1; i <= n; i++ {
+		name := c.cfg.Prefix + shardWord + strconv.Itoa(i)
+		_, err := c.js.CreateStream(ctx, c.shardConfig(name))
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			return c.unreachable("make the shard "+name, err)
+		}
+	}
+	return nil
+}
+
 // shardConfig is how a shard is to be.
 func (c *Cluster) shardConfig(name string) jetstream.StreamConfig {
 	cfg := c.config("")

@@ -18,7 +18,9 @@ func (j *Journal) settle(f *flight, last mail.Seq, deadline time.Time) error {
 	for i, text := range f.texts {
 		placed[i] = jsonl.Placed{Seq: first + mail.Seq(i), Text: text}
 	}
-	if done, err := j.placeAcknowledged(f, placed); err != nil {
+	if done, err := j.placeAcknowledged(f, placed); err == errAgain {
+		return err
+	} else if err != nil {
 		return j.unplaced(err)
 	} else if done {
 		return nil
@@ -82,6 +84,9 @@ type acknowledged struct {
 func (j *Journal) placeAcknowledged(f *flight, events []jsonl.Placed) (done bool, err error) {
 	j.placing.Lock()
 	defer j.placing.Unlock()
+	if j.hasLeft(f.sentTo) {
+		return false, errAgain
+	}
 	switch last := j.local.Last(); {
 	case events[0].Seq <= last || len(j.unconfirmed) > maxUnconfirmed:
 		return false, nil

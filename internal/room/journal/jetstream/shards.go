@@ -114,6 +114,9 @@ func (c *Cluster) listShards(ctx context.Context, shards map[string]*jetstream.S
 		case slices.Contains(headless, h.Shard):
 			silent = append(silent, room)
 		case info != nil:
+			if own := rooms[room]; own.Last > 0 {
+				c.leaveStream(room)
+			}
 			groups[room] = groupOf(info.Cluster, connected, now)
 			base := c.shardBase(room, h)
 			l := Listed{Last: mail.Seq(counts[h.Shard][base+".log"] + counts[h.Shard][base+".holes"]),
@@ -126,6 +129,25 @@ func (c *Cluster) listShards(ctx context.Context, shards map[string]*jetstream.S
 	}
 	c.sweep(homes, counts)
 	return silent, nil
+}
+
+// leaveStream deletes the stream that a room had to itself before it was moved to a shard, some time after that.
+func (c *Cluster) leaveStream(room string) {
+	if !c.sweeping.CompareAndSwap(false, true) {
+		return
+	}
+	c.running.Go(func() {
+		defer c.sweeping.Store(false)
+		ctx, cancel := context.WithTimeout(c.ctx, patience)
+		defer cancel()
+		s, err := c.js.Stream(ctx, c.streamName(room))
+		if err == nil && time.Since(s.CachedInfo().State.LastTime) > leftAlone {
+			err = c.deleteStream(ctx, room)
+		}
+		if err != nil {
+			c.log.Debug("the stream that a room has left is still there", "room", room, "err", err)
+		}
+	})
 }
 
 // count returns how many messages a shard has of each subject.

@@ -65,7 +65,9 @@ type flight struct {
 	seen     chan mail.Seq // one slot: the follower has placed the last message there
 
 	// moved gets a value when the room has ended where this was sent to, without it, and goes on elsewhere. One slot.
-	moved chan struct{}
+	moved  chan struct{}
+	here   bool   // the follower has placed its last message; guarded by Journal.mu
+	sentTo string // the subject
 
 	placed bool     // the follower has placed it
 	data   [][]byte // what is sent for each text
@@ -407,7 +409,7 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 		return 0, noConnection{err}
 	}
 	j.mu.Lock()
-	checked, trouble := j.checked == connection || f.unchecked, j.trouble
+	checked, trouble := j.checked == connection && j.subject != j.left || f.unchecked, j.trouble
 	j.mu.Unlock()
 	if !checked && errors.Is(trouble, errShardGone) {
 		return 0, noConnection{trouble}
@@ -488,6 +490,7 @@ func idsOf(subject string, shared bool) string {
 func (j *Journal) messages(f *flight) []*nats.Msg {
 	j.mu.Lock()
 	subject, shared := j.subject, j.shared
+	f.sentTo = subject
 	j.mu.Unlock()
 	after := []string{strconv.FormatUint(uint64(j.local.Last()), 10)}
 	msgs := make([]*nats.Msg, len(f.texts))

@@ -1,0 +1,104 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pennypost/internal/base/pause"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jsonl"
+)
+
+const (
+	// nearlyCopied is how many places a room may have come further while it was copied, when it is ended where it was.
+	nearlyCopied = 50
+	// takeOverAfter is how long a room waits to go on elsewhere, before another machine does what is left to do.
+	takeOverAfter = 10 * time.Second
+	// leftAlone is how long a stream that a room has left is kept, for those who have not come to its end.
+	leftAlone = time.Minute
+)
+
+// MoveTo moves the room to a shard, "" for any, while it is used: it copies it, ends it where it was, copies what came
+// meanwhile, and records where it is. What others send meanwhile waits, and goes there. Asked again, it goes on. If
+// this machine dies in between, another one does the rest.
+func (j *Journal) MoveTo(ctx context.Context, shard string) error {
+	h, err := j.cluster.home(ctx, j.room)
+	if err != nil {
+		return j.cluster.unreachable("move the room", err)
+	}
+	switch {
+	case h.Next != nil && h.Next.By != j.cluster.cfg.Machine:
+		return mail.Errorf(mail.Conflict, "room %s is being moved by the machine %s", j.room, h.Next.By)
+	case h.Next == nil && h.Shard != "" && (shard == "" || shard == h.Shard):
+		return nil // it is there
+	case h.Next == nil:
+		if _, err := j.cluster.reserve(ctx, j.room, shard, h); err != nil {
+			return j.cluster.unreachable("move the room", err)
+		}
+	}
+	brought, err := j.cluster.Bring(ctx, j.room, j.local)
+	for err == nil && j.Last() > brought+nearlyCopied {
+		brought, err = j.cluster.bringMore(ctx, j.room, j.local)
+	}
+	if err == nil {
+		err = j.goOn(ctx)
+	}
+	if err == nil {
+		err = j.cluster.Arrive(ctx, j.room, j.local, brought)
+	}
+	if err != nil {
+		return err
+	}
+	return j.cluster.Settle(ctx, j.room, j.Last())
+}
+
+// bringMore copies what has come since Bring.
+func (c *Cluster) bringMore(ctx context.Context, room string, from *jsonl.Journal) (mail.Seq, error) {
+	l, err := c.berth(ctx, room)
+	if err != nil {
+		return 0, err
+	}
+	to := from.Last()
+	return to, c.copyTo(ctx, l, from, to)
+}
+
+// goOn ends the room where it is, and waits until the copy has all of it.
+func (j *Journal) goOn(ctx context.Context) error {
+	j.mu.Lock()
+	subject := j.subject
+	j.mu.Unlock()
+	if err := j.cluster.fence(ctx, subject, onwards); err != nil {
+		return j.cluster.unreachable("move the room", err)
+	}
+	for !j.hasLeft(subject) {
+		if !pause.For(ctx, pauseShort/10) {
+			return fmt.Errorf("wait for the end of the room where it was: %w", ctx.Err())
+		}
+	}
+	return nil
+}
+
+// hasLeft reports whether the copy has all that the room was at a subject.
+func (j *Journal) hasLeft(subject string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.left != "" && j.left == subject
+}
+
+// takeOver does what is left of a move that another machine began, if that has not come to its end in time.
+func (j *Journal) takeOver(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, movePatience)
+	defer cancel()
+	h, err := j.cluster.home(ctx, j.room)
+	if err != nil || h.Next == nil {
+		return err
+	}
+	if _, err := j.cluster.reserve(ctx, j.room, h.Next.Shard, h); err != nil {
+		return err
+	}
+	j.log.Warn("the room is moved to its end by this machine", "began", h.Next.By)
+	err = j.cluster.Arrive(ctx, j.room, j.local, j.Last())
+	return errors.Join(err, j.cluster.Settle(ctx, j.room, j.Last()))
+}
