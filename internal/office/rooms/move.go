@@ -43,8 +43,8 @@ func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (
 	case ask.To == config.KindFile && k.Kind == config.KindJetStream:
 		done.Seq, err = o.moveToFile(ctx, name)
 		done.Moved = err == nil
-	case ask.To == config.KindJetStream: // a move that was cut off at its end
-		err = o.With(ctx, name, func(e *Entry) error { return o.Cluster.Settle(ctx, string(name), e.files.Last()) })
+	case ask.To == config.KindJetStream:
+		done.Seq, done.Moved, err = o.moveToShard(ctx, name)
 	default:
 		err = o.Cluster.Leave(ctx, string(name))
 	}
@@ -87,6 +87,23 @@ func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, 
 		return o.Cluster.Settle(ctx, string(name), last)
 	})
 	return last, err
+}
+
+// moveToShard moves a room that has a stream to itself to a shard, while it is used, or finishes a move to
+// the servers that was cut off at its end.
+func (o *Set) moveToShard(ctx context.Context, name mail.RoomName) (last mail.Seq, moved bool, err error) {
+	err = o.With(ctx, name, func(e *Entry) error {
+		copied, ok := e.files.(*jetstream.Journal)
+		if !ok {
+			return o.Cluster.Settle(ctx, string(name), e.files.Last())
+		}
+		if moved, err = copied.MoveTo(ctx, ""); err == nil && !moved {
+			err = o.Cluster.Settle(ctx, string(name), copied.Last())
+		}
+		last = copied.Last()
+		return err
+	})
+	return last, moved, err
 }
 
 // moveToFile has nobody append to the stream any more, fetches the rest, and notes that the room is here.

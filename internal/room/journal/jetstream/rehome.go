@@ -22,20 +22,23 @@ const (
 
 // MoveTo moves the room to a shard, "" for any, while it is used: it copies it, ends it where it was, copies what came
 // meanwhile, and records where it is. What others send meanwhile waits, and goes there. Asked again, it goes on. If
-// this machine dies in between, another one does the rest.
-func (j *Journal) MoveTo(ctx context.Context, shard string) error {
+// this machine dies in between, another one does the rest. A room that is there already is not moved.
+func (j *Journal) MoveTo(ctx context.Context, shard string) (moved bool, err error) {
 	h, err := j.cluster.home(ctx, j.room)
 	if err != nil {
-		return j.cluster.unreachable("move the room", err)
+		return false, j.cluster.unreachable("move the room", err)
 	}
+	j.mu.Lock()
+	found := j.subject != ""
+	j.mu.Unlock()
 	switch {
 	case h.Next != nil && h.Next.By != j.cluster.cfg.Machine:
-		return mail.Errorf(mail.Conflict, "room %s is being moved by the machine %s", j.room, h.Next.By)
-	case h.Next == nil && h.Shard != "" && (shard == "" || shard == h.Shard):
-		return nil // it is there
+		return false, mail.Errorf(mail.Conflict, "room %s is being moved by the machine %s", j.room, h.Next.By)
+	case !found, h.Next == nil && h.Shard != "" && (shard == "" || shard == h.Shard):
+		return false, nil // it is there, or comes there
 	case h.Next == nil:
 		if _, err := j.cluster.reserve(ctx, j.room, shard, h); err != nil {
-			return j.cluster.unreachable("move the room", err)
+			return false, j.cluster.unreachable("move the room", err)
 		}
 	}
 	brought, err := j.cluster.Bring(ctx, j.room, j.local)
@@ -48,10 +51,10 @@ func (j *Journal) MoveTo(ctx context.Context, shard string) error {
 	if err == nil {
 		err = j.cluster.Arrive(ctx, j.room, j.local, brought)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = j.cluster.Settle(ctx, j.room, j.Last())
 	}
-	return j.cluster.Settle(ctx, j.room, j.Last())
+	return err == nil, err
 }
 
 // bringMore copies what has come since Bring.

@@ -78,8 +78,8 @@ func TestMoveWhileUsed(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		if err := journals[i].MoveTo(t.Context(), shard); err != nil {
-			t.Fatalf("move %d: %v", i, err)
+		if moved, err := journals[i].MoveTo(t.Context(), shard); err != nil || !moved {
+			t.Fatalf("move %d: %t, %v", i, moved, err)
 		}
 		mu.Lock()
 		t.Logf("move %d took %v, the longest send %v", i, time.Since(began), longest)
