@@ -299,33 +299,48 @@ func (f *feed) pass(b *inbox) error {
 
 var errOverrun = errors.New("the room did not take what was delivered in time")
 
-// count looks whether a room has as many places as its copy. A server that cannot catch up with the others says all
-// the time that there is nothing new, and of what somebody has deleted no server says anything.
+// reach is how far a room is.
+type reach struct{ shard, copied mail.Seq }
+
+// count looks whether rooms are as far as their copies. A server that cannot catch up with the others says all the time
+// that there is nothing new: the error is of that. Of what somebody has deleted no server says anything: that room is
+// followed anew, and finds it out.
 func (f *feed) count() error {
-	lacks := func() (bases []string) {
-		ctx, cancel := context.WithTimeout(f.c.ctx, patience)
-		defer cancel()
-		counts, err := f.c.count(ctx, f.shard)
-		if err != nil {
-			return nil // the connection may be lost, which is noticed elsewhere
-		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for _, t := range f.taps {
-			if n := mail.Seq(counts[t.base+".log"] + counts[t.base+".holes"]); n != t.last() {
-				bases = append(bases, t.base)
-			}
-		}
-		return bases
-	}
-	before := lacks()
+	before := f.reaches()
 	if len(before) == 0 || !pause.For(f.c.ctx, heartbeat) {
 		return nil
 	}
-	for _, base := range lacks() {
-		if slices.Contains(before, base) {
-			return fmt.Errorf("the copy of %s is not as far as the shard", base)
+	for t, now := range f.reaches() {
+		was, known := before[t]
+		switch {
+		case !known:
+		case now.copied < was.shard && len(t.in) == 0:
+			return fmt.Errorf("not all of %s was delivered", t.base)
+		case now.shard < was.copied:
+			t.end(errShrunk)
 		}
 	}
 	return nil
 }
+
+// reaches returns how far the rooms are whose copies are not as far as the shard; none if that cannot be found out.
+func (f *feed) reaches() map[*tap]reach {
+	ctx, cancel := context.WithTimeout(f.c.ctx, patience)
+	defer cancel()
+	counts, err := f.c.count(ctx, f.shard)
+	if err != nil {
+		return nil // if the connection is lost, that is noticed elsewhere
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make(map[*tap]reach)
+	for _, t := range f.taps {
+		r := reach{mail.Seq(counts[t.base+".log"] + counts[t.base+".holes"]), t.last()}
+		if r.shard != r.copied {
+			all[t] = r
+		}
+	}
+	return all
+}
+
+var errShrunk = errors.New("the shard has less of the room than the copy")
