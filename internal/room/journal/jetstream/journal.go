@@ -67,6 +67,7 @@ type Journal struct {
 	flights  int // goroutines that send
 	closing  bool
 	sent     uint64             // messages that were given ids
+	paced    time.Time          // when all that was sent had been, at the rate that a room has
 	pending  map[string]*flight // by the id of its last message: what was sent, and is not known to be stored
 	current  bool               // the copy has been as far as the stream since it is followed
 	checked  uint64             // the connection over which the copy was compared with the stream

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
 	"pennypost/internal/room/journal/jsonl"
@@ -22,6 +23,10 @@ import (
 const (
 	maxBatch   = 1000 // messages: the servers take no larger atomic batch unless they are told to
 	maxFlights = 2    // batches that are under way
+	// Of one room a machine sends so many events a second, and so many at once besides: other rooms of the shard are
+	// slower by what one sends.
+	mostPerSecond = 10000
+	mostAhead     = 2 * maxBatch
 )
 
 // What messages are sent with.
@@ -192,9 +197,23 @@ func (j *Journal) fly() {
 			return
 		}
 		if f != nil {
+			pause.For(j.ctx, j.pace(len(f.texts)))
 			j.send(f)
 		}
 	}
+}
+
+// pace returns how long to wait before n more events are sent.
+func (j *Journal) pace(n int) time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	now := time.Now()
+	if least := now.Add(-mostAhead * time.Second / mostPerSecond); j.paced.Before(least) {
+		j.paced = least
+	}
+	wait := j.paced.Sub(now)
+	j.paced = j.paced.Add(time.Duration(n) * time.Second / mostPerSecond)
+	return max(wait, 0)
 }
 
 // take takes a batch from the queue, and what has waited too long in it. Without either it ends the flight.
