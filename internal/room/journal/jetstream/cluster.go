@@ -80,6 +80,7 @@ type Cluster struct {
 	listed      map[string]Listed // the rooms, as they were last listed
 
 	handles    map[string]jetstream.Stream // those that were looked for; guarded by mu
+	spreadAt   time.Time                   // when the leader of a shard was last changed; guarded by mu
 	feeds      map[string]*feed            // of shards in which rooms are open; guarded by mu
 	swept      map[string]bool             // subjects of shards at which nothing is left to be deleted; guarded by mu
 	publishing sync.Mutex                  // held while a batch is published: messages of two do not interleave

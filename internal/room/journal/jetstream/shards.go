@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,7 +129,50 @@ func (c *Cluster) listShards(ctx context.Context, shards map[string]*jetstream.S
 		}
 	}
 	c.sweep(homes, counts)
+	c.spread(shards)
 	return silent, nil
+}
+
+// spreadEvery is how often the leader of a shard is changed at most.
+const spreadEvery = 30 * time.Second
+
+// spread has different servers lead the shards: after faults one may lead all of them. Each machine would choose the
+// same, so it does not matter which of them does.
+func (c *Cluster) spread(shards map[string]*jetstream.StreamInfo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(shards) < 2 || time.Since(c.spreadAt) < spreadEvery {
+		return
+	}
+	for i, name := range slices.Sorted(maps.Keys(shards)) {
+		ci := shards[name].Cluster
+		if ci == nil || ci.Leader == "" {
+			return
+		}
+		peers := []string{ci.Leader}
+		for _, r := range ci.Replicas {
+			if r.Offline || !r.Current || r.Lag >= behindFrom {
+				return // it is not the time
+			}
+			peers = append(peers, r.Name)
+		}
+		slices.Sort(peers)
+		if want := peers[i%len(peers)]; want != ci.Leader {
+			c.spreadAt = time.Now()
+			c.running.Go(func() { c.stepDown(name, want) })
+			return
+		}
+	}
+}
+
+// stepDown has the leader of a stream make way for another server.
+func (c *Cluster) stepDown(stream, to string) {
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	defer cancel()
+	text := fmt.Appendf(nil, `{"placement":{"preferred":%q}}`, to)
+	if _, err := c.nc.RequestWithContext(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, text); err != nil {
+		c.log.Debug("the leader of a shard does not make way", "shard", stream, "to", to, "err", err)
+	}
 }
 
 // leaveStream deletes the stream that a room had to itself before it was moved to a shard, some time after that.
