@@ -303,8 +303,8 @@ var errOverrun = errors.New("the room did not take what was delivered in time")
 type reach struct{ shard, copied mail.Seq }
 
 // count looks whether rooms are as far as their copies. A server that cannot catch up with the others says all the
-// time that there is nothing new: the error is of that. Of what somebody has deleted no server says anything: that room is
-// followed anew, and finds it out.
+// time that there is nothing new: the error is of that. Of what somebody has deleted no server says anything: that
+// room is followed anew, and finds it out.
 func (f *feed) count() error {
 	before := f.reaches()
 	if len(before) == 0 || !pause.For(f.c.ctx, heartbeat) {
