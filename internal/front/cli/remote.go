@@ -70,7 +70,7 @@ func (a *App) remote() (*client.Office, error) {
 }
 
 // onlyHere are the verbs that are about this machine.
-var onlyHere = []string{"serve", "join", "leave", "hook", "install", "uninstall", "setup", "remove", "doctor",
+var onlyHere = []string{"serve", "join", "leave", "cluster", "hook", "install", "uninstall", "setup", "remove", "doctor",
 	"service", "config", "restore", "demo"}
 
 // checkHere refuses --remote where it would say nothing. Who is named as an agent reads what any command prints, also

@@ -28,6 +28,7 @@ import (
 	"pennypost/internal/office/relay"
 	"pennypost/internal/office/rooms"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/ownserver"
 )
 
 // Options say how to run a post office. Config must be set; other zero values mean the defaults.
@@ -143,8 +144,11 @@ func Run(ctx context.Context, opts Options) (err error) {
 			return err
 		}
 		defer far.There.Close()
-	} else if cluster, err = rooms.Connect(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
-		return err
+	} else {
+		startServer(ctx, home, opts.Log)
+		if cluster, err = rooms.Connect(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
+			return err
+		}
 	}
 	box, err := outbox.Open(home.Outbox(), outbox.Options{Log: opts.Log, Most: opts.Config.Outbox.Letters,
 		Bytes: int64(opts.Config.Outbox.Megabytes) << 20})
@@ -164,6 +168,16 @@ func Run(ctx context.Context, opts Options) (err error) {
 		d.office.Relayed(far)
 	}
 	return d.run(at)
+}
+
+// startServer starts the NATS server of a machine of a cluster. Without it the post office uses another machine's.
+func startServer(ctx context.Context, home config.Home, log *slog.Logger) {
+	if !ownserver.Wanted(home) {
+		return
+	}
+	if err := ownserver.Start(ctx, home, os.Environ()); err != nil {
+		log.Error("server of the cluster not started", "err", err)
+	}
 }
 
 // takeLock makes this process the only post office of home.
@@ -266,6 +280,13 @@ func (d *daemon) run(at listen.Listeners) error {
 	} else {
 		d.running.Go(func() { d.office.TendTeams(d.closing) })
 		d.running.Go(func() { d.github.Run(d.closing) })
+	}
+	if d.opts.Config.Journal.Keyed {
+		d.running.Go(func() {
+			ownserver.Tend(d.closing, d.opts.Config.Home, os.Environ(), func(err error) {
+				d.log.Error("server of the cluster not started", "err", err)
+			})
+		})
 	}
 	d.running.Go(func() { d.office.SendKept(d.closing) })
 	d.running.Go(func() { d.office.FollowSessions(d.closing) })

@@ -1,0 +1,222 @@
+package natsd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"pennypost/internal/base/pause"
+	"pennypost/internal/config"
+)
+
+const (
+	// tendEvery is how often streams are looked at though nothing was heard of a change.
+	tendEvery = 30 * time.Second
+	// apiPatience is how long the servers have to answer one question.
+	apiPatience = 5 * time.Second
+	settlePoll  = 100 * time.Millisecond
+)
+
+// stream is what is looked at of a stream: its settings as they are, and which servers have it.
+type stream struct {
+	conn   *nats.Conn
+	Config json.RawMessage `json:"config"`
+	name   string
+	copies int
+
+	Cluster struct {
+		Leader   string `json:"leader"`
+		Replicas []struct {
+			Name    string `json:"name"`
+			Current bool   `json:"current"`
+			Offline bool   `json:"offline"`
+		} `json:"replicas"`
+	} `json:"cluster"`
+}
+
+// servers are those that have the stream, and current those of them that are there and as far as its leader.
+func (s *stream) servers() (all, current []string) {
+	if s.Cluster.Leader != "" {
+		all, current = append(all, s.Cluster.Leader), append(current, s.Cluster.Leader)
+	}
+	for _, r := range s.Cluster.Replicas {
+		all = append(all, r.Name)
+		if r.Current && !r.Offline && s.Cluster.Leader != "" {
+			current = append(current, r.Name)
+		}
+	}
+	return all, current
+}
+
+// apiError is an error as the servers' API has it.
+type apiError struct {
+	Code        int    `json:"err_code"`
+	Description string `json:"description"`
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.Description, e.Code) }
+
+// api asks the servers' API over a connection.
+func api(ctx context.Context, nc *nats.Conn, subject string, question, answer any) error {
+	var text []byte
+	if question != nil {
+		var err error
+		if text, err = json.Marshal(question); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiPatience)
+	defer cancel()
+	msg, err := nc.RequestWithContext(ctx, "$JS.API."+subject, text)
+	if err != nil {
+		return err
+	}
+	var failed struct {
+		Error *apiError `json:"error"`
+	}
+	if err := json.Unmarshal(msg.Data, &failed); err != nil {
+		return err
+	}
+	if failed.Error != nil {
+		return failed.Error
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(msg.Data, answer)
+}
+
+// streams lists the streams of the rooms and of the list of machines. An error says that not all are known.
+func (n *node) streams(ctx context.Context) (all []stream, err error) {
+	for _, nc := range []*nats.Conn{n.rooms, n.members} {
+		for offset, total := 0, 1; offset < total; {
+			var page struct {
+				Total   int      `json:"total"`
+				Streams []stream `json:"streams"`
+				Missing []string `json:"missing"`
+			}
+			if err := api(ctx, nc, "STREAM.LIST", map[string]int{"offset": offset}, &page); err != nil {
+				return nil, fmt.Errorf("list the streams: %w", err)
+			}
+			for i := range page.Streams {
+				s := page.Streams[i]
+				var c struct {
+					Name     string `json:"name"`
+					Replicas int    `json:"num_replicas"`
+				}
+				if err := json.Unmarshal(s.Config, &c); err != nil {
+					return nil, err
+				}
+				s.conn, s.name, s.copies = nc, c.Name, c.Replicas
+				all = append(all, s)
+			}
+			if len(page.Missing) > 0 {
+				err = fmt.Errorf("no server speaks for %d streams, such as %s", len(page.Missing), page.Missing[0])
+			}
+			if total = page.Total; len(page.Streams)+len(page.Missing) == 0 {
+				break
+			}
+			offset += len(page.Streams) + len(page.Missing)
+		}
+	}
+	return all, err
+}
+
+// keepOn has a stream kept on so many servers.
+func (s *stream) keepOn(ctx context.Context, copies int) error {
+	var settings map[string]any
+	if err := json.Unmarshal(s.Config, &settings); err != nil {
+		return err
+	}
+	settings["num_replicas"] = copies
+	return api(ctx, s.conn, "STREAM.UPDATE."+s.name, settings, nil)
+}
+
+// tend has each stream on as many servers as the cluster is to keep rooms on, until ctx ends. The server that leads
+// the others does so.
+func (d *daemon) tend(ctx context.Context) {
+	sub, err := d.node.rooms.Subscribe("$JS.EVENT.ADVISORY.STREAM.CREATED.>", func(*natsMsg) { d.changed.Give() })
+	if err != nil {
+		d.log.Error("new streams are not heard", "err", err)
+	} else {
+		defer func() { _ = sub.Unsubscribe() }()
+	}
+	tick := time.NewTicker(tendEvery)
+	defer tick.Stop()
+	for {
+		if d.node.server.JetStreamIsLeader() {
+			if err := d.raise(ctx); err != nil && ctx.Err() == nil {
+				d.log.Warn("streams not on more servers yet", "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-d.changed:
+		}
+	}
+}
+
+// raise has streams kept on more servers that are on too few, or on fewer if there are not so many.
+func (d *daemon) raise(ctx context.Context) error {
+	servers := len(d.cluster.Load().Members)
+	want := config.Replicas(servers)
+	if servers == 1 {
+		return nil
+	}
+	// A server that has just come is known to those that decide a moment later.
+	for wait := 0; len(d.node.server.JetStreamClusterPeers()) < want; wait++ {
+		if wait == 100 || !pause.For(ctx, settlePoll) {
+			return fmt.Errorf("only %d servers are there", len(d.node.server.JetStreamClusterPeers()))
+		}
+	}
+	all, err := d.node.streams(ctx)
+	for i := range all {
+		// more than there are servers stood on one that was removed
+		if s := &all[i]; s.copies > 0 && (s.copies < want || s.copies > servers) {
+			if bad := s.keepOn(ctx, want); bad != nil {
+				err = errors.Join(err, fmt.Errorf("%s: %w", s.name, bad))
+			}
+		}
+	}
+	return err
+}
+
+// settle waits until each stream is on as many servers as it is to be, and as far on each, or ctx ends.
+func (d *daemon) settle(ctx context.Context) {
+	for {
+		all, err := d.node.streams(ctx)
+		if err == nil && lacking(all, config.Replicas(len(d.cluster.Load().Members))) == 0 {
+			return
+		}
+		if !pause.For(ctx, settlePoll) {
+			return
+		}
+	}
+}
+
+// lacking counts the streams that are not on so many servers, or not as far there.
+func lacking(all []stream, copies int) (n int) {
+	for i := range all {
+		if _, current := all[i].servers(); len(current) < max(copies, all[i].copies) {
+			n++
+		}
+	}
+	return n
+}
+
+// on counts the streams that a server has.
+func on(all []stream, server string) (n int) {
+	for i := range all {
+		if servers, _ := all[i].servers(); slices.Contains(servers, server) {
+			n++
+		}
+	}
+	return n
+}
