@@ -98,7 +98,7 @@ func (d *daemon) status(ctx context.Context, _ wire.None) (st wire.ClusterStatus
 	}
 	s, err := d.state(ctx)
 	st = wire.ClusterStatus{Machine: c.Machine, Replicas: config.Replicas(len(s.members)), Streams: len(s.streams),
-		Lacking: lacking(s.streams, config.Replicas(len(s.members))), Members: []wire.ClusterMember{}}
+		Lacking: s.lacking(), Members: []wire.ClusterMember{}}
 	for _, m := range s.members {
 		version, up := s.up[string(m.Machine)]
 		st.Members = append(st.Members, wire.ClusterMember{Machine: m.Machine, Address: m.Address, Up: up,

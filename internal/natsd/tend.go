@@ -188,23 +188,26 @@ func (d *daemon) raise(ctx context.Context) error {
 	return err
 }
 
-// settle waits until each stream is on as many servers as it is to be, and as far on each, or ctx ends.
+// settle waits until each stream is on as many servers as it is to be, and as far on each that is there, or ctx ends.
 func (d *daemon) settle(ctx context.Context) {
 	for {
-		all, err := d.node.streams(ctx)
-		if err == nil && lacking(all, config.Replicas(len(d.cluster.Load().Members))) == 0 {
-			return
-		}
-		if !pause.For(ctx, settlePoll) {
+		s, err := d.state(ctx)
+		if err == nil && s.lacking() == 0 || !pause.For(ctx, settlePoll) {
 			return
 		}
 	}
 }
 
-// lacking counts the streams that are not on so many servers, or not as far there.
-func lacking(all []stream, copies int) (n int) {
-	for i := range all {
-		if _, current := all[i].servers(); len(current) < max(copies, all[i].copies) {
+// lacking counts the streams that are on too few servers, or not as far on one that is there.
+func (s *state) lacking() (n int) {
+	want := config.Replicas(len(s.members))
+	for i := range s.streams {
+		all, current := s.streams[i].servers()
+		behind := slices.ContainsFunc(all, func(server string) bool {
+			_, up := s.up[server]
+			return up && !slices.Contains(current, server)
+		})
+		if behind || len(all) < max(want, s.streams[i].copies) {
 			n++
 		}
 	}

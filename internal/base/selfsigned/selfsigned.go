@@ -42,20 +42,20 @@ const (
 // Keep returns the certificate in the file at path, which is for these names and IP addresses. One that is not there,
 // ends soon or lacks a name is made. The file has the key too, and is its owner's alone.
 func Keep(path string, names []string, now time.Time) (tls.Certificate, error) {
-	return keep(path, names, now, func() (crypto.Signer, error) {
+	return keepWith(path, names, now, func() (crypto.Signer, error) {
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	})
 }
 
 // KeepEd25519 is Keep with an Ed25519 key, which browsers do not take, and which signs the same text the same way.
 func KeepEd25519(path string, names []string, now time.Time) (tls.Certificate, error) {
-	return keep(path, names, now, func() (crypto.Signer, error) {
+	return keepWith(path, names, now, func() (crypto.Signer, error) {
 		_, key, err := ed25519.GenerateKey(rand.Reader)
 		return key, err
 	})
 }
 
-func keep(path string, names []string, now time.Time, newKey func() (crypto.Signer, error)) (tls.Certificate, error) {
+func keepWith(path string, names []string, now time.Time, newKey func() (crypto.Signer, error)) (tls.Certificate, error) {
 	text, err := durable.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tls.Certificate{}, fmt.Errorf("read the certificate: %w", err)
