@@ -20,6 +20,8 @@ import (
 const (
 	listStream  = "members"
 	listSubject = "members.list"
+	// removedSubject, before the pin of a machine, is where it is told that it was removed.
+	removedSubject = "cluster.removed."
 )
 
 const (
@@ -88,7 +90,7 @@ func (d *daemon) put(ctx context.Context, l *list, place uint64) error {
 }
 
 // update changes the list, as whatever it is by then, and has this machine follow it. As long as this machine is the
-// only one, its copy is the list.
+// only one, its copy is the list. A machine that is taken off it is told so before it is cut off.
 func (d *daemon) update(ctx context.Context, change func(*list) error) (*list, error) {
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
@@ -124,7 +126,38 @@ func (d *daemon) update(ctx context.Context, change func(*list) error) (*list, e
 			return nil, &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the servers of the cluster take no change: " +
 				"more than half of them have to be there (" + err.Error() + "). Nothing was changed"}
 		}
+		d.tellRemoved(ctx, l)
 		return l, d.apply(l)
+	}
+}
+
+// tellRemoved sends a list to those who were on the one before. One that is away is not told.
+func (d *daemon) tellRemoved(ctx context.Context, l *list) {
+	text, err := json.Marshal(l)
+	if err != nil {
+		return
+	}
+	for _, m := range d.cluster.Load().Members {
+		if slices.ContainsFunc(l.Members, func(o config.Member) bool { return o.Pin() == m.Pin() }) || m.Pin() == d.pin() {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		if _, err := d.node.members.RequestWithContext(ctx, removedSubject+m.Pin().String(), text); err != nil {
+			d.log.Info("a machine was not told that it is removed", "machine", m.Machine, "err", err)
+		}
+		cancel()
+	}
+}
+
+// hearRemoved takes in that this machine was removed.
+func (d *daemon) hearRemoved(msg *natsMsg) {
+	var l list
+	if json.Unmarshal(msg.Data, &l) == nil {
+		_ = msg.Respond(nil)
+		_ = d.node.members.Flush()
+		if err := d.apply(&l); err != nil {
+			d.log.Error("not noted that this machine was removed", "err", err)
+		}
 	}
 }
 
@@ -183,6 +216,9 @@ func (d *daemon) follow(ctx context.Context) {
 		d.log.Error("changes of the list of machines are not heard", "err", err)
 	} else {
 		defer func() { _ = sub.Unsubscribe() }()
+	}
+	if _, err := d.node.members.Subscribe(removedSubject+d.pin().String(), d.hearRemoved); err != nil {
+		d.log.Error("a removal of this machine is not heard", "err", err)
 	}
 	for {
 		asked, cancel := context.WithTimeout(ctx, listPatience)
