@@ -1,11 +1,11 @@
 // Package versions has several versions of the programs lie side by side, of which one runs:
 //
-//	DIR/pennypost                     a link to .pennypost/current/pennypost; pennypostd likewise
-//	DIR/.pennypost/v1.2.3/            both programs of a version
+//	DIR/pennypost                     a link to .pennypost/current/pennypost; the others likewise
+//	DIR/.pennypost/v1.2.3/            the programs of a version
 //	DIR/.pennypost/current            a link to the version that runs
 //	DIR/.pennypost/previous           a link to the one before
 //
-// Replacing the link current changes both programs at once, so a kill at any step leaves two programs of one version.
+// Replacing the link current changes all programs at once, so a kill at any step leaves programs of one version.
 // install.sh makes the same.
 package versions
 
@@ -32,7 +32,7 @@ const (
 )
 
 // Programs are those that a version has.
-var Programs = [...]string{"pennypost", "pennypostd"}
+var Programs = [...]string{"pennypost", "pennypostd", "pennypost-nats"}
 
 // ErrNone says that there is no version before.
 var ErrNone = errors.New("no version before this one is kept")
@@ -164,27 +164,29 @@ func (s *Store) versions() (all []string, err error) {
 }
 
 // adopt moves programs that lie in the directory themselves, as in an archive, into a version of their own, and leaves
-// links.
+// links. A program that is not there, because the version is older than it, has a link afterwards too.
 func (s *Store) adopt(now string) error {
-	var plain []string
+	var plain, missing []string
 	for _, program := range Programs {
 		info, err := os.Lstat(filepath.Join(s.dir, program))
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && len(missing)+1 < len(Programs):
+			missing = append(missing, program)
+		case err != nil:
 			return err
-		}
-		if info.Mode().IsRegular() {
+		case info.Mode().IsRegular():
 			plain = append(plain, program)
 		}
 	}
-	if len(plain) == 0 {
+	if len(plain)+len(missing) == 0 {
 		return nil
 	}
-	if len(plain) == len(Programs) { // else somebody was killed here, and the version is there
+	if len(plain) > 0 && len(plain)+len(missing) == len(Programs) { // else somebody was killed here, and the version is there
 		kept := filepath.Join(s.part, "now")
 		if err := os.Mkdir(kept, 0o755); err != nil {
 			return err
 		}
-		for _, program := range Programs {
+		for _, program := range plain {
 			if err := linkOrCopy(filepath.Join(s.dir, program), filepath.Join(kept, program)); err != nil {
 				return err
 			}
@@ -196,7 +198,7 @@ func (s *Store) adopt(now string) error {
 			return err
 		}
 	}
-	for _, program := range plain {
+	for _, program := range append(plain, missing...) {
 		if err := s.swapAt(filepath.Join(s.dir, program), filepath.Join(storeName, current, program)); err != nil {
 			return err
 		}
