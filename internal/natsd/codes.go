@@ -117,6 +117,20 @@ func (c *codes) use(secret string, by mail.Machine, pin string) (undo func(), er
 	return func() { c.free(sum) }, c.save(list)
 }
 
+// rename says by which name the machine that has used a code is known.
+func (c *codes) rename(secret string, name mail.Machine) {
+	sum := sumOf(secret)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := slices.Clone(c.list)
+	for i := range list {
+		if list[i].Sum == sum {
+			list[i].Used = name
+		}
+	}
+	_ = c.save(list) // else it is known by the name that it has asked for
+}
+
 // free makes a code that was used one that can be used.
 func (c *codes) free(sum string) {
 	c.mu.Lock()

@@ -200,8 +200,11 @@ func (d *daemon) admit(ctx context.Context, pin string, data []byte) (a admitted
 			a.Machine, err = l.add(q.Member, q.Named)
 			return err
 		})
-		if err != nil || q.Withdraw {
+		switch {
+		case err != nil || q.Withdraw:
 			undo()
+		case a.Machine != q.Member.Machine:
+			d.codes.rename(q.Secret, a.Machine)
 		}
 		if l != nil {
 			a.List = *l
