@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
@@ -26,6 +27,9 @@ const (
 	joinPatience = 10 * time.Second
 	// startPatience is how long the servers of a cluster have to take a new one in.
 	startPatience = time.Minute
+	// tellPatience is how long the servers of a cluster take to hear of a new key. A handshake before that is refused, and
+	// tried again.
+	tellPatience = 200 * time.Millisecond
 	// leastSpace is how much room a disk must have for a server to be begun there.
 	leastSpace = 64 << 20
 )
@@ -290,6 +294,7 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 	}
 	c := &config.Cluster{ID: in.List.ID, Machine: in.Machine, Revision: in.List.Revision,
 		Members: in.List.Members, Gone: in.List.Gone}
+	pause.For(ctx, tellPatience) // until the other servers have heard of the key
 	if err = c.Write(d.home); err == nil {
 		err = d.begin(c)
 	}

@@ -135,17 +135,23 @@ func (d *daemon) takeOut(ctx context.Context, name mail.Machine, n int) error {
 	return nil
 }
 
-// evacuate has everything that a server has taken to others, and waits until it is there.
+// evacuate has everything that a server has taken to others, and waits until it is there. Of a server that is away
+// nothing is taken over but by those that have it: it would wait for the consumers there, of followers that have made
+// others by now.
 func (d *daemon) evacuate(ctx context.Context, server string) error {
 	asked := make(map[string]time.Time)
 	for {
-		all, err := d.node.streams(ctx)
+		s, err := d.state(ctx)
 		if err != nil {
 			return err
 		}
+		how := "STREAM.PEER.EVACUATE."
+		if _, up := s.up[server]; !up {
+			how = "STREAM.PEER.REMOVE."
+		}
 		left := 0
-		for i := range all {
-			x := &all[i]
+		for i := range s.streams {
+			x := &s.streams[i]
 			servers, current := x.servers()
 			if !slices.Contains(servers, server) {
 				if len(current) < x.copies {
@@ -158,7 +164,7 @@ func (d *daemon) evacuate(ctx context.Context, server string) error {
 				continue
 			}
 			asked[x.name] = time.Now()
-			if err := api(ctx, x.conn, "STREAM.PEER.EVACUATE."+x.name, map[string]string{"peer": server}, nil); err != nil {
+			if err := api(ctx, x.conn, how+x.name, map[string]string{"peer": server}, nil); err != nil {
 				return fmt.Errorf("%s: %w", x.title(), err)
 			}
 		}

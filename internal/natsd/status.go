@@ -59,7 +59,7 @@ func (d *daemon) state(ctx context.Context) (s state, err error) {
 	if s.up, err = d.node.there(ctx, len(s.members)); err != nil {
 		return s, err
 	}
-	s.streams, err = d.node.streams(ctx)
+	s.streams, err = d.node.streams(ctx, s.members)
 	return s, err
 }
 

@@ -2,6 +2,7 @@ package natsd
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"pennypost/internal/base/pause"
 	"pennypost/internal/config"
+	"pennypost/internal/mail"
 )
 
 const (
@@ -33,6 +35,7 @@ type stream struct {
 		Leader   string `json:"leader"`
 		Replicas []struct {
 			Name    string `json:"name"`
+			Peer    string `json:"peer"` // see nodeOf
 			Current bool   `json:"current"`
 			Offline bool   `json:"offline"`
 		} `json:"replicas"`
@@ -91,8 +94,24 @@ func api(ctx context.Context, nc *nats.Conn, subject string, question, answer an
 	return json.Unmarshal(msg.Data, answer)
 }
 
-// streams lists the streams of the rooms and of the list of machines. An error says that not all are known.
-func (n *node) streams(ctx context.Context) (all []stream, err error) {
+// nodeOf is how servers name each other where they decide: eight letters made of a server's name.
+func nodeOf(name mail.Machine) string {
+	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	sum := sha256.Sum256([]byte(name))
+	out := make([]byte, 8)
+	for i := range out {
+		out[i] = digits[int(sum[i])%len(digits)]
+	}
+	return string(out)
+}
+
+// streams lists the streams of the rooms and of the list of machines. An error says that not all are known. Servers
+// that have not heard another since they were started do not know its name, but by its node.
+func (n *node) streams(ctx context.Context, members []config.Member) (all []stream, err error) {
+	names := make(map[string]string)
+	for _, m := range members {
+		names[nodeOf(m.Machine)] = string(m.Machine)
+	}
 	for _, nc := range []*nats.Conn{n.rooms, n.members} {
 		for offset, total := 0, 1; offset < total; {
 			var page struct {
@@ -105,6 +124,12 @@ func (n *node) streams(ctx context.Context) (all []stream, err error) {
 			}
 			for i := range page.Streams {
 				s := page.Streams[i]
+				for i := range s.Cluster.Replicas {
+					r := &s.Cluster.Replicas[i]
+					if r.Name = names[r.Peer]; r.Name == "" {
+						r.Name = r.Peer // of a machine that was removed
+					}
+				}
 				var c struct {
 					Name     string `json:"name"`
 					Replicas int    `json:"num_replicas"`
@@ -176,8 +201,14 @@ func (d *daemon) raise(ctx context.Context) error {
 			return fmt.Errorf("only %d servers are there", len(d.node.server.JetStreamClusterPeers()))
 		}
 	}
-	all, err := d.node.streams(ctx)
+	all, err := d.node.streams(ctx, d.cluster.Load().Members)
 	for i := range all {
+		for _, r := range all[i].Cluster.Replicas {
+			if d.cluster.Load().Member(mail.Machine(r.Name)) == nil && r.Offline {
+				bad := api(ctx, all[i].conn, "STREAM.PEER.REMOVE."+all[i].name, map[string]string{"peer": r.Peer}, nil)
+				d.log.Info("a server that was removed is taken from a stream", "stream", all[i].name, "node", r.Peer, "err", bad)
+			}
+		}
 		// more than there are servers stood on one that was removed
 		if s := &all[i]; s.copies > 0 && (s.copies < want || s.copies > servers) {
 			if bad := s.keepOn(ctx, want); bad != nil {

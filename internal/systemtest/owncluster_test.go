@@ -138,6 +138,46 @@ func TestOwnCluster(t *testing.T) {
 	}
 }
 
+// TestOwnClusterPage types the commands of the second part of docs/machines.md on four machines, which here are data
+// directories with addresses of loopback.
+func TestOwnClusterPage(t *testing.T) {
+	t.Parallel()
+	all := make(map[string]*office)
+	here := make(map[string]string) // what to add to a command, by machine
+	for _, name := range []string{"desk", "laptop", "tower", "box"} {
+		o := newOffice(t)
+		o.env = append(o.env, "PATH="+filepath.Dir(person)+string(os.PathListSeparator)+os.Getenv("PATH"))
+		all[name], here[name] = o, fmt.Sprintf(" --name %s --address 127.0.0.1:%d", name, clusterPort(t))
+		writeConfig(t, o, "machine.name = \""+name+"\"\n")
+	}
+	page := machinesPart(t, ownCluster)
+	typedOn := regexp.MustCompile(`pennypost cluster join 10\.0\.0\.1:4222 (\S{48})`)
+	var said []string // the lines that were printed, and those of the page in their place
+	for _, step := range machineSteps(page) {
+		o := all[step.machine]
+		command := strings.NewReplacer(said...).Replace(step.command)
+		if strings.HasPrefix(command, "pennypost cluster init") || strings.HasPrefix(command, "pennypost cluster join") {
+			command += here[step.machine]
+		}
+		var r result
+		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+			r = typed(t, o, command)
+			lines := clusterJoins.FindAllString(r.stdout, -1)
+			for i, of := range typedOn.FindAllString(strings.Join(step.prints, "\n"), -1) {
+				if i < len(lines) {
+					said = append(said, of, lines[i])
+				}
+			}
+			if step.is(r, strings.NewReplacer(said...)) {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal(step.not(r))
+			}
+		}
+	}
+}
+
 // TestOwnClusterRevokes removes a machine that is there: what it has open ends, and its server does.
 func TestOwnClusterRevokes(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ init, join, leave and remove change which machines there are. What would leave r
 majority of their servers is refused. NATS servers that you run yourself are named in [journal] in
 config.toml instead.`
 
-const clusterInitHelp = `Make a cluster of this machine, and print the line to type on the next one. New rooms are in the
+const clusterInitHelp = `Make a cluster of this machine, and print a line to type on each of two others. New rooms are in the
 cluster from then on; a room that is in a file stays there until you move it, by pennypost rooms move
 ROOM --to jetstream.
 
@@ -174,17 +174,20 @@ func (a *app) clusterInit(ctx context.Context, f clusterFlags) error {
 	if err := a.atServer(ctx, home, "init", wire.ClusterInit{Name: name, Address: own(f.address)}, &st); err != nil {
 		return err
 	}
-	var in wire.ClusterInvited
-	if err := ownserver.Ask(ctx, home, "invite", wire.ClusterInvite{}, &in); err != nil {
-		return err
+	var in [2]wire.ClusterInvited // three machines are what one needs
+	for i := range in {
+		if err := ownserver.Ask(ctx, home, "invite", wire.ClusterInvite{}, &in[i]); err != nil {
+			return err
+		}
 	}
 	if err := a.restart(ctx, home); err != nil {
 		return err
 	}
-	return cli.Answer(a.App, in, nil, func(in wire.ClusterInvited) error {
+	return cli.Answer(a.App, in, nil, func(in [2]wire.ClusterInvited) error {
 		a.Out.Line("A cluster begins here, with the machine %s.", st.Machine)
 		a.tellRooms(home)
-		a.showClusterInvite(in)
+		a.Out.Write(joinLine(in[0]) + joinLine(in[1]))
+		a.Out.Line("Type one of these lines on each of two other machines, before %s.", a.Out.Moment(in[0].Expires))
 		a.Out.Line("New rooms are in the cluster when two machines are, and survive the loss of any one when three are.")
 		return nil
 	})
@@ -218,9 +221,9 @@ func inFiles(home config.Home) (rooms []mail.RoomName) {
 	return rooms
 }
 
-func (a *app) showClusterInvite(in wire.ClusterInvited) {
-	a.Out.Write("pennypost cluster join " + in.Address + " " + in.Code + "\n")
-	a.Out.Line("Type this line on the next machine, before %s. It lets in one, once.", a.Out.Moment(in.Expires))
+// joinLine is what is typed on a machine that is to join. It is whole, however narrow the terminal is.
+func joinLine(in wire.ClusterInvited) string {
+	return "pennypost cluster join " + in.Address + " " + in.Code + "\n"
 }
 
 func (a *app) clusterJoin(ctx context.Context, at, code string, f clusterFlags) error {
@@ -265,7 +268,8 @@ func (a *app) clusterInvite(ctx context.Context, f clusterFlags) error {
 	var in wire.ClusterInvited
 	err = a.running(ctx, home, "invite", ask, &in)
 	return cli.Answer(a.App, in, err, func(in wire.ClusterInvited) error {
-		a.showClusterInvite(in)
+		a.Out.Write(joinLine(in))
+		a.Out.Line("Type this line on the next machine, before %s. It lets in one, once.", a.Out.Moment(in.Expires))
 		return nil
 	})
 }
