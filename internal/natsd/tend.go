@@ -32,14 +32,17 @@ type stream struct {
 	copies int
 
 	Cluster struct {
-		Leader   string `json:"leader"`
-		Replicas []struct {
-			Name    string `json:"name"`
-			Peer    string `json:"peer"` // see nodeOf
-			Current bool   `json:"current"`
-			Offline bool   `json:"offline"`
-		} `json:"replicas"`
+		Leader   string    `json:"leader"`
+		Replicas []replica `json:"replicas"`
 	} `json:"cluster"`
+}
+
+// replica is a server that has a stream and does not lead it.
+type replica struct {
+	Name    string `json:"name"`
+	Peer    string `json:"peer"` // see nodeOf
+	Current bool   `json:"current"`
+	Offline bool   `json:"offline"`
 }
 
 // servers are those that have the stream, and current those of them that are there and as far as its leader.
