@@ -1,5 +1,5 @@
-// Command pennypost-nats runs the NATS server of a machine of a cluster. It has no commands: "pennypost cluster" starts
-// it and asks it.
+// Command pennypost-nats runs the NATS server of a machine of a cluster. It has no commands: "pennypost cluster"
+// starts it and asks it.
 package main
 
 import (

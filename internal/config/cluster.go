@@ -68,8 +68,8 @@ func CheckMember(m *Member) error {
 	host, port, err := net.SplitHostPort(m.Address)
 	n, bad := strconv.Atoi(port)
 	if err != nil || bad != nil || !isHost(host) || n < 1 || n > 65535-routesAbove {
-		return mail.Errorf(mail.Invalid, "%q is not an address of a machine of a cluster: write HOST, or HOST:PORT with "+
-			"a port up to %d", m.Address, 65535-routesAbove)
+		return mail.Errorf(mail.Invalid, "%q is not an address of a machine of a cluster: write HOST, or HOST:PORT "+
+			"with a port up to %d", m.Address, 65535-routesAbove)
 	}
 	return nil
 }
@@ -162,7 +162,8 @@ func Replicas(servers int) int {
 	return DefaultReplicas
 }
 
-// ClusterTLS returns how a post office connects to the servers of its cluster: with the machine's key, to members only.
+// ClusterTLS returns how a post office connects to the servers of its cluster: with the machine's key, to members
+// only.
 func ClusterTLS(h Home) (*tls.Config, error) {
 	cert, err := selfsigned.KeepEd25519(h.ClusterKey(), nil, time.Now())
 	if err != nil {

@@ -24,7 +24,8 @@ type Journal struct {
 	Cert        string   `toml:"cert"`        // file of this machine's certificate
 	Key         string   `toml:"key"`         // file of its key
 	Prefix      string   `toml:"prefix"`      // of the names of streams; default DefaultPrefix
-	// Keyed says that the servers are those of "pennypost cluster", which know this machine by its key: see ClusterTLS.
+	// Keyed says that the servers are those of "pennypost cluster", which know this machine by its key: see
+	// ClusterTLS.
 	Keyed bool `toml:"-"`
 }
 

@@ -105,12 +105,12 @@ func (c *codes) use(secret string, by mail.Machine, pin string) (undo func(), er
 	case c.list[i].Used != "" && c.list[i].Pin == pin:
 		return func() {}, nil
 	case c.list[i].Used != "":
-		return nil, mail.Errorf(mail.Denied, "this code has been used, by the machine %s; each lets in one machine, once. "+
-			"If that was not you, type there: pennypost cluster remove %s. A new code is made there by: pennypost cluster "+
-			"invite", c.list[i].Used, c.list[i].Used)
+		return nil, mail.Errorf(mail.Denied, "this code has been used, by the machine %s; each lets in one machine, "+
+			"once. If that was not you, type there: pennypost cluster remove %s. A new code is made there by: "+
+			"pennypost cluster invite", c.list[i].Used, c.list[i].Used)
 	case c.list[i].Expires <= now:
-		return nil, mail.Errorf(mail.Denied, "this code was good until %s, which is over. A new one is made there by: "+
-			"pennypost cluster invite", c.list[i].Expires)
+		return nil, mail.Errorf(mail.Denied, "this code was good until %s, which is over. A new one is made there "+
+			"by: pennypost cluster invite", c.list[i].Expires)
 	}
 	list := slices.Clone(c.list)
 	list[i].Used, list[i].Pin = by, pin
@@ -147,7 +147,8 @@ func (c *codes) free(sum string) {
 // save writes a list, and then has it. The caller holds mu.
 func (c *codes) save(list []code) error {
 	if err := kept.Save(c.path, list); err != nil {
-		return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the list of codes cannot be written: " + err.Error()}
+		return &mail.Error{Code: mail.Unavailable, Err: err,
+			Msg: "the list of codes cannot be written: " + err.Error()}
 	}
 	c.list = list
 	return nil

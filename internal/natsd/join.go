@@ -15,6 +15,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/base/pause"
 	"pennypost/internal/base/selfsigned"
 	"pennypost/internal/config"
@@ -27,8 +28,8 @@ const (
 	joinPatience = 10 * time.Second
 	// startPatience is how long the servers of a cluster have to take a new one in.
 	startPatience = time.Minute
-	// tellPatience is how long the servers of a cluster take to hear of a new key. A handshake before that is refused, and
-	// tried again.
+	// tellPatience is how long the servers of a cluster take to hear of a new key. A handshake before that is refused,
+	// and tried again.
 	tellPatience = 200 * time.Millisecond
 	// leastSpace is how much room a disk must have for a server to be begun there.
 	leastSpace = 64 << 20
@@ -95,12 +96,12 @@ func (d *daemon) outside() error {
 		return err
 	}
 	if cfg.Journal.Clustered() {
-		return mail.Errorf(mail.Conflict, "[journal] in %s names NATS servers, on which rooms may be. Nothing was done. "+
-			"Take urls out of it first", d.home.File())
+		return mail.Errorf(mail.Conflict, "[journal] in %s names NATS servers, on which rooms may be. Nothing was "+
+			"done. Take urls out of it first", d.home.File())
 	}
 	if _, err := os.Stat(d.home.Servers()); err == nil {
-		return mail.Errorf(mail.Conflict, "%s is there, and this machine is in no cluster: it is what a server has left. "+
-			"Nothing was done. Move it away first", d.home.Servers())
+		return mail.Errorf(mail.Conflict, "%s is there, and this machine is in no cluster: it is what a server has "+
+			"left. Nothing was done. Move it away first", d.home.Servers())
 	}
 	return d.prepare()
 }
@@ -110,9 +111,9 @@ func (d *daemon) mayListen(me *config.Member) error {
 	if err := config.CheckMember(me); err != nil {
 		return err
 	}
-	if left, known := space(string(d.home)); known && left < leastSpace {
-		return mail.Errorf(mail.Unavailable, "the disk of %s has only %d MiB left; the server needs %d to begin with. "+
-			"Nothing was done", d.home, left>>20, leastSpace>>20)
+	if left, _, err := durable.Space(string(d.home)); err == nil && left < leastSpace {
+		return mail.Errorf(mail.Unavailable, "the disk of %s has only %d MiB left; the server needs %d to begin "+
+			"with. Nothing was done", d.home, left>>20, leastSpace>>20)
 	}
 	at, err := listening(me.Address)
 	if err != nil {
@@ -239,13 +240,13 @@ func (l *list) add(m config.Member, named bool) (mail.Machine, error) {
 	}
 	for _, o := range l.Members {
 		if o.Address == m.Address {
-			return "", mail.Errorf(mail.Conflict, "the machine %s of the cluster has the address %s: say another one with "+
-				"--address", o.Machine, m.Address)
+			return "", mail.Errorf(mail.Conflict, "the machine %s of the cluster has the address %s: say another "+
+				"one with --address", o.Machine, m.Address)
 		}
 	}
 	if taken(m.Machine) && named {
-		return "", mail.Errorf(mail.Conflict, "a machine called %s is, or was, in the cluster: use another name. The code "+
-			"is still good", m.Machine)
+		return "", mail.Errorf(mail.Conflict, "a machine called %s is, or was, in the cluster: use another name. "+
+			"The code is still good", m.Machine)
 	}
 	for n, name := 2, m.Machine; taken(m.Machine); n++ {
 		m.Machine = mail.Machine(fmt.Sprintf("%.50s-%d", name, n))
@@ -263,8 +264,8 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 		return st, err
 	}
 	if !code.Cluster {
-		return st, mail.Errorf(mail.Invalid, "that code is for pennypost join, and lets nothing into a cluster; pennypost "+
-			"cluster invite makes those")
+		return st, mail.Errorf(mail.Invalid, "that code is for pennypost join, and lets nothing into a cluster; "+
+			"pennypost cluster invite makes those")
 	}
 	if err := d.outside(); err != nil {
 		return st, err
@@ -301,7 +302,8 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 	if err != nil {
 		ask.Withdraw = true
 		if _, bad := door.ask(context.WithoutCancel(ctx), &ask); bad != nil {
-			return st, fmt.Errorf("%w. The cluster still lists this machine; there, type: pennypost cluster remove %s", err,
+			return st, fmt.Errorf("%w. The cluster still lists this machine; there, type: pennypost cluster remove "+
+				"%s", err,
 				in.Machine)
 		}
 		return st, err
@@ -311,9 +313,9 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	if err := d.taken(ctx); err != nil {
-		return st, mail.Errorf(mail.Timeout, "this machine is in the cluster, as %s, and the other servers have not taken "+
-			"it in yet: they may not be reached at the port of their servers (%s). It goes on trying; pennypost cluster "+
-			"status says more", c.Machine, config.RoutesOf(q.At))
+		return st, mail.Errorf(mail.Timeout, "this machine is in the cluster, as %s, and the other servers have not "+
+			"taken it in yet: they may not be reached at the port of their servers (%s). It goes on trying; "+
+			"pennypost cluster status says more", c.Machine, config.RoutesOf(q.At))
 	}
 	d.settle(ctx)
 	return d.status(ctx, wire.None{})
@@ -337,9 +339,9 @@ func ownAddress(ctx context.Context, at, own string) (string, error) {
 }
 
 func notThere(at string, err error) error {
-	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("no server of a cluster answers at %s (%v). "+
-		"Nothing was done, and the code is still good. Check the address, and that its server runs: pennypost cluster "+
-		"status there", at, err)}
+	return &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("no server of a cluster answers at %s "+
+		"(%v). Nothing was done, and the code is still good. Check the address, and that its server runs: pennypost "+
+		"cluster status there", at, err)}
 }
 
 // door is a connection to the machine that has made a code.
@@ -363,12 +365,12 @@ func knock(at string, code wire.Code, cert tls.Certificate) (*door, error) {
 	_, alert := errors.AsType[tls.AlertError](err)
 	switch {
 	case other != nil:
-		return nil, &mail.Error{Code: mail.Denied, Err: err, Msg: fmt.Sprintf("what answers at %s is not the machine that "+
-			"the code is from (%v). Nothing was sent to it", at, other)}
+		return nil, &mail.Error{Code: mail.Denied, Err: err, Msg: fmt.Sprintf("what answers at %s is not the "+
+			"machine that the code is from (%v). Nothing was sent to it", at, other)}
 	case errors.Is(err, nats.ErrAuthorization), alert, err != nil && strings.Contains(err.Error(), "tls: "):
-		return nil, &mail.Error{Code: mail.Denied, Err: err, Msg: "the machine at " + at + " knows no such code: it was " +
-			"never made there, or ended more than a day ago. Nothing was done. A new one is made there by: pennypost " +
-			"cluster invite"}
+		return nil, &mail.Error{Code: mail.Denied, Err: err, Msg: "the machine at " + at + " knows no such code: it " +
+			"was never made there, or ended more than a day ago. Nothing was done. A new one is made there by: " +
+			"pennypost cluster invite"}
 	case err != nil:
 		return nil, notThere(at, err)
 	}
@@ -388,8 +390,8 @@ func (c *door) ask(ctx context.Context, q *request) (a admitted, err error) {
 	}
 	switch {
 	case err != nil:
-		return a, &mail.Error{Code: mail.Timeout, Err: err, Msg: fmt.Sprintf("the other machine has not let this one in "+
-			"(%v). It may have; type the same again", err)}
+		return a, &mail.Error{Code: mail.Timeout, Err: err, Msg: fmt.Sprintf("the other machine has not let this "+
+			"one in (%v). It may have; type the same again", err)}
 	case a.Code != "":
 		return a, &mail.Error{Code: a.Code, Msg: a.Message}
 	case q.Withdraw:
@@ -399,7 +401,8 @@ func (c *door) ask(ctx context.Context, q *request) (a admitted, err error) {
 		err = errors.Join(err, config.CheckMember(&a.List.Members[i]))
 	}
 	if _, bad := mail.ParseMachine(a.List.ID); err != nil || bad != nil {
-		return a, mail.Errorf(mail.Invalid, "the other machine has answered with a list of machines that cannot be used: %v",
+		return a, mail.Errorf(mail.Invalid, "the other machine has answered with a list of machines that cannot be "+
+			"used: %v",
 			errors.Join(err, bad))
 	}
 	return a, nil

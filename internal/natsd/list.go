@@ -78,7 +78,8 @@ func (d *daemon) put(ctx context.Context, l *list, place uint64) error {
 	if place == 0 {
 		if _, err := d.js.CreateStream(ctx, jetstream.StreamConfig{Name: listStream,
 			Subjects: []string{listSubject}, MaxMsgsPerSubject: 8, Storage: jetstream.FileStorage, Replicas: 1,
-			Description: "the machines of a cluster of Pennypost"}); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			Description: "the machines of a cluster of " +
+				"Pennypost"}); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return fmt.Errorf("make the list of machines: %w", err)
 		}
 	}
@@ -123,8 +124,8 @@ func (d *daemon) update(ctx context.Context, change func(*list) error) (*list, e
 			continue // somebody else was there first
 		}
 		if err != nil {
-			return nil, &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the servers of the cluster take no change: " +
-				"more than half of them have to be there (" + err.Error() + "). Nothing was changed"}
+			return nil, &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the servers of the cluster take no " +
+				"change: more than half of them have to be there (" + err.Error() + "). Nothing was changed"}
 		}
 		d.tellRemoved(ctx, l)
 		return l, d.apply(l)
@@ -137,8 +138,9 @@ func (d *daemon) tellRemoved(ctx context.Context, l *list) {
 	if err != nil {
 		return
 	}
+	now := config.Cluster{Members: l.Members}
 	for _, m := range d.cluster.Load().Members {
-		if slices.ContainsFunc(l.Members, func(o config.Member) bool { return o.Pin() == m.Pin() }) || m.Pin() == d.pin() {
+		if now.Knows(m.Pin()) || m.Pin() == d.pin() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -188,7 +190,8 @@ func (d *daemon) apply(l *list) error {
 		return err
 	case err != nil && len(old.Members) == 1:
 		d.cluster.Store(old) // nobody else has it
-		return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the list of machines cannot be written: " + err.Error()}
+		return &mail.Error{Code: mail.Unavailable, Err: err,
+			Msg: "the list of machines cannot be written: " + err.Error()}
 	case err != nil:
 		d.log.Warn("list of machines not written", "err", err) // it is read from the servers again
 	case len(c.Members) == 1:
@@ -237,8 +240,8 @@ func (d *daemon) follow(ctx context.Context) {
 	}
 }
 
-// compare takes over the list that is on the servers. If what is there is older, or nothing, as when the second machine
-// has just come, it writes what this one has.
+// compare takes over the list that is on the servers. If what is there is older, or nothing, as when the second
+// machine has just come, it writes what this one has.
 func (d *daemon) compare(ctx context.Context) error {
 	if len(d.cluster.Load().Members) == 1 {
 		return nil

@@ -87,7 +87,8 @@ func Run(ctx context.Context, opts Options) (err error) {
 			}
 		}).Stop()
 	case c.Removed:
-		return mail.Errorf(mail.Conflict, "this machine was removed from its cluster; pennypost cluster leave forgets that")
+		return mail.Errorf(mail.Conflict, "this machine was removed from its cluster; pennypost cluster leave "+
+			"forgets that")
 	default:
 		if c.Stopped {
 			c.Stopped = false
@@ -138,7 +139,8 @@ func (d *daemon) clear() error {
 	if err := durable.MkdirAll(d.home.Removed(), 0o700); err != nil {
 		return err
 	}
-	return os.Rename(d.home.Servers(), filepath.Join(d.home.Removed(), "nats-"+time.Now().UTC().Format("20060102T150405")))
+	to := filepath.Join(d.home.Removed(), "nats-"+time.Now().UTC().Format("20060102T150405"))
+	return os.Rename(d.home.Servers(), to)
 }
 
 // prepare reads, or makes, the key of this machine, and the codes.
@@ -268,6 +270,6 @@ func (d *daemon) inCluster() (*config.Cluster, error) {
 	if c := d.cluster.Load(); c != nil {
 		return c, nil
 	}
-	return nil, mail.Errorf(mail.NotFound, "this machine is in no cluster: pennypost cluster init makes one, and pennypost "+
-		"cluster join comes into one")
+	return nil, mail.Errorf(mail.NotFound, "this machine is in no cluster: pennypost cluster init makes one, and "+
+		"pennypost cluster join comes into one")
 }

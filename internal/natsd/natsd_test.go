@@ -245,6 +245,7 @@ func TestRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
+	busy := taken.Addr().String()
 	elsewhere := other.cluster(t).Members[0].Address
 	tests := map[string]struct {
 		ask  wire.ClusterJoin
@@ -253,14 +254,20 @@ func TestRefuses(t *testing.T) {
 		"a wrong code":            {wire.ClusterJoin{At: in.Address, Code: wrong.String()}, "knows no such code"},
 		"a misspelt code":         {wire.ClusterJoin{At: in.Address, Code: in.Code[:47] + "x"}, "misspelt"},
 		"a code of a post office": {wire.ClusterJoin{At: in.Address, Code: plain.String()}, "pennypost join"},
-		"another machine":         {wire.ClusterJoin{At: elsewhere, Code: in.Code}, "is not the machine that the code is from"},
-		"nobody there":            {wire.ClusterJoin{At: address(t), Code: in.Code}, "no server of a cluster answers"},
-		"a port in use":           {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: taken.Addr().String()}, "cannot listen"},
-		"an address that is none": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "a b:4222"}, "not an address"},
-		"a port that is too high": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "127.0.0.1:64000"}, "not an address"},
-		"a name that is in use":   {wire.ClusterJoin{At: in.Address, Code: in.Code, Name: "desk", Named: true}, "use another name"},
-		"a name that is no name":  {wire.ClusterJoin{At: in.Address, Code: in.Code, Name: "a b"}, "machine"},
-		"an address of another":   {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: in.Address}, "cannot listen"},
+		"another machine": {wire.ClusterJoin{At: elsewhere, Code: in.Code}, "is not the machine that the " +
+			"code is from"},
+		"nobody there": {wire.ClusterJoin{At: address(t), Code: in.Code}, "no server of a cluster answers"},
+		"a port in " +
+			"use": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: busy}, "cannot listen"},
+		"an address that is " +
+			"none": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "a b:4222"}, "not an address"},
+		"a port that is too " +
+			"high": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: "127.0.0.1:64000"}, "not an address"},
+		"a name that is in " +
+			"use": {wire.ClusterJoin{At: in.Address, Code: in.Code, Name: "desk", Named: true}, "use another name"},
+		"a name that is no name": {wire.ClusterJoin{At: in.Address, Code: in.Code, Name: "a b"}, "machine"},
+		"an address of " +
+			"another": {wire.ClusterJoin{At: in.Address, Code: in.Code, Address: in.Address}, "cannot listen"},
 	}
 	for name, tt := range tests {
 		if tt.ask.Name == "" {
@@ -269,7 +276,8 @@ func TestRefuses(t *testing.T) {
 		if tt.ask.Address == "" {
 			tt.ask.Address = address(t)
 		}
-		if _, err := ask[wire.ClusterStatus](t, m, "join", tt.ask); err == nil || !strings.Contains(err.Error(), tt.says) {
+		_, err := ask[wire.ClusterStatus](t, m, "join", tt.ask)
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v, want something with %q", name, err, tt.says)
 		}
 		if left := left(m.home); left != "nats.lock nats.sock" {
@@ -279,7 +287,8 @@ func TestRefuses(t *testing.T) {
 	if n := len(desk.cluster(t).Members); n != 1 {
 		t.Errorf("the cluster has %d machines", n)
 	}
-	if _, err := ask[wire.ClusterStatus](t, desk, "init", wire.ClusterInit{Name: "desk", Address: address(t)}); err == nil ||
+	_, err = ask[wire.ClusterStatus](t, desk, "init", wire.ClusterInit{Name: "desk", Address: address(t)})
+	if err == nil ||
 		!strings.Contains(err.Error(), "in a cluster already") {
 		t.Errorf("init in a cluster: %v", err)
 	}

@@ -29,15 +29,15 @@ func (s *state) mayRemove(name mail.Machine) error {
 	}
 	switch {
 	case !slices.ContainsFunc(s.members, func(m config.Member) bool { return m.Machine == name }):
-		return mail.Errorf(mail.NotFound, "no machine of the cluster is called %s; they are listed by: pennypost cluster "+
-			"status", name)
+		return mail.Errorf(mail.NotFound, "no machine of the cluster is called %s; they are listed by: pennypost "+
+			"cluster status", name)
 	case s.ups("") < majority(n):
-		return refused("of the %d machines only %d are there, which is not more than half, so nothing can be decided. "+
-			"Start the servers of the others first", n, s.ups(""))
+		return refused("of the %d machines only %d are there, which is not more than half, so nothing can be "+
+			"decided. Start the servers of the others first", n, s.ups(""))
 	case n <= config.DefaultReplicas && slices.ContainsFunc(s.streams, func(x stream) bool { return x.isRoom() }):
-		return refused("too few would be left to keep its rooms: fewer than three machines have none that could be away. "+
-			"Let another one in first (pennypost cluster invite), and remove %s then. To give the cluster up, move its "+
-			"rooms to files before: pennypost rooms move ROOM --to file", name)
+		return refused("too few would be left to keep its rooms: fewer than three machines have none that could be "+
+			"away. Let another one in first (pennypost cluster invite), and remove %s then. To give the cluster up, "+
+			"move its rooms to files before: pennypost rooms move ROOM --to file", name)
 	case n <= config.DefaultReplicas:
 		return nil
 	case left < majority(n-1):
@@ -51,8 +51,8 @@ func (s *state) mayRemove(name mail.Machine) error {
 		case len(current) < majority(max(len(all), x.copies)):
 			return refused("%s has no majority of its servers at present", x.title())
 		case slices.Contains(all, string(name)) && left < x.copies:
-			return refused("%s is to be on %d servers, and only %d others are there. Start their servers, or let another "+
-				"machine in first", x.title(), x.copies, left)
+			return refused("%s is to be on %d servers, and only %d others are there. Start their servers, or let "+
+				"another machine in first", x.title(), x.copies, left)
 		case slices.Contains(all, string(name)) && others == 0 && x.copies > 1:
 			return refused("no other server has all of %s", x.title())
 		}
@@ -89,8 +89,8 @@ func (d *daemon) remove(ctx context.Context, q wire.ClusterRemove) (st wire.Clus
 	}
 	s, err := d.state(ctx)
 	if err != nil {
-		return st, &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("%s was not removed: the servers do not "+
-			"say where everything is (%v). More than half of them have to be there", name, err)}
+		return st, &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("%s was not removed: the servers "+
+			"do not say where everything is (%v). More than half of them have to be there", name, err)}
 	}
 	if err := s.mayRemove(name); err != nil {
 		return st, err
@@ -121,7 +121,8 @@ func (d *daemon) takeOut(ctx context.Context, name mail.Machine, n int) error {
 	}
 	if n > config.DefaultReplicas {
 		if err := d.evacuate(ctx, string(name)); err != nil {
-			return fmt.Errorf("%s is still in the cluster, and part of what it had may be on others: %w. Type it again", name,
+			return fmt.Errorf("%s is still in the cluster, and part of what it had may be on others: %w. Type it "+
+				"again", name,
 				err)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// described makes a cluster of words: which machines there are, which of their servers are there, and on which of them each
-// room is, its leader first. A machine in brackets has a copy that is not as far.
+// described makes a cluster of words: which machines there are, which of their servers are there, and on which of them
+// each room is, its leader first. A machine in brackets has a copy that is not as far.
 func described(t *testing.T, machines, up string, rooms ...string) *state {
 	t.Helper()
 	s := &state{up: make(map[string]string)}
@@ -93,7 +93,8 @@ func TestMayFail(t *testing.T) {
 		{"a b c d e", "a b c d e", nil, 2},
 	} {
 		if got := described(t, tt.machines, tt.up, tt.rooms...).mayFail(); got != tt.want {
-			t.Errorf("of %q, %q are there, with the rooms %q: %d may fail, want %d", tt.machines, tt.up, tt.rooms, got, tt.want)
+			t.Errorf("of %q, %q are there, with the rooms %q: %d may fail, want "+
+				"%d", tt.machines, tt.up, tt.rooms, got, tt.want)
 		}
 	}
 }

@@ -109,9 +109,9 @@ func (p place) free() error {
 	for _, at := range []string{p.client, p.routes} {
 		l, err := net.Listen("tcp", at)
 		if err != nil {
-			return &mail.Error{Code: mail.Conflict, Err: err, Msg: fmt.Sprintf("the server cannot listen at %s (%v). It "+
-				"needs two ports, one for post offices and one, which is 2000 higher, for the other servers. Nothing was "+
-				"done. Say another one: --address HOST:PORT", at, err)}
+			return &mail.Error{Code: mail.Conflict, Err: err, Msg: fmt.Sprintf("the server cannot listen at %s "+
+				"(%v). It needs two ports, one for post offices and one, which is 2000 higher, for the other "+
+				"servers. Nothing was done. Say another one: --address HOST:PORT", at, err)}
 		}
 		l.Close()
 	}

@@ -209,7 +209,8 @@ func (d *daemon) raise(ctx context.Context) error {
 		for _, r := range all[i].Cluster.Replicas {
 			if d.cluster.Load().Member(mail.Machine(r.Name)) == nil && r.Offline {
 				bad := api(ctx, all[i].conn, "STREAM.PEER.REMOVE."+all[i].name, map[string]string{"peer": r.Peer}, nil)
-				d.log.Info("a server that was removed is taken from a stream", "stream", all[i].name, "node", r.Peer, "err", bad)
+				d.log.Info("a server that was removed is taken from a "+
+					"stream", "stream", all[i].name, "node", r.Peer, "err", bad)
 			}
 		}
 		// more than there are servers stood on one that was removed

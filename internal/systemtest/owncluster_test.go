@@ -117,7 +117,8 @@ func TestOwnCluster(t *testing.T) {
 	says(t, desk, `(?s)tower +away.*No more of them may fail`, "cluster", "status")
 	says(t, desk, "msg_", "send", "--as", "builder-1", "--room", "lab", "--to", "user", "--body", "Without the tower.")
 	says(t, laptop, "Without the tower", "inbox", "--room", "lab")
-	if r := desk.run("cluster", "remove", "tower"); r.code == 0 || !strings.Contains(r.stderr, "was not removed: too few") {
+	if r := desk.run("cluster", "remove", "tower"); r.code == 0 || !strings.Contains(r.stderr, "was not removed: "+
+		"too few") {
 		t.Errorf("removing one of three: exit %d %s%s", r.code, r.stdout, r.stderr)
 	}
 
@@ -127,7 +128,8 @@ func TestOwnCluster(t *testing.T) {
 	says(t, desk, `tower is out of the cluster`, "cluster", "remove", "tower")
 	says(t, box, `(?s)box +up.*One more of them may fail`, "cluster", "status")
 	laptop.lose(t)
-	says(t, desk, "msg_", "send", "--as", "builder-1", "--room", "lab", "--to", "user", "--body", "Without the laptop.")
+	says(t, desk, "msg_", "send", "--as", "builder-1", "--room", "lab", "--to", "user", "--body", "Without the "+
+		"laptop.")
 	says(t, box, `(?s)All three are here.*Without the tower.*Without the laptop|Without the laptop.*Without the tower`,
 		"inbox", "--room", "lab")
 
@@ -156,7 +158,8 @@ func TestOwnClusterPage(t *testing.T) {
 	for _, step := range machineSteps(page) {
 		o := all[step.machine]
 		command := strings.NewReplacer(said...).Replace(step.command)
-		if strings.HasPrefix(command, "pennypost cluster init") || strings.HasPrefix(command, "pennypost cluster join") {
+		if strings.HasPrefix(command, "pennypost cluster init") || strings.HasPrefix(command, "pennypost cluster "+
+			"join") {
 			command += here[step.machine]
 		}
 		var r result

@@ -68,7 +68,8 @@ func ParseCode(s string) (Code, error) {
 	var c Code
 	if err != nil || len(plain) != letters.EncodedLen(codeLen) {
 		return c, mail.Errorf(mail.Invalid, "that is not a code: one is %d letters and digits, and this has %d "+
-			"characters. Copy the whole line that pennypost invite, or pennypost cluster invite, printed", letters.EncodedLen(codeLen),
+			"characters. Copy the whole line that pennypost invite, or pennypost cluster invite, "+
+			"printed", letters.EncodedLen(codeLen),
 			len([]rune(plain)))
 	}
 	sum := codeSum(b[:checkAt])

@@ -88,8 +88,8 @@ func (t Trust) Config(host string) *tls.Config {
 	}
 }
 
-// Peers returns how machines that know each other's keys connect, either way: TLS 1.3 with the certificate of this one,
-// and nobody whose pin is not known. known is asked at each handshake, so keys come and go while it is in use.
+// Peers returns how machines that know each other's keys connect, either way: TLS 1.3 with the certificate of this
+// one, and nobody whose pin is not known. known is asked at each handshake, so keys come and go while it is in use.
 func Peers(cert tls.Certificate, known func(Pin) bool) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAnyClientCert,

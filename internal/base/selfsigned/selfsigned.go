@@ -55,7 +55,8 @@ func KeepEd25519(path string, names []string, now time.Time) (tls.Certificate, e
 	})
 }
 
-func keepWith(path string, names []string, now time.Time, newKey func() (crypto.Signer, error)) (tls.Certificate, error) {
+func keepWith(path string, names []string, now time.Time, newKey func() (crypto.Signer, error)) (tls.Certificate,
+	error) {
 	text, err := durable.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tls.Certificate{}, fmt.Errorf("read the certificate: %w", err)

@@ -166,22 +166,12 @@ func (s *Store) versions() (all []string, err error) {
 // adopt moves programs that lie in the directory themselves, as in an archive, into a version of their own, and leaves
 // links. A program that is not there, because the version is older than it, has a link afterwards too.
 func (s *Store) adopt(now string) error {
-	var plain, missing []string
-	for _, program := range Programs {
-		info, err := os.Lstat(filepath.Join(s.dir, program))
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && len(missing)+1 < len(Programs):
-			missing = append(missing, program)
-		case err != nil:
-			return err
-		case info.Mode().IsRegular():
-			plain = append(plain, program)
-		}
+	plain, missing, err := s.plain()
+	if err != nil || len(plain)+len(missing) == 0 {
+		return err
 	}
-	if len(plain)+len(missing) == 0 {
-		return nil
-	}
-	if len(plain) > 0 && len(plain)+len(missing) == len(Programs) { // else somebody was killed here, and the version is there
+	// else somebody was killed here, and the version is there
+	if len(plain) > 0 && len(plain)+len(missing) == len(Programs) {
 		kept := filepath.Join(s.part, "now")
 		if err := os.Mkdir(kept, 0o755); err != nil {
 			return err
@@ -204,6 +194,22 @@ func (s *Store) adopt(now string) error {
 		}
 	}
 	return durable.SyncDir(s.dir)
+}
+
+// plain returns the programs that are files in the directory itself, and those that are not there.
+func (s *Store) plain() (plain, missing []string, err error) {
+	for _, program := range Programs {
+		info, err := os.Lstat(filepath.Join(s.dir, program))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && len(missing)+1 < len(Programs):
+			missing = append(missing, program)
+		case err != nil:
+			return nil, nil, err
+		case info.Mode().IsRegular():
+			plain = append(plain, program)
+		}
+	}
+	return plain, missing, nil
 }
 
 // place makes a directory that of a version, in place of one that was left over.

@@ -180,6 +180,16 @@ func startServer(ctx context.Context, home config.Home, log *slog.Logger) {
 	}
 }
 
+// tendServer starts the server again when it has ended.
+func (d *daemon) tendServer() {
+	if !d.opts.Config.Journal.Keyed {
+		return
+	}
+	ownserver.Tend(d.closing, d.opts.Config.Home, os.Environ(), func(err error) {
+		d.log.Error("server of the cluster not started", "err", err)
+	})
+}
+
 // takeLock makes this process the only post office of home.
 func takeLock(ctx context.Context, home config.Home) (*durable.Lock, error) {
 	began := time.Now()
@@ -281,13 +291,7 @@ func (d *daemon) run(at listen.Listeners) error {
 		d.running.Go(func() { d.office.TendTeams(d.closing) })
 		d.running.Go(func() { d.github.Run(d.closing) })
 	}
-	if d.opts.Config.Journal.Keyed {
-		d.running.Go(func() {
-			ownserver.Tend(d.closing, d.opts.Config.Home, os.Environ(), func(err error) {
-				d.log.Error("server of the cluster not started", "err", err)
-			})
-		})
-	}
+	d.running.Go(d.tendServer)
 	d.running.Go(func() { d.office.SendKept(d.closing) })
 	d.running.Go(func() { d.office.FollowSessions(d.closing) })
 	d.running.Go(func() { d.office.WatchClaims(d.closing) })

@@ -92,12 +92,14 @@ func Start(ctx context.Context, home config.Home, environ []string) error {
 		select {
 		case err := <-ended:
 			if err != nil {
-				return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the NATS server of this machine does not start; " +
+				return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the NATS server of this machine does not " +
+					"start; " +
 					home.ServerLog() + " says why"}
 			}
 			ended = nil // another was there first
 		case <-ctx.Done():
-			return &mail.Error{Code: mail.Timeout, Err: ctx.Err(), Msg: "the NATS server of this machine has not started in " +
+			return &mail.Error{Code: mail.Timeout, Err: ctx.Err(), Msg: "the NATS server of this machine has not " +
+				"started in " +
 				startPatience.String() + "; " + home.ServerLog() + " may say why"}
 		case <-time.After(startPoll):
 		}
@@ -128,8 +130,8 @@ func find() (string, error) {
 	if found, err := exec.LookPath(name); err == nil {
 		return found, nil
 	}
-	return "", mail.Errorf(mail.Unavailable, "%s, which has the NATS server in it, is neither beside %s nor on the PATH: "+
-		"install all programs of one release", Program, self)
+	return "", mail.Errorf(mail.Unavailable, "%s, which has the NATS server in it, is neither beside %s nor on the "+
+		"PATH: install all programs of one release", Program, self)
 }
 
 // Tend starts the process again when it has ended, until ctx ends. It does so as long as Wanted says.
@@ -168,7 +170,8 @@ func Ask(ctx context.Context, home config.Home, what string, question, answer an
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the NATS server of this machine ended while it was asked"}
+		return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the NATS server of this machine ended while it " +
+			"was asked"}
 	}
 	if res.StatusCode != http.StatusOK {
 		var p wire.Problem

@@ -34,26 +34,26 @@ init, join, leave and remove change which machines there are. What would leave r
 majority of their servers is refused. NATS servers that you run yourself are named in [journal] in
 config.toml instead.`
 
-const clusterInitHelp = `Make a cluster of this machine, and print a line to type on each of two others. New rooms are in the
-cluster from then on; a room that is in a file stays there until you move it, by pennypost rooms move
-ROOM --to jetstream.
+const clusterInitHelp = `Make a cluster of this machine, and print a line to type on each of two others. New rooms are
+in the cluster as soon as one has joined; a room that is in a file stays there until you move it, by
+pennypost rooms move ROOM --to jetstream.
 
 The others find this machine at --address, for which two ports have to be open: that one (4222 unless
 you say otherwise), and one that is 2000 higher.`
 
-const clusterJoinHelp = `Take this machine into a cluster: the line is printed by pennypost cluster init, and by pennypost
-cluster invite. When it returns and three machines are there, each room is on three of them.
+const clusterJoinHelp = `Take this machine into a cluster: the line is printed by pennypost cluster init, and by
+pennypost cluster invite. When it returns and three machines are there, each room is on three of them.
 
 A machine that has rooms in files does not join, because such a room hides the one of its name in the
 cluster. With --keep-rooms it does; pennypost rooms move ROOM --to jetstream brings them in.`
 
-const clusterRemoveHelp = `Take a machine out of the cluster, whether it is there or lost. What its server has is copied to the
-others first, and its key is void afterwards. It is refused where fewer than three machines would be
+const clusterRemoveHelp = `Take a machine out of the cluster, whether it is there or lost. What its server has
+is copied to the others first, and its key is void afterwards. It is refused where fewer than three machines would be
 left, or rooms would have no majority of their servers: let the new machine in first, and remove the
 old one then. A machine that comes back joins anew, under another name.`
 
-const clusterLeaveHelp = `Take this machine out of its cluster, as pennypost cluster remove does on another one. What its server
-has left is moved to the directory "removed" in the data directory. The last machine leaves only when
+const clusterLeaveHelp = `Take this machine out of its cluster, as pennypost cluster remove does on another one. What
+its server has left is moved to the directory "removed" in the data directory. The last machine leaves only when
 no rooms are in the cluster any more.`
 
 // clusterFlags are the flags of the commands below cluster.
@@ -92,9 +92,11 @@ func newCluster(a *app) *cobra.Command {
 		cli.WithFlags(&cobra.Command{Use: "invite", Short: "let another machine in", Args: cli.NoArgs,
 			Long:    "Print the line that lets one more machine into the cluster, once. Type it there.",
 			Example: "pennypost cluster invite --expires 10m", RunE: cli.RunWith(a.clusterInvite, &f)},
-			cli.Flag{Into: &f.expires, Name: "expires", About: "how long the code is good: `DURATION`, a day at most"}),
+			cli.Flag{Into: &f.expires, Name: "expires", About: "how long the code is good: `DURATION`, a day at " +
+				"most"}),
 		&cobra.Command{Use: "status", Short: "say how the cluster is", Args: cli.NoArgs,
-			Long:    "List the machines of the cluster, whether the server of each is there, and how many more may fail.",
+			Long: "List the machines of the cluster, whether the server of each is there, and how many more may " +
+				"fail.",
 			Example: "pennypost cluster status", RunE: cli.Run(a.clusterStatus)},
 		&cobra.Command{Use: "remove MACHINE", Short: "take a machine out", Long: clusterRemoveHelp,
 			Example: "pennypost cluster remove tower", Args: cli.NArgs(1, "the name of one machine"),
@@ -102,10 +104,12 @@ func newCluster(a *app) *cobra.Command {
 		&cobra.Command{Use: "leave", Short: "take this machine out", Long: clusterLeaveHelp,
 			Example: "pennypost cluster leave", Args: cli.NoArgs, RunE: cli.Run(a.clusterLeave)},
 		&cobra.Command{Use: "start", Short: "start the server of this machine", Args: cli.NoArgs,
-			Long:    "Start the NATS server of this machine, after pennypost cluster stop. Otherwise it starts by itself.",
+			Long: "Start the NATS server of this machine, after pennypost cluster stop. Otherwise it starts by " +
+				"itself.",
 			Example: "pennypost cluster start", RunE: cli.Run(a.clusterStart)},
 		&cobra.Command{Use: "stop", Short: "stop the server of this machine", Args: cli.NoArgs,
-			Long:    "Stop the NATS server of this machine, until pennypost cluster start. The post office here uses another one.",
+			Long: "Stop the NATS server of this machine, until pennypost cluster start. The post office here " +
+				"uses another one.",
 			Example: "pennypost cluster stop", RunE: cli.Run(a.clusterStop)})
 	return cmd
 }
@@ -117,7 +121,8 @@ func (a *app) clusterHome() (config.Home, error) {
 	}
 	home, err := config.FindHome(a.Env.Getenv)
 	if err == nil && home.HasRemote() {
-		err = cli.Hinted(mail.Errorf(mail.Conflict, "this machine uses the post office of another one. Nothing was done"),
+		err = cli.Hinted(mail.Errorf(mail.Conflict, "this machine uses the post office of another one. Nothing was "+
+			"done"),
 			"pennypost leave")
 	}
 	return home, err
@@ -188,7 +193,8 @@ func (a *app) clusterInit(ctx context.Context, f clusterFlags) error {
 		a.tellRooms(home)
 		a.Out.Write(joinLine(in[0]) + joinLine(in[1]))
 		a.Out.Line("Type one of these lines on each of two other machines, before %s.", a.Out.Moment(in[0].Expires))
-		a.Out.Line("New rooms are in the cluster when two machines are, and survive the loss of any one when three are.")
+		a.Out.Line("New rooms are in the cluster when two machines are, and survive the loss of any one when three " +
+			"are.")
 		return nil
 	})
 }
@@ -204,7 +210,8 @@ func (a *app) atServer(ctx context.Context, home config.Home, what string, quest
 // tellRooms says which rooms are not in the cluster.
 func (a *app) tellRooms(home config.Home) {
 	if rooms := inFiles(home); len(rooms) > 0 {
-		a.Out.Line("On this machine alone, in files: %s. To have one everywhere: pennypost rooms move ROOM --to jetstream",
+		a.Out.Line("On this machine alone, in files: %s. To have one everywhere: pennypost rooms move ROOM --to "+
+			"jetstream",
 			cli.Joined(rooms, ", "))
 	}
 }
@@ -232,9 +239,10 @@ func (a *app) clusterJoin(ctx context.Context, at, code string, f clusterFlags) 
 		return err
 	}
 	if rooms := inFiles(home); len(rooms) > 0 && !f.keepRooms {
-		return cli.Hinted(mail.Errorf(mail.Conflict, "rooms of this machine are in files, and would hide those of their "+
-			"names in the cluster: %s. Nothing was done, and the code is still good. With --keep-rooms the machine joins "+
-			"and keeps them", cli.Joined(rooms[:min(len(rooms), 5)], ", ")), "pennypost cluster join ADDRESS CODE --keep-rooms")
+		return cli.Hinted(mail.Errorf(mail.Conflict, "rooms of this machine are in files, and would hide those of "+
+			"their names in the cluster: %s. Nothing was done, and the code is still good. With --keep-rooms the "+
+			"machine joins and keeps them", cli.Joined(rooms[:min(len(rooms), 5)], ", ")), "pennypost cluster join "+
+			"ADDRESS CODE --keep-rooms")
 	}
 	name, err := a.machineName(f.name)
 	if err != nil {
@@ -283,7 +291,8 @@ func (a *app) running(ctx context.Context, home config.Home, what string, questi
 	case c == nil:
 		return cli.Hinted(mail.Errorf(mail.NotFound, "this machine is in no cluster"), "pennypost cluster init")
 	case c.Removed:
-		return cli.Hinted(mail.Errorf(mail.Denied, "this machine was removed from its cluster"), "pennypost cluster leave")
+		return cli.Hinted(mail.Errorf(mail.Denied, "this machine was removed from its cluster"), "pennypost cluster "+
+			"leave")
 	case c.Stopped && !ownserver.Listens(home):
 		return cli.Hinted(mail.Errorf(mail.Unavailable, "the NATS server of this machine was stopped"),
 			"pennypost cluster start")
@@ -328,7 +337,8 @@ func (a *app) showCluster(st *wire.ClusterStatus) {
 	case len(st.Members) == 1:
 		a.Out.Line("It is the only one, and keeps no rooms yet: pennypost cluster invite lets another one in.")
 	case len(st.Members) < config.DefaultReplicas:
-		a.Out.Line("Mail stops while one of them is away: two are no safer than one. With a third, any one may be away.")
+		a.Out.Line("Mail stops while one of them is away: two are no safer than one. With a third, any one may be " +
+			"away.")
 	case st.Lacking > 0:
 		a.Out.Line("%s of %d not yet as on the others: a copy is on its way.", wording.Plural(st.Lacking, "stream"),
 			st.Streams)
