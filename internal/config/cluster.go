@@ -154,6 +154,10 @@ func (c *Cluster) Knows(pin selfsigned.Pin) bool {
 	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.Pin() == pin })
 }
 
+// KeepsRooms reports whether rooms are on the servers of c: one that is alone stores nothing, because it decides with
+// others only.
+func (c *Cluster) KeepsRooms() bool { return c != nil && !c.Removed && len(c.Members) > 1 }
+
 // Replicas is on how many servers a room of a cluster of so many is: with two, no server could be away.
 func Replicas(servers int) int {
 	if servers < DefaultReplicas {
@@ -175,14 +179,22 @@ func ClusterTLS(h Home) (*tls.Config, error) {
 	}), nil
 }
 
+// Outdated reports whether a post office that was given j has to begin anew, because rooms are to be kept otherwise: in
+// the cluster, which they were not, or on more of its servers.
+func (j *Journal) Outdated(c *Cluster) bool {
+	if j.Servers == 0 {
+		return c.KeepsRooms() && !j.Clustered() && j.Kind != KindFile
+	}
+	return c.KeepsRooms() && Replicas(len(c.Members)) != Replicas(j.Servers)
+}
+
 // join has new rooms kept in the cluster of this machine, unless the configuration names servers itself.
 func (c *Config) join(cluster *Cluster) {
 	j := &c.Journal
-	// A server that is alone stores nothing: it decides with others only.
-	if cluster == nil || cluster.Removed || len(cluster.Members) == 1 || len(j.URLs) > 0 || j.Kind == KindFile {
+	if !cluster.KeepsRooms() || len(j.URLs) > 0 || j.Kind == KindFile {
 		return
 	}
-	j.Kind, j.Keyed = KindJetStream, true
+	j.Kind, j.Servers = KindJetStream, len(cluster.Members)
 	for i := range cluster.Members {
 		j.URLs = append(j.URLs, "tls://"+cluster.Members[i].Address)
 	}

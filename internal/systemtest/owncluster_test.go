@@ -47,6 +47,7 @@ func joined(t *testing.T, names ...string) map[string]*office {
 		all[name] = o
 		if i == 0 {
 			o.must(t, "cluster", "init", "--name", name, "--address", fmt.Sprint("127.0.0.1:", clusterPort(t)))
+			o.must(t, "rooms") // its post office runs while others join
 			continue
 		}
 		lets(t, all[names[0]], o, name)

@@ -180,14 +180,30 @@ func startServer(ctx context.Context, home config.Home, log *slog.Logger) {
 	}
 }
 
-// tendServer starts the server again when it has ended.
-func (d *daemon) tendServer() {
-	if !d.opts.Config.Journal.Keyed {
-		return
+// tendServer starts the server again when it has ended. If rooms are to be kept otherwise than this post office was
+// told, as when a second machine joins the cluster of this one, it ends: the next command starts it, or whoever runs
+// it as a service.
+func (d *daemon) tendServer(failed chan<- error) {
+	j, home := &d.opts.Config.Journal, d.opts.Config.Home
+	if j.Servers > 0 {
+		d.running.Go(func() {
+			ownserver.Tend(d.closing, home, os.Environ(), func(err error) {
+				d.log.Error("server of the cluster not started", "err", err)
+			})
+		})
 	}
-	ownserver.Tend(d.closing, d.opts.Config.Home, os.Environ(), func(err error) {
-		d.log.Error("server of the cluster not started", "err", err)
-	})
+	for pause.For(d.closing, time.Second) {
+		c, err := config.LoadCluster(home)
+		if err != nil || !j.Outdated(c) || d.busy.Load() > 0 {
+			continue
+		}
+		d.log.Info("rooms are kept on more servers from now on; the post office begins anew")
+		if !d.opts.Auto {
+			failed <- mail.Errorf(mail.Conflict, "another machine has joined the cluster of this one, and new rooms "+
+				"are on more servers from now on: start the post office again")
+		}
+		d.stop()
+	}
 }
 
 // takeLock makes this process the only post office of home.
@@ -271,7 +287,7 @@ func (d *daemon) run(at listen.Listeners) error {
 		return err
 	}
 	server := d.server(handler)
-	failed := make(chan error, 6) // one for each listener, and one for the cluster
+	failed := make(chan error, 7) // one for each listener, and two for the cluster
 	for _, l := range at.All() {
 		d.running.Go(func() {
 			shed := d.connections.Shed(l, d.log)
@@ -291,7 +307,7 @@ func (d *daemon) run(at listen.Listeners) error {
 		d.running.Go(func() { d.office.TendTeams(d.closing) })
 		d.running.Go(func() { d.github.Run(d.closing) })
 	}
-	d.running.Go(d.tendServer)
+	d.running.Go(func() { d.tendServer(failed) })
 	d.running.Go(func() { d.office.SendKept(d.closing) })
 	d.running.Go(func() { d.office.FollowSessions(d.closing) })
 	d.running.Go(func() { d.office.WatchClaims(d.closing) })

@@ -70,7 +70,7 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		rooms: make(map[mail.RoomName]jetstream.Listed), damaged: make(map[mail.RoomName]string),
 		asleep: make(map[mail.RoomName]func())}
 	var keyed *tls.Config
-	if j.Keyed {
+	if j.Servers > 0 {
 		if keyed, err = config.ClusterTLS(cfg.Home); err != nil {
 			return nil, err
 		}
