@@ -179,8 +179,8 @@ func ClusterTLS(h Home) (*tls.Config, error) {
 	}), nil
 }
 
-// Outdated reports whether a post office that was given j has to begin anew, because rooms are to be kept otherwise: in
-// the cluster, which they were not, or on more of its servers.
+// Outdated reports whether a post office that was given j has to begin anew, because rooms are to be kept otherwise:
+// in the cluster, which they were not, or on more of its servers.
 func (j *Journal) Outdated(c *Cluster) bool {
 	if j.Servers == 0 {
 		return c.KeepsRooms() && !j.Clustered() && j.Kind != KindFile

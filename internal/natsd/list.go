@@ -32,7 +32,9 @@ const (
 	listEvery = 5 * time.Second
 	// comparePoll is how often it is tried while the servers do not have it, or do not decide.
 	comparePoll = 100 * time.Millisecond
-	// listPatience is how long the servers have for it.
+	// readPatience is how long the servers have for it. Without a leader they do not answer.
+	readPatience = time.Second
+	// listPatience is how long they have to change it.
 	listPatience = 5 * time.Second
 )
 
@@ -224,7 +226,7 @@ func (d *daemon) follow(ctx context.Context) {
 		d.log.Error("a removal of this machine is not heard", "err", err)
 	}
 	for {
-		asked, cancel := context.WithTimeout(ctx, listPatience)
+		asked, cancel := context.WithTimeout(ctx, readPatience)
 		wait := listEvery
 		if err := d.compare(asked); err != nil && ctx.Err() == nil {
 			d.log.Debug("list of machines not followed", "err", err)
@@ -262,7 +264,7 @@ func (d *daemon) compare(ctx context.Context) error {
 // taken waits until the servers decide, and this machine is on their list.
 func (d *daemon) taken(ctx context.Context) error {
 	for {
-		asked, cancel := context.WithTimeout(ctx, time.Second)
+		asked, cancel := context.WithTimeout(ctx, readPatience)
 		l, _, err := d.read(asked)
 		cancel()
 		if err == nil && l != nil && d.node.server.JetStreamIsCurrent() && l.Revision >= d.cluster.Load().Revision {

@@ -1,8 +1,10 @@
 package natsd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -56,11 +58,12 @@ type state struct {
 
 func (d *daemon) state(ctx context.Context) (s state, err error) {
 	s.members = d.cluster.Load().Members
-	if s.up, err = d.node.there(ctx, len(s.members)); err != nil {
-		return s, err
-	}
+	var asking sync.WaitGroup
+	var deaf error
+	asking.Go(func() { s.up, deaf = d.node.there(ctx, len(s.members)) })
 	s.streams, err = d.node.streams(ctx, s.members)
-	return s, err
+	asking.Wait()
+	return s, cmp.Or(deaf, err)
 }
 
 // ups counts the members that are there, but for one.

@@ -226,7 +226,10 @@ func (d *daemon) raise(ctx context.Context) error {
 // settle waits until each stream is on as many servers as it is to be, and as far on each that is there, or ctx ends.
 func (d *daemon) settle(ctx context.Context) {
 	for {
-		s, err := d.state(ctx)
+		// A list that is asked for while a stream moves is answered after seconds, and the next one at once.
+		asked, cancel := context.WithTimeout(ctx, pingPatience+readPatience)
+		s, err := d.state(asked)
+		cancel()
 		if err == nil && s.lacking() == 0 || !pause.For(ctx, settlePoll) {
 			return
 		}

@@ -205,3 +205,46 @@ func TestOwnClusterRevokes(t *testing.T) {
 		t.Error("it has left, and its list is still there")
 	}
 }
+
+// TestOwnClusterRefuses holds what the commands refuse, and that nothing is left of it.
+func TestOwnClusterRefuses(t *testing.T) {
+	t.Parallel()
+	desk := joined(t, "desk")["desk"]
+	m := clusterJoins.FindStringSubmatch(desk.must(t, "cluster", "invite"))
+	o := newOffice(t)
+	at := fmt.Sprint("127.0.0.1:", clusterPort(t))
+	refused := func(o *office, says string, args ...string) {
+		t.Helper()
+		if r := o.run(args...); r.code == 0 || !strings.Contains(r.stderr, says) {
+			t.Errorf("%q: exit %d, %s%s, want %q", args, r.code, r.stdout, r.stderr, says)
+		}
+	}
+	refused(o, "is in no cluster", "cluster", "status")
+	refused(o, "is in no cluster", "cluster", "leave")
+	refused(o, "is in no cluster", "cluster", "invite")
+	refused(o, "needs an address and a code", "cluster", "join", m[2])
+	refused(o, "is about this machine", "cluster", "status", "--remote", "https://127.0.0.1:1")
+	agent := *o
+	agent.env = append(agent.env, "CLAUDECODE=1")
+	refused(&agent, "agent", "cluster", "init", "--address", at)
+
+	o.must(t, "send", "--room", "old", "--to", "user", "--body", "In a file.")
+	refused(o, "would hide those of their names in the cluster: old", "cluster", "join", m[2], m[3], "--address", at)
+	o.must(t, "cluster", "join", m[2], m[3], "--address", at, "--name", "laptop", "--keep-rooms")
+	says(t, o, "In a file", "inbox", "--room", "old")
+	says(t, desk, "mail was sent|msg_", "send", "--room", "new", "--to", "user", "--body", "On two servers.")
+	refused(o, "too few would be left", "cluster", "leave")
+
+	full := newOffice(t)
+	if err := os.Mkdir(full.home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := mountSmall(full.home, "size=16m"); err != nil {
+		t.Skip("this system mounts no disk that is full soon: ", err)
+	}
+	t.Cleanup(func() { _ = unmount(full.home) })
+	refused(full, "has only", "cluster", "init", "--address", fmt.Sprint("127.0.0.1:", clusterPort(t)))
+	if _, err := os.Stat(filepath.Join(full.home, "cluster.json")); err == nil {
+		t.Error("a cluster was begun on a full disk")
+	}
+}
