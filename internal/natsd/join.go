@@ -78,7 +78,7 @@ func (d *daemon) init(ctx context.Context, q wire.ClusterInit) (st wire.ClusterS
 		err = d.begin(c)
 	}
 	if err != nil {
-		d.undo()
+		d.undo(false)
 		return st, err
 	}
 	d.tendAll()
@@ -122,15 +122,17 @@ func (d *daemon) mayListen(me *config.Member) error {
 	return at.free()
 }
 
-// undo takes back what was begun and did not come to its end.
-func (d *daemon) undo() {
+// undo takes back what was begun and did not come to its end. The key may be kept.
+func (d *daemon) undo(keepKey bool) {
 	d.cluster.Store(nil)
 	if d.node != nil {
 		d.node.stop()
 		d.node = nil
 	}
-	err := errors.Join(os.RemoveAll(d.home.Servers()), removeFile(d.home.Cluster()), removeFile(d.home.ClusterKey()),
-		removeFile(d.home.ClusterCodes()))
+	err := errors.Join(os.RemoveAll(d.home.Servers()), removeFile(d.home.Cluster()), removeFile(d.home.ClusterCodes()))
+	if !keepKey {
+		err = errors.Join(err, removeFile(d.home.ClusterKey()))
+	}
 	if err != nil {
 		d.log.Error("not all of it could be taken back", "err", err)
 	}
@@ -273,7 +275,8 @@ func (d *daemon) join(ctx context.Context, q wire.ClusterJoin) (st wire.ClusterS
 	began := false
 	defer func() {
 		if !began {
-			d.undo()
+			// It may be in, of which it has not heard: then the same code lets in the same key again.
+			d.undo(mail.CodeOf(err) == mail.Timeout)
 		}
 	}()
 	me := config.Member{Machine: q.Name, Key: d.cert.Leaf.RawSubjectPublicKeyInfo}

@@ -134,7 +134,8 @@ func (d *daemon) update(ctx context.Context, change func(*list) error) (*list, e
 	}
 }
 
-// tellRemoved sends a list to those who were on the one before. One that is away is not told.
+// tellRemoved sends a list to those who were on the one before, and to one that is alone on it: neither could read it.
+// One that is away is not told.
 func (d *daemon) tellRemoved(ctx context.Context, l *list) {
 	text, err := json.Marshal(l)
 	if err != nil {
@@ -142,7 +143,7 @@ func (d *daemon) tellRemoved(ctx context.Context, l *list) {
 	}
 	now := config.Cluster{Members: l.Members}
 	for _, m := range d.cluster.Load().Members {
-		if now.Knows(m.Pin()) || m.Pin() == d.pin() {
+		if now.Knows(m.Pin()) && len(l.Members) > 1 || m.Pin() == d.pin() {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -153,7 +154,7 @@ func (d *daemon) tellRemoved(ctx context.Context, l *list) {
 	}
 }
 
-// hearRemoved takes in that this machine was removed.
+// hearRemoved takes in that this machine was removed, or is alone.
 func (d *daemon) hearRemoved(msg *natsMsg) {
 	var l list
 	if json.Unmarshal(msg.Data, &l) == nil {

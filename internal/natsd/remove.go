@@ -17,6 +17,8 @@ import (
 const (
 	// removePatience is how long it may take until the streams of a machine are on others.
 	removePatience = 10 * time.Minute
+	// steadyPatience is how long a stream may be without a leader, as it is for a moment when it moves.
+	steadyPatience = 15 * time.Second
 	// notAMember is what the servers answer of a server that is none of theirs.
 	notAMember = 10044
 )
@@ -87,7 +89,7 @@ func (d *daemon) remove(ctx context.Context, q wire.ClusterRemove) (st wire.Clus
 		d.stop()
 		return st, nil
 	}
-	s, err := d.state(ctx)
+	s, err := d.steady(ctx)
 	if err != nil {
 		return st, &mail.Error{Code: mail.Unavailable, Err: err, Msg: fmt.Sprintf("%s was not removed: the servers "+
 			"do not say where everything is (%v). More than half of them have to be there", name, err)}
@@ -142,7 +144,7 @@ func (d *daemon) takeOut(ctx context.Context, name mail.Machine, n int) error {
 func (d *daemon) evacuate(ctx context.Context, server string) error {
 	asked := make(map[string]time.Time)
 	for {
-		s, err := d.state(ctx)
+		s, err := d.steady(ctx)
 		if err != nil {
 			return err
 		}

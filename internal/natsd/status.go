@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"pennypost/internal/base/pause"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
@@ -64,6 +65,18 @@ func (d *daemon) state(ctx context.Context) (s state, err error) {
 	s.streams, err = d.node.streams(ctx, s.members)
 	asking.Wait()
 	return s, cmp.Or(deaf, err)
+}
+
+// steady is state once all streams have a leader that answers, for which it waits a while.
+func (d *daemon) steady(ctx context.Context) (s state, err error) {
+	for began := time.Now(); ; {
+		asked, cancel := context.WithTimeout(ctx, pingPatience+readPatience)
+		s, err = d.state(asked)
+		cancel()
+		if err == nil || time.Since(began) > steadyPatience || !pause.For(ctx, settlePoll) {
+			return s, err
+		}
+	}
 }
 
 // ups counts the members that are there, but for one.
