@@ -128,7 +128,7 @@ func (g *guide) removeMail(sure bool) error {
 		return nil
 	}
 	if c, err := config.LoadCluster(home); err == nil && c != nil {
-		return cli.Hinted(mail.Errorf(mail.Conflict, "this machine is in a cluster, and its server would be lost to " +
+		return cli.Hinted(mail.Errorf(mail.Conflict, "this machine is in a cluster, and its server would be lost to "+
 			"that: nothing was deleted"), "pennypost cluster leave")
 	}
 	if _, _, err := g.StopOffice(g.ctx); err != nil {
