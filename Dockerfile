@@ -18,7 +18,7 @@ RUN scripts/build "$VERSION" /out && mkdir /data
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build /out/pennypostd /pennypostd
+COPY --from=build /out/pennypostd /out/pennypost-nats /
 COPY --from=build --chown=65532:65532 --chmod=0700 /data /data
 USER 65532:65532
 ENV PENNYPOST_HOME=/data

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs Pennypost for you alone, without root: both programs, of a release whose checksums it compares.
+# Installs Pennypost for you alone, without root: the programs of a release whose checksums it compares.
 #
 #   curl -fsSL https://ADDRESS/releases/latest/download/install.sh | sh
 #   sh install.sh [--version V] [--to DIR] [--from ADDRESS]        --help says more
@@ -15,8 +15,8 @@ usage() {
   cat <<END
 usage: sh install.sh [--version V] [--to DIR] [--from ADDRESS]
 
-Installs pennypost and pennypostd of a release, for you alone. It looks which system this is, downloads the
-archive and SHA256SUMS, compares the checksum before anything is unpacked, and puts both programs into DIR. It
+Installs pennypost, pennypostd and pennypost-nats of a release, for you alone. It looks which system this is, downloads the
+archive and SHA256SUMS, compares the checksum before anything is unpacked, and puts the programs into DIR. It
 changes no file of your shell, starts nothing and needs no root. After any error nothing is left behind.
 
   --version V     that release, such as v1.2.3; otherwise the newest
@@ -24,8 +24,8 @@ changes no file of your shell, starts nothing and needs no root. After any error
   --from ADDRESS  where the files of the release are: a directory, or an address that begins with https://
                   (http:// on this machine only); otherwise ${home:-not known yet: nothing has been released}
 
-The programs lie in DIR/.pennypost/VERSION, and DIR has links to them, so that both change at once and the
-version before stays. To undo it: pennypost remove, then rm -rf DIR/.pennypost DIR/pennypost DIR/pennypostd
+The programs lie in DIR/.pennypost/VERSION, and DIR has links to them, so that all change at once and the
+version before stays. To undo it: pennypost remove, then rm -rf DIR/.pennypost and the three links in DIR
 END
 }
 
@@ -124,7 +124,7 @@ swap() {
 
 # put moves what was unpacked to its place. The link "current" decides which version runs: setting it is the last step.
 put() {
-  for program in pennypost pennypostd; do
+  for program in pennypost pennypostd pennypost-nats; do
     at=$to/$program
     case $(readlink "$at" 2>/dev/null) in
       .pennypost/current/"$program") ;;
@@ -234,11 +234,11 @@ pennypost update; or remove it first; or say --to DIR to have both"
 
   check
   error=$(tar -xzf "$part/$name.tar.gz" -C "$part" 2>&1) || die "$name.tar.gz cannot be unpacked: $error"
-  for program in pennypost pennypostd; do
+  for program in pennypost pennypostd pennypost-nats; do
     error=$("$part/$name/$program" --version 2>&1) || die "$program of $version does not run here: $error"
   done
   put
-  echo "Installed $version: pennypost and pennypostd in $to."
+  echo "Installed $version: pennypost, pennypostd and pennypost-nats in $to."
   if [ -n "$old" ] && [ "$old" != "$version" ]; then
     echo "The version before, $old, is kept. A post office that runs goes on in it until: pennypost stop"
   fi

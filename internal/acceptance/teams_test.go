@@ -135,7 +135,8 @@ func ccArray(t *testing.T, o *office) {
 	tm := newTeam(t, o)
 	tm.verb(t, "send", "reader", "from the lead")
 	tm.verb(t, "send", "reader", "from a peer", "--agent", "writer")
-	tm.must(t, "send", "--to", "reader", "--body", "from the room")
+	tm.must(t, "send", "--to", "reader", "--body", "from the room") // which comes there by the bridge
+	eventually(t, "it is in the inbox", func() bool { return len(tm.inbox(t, "reader")) == 3 })
 	var from []string
 	for _, e := range tm.inbox(t, "reader") {
 		from = append(from, e.From+": "+e.Text)

@@ -55,6 +55,8 @@ var floors = []struct {
 	}},
 	{"a stream is kept as a file too", []string{"internal/room/journal/jetstream"}},
 	{"what the two ends of a wire share belongs to neither", []string{"internal/wire"}},
+	{"who starts and asks the server of a machine knows no room", []string{"internal/wire/ownserver"}},
+	{"the server of a machine knows its cluster and no room", []string{"internal/natsd"}},
 	{"the pages are made of parts that know no page", []string{
 		"internal/office/web/asset", "internal/office/web/session", "internal/office/web/undo",
 		"internal/office/web/words",
@@ -99,7 +101,7 @@ var floors = []struct {
 	{"one place names all groups", []string{"internal/front/verbs"}},
 	{"the full-screen view is the command line for a person who stays", []string{"internal/office/tui"}},
 	{"the whole program adds to the front what is the office's", []string{"internal/office/command"}},
-	{"main has no logic", []string{".", "cmd/pennypost"}},
+	{"main has no logic", []string{".", "cmd/pennypost", "cmd/pennypost-nats"}},
 	{"who measures depends on what is measured, and nothing on it", []string{
 		"bench", "bench/streams", "bench/machines", "bench/scale", "scripts/manifests",
 		"scripts/statements", "scripts/sign",
@@ -119,6 +121,9 @@ var wings = []struct{ from, never, why string }{
 	{"internal/office/mcpserver", "internal/office/gate", "a door does not say who its callers are"},
 	{"internal/office/a2a", "internal/office/gate", "a door does not say who its callers are"},
 	{"internal/office/dialect", "internal/office/gate", "a door does not say who its callers are"},
+	{"internal/natsd", "internal/office", "the server outlives the post office, and knows nothing of it"},
+	{"internal/natsd", "internal/room", "the server knows streams, and not what rooms keep in them"},
+	{"internal/natsd", "internal/front", "the server has no commands"},
 	{"internal/base", "internal/mail", "what is useful anywhere knows nothing of mail"},
 }
 
@@ -243,7 +248,7 @@ func TestFrontIsLight(t *testing.T) {
 		for _, heavy := range []string{
 			"pennypost/internal/office", "pennypost/internal/room", "github.com/modelcontextprotocol", "html/template",
 			"github.com/coder",
-			"mvdan.cc/sh", "pennypost/internal/base/minisign",
+			"mvdan.cc/sh", "pennypost/internal/base/minisign", "github.com/nats-io",
 		} {
 			if strings.HasPrefix(p, heavy) {
 				t.Errorf("the front links %s", p)
@@ -262,6 +267,19 @@ func TestProofIsNotLinked(t *testing.T) {
 	for p := range strings.FieldsSeq(string(out)) {
 		if name, ours := local(p); ours && slices.Contains(suites, name) || strings.Contains(p, "porcupine") {
 			t.Errorf("the program links %s", p)
+		}
+	}
+}
+
+// TestServerIsApart holds that the NATS server is in one program alone.
+func TestServerIsApart(t *testing.T) {
+	for program, has := range map[string]bool{".": false, "cmd/pennypost": false, "cmd/pennypost-nats": true} {
+		out, err := exec.Command("go", "list", "-deps", module+"/"+program).Output()
+		if err != nil {
+			t.Fatalf("go list -deps: %v", err)
+		}
+		if strings.Contains(string(out), "github.com/nats-io/nats-server") != has {
+			t.Errorf("%s links the NATS server: %v", program, !has)
 		}
 	}
 }
@@ -311,6 +329,7 @@ var direct = []string{
 	"github.com/google/go-cmp",
 	"github.com/google/jsonschema-go",
 	"github.com/modelcontextprotocol/go-sdk",
+	"github.com/nats-io/nats-server/v2",
 	"github.com/nats-io/nats.go",
 	"github.com/pelletier/go-toml/v2",
 	"github.com/rogpeppe/go-internal",

@@ -60,7 +60,7 @@ func (in *installer) put(t *testing.T, version, program string) {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
 	out := tar.NewWriter(zip)
-	for _, file := range []string{"pennypost", "pennypostd", "LICENSE"} {
+	for _, file := range []string{"pennypost", "pennypostd", "pennypost-nats", "LICENSE"} {
 		if err := out.WriteHeader(&tar.Header{Name: name + "/" + file, Mode: 0o755,
 			Size: int64(len(program))}); err != nil {
 			t.Fatal(err)
@@ -142,7 +142,7 @@ func (in *installer) left(t *testing.T) (names []string) {
 // runs asks both programs in the home for their version.
 func (in *installer) runs(t *testing.T, dir, want string) {
 	t.Helper()
-	for _, program := range []string{"pennypost", "pennypostd"} {
+	for _, program := range []string{"pennypost", "pennypostd", "pennypost-nats"} {
 		if out, err := exec.Command(filepath.Join(in.home, dir, program)).CombinedOutput(); err != nil ||
 			strings.TrimSpace(string(out)) != "pennypost "+want {
 			t.Errorf("%s says %q and ends with %v, want %s", program, out, err, want)

@@ -98,19 +98,19 @@ func checkDist(t *testing.T, dist, arch string) {
 	must(t, dist, "sha256sum", "--check", "--strict", "SHA256SUMS")
 	name := "pennypost_1.2.3-rc1_linux_" + arch
 	must(t, dist, "tar", "-xzf", name+".tar.gz")
-	for _, file := range []string{"README.md", "LICENSE", "NOTICES", "pennypost", "pennypostd"} {
+	for _, file := range []string{"README.md", "LICENSE", "NOTICES", "pennypost", "pennypostd", "pennypost-nats"} {
 		if info, err := os.Stat(filepath.Join(dist, name, file)); err != nil || info.Size() == 0 {
 			t.Errorf("the archive lacks %s: %v", file, err)
 		}
 	}
-	for _, program := range []string{"pennypost", "pennypostd"} {
+	for _, program := range []string{"pennypost", "pennypostd", "pennypost-nats"} {
 		if out := must(t, filepath.Join(dist, name), "./"+program, "--version"); !strings.Contains(out,
 			" v1.2.3-rc1 ") {
 			t.Errorf("%s says that it is %s", program, out)
 		}
 	}
 	contents := must(t, dist, "dpkg-deb", "--contents", "pennypost_1.2.3-rc1_"+arch+".deb")
-	for _, file := range []string{"/usr/bin/pennypost\n", "/usr/bin/pennypostd\n",
+	for _, file := range []string{"/usr/bin/pennypost\n", "/usr/bin/pennypostd\n", "/usr/bin/pennypost-nats\n",
 		"/usr/lib/systemd/user/pennypost.service\n",
 		"/usr/share/man/man1/pennypost.1.gz\n", "/usr/share/doc/pennypost/NOTICES\n"} {
 		if !strings.Contains(contents, file) {

@@ -162,6 +162,11 @@ func Load(home Home, getenv func(string) string) (Config, error) {
 	if err := c.overlay(getenv); err != nil {
 		return c, err
 	}
+	cluster, err := LoadCluster(home)
+	if err != nil {
+		return c, err
+	}
+	c.join(cluster)
 	return c, c.Check()
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"pennypost/internal/mail"
 )
@@ -150,7 +151,8 @@ func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
 		h.Turns(), h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(),
 		h.Erased(), h.A2A(), h.Events(), h.GitHub(), h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(),
-		h.Log(), h.file("pennypost.sock")}
+		h.Log(), h.file("pennypost.sock"), h.Cluster(), h.ClusterKey(), h.ClusterCodes(), h.Servers(), h.ServerLock(),
+		h.ServerLog(), h.file("nats.sock")}
 	for _, path := range ours {
 		for _, suffix := range []string{"", ".1"} { // of the log there is an older part
 			if _, err := os.Lstat(path + suffix); err == nil {
@@ -164,12 +166,19 @@ func (h Home) Files() (there []string) {
 // Socket is the path of the post office's Unix socket. If pennypost.sock in the data directory would have too long a
 // path for the system, it is a name made from the path's hash in a directory of this user in /tmp. $TMPDIR is not
 // asked: agent clients and their owner have different ones.
-func (h Home) Socket() string {
-	if path := h.file("pennypost.sock"); len(path) <= maxSocketPath {
+func (h Home) Socket() string { return h.socket("pennypost.sock") }
+
+func (h Home) socket(name string) string {
+	path := h.file(name)
+	if len(path) <= maxSocketPath {
 		return path
 	}
 	sum := sha256.Sum256([]byte(h))
-	return filepath.Join(shortDir(), hex.EncodeToString(sum[:8])+".sock")
+	short := hex.EncodeToString(sum[:8])
+	if name != "pennypost.sock" {
+		short += "-" + strings.TrimSuffix(name, ".sock")
+	}
+	return filepath.Join(shortDir(), short+".sock")
 }
 
 func shortDir() string { return "/tmp/pennypost-" + strconv.Itoa(os.Getuid()) }

@@ -24,6 +24,9 @@ type Journal struct {
 	Cert        string   `toml:"cert"`        // file of this machine's certificate
 	Key         string   `toml:"key"`         // file of its key
 	Prefix      string   `toml:"prefix"`      // of the names of streams; default DefaultPrefix
+	// Servers is how many machines the cluster had that "pennypost cluster" has made or joined, whose servers know
+	// this one by its key: see ClusterTLS. 0: the servers are others, or there are none.
+	Servers int `toml:"-"`
 }
 
 // Machine is the machine on which the post office runs.

@@ -14,13 +14,13 @@ import (
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
-// pageMachines are those of the second part of the page, in the order of their addresses.
+// pageMachines are those of the third part of the page, in the order of their addresses.
 var pageMachines = []string{"desk", "laptop", "tower"}
 
 // pageErased is the id of the message that the page erases.
 const pageErased = "msg_V1StGXR8_Z5jdHi6B-myT"
 
-// clusterPage is the second part of docs/machines.md, tried on one machine: the addresses of the page are replaced by
+// clusterPage is the third part of docs/machines.md, tried on one machine: the addresses of the page are replaced by
 // some of loopback.
 type clusterPage struct {
 	text    string
@@ -28,7 +28,7 @@ type clusterPage struct {
 	addrs   []map[string]string // of each machine: the page's port, and the address that it has here
 }
 
-// TestClusterPage types the commands of the second part of docs/machines.md on three machines, with the configurations
+// TestClusterPage types the commands of the third part of docs/machines.md on three machines, with the configurations
 // of the page.
 func TestClusterPage(t *testing.T) {
 	t.Parallel()
@@ -77,7 +77,7 @@ func newClusterPage(t *testing.T, server string) *clusterPage {
 	if err := os.Symlink(server, filepath.Join(programs, "nats-server")); err != nil {
 		t.Fatal(err)
 	}
-	p := &clusterPage{text: machinesPart(t, true), offices: make(map[string]*office)}
+	p := &clusterPage{text: machinesPart(t, yourServers), offices: make(map[string]*office)}
 	for _, name := range pageMachines {
 		o := newOffice(t)
 		o.env = append(o.env, "PATH="+strings.Join([]string{filepath.Dir(person), programs, os.Getenv("PATH")},

@@ -17,21 +17,25 @@ type pageStep struct {
 	prints           []string
 }
 
-// machinesPart returns one of the two parts of the page: the first is about one post office, the second a cluster.
-func machinesPart(t *testing.T, cluster bool) string {
+// The parts of the page.
+const (
+	oneOffice  = iota // that other machines use
+	ownCluster        // by pennypost cluster
+	yourServers
+)
+
+// machinesPart returns one of the parts of the page.
+func machinesPart(t *testing.T, part int) string {
 	t.Helper()
 	page, err := os.ReadFile(machinesPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, many, ok := strings.Cut(string(page), "\n## A cluster")
-	if !ok {
-		t.Fatal("the page has no part about a cluster")
+	parts := strings.Split(string(page), "\n## A cluster")
+	if len(parts) != yourServers+1 {
+		t.Fatalf("the page has %d parts", len(parts))
 	}
-	if cluster {
-		return many
-	}
-	return one
+	return parts[part]
 }
 
 // pageBlocks returns what stands in blocks of a language.
@@ -97,7 +101,7 @@ func TestMachinesPage(t *testing.T) {
 	machines := map[string]*office{"desk": newOffice(t), "laptop": newOffice(t)}
 	url, code := "", ""
 	joins := regexp.MustCompile(`(?m)^pennypost join (\S+) (\S{48})$`)
-	for _, step := range machineSteps(machinesPart(t, false)) {
+	for _, step := range machineSteps(machinesPart(t, oneOffice)) {
 		o := machines[step.machine]
 		if o == nil {
 			t.Fatalf("nobody is called %s", step.machine)

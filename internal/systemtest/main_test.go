@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/persontest"
 )
 
-// binary is the program under test: the front, with the whole program beside it. TestMain sets it, once, and the
+// binary is the program under test: the front, with the other programs beside it. TestMain sets it, once, and the
 // terminal in which the person's commands run.
 var (
 	binary string
@@ -51,7 +51,8 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "pennypost")
-	for path, pkg := range map[string]string{binary: "../../cmd/pennypost", binary + "d": "../.."} {
+	for path, pkg := range map[string]string{binary: "../../cmd/pennypost", binary + "d": "../..",
+		binary + "-nats": "../../cmd/pennypost-nats"} {
 		if out, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 			return 1

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"pennypost/internal/base/minisign"
+	"pennypost/internal/base/versions"
 	"pennypost/internal/mail"
 	"pennypost/internal/wire"
 )
@@ -48,7 +49,7 @@ var built struct {
 	dirs map[string]string
 }
 
-// builtRelease returns a directory with both programs of a release, which know the key of tests.
+// builtRelease returns a directory with the programs of a release, which know the key of tests.
 func builtRelease(t *testing.T, version string) string {
 	t.Helper()
 	built.Lock()
@@ -58,8 +59,10 @@ func builtRelease(t *testing.T, version string) string {
 	}
 	dir := filepath.Join(filepath.Dir(binary), version)
 	flags := "-s -w -X pennypost/internal/front/cli.release=" + version +
+		" -X pennypost/internal/natsd.release=" + version +
 		" -X pennypost/internal/office/update.releaseKey=" + releaseSecret().Key.String()
-	for name, pkg := range map[string]string{"pennypost": "../../cmd/pennypost", "pennypostd": "../.."} {
+	for name, pkg := range map[string]string{"pennypost": "../../cmd/pennypost", "pennypostd": "../..",
+		"pennypost-nats": "../../cmd/pennypost-nats"} {
 		cmd := exec.Command("go", "build", "-ldflags", flags, "-o", filepath.Join(dir, name), pkg)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)
@@ -86,7 +89,7 @@ func newUpdater(t *testing.T) *updater {
 		}
 	}
 	from := builtRelease(t, "v1.2.3")
-	for _, program := range []string{"pennypost", "pennypostd"} {
+	for _, program := range versions.Programs {
 		text, err := os.ReadFile(filepath.Join(from, program))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(u.bin, program), text, 0o755)
@@ -110,7 +113,7 @@ func (u *updater) publish(t *testing.T, version string, programs map[string][]by
 	var packed bytes.Buffer
 	zip, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
 	out := tar.NewWriter(zip)
-	for _, file := range []string{"LICENSE", "pennypost", "pennypostd"} {
+	for _, file := range append([]string{"LICENSE"}, versions.Programs[:]...) {
 		text, ok := programs[file]
 		if !ok {
 			continue
@@ -145,7 +148,7 @@ func (u *updater) put(t *testing.T, name string, text []byte) {
 func (u *updater) publishBuilt(t *testing.T, version string) {
 	t.Helper()
 	programs := map[string][]byte{"LICENSE": []byte("Apache-2.0\n")}
-	for _, name := range []string{"pennypost", "pennypostd"} {
+	for _, name := range versions.Programs {
 		text, err := os.ReadFile(filepath.Join(builtRelease(t, version), name))
 		if err != nil {
 			t.Fatal(err)
@@ -155,11 +158,11 @@ func (u *updater) publishBuilt(t *testing.T, version string) {
 	u.publish(t, version, programs)
 }
 
-// publishScript makes a release of two scripts.
+// publishScript makes a release of scripts.
 func (u *updater) publishScript(t *testing.T, version, does string) {
 	t.Helper()
 	text := []byte("#!/bin/sh\n" + does + "\n")
-	u.publish(t, version, map[string][]byte{"pennypost": text, "pennypostd": text})
+	u.publish(t, version, map[string][]byte{"pennypost": text, "pennypostd": text, "pennypost-nats": text})
 }
 
 // update runs the command with the programs first on the PATH.
@@ -167,11 +170,11 @@ func (u *updater) update(args ...string) result {
 	return u.runWith("", []string{"PATH=" + u.bin + ":/usr/bin:/bin"}, append([]string{"update"}, args...)...)
 }
 
-// installed asks both programs for their version, and fails if they differ.
+// installed asks the programs for their version, and fails if they differ.
 func (u *updater) installed(t *testing.T) string {
 	t.Helper()
-	var said [2]string
-	for i, program := range []string{"pennypost", "pennypostd"} {
+	var said [len(versions.Programs)]string
+	for i, program := range versions.Programs {
 		cmd := exec.Command(filepath.Join(u.bin, program), "--version")
 		cmd.Env = u.environ()
 		out, err := cmd.CombinedOutput()
@@ -181,7 +184,7 @@ func (u *updater) installed(t *testing.T) string {
 		}
 		said[i] = words[1]
 	}
-	if said[0] != said[1] {
+	if said[0] != said[1] || said[0] != said[2] {
 		t.Fatalf("the programs are of the versions %q", said)
 	}
 	return said[0]

@@ -16,6 +16,8 @@ import (
 type Code struct {
 	Secret Secret
 	Trust  selfsigned.Trust
+	// Cluster says that the code lets a machine into a cluster, by pennypost cluster join, and not by pennypost join.
+	Cluster bool
 }
 
 // Secret is the part of a code that is sent. With 80 bits it cannot be guessed by asking.
@@ -40,6 +42,7 @@ const (
 const (
 	pinned = 1 // the key of the pin
 	public = 2 // or a certificate that the system knows
+	shares = 3 // the key of the pin, which is a cluster's
 )
 
 // String is the secret as it is sent.
@@ -65,25 +68,29 @@ func ParseCode(s string) (Code, error) {
 	var c Code
 	if err != nil || len(plain) != letters.EncodedLen(codeLen) {
 		return c, mail.Errorf(mail.Invalid, "that is not a code: one is %d letters and digits, and this has %d "+
-			"characters. Copy the whole line that pennypost invite printed", letters.EncodedLen(codeLen),
+			"characters. Copy the whole line that pennypost invite, or pennypost cluster invite, "+
+			"printed", letters.EncodedLen(codeLen),
 			len([]rune(plain)))
 	}
 	sum := codeSum(b[:checkAt])
 	kind := b[kindAt]
-	if string(b[checkAt:]) != sum || kind != pinned && kind != public {
+	if string(b[checkAt:]) != sum || kind < pinned || kind > shares {
 		return c, mail.Errorf(mail.Invalid,
 			"the code is misspelt somewhere; nothing was sent. Copy the line that pennypost invite printed")
 	}
 	copy(c.Secret[:], b)
 	copy(c.Trust.Pin[:], b[pinAt:])
-	c.Trust.Public = kind == public
+	c.Trust.Public, c.Cluster = kind == public, kind == shares
 	return c, nil
 }
 
 func (c Code) String() string {
 	kind := byte(pinned)
-	if c.Trust.Public {
+	switch {
+	case c.Trust.Public:
 		kind = public
+	case c.Cluster:
+		kind = shares
 	}
 	b := append(append(append([]byte{}, c.Secret[:]...), c.Trust.Pin[:]...), kind)
 	return letters.EncodeToString(append(b, codeSum(b)...))

@@ -211,7 +211,8 @@ func TestNPM(t *testing.T) {
 			t.Fatal(err)
 		}
 		const program = "#!/bin/sh\necho \"$@\"\n[ \"$1\" = term ] && kill -TERM $$\nexit 7\n"
-		for name, text := range map[string]string{"pennypost": program, "pennypostd": "#!/bin/sh\n"} {
+		for name, text := range map[string]string{"pennypost": program, "pennypostd": "#!/bin/sh\n",
+			"pennypost-nats": "#!/bin/sh\n"} {
 			if err := os.WriteFile(filepath.Join(in, name), []byte(text), 0o755); err != nil {
 				t.Fatal(err)
 			}

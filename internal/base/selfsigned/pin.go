@@ -14,8 +14,11 @@ import (
 type Pin [16]byte
 
 // PinOf returns the pin of a certificate's key.
-func PinOf(cert *x509.Certificate) Pin {
-	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+func PinOf(cert *x509.Certificate) Pin { return PinOfKey(cert.RawSubjectPublicKeyInfo) }
+
+// PinOfKey is PinOf for a public key in the form of a SubjectPublicKeyInfo (PKIX, DER).
+func PinOfKey(spki []byte) Pin {
+	sum := sha256.Sum256(spki)
 	return Pin(sum[:])
 }
 
@@ -40,6 +43,9 @@ type OtherKeyError struct {
 }
 
 func (e *OtherKeyError) Error() string {
+	if e.Want == (Pin{}) {
+		return fmt.Sprintf("the certificate has the key %s, which is not known here", e.Got)
+	}
 	return fmt.Sprintf("the certificate has the key %s, and not %s", e.Got, e.Want)
 }
 
@@ -76,6 +82,21 @@ func (t Trust) Config(host string) *tls.Config {
 			if _, err := cert.Verify(x509.VerifyOptions{DNSName: host, Intermediates: between}); err != nil {
 				other.Err = err
 				return other
+			}
+			return nil
+		},
+	}
+}
+
+// Peers returns how machines that know each other's keys connect, either way: TLS 1.3 with the certificate of this
+// one, and nobody whose pin is not known. known is asked at each handshake, so keys come and go while it is in use.
+func Peers(cert tls.Certificate, known func(Pin) bool) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAnyClientCert,
+		InsecureSkipVerify: true, // VerifyConnection decides, also when a session is resumed
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			if got := PinOf(cs.PeerCertificates[0]); !known(got) {
+				return &OtherKeyError{Got: got}
 			}
 			return nil
 		},

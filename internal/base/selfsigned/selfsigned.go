@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
@@ -41,6 +42,21 @@ const (
 // Keep returns the certificate in the file at path, which is for these names and IP addresses. One that is not there,
 // ends soon or lacks a name is made. The file has the key too, and is its owner's alone.
 func Keep(path string, names []string, now time.Time) (tls.Certificate, error) {
+	return keepWith(path, names, now, func() (crypto.Signer, error) {
+		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	})
+}
+
+// KeepEd25519 is Keep with an Ed25519 key, which browsers do not take, and which signs the same text the same way.
+func KeepEd25519(path string, names []string, now time.Time) (tls.Certificate, error) {
+	return keepWith(path, names, now, func() (crypto.Signer, error) {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return key, err
+	})
+}
+
+func keepWith(path string, names []string, now time.Time, newKey func() (crypto.Signer, error)) (tls.Certificate,
+	error) {
 	text, err := durable.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return tls.Certificate{}, fmt.Errorf("read the certificate: %w", err)
@@ -60,7 +76,7 @@ func Keep(path string, names []string, now time.Time) (tls.Certificate, error) {
 		}
 		key = cert.PrivateKey
 	}
-	text, err = sign(key, names, now)
+	text, err = sign(key, newKey, names, now)
 	if err == nil {
 		err = durable.WriteFile(path, text, 0o600)
 	}
@@ -77,10 +93,11 @@ func fits(cert *x509.Certificate, names []string, now time.Time) bool {
 }
 
 // sign makes a certificate, and a key if there is none, as PEM.
-func sign(key crypto.PrivateKey, names []string, now time.Time) ([]byte, error) {
+func sign(key crypto.PrivateKey, newKey func() (crypto.Signer, error), names []string, now time.Time) ([]byte,
+	error) {
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		made, err := newKey()
 		if err != nil {
 			return nil, err
 		}

@@ -1,11 +1,11 @@
 // Package versions has several versions of the programs lie side by side, of which one runs:
 //
-//	DIR/pennypost                     a link to .pennypost/current/pennypost; pennypostd likewise
-//	DIR/.pennypost/v1.2.3/            both programs of a version
+//	DIR/pennypost                     a link to .pennypost/current/pennypost; the others likewise
+//	DIR/.pennypost/v1.2.3/            the programs of a version
 //	DIR/.pennypost/current            a link to the version that runs
 //	DIR/.pennypost/previous           a link to the one before
 //
-// Replacing the link current changes both programs at once, so a kill at any step leaves two programs of one version.
+// Replacing the link current changes all programs at once, so a kill at any step leaves programs of one version.
 // install.sh makes the same.
 package versions
 
@@ -32,7 +32,7 @@ const (
 )
 
 // Programs are those that a version has.
-var Programs = [...]string{"pennypost", "pennypostd"}
+var Programs = [...]string{"pennypost", "pennypostd", "pennypost-nats"}
 
 // ErrNone says that there is no version before.
 var ErrNone = errors.New("no version before this one is kept")
@@ -164,27 +164,19 @@ func (s *Store) versions() (all []string, err error) {
 }
 
 // adopt moves programs that lie in the directory themselves, as in an archive, into a version of their own, and leaves
-// links.
+// links. A program that is not there, because the version is older than it, has a link afterwards too.
 func (s *Store) adopt(now string) error {
-	var plain []string
-	for _, program := range Programs {
-		info, err := os.Lstat(filepath.Join(s.dir, program))
-		if err != nil {
-			return err
-		}
-		if info.Mode().IsRegular() {
-			plain = append(plain, program)
-		}
+	plain, missing, err := s.plain()
+	if err != nil || len(plain)+len(missing) == 0 {
+		return err
 	}
-	if len(plain) == 0 {
-		return nil
-	}
-	if len(plain) == len(Programs) { // else somebody was killed here, and the version is there
+	// else somebody was killed here, and the version is there
+	if len(plain) > 0 && len(plain)+len(missing) == len(Programs) {
 		kept := filepath.Join(s.part, "now")
 		if err := os.Mkdir(kept, 0o755); err != nil {
 			return err
 		}
-		for _, program := range Programs {
+		for _, program := range plain {
 			if err := linkOrCopy(filepath.Join(s.dir, program), filepath.Join(kept, program)); err != nil {
 				return err
 			}
@@ -196,12 +188,28 @@ func (s *Store) adopt(now string) error {
 			return err
 		}
 	}
-	for _, program := range plain {
+	for _, program := range append(plain, missing...) {
 		if err := s.swapAt(filepath.Join(s.dir, program), filepath.Join(storeName, current, program)); err != nil {
 			return err
 		}
 	}
 	return durable.SyncDir(s.dir)
+}
+
+// plain returns the programs that are files in the directory itself, and those that are not there.
+func (s *Store) plain() (plain, missing []string, err error) {
+	for _, program := range Programs {
+		info, err := os.Lstat(filepath.Join(s.dir, program))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && len(missing)+1 < len(Programs):
+			missing = append(missing, program)
+		case err != nil:
+			return nil, nil, err
+		case info.Mode().IsRegular():
+			plain = append(plain, program)
+		}
+	}
+	return plain, missing, nil
 }
 
 // place makes a directory that of a version, in place of one that was left over.

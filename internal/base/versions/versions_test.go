@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program makes both programs of a version in a directory.
+// programs makes the programs of a version in a directory.
 func programs(t *testing.T, dir, version string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -34,10 +34,10 @@ func programs(t *testing.T, dir, version string) string {
 	return dir
 }
 
-// runs returns the version of both programs, and fails if they differ or are not there.
+// runs returns the version of the programs, and fails if they differ or are not there.
 func runs(t *testing.T, dir string) string {
 	t.Helper()
-	var of [2]string
+	var of [len(Programs)]string
 	for i, p := range Programs {
 		text, err := os.ReadFile(filepath.Join(dir, p))
 		if err != nil {
@@ -45,7 +45,7 @@ func runs(t *testing.T, dir string) string {
 		}
 		of[i] = string(text)
 	}
-	if of[0] != of[1] {
+	if of[0] != of[1] || of[0] != of[2] {
 		t.Fatalf("the programs are of the versions %q", of)
 	}
 	return of[0]
@@ -115,6 +115,31 @@ func TestPut(t *testing.T) {
 		if got := Stable(path); got != path {
 			t.Errorf("Stable(%s) = %s", path, got)
 		}
+	}
+}
+
+// TestOfFewerPrograms: a version that lacks the newest program is replaced by one that has it, and comes back.
+func TestOfFewerPrograms(t *testing.T) {
+	dir := programs(t, t.TempDir(), "v1")
+	newest := filepath.Join(dir, Programs[len(Programs)-1])
+	if err := os.Remove(newest); err != nil {
+		t.Fatal(err)
+	}
+	if err := put(t, dir, "v1", "v2", 0, false); err != nil || runs(t, dir) != "v2" {
+		t.Fatalf("Put(v2) = %v, and %s runs", err, runs(t, dir))
+	}
+	s := open(t, dir)
+	if got, err := s.Back(); err != nil || got != "v1" {
+		t.Errorf("Back = %s, %v", got, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, Programs[0])); err != nil || string(text) != "v1" {
+		t.Errorf("%s is %q, %v", Programs[0], text, err)
+	}
+	if _, err := os.Stat(newest); err == nil {
+		t.Error("the newest program runs in a version that has none")
 	}
 }
 

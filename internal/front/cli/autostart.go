@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"pennypost/internal/base/child"
 	"pennypost/internal/base/durable"
 	"pennypost/internal/base/pause"
 	"pennypost/internal/base/versions"
@@ -176,7 +177,7 @@ func (a *App) launch(home config.Home) (<-chan error, error) {
 	cmd.Dir = "/" // so that no directory is kept from being unmounted or removed
 	cmd.Env = append(config.WithoutAgent(a.Env.Environ), "PENNYPOST_HOME="+string(home))
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = detached()
+	child.Detach(cmd)
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -226,8 +227,13 @@ func AwaitEnd(ctx context.Context, home config.Home) error {
 	if _, err := os.Stat(string(home)); errors.Is(err, fs.ErrNotExist) {
 		return nil // and nothing is made by asking
 	}
+	return AwaitUnlocked(ctx, home.Lock())
+}
+
+// AwaitUnlocked waits until nobody holds a lock file.
+func AwaitUnlocked(ctx context.Context, path string) error {
 	for {
-		lock, err := durable.TryLock(home.Lock())
+		lock, err := durable.TryLock(path)
 		if err == nil {
 			return lock.Unlock()
 		}
@@ -235,7 +241,7 @@ func AwaitEnd(ctx context.Context, home config.Home) error {
 			return err
 		}
 		if !pause.For(ctx, 10*time.Millisecond) {
-			return mail.Errorf(mail.Timeout, "the post office has not ended after %s: %w", StopWait, err)
+			return mail.Errorf(mail.Timeout, "it has not ended after %s: %w", StopWait, err)
 		}
 	}
 }

@@ -350,7 +350,7 @@ func verbs() []Verb {
 			{Name: "setup"}, {Name: "remove"},
 			{Name: "install"}, {Name: "uninstall"}, {Name: "doctor"},
 			{Name: "config"}, {Name: "notify"}, {Name: "service"},
-			{Name: "credentials"}, {Name: "machines"},
+			{Name: "credentials"}, {Name: "cluster"}, {Name: "machines"},
 			{Name: "invite"}, {Name: "join"}, {Name: "leave"},
 			{Name: "mcp", Short: "serve MCP on standard input and output"}, {Name: "completion", New: newCompletion},
 			{Name: "version", New: newVersion}, {Name: "update", Short: "get a newer release, or the one before"},

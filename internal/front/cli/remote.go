@@ -70,8 +70,8 @@ func (a *App) remote() (*client.Office, error) {
 }
 
 // onlyHere are the verbs that are about this machine.
-var onlyHere = []string{"serve", "join", "leave", "hook", "install", "uninstall", "setup", "remove", "doctor",
-	"service", "config", "restore", "demo"}
+var onlyHere = []string{"serve", "join", "leave", "cluster", "hook", "install", "uninstall", "setup", "remove",
+	"doctor", "service", "config", "restore", "demo"}
 
 // checkHere refuses --remote where it would say nothing. Who is named as an agent reads what any command prints, also
 // one that asks the post office for nothing in the agent's name.

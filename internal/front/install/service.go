@@ -75,7 +75,9 @@ func systemd(o *Options, data string) Unit {
 	}
 	// A post office that a command started may still run. This one ends then and is tried again, slowly enough for
 	// systemd not to give up.
-	b.WriteString("Restart=on-failure\nRestartSec=5\n" + hardening + "\n[Install]\nWantedBy=default.target\n")
+	// KillMode: the server of a cluster goes on when the post office that has started it ends.
+	b.WriteString("Restart=on-failure\nRestartSec=5\nKillMode=process\n" + hardening)
+	b.WriteString("\n[Install]\nWantedBy=default.target\n")
 	return Unit{
 		Path: filepath.Join(o.xdgConfig(), "systemd", "user", "pennypost.service"), Text: b.String(),
 		Manager: "systemctl",

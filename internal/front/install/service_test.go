@@ -30,6 +30,7 @@ ExecStart="/opt/penny post/100%%/pennypost" serve
 Environment="PENNYPOST_HOME=/data/a b"
 Restart=on-failure
 RestartSec=5
+KillMode=process
 NoNewPrivileges=yes
 SystemCallArchitectures=native
 SystemCallFilter=~@clock @cpu-emulation @module @obsolete @raw-io @reboot @swap

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pennypost/internal/base/durable"
 	"pennypost/internal/config"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jsonl"
@@ -330,7 +331,7 @@ func TestRestOfBackup(t *testing.T) {
 // What a small archive can hold is refused before it is written: whoever it is from, the disk is not filled.
 func TestBombIsRefused(t *testing.T) {
 	home := testHome(t)
-	if free, _, err := space(filepath.Dir(string(home))); err != nil || free == math.MaxInt64 {
+	if free, _, err := durable.Space(filepath.Dir(string(home))); err != nil || free == math.MaxInt64 {
 		t.Skip("nobody knows here what is free: ", err)
 	}
 	bomb := func(to io.Writer) {

@@ -124,7 +124,7 @@ func check(h *tar.Header) error {
 // fits refuses a file for which the disk of dir has no room, before the first byte of it is written. A kilobyte of the
 // archive can hold a megabyte, so whoever unpacks without looking may fill the disk.
 func fits(dir string, h *tar.Header) error {
-	free, total, err := space(dir)
+	free, total, err := durable.Space(dir)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ import (
 	"pennypost/internal/office/relay"
 	"pennypost/internal/office/rooms"
 	"pennypost/internal/wire"
+	"pennypost/internal/wire/ownserver"
 )
 
 // Options say how to run a post office. Config must be set; other zero values mean the defaults.
@@ -143,8 +144,11 @@ func Run(ctx context.Context, opts Options) (err error) {
 			return err
 		}
 		defer far.There.Close()
-	} else if cluster, err = rooms.Connect(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
-		return err
+	} else {
+		startServer(ctx, home, opts.Log)
+		if cluster, err = rooms.Connect(ctx, &opts.Config, opts.Version, opts.Log); err != nil {
+			return err
+		}
 	}
 	box, err := outbox.Open(home.Outbox(), outbox.Options{Log: opts.Log, Most: opts.Config.Outbox.Letters,
 		Bytes: int64(opts.Config.Outbox.Megabytes) << 20})
@@ -164,6 +168,42 @@ func Run(ctx context.Context, opts Options) (err error) {
 		d.office.Relayed(far)
 	}
 	return d.run(at)
+}
+
+// startServer starts the NATS server of a machine of a cluster. Without it the post office uses another machine's.
+func startServer(ctx context.Context, home config.Home, log *slog.Logger) {
+	if !ownserver.Wanted(home) {
+		return
+	}
+	if err := ownserver.Start(ctx, home, os.Environ()); err != nil {
+		log.Error("server of the cluster not started", "err", err)
+	}
+}
+
+// tendServer starts the server again when it has ended. If rooms are to be kept otherwise than this post office was
+// told, as when a second machine joins the cluster of this one, it ends: the next command starts it, or whoever runs
+// it as a service.
+func (d *daemon) tendServer(failed chan<- error) {
+	j, home := &d.opts.Config.Journal, d.opts.Config.Home
+	if j.Servers > 0 {
+		d.running.Go(func() {
+			ownserver.Tend(d.closing, home, os.Environ(), func(err error) {
+				d.log.Error("server of the cluster not started", "err", err)
+			})
+		})
+	}
+	for pause.For(d.closing, time.Second) {
+		c, err := config.LoadCluster(home)
+		if err != nil || !j.Outdated(c) || d.busy.Load() > 0 {
+			continue
+		}
+		d.log.Info("rooms are kept on more servers from now on; the post office begins anew")
+		if !d.opts.Auto {
+			failed <- mail.Errorf(mail.Conflict, "another machine has joined the cluster of this one, and new rooms "+
+				"are on more servers from now on: start the post office again")
+		}
+		d.stop()
+	}
 }
 
 // takeLock makes this process the only post office of home.
@@ -247,7 +287,7 @@ func (d *daemon) run(at listen.Listeners) error {
 		return err
 	}
 	server := d.server(handler)
-	failed := make(chan error, 6) // one for each listener, and one for the cluster
+	failed := make(chan error, 7) // one for each listener, and two for the cluster
 	for _, l := range at.All() {
 		d.running.Go(func() {
 			shed := d.connections.Shed(l, d.log)
@@ -267,6 +307,7 @@ func (d *daemon) run(at listen.Listeners) error {
 		d.running.Go(func() { d.office.TendTeams(d.closing) })
 		d.running.Go(func() { d.github.Run(d.closing) })
 	}
+	d.running.Go(func() { d.tendServer(failed) })
 	d.running.Go(func() { d.office.SendKept(d.closing) })
 	d.running.Go(func() { d.office.FollowSessions(d.closing) })
 	d.running.Go(func() { d.office.WatchClaims(d.closing) })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -68,7 +69,13 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		eager: time.Now().Add(eagerFor),
 		rooms: make(map[mail.RoomName]jetstream.Listed), damaged: make(map[mail.RoomName]string),
 		asleep: make(map[mail.RoomName]func())}
-	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{URLs: j.URLs, Replicas: j.Replicas,
+	var keyed *tls.Config
+	if j.Servers > 0 {
+		if keyed, err = config.ClusterTLS(cfg.Home); err != nil {
+			return nil, err
+		}
+	}
+	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{TLS: keyed, URLs: j.URLs, Replicas: j.Replicas,
 		Credentials: j.Credentials, CA: j.CA, Cert: j.Cert, Key: j.Key, Prefix: j.Prefix, Monitor: j.Monitor,
 		Copied: c.copiedBy, Erased: cfg.Home.Erased(), Machine: c.name, Log: log})
 	if err != nil {

@@ -17,6 +17,6 @@ type app struct{ *cli.App }
 func Verbs() cli.Group {
 	return cli.NewGroup(func(run *cli.App) *app { return &app{run} }, map[string]func(*app) *cobra.Command{
 		"invite": newInvite, "join": newJoin, "leave": newLeave, "machines": newMachines,
-		"outbox": newOutbox,
+		"outbox": newOutbox, "cluster": newCluster,
 	})
 }

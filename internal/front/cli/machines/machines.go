@@ -95,16 +95,8 @@ func (a *app) showServers(h *mail.ServersHealth) {
 	if h.Unknown > 0 {
 		a.Out.Line("  Of %s more nothing is known.", wording.Plural(h.Unknown, "server"))
 	}
-	switch {
-	case h.MayFail == nil:
-	case *h.MayFail < 0:
-		a.Out.Line("%s", a.Out.Red("Mail has stopped in some rooms."))
-	case *h.MayFail == 0:
-		a.Out.Line("No more of them may fail: mail would stop.")
-	case *h.MayFail == 1:
-		a.Out.Line("One more of them may fail, and mail goes on.")
-	default:
-		a.Out.Line("%d more of them may fail, and mail goes on.", *h.MayFail)
+	if h.MayFail != nil {
+		a.mayFail(*h.MayFail)
 	}
 	if h.Erasing != nil {
 		a.Out.Line("%s", cli.OneLine(h.Erasing.String()))
@@ -112,6 +104,20 @@ func (a *app) showServers(h *mail.ServersHealth) {
 	for _, d := range h.Degraded {
 		a.Out.Line("%s", a.Out.Red(cli.OneLine(d.Text)))
 		a.Out.Line("  → %s", cli.OneLine(d.Fix))
+	}
+}
+
+// mayFail says how many more servers may fail.
+func (a *app) mayFail(n int) {
+	switch {
+	case n < 0:
+		a.Out.Line("%s", a.Out.Red("Mail has stopped in some rooms."))
+	case n == 0:
+		a.Out.Line("No more of them may fail: mail would stop.")
+	case n == 1:
+		a.Out.Line("One more of them may fail, and mail goes on.")
+	default:
+		a.Out.Line("%d more of them may fail, and mail goes on.", n)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
 	"pennypost/internal/front/install"
+	"pennypost/internal/mail"
 )
 
 const removeHelp = `Undo what pennypost setup did, and ask before each step: take Pennypost out of the settings of the
@@ -125,6 +126,10 @@ func (g *guide) removeMail(sure bool) error {
 	case g.dryRun:
 		g.Out.Line("The post office would be stopped, and mail, configuration and your token in %s deleted.", home)
 		return nil
+	}
+	if c, err := config.LoadCluster(home); err == nil && c != nil {
+		return cli.Hinted(mail.Errorf(mail.Conflict, "this machine is in a cluster, and its server would be lost to "+
+			"that: nothing was deleted"), "pennypost cluster leave")
 	}
 	if _, _, err := g.StopOffice(g.ctx); err != nil {
 		return err

@@ -31,6 +31,8 @@ type Config struct {
 	Credentials string
 	// CA is the path of a file with the certificates to trust; Cert and Key are those of the client. "" for none.
 	CA, Cert, Key string
+	// TLS is how to connect to servers that know this machine by its key; nil: as the addresses say.
+	TLS *tls.Config
 	// Prefix begins the names of streams and subjects, "pennypost" by default.
 	Prefix string
 	// Monitor are the addresses of the servers' monitoring, where Warnings looks at their settings. Without them it
@@ -155,6 +157,9 @@ func (c *Cluster) identify(opts *nats.Options) error {
 	}
 	if c.cfg.CA != "" {
 		options = append(options, nats.RootCAs(c.cfg.CA))
+	}
+	if c.cfg.TLS != nil {
+		options = append(options, nats.Secure(c.cfg.TLS))
 	}
 	if c.cfg.Cert != "" {
 		options = append(options, nats.ClientCert(c.cfg.Cert, c.cfg.Key))

@@ -1,14 +1,14 @@
 //go:build linux || darwin
 
-package backup
+package durable
 
 import (
 	"math"
 	"syscall"
 )
 
-// space returns how many bytes of a disk this user may still fill, and how many it has.
-func space(dir string) (free, total int64, err error) {
+// Space returns how many bytes of a disk this user may still fill, and how many it has.
+func Space(dir string) (free, total int64, err error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return 0, 0, err

@@ -1,0 +1,207 @@
+package config
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"pennypost/internal/base/durable"
+	"pennypost/internal/base/jsonx"
+	"pennypost/internal/base/selfsigned"
+	"pennypost/internal/mail"
+)
+
+// routesAbove is by how much the port at which servers find each other is above that of the post offices.
+const routesAbove = 2000
+
+// Cluster is what a machine knows of the cluster that "pennypost cluster" has made or joined: its copy of the list
+// that the servers keep.
+type Cluster struct {
+	ID       string       `json:"id"`       // of the cluster
+	Machine  mail.Machine `json:"machine"`  // this one; its server has the same name
+	Revision uint64       `json:"revision"` // of the list
+	Members  []Member     `json:"members"`  // by name
+	// Gone are the names of machines that were removed, by which no other can come: servers keep them out.
+	Gone []mail.Machine `json:"gone,omitempty"`
+	// Stopped says that the person has stopped the server here, so that nothing starts it but the person.
+	Stopped bool `json:"stopped,omitzero"`
+	// Removed says that the others have removed this machine.
+	Removed bool `json:"removed,omitzero"`
+}
+
+// Member is a machine of a cluster, with a server and a post office.
+type Member struct {
+	Machine mail.Machine `json:"machine"`
+	Key     []byte       `json:"key"`     // public, as a SubjectPublicKeyInfo
+	Address string       `json:"address"` // HOST:PORT for post offices
+	Joined  mail.Time    `json:"joined"`
+}
+
+// Pin is that of the member's key.
+func (m *Member) Pin() selfsigned.Pin { return selfsigned.PinOfKey(m.Key) }
+
+// Routes is where the servers of other machines find that of m, HOST:PORT.
+func (m *Member) Routes() string { return RoutesOf(m.Address) }
+
+// RoutesOf is Member.Routes for an address that CheckMember takes.
+func RoutesOf(address string) string {
+	host, port, _ := net.SplitHostPort(address)
+	n, _ := strconv.Atoi(port)
+	return net.JoinHostPort(host, strconv.Itoa(n+routesAbove))
+}
+
+// CheckMember returns what is wrong with a member that somebody else names.
+func CheckMember(m *Member) error {
+	if _, err := mail.ParseMachine(string(m.Machine)); err != nil {
+		return err
+	}
+	if _, err := x509.ParsePKIXPublicKey(m.Key); err != nil {
+		return mail.Errorf(mail.Invalid, "the key of machine %s cannot be read", m.Machine)
+	}
+	host, port, err := net.SplitHostPort(m.Address)
+	n, bad := strconv.Atoi(port)
+	if err != nil || bad != nil || !isHost(host) || n < 1 || n > 65535-routesAbove {
+		return mail.Errorf(mail.Invalid, "%q is not an address of a machine of a cluster: write HOST, or HOST:PORT "+
+			"with a port up to %d", m.Address, 65535-routesAbove)
+	}
+	return nil
+}
+
+// isHost reports whether a host is an address or a name, so that nothing else gets into URLs and the servers'
+// configuration.
+func isHost(host string) bool {
+	if net.ParseIP(host) != nil {
+		return true
+	}
+	return host != "" && len(host) < 254 && !slices.ContainsFunc([]byte(host), func(c byte) bool {
+		return c != '.' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	})
+}
+
+// Cluster is the file with what this machine knows of its cluster.
+func (h Home) Cluster() string { return h.file("cluster.json") }
+
+// ClusterKey is the file with the key of this machine, by which the others of its cluster know it.
+func (h Home) ClusterKey() string { return h.file("cluster.pem") }
+
+// ClusterCodes is the file with the codes that let machines into the cluster.
+func (h Home) ClusterCodes() string { return h.file("cluster-codes.json") }
+
+// Servers is the directory of the server's data.
+func (h Home) Servers() string { return h.file("nats") }
+
+// ServerLock is the file that the process of the server holds locked.
+func (h Home) ServerLock() string { return h.file("nats.lock") }
+
+// ServerLog is where the process of the server writes.
+func (h Home) ServerLog() string { return h.file("nats.log") }
+
+// ServerSocket is the Unix socket at which the process of the server is asked.
+func (h Home) ServerSocket() string { return h.socket("nats.sock") }
+
+// LoadCluster returns what this machine knows of its cluster, nil if it is in none.
+func LoadCluster(h Home) (*Cluster, error) {
+	text, err := durable.ReadFile(h.Cluster())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var c Cluster
+	if err == nil {
+		err = jsonx.Unmarshal(text, &c)
+	}
+	if err == nil && (c.ID == "" || c.Member(c.Machine) == nil && !c.Removed) {
+		err = errors.New("id or members are missing")
+	}
+	for i := range c.Members {
+		err = errors.Join(err, CheckMember(&c.Members[i]))
+	}
+	if err != nil {
+		return nil, mail.Errorf(mail.Invalid, "%s does not say of which cluster this machine is: %w", h.Cluster(), err)
+	}
+	return &c, nil
+}
+
+// Write has the data directory say so.
+func (c *Cluster) Write(h Home) error {
+	text, err := jsonx.Marshal(c)
+	if err != nil {
+		return err
+	}
+	if old, err := durable.ReadFile(h.Cluster()); err == nil && bytes.Equal(old, append(text, '\n')) {
+		return nil
+	}
+	return durable.WriteFile(h.Cluster(), append(text, '\n'), 0o600)
+}
+
+// Member returns a member by its name, nil if there is none.
+func (c *Cluster) Member(name mail.Machine) *Member {
+	i := slices.IndexFunc(c.Members, func(m Member) bool { return m.Machine == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Members[i]
+}
+
+// Knows reports whether a pin is that of a member.
+func (c *Cluster) Knows(pin selfsigned.Pin) bool {
+	return slices.ContainsFunc(c.Members, func(m Member) bool { return m.Pin() == pin })
+}
+
+// KeepsRooms reports whether rooms are on the servers of c: one that is alone stores nothing, because it decides with
+// others only.
+func (c *Cluster) KeepsRooms() bool { return c != nil && !c.Removed && len(c.Members) > 1 }
+
+// Replicas is on how many servers a room of a cluster of so many is: with two, no server could be away.
+func Replicas(servers int) int {
+	if servers < DefaultReplicas {
+		return 1
+	}
+	return DefaultReplicas
+}
+
+// ClusterTLS returns how a post office connects to the servers of its cluster: with the machine's key, to members
+// only.
+func ClusterTLS(h Home) (*tls.Config, error) {
+	cert, err := selfsigned.KeepEd25519(h.ClusterKey(), nil, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("read the key of this machine: %w", err)
+	}
+	return selfsigned.Peers(cert, func(pin selfsigned.Pin) bool {
+		c, err := LoadCluster(h)
+		return err == nil && c != nil && c.Knows(pin)
+	}), nil
+}
+
+// Outdated reports whether a post office that was given j has to begin anew, because rooms are to be kept otherwise:
+// in the cluster, which they were not, or on more of its servers.
+func (j *Journal) Outdated(c *Cluster) bool {
+	if j.Servers == 0 {
+		return c.KeepsRooms() && !j.Clustered() && j.Kind != KindFile
+	}
+	return c.KeepsRooms() && Replicas(len(c.Members)) != Replicas(j.Servers)
+}
+
+// join has new rooms kept in the cluster of this machine, unless the configuration names servers itself.
+func (c *Config) join(cluster *Cluster) {
+	j := &c.Journal
+	if !cluster.KeepsRooms() || len(j.URLs) > 0 || j.Kind == KindFile {
+		return
+	}
+	j.Kind, j.Servers = KindJetStream, len(cluster.Members)
+	for i := range cluster.Members {
+		j.URLs = append(j.URLs, "tls://"+cluster.Members[i].Address)
+	}
+	if j.Replicas == 0 {
+		j.Replicas = Replicas(len(cluster.Members))
+	}
+	if c.Machine.Name == "" {
+		c.Machine.Name = cluster.Machine
+	}
+}

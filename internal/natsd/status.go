@@ -1,0 +1,131 @@
+package natsd
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"pennypost/internal/base/pause"
+	"pennypost/internal/config"
+	"pennypost/internal/mail"
+	"pennypost/internal/wire"
+)
+
+// pingPatience is how long servers have to say that they are there.
+const pingPatience = time.Second
+
+// there asks which servers are there, and which version each is.
+func (n *node) there(ctx context.Context, expected int) (map[string]string, error) {
+	inbox := n.system.NewInbox()
+	answers, err := n.system.SubscribeSync(inbox)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answers.Unsubscribe() }()
+	if err := n.system.PublishRequest("$SYS.REQ.SERVER.PING.STATSZ", inbox, nil); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	up := make(map[string]string)
+	for len(up) < expected {
+		msg, err := answers.NextMsgWithContext(ctx)
+		if err != nil {
+			break // those that have not answered are not there
+		}
+		var a struct {
+			Server struct {
+				Name    string `json:"name"`
+				Version string `json:"ver"`
+			} `json:"server"`
+		}
+		if json.Unmarshal(msg.Data, &a) == nil && a.Server.Name != "" {
+			up[a.Server.Name] = a.Server.Version
+		}
+	}
+	return up, nil
+}
+
+// state is what is decided by: which machines there are, which of them are there, and which streams are where.
+type state struct {
+	members []config.Member
+	up      map[string]string // the servers that are there, and their versions
+	streams []stream
+}
+
+func (d *daemon) state(ctx context.Context) (s state, err error) {
+	s.members = d.cluster.Load().Members
+	var asking sync.WaitGroup
+	var deaf error
+	asking.Go(func() { s.up, deaf = d.node.there(ctx, len(s.members)) })
+	s.streams, err = d.node.streams(ctx, s.members)
+	asking.Wait()
+	return s, cmp.Or(deaf, err)
+}
+
+// steady is state once all streams have a leader that answers, for which it waits a while.
+func (d *daemon) steady(ctx context.Context) (s state, err error) {
+	for began := time.Now(); ; {
+		asked, cancel := context.WithTimeout(ctx, pingPatience+readPatience)
+		s, err = d.state(asked)
+		cancel()
+		if err == nil || time.Since(began) > steadyPatience || !pause.For(ctx, settlePoll) {
+			return s, err
+		}
+	}
+}
+
+// ups counts the members that are there, but for one.
+func (s *state) ups(but mail.Machine) (n int) {
+	for _, m := range s.members {
+		if _, up := s.up[string(m.Machine)]; up && m.Machine != but {
+			n++
+		}
+	}
+	return n
+}
+
+// mayFail is how many more servers may fail before mail stops somewhere.
+func (s *state) mayFail() int {
+	most := s.ups("") - majority(len(s.members))
+	for i := range s.streams {
+		all, current := s.streams[i].servers()
+		most = min(most, len(current)-majority(max(len(all), 1)))
+	}
+	return most
+}
+
+func majority(n int) int { return n/2 + 1 }
+
+// status says how the cluster is.
+func (d *daemon) status(ctx context.Context, _ wire.None) (st wire.ClusterStatus, err error) {
+	c, err := d.inCluster()
+	if err != nil {
+		return st, err
+	}
+	if len(c.Members) == 1 {
+		m := &c.Members[0]
+		return wire.ClusterStatus{Machine: c.Machine, Members: []wire.ClusterMember{{Machine: m.Machine,
+			Address: m.Address, Up: true, Version: server.VERSION}}}, nil
+	}
+	s, err := d.state(ctx)
+	st = wire.ClusterStatus{Machine: c.Machine, Replicas: config.Replicas(len(s.members)), Streams: len(s.streams),
+		Lacking: s.lacking(), Members: []wire.ClusterMember{}}
+	for _, m := range s.members {
+		version, up := s.up[string(m.Machine)]
+		st.Members = append(st.Members, wire.ClusterMember{Machine: m.Machine, Address: m.Address, Up: up,
+			Version: version, Streams: on(s.streams, string(m.Machine))})
+	}
+	if err != nil {
+		st.Trouble = "the servers do not decide anything: more than half of them have to be there, and this " +
+			"machine must not have been removed while it was away (" + err.Error() + ")"
+		return st, nil
+	}
+	may := s.mayFail()
+	st.MayFail = &may
+	return st, nil
+}
