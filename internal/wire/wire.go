@@ -180,6 +180,8 @@ type RestoredRoom struct {
 	Damage   string        `json:"damage,omitempty"` // what is wrong with the stream; "": nothing
 	Copies   []RoomCopy    `json:"copies"`           // the fullest first
 	Restored bool          `json:"restored,omitzero"`
+	// Also are other rooms that were restored, because they were in the same stream.
+	Also []mail.RoomName `json:"also,omitempty"`
 }
 
 // RoomCopy is a machine's copy of a room.

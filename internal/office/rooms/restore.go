@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -78,9 +79,31 @@ func (o *Set) Restore(ctx context.Context, name mail.RoomName, ask wire.RestoreR
 		return done, err
 	}
 	done.Restored = true
+	if done.Also, err = o.restoreLost(ctx); err != nil {
+		return done, err
+	}
 	o.Cluster.changed.Give()
 	o.Log.Info("room restored", "room", name, "from", ask.From, "why", done.Damage)
 	return done, nil
+}
+
+// restoreLost restores the rooms that were in a shard that is gone, each from its fullest copy.
+func (o *Set) restoreLost(ctx context.Context) (rooms []mail.RoomName, err error) {
+	lost, err := o.Cluster.Lost(ctx)
+	for _, name := range lost {
+		var found wire.RestoredRoom
+		room := mail.RoomName(name)
+		if _, err := o.compareCopies(ctx, room, &found); mail.CodeOf(err) == mail.NotFound {
+			continue // no machine that is there has it
+		} else if err != nil {
+			return rooms, err
+		}
+		if _, err := o.askSlow(ctx, found.Copies[0].Machine, RestoreSubject, room); err != nil {
+			return rooms, fmt.Errorf("room %s, which was in the same stream: %w", room, err)
+		}
+		rooms = append(rooms, room)
+	}
+	return rooms, err
 }
 
 // compareCopies asks all machines for what they have of a room, lists it, the fullest first, and returns that.

@@ -176,22 +176,43 @@ func (c *Cluster) shards(ctx context.Context, create bool) ([]string, error) {
 		slices.Sort(names)
 		return names, err
 	}
-	first := c.cfg.Prefix + shardWord + "1"
-	_, err := c.js.CreateStream(ctx, c.shardConfig(first))
+	first, err := c.makeShard(ctx, names)
+	return []string{first}, err
+}
+
+// makeShard makes a shard beside others. It is never called as one was that is gone: whoever has not heard of that
+// would write there what is not behind the rest of its room.
+func (c *Cluster) makeShard(ctx context.Context, others []string) (string, error) {
+	homes, err := c.allHomes(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, h := range homes {
+		others = append(others, h.Shard)
+	}
+	last := 0
+	for _, name := range others {
+		n, _ := strconv.Atoi(strings.TrimPrefix(name, c.cfg.Prefix+shardWord))
+		last = max(last, n)
+	}
+	name := c.cfg.Prefix + shardWord + strconv.Itoa(last+1)
+	_, err = c.js.CreateStream(ctx, c.shardConfig(name))
 	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		err = nil
 	}
-	return []string{first}, err
+	return name, err
 }
 
 // AddShards makes shards until there are n. New rooms go to all of them; those that are in one stay there.
 func (c *Cluster) AddShards(ctx context.Context, n int) error {
-	for i := 1; i <= n; i++ {
-		name := c.cfg.Prefix + shardWord + strconv.Itoa(i)
-		_, err := c.js.CreateStream(ctx, c.shardConfig(name))
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			return c.unreachable("make the shard "+name, err)
-		}
+	names, err := c.shards(ctx, false)
+	for err == nil && len(names) < n {
+		var name string
+		name, err = c.makeShard(ctx, names)
+		names = append(names, name)
+	}
+	if err != nil {
+		return c.unreachable("make another shard", err)
 	}
 	return nil
 }

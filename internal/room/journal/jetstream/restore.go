@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -150,20 +151,20 @@ func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq,
 		return nil, mail.Errorf(mail.Conflict, "room %s is being made on the NATS servers by the machine %s", room,
 			h.Next.By)
 	}
+	before, to := h, h.Shard
 	if h.Shard == "" {
-		if err := c.takeOutStream(ctx, room, known, away); err != nil {
-			return nil, err
-		}
-	} else if err := c.mendShard(ctx, h.Shard); err != nil {
+		err = c.takeOutStream(ctx, room, known, away)
+	} else if err = c.mendShard(ctx, h.Shard); errors.Is(err, jetstream.ErrStreamNotFound) {
+		// It is not made again: whoever has not heard that it is gone would write there first.
+		before.Shard, to, err = "", "", nil
+	} else if err == nil && !begun {
+		err = c.mayTakeOut(ctx, room, h, known)
+	}
+	if err != nil {
 		return nil, err
-	} else if l, err := c.laneAt(ctx, room, h); err != nil {
-		return nil, err
-	} else if !begun && l.end > known {
-		return nil, further(room, l.end, known)
 	}
 	// What others still append before the fence they have in their copies, and put back themselves.
-	before := h
-	if h, err = c.reserve(ctx, room, h.Shard, h); err == nil && before.Shard != "" {
+	if h, err = c.reserve(ctx, room, to, h); err == nil && before.Shard != "" {
 		err = c.fence(ctx, c.shardBase(room, before)+".log", onwards)
 	}
 	if err != nil {
@@ -172,11 +173,36 @@ func (c *Cluster) takeOut(ctx context.Context, room string, known mail.Seq,
 	return c.laneAt(ctx, room, h.next())
 }
 
-// mendShard makes a shard that is gone, or has other settings than it is to have, what it is to be.
+// mayTakeOut returns an error if a room has come further in its shard than a copy.
+func (c *Cluster) mayTakeOut(ctx context.Context, room string, h home, known mail.Seq) error {
+	l, err := c.laneAt(ctx, room, h)
+	if err == nil && l.end > known {
+		err = further(room, l.end, known)
+	}
+	return err
+}
+
+// mendShard gives a shard the settings that it is to have.
 func (c *Cluster) mendShard(ctx context.Context, name string) error {
-	_, err := c.js.CreateOrUpdateStream(ctx, c.shardConfig(name))
+	_, err := c.js.UpdateStream(ctx, c.shardConfig(name))
 	c.unhandle(name)
 	return err
+}
+
+// Lost returns the rooms whose shard is gone, in order.
+func (c *Cluster) Lost(ctx context.Context) (rooms []string, err error) {
+	homes, err := c.allHomes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there, err := c.shards(ctx, false)
+	for room, h := range homes {
+		if h.Shard != "" && !slices.Contains(there, h.Shard) {
+			rooms = append(rooms, room)
+		}
+	}
+	slices.Sort(rooms)
+	return rooms, err
 }
 
 func further(room string, last, known mail.Seq) error {
