@@ -48,7 +48,7 @@ func TestRoomsRestore(t *testing.T) {
 			return !strings.Contains(got, "as of")
 		})
 	}
-	const stream = "pennypost_shard_1"
+	stream := "pennypost_shard_1"
 	change := func(f func(*jetstream.StreamConfig)) {
 		s, err := js.Stream(t.Context(), stream)
 		if err != nil {
@@ -87,6 +87,7 @@ func TestRoomsRestore(t *testing.T) {
 			if err := js.DeleteStream(t.Context(), stream); err != nil {
 				t.Fatal(err)
 			}
+			stream = "pennypost_shard_2" // to which the room goes: the first is not made again
 			other = laptop.mustServe(t)
 		}},
 		{"max_age", "forgets what is older than", func() {
