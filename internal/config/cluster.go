@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -106,6 +108,17 @@ func (h Home) ServerLog() string { return h.file("nats.log") }
 // ServerSocket is the Unix socket at which the process of the server is asked.
 func (h Home) ServerSocket() string { return h.socket("nats.sock") }
 
+// PutServersAway moves the server's data to the directory of what was removed, if there is any.
+func (h Home) PutServersAway() error {
+	if _, err := os.Stat(h.Servers()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := durable.MkdirAll(h.Removed(), 0o700); err != nil {
+		return err
+	}
+	return os.Rename(h.Servers(), filepath.Join(h.Removed(), "nats-"+time.Now().UTC().Format("20060102T150405")))
+}
+
 // LoadCluster returns what this machine knows of its cluster, nil if it is in none.
 func LoadCluster(h Home) (*Cluster, error) {
 	text, err := durable.ReadFile(h.Cluster())
@@ -123,7 +136,7 @@ func LoadCluster(h Home) (*Cluster, error) {
 		err = errors.Join(err, CheckMember(&c.Members[i]))
 	}
 	if err != nil {
-		return nil, mail.Errorf(mail.Invalid, "%s does not say of which cluster this machine is: %w", h.Cluster(), err)
+		return nil, mail.Errorf(mail.Invalid, "%s does not say which cluster this machine is in: %w", h.Cluster(), err)
 	}
 	return &c, nil
 }

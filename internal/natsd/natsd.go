@@ -136,11 +136,7 @@ func (d *daemon) clear() error {
 	if left, _ := filepath.Glob(filepath.Join(d.home.Servers(), "jetstream", rooms, "streams", "*")); len(left) == 0 {
 		return os.RemoveAll(d.home.Servers())
 	}
-	if err := durable.MkdirAll(d.home.Removed(), 0o700); err != nil {
-		return err
-	}
-	to := filepath.Join(d.home.Removed(), "nats-"+time.Now().UTC().Format("20060102T150405"))
-	return os.Rename(d.home.Servers(), to)
+	return d.home.PutServersAway()
 }
 
 // prepare reads, or makes, the key of this machine, and the codes.

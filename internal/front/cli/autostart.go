@@ -227,11 +227,11 @@ func AwaitEnd(ctx context.Context, home config.Home) error {
 	if _, err := os.Stat(string(home)); errors.Is(err, fs.ErrNotExist) {
 		return nil // and nothing is made by asking
 	}
-	return AwaitUnlocked(ctx, home.Lock())
+	return AwaitUnlocked(ctx, home.Lock(), "the post office")
 }
 
-// AwaitUnlocked waits until nobody holds a lock file.
-func AwaitUnlocked(ctx context.Context, path string) error {
+// AwaitUnlocked waits until nobody holds a lock file any more. who holds it, in words for the person.
+func AwaitUnlocked(ctx context.Context, path, who string) error {
 	for {
 		lock, err := durable.TryLock(path)
 		if err == nil {
@@ -241,7 +241,7 @@ func AwaitUnlocked(ctx context.Context, path string) error {
 			return err
 		}
 		if !pause.For(ctx, 10*time.Millisecond) {
-			return mail.Errorf(mail.Timeout, "it has not ended after %s: %w", StopWait, err)
+			return mail.Errorf(mail.Timeout, "%s has not ended after %s: %w", who, StopWait, err)
 		}
 	}
 }

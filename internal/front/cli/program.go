@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -41,26 +40,13 @@ func (a *App) OfficeProgram() (string, error) {
 	if err != nil || len(a.linked) > 0 {
 		return self, err
 	}
-	name := OfficeProgram
-	if runtime.GOOS == "windows" {
-		name += ".exe"
+	path, beside, ok := versions.Find(OfficeProgram)
+	if !ok {
+		return "", Hinted(mail.Errorf(mail.Unavailable,
+			"%s, which has the post office in it, is neither beside %s nor on the PATH", filepath.Base(beside), self),
+			"install both programs; from their source: go build -o "+beside+" .")
 	}
-	places := []string{self}
-	if real, err := filepath.EvalSymlinks(self); err == nil {
-		places = append(places, real)
-	}
-	for _, p := range places {
-		beside := filepath.Join(filepath.Dir(p), name)
-		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
-			return beside, nil
-		}
-	}
-	if found, err := exec.LookPath(name); err == nil {
-		return found, nil
-	}
-	return "", Hinted(mail.Errorf(mail.Unavailable,
-		"%s, which has the post office in it, is neither beside %s nor on the PATH", name, self),
-		"install both programs; from their source: go build -o "+filepath.Join(filepath.Dir(self), name)+" .")
+	return path, nil
 }
 
 // here returns the command of a verb that this program has in it, or nil.

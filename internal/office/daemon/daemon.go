@@ -185,6 +185,9 @@ func startServer(ctx context.Context, home config.Home, log *slog.Logger) {
 // it as a service.
 func (d *daemon) tendServer(failed chan<- error) {
 	j, home := &d.opts.Config.Journal, d.opts.Config.Home
+	if c, err := config.LoadCluster(home); err == nil && c == nil {
+		return // pennypost cluster restarts the post office when it brings the machine into one
+	}
 	if j.Servers > 0 {
 		d.running.Go(func() {
 			ownserver.Tend(d.closing, home, os.Environ(), func(err error) {

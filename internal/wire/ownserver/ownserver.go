@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -93,45 +92,26 @@ func Start(ctx context.Context, home config.Home, environ []string) error {
 		case err := <-ended:
 			if err != nil {
 				return &mail.Error{Code: mail.Unavailable, Err: err, Msg: "the NATS server of this machine does not " +
-					"start; " +
-					home.ServerLog() + " says why"}
+					"start; " + home.ServerLog() + " says why"}
 			}
 			ended = nil // another was there first
 		case <-ctx.Done():
 			return &mail.Error{Code: mail.Timeout, Err: ctx.Err(), Msg: "the NATS server of this machine has not " +
-				"started in " +
-				startPatience.String() + "; " + home.ServerLog() + " may say why"}
+				"started in " + startPatience.String() + "; " + home.ServerLog() + " may say why"}
 		case <-time.After(startPoll):
 		}
 	}
 	return nil
 }
 
-// find returns the path of the program: beside this one, or where the shell finds it.
+// find returns the path of the program, as it stays over updates.
 func find() (string, error) {
-	name := Program
-	if runtime.GOOS == "windows" {
-		name += ".exe"
+	path, beside, ok := versions.Find(Program)
+	if !ok {
+		return "", mail.Errorf(mail.Unavailable, "%s, which has the NATS server in it, is neither in %s nor on the "+
+			"PATH: install all programs of one release", Program, filepath.Dir(beside))
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", err
-	}
-	places := []string{versions.Stable(self), self}
-	if real, err := filepath.EvalSymlinks(self); err == nil {
-		places = append(places, real)
-	}
-	for _, p := range places {
-		beside := filepath.Join(filepath.Dir(p), name)
-		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
-			return versions.Stable(beside), nil
-		}
-	}
-	if found, err := exec.LookPath(name); err == nil {
-		return found, nil
-	}
-	return "", mail.Errorf(mail.Unavailable, "%s, which has the NATS server in it, is neither beside %s nor on the "+
-		"PATH: install all programs of one release", Program, self)
+	return versions.Stable(path), nil
 }
 
 // Tend starts the process again when it has ended, until ctx ends. It does so as long as Wanted says.

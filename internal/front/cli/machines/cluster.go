@@ -9,11 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"pennypost/internal/base/durable"
 	"pennypost/internal/base/wording"
 	"pennypost/internal/config"
 	"pennypost/internal/front/cli"
@@ -49,8 +47,8 @@ cluster. With --keep-rooms it does; pennypost rooms move ROOM --to jetstream bri
 
 const clusterRemoveHelp = `Take a machine out of the cluster, whether it is there or lost. What its server has
 is copied to the others first, and its key is void afterwards. It is refused where fewer than three machines would be
-left, or rooms would have no majority of their servers: let the new machine in first, and remove the
-old one then. A machine that comes back joins anew, under another name.`
+left, or rooms would have no majority of their servers: let the new machine in first, then remove
+the old one. A machine that comes back has to join again, under another name.`
 
 const clusterLeaveHelp = `Take this machine out of its cluster, as pennypost cluster remove does on another one. What
 its server has left is moved to the directory "removed" in the data directory. The last machine leaves only when
@@ -399,13 +397,7 @@ func (a *app) clusterLeave(ctx context.Context) error {
 
 // forgetCluster puts away what the server has left.
 func forgetCluster(home config.Home) error {
-	err := durable.MkdirAll(home.Removed(), 0o700)
-	if err == nil {
-		to := filepath.Join(home.Removed(), "nats-"+time.Now().UTC().Format("20060102T150405"))
-		if err = os.Rename(home.Servers(), to); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	}
+	err := home.PutServersAway()
 	for _, path := range []string{home.ClusterKey(), home.ClusterCodes(), home.Cluster()} {
 		if bad := os.Remove(path); err == nil && !errors.Is(bad, fs.ErrNotExist) {
 			err = bad
@@ -417,7 +409,7 @@ func forgetCluster(home config.Home) error {
 func awaitServerEnd(ctx context.Context, home config.Home) error {
 	ctx, cancel := context.WithTimeout(ctx, cli.StopWait)
 	defer cancel()
-	return cli.AwaitUnlocked(ctx, home.ServerLock())
+	return cli.AwaitUnlocked(ctx, home.ServerLock(), "the NATS server")
 }
 
 func (a *app) clusterStart(ctx context.Context) error {
