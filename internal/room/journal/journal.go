@@ -78,7 +78,8 @@ type Replayer interface {
 // optional, discovered by assertion: of a journal without it the caller is the only writer.
 type Behinder interface {
 	// AppendBehind appends an event as Append does, if the last event stands at after, and returns its place. ok is
-	// false if it does not: then nothing was appended, and what came between is or will be seen by Follow.
+	// false if it does not: then the event was not appended, or stands behind others, and what came between is or will
+	// be seen by Follow.
 	AppendBehind(ctx context.Context, after mail.Seq, event mail.Event) (place mail.Seq, ok bool, err error)
 	// End returns the place of the last event that anybody had appended when it was called. Follow may not have come
 	// to it yet.

@@ -79,6 +79,7 @@ type flight struct {
 	packed []bool   // whether that is packed
 
 	unchecked bool // it may be sent before the copy was compared with the stream
+	assumed   bool // the last attempt took it that the last message of the room is not erased
 }
 
 func newFlight(behind *mail.Seq) *flight {
@@ -96,7 +97,7 @@ func (j *Journal) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event
 	if errors.Is(err, errNotBehind) {
 		return 0, false, nil
 	}
-	return seq, err == nil, err
+	return seq, err == nil && seq == after+1, err
 }
 
 // End implements journal.Behinder.
@@ -386,6 +387,7 @@ func (j *Journal) final(err error, f *flight, sure bool) error {
 		if sure && (err == nats.ErrMaxPayload || notConnected(err)) {
 			return j.notSent(err)
 		}
+	case of.Code == codeWrongLast && f.assumed && j.local.Last() <= *f.behind:
 	case of.Code == codeWrongLast || of.Code == codeHasIDs:
 		if sure || f.unchecked || f.behind != nil && j.cameBetween(f) {
 			return errNotBehind
@@ -458,15 +460,12 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 }
 
 // expect has the servers take a message only if it comes directly behind what f says.
-func (j *Journal) expect(ctx context.Context, f *flight, first *nats.Msg) error {
-	j.mu.Lock()
-	header, last := nats.ExpectedLastSeqHdr, point{}
-	shared := j.shared
+func (j *Journal) expect(ctx context.Context, f *flight, first *nats.Msg) (err error) {
+	header, shared := nats.ExpectedLastSeqHdr, j.inShard()
 	if shared {
-		header, last = nats.ExpectedLastSubjSeqHdr, j.points.before(j.local.Last())
+		header = nats.ExpectedLastSubjSeqHdr
 	}
-	j.mu.Unlock()
-	at := last.Seq
+	var at uint64
 	switch {
 	case f.expect != nil:
 		at = *f.expect
@@ -474,26 +473,43 @@ func (j *Journal) expect(ctx context.Context, f *flight, first *nats.Msg) error 
 		return nil
 	case !shared:
 		at = uint64(*f.behind)
-	case j.local.Last() > *f.behind:
-		return &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
-	default: // of a message that was erased since, the servers know no more
-		l, err := j.cluster.lane(ctx, j.room, false)
-		if err != nil {
-			return err
-		}
-		seq, err := l.lastSeq(ctx)
-		switch {
-		case err != nil:
-			return err
-		case l.end != *f.behind, j.local.Last() == *f.behind && seq > last.Seq:
-			return &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
-		case j.local.Last() < *f.behind: // what is there comes in a moment
-			return &failure{Code: codeInFlight, Text: "the copy is not as far"}
-		}
-		at = seq
+	default:
+		at, f.assumed, err = j.lastBefore(ctx, *f.behind+1, !f.assumed)
 	}
 	first.Header[header] = []string{strconv.FormatUint(at, 10)}
-	return nil
+	return err
+}
+
+// lastBefore returns where in a shard the last message of the room is, if the next one gets a place. A *failure says
+// that others have it, or that this is not known yet. What this machine has is enough, unless the message was erased:
+// then the servers know it no more.
+func (j *Journal) lastBefore(ctx context.Context, place mail.Seq, assume bool) (at uint64, assumed bool, err error) {
+	if here := j.lastPoint(); assume && here.Place == place-1 {
+		return here.Seq, true, nil
+	}
+	l, err := j.cluster.lane(ctx, j.room, false)
+	if err != nil {
+		return 0, false, err
+	}
+	seq, err := l.lastSeq(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	here := j.lastPoint()
+	switch {
+	case l.end >= place, j.local.Last() >= place, here.Place == place-1 && seq > here.Seq:
+		return 0, false, &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
+	case here.Place != place-1: // what is there comes in a moment
+		return 0, false, &failure{Code: codeInFlight, Text: "the copy is not as far"}
+	}
+	return seq, false, nil
+}
+
+// lastPoint returns where in a shard the last message of the copy is, or one before it.
+func (j *Journal) lastPoint() point {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.points.before(j.local.Last())
 }
 
 // idsOf begins the ids of messages that are sent to a subject. A shard knows those of all its rooms, and of what they

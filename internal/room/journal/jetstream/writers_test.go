@@ -135,6 +135,47 @@ func TestManyMachines(t *testing.T) {
 	}
 }
 
+// TestBehindWhileOthersWrite holds that what was taken behind a place stands directly behind it, though others append
+// all the time: a checkpoint that stands elsewhere counts for nothing.
+func TestBehindWhileOthersWrite(t *testing.T) {
+	writer, other := openAlone(t, "busy"), openAlone(t, "busy")
+	ctx, stop := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	defer stop()
+	for range 3 {
+		writing.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = other.Append(ctx, note("between"))
+				time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
+			}
+		})
+	}
+	taken, asked := 0, 0
+	for until := time.Now().Add(3 * time.Second); time.Now().Before(until); {
+		asked++
+		after := writer.Last()
+		at, ok, err := writer.AppendBehind(ctx, after, note("behind"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok && at != after+1 {
+			t.Fatalf("AppendBehind(%d) is at %d, and says that nothing is between", after, at)
+		}
+		if ok {
+			taken++
+		}
+	}
+	if t.Logf("%d of %d were taken", taken, asked); taken == 0 {
+		t.Error("nothing was taken")
+	}
+}
+
+func openAlone(t *testing.T, room string) *jetstream.Journal {
+	t.Helper()
+	return open(t, connect(t, shared(t).URLs()), room, t.TempDir())
+}
+
 // An event that is larger than what the servers take at once is packed, and one that is too large even so is refused.
 func TestLargeEvents(t *testing.T) {
 	c := connect(t, shared(t).URLs())
