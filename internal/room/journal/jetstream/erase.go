@@ -67,16 +67,23 @@ func (j *Journal) eraseStream(ctx context.Context, id mail.ID, match func(mail.E
 	return j.cluster.lingering.add(j.room, id, time.Now())
 }
 
-// recount calls f with where the room is, and again if what another machine erases was not counted.
+// recount calls f with where the room is, and again as long as another machine erases something meanwhile, which was
+// not counted: the places that f saw are not those of the messages then.
 func (j *Journal) recount(ctx context.Context, f func(*lane) error) error {
-	for try := 1; ; try++ {
+	for until := time.Now().Add(patience); ; {
 		l, err := j.cluster.lane(ctx, j.room, false)
 		if err != nil {
 			return err
 		}
 		known := len(l.holes)
-		if err := errors.Join(f(l), l.look(ctx, j.cluster.nc)); err != nil || len(l.holes) == known || try == 3 {
+		if err := errors.Join(f(l), l.look(ctx, j.cluster.nc)); err != nil || len(l.holes) == known {
 			return err
+		}
+		if time.Now().After(until) {
+			return errors.New("other machines erase something all the time")
+		}
+		if !pause.For(ctx, pauseOfAttempts) {
+			return ctx.Err()
 		}
 	}
 }

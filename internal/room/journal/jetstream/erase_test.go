@@ -187,3 +187,56 @@ func TestEraseAtTheSameMoment(t *testing.T) {
 		all.Wait()
 	}
 }
+
+// TestErasuresAtOnce holds that what is erased by its place is that, though another machine erases what is before it
+// while the places are counted.
+func TestErasuresAtOnce(t *testing.T) {
+	t.Parallel()
+	const first, second = 40, 200 // places
+	ours, theirs := openAlone(t, "erasures"), openAlone(t, "erasures")
+	add(t, ours, "note", second+20)
+	var erasing sync.WaitGroup
+	defer erasing.Wait()
+	erasing.Go(func() {
+		for at := range mail.Seq(first) {
+			if _, err := theirs.Erase(t.Context(), "", func(e mail.Event) bool { return e.Seq == at+1 }); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for at := mail.Seq(second); at < second+20; at += 2 {
+		if _, err := ours.Erase(t.Context(), "", func(e mail.Event) bool { return e.Seq == at }); err != nil {
+			t.Error(err)
+		}
+	}
+	erasing.Wait()
+	v, err := jetstreamStream(t, "erasures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range second + 20 {
+		at := mail.Seq(i + 1)
+		gone := at <= first || at >= second && at < second+20 && at%2 == 0
+		if _, has := v[at]; has == gone {
+			t.Errorf("place %d: it is there: %v", at, has)
+		}
+	}
+}
+
+// jetstreamStream is what the stream of a room has, by place.
+func jetstreamStream(t *testing.T, room string) (map[mail.Seq]mail.Event, error) {
+	j := openAlone(t, room)
+	events, err := j.Read(t.Context(), places(1, j.Last())...)
+	got := make(map[mail.Seq]mail.Event)
+	for _, e := range events {
+		got[e.Seq] = e
+	}
+	return got, err
+}
+
+func places(from, to mail.Seq) (all []mail.Seq) {
+	for at := from; at <= to; at++ {
+		all = append(all, at)
+	}
+	return all
+}

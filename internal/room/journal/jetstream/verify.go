@@ -49,40 +49,24 @@ func (j *Journal) Repair(ctx context.Context) (mail.Verification, error) {
 
 // compareAll adds what differs between the copy and the stream.
 func (j *Journal) compareAll(ctx context.Context, v *mail.Verification) error {
-	problem := func(p mail.Problem) {
-		if len(v.Problems) < 1000 { // as many as for the files
-			v.Problems = append(v.Problems, p)
+	var found []mail.Problem
+	problem := func(format string, args ...any) {
+		if len(v.Problems)+len(found) < 1000 { // as many as for the files
+			found = append(found, mail.Problem{File: streamFile, Text: fmt.Sprintf(format, args...)})
 		}
 	}
-	uncompared := func(err error) error {
-		problem(mail.Problem{File: streamFile, Text: "it was not compared: " + err.Error()})
-		return ctx.Err()
+	compared := j.cluster.Trouble()
+	if compared == nil {
+		compared = j.recount(ctx, func(l *lane) error {
+			found = nil
+			return j.compareStream(ctx, l, problem)
+		})
 	}
-	if err := j.cluster.Trouble(); err != nil {
-		return uncompared(err)
+	if compared != nil {
+		problem("it was not compared: %v", compared)
 	}
-	l, err := j.cluster.lane(ctx, j.room, false)
-	if err != nil {
-		return uncompared(err)
-	}
-	for _, danger := range j.cluster.dangers(&l.info.Config) {
-		problem(mail.Problem{File: streamFile, Text: danger})
-	}
-	last := j.local.Last() // what comes later is not compared
-	here, err := j.sums(ctx, last)
-	if err != nil {
-		return err
-	}
-	if err := j.compareStream(ctx, l, last, here, problem); err != nil {
-		return uncompared(err)
-	}
-	for seq, sum := range here {
-		if sum != 0 {
-			problem(mail.Problem{File: streamFile, Text: fmt.Sprintf(
-				"it has nothing at %d, where this machine has an event: it was erased there, or lost", seq)})
-		}
-	}
-	return nil
+	v.Problems = append(v.Problems, found...)
+	return ctx.Err()
 }
 
 // sums are of the texts of events, by their places; 0 where there is none.
@@ -113,18 +97,33 @@ func (s sums) differ(at mail.Seq, text []byte) bool {
 var errCutUp = errors.New("somebody has deleted messages from the stream. What a machine has of them is " +
 	"appended again")
 
-// compareStream takes out of here what the stream has too.
-func (j *Journal) compareStream(ctx context.Context, l *lane, last mail.Seq, here sums,
-	problem func(mail.Problem)) error {
-	return j.read(ctx, l, 0, last, func(a arrival) error {
+// compareStream reports what differs.
+func (j *Journal) compareStream(ctx context.Context, l *lane, problem func(format string, args ...any)) error {
+	for _, danger := range j.cluster.dangers(&l.info.Config) {
+		problem("%s", danger)
+	}
+	last := j.local.Last() // what comes later is not compared
+	here, err := j.sums(ctx, last)
+	if err != nil {
+		return err
+	}
+	err = j.read(ctx, l, 0, last, func(a arrival) error {
 		if l.shared && a.miscounted() {
 			return errCutUp
 		}
 		if here.differ(a.seq, a.text) {
-			problem(mail.Problem{File: streamFile, Text: fmt.Sprintf("it has another event at %d than this machine",
-				a.seq)})
+			problem("it has another event at %d than this machine", a.seq)
 		}
 		here[a.seq] = 0
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	for seq, sum := range here {
+		if sum != 0 {
+			problem("it has nothing at %d, where this machine has an event: it was erased there, or lost", seq)
+		}
+	}
+	return nil
 }
