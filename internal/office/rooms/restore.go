@@ -133,7 +133,11 @@ func (o *Set) compareCopies(ctx context.Context, name mail.RoomName, done *wire.
 	}
 	asking.Wait()
 	slices.SortFunc(done.Copies, func(a, b wire.RoomCopy) int {
-		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(b.Last, a.Last), cmp.Compare(a.Machine, b.Machine))
+		of, than := surveys[a.Machine], surveys[b.Machine]
+		if of == nil || than == nil {
+			return cmp.Or(cmp.Compare(len(a.Trouble), len(b.Trouble)), cmp.Compare(a.Machine, b.Machine))
+		}
+		return cmp.Or(jetstream.Fuller(of, than), cmp.Compare(a.Machine, b.Machine))
 	})
 	if len(surveys) == 0 {
 		return nil, mail.Errorf(mail.NotFound, "no machine that is there has a copy of room %s", name)

@@ -195,6 +195,9 @@ func (j *Journal) find(ctx context.Context, create bool) (*lane, error) {
 	if l.subject == j.left {
 		return nil, errOnwards
 	}
+	if l.subject != j.subject {
+		j.checked = 0 // the copy is yet to be compared with what is there
+	}
 	j.subject, j.shared = l.subject, l.shared
 	j.points.of(l.subject)
 	return l, nil

@@ -21,10 +21,11 @@ const surveyed = 1024
 
 // A Survey says what a machine's copy of a room holds, in a form that another machine can compare with its own.
 type Survey struct {
-	Last   mail.Seq  `json:"last"`            // the last place that the copy knows of
-	Events int       `json:"events"`          // with those in the archive
-	At     mail.Time `json:"at,omitzero"`     // of the last event
-	Parts  []Part    `json:"parts,omitempty"` // of 1,024 places each
+	Last    mail.Seq  `json:"last"`             // the last place that the copy knows of
+	Events  int       `json:"events"`           // with those in the archive
+	Missing int       `json:"missing,omitzero"` // how many events are known to have been in it and are not
+	At      mail.Time `json:"at,omitzero"`      // of the last event
+	Parts   []Part    `json:"parts,omitempty"`  // of 1,024 places each
 }
 
 // A Part of a Survey.
@@ -35,7 +36,7 @@ type Part struct {
 
 // Survey reads the copy, with its archive.
 func (j *Journal) Survey(ctx context.Context) (*Survey, error) {
-	s := &Survey{Last: j.local.Last()}
+	s := &Survey{Last: j.local.Last(), Missing: j.local.Condition().Missing}
 	s.Parts = make([]Part, s.Last/surveyed+1)
 	seen := make([]bool, s.Last+1) // a crash may leave an event in the archive and in the journal
 	err := j.local.Lines(ctx, true, func(l jsonl.Line) error {
@@ -61,6 +62,12 @@ func (s *Survey) add(at mail.Seq, text []byte) {
 	p.Events++
 	p.Sum ^= binary.BigEndian.Uint64(sum[:])
 	s.Events++
+}
+
+// Fuller compares two surveys, the fuller first: one that lacks nothing that it knows of, and then one that reaches
+// further. How many events they have says less: a copy forgets those that a checkpoint stands for when it comes to it.
+func Fuller(a, b *Survey) int {
+	return cmp.Or(cmp.Compare(a.Missing, b.Missing), cmp.Compare(b.Last, a.Last), cmp.Compare(b.Events, a.Events))
 }
 
 // Against compares a survey with that of a fuller copy: how many events it lacks at least, how many it has besides,

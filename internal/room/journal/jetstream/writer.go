@@ -431,6 +431,8 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	}
 	j.mu.Lock()
 	checked, trouble := j.checked == connection && j.subject != j.left || f.unchecked, j.trouble
+	shared := j.shared
+	f.sentTo = j.subject
 	j.mu.Unlock()
 	if !checked && errors.Is(trouble, errShardGone) {
 		return 0, noConnection{trouble}
@@ -440,8 +442,8 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	msgs := j.messages(f) // which whoever does not wait any more may change
-	if err := j.expect(ctx, f, msgs[0]); err != nil {
+	msgs := j.messages(f, shared) // which whoever does not wait any more may change
+	if err := j.expect(ctx, f, shared, msgs[0]); err != nil {
 		return 0, err
 	}
 	var last mail.Seq
@@ -460,8 +462,8 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 }
 
 // expect has the servers take a message only if it comes directly behind what f says.
-func (j *Journal) expect(ctx context.Context, f *flight, first *nats.Msg) (err error) {
-	header, shared := nats.ExpectedLastSeqHdr, j.inShard()
+func (j *Journal) expect(ctx context.Context, f *flight, shared bool, first *nats.Msg) (err error) {
+	header := nats.ExpectedLastSeqHdr
 	if shared {
 		header = nats.ExpectedLastSubjSeqHdr
 	}
@@ -521,17 +523,13 @@ func idsOf(subject string, shared bool) string {
 	return ""
 }
 
-// messages makes the messages of a batch.
-func (j *Journal) messages(f *flight) []*nats.Msg {
-	j.mu.Lock()
-	subject, shared := j.subject, j.shared
-	f.sentTo = subject
-	j.mu.Unlock()
+// messages makes the messages of a batch, for a shard or for a stream of the room's own.
+func (j *Journal) messages(f *flight, shared bool) []*nats.Msg {
 	after := []string{strconv.FormatUint(uint64(j.local.Last()), 10)}
 	msgs := make([]*nats.Msg, len(f.texts))
 	for i, text := range f.texts {
-		m := &nats.Msg{Subject: subject, Data: f.data[i],
-			Header: nats.Header{headerID: {idsOf(subject, shared) + f.ids[i]}}}
+		m := &nats.Msg{Subject: f.sentTo, Data: f.data[i],
+			Header: nats.Header{headerID: {idsOf(f.sentTo, shared) + f.ids[i]}}}
 		if f.packed[i] {
 			m.Header[headerEncoding] = []string{packingName}
 		}
