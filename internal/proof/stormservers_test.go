@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
@@ -137,12 +139,20 @@ func (s *storm) streamDeleted(r *rand.Rand) error {
 	if _, err := recovers(s); err != nil {
 		return err
 	}
-	var deleted struct{ Success bool }
+	var deleted struct {
+		Success bool
+		Error   struct {
+			Code jetstream.ErrorCode `json:"err_code"`
+		}
+	}
+	gone := func() bool { // an answer may have been lost
+		return deleted.Success || deleted.Error.Code == jetstream.JSErrCodeStreamNotFound
+	}
 	var err error
-	for end := time.Now().Add(10 * time.Second); !deleted.Success && time.Now().Before(end); {
+	for end := time.Now().Add(10 * time.Second); !gone() && time.Now().Before(end); {
 		err = s.ask("$JS.API.STREAM.DELETE."+streamOfMain, &deleted)
 	}
-	if !deleted.Success {
+	if !gone() {
 		return fmt.Errorf("the test cannot delete the stream of %s: %w", attic, err)
 	}
 	time.Sleep(while(r))
