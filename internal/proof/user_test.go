@@ -29,7 +29,7 @@ func (e *eraser) run(ctx context.Context) {
 			ops := s.all()
 			for ; e.next[s] < len(ops) && ctx.Err() == nil; e.next[s]++ {
 				o := ops[e.next[s]]
-				if o.Outcome == done && secretIn(s.draft(o.N).Body) != "" {
+				if o.Outcome == done && o.Message != "" && secretIn(s.draft(o.N).Body) != "" { // kept mail has no id yet
 					e.erase(ctx, o)
 				}
 			}
