@@ -42,6 +42,7 @@ func TestSpread(t *testing.T) {
 				return true
 			}
 			c.stepDown(name, all)
+			time.Sleep(500 * time.Millisecond) // asked all the time, it does not come to rest
 			return false
 		})
 	}
