@@ -266,8 +266,8 @@ func (c *Cluster) sweepOne(shard, subject string) {
 // shard get slower.
 const deletedAtOnce = 16
 
-// sweepSubject deletes the messages of a subject but for its first fence. They are not written over, which would take a
-// shard seconds for a hundred of them.
+// sweepSubject deletes the messages of a subject but for its first fence. They are not written over, which would take
+// a shard seconds for a hundred of them.
 func (c *Cluster) sweepSubject(ctx context.Context, s jetstream.Stream, subject string) error {
 	var fence uint64
 	var left []uint64

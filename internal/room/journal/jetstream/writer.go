@@ -186,15 +186,22 @@ func (j *Journal) final(err error, f *flight, sure bool) error {
 		if sure && (err == nats.ErrMaxPayload || notConnected(err)) {
 			return j.notSent(err)
 		}
-	case of.Code == codeWrongLast && f.assumed && j.local.Last() <= *f.behind:
 	case of.Code == codeWrongLast || of.Code == codeHasIDs:
-		if sure || f.unchecked || f.behind != nil && j.cameBetween(f) {
+		if j.isNotBehind(f, sure) {
 			return errNotBehind
 		}
 	case !of.passing() && sure:
 		return j.refused(of)
 	}
 	return nil
+}
+
+// isNotBehind reports whether a batch that the servers refused for what is before it has to stay away.
+func (j *Journal) isNotBehind(f *flight, sure bool) bool {
+	if f.assumed && j.local.Last() <= *f.behind {
+		return false // the message before it may be erased, and the servers have to be asked
+	}
+	return sure || f.unchecked || f.behind != nil && j.cameBetween(f)
 }
 
 // cameBetween reports whether another event is at the place at which a batch would have to be.
