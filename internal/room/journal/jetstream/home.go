@@ -82,10 +82,33 @@ func (c *Cluster) homes(ctx context.Context, create bool) (jetstream.Stream, err
 	if !errors.Is(err, jetstream.ErrStreamNotFound) || !create {
 		return s, err
 	}
-	return c.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	return c.create(ctx, jetstream.StreamConfig{
 		Name: name, Subjects: []string{c.homeSubject("*")}, Replicas: c.cfg.Replicas,
 		Description: "where the rooms of Pennypost are", Storage: jetstream.FileStorage, MaxMsgsPerSubject: 1,
 		Duplicates: duplicates, DenyPurge: true})
+}
+
+// create makes a stream that others may be making, or have made.
+func (c *Cluster) create(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := again(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.CreateStream(ctx, cfg) })
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // with other settings
+		return c.handle(ctx, cfg.Name)
+	}
+	return s, err
+}
+
+// again asks the servers, and asks again when no answer comes: of a stream that is being made and has no leader yet,
+// none speaks, and of several who make one at the same time, one hears that it is made.
+func again[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	for wait := firstAttempt / 2; ; wait *= 2 {
+		attempt, cancel := context.WithTimeout(ctx, wait)
+		is, err := ask(attempt)
+		silent := attempt.Err() != nil
+		cancel()
+		if err == nil || !silent || ctx.Err() != nil {
+			return is, err
+		}
+	}
 }
 
 func (c *Cluster) homeSubject(room string) string { return c.cfg.Prefix + ".rooms." + room }
@@ -98,7 +121,7 @@ func (c *Cluster) handle(ctx context.Context, name string) (jetstream.Stream, er
 	if s != nil {
 		return s, nil
 	}
-	s, err := c.js.Stream(ctx, name)
+	s, err := again(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +143,9 @@ func (c *Cluster) home(ctx context.Context, room string) (h home, err error) {
 	s, err := c.homes(ctx, false)
 	var m *jetstream.RawStreamMsg
 	if err == nil {
-		m, err = s.GetLastMsgForSubject(ctx, c.homeSubject(escape(room)))
+		m, err = again(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return s.GetLastMsgForSubject(ctx, c.homeSubject(escape(room)))
+		})
 	}
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
@@ -196,10 +221,7 @@ func (c *Cluster) makeShard(ctx context.Context, others []string) (string, error
 		last = max(last, n)
 	}
 	name := c.cfg.Prefix + shardWord + strconv.Itoa(last+1)
-	_, err = c.js.CreateStream(ctx, c.shardConfig(name))
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		err = nil
-	}
+	_, err = c.create(ctx, c.shardConfig(name))
 	return name, err
 }
 
