@@ -271,7 +271,8 @@ func (b *bench) send(ctx context.Context) error {
 	}
 	one := to(func(int) int { return 0 })
 	each := to(func(sender int) int { return sender })
-	return b.turns(ctx, &way{name: "1 plain", senders: 1, send: plain}, &way{name: "1 to a room", senders: 1, send: one},
+	return b.turns(ctx,
+		&way{name: "1 plain", senders: 1, send: plain}, &way{name: "1 to a room", senders: 1, send: one},
 		&way{name: "8 plain", senders: 8, send: plain}, &way{name: "8 to a room", senders: 8, send: one},
 		&way{name: "8 to 8 rooms", senders: 8, send: each})
 }

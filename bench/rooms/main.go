@@ -1,7 +1,7 @@
-// Rooms measures rooms on NATS servers as a post office keeps them: what it takes to make one, to open one that another
-// machine has made, and to send, beside a plain publish to the same servers; what all of them take at rest; and what
-// somebody who floods a room costs others. It starts three servers on this machine that sync each write. Both machines
-// are in this process.
+// Rooms measures rooms on NATS servers as a post office keeps them: what it takes to make one, to open one that
+// another machine has made, and to send, beside a plain publish to the same servers; what all of them take at rest;
+// and what somebody who floods a room costs others. It starts three servers on this machine that sync each write. Both
+// machines are in this process.
 //
 //	go run ./bench/rooms -rooms 300
 //

@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// TestFollowsMany holds that what is new comes at once when so many rooms of a shard are open that its consumer delivers
-// all of them. Servers that think of a consumer at heartbeats only have each send asked for again before it comes.
+// TestFollowsMany holds that what is new comes at once when so many rooms of a shard are open that its consumer
+// delivers all of them. Otherwise it comes with a heartbeat, or when the sender asks what became of it.
 func TestFollowsMany(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})

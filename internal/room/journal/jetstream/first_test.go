@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// TestFirstRoomsAtOnce holds that the first rooms of a cluster can be made at the same time, by two machines, though the
-// servers say nothing of a stream that is just being made.
+// TestFirstRoomsAtOnce holds that the first rooms of a cluster can be made at the same time, by two machines, though
+// the servers say nothing of a stream that is just being made.
 func TestFirstRoomsAtOnce(t *testing.T) {
 	t.Parallel()
 	servers := natstest.Start(t, 3, natstest.Options{})
@@ -23,7 +23,8 @@ func TestFirstRoomsAtOnce(t *testing.T) {
 	var making sync.WaitGroup
 	for i := range 16 {
 		making.Go(func() {
-			j, err := machines[i%2].Open(t.Context(), fmt.Sprint("room-", i), t.TempDir(), jsonl.Options{Log: logTo(t)})
+			j, err := machines[i%2].Open(t.Context(), fmt.Sprint("room-", i), t.TempDir(),
+				jsonl.Options{Log: logTo(t)})
 			if err != nil {
 				t.Errorf("room %d: %v", i, err)
 				return
