@@ -36,6 +36,7 @@ type bench struct {
 	js           natsjs.JetStream // for plain publishes, over a connection of a third machine
 	own          []*machine       // two of another post office, whose rooms have streams of their own
 	third        *machine
+	publishing   sync.Mutex
 }
 
 // machine is a post office's, as far as its rooms on the servers go.
@@ -74,7 +75,8 @@ func (b *bench) connect(ctx context.Context) (err error) {
 	if b.js, err = natsjs.New(b.third.Conn(), natsjs.WithDefaultTimeout(10*time.Second)); err != nil {
 		return err
 	}
-	_, err = b.js.CreateStream(ctx, natsjs.StreamConfig{Name: "plain", Subjects: []string{"plain.*"}, Replicas: 3})
+	_, err = b.js.CreateStream(ctx, natsjs.StreamConfig{Name: "plain", Subjects: []string{"plain.*"}, Replicas: 3,
+		AllowAtomicPublish: true})
 	return errors.Join(err, b.desk.AddShards(ctx, b.shards))
 }
 
@@ -155,10 +157,24 @@ func memory() (bytes uint64, goroutines int) {
 	return s.HeapInuse + s.StackInuse, runtime.NumGoroutine()
 }
 
+// cpu returns what says how much processor time something has taken since, which was done n times.
+func (b *bench) cpu() func(n int) string {
+	servers, _ := drive.UseOf(b.servers.PIDs()...)
+	here, _ := drive.UseOf(os.Getpid())
+	return func(n int) string {
+		serversNow, _ := drive.UseOf(b.servers.PIDs()...)
+		hereNow, _ := drive.UseOf(os.Getpid())
+		each := func(d time.Duration) float64 { return d.Seconds() * 1e3 / float64(n) }
+		return fmt.Sprintf("%.1f ms of processor time of the servers and %.1f of the machine", each(serversNow.CPU-
+			servers.CPU), each(hereNow.CPU-here.CPU))
+	}
+}
+
 // make makes the rooms, and sends a first event to each.
 func (b *bench) make(ctx context.Context) error {
 	var made, first times
 	before, running := memory()
+	spent := b.cpu()
 	began := time.Now()
 	err := drive.Each(ctx, makers, b.rooms, func(ctx context.Context, room int) error {
 		at := time.Now()
@@ -177,12 +193,13 @@ func (b *bench) make(ctx context.Context) error {
 		return err
 	})
 	took := time.Since(began)
+	cpu := spent(b.rooms)
 	after, more := memory()
 	open := min(b.rooms, b.open)
 	b.say("make, %d at a time: %v", makers, &made)
 	b.say("first send: %v", &first)
-	b.say("both: %.1f ms a room in a row; %.0f kB and %.1f goroutines for each of %d open ones", took.Seconds()*1e3/
-		float64(b.rooms), float64(after-before)/1e3/float64(open), float64(more-running)/float64(open), open)
+	b.say("both: a room each %.1f ms; %s; %.0f kB and %.1f goroutines for each of %d open ones", took.Seconds()*1e3/
+		float64(b.rooms), cpu, float64(after-before)/1e3/float64(open), float64(more-running)/float64(open), open)
 	return err
 }
 
@@ -199,6 +216,7 @@ func (b *bench) openElsewhere(ctx context.Context) error {
 	var opened times
 	open := min(b.rooms, b.open)
 	before, _ := memory()
+	spent := b.cpu()
 	err := drive.Each(ctx, makers, open, func(ctx context.Context, room int) error {
 		at := time.Now()
 		j, err := b.laptop.enter(ctx, room)
@@ -211,9 +229,10 @@ func (b *bench) openElsewhere(ctx context.Context) error {
 		}
 		return nil
 	})
+	cpu := spent(open)
 	after, _ := memory()
-	b.say("open on another machine, %d at a time: %v; %.0f kB each", makers, &opened, float64(after-before)/1e3/
-		float64(open))
+	b.say("open on another machine, %d at a time: %v; %s; %.0f kB each", makers, &opened, cpu,
+		float64(after-before)/1e3/float64(open))
 	return err
 }
 
@@ -227,8 +246,8 @@ type way struct {
 }
 
 // turns lets each way have its turns.
-func (b *bench) turns(ctx context.Context, ways ...*way) error {
-	for range b.rounds {
+func (b *bench) turns(ctx context.Context, rounds int, ways ...*way) error {
+	for range rounds {
 		for _, w := range ways {
 			began := time.Now()
 			err := drive.Each(ctx, w.senders, w.senders, func(ctx context.Context, sender int) error {
@@ -247,10 +266,14 @@ func (b *bench) turns(ctx context.Context, ways ...*way) error {
 			w.spent += time.Since(began)
 		}
 	}
+	return nil
+}
+
+// told says what came of ways to send.
+func (b *bench) told(ways ...*way) {
 	for _, w := range ways {
 		b.say("send, %s: %v, %.0f a second", w.name, &w.took, float64(len(w.took.all))/w.spent.Seconds())
 	}
-	return nil
 }
 
 // send sends to rooms and, by turns, to a plain stream.
@@ -271,10 +294,13 @@ func (b *bench) send(ctx context.Context) error {
 	}
 	one := to(func(int) int { return 0 })
 	each := to(func(sender int) int { return sender })
-	return b.turns(ctx,
-		&way{name: "1 plain", senders: 1, send: plain}, &way{name: "1 to a room", senders: 1, send: one},
-		&way{name: "8 plain", senders: 8, send: plain}, &way{name: "8 to a room", senders: 8, send: one},
-		&way{name: "8 to 8 rooms", senders: 8, send: each})
+	ways := []*way{{name: "1 plain", senders: 1, send: plain}, {name: "1 to a room", senders: 1, send: one},
+		{name: "8 plain", senders: 8, send: plain}, {name: "8 to a room", senders: 8, send: one},
+		{name: "8 to 8 rooms", senders: 8, send: each}}
+	if err = b.turns(ctx, b.rounds, ways...); err == nil {
+		b.told(ways...)
+	}
+	return err
 }
 
 // listEvery is how often a post office lists the rooms on the servers.

@@ -1,15 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"pennypost/bench/drive"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal/jetstream"
+	"pennypost/internal/room/journal/jsonl"
 )
 
 // inBatch is how many events each call of a flood appends.
@@ -69,41 +76,62 @@ func (b *bench) flood(ctx context.Context) error {
 			return err
 		}}
 	}
-	if err := b.turns(ctx, lone("1, no flood", b.laptop.rooms[same])); err != nil {
+	inShard, inStream, plain := new(flood), new(flood), new(flood)
+	inShard.call = func(ctx context.Context, _ int) error {
+		_, err := b.desk.rooms[0].Append(ctx, events(inBatch)...)
 		return err
 	}
-	ways := []*way{lone("1, flood in its shard", b.laptop.rooms[same]),
-		lone("1, flood in another shard", b.laptop.rooms[other])}
+	inStream.call = func(ctx context.Context, _ int) error {
+		_, err := own[0].Append(ctx, events(inBatch)...)
+		return err
+	}
+	plain.call = b.plainBatch
+	quiet, shared, elsewhere := lone("1, no flood", b.laptop.rooms[same]), lone("1, flood in its shard",
+		b.laptop.rooms[same]), lone("1, flood in another shard", b.laptop.rooms[other])
 	apart := lone("1, flood in another stream, each room has its own", own[1])
-	rounds := b.rounds
-	b.rounds = 1
-	var flooded, floodedOwn atomic.Int64
-	for range rounds { // by turns
-		if err := b.under(ctx, b.desk.rooms[0], &flooded, ways...); err != nil {
+	unpaced := lone("1, as before, and nothing limits the flood", own[1])
+	for range b.rounds { // by turns
+		if err := b.turns(ctx, 1, quiet); err != nil {
 			return err
 		}
-		if err := b.under(ctx, own[0], &floodedOwn, apart); err != nil {
-			return err
+		for _, u := range []struct {
+			flood *flood
+			ways  []*way
+		}{{inShard, []*way{shared, elsewhere}}, {inStream, []*way{apart}}, {plain, []*way{unpaced}}} {
+			if err := u.flood.under(func() error { return b.turns(ctx, 1, u.ways...) }); err != nil {
+				return err
+			}
 		}
 	}
-	b.rounds = rounds
-	seconds := b.turn.Seconds() * float64(rounds)
-	b.say("floods: %.0f a second in a shard, %.0f in a stream", float64(flooded.Load())/seconds/float64(len(ways)),
-		float64(floodedOwn.Load())/seconds)
+	b.told(quiet, shared, elsewhere, apart, unpaced)
+	b.say("floods: %.0f a second in a shard, %.0f in a stream, %.0f without a limit", inShard.rate(), inStream.rate(),
+		plain.rate())
 	return nil
 }
 
-// under sends while a room is flooded.
-func (b *bench) under(ctx context.Context, room *jetstream.Journal, n *atomic.Int64, ways ...*way) error {
-	flooding, end := context.WithCancel(ctx)
+// flood is eight who append as fast as they may.
+type flood struct {
+	call func(ctx context.Context, sender int) error // appends inBatch events
+
+	n     atomic.Int64
+	spent time.Duration
+}
+
+func (f *flood) rate() float64 { return float64(f.n.Load()) / f.spent.Seconds() }
+
+// under does something while the flood lasts.
+func (f *flood) under(do func() error) error {
+	flooding, end := context.WithCancel(context.Background())
+	defer end()
+	began := time.Now()
 	var running sync.WaitGroup
 	running.Go(func() {
-		err := drive.Each(flooding, 8, 8, func(context.Context, int) error {
+		err := drive.Each(flooding, 8, 8, func(ctx context.Context, sender int) error {
 			for flooding.Err() == nil {
-				if _, err := room.Append(ctx, events(inBatch)...); err != nil {
+				if err := f.call(ctx, sender); err != nil {
 					return err
 				}
-				n.Add(inBatch)
+				f.n.Add(inBatch)
 			}
 			return nil
 		})
@@ -111,8 +139,40 @@ func (b *bench) under(ctx context.Context, room *jetstream.Journal, n *atomic.In
 			fmt.Println("the flood has ended:", err)
 		}
 	})
-	err := b.turns(ctx, ways...)
+	err := do()
 	end()
 	running.Wait()
+	f.spent += time.Since(began)
+	return err
+}
+
+// plainBatch publishes a batch to a plain stream.
+func (b *bench) plainBatch(ctx context.Context, sender int) error {
+	text, err := jsonl.Encode(event())
+	if err != nil {
+		return err
+	}
+	id, subject := rand.Text(), "plain."+strconv.Itoa(sender)
+	b.publishing.Lock() // messages of two batches do not interleave
+	inbox := nats.NewInbox()
+	answer, err := b.third.Conn().SubscribeSync(inbox)
+	for i := 1; i <= inBatch && err == nil; i++ {
+		m := &nats.Msg{Subject: subject, Data: text, Header: nats.Header{"Nats-Batch-Id": {id},
+			"Nats-Batch-Sequence": {strconv.Itoa(i)}}}
+		if i == inBatch {
+			m.Reply = inbox
+			m.Header.Set("Nats-Batch-Commit", "1")
+		}
+		err = b.third.Conn().PublishMsg(m)
+	}
+	b.publishing.Unlock()
+	if err != nil {
+		return err
+	}
+	defer answer.Unsubscribe()
+	m, err := answer.NextMsgWithContext(ctx)
+	if err == nil && bytes.Contains(m.Data, []byte(`"error"`)) {
+		err = fmt.Errorf("the servers answer %s", m.Data)
+	}
 	return err
 }

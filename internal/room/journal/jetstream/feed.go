@@ -18,7 +18,7 @@ import (
 
 const (
 	// mostFilters is how many open rooms of a shard a consumer is filtered to. With more it gets all rooms.
-	mostFilters = 300
+	mostFilters = 50
 	// tapSize is how many messages wait for a room, until it has to read them again by itself.
 	tapSize = 1024
 	// countEvery is how often the rooms of a shard are counted, in case its consumer is silent though there is more.
