@@ -69,8 +69,8 @@ func (r *run) step(ctx context.Context, s step) error {
 // guard stops a step when the servers have taken too much memory.
 func (r *run) guard(ctx context.Context, stop context.CancelCauseFunc) {
 	for ctx.Err() == nil {
-		if u, err := r.used(); err == nil && u.memory > r.memory {
-			stop(fmt.Errorf("the servers have %.0f MB", u.memory))
+		if u, err := r.used(); err == nil && u.Memory > r.memory {
+			stop(fmt.Errorf("the servers have %.0f MB", u.Memory))
 		}
 		select {
 		case <-ctx.Done():
@@ -123,7 +123,7 @@ func (r *run) create(ctx context.Context) error {
 		}
 	}
 	var made atomic.Int64
-	err := each(ctx, makers, r.rooms, func(ctx context.Context, room int) error {
+	err := drive.Each(ctx, makers, r.rooms, func(ctx context.Context, room int) error {
 		if r.shards == 0 {
 			if _, err := r.js.CreateStream(ctx, config(r.streamOf(room), r.subjectOf(room))); err != nil {
 				return err
@@ -142,35 +142,6 @@ func (r *run) create(ctx context.Context) error {
 	r.say("create: %d rooms in %.1f s, %.1f ms each", made.Load(), took.Seconds(),
 		took.Seconds()*1e3/float64(max(1, made.Load())))
 	return errors.Join(err, r.usage())
-}
-
-// each calls do for 0..n-1, some at the same time, until one fails.
-func each(ctx context.Context, workers, n int, do func(context.Context, int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var running sync.WaitGroup
-	var failed error
-	var once sync.Once
-	for range workers {
-		running.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if err := do(ctx, i); err != nil {
-					once.Do(func() { failed = fmt.Errorf("at %d: %w", i, err) })
-					cancel(err)
-				}
-			}
-		})
-	}
-	running.Wait()
-	if failed == nil {
-		return context.Cause(ctx)
-	}
-	return failed
 }
 
 // send publishes one event and waits until it is acknowledged.
@@ -194,7 +165,7 @@ func (r *run) atRest(ctx context.Context) error {
 	case <-time.After(r.rest):
 	}
 	after, err := r.used()
-	r.say("rest: %.2f of a core for three servers; %s", (after.cpu-before.cpu).Seconds()/r.rest.Seconds(), after)
+	r.say("rest: %.2f of a core for three servers; %s", (after.CPU-before.CPU).Seconds()/r.rest.Seconds(), after)
 	return err
 }
 
@@ -204,7 +175,7 @@ func (r *run) publish(ctx context.Context, senders, rooms int) error {
 	took := make([][]time.Duration, senders)
 	before, _ := r.used()
 	began := time.Now()
-	err := each(ctx, senders, senders, func(ctx context.Context, s int) error {
+	err := drive.Each(ctx, senders, senders, func(ctx context.Context, s int) error {
 		for i := s; time.Since(began) < r.lasting; i += senders {
 			start := time.Now()
 			if err := r.send(ctx, i%rooms); err != nil {
@@ -224,7 +195,7 @@ func (r *run) publish(ctx context.Context, senders, rooms int) error {
 	r.say("publish: %d senders, %d rooms: p50 %.2f ms, p99 %.2f, longest %.1f; %.0f a second; %.0f µs of the "+
 		"servers' processor time each", senders, rooms, ms(all[len(all)/2]), ms(all[len(all)*99/100]),
 		ms(all[len(all)-1]), float64(len(all))/lasted.Seconds(),
-		(after.cpu-before.cpu).Seconds()*1e6/float64(len(all)))
+		(after.CPU-before.CPU).Seconds()*1e6/float64(len(all)))
 	return err
 }
 
@@ -243,7 +214,7 @@ func (r *run) fetch(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := each(ctx, 64, inRoom*(between+1), func(ctx context.Context, i int) error {
+	if err := drive.Each(ctx, 64, inRoom*(between+1), func(ctx context.Context, i int) error {
 		if i%(between+1) == 0 {
 			return r.send(ctx, room)
 		}

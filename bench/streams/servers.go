@@ -1,63 +1,37 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"pennypost/bench/drive"
 	"pennypost/internal/room/journal/jetstream/natstest"
 )
 
 // use is what the servers take together.
 type use struct {
-	memory float64 // MB resident
-	cpu    time.Duration
-	fds    int
-	files  int
-	disk   float64 // MB
+	drive.Use
+	files int
+	disk  float64 // MB
 }
 
 func (u use) String() string {
-	return fmt.Sprintf("%.0f MB resident, %d file descriptors", u.memory, u.fds)
+	return fmt.Sprintf("%.0f MB resident, %d file descriptors", u.Memory, u.Files)
 }
 
-// used adds up what /proc says of the servers that run.
+// used adds up what the servers that run take.
 func (r *run) used() (u use, err error) {
-	for _, s := range r.cluster.Servers {
-		if pid := s.PID(); pid != 0 {
-			err = errors.Join(err, u.add(filepath.Join("/proc", strconv.Itoa(pid))))
-		}
-	}
+	u.Use, err = drive.UseOf(r.cluster.PIDs()...)
 	return u, err
-}
-
-func (u *use) add(proc string) error {
-	stat, err := os.ReadFile(filepath.Join(proc, "stat"))
-	if err != nil {
-		return err
-	}
-	// Behind the name, which is in brackets, the 12th and 13th field are the ticks (1/100 s), the 22nd resident pages.
-	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	number := func(i int) int64 {
-		n, _ := strconv.ParseInt(string(f[i]), 10, 64)
-		return n
-	}
-	u.cpu += time.Duration(number(11)+number(12)) * 10 * time.Millisecond
-	u.memory += float64(number(21)*int64(os.Getpagesize())) / 1e6
-	open, err := os.ReadDir(filepath.Join(proc, "fd"))
-	u.fds += len(open)
-	return err
 }
 
 // usage says what the servers take, their files included.
@@ -94,7 +68,7 @@ func (r *run) follow(ctx context.Context, n int, subject func(int) string) error
 	}
 	following := make([]jetstream.ConsumeContext, n)
 	began := time.Now()
-	err = each(ctx, makers, n, func(ctx context.Context, i int) error {
+	err = drive.Each(ctx, makers, n, func(ctx context.Context, i int) error {
 		c, err := r.js.OrderedConsumer(ctx, r.streamOf(i), jetstream.OrderedConsumerConfig{
 			FilterSubjects: []string{subject(i)}, DeliverPolicy: jetstream.DeliverNewPolicy})
 		if err == nil {
@@ -105,7 +79,7 @@ func (r *run) follow(ctx context.Context, n int, subject func(int) string) error
 	r.say("follow: %d consumers of %s … in %.2f s", n, subject(0), time.Since(began).Seconds())
 	err = errors.Join(err, r.atRest(ctx))
 	after, _ := r.used()
-	r.say("follow: %.0f MB more than without", after.memory-before.memory)
+	r.say("follow: %.0f MB more than without", after.Memory-before.Memory)
 	if err == nil {
 		err = r.publish(ctx, 64, r.rooms)
 	}
@@ -150,7 +124,7 @@ func (r *run) gap(ctx context.Context) (longest time.Duration, err error) {
 	var mu sync.Mutex
 	rooms := min(64, r.rooms)
 	began := time.Now()
-	err = each(ctx, rooms, rooms, func(ctx context.Context, room int) error {
+	err = drive.Each(ctx, rooms, rooms, func(ctx context.Context, room int) error {
 		for {
 			try, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 			err := r.send(try, room)

@@ -142,8 +142,16 @@ var (
 		UserOnly: true}
 	MoveRoomCall = Call[MoveRoom, MovedRoom]{Route: Route{ID: "moveRoom", Method: http.MethodPost,
 		Path: Room + "/move",
-		About: "Move a room to the NATS servers, or to a file on this machine, while mail goes on. Cut off, it is " +
-			"to be asked again. Only the user may.",
+		About: "Move a room to the NATS servers, to another shard there, or to a file on this machine, while mail " +
+			"goes on. Cut off, it is to be asked again. Only the user may.",
+		UserOnly: true, Here: true}}
+	ShardsCall = Call[None, Shards]{Route: Route{ID: "shards", Method: http.MethodGet, Path: "/shards",
+		About: "The streams that rooms on the NATS servers share: how many rooms are in each, how large it is, and " +
+			"which server leads it. Only the user may ask.",
+		UserOnly: true, Here: true}}
+	MakeShardsCall = Call[MakeShards, Shards]{Route: Route{ID: "makeShards", Method: http.MethodPost, Path: "/shards",
+		About: "Make shards until there are so many. Rooms stay in the one where they are; new ones go to all. Only " +
+			"the user may.",
 		UserOnly: true, Here: true}}
 	RestoreRoomCall = Call[RestoreRoom, RestoredRoom]{Route: Route{ID: "restoreRoom", Method: http.MethodPost,
 		Path: Room + "/restore",

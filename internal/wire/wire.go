@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"pennypost/internal/mail"
@@ -158,7 +159,15 @@ type Cluster struct {
 
 // MoveRoom asks to move a room.
 type MoveRoom struct {
-	To string `json:"to"` // "jetstream": to the NATS servers; "file": to a file of the machine that is asked
+	// "jetstream": to the NATS servers; "shard:N": to that shard there; "file": to a file of the machine that is asked
+	To string `json:"to"`
+}
+
+// Shard returns the number of the shard to which a room is to be moved.
+func (m MoveRoom) Shard() (number int, named bool) {
+	text, named := strings.CutPrefix(m.To, "shard:")
+	number, err := strconv.Atoi(text)
+	return number, named && err == nil && number > 0
 }
 
 // MovedRoom answers it.
@@ -167,6 +176,30 @@ type MovedRoom struct {
 	To    string        `json:"to"`
 	Seq   mail.Seq      `json:"seq"`            // the last place that was moved
 	Moved bool          `json:"moved,omitzero"` // false: it was there already
+}
+
+// MostShards is how many shards a cluster has at most.
+const MostShards = 64
+
+// MakeShards asks to make shards until there are so many.
+type MakeShards struct {
+	Number int `json:"number"` // 1 to MostShards, and no fewer than there are
+}
+
+// Shards are the streams that rooms on the NATS servers share.
+type Shards struct {
+	Shards []Shard `json:"shards"`        // in the order of their numbers
+	Made   int     `json:"made,omitzero"` // how many of them were just made
+}
+
+// Shard is one of them.
+type Shard struct {
+	Number   int    `json:"number"`
+	Rooms    int    `json:"rooms"`
+	Messages uint64 `json:"messages"` // events, and what is kept of rooms that were moved or removed
+	Bytes    uint64 `json:"bytes"`
+	// the server that leads it; without it none does, and messages and bytes are not known
+	Leader string `json:"leader,omitempty"`
 }
 
 // RestoreRoom asks to compare a room on the NATS servers with the copies that the machines have, and to restore it.

@@ -119,6 +119,7 @@ var forMachines = map[string]string{
 	"notifyPair": refused, "notifyUnpair": refused, "sessions": refused,
 	"endSessions": refused, "endSession": refused, "removeRoom": refused,
 	"machines": refused, "try": refused, "removeMachine": refused, "moveRoom": refused, "restoreRoom": refused,
+	"shards": refused, "makeShards": refused,
 	"invite": refused, "invites": refused,
 	"addCredential": refused, "credentials": refused, "revokeCredential": refused, "confirm": refused,
 	"setPassphrase": refused, "revoke": refused, "hook": refused, "hookTaken": refused, "place": shown,

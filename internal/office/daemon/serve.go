@@ -64,7 +64,7 @@ func (d *daemon) handler() (h http.Handler, closeHandler func(), err error) {
 		api.Credentials, api.Try, api.GitHub = d.scripts, d.office.Set.Try, d.github
 	}
 	if c := d.office.Set.Cluster; c != nil {
-		api.Machines, api.Move, api.Restore = c, d.office.Set.Move, d.office.Set.Restore
+		api.Machines, api.Move, api.Restore, api.Shards = c, d.office.Set.Move, d.office.Set.Restore, d.office.Set
 	}
 	routes := httpapi.New(api)
 	mux.Handle("GET "+wire.CallsPath+"{room}", d.versioned(http.HandlerFunc(d.calls.serve)))

@@ -78,6 +78,8 @@ type Options struct {
 
 	// Try has a test message written to each kind of journal that is in use, and read. Nil: there is no journal here.
 	Try func(context.Context) (wire.Trials, error)
+	// Shards are the streams that rooms on NATS servers share. Nil: there are no servers.
+	Shards Shards
 	// Restore makes the stream of a room on NATS servers anew from a machine's copy. Nil: nobody can from here.
 	Restore func(context.Context, mail.RoomName, wire.RestoreRoom) (wire.RestoredRoom, error)
 
@@ -130,6 +132,14 @@ type Machines interface {
 	Health() mail.ServersHealth
 	// RemoveMachine forgets one that will not come back.
 	RemoveMachine(ctx context.Context, name mail.Machine) error
+}
+
+// Shards are the streams that rooms on NATS servers share.
+type Shards interface {
+	// Shards lists them.
+	Shards(context.Context) (wire.Shards, error)
+	// MakeShards makes some until there are so many, and lists them. There being more is an error of code Conflict.
+	MakeShards(context.Context, wire.MakeShards) (wire.Shards, error)
 }
 
 // Pages are the pages of the post office, and the browsers that are logged in to them.

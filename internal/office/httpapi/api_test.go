@@ -202,7 +202,7 @@ func TestRoutes(t *testing.T) {
 			h, office := newTestAPI(t, Options{
 				Stop:   func() {},
 				Remove: fakeRemove,
-				Move:   fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
+				Move:   fakeMove, Restore: fakeRestore, Shards: fakeShards{}, Machines: fakeMachines{}, Try: fakeTry,
 				Pages: fakePages{}, Notify: fakeNotify{},
 				Status: func(context.Context) (wire.Status, error) {
 					return wire.Status{Version: "v1", Home: "/secret"}, nil

@@ -116,7 +116,7 @@ func TestDocs(t *testing.T) {
 		Office: office, Stop: func() {
 		}, Listen: fakeListen, Notify: fakeNotify{}, GitHub: fakeGitHub{}, Pages: fakePages{},
 		Remove: fakeRemove,
-		Move:   fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
+		Move:   fakeMove, Restore: fakeRestore, Shards: fakeShards{}, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup, Attach: fakeAttach, Invites: fakeInvites{},
 		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}, Outbox: fakeOutbox{},
 		Hooks: fakeHooks{}, Local: func(*http.Request) bool { return true },

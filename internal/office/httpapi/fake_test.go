@@ -555,6 +555,20 @@ func fakeTry(context.Context) (wire.Trials, error) {
 		{Kind: "jetstream", Wrote: 9500, Read: 1500, Through: "tower"}}}, nil
 }
 
+// fakeShards are two.
+type fakeShards struct{}
+
+func (fakeShards) Shards(context.Context) (wire.Shards, error) {
+	return wire.Shards{Shards: []wire.Shard{{Number: 1, Rooms: 12, Messages: 4000, Bytes: 2 << 20, Leader: "tower"},
+		{Number: 2, Rooms: 9}}}, nil
+}
+
+func (f fakeShards) MakeShards(ctx context.Context, ask wire.MakeShards) (wire.Shards, error) {
+	list, err := f.Shards(ctx)
+	list.Made = 1
+	return list, err
+}
+
 func (fakeMachines) RemoveMachine(context.Context, mail.Machine) error { return nil }
 
 // fakeNotify has one channel.

@@ -75,6 +75,14 @@ func officeRoutes(o *Options) []route {
 			on(&wire.MoveRoomCall, func(c *call, ask wire.MoveRoom) (wire.MovedRoom, error) {
 				return o.Move(c.r.Context(), c.roomName, ask)
 			})),
+		without(o.Shards == nil, mail.Errorf(mail.Unavailable, "this post office has no rooms on NATS servers, so "+
+			"there are no shards"),
+			on(&wire.ShardsCall, func(c *call, _ wire.None) (wire.Shards, error) {
+				return o.Shards.Shards(c.r.Context())
+			}),
+			on(&wire.MakeShardsCall, func(c *call, ask wire.MakeShards) (wire.Shards, error) {
+				return o.Shards.MakeShards(c.r.Context(), ask)
+			})),
 		without(o.Restore == nil, mail.Errorf(mail.Unavailable, "rooms cannot be restored here"),
 			on(&wire.RestoreRoomCall, func(c *call, ask wire.RestoreRoom) (wire.RestoredRoom, error) {
 				return o.Restore(c.r.Context(), c.roomName, ask)

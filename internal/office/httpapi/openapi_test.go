@@ -77,7 +77,7 @@ func (doc fetched) validator(t *testing.T, schema map[string]any) func(body []by
 func TestDocumentIsTheRoutes(t *testing.T) {
 	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, GitHub: fakeGitHub{}, Pages: fakePages{},
 		Remove: fakeRemove,
-		Move:   fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
+		Move:   fakeMove, Restore: fakeRestore, Shards: fakeShards{}, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup,
 		Attach: fakeAttach, Invites: fakeInvites{},
 		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}, Outbox: fakeOutbox{}})
@@ -163,7 +163,7 @@ func TestDocumentedParameters(t *testing.T) {
 func TestAnswersFitTheSchemas(t *testing.T) {
 	h, _ := newTestAPI(t, Options{Stop: func() {}, Notify: fakeNotify{}, GitHub: fakeGitHub{}, Pages: fakePages{},
 		Remove: fakeRemove,
-		Move:   fakeMove, Restore: fakeRestore, Machines: fakeMachines{}, Try: fakeTry,
+		Move:   fakeMove, Restore: fakeRestore, Shards: fakeShards{}, Machines: fakeMachines{}, Try: fakeTry,
 		Backup: fakeBackup,
 		Attach: fakeAttach, Invites: fakeInvites{},
 		Credentials: fakeCredentials{}, Confirmations: fakeConfirmations{}, Away: fakeAway{}, Outbox: fakeOutbox{}})
@@ -308,6 +308,8 @@ func scenario() []want {
 		{name: "/outbox/{key}", method: "DELETE", path: "/outbox/parser"},
 		{name: room + "/move", method: "POST", path: lab + "/move", body: `{"to":"jetstream"}`},
 		{name: room + "/restore", method: "POST", path: lab + "/restore", body: `{}`},
+		{name: "/shards", method: "GET", path: "/shards"},
+		{name: "/shards", method: "POST", path: "/shards", body: `{"number":4}`},
 		{name: "/backup", method: "GET", path: "/backup"},
 		{name: "/stop", method: "POST", path: "/stop"},
 	}

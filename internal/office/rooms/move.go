@@ -17,12 +17,13 @@ import (
 // callsPatience is how long a move waits for the calls that change something in the room.
 const callsPatience = 5 * time.Second
 
-// Move moves a room to the NATS servers, or to a file of this machine.
+// Move moves a room to the NATS servers, to a shard there, or to a file of this machine.
 func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (wire.MovedRoom, error) {
 	done := wire.MovedRoom{Room: name, To: ask.To}
-	if ask.To != config.KindFile && ask.To != config.KindJetStream {
-		return done, mail.Errorf(mail.Invalid, "a room is moved to %q or %q, and not to %q", config.KindJetStream,
-			config.KindFile, ask.To)
+	shard, toShard := ask.Shard()
+	if ask.To != config.KindFile && ask.To != config.KindJetStream && !toShard {
+		return done, mail.Errorf(mail.Invalid, "a room is moved to %q, \"shard:N\" or %q, and not to %q",
+			config.KindJetStream, config.KindFile, ask.To)
 	}
 	if !o.Exists(name) {
 		return done, o.NoRoom(ctx, name)
@@ -37,14 +38,17 @@ func (o *Set) Move(ctx context.Context, name mail.RoomName, ask wire.MoveRoom) (
 	o.moving.Lock()
 	defer o.moving.Unlock()
 	switch {
+	case toShard && k.Kind != config.KindJetStream:
+		return done, mail.Errorf(mail.Conflict, "room %s is in a file, and in no shard. To move it to the NATS "+
+			"servers, type: pennypost rooms move %s --to jetstream", name, name)
 	case ask.To == config.KindJetStream && k.Kind != config.KindJetStream:
 		done.Seq, err = o.moveToServers(ctx, name)
 		done.Moved = err == nil
 	case ask.To == config.KindFile && k.Kind == config.KindJetStream:
 		done.Seq, err = o.moveToFile(ctx, name)
 		done.Moved = err == nil
-	case ask.To == config.KindJetStream:
-		done.Seq, done.Moved, err = o.moveToShard(ctx, name)
+	case ask.To == config.KindJetStream, toShard:
+		done.Seq, done.Moved, err = o.moveToShard(ctx, name, shard)
 	default:
 		err = o.Cluster.Leave(ctx, string(name))
 	}
@@ -89,15 +93,15 @@ func (o *Set) moveToServers(ctx context.Context, name mail.RoomName) (mail.Seq, 
 	return last, err
 }
 
-// moveToShard moves a room that has a stream to itself to a shard, while it is used, or finishes a move to
-// the servers that was cut off at its end.
-func (o *Set) moveToShard(ctx context.Context, name mail.RoomName) (last mail.Seq, moved bool, err error) {
+// moveToShard moves a room to a shard, while it is used: 0 is any, for one that has a stream to itself. Or it finishes
+// a move to the servers that was cut off at its end.
+func (o *Set) moveToShard(ctx context.Context, name mail.RoomName, shard int) (last mail.Seq, moved bool, err error) {
 	err = o.With(ctx, name, func(e *Entry) error {
 		copied, ok := e.files.(*jetstream.Journal)
 		if !ok {
 			return o.Cluster.Settle(ctx, string(name), e.files.Last())
 		}
-		if moved, err = copied.MoveTo(ctx, ""); err == nil && !moved {
+		if moved, err = copied.MoveTo(ctx, shard); err == nil && !moved {
 			err = o.Cluster.Settle(ctx, string(name), copied.Last())
 		}
 		last = copied.Last()

@@ -351,9 +351,20 @@ func (o *Office) RemoveRoom(ctx context.Context, room mail.RoomName) (wire.Remov
 	return wire.Do(ctx, &caller{office: o, room: room}, &wire.RemoveRoomCall, wire.None{})
 }
 
-// MoveRoom moves a room to the NATS servers, or to a file of the post office's machine. Only the user may.
+// MoveRoom moves a room to the NATS servers, to a shard there, or to a file of the post office's machine. Only the
+// user may.
 func (o *Office) MoveRoom(ctx context.Context, room mail.RoomName, to string) (wire.MovedRoom, error) {
 	return wire.Do(ctx, &caller{office: o, room: room}, &wire.MoveRoomCall, wire.MoveRoom{To: to})
+}
+
+// Shards lists the streams that rooms on the NATS servers share. Only the user may ask.
+func (o *Office) Shards(ctx context.Context) (wire.Shards, error) {
+	return wire.Do(ctx, o.user(), &wire.ShardsCall, wire.None{})
+}
+
+// MakeShards makes shards until there are n. Only the user may.
+func (o *Office) MakeShards(ctx context.Context, n int) (wire.Shards, error) {
+	return wire.Do(ctx, o.user(), &wire.MakeShardsCall, wire.MakeShards{Number: n})
 }
 
 // RestoreRoom compares a room on the NATS servers with the copies that machines have of it and, if from is one of

@@ -34,8 +34,9 @@ other machines have it too, or back to a file on this machine. Mail goes on mean
 end calls wait a moment. All that there is goes along: messages, marks, places, the archive, bridges. If the move is
 interrupted, type the same again: it goes on where it was.
 
-Moved to a file, the room is on this machine alone; other machines keep the copy that they had, and
-say where the room is. Only the user may move a room.`
+Moved to shard:N, a room on the servers goes to that stream of those that rooms share there, which
+pennypost rooms shards lists. Moved to a file, the room is on this machine alone; other machines keep
+the copy that they had, and say where the room is. Only the user may move a room.`
 
 func newRooms(a *app) *cobra.Command {
 	cmd := &cobra.Command{
@@ -56,16 +57,18 @@ func newRooms(a *app) *cobra.Command {
 	}, cli.Flag{Into: &yes, Name: "yes", About: "do not ask"})
 	var to string
 	move := cli.WithFlags(&cobra.Command{
-		Use: "move ROOM --to jetstream|file", Short: "move a room to NATS servers, or to a file", Long: roomsMoveHelp,
-		Example: "pennypost rooms move lab --to jetstream\npennypost rooms move lab --to file",
-		Args:    cli.NArgs(1, "the name of one room"),
+		Use: "move ROOM --to jetstream|shard:N|file", Short: "move a room to NATS servers, or to a file",
+		Long: roomsMoveHelp,
+		Example: "pennypost rooms move lab --to jetstream\npennypost rooms move lab --to shard:2\n" +
+			"pennypost rooms move lab --to file",
+		Args: cli.NArgs(1, "the name of one room"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.roomsMove(cmd.Context(), args[0], to)
 		},
 		ValidArgsFunction: a.CompleteRoom,
-	}, cli.Flag{Into: &to, Name: "to", About: "`WHERE`: jetstream or file",
+	}, cli.Flag{Into: &to, Name: "to", About: "`WHERE`: jetstream, shard:N or file",
 		Complete: cli.OneOf(config.KindJetStream, config.KindFile)})
-	cmd.AddCommand(remove, move, newRestore(a))
+	cmd.AddCommand(remove, move, newRestore(a), newShards(a))
 	return cmd
 }
 
@@ -94,8 +97,9 @@ func (a *app) roomsMove(ctx context.Context, arg, to string) error {
 	if err != nil {
 		return err
 	}
-	if to != config.KindJetStream && to != config.KindFile {
-		return cli.Usage("say where the room is to go: --to jetstream, or --to file")
+	shard, toShard := wire.MoveRoom{To: to}.Shard()
+	if to != config.KindJetStream && to != config.KindFile && !toShard {
+		return cli.Usage("say where the room is to go: --to jetstream, --to shard:N, or --to file")
 	}
 	office, err := a.Post()
 	if err != nil {
@@ -103,7 +107,10 @@ func (a *app) roomsMove(ctx context.Context, arg, to string) error {
 	}
 	done, err := office.MoveRoom(ctx, room, to)
 	where := "on the NATS servers"
-	if to == config.KindFile {
+	switch {
+	case toShard:
+		where = fmt.Sprint("in shard ", shard)
+	case to == config.KindFile:
 		where = "in a file on this machine"
 	}
 	if done.Moved {

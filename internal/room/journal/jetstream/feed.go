@@ -18,7 +18,7 @@ import (
 
 const (
 	// mostFilters is how many open rooms of a shard a consumer is filtered to. With more it gets all rooms.
-	mostFilters = 300
+	mostFilters = 50
 	// tapSize is how many messages wait for a room, until it has to read them again by itself.
 	tapSize = 1024
 	// countEvery is how often the rooms of a shard are counted, in case its consumer is silent though there is more.
@@ -182,10 +182,11 @@ func (f *feed) turn(covers map[string]bool, all bool) {
 	f.turned = make(chan struct{})
 }
 
-// filters returns what a consumer has to deliver for some rooms; nil: everything.
-func filters(bases map[string]bool) (subjects []string) {
+// filters returns what a consumer has to deliver for some rooms. For many that is everything, by name: of a consumer
+// whose filters were taken away, nats-server 2.15.2 thinks at heartbeats only, and not when a message comes.
+func (f *feed) filters(bases map[string]bool) (subjects []string) {
 	if len(bases) > mostFilters {
-		return nil
+		return []string{f.c.shardSubject(f.shard) + ">"}
 	}
 	for base := range bases {
 		subjects = append(subjects, base+".>")
@@ -216,7 +217,7 @@ func (f *feed) deliver() error {
 	if len(bases) == 0 {
 		return errLeft
 	}
-	b, err := (&lane{Stream: s}).subscribe(ctx, f.c.nc, info.State.LastSeq+1, filters(bases)...)
+	b, err := (&lane{Stream: s}).subscribe(ctx, f.c.nc, info.State.LastSeq+1, f.filters(bases)...)
 	if err != nil {
 		return fmt.Errorf("follow the shard: %w", err)
 	}
@@ -265,7 +266,7 @@ func (f *feed) change(b *inbox, s jetstream.Stream) error {
 	ctx, cancel := context.WithTimeout(f.c.ctx, patience)
 	defer cancel()
 	cfg := b.consumer.CachedInfo().Config
-	cfg.Name, cfg.FilterSubject, cfg.FilterSubjects = b.consumer.CachedInfo().Name, "", filters(bases)
+	cfg.Name, cfg.FilterSubject, cfg.FilterSubjects = b.consumer.CachedInfo().Name, "", f.filters(bases)
 	if _, err := s.UpdatePushConsumer(ctx, cfg); err != nil {
 		return fmt.Errorf("follow other rooms: %w", err)
 	}

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,14 +83,35 @@ func (c *Cluster) homes(ctx context.Context, create bool) (jetstream.Stream, err
 	if !errors.Is(err, jetstream.ErrStreamNotFound) || !create {
 		return s, err
 	}
-	s, err = c.js.CreateStream(ctx, jetstream.StreamConfig{
+	return c.create(ctx, jetstream.StreamConfig{
 		Name: name, Subjects: []string{c.homeSubject("*")}, Replicas: c.cfg.Replicas,
 		Description: "where the rooms of Pennypost are", Storage: jetstream.FileStorage, MaxMsgsPerSubject: 1,
 		Duplicates: duplicates, DenyPurge: true})
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another machine, at the same moment
-		return c.handle(ctx, name)
+}
+
+// create makes a stream that others may be making, or have made.
+func (c *Cluster) create(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := again(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.CreateStream(ctx, cfg) })
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // with other settings
+		return c.handle(ctx, cfg.Name)
 	}
 	return s, err
+}
+
+// again asks the servers, and asks again when no answer comes: of a stream that is being made and has no leader yet,
+// none speaks, and of several who make one at the same time, one hears that it is made.
+func again[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, movePatience)
+	defer cancel()
+	for wait := firstAttempt / 2; ; wait *= 2 {
+		attempt, cancel := context.WithTimeout(ctx, wait)
+		is, err := ask(attempt)
+		silent := attempt.Err() != nil
+		cancel()
+		if err == nil || !silent || ctx.Err() != nil {
+			return is, err
+		}
+	}
 }
 
 func (c *Cluster) homeSubject(room string) string { return c.cfg.Prefix + ".rooms." + room }
@@ -102,7 +124,7 @@ func (c *Cluster) handle(ctx context.Context, name string) (jetstream.Stream, er
 	if s != nil {
 		return s, nil
 	}
-	s, err := c.js.Stream(ctx, name)
+	s, err := again(ctx, func(ctx context.Context) (jetstream.Stream, error) { return c.js.Stream(ctx, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +146,9 @@ func (c *Cluster) home(ctx context.Context, room string) (h home, err error) {
 	s, err := c.homes(ctx, false)
 	var m *jetstream.RawStreamMsg
 	if err == nil {
-		m, err = s.GetLastMsgForSubject(ctx, c.homeSubject(escape(room)))
+		m, err = again(ctx, func(ctx context.Context) (*jetstream.RawStreamMsg, error) {
+			return s.GetLastMsgForSubject(ctx, c.homeSubject(escape(room)))
+		})
 	}
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound):
@@ -200,10 +224,7 @@ func (c *Cluster) makeShard(ctx context.Context, others []string) (string, error
 		last = max(last, n)
 	}
 	name := c.cfg.Prefix + shardWord + strconv.Itoa(last+1)
-	_, err = c.js.CreateStream(ctx, c.shardConfig(name))
-	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		err = nil
-	}
+	_, err = c.create(ctx, c.shardConfig(name))
 	return name, err
 }
 
@@ -219,6 +240,66 @@ func (c *Cluster) AddShards(ctx context.Context, n int) error {
 		return c.unreachable("make another shard", err)
 	}
 	return nil
+}
+
+// Shard is a stream that rooms share.
+type Shard struct {
+	Number   int
+	Rooms    int
+	Messages uint64 // what is kept of rooms that were moved or removed is among them
+	Bytes    uint64
+	Leader   string // the server that leads it; "": none does, and of the rest nothing but Rooms is known
+}
+
+// Shards returns the shards, in order.
+func (c *Cluster) Shards(ctx context.Context) ([]Shard, error) {
+	ctx, cancel := context.WithTimeout(ctx, movePatience)
+	defer cancel()
+	all := make(map[string]*Shard)
+	streams, headless, err := c.streams(ctx)
+	var homes map[string]home
+	if err == nil {
+		homes, err = c.allHomes(ctx)
+	}
+	if err != nil {
+		return nil, c.unreachable("list the shards", err)
+	}
+	now, connected := time.Now(), c.nc.ConnectedServerName()
+	for _, info := range streams {
+		all[info.Config.Name] = &Shard{Messages: info.State.Msgs, Bytes: info.State.Bytes,
+			Leader: groupOf(info.Cluster, connected, now).leader}
+	}
+	for _, name := range headless {
+		all[name] = new(Shard)
+	}
+	var shards []Shard
+	for name, s := range all {
+		number, is := strings.CutPrefix(name, c.cfg.Prefix+shardWord)
+		if s.Number, err = strconv.Atoi(number); !is || err != nil {
+			continue
+		}
+		for _, h := range homes {
+			if h.Shard == name {
+				s.Rooms++
+			}
+		}
+		shards = append(shards, *s)
+	}
+	slices.SortFunc(shards, func(a, b Shard) int { return cmp.Compare(a.Number, b.Number) })
+	return shards, nil
+}
+
+// shardNumbered returns the name of a shard. There being none of that number is an error of code NotFound.
+func (c *Cluster) shardNumbered(ctx context.Context, number int) (string, error) {
+	names, err := c.shards(ctx, false)
+	if err != nil {
+		return "", c.unreachable("look for the shard", err)
+	}
+	if name := c.cfg.Prefix + shardWord + strconv.Itoa(number); slices.Contains(names, name) {
+		return name, nil
+	}
+	return "", mail.Errorf(mail.NotFound, "there is no shard %d. Those that there are, are listed by: pennypost "+
+		"rooms shards", number)
 }
 
 // shardConfig is how a shard is to be.

@@ -105,7 +105,11 @@ func (c *Cluster) berthAnew(ctx context.Context, room string) (*lane, error) {
 	defer cancel()
 	h, err := c.home(ctx, room)
 	if err == nil {
-		h, err = c.reserve(ctx, room, "", h)
+		shard := "" // any, unless it was to go to that
+		if h.Next != nil {
+			shard = h.Next.Shard
+		}
+		h, err = c.reserve(ctx, room, shard, h)
 	}
 	if err != nil {
 		return nil, c.unreachable("move the room", err)

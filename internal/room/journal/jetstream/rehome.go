@@ -20,26 +20,18 @@ const (
 	leftAlone = time.Minute
 )
 
-// MoveTo moves the room to a shard, "" for any, while it is used: it copies it, ends it where it was, copies what came
+// MoveTo moves the room to a shard, 0 for any, while it is used: it copies it, ends it where it was, copies what came
 // meanwhile, and records where it is. What others send meanwhile waits, and goes there. Asked again, it goes on. If
 // this machine dies in between, another one does the rest. A room that is there already is not moved.
-func (j *Journal) MoveTo(ctx context.Context, shard string) (moved bool, err error) {
-	h, err := j.cluster.home(ctx, j.room)
-	if err != nil {
-		return false, j.cluster.unreachable("move the room", err)
-	}
-	j.mu.Lock()
-	found := j.subject != ""
-	j.mu.Unlock()
-	switch {
-	case h.Next != nil && h.Next.By != j.cluster.cfg.Machine:
-		return false, mail.Errorf(mail.Conflict, "room %s is being moved by the machine %s", j.room, h.Next.By)
-	case !found, h.Next == nil && h.Shard != "" && (shard == "" || shard == h.Shard):
-		return false, nil // it is there, or comes there
-	case h.Next == nil:
-		if _, err := j.cluster.reserve(ctx, j.room, shard, h); err != nil {
-			return false, j.cluster.unreachable("move the room", err)
+func (j *Journal) MoveTo(ctx context.Context, number int) (moved bool, err error) {
+	shard := ""
+	if number != 0 {
+		if shard, err = j.cluster.shardNumbered(ctx, number); err != nil {
+			return false, err
 		}
+	}
+	if there, err := j.leaves(ctx, shard); err != nil || there {
+		return false, err
 	}
 	brought, err := j.cluster.Bring(ctx, j.room, j.local)
 	for err == nil && j.Last() > brought+nearlyCopied {
@@ -55,6 +47,34 @@ func (j *Journal) MoveTo(ctx context.Context, shard string) (moved bool, err err
 		err = j.cluster.Settle(ctx, j.room, j.Last())
 	}
 	return err == nil, err
+}
+
+// leaves has it recorded to which shard the room is about to go, "" for any, unless it is there, or comes there.
+func (j *Journal) leaves(ctx context.Context, shard string) (there bool, err error) {
+	h, err := j.cluster.home(ctx, j.room)
+	if err != nil {
+		return false, j.cluster.unreachable("move the room", err)
+	}
+	j.mu.Lock()
+	subject := j.subject
+	j.mu.Unlock()
+	switch {
+	case h.Next != nil && h.Next.By != j.cluster.cfg.Machine:
+		return false, mail.Errorf(mail.Conflict, "room %s is being moved by the machine %s", j.room, h.Next.By)
+	case h.Next != nil && shard != "" && shard != h.Next.Shard:
+		return false, mail.Errorf(mail.Conflict, "room %s is on its way to another shard. To have it arrive there, "+
+			"type: pennypost rooms move %s --to jetstream", j.room, j.room)
+	case subject == "", h.Next == nil && h.Shard != "" && (shard == "" || shard == h.Shard):
+		return true, nil
+	case h.Shard != "" && subject != j.cluster.shardBase(j.room, h)+".log":
+		return false, mail.Errorf(mail.Conflict, "room %s has just come from elsewhere, and this machine does not "+
+			"follow it yet. Type the same again in a moment", j.room)
+	case h.Next == nil:
+		if _, err := j.cluster.reserve(ctx, j.room, shard, h); err != nil {
+			return false, j.cluster.unreachable("move the room", err)
+		}
+	}
+	return false, nil
 }
 
 // bringMore copies what has come since Bring.

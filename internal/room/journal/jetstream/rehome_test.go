@@ -61,7 +61,7 @@ func TestMoveWhileUsed(t *testing.T) {
 	}
 	end := sync.OnceFunc(func() { close(stop); writing.Wait() })
 	defer end()
-	for i, shard := range []string{"", "pennypost_shard_2", "pennypost_shard_1"} {
+	for i, shard := range []int{0, 2, 1} {
 		before := told.count()
 		eventually(t, func() error {
 			if n := told.count() - before; n < 200 {
@@ -72,7 +72,7 @@ func TestMoveWhileUsed(t *testing.T) {
 		mu.Lock()
 		longest = 0
 		mu.Unlock()
-		if shard == "pennypost_shard_2" {
+		if shard == 2 {
 			if err := machines[0].AddShards(t.Context(), 2); err != nil {
 				t.Fatal(err)
 			}

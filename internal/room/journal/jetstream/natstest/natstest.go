@@ -310,6 +310,16 @@ func (s *Server) PID() int {
 	return s.cmd.Process.Pid
 }
 
+// PIDs returns the ids of the processes of the servers that run.
+func (c *Cluster) PIDs() (pids []int) {
+	for _, s := range c.Servers {
+		if pid := s.PID(); pid != 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // Log returns what the server has logged.
 func (s *Server) Log() string {
 	text, _ := os.ReadFile(s.Dir + ".log")
