@@ -20,7 +20,7 @@ const (
 	maxFlights = 2    // batches that are under way
 	// Of one room a machine sends so many events a second, and so many at once besides: other rooms of the shard are
 	// slower by what one sends.
-	mostPerSecond = 10000
+	mostPerSecond = 5000
 	mostAhead     = 2 * maxBatch
 
 	waitInQueue = patience / 2
