@@ -13,7 +13,7 @@ type item struct {
 	seq, end mail.Seq // the first and last sequence number; equal for an event
 	prev     uint32   // the crc of the line before
 	chained  bool     // the line has prev; lines of version 1, and stubs that begin with one, lack it
-	crc      uint32   // what the line behind says as its prev
+	crc      uint32   // the prev of the next line
 	when     [len(timeForm)]byte
 	gone     absence
 	needs    bool     // it states a requirement on readers: see needs.go

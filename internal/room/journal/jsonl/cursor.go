@@ -36,7 +36,7 @@ type cursor struct {
 	held  *frames     // of a Replay: memory of the events that Next returned last
 }
 
-// position is how far a cursor has read.
+// position is the point that a cursor has reached.
 type position struct {
 	after    mail.Seq // the last event returned, or skipped forever
 	off      int64    // the offset of the next read
