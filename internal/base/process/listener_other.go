@@ -2,8 +2,8 @@
 
 package process
 
-// Listener returns nothing: here nobody can tell.
+// Listener returns "": this system does not tell.
 func Listener(uint16, string) string { return "" }
 
-// Holds reports nothing: here nobody can tell.
+// Holds returns false: this system does not tell.
 func Holds(int, string) bool { return false }

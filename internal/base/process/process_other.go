@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// one is a process of which nothing is known but its number.
+// one is a process known only by its number.
 type one struct {
 	pid, parent  int
 	session, tty int
@@ -17,7 +17,7 @@ type one struct {
 
 func look(pid int) one { return one{pid: pid} }
 
-// Tells says that this system tells where a process comes from. Here it does not.
+// Tells says whether this system tells where a process comes from.
 const Tells = false
 
 func (p one) name(string) string {
@@ -31,26 +31,26 @@ func (p one) args() []string { return nil }
 
 func (p one) owner() int { return -1 }
 
-// Boot names this start of the machine, "" where nothing does.
+// Boot names this boot of the machine, "" where the system does not.
 func Boot() string { return "" }
 
-// Environ returns nothing: here nobody can tell.
+// Environ returns nothing: this system does not tell.
 func Environ(int) []string { return nil }
 
-// Terminal reports nothing: here nobody can tell.
+// Terminal returns false: this system does not tell.
 func Terminal(string, int) bool { return false }
 
-// LastInput returns nothing: here nobody can tell.
+// LastInput returns zero: this system does not tell.
 func LastInput(string) time.Time { return time.Time{} }
 
 // Session names the program that started this one, which in a terminal is its shell.
 func Session() string { return look(parent()).key() }
 
-// SetterDir returns nothing: here nobody can tell.
+// SetterDir returns "": this system does not tell.
 func SetterDir(string) string { return "" }
 
-// Apart reports nothing: here nobody can tell.
+// Apart returns false: this system does not tell.
 func Apart(int) bool { return false }
 
-// Alive reports whether a program runs. Here nobody can tell: a number may have gone to another.
+// Alive returns false: this system does not tell whether a number belongs to another program now.
 func Alive(string) bool { return false }

@@ -19,7 +19,7 @@ type Recovery struct {
 	SetAside   []mail.Problem // lines that cannot be read; they were moved byte for byte
 	Salvaged   int            // events found inside those lines; also counted in Events
 	RolledBack bool           // a compaction or erasure was interrupted; it was undone
-	Missing    []mail.Problem // ranges of sequence numbers whose lines were lost since the last Open
+	Missing    []mail.Problem // ranges of sequence numbers whose lines were lost since the journal was last open
 	Differ     int            // lines with the next sequence number but a prev that does not match
 }
 

@@ -21,8 +21,8 @@ type plan struct {
 	gone    int                // lines that leave
 	run     run                // lines that leave, or left earlier, since the last line that stays
 
-	index index // of the new file, whose size will be kept
-	kept  int64
+	index index // of the new file
+	kept  int64 // the size of the new file
 }
 
 // verdict decides on a line of the main file. Err says why the line cannot be read; e is empty then.
