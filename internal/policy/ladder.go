@@ -90,8 +90,8 @@ const (
 	BrokenFor = time.Minute
 )
 
-// AfterBreak returns until when an idle agent is not rung because its last turn was interrupted, at at; zero if it may
-// be rung.
+// AfterBreak returns until when an idle agent is not rung because its last turn was interrupted at a certain time;
+// zero if it may be rung.
 func AfterBreak(broken, urgent bool, at, now mail.Time) mail.Time {
 	if until := at.Add(BrokenFor); broken && !urgent && until > now {
 		return until

@@ -81,7 +81,8 @@ type trimmer struct {
 
 func (t *trimmer) left() int { return len(t.msgs) - t.n }
 
-// drop removes at most limit messages for which which returns true, oldest first, and returns their number.
+// drop removes the messages for which which returns true, oldest first, at most limit of them, and returns their
+// number.
 func (t *trimmer) drop(limit int, which func(Held) bool) int {
 	dropped := 0
 	for i, m := range t.msgs {

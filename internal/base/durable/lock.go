@@ -67,8 +67,7 @@ func note(path string) bool {
 }
 
 // TryLockOf is TryLock for an existing file, or for a directory where the system can lock one. The file at path must
-// be the one that is describes: if another has replaced it, that is an error. No id is written, because the path could
-// lead to another file.
+// be the one that is describes, else TryLockOf fails. It writes no id, because the path could lead to another file.
 func TryLockOf(path string, is fs.FileInfo) (*Lock, error) {
 	flag := os.O_RDWR | syscall.O_NONBLOCK
 	if is.IsDir() {

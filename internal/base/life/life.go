@@ -29,7 +29,7 @@ type stander struct{ told func(why error) }
 // New returns a life that continues until End.
 func New() *Life { return new(Life) }
 
-// Until returns a life that ends by itself at at, with the error why, unless End is called before.
+// Until returns a life that ends by itself at a time, with the error why, unless End is called before.
 func Until(at time.Time, why error) *Life { return &Life{until: at.Round(0), late: why} }
 
 // End ends the life, unless it has ended. When it returns, every context that depends on the life is done. It does not

@@ -2,8 +2,8 @@
 
 package process
 
-// Listener returns "": this system does not tell.
+// Listener returns "": not supported on this system.
 func Listener(uint16, string) string { return "" }
 
-// Holds returns false: this system does not tell.
+// Holds returns false: not supported on this system.
 func Holds(int, string) bool { return false }

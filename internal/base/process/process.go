@@ -9,7 +9,7 @@ import (
 // maxAncestors ends the walk up a tree that changes during the walk.
 const maxAncestors = 16
 
-// many begins the name of a program that runs many sessions: that it is alive says nothing about any one of them.
+// many begins the name of a program that runs many sessions: its being alive says nothing about any one of them.
 const many = "all-of-"
 
 // Program returns the name of the program that started this process, as far as the system tells; it skips shells in

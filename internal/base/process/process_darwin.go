@@ -37,7 +37,7 @@ func look(pid int) one {
 	return p
 }
 
-// Tells says whether this system tells where a process comes from.
+// Tells says whether this system reveals a process's ancestors.
 const Tells = true
 
 func (p one) name(string) string { return strconv.Itoa(p.pid) + "." + p.start + "@" + host() }
@@ -48,7 +48,7 @@ func (p one) args() []string { return nil }
 
 func (p one) owner() int { return p.uid }
 
-// Boot names this boot of the machine, "" where the system does not.
+// Boot returns an id of this boot of the machine, "" if there is none.
 func Boot() string { return "" }
 
 func host() string {
@@ -88,7 +88,7 @@ func Session() string {
 	return first.key()
 }
 
-// SetterDir returns "": this system does not tell.
+// SetterDir returns "": not supported on this system.
 func SetterDir(string) string { return "" }
 
 // Apart returns false: macOS has no process namespaces.

@@ -80,7 +80,7 @@ func Apart(pid int) bool {
 	return err == nil && ourErr == nil && its != ours
 }
 
-// Boot names this boot of the machine, "" where the system does not.
+// Boot returns an id of this boot of the machine, "" if there is none.
 func Boot() string { return boot() }
 
 var boot = sync.OnceValue(func() string {
@@ -151,7 +151,7 @@ func LastInput(program string) time.Time {
 	return time.Unix(st.Atim.Unix())
 }
 
-// Tells says whether this system tells where a process comes from.
+// Tells says whether this system reveals a process's ancestors.
 const Tells = true
 
 func (p one) name(boot string) string { return strconv.Itoa(p.pid) + "." + p.start + "@" + boot }

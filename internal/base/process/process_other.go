@@ -17,7 +17,7 @@ type one struct {
 
 func look(pid int) one { return one{pid: pid} }
 
-// Tells says whether this system tells where a process comes from.
+// Tells says whether this system reveals a process's ancestors.
 const Tells = false
 
 func (p one) name(string) string {
@@ -31,26 +31,27 @@ func (p one) args() []string { return nil }
 
 func (p one) owner() int { return -1 }
 
-// Boot names this boot of the machine, "" where the system does not.
+// Boot returns an id of this boot of the machine, "" if there is none.
 func Boot() string { return "" }
 
-// Environ returns nothing: this system does not tell.
+// Environ returns nothing: not supported on this system.
 func Environ(int) []string { return nil }
 
-// Terminal returns false: this system does not tell.
+// Terminal returns false: not supported on this system.
 func Terminal(string, int) bool { return false }
 
-// LastInput returns zero: this system does not tell.
+// LastInput returns zero: not supported on this system.
 func LastInput(string) time.Time { return time.Time{} }
 
 // Session names the program that started this one, which in a terminal is its shell.
 func Session() string { return look(parent()).key() }
 
-// SetterDir returns "": this system does not tell.
+// SetterDir returns "": not supported on this system.
 func SetterDir(string) string { return "" }
 
-// Apart returns false: this system does not tell.
+// Apart returns false: not supported on this system.
 func Apart(int) bool { return false }
 
-// Alive returns false: this system does not tell whether a number belongs to another program now.
+// Alive returns false: a number may belong to another program now, and this system does not support telling them
+// apart.
 func Alive(string) bool { return false }

@@ -40,8 +40,8 @@ func (p *Process) Above(pid int) bool {
 	return slices.ContainsFunc(Tree(pid), func(o Process) bool { return o.Key == p.Key })
 }
 
-// Tree returns a process and those above it, the nearest first, up to the first of the system or of its container.
-// Nil: the process has ended, or this system does not tell.
+// Tree returns a process and those above it, the nearest first, up to the first of the system or of its container. It
+// returns nil if the process has ended, or on systems that do not reveal ancestors.
 func Tree(pid int) []Process {
 	var tree []Process
 	start := Boot()
@@ -116,7 +116,7 @@ func parent() int { return os.Getppid() }
 // key names the process: its number, its start time, and the boot of the machine on which that is counted.
 func (p one) key() string { return p.name(Boot()) }
 
-// Self returns the name of this process, "" if the system does not tell.
+// Self returns the name of this process, "" if it is unknown.
 func Self() string {
 	me := look(os.Getpid())
 	if !Tells || me.pid == 0 {

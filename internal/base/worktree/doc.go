@@ -1,5 +1,5 @@
 // Package worktree finds the tree of files that a path is in, and its position there, so that two names of one file
-// are recognized: through links, mounts of the tree, or letters in another case on a disk that ignores it.
+// are recognised: through links, mounts of the tree, or letters in another case on a disk that ignores it.
 //
 // A tree is a working tree of Git: the directory with .git in it, whether of a repository, one of its worktrees or a
 // submodule. Other files belong to the session's directory or, outside of that, to their own.

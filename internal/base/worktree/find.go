@@ -57,7 +57,7 @@ func Find(path, dir string) (Place, error) { return find(path, dir, true, ignore
 // link.
 func FindName(path, dir string) (Place, error) { return find(path, dir, false, ignoresCase) }
 
-// FindFolding is Find for a disk that ignores the case of letters, for tests that have none.
+// FindFolding is Find for a disk that ignores the case of letters, for tests on other disks.
 func FindFolding(path, dir string) (Place, error) {
 	return find(path, dir, true, func(string, string) bool { return true })
 }

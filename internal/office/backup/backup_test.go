@@ -237,7 +237,7 @@ func pack(all []entry) []byte {
 	return b.Bytes()
 }
 
-// A hostile archive is refused for its fault, before any file is written outside the restore's directory.
+// A hostile archive is refused for its fault, and no file is written outside the restore's directory.
 func TestHostileBackup(t *testing.T) {
 	good := entries(t, small(t))
 	file := func(name string) entry {

@@ -21,9 +21,9 @@ var tag = regexp.MustCompile(
 		`div|dl|dt|em|font|h[1-6]|head|hr|html|i|img|ins|kbd|li|mark|ol|p|pre|q|s|samp|script|small|` +
 		`span|strike|strong|style|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var)(?:\s[^<>]*)?/?>`)
 
-// Preview returns the beginning of a message: one line without Markdown and HTML tags, of at most most characters, cut
-// after a word where possible. Dots separate blocks, such as items of a list and cells of a table. It is "" if the
-// text has no words.
+// Preview returns the beginning of a message: one line without Markdown and HTML tags, cut to most characters, after a
+// word where possible. Dots separate blocks, such as items of a list and cells of a table. It is "" if the text has no
+// words.
 func Preview(body string, most int) string {
 	source := []byte(readable(body[:min(len(body), maxPreviewed)]))
 	p := previewer{source: source, most: most}
@@ -100,7 +100,7 @@ func (p *previewer) end() {
 	p.out.WriteString(strings.Join(words, " "))
 }
 
-// cut shortens a line to at most most characters: after a word, if one ends in the last third.
+// cut shortens a line to most characters: after a word, if one ends in the last third.
 func cut(line string, most int) string {
 	runes := []rune(line)
 	if len(runes) <= most {

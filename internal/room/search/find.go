@@ -223,7 +223,7 @@ func (x *Index) Find(q find.Query, at mail.Seq, newest bool) *Found {
 	return f
 }
 
-// Next returns the sequence numbers of the next messages that may match, at most most of them; none at the end. ok is
+// Next returns the sequence numbers of the next messages that may match, up to most of them; none at the end. ok is
 // false if the index has changed: the caller must call Find again, continuing after the last sequence number.
 func (f *Found) Next(most int) (places []mail.Seq, ok bool) {
 	if f.part == nil {

@@ -193,7 +193,7 @@ func (p *part) between(r *reader, lo, hi uint32, f func(entry) bool) error {
 	return nil
 }
 
-// list appends the messages of a gram's list to to.
+// list appends the messages of a gram's list to the slice to.
 func (p *part) list(r *reader, to []uint32, e entry) ([]uint32, error) {
 	b, err := p.pages().at(&r.buf, uint64(e.off), int(e.bytes))
 	if err != nil {

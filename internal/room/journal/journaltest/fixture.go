@@ -65,7 +65,7 @@ func (b *fixture) compacter() journal.Compacter {
 	return c
 }
 
-// want fails the test unless a cursor after after sees exactly these events.
+// want fails the test unless Follow(after) yields exactly these events.
 func (b *fixture) want(after mail.Seq, events []mail.Event) {
 	b.Helper()
 	c := b.Follow(after)

@@ -151,7 +151,7 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// behind returns some events after after, or a channel that closes when there may be some.
+// behind returns some events that follow after, or a channel that closes when there may be some.
 func (s *Store) behind(after mail.Seq) ([]mail.Event, <-chan struct{}) {
 	const some = 1000 // so that a reader of a long journal checks its context in between
 	s.mu.Lock()

@@ -53,8 +53,8 @@ func (f *watchedFile) Sync() error {
 	return f.file.Sync()
 }
 
-// TestCompactionKeepsAside checks that appends wait only for the last part of catching up with earlier appends, and
-// that a compaction never leaves much unsynced data for the disk to write.
+// TestCompactionKeepsAside checks that appends wait only while the last events appended during a compaction are
+// copied, and that a compaction never leaves much unsynced data for the disk to write.
 func TestCompactionKeepsAside(t *testing.T) {
 	d := &watchedDisk{}
 	j := openDir(t, t.TempDir(), Options{disk: d})

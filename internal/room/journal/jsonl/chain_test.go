@@ -193,7 +193,8 @@ func TestGoesOnAboveArchive(t *testing.T) {
 	}
 }
 
-// Deletes each line of a compacted and erased journal, and of its archive, in turn: verify names its sequence number.
+// TestDeleteAnyLine deletes each line of a compacted and erased journal, and of its archive, in turn: verify names its
+// sequence number.
 func TestDeleteAnyLine(t *testing.T) {
 	make := func(t *testing.T) *memDisk {
 		d := newMemDisk()

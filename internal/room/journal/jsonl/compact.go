@@ -57,7 +57,7 @@ func (j *Journal) besideLookups(ctx context.Context, decide verdict) (p *plan, r
 }
 
 // Erase implements journal.Compacter. The main file comes last: while it still has the text, an interrupted erasure is
-// recognizable as unfinished.
+// recognisable as unfinished.
 func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error) {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return 0, err

@@ -145,8 +145,8 @@ func (c *cursor) Close() error {
 	return nil
 }
 
-// live returns events after after, or a channel that closes when there are some. It is not live if they must be read
-// from the file.
+// live returns events that follow after, or a channel that closes when there are some. It is not live if they must be
+// read from the file.
 func (j *Journal) live(after mail.Seq) (events []mail.Event, grown <-chan struct{}, live bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -241,8 +241,8 @@ func decodeTwice(text []byte, off int64, after, last mail.Seq, into *frames, bad
 	return events
 }
 
-// decodeLines returns the events after after in some lines. Stubs are not events, except that a stub at the journal's
-// end, last, yields an empty event with that sequence number.
+// decodeLines returns the events in some lines that follow after. Stubs are not events, except that a stub at the
+// journal's end, last, yields an empty event with that sequence number.
 func decodeLines(text []byte, off int64, after, last mail.Seq, into *frame, bad func(line, error)) []mail.Event {
 	p := parser{into: into}
 	var events []mail.Event

@@ -480,7 +480,7 @@ func (p *parser) time() mail.Time {
 func (p *parser) date(b []byte) bool {
 	year, month, day := number(b[:4]), number(b[5:7]), number(b[8:])
 	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
-	// Date normalizes values that are out of range into the next unit
+	// Date normalises values that are out of range into the next unit
 	if year == 0 || t.Day() != day || int(t.Month()) != month {
 		return false
 	}

@@ -8,8 +8,8 @@ const lastName = "mailbox.last"
 // lastMember holds the crc of the last line.
 const lastMember = `,"last":"`
 
-// skipped is how many sequence numbers are skipped after the end of a journal was lost: more than the fastest rate
-// ever measured assigns while lastName may be out of date.
+// skipped is how many sequence numbers are skipped after the end of a journal was lost: more than the fastest journal
+// ever measured assigns while lastName is out of date.
 const skipped = 1_000_000
 
 // noteLast writes lastName if there are new events. Only the goroutine of watch calls it, and Close after that has

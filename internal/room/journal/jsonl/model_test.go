@@ -23,7 +23,7 @@ type model struct {
 func (m *model) append(e mail.Event) {
 	m.last++
 	e.Seq = m.last
-	if n := len(m.hot); n > 0 && m.hot[n-1].Message == nil { // the former filler is no longer needed
+	if n := len(m.hot); n > 0 && m.hot[n-1].Message == nil { // it only held the last sequence number
 		m.hot = m.hot[:n-1]
 	}
 	m.hot = append(m.hot, e)

@@ -34,7 +34,7 @@ func archiveAll(tb testing.TB, j *Journal, from, n int) {
 	}
 }
 
-// wantFound fails the test unless the journal finds the messages from from to to with their receipts, and no others.
+// wantFound fails the test unless the journal finds the messages in [from, to) with their receipts, and no others.
 func wantFound(t *testing.T, j *Journal, from, to int) {
 	t.Helper()
 	for n := from - 1; n <= to; n++ {

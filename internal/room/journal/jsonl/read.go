@@ -27,8 +27,8 @@ func (j *Journal) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, e
 	return events, nil
 }
 
-// readSome adds the events with the first n sequence numbers of places, at least one. The file may be replaced between
-// two calls, so that a long Read delays no writer.
+// readSome adds the events with the first n sequence numbers of places, at least one. Between two calls the file may
+// be replaced, so that a long Read delays no writer.
 func (j *Journal) readSome(places []mail.Seq, events *[]mail.Event) (n int, err error) {
 	j.swap.RLock()
 	defer j.swap.RUnlock()

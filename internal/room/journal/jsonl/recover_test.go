@@ -115,8 +115,8 @@ func upTo(n int) (seqs []mail.Seq) {
 	return seqs
 }
 
-// Cuts the file at every byte of its last batch: earlier events are there, the rest of the batch is whole lines, and
-// the journal continues.
+// TestCutAnywhere cuts the file at every byte of its last batch: earlier events are there, the rest of the batch is
+// whole lines, and the journal continues.
 func TestCutAnywhere(t *testing.T) {
 	whole := linesOf(7)
 	for cut := len(linesOf(4)); cut <= len(whole); cut++ {
@@ -143,8 +143,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// Flips every bit of the file: the events of other lines are there; the damaged line's event is not, but its bytes
-// are.
+// TestFlipAnyBit flips every bit of the file: the events of other lines are there; the damaged line's event is not,
+// but its bytes are.
 func TestFlipAnyBit(t *testing.T) {
 	whole := linesOf(3)
 	step := 1

@@ -104,7 +104,7 @@ func (j *Journal) usable() error {
 	return j.broken
 }
 
-// enter queues r and waits until r leads or a leader has finished it. An error means that r was never taken.
+// enter queues r and waits until r leads or a leader has handled it. An error means that r was never taken.
 func (j *Journal) enter(ctx context.Context, r *request) (leads bool, err error) {
 	j.mu.Lock()
 	if j.closing && !r.hold {
