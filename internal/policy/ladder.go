@@ -117,8 +117,8 @@ func AfterOpening(told, typed, now mail.Time) mail.Time {
 // mail does not expire meanwhile. An idle or gone agent does not look by itself.
 func MayRing(s mail.State) bool { return s == mail.Idle || s == mail.Gone }
 
-// VainKey is the idempotency key of the message that tells the user of mail that could not wake its reader. The end of a
-// turn and the ringer of doors may both notice it; with this key the user is told once.
+// VainKey is the idempotency key of the message that tells the user of mail that could not wake its reader. The end of
+// a turn and the ringer of doors may both notice it; with this key the user is told once.
 func VainKey(who string, waiting []mail.ID) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", who, waiting))
 	return "vain-" + hex.EncodeToString(sum[:])
