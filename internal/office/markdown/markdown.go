@@ -229,7 +229,7 @@ func tameOne(parent, n ast.Node, source []byte, inLink bool) ast.Node {
 	return n
 }
 
-// link returns a link around the children of n, or only the children if the link may not lead anywhere.
+// link returns a link around the children of n, or only the children if the link must not lead anywhere.
 func link(n ast.Node, to []byte, inLink bool) ast.Node {
 	var out ast.Node = verbatim("")
 	if !inLink && outward.Match(util.URLEscape(to, true)) {

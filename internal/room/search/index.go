@@ -54,7 +54,7 @@ type Index struct {
 
 // Open opens the index in a directory, which need not exist. It removes files that are no part of the index, and parts
 // that cover more than the journal's last sequence number: they belong to another journal. Until Check has run, the
-// parts may not match the room.
+// parts might not match the room.
 func Open(dir string, last mail.Seq, log *slog.Logger) *Index {
 	x := &Index{dir: dir, log: log}
 	entries, err := os.ReadDir(dir)

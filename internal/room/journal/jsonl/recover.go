@@ -72,9 +72,9 @@ func (j *Journal) openMain() error {
 	return nil
 }
 
-// isDurable reports whether all lines are certainly on the disk. Lines in the page cache may not be, if their writer
+// isDurable reports whether all lines are certainly on the disk. Lines in the page cache might not be, if their writer
 // was killed, and no line is shown before it is durable. lastName holds only synced sequence numbers, so if it matches
-// the end of the file, that was synced. In a copy it holds placed ones, which may not be.
+// the end of the file, that was synced. In a copy it also holds unsynced ones.
 func (j *Journal) isDurable(s *survey) bool {
 	last := j.readLast()
 	mended := j.recovery.Completed || j.recovery.Cut > 0

@@ -225,8 +225,8 @@ func (j *Journal) sift(
 }
 
 // install replaces the main file by r, of which s is a survey, and continues with it. If it fails the old file stays
-// open; but if only the last sync failed, r is open, may not be durable, and the journal is poisoned. With remember,
-// the batches that followers share stay in memory. The caller leads, or is Open.
+// open; but if only the last sync failed, r is open but might not be durable, and the journal is poisoned. With
+// remember, the batches that followers share stay in memory. The caller leads, or is Open.
 func (j *Journal) install(r *replacement, s *survey, remember bool) error {
 	j.swap.Lock()
 	defer j.swap.Unlock()
@@ -254,7 +254,7 @@ func (j *Journal) install(r *replacement, s *survey, remember bool) error {
 	j.size, j.end, j.index, j.absent = s.size, s.end, s.index, s.missing
 	j.rewrites++
 	j.mu.Unlock()
-	if failed != nil { // the file's name may not survive a power cut, nor would later appends
+	if failed != nil { // the file's name, and with it later appends, might not survive a power cut
 		return j.poison(failed)
 	}
 	return nil
