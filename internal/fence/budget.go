@@ -10,15 +10,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Budget is how many bytes of text an answer to a model may have, as Sent counts them (P12). What the protocol puts
-// around the text fits between it and 20 KiB.
+// Budget is how many bytes of text an answer to a model may have, as Sent counts them (P12). The protocol's own text
+// fits between it and 20 KiB.
 const Budget = 20_000
 
-// MaxError is how many bytes of an error a model is told: errors quote what somebody has typed.
+// MaxError is how many bytes of an error a model is shown: errors quote input.
 const MaxError = 2000
 
-// Sent returns how many bytes s takes, at most, as a JSON string in a message of MCP. The SDK writes characters of
-// HTML as escapes, so that a bracket takes six.
+// Sent returns how many bytes s takes, at most, as a JSON string in an MCP message. The SDK escapes HTML characters,
+// so that a bracket takes six bytes.
 func Sent(s string) int {
 	n := len(s)
 	for i := 0; i < len(s); {
@@ -33,7 +33,7 @@ func Sent(s string) int {
 		}
 		i++
 		switch {
-		case c > '>' && c != '\\': // most of what is written
+		case c > '>' && c != '\\': // most characters
 		case c == '"', c == '\\', c == '\n', c == '\t', c == '\r', c == '\b', c == '\f':
 			n++
 		case c < ' ', c == '<', c == '>', c == '&':
@@ -43,10 +43,9 @@ func Sent(s string) int {
 	return n
 }
 
-// Fit returns the longest beginning of a list of n things that the budget allows and how many things it shows. text
-// renders the first k; it is asked for eight things, and for more in steps that double, so that a long list is never
-// rendered whole. If not even text(0) is within the budget, that is what is returned: whoever calls has to keep it
-// short.
+// Fit returns the longest beginning of a list of n items that fits the budget, and the number of items in it. text
+// renders the first k. Fit starts with eight items and doubles the step, so that a long list is never rendered whole.
+// If not even text(0) fits, Fit returns it anyway: the caller must keep it short.
 func Fit(n int, text func(k int) string) (string, int) {
 	var best string
 	k := longest(n, Budget, func(k int) int {
@@ -63,8 +62,8 @@ func Fit(n int, text func(k int) string) (string, int) {
 	return best, k
 }
 
-// longest returns the largest k, of n, whose size is within the budget. It asks as Fit says, for ever larger k as long
-// as they fit.
+// longest returns the largest k, up to n, whose size is within the budget. It calls size as Fit describes, for larger
+// k while they fit.
 func longest(n, budget int, size func(k int) int) int {
 	fits, step, over := 0, 8, n+1
 	try := func(k int) {
@@ -85,7 +84,7 @@ func longest(n, budget int, size func(k int) int) int {
 	return fits
 }
 
-// FitJSON is Fit for answers in JSON: answer returns the one that shows the first k things.
+// FitJSON is Fit for answers in JSON: answer returns the answer with the first k items.
 func FitJSON[T any](n int, answer func(k int) T) (best T, k int, err error) {
 	_, k = Fit(n, func(k int) string {
 		text, e := JSON(answer(k))
@@ -95,15 +94,14 @@ func FitJSON[T any](n int, answer func(k int) T) (best T, k int, err error) {
 	return answer(k), k, err
 }
 
-// JSON encodes v for a model whose protocol defines an answer in JSON and has no place for a fence. Brackets,
-// ampersands, what looks like them and what is not seen stand as escapes: the text parses to the same value and can
-// form no tag.
+// JSON encodes v for a model whose protocol defines an answer in JSON, without room for a fence. Brackets, ampersands,
+// look-alikes and invisible characters are escaped: the text parses to the same value and cannot form a tag.
 func JSON(v any) (string, error) {
 	text, err := jsonx.Marshal(v)
 	return EscapeJSON(string(text)), err
 }
 
-// EscapeJSON is JSON for text that is JSON already, and what is between two such.
+// EscapeJSON is JSON for text that is already JSON, including white space between values.
 func EscapeJSON(text string) string {
 	from := strings.IndexFunc(text, func(r rune) bool { return obeyable(r) || r == utf8.RuneError })
 	if from < 0 {
@@ -122,7 +120,7 @@ func EscapeJSON(text string) string {
 		switch {
 		case !obeyable(r):
 			b.WriteRune(r)
-		case r > 0xffff: // as JSON writes what has no place in four digits
+		case r > 0xffff: // two escapes, as JSON writes runes of more than four digits
 			r -= 0x10000
 			escape(0xd800 + r>>10)
 			escape(0xdc00 + r&0x3ff)
@@ -133,11 +131,11 @@ func EscapeJSON(text string) string {
 	return b.String()
 }
 
-// obeyable reports characters that make a tag, or hide one. They stand in strings only: nothing else of JSON is made
-// of them.
+// obeyable reports whether r can make a tag, or hide one. Such characters occur only in strings: JSON itself uses
+// none.
 func obeyable(r rune) bool {
 	if r < 0x7f {
-		return r == '<' || r == '>' || r == '&' // line ends and tabs stand between values
+		return r == '<' || r == '>' || r == '&' // line ends and tabs are between values
 	}
 	switch like := lookalike(r); {
 	case r == '＞', r == '﹥', like == '<', like == '>', opens(r), mail.Ignorable(r):

@@ -9,25 +9,25 @@ import (
 	"pennypost/internal/mail"
 )
 
-// MaxLetter is how many bytes, as Sent counts, an answer may have that is one letter. It keeps the line of the
-// protocol below 1 MiB, which is what clients and our own servers read.
+// MaxLetter is how many bytes, as Sent counts, an answer with a single letter may have. It keeps the protocol's line
+// below 1 MiB, the limit of clients and of our own servers.
 const MaxLetter = 900_000
 
-// Letters are those that an answer in JSON may show, in a protocol that has no way to read a body in parts.
+// Letters are candidates for an answer in JSON, in a protocol that cannot read a body in parts.
 type Letters struct {
 	Items  []mail.Item
 	Reader mail.Name
-	// Most is how many bytes of a body the answer may hold when it shows that letter alone. It is asked only if there
-	// is a long one. Nil, or 0: no more than other answers.
+	// Most is how many bytes of a body the answer may hold when it shows that letter alone. It is called only for a
+	// long letter. Nil, or 0: no more than other answers.
 	Most func() int
-	// How says how the reader has one of several letters shown alone, in a few words. "" or nil: it cannot.
+	// How says in a few words how the reader can get one of several letters alone. "" or nil: there is no way.
 	How func(i int) string
 }
 
-// Shown is what an answer shows.
+// Shown is the content of an answer.
 type Shown struct {
-	Items []mail.Item // as they are to be shown, the first of Letters.Items
-	Cut   []bool      // whether something of each was left out, which its body says then
+	Items []mail.Item // as they will be shown, the first of Letters.Items
+	Cut   []bool      // whether a part of each was left out, as its body then says
 }
 
 // Whole returns the letters that were not cut.
@@ -41,11 +41,11 @@ func (s Shown) Whole() []mail.Item {
 	return whole
 }
 
-// AnyCut reports whether something was left out.
+// AnyCut reports whether any letter was cut.
 func (s Shown) AnyCut() bool { return slices.Contains(s.Cut, true) }
 
 // FitLetters returns an answer. A single letter is shown whole. Of several, as many get a row as the budget allows:
-// each is shown whole while there is room, in their order, and the others are cut.
+// each is shown whole while space remains, in order, and the others are cut.
 func FitLetters[T any](s Letters, answer func(Shown) T) (out T, shown Shown, err error) {
 	size := func(sh Shown) int {
 		text, e := JSON(answer(sh))
@@ -86,12 +86,12 @@ func (s *Letters) most() int {
 	return s.Most()
 }
 
-// within reports whether a letter is no longer than what is sent in a room with that limit of a body.
+// within reports whether a letter is no longer than a room with that limit on bodies can send.
 func within(it *mail.Item, most int) bool {
 	return len(it.Body) <= most && bulk(it)-len(it.Body) <= mail.MaxMetadata+Budget
 }
 
-// Beside reports whether an answer can hold a letter whole beside others.
+// Beside reports whether an answer can hold a letter whole together with others.
 func Beside(it mail.Item) bool {
 	const most = Budget * 3 / 4
 	if bulk(&it) > most {
@@ -101,7 +101,7 @@ func Beside(it mail.Item) bool {
 	return err == nil && Sent(text) <= most
 }
 
-// bulk is how many bytes the parts of a letter have that can be long.
+// bulk is the number of bytes in the parts of a letter that can be long.
 func bulk(it *mail.Item) int {
 	n := len(it.Body) + len(it.Metadata)
 	for _, d := range it.Docs {
@@ -110,14 +110,14 @@ func bulk(it *mail.Item) int {
 	return n
 }
 
-// forBodies is the part of an answer that is kept for bodies when there are more letters than it has rows for.
+// forBodies is the part of an answer reserved for bodies when not all letters get a row.
 const forBodies = Budget / 3
 
 // several shows the first of several letters.
 func (s *Letters) several(size func(Shown) int) Shown {
-	empty := size(Shown{Cut: []bool{true}}) // with what an answer says if it cuts
+	empty := size(Shown{Cut: []bool{true}}) // with the text that an answer adds if it cuts
 	row := func(it mail.Item) int {
-		// an answer that counts what is left may need a digit less for one
+		// the count of remaining letters may need one more digit
 		return size(Shown{[]mail.Item{it}, []bool{true}}) - empty + len(",0")
 	}
 	var rows []*slot
@@ -154,15 +154,15 @@ func (s *Letters) several(size func(Shown) int) Shown {
 	return out
 }
 
-// A slot is the place of a letter in an answer.
+// A slot is a letter's share of an answer.
 type slot struct {
 	form  form
 	row   int // bytes without a body
-	whole int // bytes of the whole letter, more than any answer has if nobody counted them
+	whole int // bytes of the whole letter; if not counted, more than any answer has
 	fits  bool
 }
 
-// rows returns the slots of the letters for whose rows there is room, and what of it they leave.
+// rows returns the slots of the letters whose rows fit, and the remaining space.
 func (s *Letters) rows(tight bool, room int, size func(mail.Item) int) (rows []*slot, left int) {
 	for i, it := range s.Items {
 		r := &slot{form: form{subject: tightSubject}, whole: Budget + 1}
@@ -182,7 +182,7 @@ func (s *Letters) rows(tight bool, room int, size func(mail.Item) int) (rows []*
 	return rows, room
 }
 
-// How many bytes of a subject stand in a row of a letter that is cut.
+// How many bytes of the subject a cut letter's row keeps.
 const (
 	wideSubject  = 200
 	tightSubject = 60
@@ -197,7 +197,7 @@ func (s *Letters) how(i int) string {
 	return s.command(i)
 }
 
-// command is the command that prints a letter whole.
+// command returns the command that prints a letter whole.
 func (s *Letters) command(i int) string {
 	return "pennypost read " + wording.Shell(string(s.Items[i].ID)) + " --as " + wording.Shell(string(s.Reader))
 }
@@ -205,10 +205,10 @@ func (s *Letters) command(i int) string {
 // form is how a letter is cut.
 type form struct {
 	subject int    // how many bytes of it stay
-	how     string // how the reader gets the whole
+	how     string // how the reader gets the whole letter
 }
 
-// cut returns the letter with the first k bytes of its body, or a little less, and with a last line that says so.
+// cut returns the letter with the first k bytes of its body, or slightly fewer, and a last line that says so.
 func (f form) cut(it mail.Item, k int) mail.Item {
 	k = whole(it.Body, k)
 	end := fmt.Sprintf("[Cut: %d of %d bytes", k, len(it.Body))

@@ -37,8 +37,8 @@ func sentOf(t *testing.T, s shelved) int {
 	return Sent(text)
 }
 
-// A letter that is alone is whole up to a limit of its body; without one, up to what any answer holds. What is cut
-// says so, and how its reader gets the whole.
+// A letter alone is whole up to the limit of bodies; without a limit, up to the limit of any answer. A cut letter says
+// so, and how its reader gets the whole.
 func TestLettersAlone(t *testing.T) {
 	docs := slices.Repeat([]mail.Doc{{Path: strings.Repeat("p", mail.MaxPath)}}, mail.MaxDocs)
 	for _, c := range []struct {
@@ -79,8 +79,8 @@ func TestLettersAlone(t *testing.T) {
 	}
 }
 
-// Of several letters every one has its row, in order, as long as there is room for rows; bodies are whole while
-// there is room for them, and say if they are not.
+// Each of several letters has a row, in order, while there is space for rows. Bodies are whole while there is space,
+// and say if they are not.
 func TestLettersSeveral(t *testing.T) {
 	many := func(n, body int) []mail.Item {
 		items := make([]mail.Item, n)
@@ -98,7 +98,7 @@ func TestLettersSeveral(t *testing.T) {
 	for _, c := range []struct {
 		name                    string
 		items                   []mail.Item
-		rows, atLeast, atLeast2 int // letters, those whole, and bytes of the first body
+		rows, atLeast, atLeast2 int // letters, whole ones, and bytes of the first body
 	}{
 		{"short ones", many(50, 10), 50, 50, 10},
 		{"a long one before a short one", long, 2, 1, 1500},

@@ -12,21 +12,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A letter is a character as a reader takes it, and the bytes of the text that stand for it.
+// A letter is a character as a reader sees it, and its range in the text.
 type letter struct {
 	r        rune // ' ' for all white space and controls
 	from, to int
-	like     bool // r is what it looks like; I and l are not told apart then
-	number   int  // of a digit: one more than where the numeric reference begins that it goes on; else 0
+	like     bool // r was folded from a look-alike; I and l are then not distinguished
+	number   int  // for a digit: one more than the start of its numeric reference; otherwise 0
 }
 
-// A reading is a text as a model may take it, and as a client makes it that resolves character references: without
-// what cannot be seen, without accents, with compatibility forms and look-alikes folded to ASCII, with references
-// resolved, those in references too. (Gemini CLI escapes brackets and leaves & alone, so that &lt; in mail looks
-// like a bracket of ours.)
+// A reading is a text as a model may see it, after a client has resolved character references. Invisible characters
+// and accents are removed, compatibility forms and look-alikes folded to ASCII, and references resolved, including
+// nested ones. (Gemini CLI escapes brackets but not &, so that &lt; in mail looks like one of our brackets.)
 type reading struct {
 	letters []letter
-	short   bool // a reference without semicolon was resolved: if one follows, it belongs to it
+	short   bool // a reference without semicolon was just resolved; a semicolon that follows belongs to it
 }
 
 // read returns the reading of s, in time linear in its length.
@@ -67,7 +66,7 @@ func (rd *reading) fold(r rune, from, to int) {
 	if len(parts) == 0 {
 		rd.add(letter{r: r, from: from, to: to})
 	}
-	for len(parts) > 0 { // which do not decompose any more
+	for len(parts) > 0 { // these do not decompose further
 		c, n := utf8.DecodeRune(parts)
 		rd.fold(c, from, to)
 		parts = parts[n:]
@@ -87,7 +86,7 @@ func (rd *reading) add(l letter) {
 	case n >= 0 && l.r == ';':
 		rd.resolve(n, l.to, ";")
 		return
-	case n >= 0 && (l.r != '&' || len(rd.letters)-n > len("&#6")): // what & begins may become a second digit
+	case n >= 0 && (l.r != '&' || len(rd.letters)-n > len("&#6")): // that & may begin a second digit
 		rd.resolve(n, l.from, "")
 	case l.r == ';' && short:
 		if n := len(rd.letters); n > 0 {
@@ -107,7 +106,7 @@ func (rd *reading) add(l letter) {
 	}
 }
 
-// number returns where the numeric reference begins of which the last letter is a digit; -1 if it is none.
+// number returns the start of the numeric reference whose last digit is the last letter; -1 if there is none.
 func (rd *reading) number() int {
 	if len(rd.letters) == 0 {
 		return -1
@@ -115,13 +114,13 @@ func (rd *reading) number() int {
 	return rd.letters[len(rd.letters)-1].number - 1
 }
 
-// digit reports whether r goes on the numeric reference that begins at letters[n].
+// digit reports whether r continues the numeric reference that begins at letters[n].
 func (rd *reading) digit(r rune, n int) bool {
 	hex := rd.letters[n+2].r|0x20 == 'x'
 	return r >= '0' && r <= '9' || hex && r|0x20 >= 'a' && r|0x20 <= 'f'
 }
 
-// first returns where the numeric reference begins of which r would be the first digit; -1 if of none.
+// first returns the start of the numeric reference whose first digit would be r; -1 if there is none.
 func (rd *reading) first(r rune) int {
 	begins := func(n int) bool { return n >= 0 && rd.letters[n].r == '&' && rd.letters[n+1].r == '#' }
 	n := len(rd.letters) - len("&#")
@@ -134,10 +133,10 @@ func (rd *reading) first(r rune) int {
 	return -1
 }
 
-// longestReference is more than the longest name of a character has.
+// longestReference is more than the length of the longest name of a character.
 const longestReference = 40
 
-// reference returns where the named reference begins that a semicolon would end; -1 if there is none.
+// reference returns the start of the named reference that a semicolon would end; -1 if there is none.
 func (rd *reading) reference() int {
 	for n := len(rd.letters) - 1; n >= 0 && n >= len(rd.letters)-longestReference; n-- {
 		r := rd.letters[n].r
@@ -151,8 +150,8 @@ func (rd *reading) reference() int {
 	return -1
 }
 
-// shortReference returns where the reference begins that the last letter ends and that needs no semicolon; -1 if it
-// ends none. HTML has a hundred of these; here are those that stand for something in a tag.
+// shortReference returns the start of the reference that the last letter ends and that needs no semicolon; -1 if there
+// is none. HTML has a hundred of these; listed are those that can be part of a tag.
 func (rd *reading) shortReference() int {
 	if !strings.ContainsRune("tpyfmTPYFM", rd.letters[len(rd.letters)-1].r) {
 		return -1
@@ -174,11 +173,11 @@ func (rd *reading) spelling(n int) string {
 	return b.String()
 }
 
-// resolve replaces the letters from n on by what they stand for as a reference with the given end, up to s[:to]. It
-// reports whether they stand for anything.
+// resolve replaces the letters from n on by the characters that they mean as a reference with the given end, up to
+// s[:to]. It reports whether they are a reference.
 func (rd *reading) resolve(n, to int, end string) bool {
 	ref := rd.spelling(n) + end
-	text := html.UnescapeString(strings.ToLower(ref)) // &Lt; for &lt; too
+	text := html.UnescapeString(strings.ToLower(ref)) // &Lt; counts as &lt; too
 	if text == strings.ToLower(ref) {
 		if text = html.UnescapeString(ref); text == ref {
 			return false
@@ -192,7 +191,7 @@ func (rd *reading) resolve(n, to int, end string) bool {
 	return true
 }
 
-// opens reports whether a reading may have a bracket or a reference where the text has r.
+// opens reports whether r in a text may be read as a bracket or the start of a reference.
 func opens(r rune) bool {
 	switch r {
 	case '<', '&', '＜', '﹤', '︿', '≮', '⊀', '＆', '﹠', '‹', '\u2329', '\u3008', '⟨', '❬', '❮', '❰', '⦑', '⧼', '≺', '⋖',
@@ -202,8 +201,8 @@ func opens(r rune) bool {
 	return false
 }
 
-// lookalike returns the ASCII character for which a reader takes r; 0 if none. Compatibility forms are not here,
-// since Unicode has them.
+// lookalike returns the ASCII character that r looks like; 0 if none. Compatibility forms are not included, since
+// Unicode defines them.
 func lookalike(r rune) rune {
 	like, _ := confusable.Like(r)
 	return rune(like)

@@ -8,10 +8,9 @@ import (
 	"pennypost/internal/base/confusable"
 )
 
-// obeyed returns the tags that clients and models take for their own, each with who does and where that was seen.
-// Names are in lower case, with hyphens where they may have underscores. An asterisk at the end stands for all names
-// that begin so, one at the beginning for all that end so; a name without a hyphen must be a whole tag, because code
-// is full of such words.
+// obeyed returns the tags that clients and models obey, each with the client and where it was observed. Names are in
+// lower case, with hyphens for underscores. A trailing asterisk matches all names that begin so, a leading one all
+// that end so. A name without a hyphen must be a whole tag, because code is full of such words.
 func obeyed() []struct{ names, source string } {
 	return []struct{ names, source string }{
 		{"mail mail-*", "the fence, here and before tags were random"},
@@ -72,7 +71,7 @@ func obeyed() []struct{ names, source string } {
 		},
 		{"loaded-context global-context project-context extension-context", "Gemini CLI: GEMINI.md"},
 
-		// Cursor, as it shows in the transcripts that others parse.
+		// Cursor, as seen in transcripts that other programs parse.
 		{
 			"user-query user-info user-rules attached-files additional-data",
 			"Cursor: the person's prompt and what it goes with",
@@ -92,7 +91,7 @@ func obeyed() []struct{ names, source string } {
 			"Copilot, cline: surroundings",
 		},
 
-		// Chat templates of models: what separates the turns.
+		// Chat templates of models: separators of turns.
 		{"system sys developer user assistant human", "roles in prompts of every model; <<SYS>> of Llama"},
 		{"policy env important context", "sections in which harnesses put rules and surroundings"},
 		{"user-message user-prompt user-request assistant-message human-message", "the same, as harnesses spell it"},
@@ -101,7 +100,7 @@ func obeyed() []struct{ names, source string } {
 	}
 }
 
-// longestName is more than the longest name above has.
+// longestName is more than the length of the longest name above.
 const longestName = 64
 
 type table struct {
@@ -109,10 +108,10 @@ type table struct {
 	begins, endsIn []string
 }
 
-// tags is obeyed made ready for looking up, by the first who needs it: most commands render nothing.
+// tags is obeyed prepared for lookups, on first use: most commands render no mail.
 var tags = sync.OnceValue(func() table { return tabled(func(name string) string { return name }) })
 
-// skeletons is tags for names whose letters look like those of others.
+// skeletons is tags for names with look-alike letters.
 var skeletons = sync.OnceValue(func() table { return tabled(confusable.Skeleton) })
 
 func tabled(spelled func(string) string) table {
@@ -131,7 +130,7 @@ func tabled(spelled func(string) string) table {
 	return t
 }
 
-// either reports whether is says so of a name as it is spelled or, if letters in it look like others, of its skeleton.
+// either reports whether is holds for a name as spelled or, if it has look-alike letters, for its skeleton.
 func either(name string, is func(t table, name string) bool) bool {
 	return is(tags(), strings.ToLower(name)) || twins(name) && is(skeletons(), confusable.Skeleton(name))
 }
@@ -141,19 +140,19 @@ func twins(name string) bool {
 	return strings.ContainsAny(name, "I10|") || strings.Contains(name, "rn")
 }
 
-// reads reports whether a reader takes name for one of lower case.
+// reads reports whether a reader takes name for one, a name in lower case.
 func reads(name, one string) bool {
 	return strings.ToLower(name) == one || twins(name) && confusable.Skeleton(name) == confusable.Skeleton(one)
 }
 
-// isFamily reports whether a name begins as those of a client do, however it goes on.
+// isFamily reports whether a name begins with a client's prefix, however it continues.
 func isFamily(name string) bool { return either(name, table.family) }
 
 func (t table) family(name string) bool {
 	return slices.ContainsFunc(t.begins, func(head string) bool { return strings.HasPrefix(name, head) })
 }
 
-// isCompound reports whether a name is one that only clients use.
+// isCompound reports whether only clients use a name.
 func isCompound(name string) bool {
 	return either(name, func(t table, name string) bool {
 		bare := strings.TrimRight(name, "-")
@@ -162,7 +161,7 @@ func isCompound(name string) bool {
 	})
 }
 
-// isOrdinary reports whether a name is one that a client uses, and others too.
+// isOrdinary reports whether a client uses a name that other texts use too.
 func isOrdinary(name string) bool {
 	return either(name, func(t table, name string) bool { return t.whole[strings.TrimRight(name, "-")] })
 }

@@ -8,18 +8,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Text makes text harmless for a model, in a fence or outside of one: names, errors, what doors and monitors say.
-// Control and bidirectional characters become visible, and what reads as a tag of ours or of a client has its
-// bracket replaced: (system-reminder>. All else stays as it is, byte for byte; so does Text(s) itself when it goes
-// through again. What is put together from several foreign texts goes through as a whole, since a tag may begin in
-// one and end in the next.
+// Text makes text harmless for a model, in a fence or outside one: names, errors, texts of doors and monitors. Control
+// and bidirectional characters become visible, and the bracket of each tag that reads as ours or a client's is
+// replaced: (system-reminder>. All other text stays, byte for byte; Text(Text(s)) is Text(s). Text assembled from
+// several foreign texts must pass as a whole, since a tag may begin in one and end in the next.
 func Text(s string) string { return neutral(Visible(s, true)) }
 
-// attr makes s fit between the quotes of an attribute of ours.
+// attr makes s fit between the quotes of one of our attributes.
 func attr(s string) string { return Quoted(neutral(Visible(s, false))) }
 
-// Quoted returns s with quotes and brackets replaced, spelled as references or in full width too: it ends neither an
-// attribute in whose quotes it is put, nor its tag.
+// Quoted returns s with quotes and brackets replaced, even if spelled as references or in full width. It cannot end
+// the attribute that quotes it, nor the attribute's tag.
 func Quoted(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf || strings.ContainsRune(`"<>&`, r) }) {
 		return s
@@ -40,7 +39,7 @@ func Quoted(s string) string {
 	})
 }
 
-// Without returns s in which nothing reads as a tag of one name, and all else as it was. name is in lower case, with
+// Without returns s with every tag of one name disabled, and all other text unchanged. name is in lower case, with
 // hyphens.
 func Without(name, s string) string {
 	return brackets(s, func(_ string, letters []letter, i int) bool {
@@ -50,16 +49,16 @@ func Without(name, s string) string {
 	})
 }
 
-// neutral replaces the bracket of everything in s that reads as a tag which some client obeys.
+// neutral replaces the bracket of each tag in s that some client obeys.
 func neutral(s string) string { return brackets(s, tagAt) }
 
-// brackets returns s with those brackets replaced, however they are spelled, for which is says so.
+// brackets replaces the brackets, however spelled, for which is returns true.
 func brackets(s string, is func(s string, letters []letter, i int) bool) string {
 	start := strings.IndexFunc(s, opens)
 	if start < 0 {
 		return s
 	}
-	start = strings.LastIndexByte(s[:start], '\n') + 1 // what stands before a bracket makes a difference
+	start = strings.LastIndexByte(s[:start], '\n') + 1 // the text before a bracket makes a difference
 	return s[:start] + replace(s[start:], read(s[start:]), func(letters []letter, i int) string {
 		if letters[i].r == '<' && is(s[start:], letters, i) {
 			return "("
@@ -68,13 +67,13 @@ func brackets(s string, is func(s string, letters []letter, i int) bool) string 
 	})
 }
 
-// replace returns s with those letters replaced for which by returns something.
+// replace returns s with those letters replaced for which by returns text.
 func replace(s string, letters []letter, by func([]letter, int) string) string {
 	var b strings.Builder
 	done := 0
 	for i, l := range letters {
 		if l.from < done {
-			continue // one character that stands for several
+			continue // one character that became several letters
 		}
 		if text := by(letters, i); text != "" {
 			b.WriteString(s[done:l.from])
@@ -89,13 +88,13 @@ func replace(s string, letters []letter, by func([]letter, int) string) string {
 	return b.String()
 }
 
-// tagAt reports whether the bracket letters[i] of s opens, or closes, a tag that some client obeys.
+// tagAt reports whether the bracket letters[i] of s opens or closes a tag that some client obeys.
 func tagAt(s string, letters []letter, i int) bool {
 	at := func(j int) rune {
 		if j < len(letters) {
 			return letters[j].r
 		}
-		return '>' // the end of a text ends a name too: more may follow
+		return '>' // the end of the text also ends a name: more text may follow
 	}
 	j := i + 1
 	if at(j) == '|' { // <|im_start|>
@@ -116,13 +115,13 @@ func tagAt(s string, letters []letter, i int) bool {
 	switch {
 	case closes:
 		return true
-	case spaced, at(j) == '/', at(j) == '\\': // a < user is a comparison, < user> is none; <sys/types.h> is a file
+	case spaced, at(j) == '/', at(j) == '\\': // a < user is a comparison, < user> is not; <sys/types.h> is a file
 		return ends(letters, j) || attributeAt(letters, j)
 	}
 	return !isTypeParameter(s[:letters[i].from], s[letters[i].from:])
 }
 
-// introAt returns where what stands between a bracket and a name ends, and whether there are spaces and slashes in it.
+// introAt returns the end of the spaces and slashes between a bracket and a name, and which of them occur.
 func introAt(letters []letter, j int) (spaced, closes bool, end int) {
 	for ; j < len(letters) && strings.ContainsRune(` /\`, letters[j].r); j++ {
 		spaced = spaced || letters[j].r == ' '
@@ -136,8 +135,8 @@ func tokenAt(letters []letter, j int) bool {
 	return j < len(letters) && (unicode.IsLetter(letters[j].r) || letters[j].r == '_')
 }
 
-// compoundAt reports whether a name that ends at letters[j] and the next one are together one that only clients use,
-// as in <permissions instructions>.
+// compoundAt reports whether a name that ends at letters[j] and the next name form one that only clients use, as in
+// <permissions instructions>.
 func compoundAt(letters []letter, name string, j int) bool {
 	if j >= len(letters) || letters[j].r != ' ' {
 		return false
@@ -146,8 +145,8 @@ func compoundAt(letters []letter, name string, j int) bool {
 	return next != "" && (end >= len(letters) || !continues(letters[end].r)) && isCompound(name+"-"+next)
 }
 
-// nameAt returns the name that begins at letters[j], with hyphens for underscores, and where it ends. It returns "" if
-// none does. What looks like i or l, and could be either, is written as I.
+// nameAt returns the name that begins at letters[j], with hyphens for underscores, and its end. The name is "" if none
+// begins there. A look-alike that could be i or l becomes I.
 func nameAt(letters []letter, j int) (string, int) {
 	var name []byte
 	for ; j < len(letters) && len(name) <= longestName; j++ {
@@ -166,16 +165,16 @@ func nameAt(letters []letter, j int) (string, int) {
 	return string(name), j
 }
 
-// continues reports whether a name goes on with r.
+// continues reports whether a name continues with r.
 func continues(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// ends reports whether nothing but a bracket comes after a name.
+// ends reports whether a bracket follows a name, with only spaces and slashes between.
 func ends(letters []letter, j int) bool {
 	_, _, j = introAt(letters, j)
 	return j < len(letters) && letters[j].r == '>'
 }
 
-// attributeAt reports whether an attribute comes after a name.
+// attributeAt reports whether an attribute follows a name.
 func attributeAt(letters []letter, j int) bool {
 	for j < len(letters) && (letters[j].r == ' ' || letters[j].r == '/') {
 		j++
@@ -187,8 +186,8 @@ func attributeAt(letters []letter, j int) bool {
 	return name != "" && j < len(letters) && letters[j].r == '=' && (j+1 == len(letters) || letters[j+1].r != '=')
 }
 
-// isTypeParameter reports whether a bracket is that of a type such as List<User>, Vec::<User> or State<User | null>:
-// right behind a name, and before one in PascalCase. No client's tag is spelled so.
+// isTypeParameter reports whether a bracket belongs to a type such as List<User>, Vec::<User> or State<User | null>:
+// right after a name, and before one in PascalCase. No client spells a tag that way.
 func isTypeParameter(before, tag string) bool {
 	behind := before != "" && identifier(before[len(before)-1]) || strings.HasSuffix(before, "::")
 	if !behind || len(tag) < 2 || tag[0] != '<' || tag[1] < 'A' || tag[1] > 'Z' {
@@ -202,8 +201,8 @@ func identifier(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
 
-// Visible replaces characters that a reader does not see and a machine may obey: controls, but for tabs and line
-// ends where lines are allowed; the marks that change the direction of text; invisible letters.
+// Visible replaces characters that a reader does not see and a machine may obey: controls, except tabs and line ends
+// where lines are allowed; marks that change the direction of text; invisible letters.
 func Visible(s string, lines bool) string {
 	if visible(s, lines) {
 		return s
@@ -224,7 +223,7 @@ func Visible(s string, lines bool) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// visible reports whether a text is of ASCII that everybody sees, with tabs and line ends where lines are allowed.
+// visible reports whether a text is visible ASCII, with tabs and line ends where lines are allowed.
 func visible(s string, lines bool) bool {
 	for i := range len(s) {
 		if (s[i] < ' ' || s[i] >= 0x7f) && !(lines && (s[i] == '\n' || s[i] == '\t')) {
@@ -234,7 +233,7 @@ func visible(s string, lines bool) bool {
 	return true
 }
 
-// hidden reports characters that take no place on the page, but for those that scripts and emoji need: joiners,
+// hidden reports whether r takes no space on the page. It excepts characters that scripts and emoji need: joiners,
 // variation selectors, the grapheme joiner, the vowels of Khmer and the selectors of Mongolian.
 func hidden(r rune) bool {
 	switch {

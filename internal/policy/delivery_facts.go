@@ -6,19 +6,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// DeliveryFacts is what decides where a message stands with one recipient: the times of the latest receipts, zero for
-// "not so", and what is known of the recipient.
+// DeliveryFacts decide the state of a message for one recipient: the times of the latest receipts, zero for none, and
+// facts about the recipient.
 type DeliveryFacts struct {
 	Archived, Read, Presented, Notified mail.Time
 	Expires                             mail.Time // zero: never
-	Direct                              bool      // the message is for this agent by name
-	Away                                bool      // the recipient's last session has ended, or nobody bears the name
+	Direct                              bool      // the message is addressed to this agent by name
+	Away                                bool      // the recipient's last session has ended, or no agent has the name
 }
 
-// State returns the state at a time, and when it was entered if a receipt or the expiry tells.
+// State returns the state at a time, and when it began if a receipt or the expiry tells.
 //
-// Mail to an agent by name that is away is dead, a dead letter, until the agent's next session adopts it. What
-// was read stays read, whatever happens to the reader.
+// Mail to an absent agent by name is dead, a dead letter, until the agent's next session adopts it. Read mail stays
+// read, whatever happens to the reader.
 func (s DeliveryFacts) State(now mail.Time) (mail.DeliveryState, mail.Time) {
 	switch {
 	case s.Archived != 0:
@@ -42,8 +42,8 @@ func Carries(tags []string, a mail.Address) bool {
 	return a == mail.ToAll || slices.Contains(tags, string(a))
 }
 
-// KeepsRoleMail reports whether an agent that was given mail for a role is still the one to read it. It is while it
-// has the role, also frozen; when it goes, or steps down, the mail finds another holder.
+// KeepsRoleMail reports whether an agent that was given mail for a role should still read it. It should while it has
+// the role, even when frozen; when it ends or steps down, the mail goes to another holder.
 func KeepsRoleMail(listed bool, state mail.State, roles []string, role string) bool {
 	return listed && state != mail.Gone && slices.Contains(roles, role)
 }

@@ -1,3 +1,4 @@
-// Package policy decides: when mail expires, who is in an audience, whose turn a role message is, who is woken, what a
-// full room lets go. Every function is pure: facts, rules and the time go in, a decision comes out.
+// Package policy decides when mail expires, who is in an audience, who gets the next role message, which agents are
+// woken, and which messages a full room removes. Every function is pure: from facts, rules and the time it makes a
+// decision.
 package policy

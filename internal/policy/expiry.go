@@ -8,22 +8,22 @@ import (
 )
 
 // TTL holds how long mail waits for its reader, by kind of address. A zero field means the default, a negative one
-// "for ever".
+// forever.
 type TTL struct {
 	Agent time.Duration // default 7 days
 	Tag   time.Duration // default 24 hours
 	All   time.Duration // default 4 hours
 }
 
-// The default lives. Role mail and mail to the user never expire unless the sender says so.
+// The default lifetimes. Role mail and mail to the user never expire unless the sender says so.
 const (
 	DefaultAgentTTL = 7 * 24 * time.Hour
 	DefaultTagTTL   = 24 * time.Hour
 	DefaultAllTTL   = 4 * time.Hour
 )
 
-// Life returns how long mail waits at an address whose sender gave it so many seconds, 0 for the default; ok is false
-// if it never expires.
+// Life returns how long mail waits at an address, given the sender's TTL in seconds, 0 for the default; ok is false if
+// it never expires.
 func (t TTL) Life(seconds int64, a mail.Address) (life time.Duration, ok bool) {
 	if seconds > 0 {
 		return time.Duration(seconds) * time.Second, true
@@ -49,10 +49,9 @@ func orDefault(d, def time.Duration) (time.Duration, bool) {
 	return d, true
 }
 
-// Expiry returns when mail that was sent at a time expires at an address, 0 if never; seconds are what Life asks for.
-// Time in which the recipient was frozen does not count for mail addressed to it by name; freezes are its frozen spans
-// in order, nil for other addresses. Once past, an expiry stays past: a freeze that begins later does not bring the
-// message back.
+// Expiry returns when mail sent at a time expires at an address, 0 if never; seconds is as in Life. For mail addressed
+// to an agent by name, the time in which it was frozen does not count; freezes are its frozen spans in order, nil for
+// other addresses. Once past, an expiry stays past: a later freeze does not bring the message back.
 func (t TTL) Expiry(sent mail.Time, seconds int64, a mail.Address, freezes []mail.Freeze) mail.Time {
 	life, ok := t.Life(seconds, a)
 	if !ok {
@@ -73,15 +72,15 @@ func (t TTL) Expiry(sent mail.Time, seconds int64, a mail.Address, freezes []mai
 	return at
 }
 
-// Past reports whether a time that Expiry returned has come.
+// Past reports whether an expiry from Expiry has been reached.
 func Past(expiry, now mail.Time) bool { return expiry != 0 && now >= expiry }
 
-// MaxFreezes is how many frozen spans of an agent are kept. An agent that is frozen and thawed all the time would
-// otherwise grow without limit, and with it every checkpoint.
+// MaxFreezes is how many frozen spans of an agent are recorded. Otherwise an agent that is frozen and thawed all the
+// time would grow without limit, and every checkpoint with it.
 const MaxFreezes = 64
 
-// Join makes the two neighbours of over MaxFreezes spans one between which the least time lies. That time counts as
-// frozen then, so that mail lives by so much longer; none is lost.
+// Join merges two neighbours of more than MaxFreezes spans, those with the shortest gap between them. The gap then
+// counts as frozen, so mail lives longer by that time; none is lost.
 func Join(freezes []mail.Freeze) []mail.Freeze {
 	if len(freezes) <= MaxFreezes {
 		return freezes

@@ -11,16 +11,16 @@ import (
 
 // Ladder says how often, and how patiently, an agent is rung. Zero fields mean the defaults.
 type Ladder struct {
-	FirstRetry time.Duration // behind a ring that failed; doubles each time. Default 1 s
-	LastRetry  time.Duration // to which both waits grow. Default 5 min
-	Answer     time.Duration // an agent that was rung has so long to look; doubles each time. Default 2 min
-	Failures   int           // so many in a row, and the user is told. Default 8, which is two minutes
-	Rings      int           // so many without an answer, and the user is told. Default 5: each may be a paid turn
-	Budget     int           // rings in vain in an hour. Default 12
-	Urgent     int           // rings in vain in an hour beyond the budget for urgent mail. Default as many as Budget
+	FirstRetry time.Duration // after a failed ring; doubles each time. Default 1 s
+	LastRetry  time.Duration // the maximum of both waits. Default 5 min
+	Answer     time.Duration // time for a rung agent to look; doubles each time. Default 2 min
+	Failures   int           // consecutive failures before the user is told. Default 8, which is two minutes
+	Rings      int           // unanswered rings before the user is told. Default 5: each may be a paid turn
+	Budget     int           // unanswered rings in an hour. Default 12
+	Urgent     int           // unanswered rings in an hour beyond Budget, for urgent mail. Default Budget
 }
 
-// The budget's default, and the span over which it is counted.
+// The default budget, and the span over which it is counted.
 const (
 	DefaultBudget = 12
 	BudgetSpan    = time.Hour
@@ -50,10 +50,10 @@ func (l Ladder) WithDefaults() Ladder {
 	return l
 }
 
-// Retry returns how long to wait behind the n-th failure in a row.
+// Retry returns how long to wait after the n-th consecutive failure.
 func (l Ladder) Retry(n int) time.Duration { return doubled(l.FirstRetry, n, l.LastRetry) }
 
-// Patience returns how long to wait for an answer to the n-th ring in a row.
+// Patience returns how long to wait for an answer to the n-th consecutive ring.
 func (l Ladder) Patience(n int) time.Duration { return doubled(l.Answer, n, l.LastRetry) }
 
 // doubled returns d, doubled n-1 times, and at most limit.
@@ -64,8 +64,8 @@ func doubled(d time.Duration, n int, limit time.Duration) time.Duration {
 	return min(d, limit)
 }
 
-// Allowed returns when the budget lets an agent be rung, which was rung in vain at these times, in order: now or
-// later.
+// Allowed returns when the budget allows the next ring, now or later, after unanswered rings at the given times, in
+// order.
 func (l Ladder) Allowed(rung []mail.Time, urgent bool, now mail.Time) mail.Time {
 	limit := l.Budget
 	if urgent {
@@ -79,19 +79,19 @@ func (l Ladder) Allowed(rung []mail.Time, urgent bool, now mail.Time) mail.Time 
 
 // Courtesies towards a person who is at an agent's session.
 const (
-	// OpenedFor is how long a session that was just opened is left to its person, who may begin the first turn.
+	// OpenedFor is how long a newly opened session is left to its person, who may begin the first turn.
 	OpenedFor = 18 * time.Second
-	// TypedFor is how long nothing must have been typed into it then, and TypedMost how long typing may put a ring
-	// off: a terminal may type to its program by itself.
+	// TypedFor is how long the person must then have typed nothing, and TypedMost how long typing may delay a ring: a
+	// terminal may type to its program by itself.
 	TypedFor  = 15 * time.Second
 	TypedMost = 2 * time.Minute
-	// BrokenFor is how long an agent whose turn was broken off is left alone, so that it does not resume what its
-	// person has just stopped. Urgent mail does not wait.
+	// BrokenFor is how long an agent whose turn was interrupted is left alone, so that it does not resume work that
+	// its person has just stopped. Urgent mail does not wait.
 	BrokenFor = time.Minute
 )
 
-// AfterBreak returns until when an idle agent is not rung because its last turn was broken off, at a time; zero if it
-// may be rung.
+// AfterBreak returns until when an idle agent is not rung because its last turn was interrupted at a certain time;
+// zero if it may be rung.
 func AfterBreak(broken, urgent bool, at, now mail.Time) mail.Time {
 	if until := at.Add(BrokenFor); broken && !urgent && until > now {
 		return until
@@ -99,8 +99,8 @@ func AfterBreak(broken, urgent bool, at, now mail.Time) mail.Time {
 	return 0
 }
 
-// AfterOpening returns until when an agent is not rung to which mail was told when its session was opened, at a time,
-// while the person last typed into that at another; zero if it may be rung.
+// AfterOpening returns until when an agent is not rung because it was told of mail when its session opened, at told;
+// typed is when the person last typed there. It returns zero if the agent may be rung.
 func AfterOpening(told, typed, now mail.Time) mail.Time {
 	until := told.Add(OpenedFor)
 	if typed > told {
@@ -112,13 +112,13 @@ func AfterOpening(told, typed, now mail.Time) mail.Time {
 	return 0
 }
 
-// MayRing reports whether an agent in a state is to be rung. Who works looks when the turn ends; who is asking stands
-// at a dialog, into which a ring would type, and looks, or is rung, when that has ended; who was frozen is to stay so,
-// and its mail does not expire meanwhile; who is idle or gone does not look by itself.
+// MayRing reports whether to ring an agent in a state. A working agent looks when its turn ends. An asking agent is at
+// a dialog, into which a ring would type; it looks, or is rung, afterwards. A frozen agent should stay frozen, and its
+// mail does not expire meanwhile. An idle or gone agent does not look by itself.
 func MayRing(s mail.State) bool { return s == mail.Idle || s == mail.Gone }
 
-// VainKey is the idempotency key of the message that tells the user of mail over which somebody sleeps. The end of a
-// turn and the ringer of doors may both find the same; by this key the user is told once.
+// VainKey is the idempotency key of the message that tells the user of mail that could not wake its reader. The end of
+// a turn and the ringer of doors may both notice it; with this key the user is told once.
 func VainKey(who string, waiting []mail.ID) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", who, waiting))
 	return "vain-" + hex.EncodeToString(sum[:])

@@ -2,27 +2,26 @@ package policy
 
 import "time"
 
-// Limits are breakers against agents that write too much. A zero field means the default, a negative one "no limit".
-// The person is never limited, nor is what comes over a bridge or an import.
+// Limits are breakers against agents that send too much. A zero field means the default, a negative one no limit. The
+// person is never limited, nor is mail from a bridge or an import.
 type Limits struct {
-	// Exchanges is how many messages two agents may send to and fro within ExchangeWindow without a word of the person
-	// or a message about a task between: more is politeness, or a loop. For messages that wake see Waking.
+	// Exchanges is how many messages two agents may exchange within ExchangeWindow without a word from the person or a
+	// message about a task in between: more is politeness, or a loop. For messages that wake see Waking.
 	Exchanges      int           // default 20
 	ExchangeWindow time.Duration // default 10 minutes
-	// RepeatWindow is how long the same text to the same agent is taken for the same message, which is not sent again.
+	// RepeatWindow is how long the same text to the same agent counts as the same message and is not sent again.
 	RepeatWindow time.Duration // default 5 minutes
-	// PerMinute and Burst bound what one agent sends.
+	// PerMinute and Burst bound the messages of one agent.
 	PerMinute int // default 1,200
 	Burst     int // default 5,000
-	// Depth is how long a chain of replies may grow without a word of the person.
+	// Depth is how long a chain of replies may grow without a word from the person.
 	Depth int // default 100
-	// Children is how many agents below one, its children and theirs, may live at a time, of those that agents
-	// register.
+	// Children is how many descendants of one agent may live at the same time, of those that agents register.
 	Children int // default 50
 }
 
-// Waking returns the limits of exchanges that wake: twice as many, within six times as long. Each of them may be a
-// paid turn, and two agents that wake each other for ever answer every ring, so that no budget of rings stops them.
+// Waking returns the limits of exchanges that wake: twice as many, within six times as long. Each may be a paid turn,
+// and two agents that wake each other forever answer every ring, so that no budget of rings stops them.
 func (l Limits) Waking() Limits {
 	l.Exchanges, l.ExchangeWindow = 2*l.Exchanges, 6*l.ExchangeWindow
 	return l
@@ -39,7 +38,7 @@ const (
 	DefaultChildren       = 50
 )
 
-// WithDefaults fills in what is zero.
+// WithDefaults returns l with its zero fields filled.
 func (l Limits) WithDefaults() Limits {
 	number := func(n *int, def int) {
 		if *n == 0 {
@@ -61,14 +60,14 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Allowance is what an agent may still send: a bucket that fills by PerMinute up to Burst.
+// Allowance is how much an agent may still send: a token bucket that fills by PerMinute up to Burst.
 type Allowance struct {
 	tokens float64
 	at     time.Time
 	used   bool
 }
 
-// Take takes one message at a time, and reports whether there was one to take and, if not, when there will be.
+// Take takes one message at now, and reports whether one was available and, if not, how long to wait.
 func (a *Allowance) Take(l Limits, now time.Time) (ok bool, wait time.Duration) {
 	if l.PerMinute < 0 || l.Burst < 0 {
 		return true, 0
@@ -91,14 +90,14 @@ func (a *Allowance) Full(l Limits, now time.Time) bool {
 	return l.PerMinute < 0 || l.Burst < 0 || a.tokens+now.Sub(a.at).Minutes()*float64(l.PerMinute) >= float64(l.Burst)
 }
 
-// Exchange counts how often two agents answered each other.
+// Exchange counts how often two agents have answered each other.
 type Exchange struct {
-	turns []time.Time // when the other one spoke, oldest first
-	last  string      // who spoke last
+	turns []time.Time // when the speaker changed, oldest first
+	last  string      // the last speaker
 }
 
-// Turn notes that one of the two speaks, and reports whether they have answered each other too often. Several messages
-// of one in a row are one turn. One that is refused is not noted.
+// Turn notes that one of the two speaks, and reports whether they may: they must not have answered each other too
+// often. Several messages of one in a row are one turn. A refused one is not noted.
 func (x *Exchange) Turn(l Limits, from string, now time.Time) bool {
 	if l.Exchanges < 0 || x.last == from {
 		return true

@@ -51,7 +51,7 @@ func TestExchange(t *testing.T) {
 			t.Errorf("%s speaks: %v, want %v", from, got, want)
 		}
 	}
-	for range 100 { // a flood of one is no exchange
+	for range 100 { // messages of one agent in a row are no exchange
 		say("a", true)
 	}
 	say("b", true)
@@ -59,7 +59,7 @@ func TestExchange(t *testing.T) {
 	say("b", true)
 	say("a", false)
 	say("b", true)
-	now = now.Add(l.ExchangeWindow) // to the very end of it, all of them count
+	now = now.Add(l.ExchangeWindow) // to the very end of the window, all of them count
 	say("a", false)
 	if x.Old(l, now) {
 		t.Error("it is old within the window")

@@ -8,10 +8,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Nearest returns up to n of words that a person may have meant by word, the nearest first: those within an edit
-// distance of a third of its length (two at least), and those that contain it. Of two that are as near, one of the
-// same letters was rather meant. Case does not count. A word of more than maxWord bytes is near to nothing: comparing
-// a megabyte with a roster would take minutes.
+// Nearest returns up to n of words that a person may have meant by word, nearest first: those within an edit distance
+// of a third of its length (at least two), and those that contain it or that it contains. At equal distance, one with
+// the same letters comes first. Case does not count. A word of more than maxWord bytes is near none: comparing a
+// megabyte with a roster would take minutes.
 func Nearest(word string, words []string, n int) []string {
 	if len(word) > maxWord {
 		return []string{}
@@ -19,7 +19,7 @@ func Nearest(word string, words []string, n int) []string {
 	type scored struct {
 		word     string
 		distance int
-		swapped  int // 0: it has the same letters
+		swapped  int // 0: the same letters
 	}
 	var near []scored
 	w := []rune(strings.ToLower(word))
@@ -48,13 +48,13 @@ func Nearest(word string, words []string, n int) []string {
 	return out
 }
 
-// letters are those of a word, in order.
+// letters returns the sorted letters of a word.
 func letters(word []rune) []rune { return slices.Sorted(slices.Values(word)) }
 
-// maxWord is more than the longest address, with its kind and room, in bytes.
+// maxWord is more than the length of the longest address, with its kind and room, in bytes.
 const maxWord = 4 * mail.MaxName
 
-// distance is the number of characters to insert, delete, replace or swap with their neighbour to make b of a.
+// distance is the number of characters to insert, delete, replace or swap with their neighbour to turn a into b.
 func distance(a, b []rune) int {
 	before, last, this := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

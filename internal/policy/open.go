@@ -6,9 +6,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Settles reports whether a message settles what a question of some type asks, and how: by being a reply to it of the
-// type that answers it, or an answer. Whether its sender has the right to was found out when it was sent: if not, it
-// is a suggestion.
+// Settles reports whether a reply settles a question of type asks, and how: if it is of the type that answers it, or
+// an answer. The sender's right was checked when it was sent: without it, the reply is a suggestion.
 func Settles(asks mail.Type, question mail.ID, reply *mail.Message) (mail.Outcome, bool) {
 	by := asks.Rule().AnsweredBy
 	switch {
@@ -20,12 +19,12 @@ func Settles(asks mail.Type, question mail.ID, reply *mail.Message) (mail.Outcom
 	return mail.Answered, true
 }
 
-// Chain follows who waits for whom from first, who waits for second, on; waits returns whom somebody waits for, the
-// longest first. If second waits for first, itself or through others, the chain is the shortest way back. Else it goes
-// by the longest wait of each. circle reports whether it came to a name that it has already, which then ends the
-// chain.
+// Chain follows waits from first, who waits for second; waits returns the agents that an agent waits for, the longest
+// wait first. If second waits for first, directly or through others, the chain is the shortest way back. Otherwise it
+// follows each agent's longest wait. circle reports whether the chain reached a name that it already has, which then
+// ends the chain.
 func Chain(first, second mail.Name, waits func(mail.Name) []mail.Name) (chain []mail.Name, circle bool) {
-	before := map[mail.Name]mail.Name{second: first} // who was asked by whom, on the shortest way
+	before := map[mail.Name]mail.Name{second: first} // who waits for each, on the shortest way
 	for reached := []mail.Name{second}; len(reached) > 0 && before[first] == ""; reached = reached[1:] {
 		for _, n := range waits(reached[0]) {
 			if _, known := before[n]; !known {
@@ -55,8 +54,8 @@ func Chain(first, second mail.Name, waits func(mail.Name) []mail.Name) (chain []
 	}
 }
 
-// Circle returns the shortest way from first, who waits for second, back to first, which stands at both of its ends;
-// nil: second does not wait for first. waits is as for Chain.
+// Circle returns the shortest way from first, who waits for second, back to first, which is at both ends; nil if
+// second does not wait for first. waits is as for Chain.
 func Circle(first, second mail.Name, waits func(mail.Name) []mail.Name) []mail.Name {
 	if chain, circle := Chain(first, second, waits); circle && chain[len(chain)-1] == first {
 		return chain

@@ -104,8 +104,8 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-// TestTrim holds retention to the reading of seed 1 that docs/design.md gives: age first, then read messages older
-// than a day, then the oldest; exactly at a limit stays.
+// TestTrim checks retention against the reading of seed 1 in docs/design.md: age first, then read messages older than
+// a day, then the oldest; a message exactly at a limit stays.
 func TestTrim(t *testing.T) {
 	const day = 24 * time.Hour
 	now := mail.Time(1_000_000_000_000)
@@ -272,7 +272,7 @@ func TestProvenDoor(t *testing.T) {
 		{"rewake", proofTime, "hook", "rewake"},
 		{"rewake", proofTime + time.Second, "hook", "hook"}, // it looked for another reason
 		{"", 0, "wait", "wait"},
-		{mail.HookDoor, time.Second, "mcp", "mcp"}, // it was pointed to, and not rung
+		{mail.HookDoor, time.Second, "mcp", "mcp"}, // it was pointed to, not rung
 	} {
 		if got := ProvenDoor(c.rung, at, c.through, at.Add(c.since)); got != c.want {
 			t.Errorf("ProvenDoor(%q, %s before, %q) = %q, want %q", c.rung, c.since, c.through, got, c.want)
@@ -282,7 +282,7 @@ func TestProvenDoor(t *testing.T) {
 
 func TestJoin(t *testing.T) {
 	var freezes []mail.Freeze
-	for i := range 10 * MaxFreezes { // longer and longer, with the shortest pauses first
+	for i := range 10 * MaxFreezes { // longer and longer, with the shortest gaps first
 		at := mail.Time(1000 * i)
 		if freezes = Join(append(freezes, mail.Freeze{From: at})); len(freezes) > MaxFreezes {
 			t.Fatalf("%d spans", len(freezes))

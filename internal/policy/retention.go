@@ -6,40 +6,40 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Retention limits what a room keeps at hand. A zero field means the default, a negative one "no limit".
+// Retention limits the messages of a room that are not archived. A zero field means the default, a negative one no
+// limit.
 type Retention struct {
 	Age   time.Duration // default 7 days
 	Count int           // default 5,000 messages
 }
 
-// Keeps returns how old a message may be; ok is false if age alone lets nothing go.
+// Keeps returns the maximum age of a message; ok is false if there is no limit on age.
 func (r Retention) Keeps() (age time.Duration, ok bool) { return orDefault(r.Age, DefaultAge) }
 
 // The defaults of Retention.
 const (
 	DefaultAge   = 7 * 24 * time.Hour
 	DefaultCount = 5000
-	readGrace    = 24 * time.Hour // over the count, messages read longer ago than they are this old go first
+	readGrace    = 24 * time.Hour // over the count, read messages older than this go first
 )
 
-// Held is what retention has to know of a message.
+// Held describes a message to retention.
 type Held struct {
 	ID      mail.ID
 	Sent    mail.Time
-	Settled bool // everybody it is for has read it, or can no longer: it goes before others
-	Unread  bool // somebody it was for has not read it, and is counted when it goes
-	// the person has not read it, or somebody else has not and its sender gave it a time of its own: age alone does
-	// not take it
+	Settled bool // all its readers have read it, or no longer can: it goes before others
+	Unread  bool // some reader has not read it; counted when it goes
+	// unread by the person, or unread by another and with its sender's own TTL: age alone does not remove it
 	Lives bool
-	// role mail that its holder has not read, what the person put off, what asks and is open, what a bridge has not
-	// written yet: never let go
+	// role mail unread by its holder, mail that the person postponed, open questions, mail that a bridge has not
+	// written yet: never removed
 	Unsettled bool
 }
 
-// Trim returns the messages that go, in order, and how many for which reason. msgs are in journal order.
+// Trim returns the messages to remove, in order, and their number by reason. msgs are in journal order.
 //
-// The two limits are independent. First everything over the age goes, but for what Lives; then, while there are more
-// than Count, messages that were read and are older than a day, oldest first; then the oldest of the rest.
+// The two limits are independent. First everything over the age goes, except Lives; then, while there are more than
+// Count, read messages older than a day, oldest first; then the oldest of the rest.
 func (r Retention) Trim(msgs []Held, now mail.Time) ([]mail.ID, mail.Trimmed) {
 	age, limitAge := r.Keeps()
 	t := trimmer{gone: make([]bool, len(msgs)), msgs: msgs}
@@ -57,9 +57,9 @@ func (r Retention) Trim(msgs []Held, now mail.Time) ([]mail.ID, mail.Trimmed) {
 	return t.result()
 }
 
-// Crowd returns with how many messages retention does not wait for its hour, if the last time left so many; 0: it
-// always waits. That is half as much again as there may be, or as could not be let go, so that a message that is sent
-// costs the rewriting of two others at most.
+// Crowd returns the number of messages at which retention runs before its hour, given how many the last run left; 0:
+// it never does. That is half again as many as the limit, or as the last run left, so that each new message costs the
+// rewriting of two others at most.
 func (r Retention) Crowd(left int) int {
 	count := r.Count
 	if count == 0 {
@@ -81,7 +81,8 @@ type trimmer struct {
 
 func (t *trimmer) left() int { return len(t.msgs) - t.n }
 
-// drop lets go of at most limit messages for which which holds, oldest first, and returns how many.
+// drop removes the messages for which which returns true, oldest first, at most limit of them, and returns their
+// number.
 func (t *trimmer) drop(limit int, which func(Held) bool) int {
 	dropped := 0
 	for i, m := range t.msgs {

@@ -1,4 +1,4 @@
-// Package child runs a program that is not ours, for a bounded time, and says in words for people what became of it.
+// Package child runs a foreign program for a bounded time, and says in words for people how it ended.
 package child
 
 import (
@@ -15,24 +15,24 @@ import (
 // Bounds of a command.
 const (
 	DefaultTimeout = 30 * time.Second
-	// DrainTime is how long what a program wrote last may take to arrive once it has ended.
+	// DrainTime is how long to wait for a program's last output once it has ended.
 	DrainTime = 2 * time.Second
-	maxOutput = 4 << 10 // bytes that are kept of what it writes
+	maxOutput = 4 << 10 // bytes of its output that are kept
 	maxAnswer = 200     // characters of a program's own words
 )
 
-// Command is a program with its arguments, run without a shell. It has done its work if it ended with status 0 within
-// its time; then it is killed with all that it started in its process group. What it leaves running must not keep its
-// output open: that is closed when the program has ended.
+// Command is a program with its arguments, run without a shell. It succeeded if it ended with status 0 in time; after
+// its time it is killed with everything it started in its process group. A process that it leaves running cannot keep
+// its output open: that is closed when the program has ended.
 type Command struct {
 	Argv    []string
-	Env     []string // NAME=value, all of it
+	Env     []string // NAME=value, the whole environment
 	Dir     string
 	Input   []byte        // on its standard input
 	Timeout time.Duration // 0: DefaultTimeout
 }
 
-// Run runs the command and returns the end of what it wrote. The error is for people.
+// Run runs the command and returns the end of its output. The error is for people.
 func (c *Command) Run(ctx context.Context) (output string, err error) {
 	limit := Timeout(c.Timeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -47,8 +47,8 @@ func (c *Command) Run(ctx context.Context) (output string, err error) {
 	return out.Text(), Explain(ctx, err, limit, out.Text())
 }
 
-// Fill replaces names in braces in the arguments of a command. Agents choose what stands for them, so that must not
-// become an option of the command: variable is where the command can take it from instead.
+// Fill replaces names in braces in the arguments of a command. Agents choose the replacements, so these must not
+// become options of the command; variable is where the command can read the value instead.
 func Fill(argv []string, names *strings.Replacer, variable string) ([]string, error) {
 	out := make([]string, len(argv))
 	for i, arg := range argv {
@@ -69,11 +69,11 @@ func Timeout(d time.Duration) time.Duration {
 	return d
 }
 
-// Explain says what became of a command that had limit to run, and wrote output. Nil if it ended well.
+// Explain says how a command with a time limit and some output ended; nil if it succeeded.
 func Explain(ctx context.Context, err error, limit time.Duration, output string) error {
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it ended well; something that it started holds its output
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // it succeeded; a process that it started holds its output
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return WithOutput(fmt.Errorf("was killed because it had not ended after %s", limit), output)
@@ -83,7 +83,7 @@ func Explain(ctx context.Context, err error, limit time.Duration, output string)
 	return fmt.Errorf("could not be run: %w", err)
 }
 
-// WithOutput adds the last line of what a command wrote, which is where commands say what is wrong.
+// WithOutput adds the last line of a command's output, where commands report errors.
 func WithOutput(err error, output string) error {
 	if last := output[strings.LastIndexByte(output, '\n')+1:]; last != "" {
 		return fmt.Errorf("%w: %s", err, Plain(last))
@@ -105,7 +105,7 @@ func Plain(s string) string {
 	return s
 }
 
-// Tail keeps the end of what is written to it.
+// Tail keeps the end of the data written to it.
 type Tail struct{ tail []byte }
 
 // Write implements io.Writer.
@@ -117,5 +117,5 @@ func (b *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Text is what was kept, without white space around it.
+// Text returns the kept data without surrounding white space.
 func (b *Tail) Text() string { return strings.TrimSpace(string(b.tail)) }

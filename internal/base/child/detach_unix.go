@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// Detach makes what is started the leader of a session of its own: no signal of our terminal reaches it.
+// Detach makes the command the leader of its own session: no signal of our terminal reaches it.
 func Detach(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// Detach starts it without our console, and in a group of its own for ^C.
+// Detach starts the command without our console, and in its own group for ^C.
 func Detach(cmd *exec.Cmd) {
 	const detachedProcess = 0x8 // DETACHED_PROCESS, process creation flags
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP | detachedProcess,

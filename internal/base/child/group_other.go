@@ -4,5 +4,5 @@ package child
 
 import "os/exec"
 
-// OwnGroup does nothing where there are no process groups: the command alone is killed.
+// OwnGroup does nothing where there are no process groups: only the command itself is killed.
 func OwnGroup(*exec.Cmd) {}

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// OwnGroup makes a command the leader of a process group, and has all of that killed with it.
+// OwnGroup makes a command the leader of a process group that is killed with it.
 func OwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {

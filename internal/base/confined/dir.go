@@ -14,24 +14,26 @@ import (
 	"pennypost/internal/base/durable"
 )
 
-// MaxFile is the size, in bytes, above which a file is not read: it would not fit into memory with what is made of it.
+// MaxFile is the size, in bytes, above which a file is not read: its content and the data made of it would not fit
+// into memory.
 const MaxFile = 256 << 20
 
 // Dir is such a directory. It is opened for each call, so it may be moved away and come back. Names are relative to
 // it.
 type Dir struct {
 	path  string
-	place *Place // which directory it is, or lies in; nil: whatever the path leads to
-	below string // where it lies in that
+	place *Place // the directory that was named, or one above it; nil: any directory at the path
+	below string // where it is in that directory
 }
 
-// At returns the directory that a path leads to whenever it is used.
+// At returns the directory at a path, whichever that is when it is used.
 func At(path string) Dir { return Dir{path: path} }
 
-// RefusedError says that something below a Dir is not what it may be. Nothing was read from it or written to it.
+// RefusedError says that an entry below a Dir is of a kind that is not allowed. Nothing was read from it or written to
+// it.
 type RefusedError struct {
 	Path string
-	What string // what it is: "a symbolic link"
+	What string // its kind: "a symbolic link"
 }
 
 func (e *RefusedError) Error() string {
@@ -39,10 +41,10 @@ func (e *RefusedError) Error() string {
 		e.Path, e.What)
 }
 
-// Path returns the path of name, for people and for watching. It is not to be opened.
+// Path returns the path of name, for people and for watching. Do not open it.
 func (d Dir) Path(name string) string { return filepath.Join(d.path, name) }
 
-// refuse returns the error for what is at a path.
+// refuse returns the error for an entry of the given mode.
 func refuse(path string, mode fs.FileMode) error {
 	what := "no regular file (" + mode.String() + ")"
 	switch {
@@ -66,7 +68,7 @@ func (d Dir) outside(name string) error {
 	return &fs.PathError{Op: "open", Path: d.Path(name), Err: errors.New("it leads out of the directory")}
 }
 
-// top is the directory that is opened first: d itself, or the one in which it lies that is known for what it is.
+// top returns the directory that is opened first: d itself, or its Place.
 func (d Dir) top() Dir {
 	if d.place != nil {
 		return Dir{path: d.place.Path, place: d.place}
@@ -74,7 +76,7 @@ func (d Dir) top() Dir {
 	return d
 }
 
-// open opens the directory that names, and below, are relative to.
+// open opens the directory of top.
 func (d Dir) open() (*os.Root, error) {
 	if d.place != nil {
 		return d.place.open()
@@ -82,7 +84,7 @@ func (d Dir) open() (*os.Root, error) {
 	return openDir(d.path)
 }
 
-// away returns fs.ErrNotExist, in a chain, instead of err if nothing is where the directory was.
+// away returns fs.ErrNotExist, in a chain, instead of err if the directory is missing.
 func (d Dir) away(err error) error {
 	if _, there := os.Lstat(d.path); errors.Is(there, fs.ErrNotExist) {
 		return there
@@ -90,11 +92,11 @@ func (d Dir) away(err error) error {
 	return err
 }
 
-// openDir opens a directory. With the dot behind it, it is opened as one or not at all: a pipe that has taken its
-// place would be waited for.
+// openDir opens a directory. The trailing dot makes the open fail for anything else: opening a pipe in its place would
+// block.
 func openDir(path string) (*os.Root, error) { return os.OpenRoot(path + "/.") }
 
-// in calls f with the directory in which name lies, and the last part of name.
+// in calls f with the directory that contains name, and the last element of name.
 func (d Dir) in(name string, f func(parent *os.Root, base string) error) error {
 	if !filepath.IsLocal(name) {
 		return d.outside(name)
@@ -116,7 +118,7 @@ func (d Dir) in(name string, f func(parent *os.Root, base string) error) error {
 	return f(parent, parts[len(parts)-1])
 }
 
-// down opens the directory called part in parent, which is the one at path.
+// down opens the directory called part in parent; path is its path.
 func down(parent *os.Root, part, path string) (*os.Root, error) {
 	info, err := parent.Lstat(part)
 	if err != nil {
@@ -136,7 +138,7 @@ func down(parent *os.Root, part, path string) (*os.Root, error) {
 	return below, nil
 }
 
-// Lstat describes what stands at name, whatever it is.
+// Lstat describes the entry at name, of any kind.
 func (d Dir) Lstat(name string) (info fs.FileInfo, err error) {
 	err = d.in(name, func(parent *os.Root, base string) error {
 		info, err = parent.Lstat(base)
@@ -145,11 +147,11 @@ func (d Dir) Lstat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// OpenFile opens the regular file at name. The flags are those of os.OpenFile but for O_TRUNC; with O_CREATE a file
-// that is not there is made, in a directory that is.
+// OpenFile opens the regular file at name. The flags are those of os.OpenFile except O_TRUNC. O_CREATE makes a missing
+// file, but no directory.
 func (d Dir) OpenFile(name string, flag int, perm fs.FileMode) (file *os.File, err error) {
 	err = d.in(name, func(parent *os.Root, base string) error {
-		for range 10 { // others may make and remove it meanwhile
+		for range 10 { // others may create and remove it meanwhile
 			if file, err = d.openIn(parent, base, name, flag, perm); !errors.Is(err, errMoved) {
 				break
 			}
@@ -164,7 +166,7 @@ var errMoved = errors.New("it comes and goes")
 func (d Dir) openIn(parent *os.Root, base, name string, flag int, perm fs.FileMode) (*os.File, error) {
 	info, err := parent.Lstat(base)
 	if errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0 {
-		file, err := parent.OpenFile(base, flag|os.O_EXCL, perm) // which follows no link
+		file, err := parent.OpenFile(base, flag|os.O_EXCL, perm) // does not follow links
 		if errors.Is(err, fs.ErrExist) && flag&os.O_EXCL == 0 {
 			err = fmt.Errorf("open %s: %w", d.Path(name), errMoved)
 		}
@@ -193,7 +195,7 @@ func (d Dir) openIn(parent *os.Root, base, name string, flag int, perm fs.FileMo
 	return file, nil
 }
 
-// ReadFile returns what the file at name holds, which may be MaxFile at most.
+// ReadFile returns the content of the file at name, at most MaxFile bytes.
 func (d Dir) ReadFile(name string) ([]byte, error) {
 	file, err := d.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -203,7 +205,7 @@ func (d Dir) ReadFile(name string) ([]byte, error) {
 	return ReadAll(file)
 }
 
-// ReadAll returns what an open file holds, which may be MaxFile at most.
+// ReadAll returns the content of an open file, at most MaxFile bytes.
 func ReadAll(file *os.File) ([]byte, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -229,10 +231,10 @@ func (d Dir) ReadDir(name string) (list []fs.DirEntry, err error) {
 	return list, err
 }
 
-// ErrMany says that a directory has more in it than was asked for.
+// ErrMany says that a directory has more entries than allowed.
 var ErrMany = errors.New("there are too many files in it")
 
-// List describes what is in the directory at name, whatever it is; the error is ErrMany if that is more than most.
+// List describes all entries of the directory at name; the error is ErrMany if there are more than most.
 func (d Dir) List(name string, most int) (list []fs.FileInfo, err error) {
 	err = d.in(filepath.Join(name, "x"), func(parent *os.Root, _ string) error {
 		dir, err := parent.Open(".")
@@ -245,7 +247,7 @@ func (d Dir) List(name string, most int) (list []fs.FileInfo, err error) {
 			return ErrMany
 		}
 		for _, base := range names {
-			if info, err := parent.Lstat(base); err == nil { // else it is gone meanwhile
+			if info, err := parent.Lstat(base); err == nil { // otherwise it was removed meanwhile
 				list = append(list, info)
 			}
 		}
@@ -257,8 +259,7 @@ func (d Dir) List(name string, most int) (list []fs.FileInfo, err error) {
 	return list, err
 }
 
-// MkdirAll makes the directory at name and those above it, d too, durably. Where d is a Place, or in one, that must be
-// there.
+// MkdirAll makes the directory at name and those above it, including d, durably. A Place must already exist.
 func (d Dir) MkdirAll(name string, perm fs.FileMode) error {
 	if !filepath.IsLocal(name) {
 		return d.outside(name)
@@ -279,7 +280,7 @@ func (d Dir) MkdirAll(name string, perm fs.FileMode) error {
 	return nil
 }
 
-// mkdir makes one directory if it is not there.
+// mkdir makes one directory if it is missing.
 func (d Dir) mkdir(name string, perm fs.FileMode) error {
 	return d.in(name, func(parent *os.Root, base string) error {
 		err := parent.Mkdir(base, perm)
@@ -294,12 +295,12 @@ func (d Dir) mkdir(name string, perm fs.FileMode) error {
 	})
 }
 
-// Mkdir makes the directory at name, which must not be there: fs.ErrExist says that it was.
+// Mkdir makes the directory at name. The error is fs.ErrExist if it exists.
 func (d Dir) Mkdir(name string, perm fs.FileMode) error {
 	return d.in(name, func(parent *os.Root, base string) error { return parent.Mkdir(base, perm) })
 }
 
-// Chtimes sets when the directory or file at name was changed.
+// Chtimes sets the modification time of the directory or file at name.
 func (d Dir) Chtimes(name string, changed time.Time) error {
 	return d.in(name, func(parent *os.Root, base string) error {
 		if info, err := parent.Lstat(base); err != nil || info.Mode()&fs.ModeSymlink != 0 {
@@ -322,7 +323,7 @@ func (d Dir) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	})
 }
 
-// Replace replaces the file at name by what write writes, as durable.Replace does.
+// Replace replaces the content of the file at name by the output of write, as durable.Replace does.
 func (d Dir) Replace(name string, perm fs.FileMode, write func(io.Writer) error) error {
 	return d.in(name, func(parent *os.Root, base string) error {
 		info, err := parent.Lstat(base)
@@ -336,7 +337,7 @@ func (d Dir) Replace(name string, perm fs.FileMode, write func(io.Writer) error)
 	})
 }
 
-// TryLockDir locks the directory at name itself, which is there, as durable.TryLockOf does.
+// TryLockDir locks the existing directory at name itself, as durable.TryLockOf does.
 func (d Dir) TryLockDir(name string) (*durable.Lock, error) {
 	info, err := d.Lstat(name)
 	if err != nil {
@@ -348,10 +349,10 @@ func (d Dir) TryLockDir(name string) (*durable.Lock, error) {
 	return durable.TryLockOf(d.Path(name), info)
 }
 
-// lockPatience is how long somebody else's lock is waited for.
+// lockPatience is how long Lock waits for another holder.
 const lockPatience = 2 * time.Second
 
-// Lock is TryLock that waits a while for somebody else to give the lock back.
+// Lock is TryLock that waits up to lockPatience for another holder to release the lock.
 func (d Dir) Lock(name string) (*durable.Lock, error) {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		lock, err := d.TryLock(name)
@@ -361,7 +362,7 @@ func (d Dir) Lock(name string) (*durable.Lock, error) {
 	}
 }
 
-// TryLock takes the lock file at name, as durable.TryLock does; nobody's number is written into it.
+// TryLock takes the lock file at name, as durable.TryLock does, but writes no process id into it.
 func (d Dir) TryLock(name string) (*durable.Lock, error) {
 	file, err := d.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

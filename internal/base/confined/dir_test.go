@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/base/durable"
 )
 
-// trap is a directory beside which lies what must not change, and the ways to reach a file in it.
+// trap is a directory next to files that must not change, with attempts to reach them from it.
 type trap struct {
 	*testing.T
 	dir     Dir
@@ -36,7 +36,7 @@ func (tr *trap) must(err error) {
 	}
 }
 
-// refused tries every call on name; none may succeed or wait.
+// refused tries every call on name; none may succeed or block.
 func (tr *trap) refused(name string) {
 	tr.Helper()
 	for what, call := range map[string]func() error{
@@ -79,7 +79,7 @@ func (tr *trap) link(to, name string) {
 	}
 }
 
-// TestLinks: no part of a path is a link, wherever that leads.
+// TestLinks checks that no part of a path may be a link, wherever it leads.
 func TestLinks(t *testing.T) {
 	tr := newTrap(t)
 	hooks := tr.dir.Path(".git/hooks")
@@ -124,7 +124,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestNamedByLink: the person may name the directory itself by a link.
+// TestNamedByLink checks that the person may name the directory itself by a link.
 func TestNamedByLink(t *testing.T) {
 	tr := newTrap(t)
 	link := filepath.Join(t.TempDir(), "link")
@@ -146,7 +146,7 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestDirectories: a directory where a file should be, and a file where a directory should be.
+// TestDirectories has a directory where a file should be, and a file where a directory should be.
 func TestDirectories(t *testing.T) {
 	tr := newTrap(t)
 	tr.refused("data")
@@ -170,8 +170,8 @@ func TestHugeFile(t *testing.T) {
 	}
 }
 
-// TestPlace: a directory that a person named is used only if it is that one, reached in the same way, and goes on when
-// it is back. It can be written down in between.
+// TestPlace checks that a named directory is used only if it is the same one, reached in the same way, and again once
+// it is back. It can be stored in between.
 func TestPlace(t *testing.T) {
 	tr := newTrap(t)
 	up := t.TempDir()
@@ -226,7 +226,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// After another start of the machine a disk may have another device number, and the directory is the same.
+// After another boot a disk may have another device number, while the directory is the same.
 func TestPlaceAfterBoot(t *testing.T) {
 	p, err := Find(t.TempDir())
 	if err != nil || p.Ino == 0 || p.Boot == "" {
@@ -246,7 +246,7 @@ func TestPlaceAfterBoot(t *testing.T) {
 	}
 }
 
-// TestPlaceRace: somebody exchanges the directory that was named, or one above it, for a link all the time.
+// TestPlaceRace exchanges the named directory, or one above it, for a link all the time.
 func TestPlaceRace(t *testing.T) {
 	for _, above := range []bool{false, true} {
 		tr := newTrap(t)
@@ -272,7 +272,7 @@ func TestPlaceRace(t *testing.T) {
 	}
 }
 
-// whileExchanged calls f again and again while a directory gives its place to a link and takes it back.
+// whileExchanged calls f again and again while a directory is exchanged for a link and back.
 func whileExchanged(tr *trap, dir, to string, f func() bool) (ever bool) {
 	stop, done := make(chan struct{}), make(chan error)
 	go func() {
@@ -296,7 +296,7 @@ func whileExchanged(tr *trap, dir, to string, f func() bool) (ever bool) {
 	return ever
 }
 
-// TestRace: somebody exchanges a file, or the directory in which it lies, all the time for a link that stays inside.
+// TestRace exchanges a file, or the directory that contains it, all the time for a link that stays inside.
 func TestRace(t *testing.T) {
 	for victim, exchange := range map[string]func(d Dir) error{
 		"data/victim": func(d Dir) error {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPipes: what is waited for when it is opened, or does something then, is refused at once.
+// TestPipes checks that files whose opening blocks or has effects are refused immediately.
 func TestPipes(t *testing.T) {
 	tr := newTrap(t)
 	tr.must(syscall.Mkfifo(tr.dir.Path("data/pipe"), 0o600))
@@ -24,7 +24,7 @@ func TestPipes(t *testing.T) {
 	tr.refused("data/sock")
 }
 
-// TestPipeRace: a pipe that takes the place of what was looked at is opened without waiting.
+// TestPipeRace checks that a pipe that replaces a checked file is opened without blocking.
 func TestPipeRace(t *testing.T) {
 	tr := newTrap(t)
 	tr.must(syscall.Mkfifo(tr.dir.Path("pipe"), 0o600))

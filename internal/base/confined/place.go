@@ -9,18 +9,18 @@ import (
 	"pennypost/internal/base/process"
 )
 
-// Place is a directory that a person named, and which one that was. It can be written down. What is found at its path
-// later is used only if it is the same directory, reached in the same way.
+// Place is a directory that a person named, with its identity. It can be stored. The directory found at its path later
+// is used only if it is the same one, reached in the same way.
 type Place struct {
-	Path string `json:"path"`         // as it was named; links may be on the way
-	Real string `json:"real"`         // what it led to then, without links
+	Path string `json:"path"`         // as it was named; may contain links
+	Real string `json:"real"`         // the directory it led to then, without links
 	Dev  uint64 `json:"dev,omitzero"` // its device and inode, as far as the system tells
 	Ino  uint64 `json:"ino,omitzero"`
-	Boot string `json:"boot,omitempty"` // which start of the machine that was; "": unknown
+	Boot string `json:"boot,omitempty"` // the boot of the machine at that time; "": unknown
 }
 
-// MovedError says that another directory is where the one was that a person named, or that it is reached by links that
-// were not there then. Nothing was read from it or written to it.
+// MovedError says that another directory is at the path that a person named, or that it is reached through links that
+// were not there before. Nothing was read from it or written to it.
 type MovedError struct {
 	Path string
 	Why  string
@@ -31,7 +31,7 @@ func (e *MovedError) Error() string {
 		e.Why)
 }
 
-// Find returns the place at a path, which is a directory now.
+// Find returns the place at a path, which must be a directory now.
 func Find(path string) (Place, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -51,14 +51,13 @@ func Find(path string) (Place, error) {
 	return p, nil
 }
 
-// Dir returns what lies below a place, the place itself for ".". None of the directories on the way to it may be a
-// link.
+// Dir returns a directory below a place, the place itself for ".". None of the directories in between may be a link.
 func (p Place) Dir(below string) Dir {
 	return Dir{path: filepath.Join(p.Path, below), place: &p, below: below}
 }
 
-// open opens the directory, if it is the one that was named. What is reached by links that lead to it is the same
-// directory, and is refused too: somebody moved it, and may move it on.
+// open opens the directory, if it is the one that was named. It refuses even the same directory if new links lead to
+// it: someone moved it, and may move it again.
 func (p *Place) open() (*os.Root, error) {
 	real, err := filepath.EvalSymlinks(p.Path)
 	if err != nil {
@@ -85,14 +84,14 @@ func (p *Place) open() (*os.Root, error) {
 	return root, nil
 }
 
-// is reports whether a directory is the one that was named. Some devices get their numbers when they are mounted, so
-// that after another start of the machine the inode has to do.
+// is reports whether a directory is the one that was named. Some devices get their number when they are mounted, so
+// after another boot only the inode counts.
 func (p *Place) is(info fs.FileInfo) bool {
 	dev, ino := idOf(info)
 	return p.Ino == ino && (p.Dev == dev || p.Boot == "" || p.Boot != process.Boot())
 }
 
-// Check says why the directory cannot be used, as fs.ErrNotExist, a *MovedError or a *RefusedError.
+// Check returns why the directory cannot be used, as fs.ErrNotExist, a *MovedError or a *RefusedError.
 func (d Dir) Check() error {
 	info, err := d.Lstat(".")
 	if err != nil {

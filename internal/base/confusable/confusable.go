@@ -1,4 +1,4 @@
-// Package confusable knows which ASCII character a reader takes a character for.
+// Package confusable maps characters to the ASCII characters that they look like.
 package confusable
 
 //go:generate go run generate.go confusables.txt
@@ -13,12 +13,12 @@ type entry struct {
 	as byte // and marked
 }
 
-// marked is set in an entry whose character has a stroke or a hook that the ASCII character lacks, as đ and ø have.
+// marked is set in an entry whose character has a stroke or hook that the ASCII character lacks, as đ and ø have.
 const marked = 0x80
 
-// Like returns the ASCII letter, digit, bracket, stroke, hyphen or equals sign that r looks like, 0 if it looks like
-// none, and whether r bears a mark that tells them apart on a second look. Case is kept, and what Unicode decomposes
-// is not here: normalise to NFKD or NFKC before.
+// Like returns the ASCII letter, digit, bracket, slash, bar, hyphen or equals sign that r looks like, 0 if there is
+// none, and whether r has a mark that tells them apart on a second look. Case is kept. The table omits characters that
+// Unicode decomposes: normalise to NFKD or NFKC first.
 func Like(r rune) (like byte, mark bool) {
 	if r < 0x80 {
 		return 0, false
@@ -30,8 +30,8 @@ func Like(r rune) (like byte, mark bool) {
 	return table[i].as &^ marked, table[i].as&marked != 0
 }
 
-// Skeleton returns ASCII text with one letter for all those that look alike in it: I, i, 1 and | for l, 0 for o, m
-// for rn. Lower case stands for both.
+// Skeleton returns ASCII text with look-alikes folded to one letter: I, i, 1 and | to l, 0 to o, rn to m. Upper case
+// becomes lower case.
 func Skeleton(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch r {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Both tables that this one replaced are in it, and what passed them.
+// This table includes the two that it replaced, and characters that they missed.
 func TestLike(t *testing.T) {
 	for want, letters := range map[byte]string{
 		'a': "аАΑαᴀɑӐӑ", 'b': "ВвЬьΒβʙ", 'c': "сСΣϹςᴄϲ", 'd': "ԁԀᴅ", 'e': "еЕЁёЄєΕεᴇҽ", 'g': "ɡց", 'h': "һНнҺΗʜհ",

@@ -20,16 +20,16 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ours are characters that Unicode keeps apart and that a model or a person takes for the ASCII character before
-// them: small capitals, through which Unicode's own list leads to Cyrillic and Greek letters, and brackets and bars.
+// ours are characters that Unicode distinguishes but that a model or a person takes for the ASCII character before
+// them: small capitals, which link Unicode's own list to Cyrillic and Greek letters, and brackets and bars.
 const ours = "aᴀΑαɑАаӐӑ bʙВвЬьΒβ cᴄСсΣϹς dᴅԀԁ eᴇЕеЁёЄєΕεҽ fꜰ gɢցɡ hʜНнҺһΗհ iɪіІιΙıɩ jᴊјЈ kᴋКкΚκ lʟ mᴍМмΜμ nɴΝո " +
 	"oᴏОоΟοσօՕ pᴘРрΡρ rʀгᴦ sꜱЅѕ tᴛТтΤτ uᴜυսʋ vᴠѵѴν wᴡԝԜѡ xхХχΧ yʏУуҮүΥγ zᴢ " +
 	"<‹\u2329\u3008⟨❬❮❰⦑⧼≺⋖˂ᐸᚲ𝈶 >›\u232a\u3009⟩❭❯❱⦒⧽≻⋗˃ᐳ𝈷 /⁄∕⧸╱⟋ \\∖⧵⟍⧹╲ -‐‑‒–—―−⁃˗ |∣│┃ǀ❘"
 
-// wanted are the ASCII characters of which names, tags and references are made.
+// wanted are the ASCII characters of names, tags and references.
 const wanted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789<>/\\|-_="
 
-// marked is the flag of Like's second answer.
+// marked is the flag of Like's second result.
 const marked = 0x80
 
 func main() {
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// read makes the table of Unicode's list, whose version it returns, and of ours.
+// read makes the table from Unicode's list, whose version it returns, and from ours.
 func read(data string) (table map[rune]byte, version string) {
 	table = make(map[rune]byte)
 	for set := range strings.FieldsSeq(ours) {
@@ -114,7 +114,7 @@ func runes(field string) (out []rune) {
 	return out
 }
 
-// ascii returns the one ASCII character that a prototype consists of, 0 if it does not, and whether it bears a mark.
+// ascii returns the one ASCII character that a prototype consists of, 0 if it does not, and whether it has a mark.
 func ascii(prototype []rune) (like, mark byte) {
 	s := []rune(norm.NFD.String(string(prototype)))
 	bare := slices.DeleteFunc(slices.Clone(s), func(r rune) bool { return unicode.In(r, unicode.Mn, unicode.Me) })
@@ -122,7 +122,7 @@ func ascii(prototype []rune) (like, mark byte) {
 		mark = marked
 	}
 	if string(bare) == "rn" {
-		bare = []rune("m") // Unicode takes m apart
+		bare = []rune("m") // Unicode's list splits m
 	}
 	if len(bare) != 1 {
 		return 0, 0
@@ -138,12 +138,12 @@ func ascii(prototype []rune) (like, mark byte) {
 	return 0, 0
 }
 
-// eastAsian reports characters that nobody takes for ASCII in the text in which they stand: く for a bracket.
+// eastAsian reports whether r is never taken for ASCII in its usual context, such as く for a bracket.
 func eastAsian(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || r >= 0x31c0 && r <= 0x31ef // strokes
 }
 
-// decomposes reports whether a compatibility decomposition leads to ASCII: whoever asks has normalised before.
+// decomposes reports whether a compatibility decomposition yields ASCII: callers normalise first.
 func decomposes(r rune) bool {
 	return !strings.ContainsFunc(norm.NFKD.String(string(r)), func(r rune) bool {
 		return r > 0x7f && !unicode.Is(unicode.Mn, r)

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFile replaces the file at path by data. A reader, or whoever comes after a crash, finds the old file or the new
-// one whole. A new file gets the permissions perm, an existing one keeps its own. A symbolic link stays: the file
-// behind it is replaced.
+// WriteFile replaces the content of the file at path by data. Readers, even after a crash, find either the old content
+// or the new, whole. A new file gets the permissions perm; an existing one keeps its own. A symbolic link stays: its
+// target is replaced.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return Replace(path, perm, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -36,7 +36,7 @@ func Replace(path string, perm fs.FileMode, write func(io.Writer) error) error {
 	return nil
 }
 
-// ReplaceIn is Replace for the file called name in dir. If a link is there, the link itself is replaced.
+// ReplaceIn is Replace for the file called name in dir. A link there is itself replaced.
 func ReplaceIn(dir *os.Root, name string, perm fs.FileMode, write func(io.Writer) error) error {
 	if info, err := dir.Lstat(name); err == nil && info.Mode().IsRegular() {
 		perm = info.Mode().Perm()
@@ -57,12 +57,12 @@ func ReplaceIn(dir *os.Root, name string, perm fs.FileMode, write func(io.Writer
 	return SyncRoot(dir)
 }
 
-// UnsyncedTemp ends the name of a file that ReplaceUnsynced is writing, or that a crash left of it.
+// UnsyncedTemp ends the name of the temporary file of ReplaceUnsynced, which a crash may leave behind.
 const UnsyncedTemp = ".tmp"
 
-// ReplaceUnsynced replaces the file at path by data and does not wait for the disk: after a power cut there may be the
-// old file, none, or a part of the new one. It is for what can be found out again. One process at a time may call it
-// for a path.
+// ReplaceUnsynced replaces the file at path by data without waiting for the disk: after a power cut the old file,
+// none, or a part of the new one may be there. Use it for data that can be derived again. Only one process at a time
+// may call it for a path.
 func ReplaceUnsynced(path string, data []byte) error {
 	f, err := OpenFile(path+UnsyncedTemp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -90,11 +90,11 @@ func fill(f *os.File, perm fs.FileMode, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-// MkdirAll is os.MkdirAll, and the names of the directories it made are durable.
+// MkdirAll is os.MkdirAll that also makes the names of new directories durable.
 func MkdirAll(path string, perm fs.FileMode) error {
 	parent := filepath.Dir(path)
 	if _, err := os.Stat(path); err == nil || parent == path {
-		return os.MkdirAll(path, perm) // which tells whether it is a directory
+		return os.MkdirAll(path, perm) // checks that it is a directory
 	}
 	if err := MkdirAll(parent, perm); err != nil {
 		return err

@@ -12,16 +12,16 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Lock is a lock file that this process holds. The system lets go of it when the process ends, however it ends.
+// Lock is a lock file that this process holds. The system releases it when the process ends in any way.
 type Lock struct {
 	file  *flock.Flock
-	noted bool // the id of this process stands in it
+	noted bool // the id of this process is in it
 }
 
-// LockedError says that a lock file is held by somebody else, who may be in this process too.
+// LockedError says that another holder, possibly in this process, has a lock file.
 type LockedError struct {
 	Path string
-	PID  int // the holder as it wrote it down; 0 if that cannot be read
+	PID  int // the holder, as it wrote it; 0 if unreadable
 }
 
 func (e *LockedError) Error() string {
@@ -31,8 +31,8 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is locked by process %d", e.Path, e.PID)
 }
 
-// TryLock takes the lock file at path, making it if it is not there, and writes the id of this process in it. It does
-// not wait: if somebody holds the lock, the error is a *LockedError.
+// TryLock takes the lock file at path, creates it if it is missing, and writes the id of this process into it. It does
+// not wait: if the lock is held, the error is a *LockedError.
 func TryLock(path string) (*Lock, error) {
 	there, err := OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -54,7 +54,7 @@ func TryLock(path string) (*Lock, error) {
 	return lock, nil
 }
 
-// note writes the id of this process into a lock file. It only helps a person; the lock holds without it (a full disk,
+// note writes the id of this process into a lock file. It only helps a person; the lock works without it (a full disk,
 // or Windows, which denies even its holder a second handle).
 func note(path string) bool {
 	file, err := OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
@@ -66,9 +66,8 @@ func note(path string) bool {
 	return err == nil
 }
 
-// TryLockOf is TryLock of a file, or a directory where the system can lock one, that is there and is the one that is
-// says: if another stands at path by now, that is an error. No id is written into it, because by its path another file
-// could be reached.
+// TryLockOf is TryLock for an existing file, or for a directory where the system can lock one. The file at path must
+// be the one that is describes, else TryLockOf fails. It writes no id, because the path could lead to another file.
 func TryLockOf(path string, is fs.FileInfo) (*Lock, error) {
 	flag := os.O_RDWR | syscall.O_NONBLOCK
 	if is.IsDir() {
@@ -88,10 +87,10 @@ func TryLockOf(path string, is fs.FileInfo) (*Lock, error) {
 	return &Lock{file: file}, nil
 }
 
-// InPlace reports whether the path of the lock still leads to the file that is locked. If somebody removed that file,
-// another process can lock one of the same name.
+// InPlace reports whether the path of the lock still leads to the locked file. If that file was removed, another
+// process can lock one of the same name.
 func (l *Lock) InPlace() bool {
-	held, err := l.file.Stat() // of the path, if it is not locked any more
+	held, err := l.file.Stat() // of the path, if it is no longer locked
 	if err != nil || !l.file.Locked() {
 		return false
 	}
@@ -99,10 +98,10 @@ func (l *Lock) InPlace() bool {
 	return err == nil && os.SameFile(held, there)
 }
 
-// Unlock gives the lock back. The file stays: removing it would let two processes lock two files of one name.
+// Unlock releases the lock. The file stays: removing it would let two processes lock two files of the same name.
 func (l *Lock) Unlock() error {
 	if l.noted {
-		_ = os.Truncate(l.file.Path(), 0) // so that nobody is told of a holder that is no more
+		_ = os.Truncate(l.file.Path(), 0) // so that no error names a former holder
 	}
 	return l.file.Unlock()
 }

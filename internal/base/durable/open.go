@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// IrregularError says that a path leads to something else than a file: a pipe would keep whoever opens it waiting, and
-// a device may do anything. Nothing was read from it or written to it.
+// IrregularError says that a path does not lead to a regular file: opening a pipe would block, and a device may do
+// anything. Nothing was read from it or written to it.
 type IrregularError struct {
 	Path string
 	Mode fs.FileMode
@@ -31,13 +31,13 @@ func (e *IrregularError) Error() string {
 		e.Path, what)
 }
 
-// OpenFile is os.OpenFile for regular files. It never waits: what else the path leads to is an *IrregularError, and is
+// OpenFile is os.OpenFile for regular files. It never blocks: anything else at the path is an *IrregularError, and is
 // not opened. Links are followed.
 func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, &IrregularError{path, info.Mode()}
 	}
-	file, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, perm) // something else may have come there meanwhile
+	file, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, perm) // it may have been replaced meanwhile
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +52,10 @@ func OpenFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return file, nil
 }
 
-// Open is os.Open for regular files, as OpenFile has it.
+// Open is os.Open for regular files, with the rules of OpenFile.
 func Open(path string) (*os.File, error) { return OpenFile(path, os.O_RDONLY, 0) }
 
-// ReadFile is os.ReadFile for regular files, as OpenFile has it.
+// ReadFile is os.ReadFile for regular files, with the rules of OpenFile.
 func ReadFile(path string) ([]byte, error) {
 	file, err := Open(path)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestOnlyFiles: what is no file is neither opened nor waited for, and what is one behind a link is.
+// TestOnlyFiles checks that irregular files are neither opened nor waited for, and that regular files behind links are
+// opened.
 func TestOnlyFiles(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Space returns how many bytes of a disk this user may still fill, and how many it has.
+// Space returns how many bytes of a disk this user may still fill, and its size.
 func Space(dir string) (free, total int64, err error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {

@@ -14,7 +14,7 @@ func SyncData(f *os.File) error {
 	}
 	var failed error
 	err = conn.Control(func(fd uintptr) {
-		// Only an interrupted call is made again. A failed one must not be: the kernel forgets the error together with
+		// Retry only an interrupted call. A failed one must not be retried: the kernel drops the error together with
 		// the pages.
 		for failed = unix.EINTR; failed == unix.EINTR; {
 			failed = unix.Fdatasync(int(fd))

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What Explain has to know of the decoder.
+// The decoder's types and errors that Explain uses.
 type (
 	semanticError  = json.SemanticError
 	syntacticError = jsontext.SyntacticError
@@ -46,16 +46,16 @@ func AppendCompact(dst, text []byte) []byte {
 	return dst
 }
 
-// appendDecoded appends JSON text without white space, its strings as they are decoded: what is not valid in them,
-// such as half a surrogate pair, is U+FFFD.
+// appendDecoded appends JSON text without white space and with decoded strings: invalid parts, such as half a
+// surrogate pair, become U+FFFD.
 func appendDecoded(dst, text []byte) ([]byte, error) {
 	return jsontext.AppendFormat(dst, text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// Marshal encodes v compactly, maps in a fixed order; invalid UTF-8 is an error.
+// Marshal encodes v compactly, with maps in a fixed order; invalid UTF-8 is an error.
 func Marshal(v any) ([]byte, error) { return json.Marshal(v, json.Deterministic(true)) }
 
-// Unmarshal decodes data, ignoring unknown members. Names are matched exactly and duplicates are an error.
+// Unmarshal decodes data and ignores unknown members. Names are matched exactly, and duplicates are an error.
 func Unmarshal(data []byte, v any) error { return json.Unmarshal(data, v) }
 
 // UnmarshalStrict is Unmarshal for input at an edge: an unknown member is an error too.

@@ -1,5 +1,5 @@
-// Package jsonx is the JSON of the whole program: encoding/json/v2, taken from the standard library where
-// that has it (Go 1.27) and from its experimental module until then.
+// Package jsonx is the JSON codec of the whole program: encoding/json/v2, from the standard library once it is there
+// (Go 1.27) and from its experimental module until then.
 //
-// It exists to be deleted: at Go 1.27 its callers import encoding/json/v2.
+// It is temporary: at Go 1.27 its callers import encoding/json/v2.
 package jsonx

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Explain turns an error of Unmarshal into words for somebody who does not write Go: which member is wrong, and how.
+// Explain turns an error of Unmarshal into words for people who do not write Go: which member is wrong, and how.
 func Explain(err error) string {
 	if syntactic, ok := errors.AsType[*syntacticError](err); ok {
 		if errors.Is(err, errDuplicateName) {
@@ -31,7 +31,7 @@ func Explain(err error) string {
 	return where + " cannot be " + kind(byte(semantic.JSONKind))
 }
 
-// kind names what stands in a document; k is its first byte.
+// kind names a JSON value by its first byte.
 func kind(k byte) string {
 	switch k {
 	case 'n':
@@ -48,7 +48,7 @@ func kind(k byte) string {
 	return "this JSON number"
 }
 
-// member names a place in a document.
+// member names the value at a JSON pointer.
 func member(pointer string) string {
 	if pointer == "" {
 		return "the value"

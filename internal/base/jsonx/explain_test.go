@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// even is a type with words of its own.
+// even is a type with its own error text.
 type even int
 
 func (e *even) UnmarshalJSON(b []byte) error {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzMembers holds that an object falls into members of which it can be made again, and that nothing else does.
+// FuzzMembers checks that an object can be rebuilt from its members, and that other text has none.
 func FuzzMembers(f *testing.F) {
 	for _, s := range []string{`{"a":1,"b":[{}]}`, `{"a":1,"a":2}`, ` {"é\u0000": 1e999} `, `{} {}`, `[]`,
 		`{"a":"\ud800"}`, "{\"\xff\":1}", `{"a":`, "\ufeff{}"} {
@@ -43,7 +43,7 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// FuzzUnmarshal holds that the strict reader accepts no more than the usual one, and that errors can be explained.
+// FuzzUnmarshal checks that the strict reader accepts no more than the usual one, and that errors can be explained.
 func FuzzUnmarshal(f *testing.F) {
 	for _, s := range []string{`{"to":"a","n":1}`, `{"To":"a"}`, `{"n":1.5}`, `{"n":1,"n":2}`, `{"to":"\ud800"}`,
 		`{"list":[{"to":[]}]}`, `null`} {

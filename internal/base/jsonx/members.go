@@ -11,16 +11,16 @@ import (
 // Member is a member of an object.
 type Member struct {
 	Name  string
-	Value Value // as it stands in the text
+	Value Value // unchanged from the text
 }
 
-// parts reads an object or an array, as begin says, from d. next reads one member or element.
+// parts reads an object or an array, which starts with begin, from d. next reads one member or element.
 func parts(d *decoder, begin byte, next func() error) error {
 	token, err := d.ReadToken()
 	if err == nil && byte(token.Kind()) != begin {
 		err = errors.New("not " + kind(begin))
 	}
-	for err == nil && byte(d.PeekKind()) != begin+2 { // in ASCII the two ends of a list lie so far apart
+	for err == nil && byte(d.PeekKind()) != begin+2 { // in ASCII, ] and } are two after [ and {
 		err = next()
 	}
 	if err == nil {
@@ -29,7 +29,7 @@ func parts(d *decoder, begin byte, next func() error) error {
 	return err
 }
 
-// named is parts of an object. next is given a member's name, and reads its value.
+// named is parts for an object. next gets a member's name, and reads its value.
 func named(d *decoder, next func(name string) error) error {
 	return parts(d, '{', func() error {
 		token, err := d.ReadToken()
@@ -40,7 +40,7 @@ func named(d *decoder, next func(name string) error) error {
 	})
 }
 
-// alone returns err or, if there is none, that something stands behind what was read.
+// alone returns err or, if that is nil, an error if any token follows.
 func alone(d *decoder, err error) error {
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func alone(d *decoder, err error) error {
 	return nil
 }
 
-// Members returns the members of a JSON object in the order in which they stand there. Duplicates are an error.
+// Members returns the members of a JSON object in order. Duplicates are an error.
 func Members(object []byte) (members []Member, err error) {
 	d := newDecoder(bytes.NewReader(object))
 	err = alone(d, named(d, func(name string) error {
@@ -65,7 +65,7 @@ func Members(object []byte) (members []Member, err error) {
 	return members, nil
 }
 
-// Place returns where the value of the last member called name stands in a JSON object; 0, 0 if there is none.
+// Place returns the range of the value of the last member called name in a JSON object; 0, 0 if there is none.
 func Place(object []byte, name string) (from, to int) {
 	d := newLenientDecoder(bytes.NewBuffer(object))
 	err := named(d, func(n string) error {
@@ -82,14 +82,14 @@ func Place(object []byte, name string) (from, to int) {
 	return from, to
 }
 
-// MaxDepth bounds how deep Split takes values to be nested: laid out, each level is indented by the ones around it.
+// MaxDepth bounds the nesting that Split accepts: in indented text, each level is indented by all levels around it.
 const MaxDepth = 1000
 
-// Split returns the elements of a JSON array, or the names and the values of a JSON object in turn, as begin says.
-// They are parts of text. Repeated names pass, and so do any bytes in strings.
+// Split returns the elements of a JSON array, or the names and values of a JSON object in turn, as begin says. They
+// are slices of text. Repeated names and any bytes in strings are accepted.
 func Split(text []byte, begin byte) (values [][]byte, err error) {
 	d := newLenientDecoder(bytes.NewBuffer(text))
-	values = make([][]byte, 0, 16) // an object of some size, or the begin of a list
+	values = make([][]byte, 0, 16) // an object of some size, or the beginning of a list
 	err = alone(d, parts(d, begin, func() error {
 		value, err := d.ReadValue()
 		to := int(d.InputOffset())
@@ -105,7 +105,7 @@ func Split(text []byte, begin byte) (values [][]byte, err error) {
 	return values, nil
 }
 
-// deep reports whether a value in a list exceeds MaxDepth with it.
+// deep reports whether a value, inside its list, exceeds MaxDepth.
 func deep(value []byte) bool {
 	if bytes.Count(value, []byte{'['})+bytes.Count(value, []byte{'{'}) < MaxDepth {
 		return false
@@ -119,8 +119,8 @@ func deep(value []byte) bool {
 	return true
 }
 
-// Mended returns JSON text in which what is not valid in strings, such as half a surrogate pair, is U+FFFD. Valid text
-// stays as it is, and so does what is no JSON.
+// Mended returns JSON text with invalid parts of strings, such as half a surrogate pair, replaced by U+FFFD. Valid
+// text and text that is not JSON stay unchanged.
 func Mended(text []byte) []byte {
 	if Value(text).IsValid() {
 		return text
@@ -132,8 +132,7 @@ func Mended(text []byte) []byte {
 	return mended
 }
 
-// Elements yields the elements of one JSON array, holding one at a time, valid until the next. Behind an error it
-// ends.
+// Elements yields the elements of one JSON array, one at a time, each valid until the next. An error ends it.
 func Elements(r io.Reader) iter.Seq2[Value, error] {
 	return func(yield func(Value, error) bool) {
 		d := newDecoder(r)
@@ -152,8 +151,8 @@ func Elements(r io.Reader) iter.Seq2[Value, error] {
 
 var errStopped = errors.New("no more elements are wanted")
 
-// Pick reads one JSON object from r, and nothing behind it, so that r need not end. It returns the members with the
-// given names, the last of each name, and holds no others in memory. Invalid UTF-8 is replaced.
+// Pick reads one JSON object from r, and nothing after it, so r need not end. It returns the members with the given
+// names, the last of each name, and keeps no others in memory. Invalid UTF-8 is replaced.
 func Pick(r io.Reader, names ...string) (map[string]Value, error) {
 	d, picked := newLenientDecoder(r), make(map[string]Value)
 	err := named(d, func(name string) error {
@@ -170,8 +169,8 @@ func Pick(r io.Reader, names ...string) (map[string]Value, error) {
 	return picked, nil
 }
 
-// ReadValue reads one JSON value from r, and nothing behind it, so that r need not end. Duplicate members and invalid
-// UTF-8 pass.
+// ReadValue reads one JSON value from r, and nothing after it, so r need not end. Duplicate members and invalid UTF-8
+// are accepted.
 func ReadValue(r io.Reader) (Value, error) {
 	value, err := newLenientDecoder(r).ReadValue()
 	return value.Clone(), err

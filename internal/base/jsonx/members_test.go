@@ -22,7 +22,7 @@ func TestMembers(t *testing.T) {
 }
 
 func TestPick(t *testing.T) {
-	// What follows the object is not waited for.
+	// Pick does not wait for text after the object.
 	in, out := io.Pipe()
 	go io.WriteString(out, `{"a":1,"big":"`+strings.Repeat("x", 1<<20)+`","b":{"c":[2]},"a":3}`)
 	got, err := Pick(in, "a", "b", "none")
@@ -44,7 +44,7 @@ func TestMended(t *testing.T) {
 		`{"a": "\u00e9", "b" : 1.0}`:            `{"a": "\u00e9", "b" : 1.0}`, // valid: not a byte is changed
 		`{"a": "half \ud83d", "b" : [ 1.0e5 ]}`: `{"a":"half ` + "\uFFFD" + `","b":[1.0e5]}`,
 		"{\"a\":\"\xff\"}":                      `{"a":"` + "\uFFFD" + `"}`,
-		`{"a":"\ud83d`:                          `{"a":"\ud83d`, // no JSON
+		`{"a":"\ud83d`:                          `{"a":"\ud83d`, // not JSON
 	} {
 		if got := string(Mended([]byte(in))); got != want {
 			t.Errorf("Mended(%s) = %s, want %s", in, got, want)

@@ -1,4 +1,4 @@
-// Package kept keeps small files that only their owner may read: what a program must still know after a restart.
+// Package kept keeps small files that only their owner may read: data that a program needs after a restart.
 package kept
 
 import (
@@ -12,10 +12,10 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// mode is that of every file: there are secrets in them.
+// mode is that of every file: they hold secrets.
 const mode = 0o600
 
-// read returns what is in a file, and closes it to others. Nothing is in a file that is not there.
+// read returns the content of a file, and makes it private. A missing file has none.
 func read(path string) ([]byte, error) {
 	text, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -27,7 +27,7 @@ func read(path string) ([]byte, error) {
 	return text, err
 }
 
-// Load reads v, which is a pointer, as JSON from the file at path. Without a file v stays as it is.
+// Load reads v, a pointer, as JSON from the file at path. If the file is missing, v stays unchanged.
 func Load(path string, v any) error {
 	text, err := read(path)
 	if text == nil || err != nil {
@@ -36,7 +36,7 @@ func Load(path string, v any) error {
 	return jsonx.Unmarshal(text, v)
 }
 
-// Save writes v as JSON to the file at path. When it returns nil that is durable; else the file is as it was.
+// Save writes v as JSON to the file at path. If it returns nil, that is durable; otherwise the file is unchanged.
 func Save(path string, v any) error {
 	text, err := jsonx.Marshal(v)
 	if err != nil {
@@ -45,8 +45,8 @@ func Save(path string, v any) error {
 	return durable.WriteFile(path, append(text, '\n'), mode)
 }
 
-// Word returns the word in the file at path. If there is no file, it writes one with the word that made returns. A
-// word for which good is false is an error; what says in errors what the word is.
+// Word returns the word in the file at path. If the file is missing, Word creates it with the word that made returns.
+// A word for which good is false is an error; what names the word in errors.
 func Word(path, what string, made func() string, good func(string) bool) (string, error) {
 	text, err := read(path)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package life ends what stands on a credential, once the credential is good no more: streams, waits and sessions.
+// Package life ends streams, waits and sessions that depend on a credential, once the credential is no longer valid.
 //
-// Whoever keeps credentials gives each one a Life. Handler prepares a request, and whoever finds out by which
-// credential it came puts that one's life under it, with Stand. The context of the request, and of whatever comes of
-// it, is done as soon as one of its lives has ended, with the error that every later call gets.
+// The keeper of credentials gives each one a Life. Handler prepares a request, and the code that finds its credential
+// attaches that Life with Stand. When one of its lives ends, the context of the request and of everything that the
+// request started is done, with the error that every later call gets.
 package life
 
 import (
@@ -12,27 +12,27 @@ import (
 	"time"
 )
 
-// Life is how long a credential is good.
+// Life is the validity of a credential.
 type Life struct {
-	until time.Time // when it ends by itself; zero: it does not
-	late  error     // what it ends with then
+	until time.Time // when it ends by itself; zero: never
+	late  error     // the error when it does
 
 	mu    sync.Mutex
 	why   error // it has ended
 	on    map[*stander]struct{}
-	timer *time.Timer // runs while somebody stands on a life that ends by itself
+	timer *time.Timer // runs while a request depends on a life that ends by itself
 }
 
-// stander is told of the end of a life.
+// stander is notified of the end of a life.
 type stander struct{ told func(why error) }
 
-// New returns a life that goes on until End.
+// New returns a life that continues until End.
 func New() *Life { return new(Life) }
 
-// Until returns a life that ends by itself, with an error, if End was not called before.
+// Until returns a life that ends by itself at a time, with the error why, unless End is called before.
 func Until(at time.Time, why error) *Life { return &Life{until: at.Round(0), late: why} }
 
-// End ends the life, unless it has ended. When it returns, every context that stands on the life is done. It does not
+// End ends the life, unless it has ended. When it returns, every context that depends on the life is done. It does not
 // block.
 func (l *Life) End(why error) {
 	l.mu.Lock()
@@ -50,7 +50,7 @@ func (l *Life) End(why error) {
 	}
 }
 
-// Err returns with what the life has ended, nil if it goes on.
+// Err returns the error with which the life has ended, nil if it continues.
 func (l *Life) Err() error {
 	if !l.until.IsZero() && !time.Now().Before(l.until) {
 		l.End(l.late)
@@ -60,14 +60,14 @@ func (l *Life) Err() error {
 	return l.why
 }
 
-// Idle reports whether nothing stands on the life.
+// Idle reports whether nothing depends on the life.
 func (l *Life) Idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.on) == 0
 }
 
-// stand has told called when the life ends, at once if it has, until leave is called.
+// stand calls told when the life ends, immediately if it has, until leave is called.
 func (l *Life) stand(told func(error)) (leave func()) {
 	s := &stander{told}
 	why := l.Err()
@@ -105,18 +105,18 @@ func (l *Life) stopLocked() {
 	}
 }
 
-// ground is what a request stands on.
+// ground holds the lives of a request.
 type ground struct {
 	cancel context.CancelCauseFunc
-	below  *ground // on which it was begun; nil: none
+	below  *ground // of the request that began this one; nil: none
 
 	mu     sync.Mutex
 	lives  []*Life
-	leaves []func() // one for each life, until the request is over
+	leaves []func() // one for each life, until the request ends
 	over   bool
 }
 
-// groundKey is under what a context holds its *ground.
+// groundKey is the key of a context's *ground.
 type groundKey struct{}
 
 func groundOf(ctx context.Context) *ground {
@@ -124,14 +124,14 @@ func groundOf(ctx context.Context) *ground {
 	return g
 }
 
-// Begin returns a context under which lives can be put, besides those of ctx, and what ends it.
+// Begin returns a context to which Stand can attach lives, in addition to those of ctx, and a function that ends it.
 func Begin(ctx context.Context) (context.Context, context.CancelFunc) {
 	g := &ground{below: groundOf(ctx)}
 	ctx, g.cancel = context.WithCancelCause(ctx)
 	return context.WithValue(ctx, groundKey{}, g), g.leave
 }
 
-// leave ends the context. What it stood on is still known, for what goes on without the request.
+// leave ends the context. Its lives remain known, for work that continues without the request.
 func (g *ground) leave() {
 	g.mu.Lock()
 	leaves := g.leaves
@@ -143,7 +143,7 @@ func (g *ground) leave() {
 	g.cancel(nil)
 }
 
-// Handler has every request of next stand on what Stand puts under it.
+// Handler makes every request of next end with the lives that Stand attaches to it.
 func Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, end := Begin(r.Context())
@@ -152,8 +152,8 @@ func Handler(next http.Handler) http.Handler {
 	})
 }
 
-// Stand has the request of ctx end with l, at once if that has ended. It returns the error of that. A ctx that Begin
-// did not make ends with nothing.
+// Stand attaches l to the request of ctx, which ends with l, immediately if l has ended. It returns the error of l. A
+// ctx that Begin did not make is not ended.
 func Stand(ctx context.Context, l *Life) error {
 	g := groundOf(ctx)
 	if g == nil {
@@ -173,7 +173,7 @@ func Stand(ctx context.Context, l *Life) error {
 	return l.Err()
 }
 
-// Err returns with what the first life under ctx has ended, nil if they go on.
+// Err returns the error of the first ended life of ctx, nil if none has ended.
 func Err(ctx context.Context) error {
 	for _, l := range under(ctx) {
 		if err := l.Err(); err != nil {
@@ -183,8 +183,8 @@ func Err(ctx context.Context) error {
 	return nil
 }
 
-// OnEnd calls f once a life under ctx has ended, at once if one has, until stop is called. It serves what goes on when
-// the request is over, such as a session that it opened. f may be called more than once, and must not block.
+// OnEnd calls f once a life of ctx has ended, immediately if one has, until stop is called. It is for work that
+// outlasts the request, such as a session that it opened. f may be called more than once, and must not block.
 func OnEnd(ctx context.Context, f func(why error)) (stop func()) {
 	var leaves []func()
 	for _, l := range under(ctx) {
@@ -197,7 +197,7 @@ func OnEnd(ctx context.Context, f func(why error)) (stop func()) {
 	}
 }
 
-// under returns the lives on which ctx stands, the lowest first.
+// under returns the lives of ctx, those of the outermost request first.
 func under(ctx context.Context) []*Life { return groundOf(ctx).all() }
 
 func (g *ground) all() []*Life {

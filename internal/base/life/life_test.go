@@ -10,7 +10,7 @@ import (
 
 var errVoid = errors.New("void")
 
-// TestEnd holds that what stands on a life is done when End returns, and that nothing can stand on it later.
+// TestEnd checks that contexts that depend on a life are done when End returns, and that none can depend on it later.
 func TestEnd(t *testing.T) {
 	l, other := New(), New()
 	ctx, over := Begin(t.Context())
@@ -40,7 +40,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestOver holds that a life remembers no request that is over, and that what goes on without one still ends.
+// TestOver checks that a life forgets a request that is over, and that work that outlasts the request still ends.
 func TestOver(t *testing.T) {
 	l := New()
 	ctx, over := Begin(t.Context())
@@ -68,7 +68,7 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// TestUntil holds that a life with an end ends then, with nobody asking, and keeps no timer when nobody stands on it.
+// TestUntil checks that a life with an end ends then, without a query, and keeps no timer when nothing depends on it.
 func TestUntil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Until(time.Now().Add(time.Hour), errVoid)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// FuzzFile: what strangers put into a file is read as its whole lines, as often as it is asked for; what is appended
-// stands behind it; a rewriting that drops lines drops those and no other byte.
+// FuzzFile checks that any file is read as its whole lines, every time; that appended lines follow them; and that a
+// rewrite that drops lines drops those and no other byte.
 func FuzzFile(f *testing.F) {
 	for _, s := range [][2]string{{"", ""}, {"a\nb", "c\n"}, {"\n\n", "x"}, {"{\"a\":1}\n", "{\"b"},
 		{"\xff\x00\n", "\r\n"}, {"a\n", "a\nb\n"}} {

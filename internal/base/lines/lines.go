@@ -1,7 +1,7 @@
 // Package lines keeps a JSON Lines file to which other programs write too.
 //
-// It knows lines and not what they mean. Only Rewrite changes what is in the file, and there only the caller's changes
-// are made. A file that does not exist counts as an empty one.
+// It knows lines, not their meaning. Only Rewrite changes existing lines, and only as its caller says. A missing file
+// counts as empty.
 package lines
 
 import (
@@ -24,30 +24,30 @@ type File struct {
 	dir  confined.Dir
 	name string
 	perm fs.FileMode
-	// What was read: the lines that end before offset, and their checksum.
+	// The part that was read: the lines that end before offset, and their checksum.
 	offset int64
 	sum    uint32
 	seen   fs.FileInfo // as of the last Read; nil if there was no file
 
-	old []*replaced // the files before, while others may still append to them
+	old []*replaced // the former files, while others may still append to them
 }
 
-// Open returns the file called name below dir, which need not exist. It is made by the first Append, with the
-// permissions perm; its directories are made too.
+// Open returns the file called name below dir, which need not exist. The first Append creates it, with the permissions
+// perm, and its directories.
 func Open(dir confined.Dir, name string, perm fs.FileMode) *File {
 	return &File{dir: dir, name: name, perm: perm}
 }
 
-// Again returns another File for the same file, of which nothing was read.
+// Again returns another, unread File for the same file.
 func (f *File) Again() *File { return Open(f.dir, f.name, f.perm) }
 
-// Forget forgets what was read: the next Read returns all lines.
+// Forget forgets the last Read: the next one returns all lines.
 func (f *File) Forget() { f.offset, f.sum, f.seen = 0, 0, nil }
 
-// Path returns where the file is.
+// Path returns the path of the file.
 func (f *File) Path() string { return f.dir.Path(f.name) }
 
-// Stat describes the file; fs.ErrNotExist says that there is none.
+// Stat describes the file; the error is fs.ErrNotExist if there is none.
 func (f *File) Stat() (fs.FileInfo, error) { return f.dir.Lstat(f.name) }
 
 // Remove removes the file.
@@ -55,9 +55,9 @@ func (f *File) Remove() error { return f.dir.Remove(f.name) }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// Read returns the whole lines, without their ends, that were added since the last Read. If anything before them is
-// not what it was (the file was replaced, cut or edited), again is true and lines holds all lines of the file. A torn
-// last line is not returned until its end is there. The bytes are the caller's.
+// Read returns the whole lines, without their ends, that were added since the last Read. If any earlier line has
+// changed (the file was replaced, cut or edited), again is true and lines holds all lines of the file. A torn last
+// line is returned once its end is there. The bytes are the caller's.
 func (f *File) Read() (lines [][]byte, again bool, err error) {
 	if err := f.carry(); err != nil {
 		return nil, false, err
@@ -92,9 +92,9 @@ func (f *File) Read() (lines [][]byte, again bool, err error) {
 	return split(text[from:end]), again, nil
 }
 
-// Unchanged reports whether a file is certainly as it was when seen was found out, which may be nil: nothing about it
-// is another, and it has not changed for so long that another change would show in its time. Clocks of file systems
-// tick every few milliseconds, some every two seconds.
+// Unchanged reports whether a file is certainly the same as when seen, which may be nil, was taken: its description is
+// equal, and its last change is so old that another change would show in its time. Clocks of file systems tick every
+// few milliseconds, some every two seconds.
 func Unchanged(seen, now fs.FileInfo) bool {
 	return seen != nil && os.SameFile(seen, now) && seen.Size() == now.Size() && seen.ModTime().Equal(now.ModTime()) &&
 		time.Since(now.ModTime()) > 2*time.Second
@@ -108,13 +108,13 @@ func split(text []byte) [][]byte {
 	return bytes.Split(text[:len(text)-1], []byte("\n"))
 }
 
-// tornPatience is how long a line without its end must have been so before it counts as torn. Writers that write a
-// line in two pieces do so within microseconds, unless the machine is very busy.
+// tornPatience is how long a line must have lacked its end before it counts as torn. Writers that write a line in two
+// pieces do so within microseconds, unless the machine is very busy.
 const tornPatience = time.Second
 
 // Append adds lines, given without their ends, in one write, and returns when they are durable. A torn last line gets
-// its end first, so that it stays a line of its own. The lines do not come back from Read, unless something else has
-// changed too.
+// its end first, so that it stays separate. Read does not return the added lines, unless something else has changed
+// too.
 func (f *File) Append(lines ...[]byte) error {
 	if len(lines) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (f *File) Append(lines ...[]byte) error {
 	return f.append(text, true)
 }
 
-// append adds whole lines. ours says that Read is not to return them.
+// append adds whole lines. ours says that Read must not return them.
 func (f *File) append(text []byte, ours bool) error {
 	file, created, err := f.open()
 	if err != nil {
@@ -168,15 +168,14 @@ func (f *File) write(file *os.File, size int64, text []byte) error {
 	if err == nil {
 		return file.Sync()
 	}
-	// What was written of it would be a line that nobody understands. If somebody else has written after it, it
-	// stays.
+	// A partly written line would be useless. If another program has written after it, it stays.
 	if info, statErr := file.Stat(); statErr == nil && info.Size() == size+int64(n) {
 		_ = file.Truncate(size)
 	}
 	return err
 }
 
-// placeOf returns where the last n bytes that were written to file begin.
+// placeOf returns the offset of the last n bytes that were written to file.
 func placeOf(file *os.File, n int) int64 {
 	end, err := file.Seek(0, io.SeekCurrent)
 	if err != nil {
@@ -185,14 +184,14 @@ func placeOf(file *os.File, n int) int64 {
 	return end - int64(n)
 }
 
-// splits reports whether what was written at that place stands in the midst of a line.
+// splits reports whether the write at an offset began in the middle of a line.
 func splits(file *os.File, at int64) bool {
 	var before [1]byte
 	_, err := file.ReadAt(before[:], at-1)
 	return err == nil && before[0] != '\n'
 }
 
-// awaitHalf gives somebody who had written half of a line the time to write the other half, behind ours.
+// awaitHalf gives another writer, who had written half of a line, time to write the other half after ours.
 func awaitHalf(file *os.File, behind int64) {
 	for began := time.Now(); time.Since(began) < tornPatience; time.Sleep(5 * time.Millisecond) {
 		info, err := file.Stat()
@@ -206,8 +205,8 @@ func awaitHalf(file *os.File, behind int64) {
 	}
 }
 
-// unsplit puts text, which was written at a place in the midst of somebody else's line, behind that line. Between our
-// last look and our write somebody had written half of it.
+// unsplit moves text, which was written at an offset in the middle of another writer's line, to after that line.
+// Between our last check and our write another program had written half of it.
 func (f *File) unsplit(at int64, text []byte) error {
 	return f.replace(func(old []byte) []byte {
 		behind := at + int64(len(text))
@@ -225,11 +224,11 @@ func (f *File) unsplit(at int64, text []byte) error {
 	})
 }
 
-// took notes that text, just appended behind what was read, is known.
+// took notes that Read has seen text, which was just appended at its offset.
 func (f *File) took(file *os.File, text []byte) {
 	info, err := file.Stat()
 	if err != nil || info.Size() != f.offset+int64(len(text)) {
-		return // somebody else wrote too: the next Read finds out
+		return // another program wrote too: the next Read finds out
 	}
 	f.offset += int64(len(text))
 	f.sum = crc32.Update(f.sum, castagnoli(), text)
@@ -248,8 +247,7 @@ func (f *File) open() (file *os.File, created bool, err error) {
 	return file, true, err
 }
 
-// awaitEnd returns the size of the file and whether its last line has no end, which somebody who is just writing gets
-// time to add.
+// awaitEnd returns the size of the file and whether its last line is torn. It gives a writer time to finish the line.
 func awaitEnd(file *os.File) (size int64, torn bool, err error) {
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		info, err := file.Stat()

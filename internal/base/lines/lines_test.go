@@ -35,7 +35,7 @@ func open(path string) *File {
 	return Open(confined.At(filepath.Dir(path)), filepath.Base(path), 0o600)
 }
 
-// torn makes a file whose last line has been without its end for long.
+// torn makes a file whose last line has long lacked its end.
 func torn(t *testing.T, path, text string) {
 	t.Helper()
 	write(t, path, text)
@@ -44,7 +44,8 @@ func torn(t *testing.T, path, text string) {
 	}
 }
 
-// got reads and writes down what came: lines with "|" between them, with "again:" before them if all came again.
+// got reads and returns the new lines, with "|" between them and "again:" before them if all lines were returned
+// again.
 func got(t *testing.T, f *File) string {
 	t.Helper()
 	lines, again, err := f.Read()
@@ -87,7 +88,7 @@ func TestRead(t *testing.T) {
 	check("")
 }
 
-// A torn line of somebody else stays a line of its own.
+// A torn line of another program stays separate.
 func TestAppendBehindTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mail.jsonl")
 	torn(t, path, "one\n{\"torn")
@@ -135,7 +136,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// What others wrote before a rewriting, and nobody has read yet, still comes.
+// Lines that others wrote before a rewrite, and that were not read yet, are still returned.
 func TestRewriteUnread(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mail.jsonl")
 	write(t, path, "keep\ndrop\n")
@@ -158,7 +159,7 @@ func TestRewriteUnread(t *testing.T) {
 	}
 }
 
-// Several writers, each with a File of its own, lose nothing and double nothing; each sees what the others wrote.
+// Several writers, each with its own File, lose and duplicate nothing; each sees the lines of the others.
 func TestWriters(t *testing.T) {
 	const writers, each = 8, 50
 	path := filepath.Join(t.TempDir(), "mail.jsonl")
@@ -192,7 +193,7 @@ func TestHalves(t *testing.T) {
 	write(t, path, "")
 	f := open(path)
 	defer f.Close()
-	const n = 15 // all of it takes a second: who never finds an end of the file waits for two, and then goes on
+	const n = 15 // all of it takes a second; a reader that never finds an end waits two seconds and then continues
 	var theirs sync.WaitGroup
 	var took [n]time.Duration // on a busy machine the slow writer is slower
 	theirs.Go(func() {
@@ -232,8 +233,8 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// What got between the halves of somebody's line, because they came in the instant between our look and our write, is
-// put behind it.
+// Text that got between the halves of another program's line, because they came between our check and our write, is
+// moved to after that line.
 func TestUnsplit(t *testing.T) {
 	for _, c := range []struct{ before, behind, want string }{
 		{"one\n{half", "other}\nthree\n", "one\n{halfother}\nours\nthree\n"},
@@ -253,7 +254,7 @@ func TestUnsplit(t *testing.T) {
 	}
 }
 
-// The other half of a line into which ours got is waited for: put back at once, ours would end the first half.
+// The other half of a line that our text split is awaited: moved immediately, our text would end the first half.
 func TestOtherHalfIsAwaited(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mail.jsonl")
 	const half, ours = "{half", "ours\n"
@@ -275,7 +276,7 @@ func TestOtherHalfIsAwaited(t *testing.T) {
 	}
 }
 
-// Deleting beside somebody who appends loses nothing, whenever it was that they had opened the file.
+// Deleting while others append loses nothing, whenever they opened the file.
 func TestRewriteBesideAppends(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mail.jsonl")
 	var text strings.Builder
@@ -323,7 +324,7 @@ func TestRewriteBesideAppends(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Two who append to the file that was replaced may write on one line: they split it themselves.
+	// Two programs that append to the replaced file may write on one line: they split it themselves.
 	whole := strings.Replace(contents(t, path), "later theirs", "later \ntheirs", 1)
 	all := strings.Split(whole, "\n")
 	slices.Sort(all)

@@ -13,11 +13,11 @@ import (
 	"pennypost/internal/base/confined"
 )
 
-// Rewrite replaces the file by one in which each line is what edit makes of it: the line itself, another, or nil for
-// none. A torn last line stays, as it is. Readers see the old file or the new one; what others append meanwhile is
-// kept, also by those who had opened the old file: it is carried over, now and at later calls, until Close. Writers
-// that know of it are kept out by a lock on the file's name with ".lock" behind it. If edit changes nothing the file
-// stays as it is.
+// Rewrite replaces the file by one in which each line is the result of edit: the line itself, another, or nil for
+// none. A torn last line stays unchanged. Readers see the old file or the new one. Lines that others append meanwhile
+// are kept, even by programs that had opened the old file: they are carried over, now and at later calls, until Close.
+// A lock on the file's name with ".lock" added keeps out writers that know it. If edit changes nothing, the file is
+// not replaced.
 func (f *File) Rewrite(edit func(line []byte) []byte) error {
 	return f.replace(func(old []byte) []byte {
 		end := bytes.LastIndexByte(old, '\n') + 1
@@ -31,7 +31,7 @@ func (f *File) Rewrite(edit func(line []byte) []byte) error {
 	})
 }
 
-// Drop takes lines out of the file, those for which gone says so, as Rewrite does.
+// Drop removes the lines for which gone returns true, as Rewrite does.
 func (f *File) Drop(gone func(line []byte) bool) error {
 	return f.Rewrite(func(line []byte) []byte {
 		if gone(line) {
@@ -41,7 +41,7 @@ func (f *File) Drop(gone func(line []byte) bool) error {
 	})
 }
 
-// replace replaces the file by what edit makes of its text.
+// replace replaces the text of the file by the result of edit.
 func (f *File) replace(edit func(text []byte) []byte) error {
 	if _, err := f.Stat(); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -63,7 +63,7 @@ func (f *File) replace(edit func(text []byte) []byte) error {
 	return fmt.Errorf("rewrite %s: others write to it all the time", f.Path())
 }
 
-// tryReplace replaces the file once, or not at all if somebody writes to it meanwhile.
+// tryReplace replaces the file once, or not at all if another program writes to it meanwhile.
 func (f *File) tryReplace(edit func([]byte) []byte) (done bool, err error) {
 	file, err := f.dir.OpenFile(f.name, os.O_RDONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,7 +93,7 @@ func (f *File) tryReplace(edit func([]byte) []byte) (done bool, err error) {
 		if _, err := w.Write(out); err != nil {
 			return err
 		}
-		// The last moment to see that somebody wrote. What is appended between here and the rename is carried over.
+		// The last chance to notice a write. Lines appended between here and the rename are carried over.
 		if now, err := f.dir.ReadFile(f.name); err != nil || !bytes.Equal(now, old) {
 			return errors.Join(grown, err)
 		}
@@ -111,7 +111,7 @@ func (f *File) tryReplace(edit func([]byte) []byte) (done bool, err error) {
 	return true, nil
 }
 
-// renewed notes that out has taken the place of old.
+// renewed notes that out has replaced old.
 func (f *File) renewed(old, out []byte) {
 	was, is := bytes.LastIndexByte(old, '\n')+1, bytes.LastIndexByte(out, '\n')+1
 	read := f.offset == int64(was) && crc32.Checksum(old[:was], castagnoli()) == f.sum
@@ -121,21 +121,20 @@ func (f *File) renewed(old, out []byte) {
 	}
 }
 
-// replaced is a file whose place another has taken. Who had opened it before may still append to it.
+// replaced is a file that was replaced. Programs that opened it before may still append to it.
 type replaced struct {
 	file    *os.File
-	offset  int64 // what stands behind it is not in the new file
+	offset  int64 // data after it is not in the new file
 	changed time.Time
 }
 
-// Bounds of the files that are kept open to carry over what is appended to them.
+// Bounds on the files that are kept open to carry over later lines.
 const (
 	carryFor = 5 * time.Second // after the last change
-	maxOld   = 16              // of several rewritings within that time
+	maxOld   = 16              // if there were several rewrites within that time
 )
 
-// carry appends to the file what others have appended to those whose place it took, as far as the lines have their
-// ends.
+// carry appends complete lines that others have appended to replaced files.
 func (f *File) carry() error {
 	for _, r := range f.old {
 		if err := f.carryFrom(r, false); err != nil {
@@ -160,7 +159,7 @@ func (f *File) letGo() error {
 	return nil
 }
 
-// carryFrom appends what is new in a replaced file; with last, also a line without its end.
+// carryFrom appends the new lines of a replaced file; with last, even a line without its end.
 func (f *File) carryFrom(r *replaced, last bool) error {
 	info, err := r.file.Stat()
 	if err != nil || info.Size() <= r.offset || info.Size()-r.offset > confined.MaxFile {
@@ -178,7 +177,7 @@ func (f *File) carryFrom(r *replaced, last bool) error {
 		return nil
 	}
 	before := *r
-	// first, because append may rewrite the file, which carries over too
+	// before append, which may rewrite the file, which carries over too
 	r.offset, r.changed = info.Size()-int64(len(text)-end), time.Now()
 	if err := f.append(text[:end], false); err != nil {
 		*r = before
@@ -187,7 +186,7 @@ func (f *File) carryFrom(r *replaced, last bool) error {
 	return nil
 }
 
-// Close carries over what is left. The File must not be used afterwards.
+// Close carries over the remaining lines. The File must not be used afterwards.
 func (f *File) Close() error {
 	err := f.carry()
 	for err == nil && len(f.old) > 0 {

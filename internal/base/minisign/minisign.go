@@ -1,6 +1,6 @@
-// Package minisign signs texts and checks their signatures, in the form of minisign, so that anybody can check them
-// with that program too. It has the signatures over the text itself ("Ed"), which minisign reads since its first
-// version; those over a BLAKE2 hash of it are refused. The form: jedisct1.github.io/minisign, "Signature format".
+// Package minisign signs texts and checks their signatures in the format of minisign, so that anyone can check them
+// with that program too. It supports signatures of the text itself ("Ed"), which every version of minisign reads;
+// those of a BLAKE2 hash of it are refused. The format: jedisct1.github.io/minisign, "Signature format".
 package minisign
 
 import (
@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// What keys and signatures begin with. A secret key begins otherwise, so that nobody publishes it in place of the
-// other half.
+// Prefixes of keys and signatures. A secret key has another one, so that it is not published by mistake for a public
+// key.
 const (
 	algorithm = "Ed"
 	secret    = "SK"
@@ -34,7 +34,7 @@ const (
 	trustedPrefix   = "trusted comment: "
 )
 
-// ErrWrong says that a text is not the one that was signed, or that another key signed it.
+// ErrWrong says that a text is not the signed one, or that another key signed it.
 var ErrWrong = errors.New("the signature is not that of the key")
 
 // Key is a public key.
@@ -43,13 +43,13 @@ type Key struct {
 	key ed25519.PublicKey
 }
 
-// Secret signs. Its text is not that of minisign's files, which are locked by a passphrase.
+// Secret signs. Its text differs from minisign's own files, which are locked by a passphrase.
 type Secret struct {
 	Key
 	key ed25519.PrivateKey
 }
 
-// NewSecret makes a key out of random bytes.
+// NewSecret makes a key from random bytes.
 func NewSecret(random io.Reader) (*Secret, error) {
 	raw := make([]byte, secretSize)
 	if _, err := io.ReadFull(random, raw); err != nil {
@@ -59,7 +59,7 @@ func NewSecret(random io.Reader) (*Secret, error) {
 	return ParseSecret(base64.StdEncoding.EncodeToString(raw))
 }
 
-// ParseSecret reads what String of a Secret has written.
+// ParseSecret reads the result of a Secret's String.
 func ParseSecret(text string) (*Secret, error) {
 	raw, err := decode(text, secret, secretSize)
 	if err != nil {
@@ -74,7 +74,7 @@ func ParseSecret(text string) (*Secret, error) {
 // String returns the secret itself.
 func (s *Secret) String() string { return encode(secret, s.id, s.key.Seed()) }
 
-// ParseKey reads a public key, as it stands in the second line of a minisign.pub.
+// ParseKey reads a public key, as in the second line of a minisign.pub.
 func ParseKey(text string) (Key, error) {
 	raw, err := decode(text, algorithm, keySize)
 	if err != nil {
@@ -85,10 +85,10 @@ func ParseKey(text string) (Key, error) {
 	return k, nil
 }
 
-// String returns the key as ParseKey reads it.
+// String returns the key in the form that ParseKey reads.
 func (k Key) String() string { return encode(algorithm, k.id, k.key) }
 
-// Sign returns the signature of a text, with a comment of one line that is signed too. It is the same each time.
+// Sign returns the signature of a text, with a one-line comment that is signed too. It is deterministic.
 func (s *Secret) Sign(text []byte, comment string) []byte {
 	signed := ed25519.Sign(s.key, text)
 	return fmt.Appendf(nil, "%ssignature of a release of Pennypost\n%s\n%s%s\n%s\n", untrustedPrefix,
@@ -96,8 +96,8 @@ func (s *Secret) Sign(text []byte, comment string) []byte {
 		base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, commented(signed, comment))))
 }
 
-// Verify returns the comment that was signed with the text. An error that is no ErrWrong says that this is no
-// signature, or one that another key made.
+// Verify returns the comment that was signed with the text. An error other than ErrWrong says that signature is not a
+// signature.
 func (k Key) Verify(text, signature []byte) (comment string, err error) {
 	lines := strings.Split(strings.TrimSuffix(string(signature), "\n"), "\n")
 	if len(lines) != 4 || !strings.HasPrefix(lines[0], untrustedPrefix) ||
@@ -123,14 +123,14 @@ func (k Key) Verify(text, signature []byte) (comment string, err error) {
 	return comment, nil
 }
 
-// commented is what the second signature is of.
+// commented returns the data of the second signature.
 func commented(signed []byte, comment string) []byte { return append(bytes.Clone(signed), comment...) }
 
 func encode(kind string, id [idSize]byte, of []byte) string {
 	return base64.StdEncoding.EncodeToString(append(append([]byte(kind), id[:]...), of...))
 }
 
-// decode reads base64 of a length that begins with a kind.
+// decode reads base64 data of a fixed size with the prefix kind.
 func decode(text, kind string, size int) ([]byte, error) {
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)
 	switch {

@@ -20,7 +20,7 @@ func newSecret(t *testing.T) *Secret {
 	return s
 }
 
-// TestVerify: of a signature no bit can be changed that counts, nor of what it signs.
+// TestVerify checks that no relevant bit of a signature or of the signed text can be changed.
 func TestVerify(t *testing.T) {
 	s := newSecret(t)
 	again, err := ParseSecret(s.String())
@@ -69,7 +69,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestMinisign has minisign itself check a signature of ours.
+// TestMinisign lets minisign itself check one of our signatures.
 func TestMinisign(t *testing.T) {
 	program, err := exec.LookPath("minisign")
 	if err != nil {

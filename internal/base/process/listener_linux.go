@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Listener returns the process of this user that listens on a TCP port of 127.0.0.1, if its program is called name or
-// begins so; "" if none does.
+// Listener returns the process of this user that listens on a TCP port of 127.0.0.1, if its program's name begins with
+// name; "" if there is none.
 func Listener(port uint16, name string) string {
 	dirs, _ := os.ReadDir("/proc")
 	for _, d := range dirs {
@@ -25,7 +25,7 @@ func Listener(port uint16, name string) string {
 	return ""
 }
 
-// listening returns the socket that listens on a port, as the network of p has it (proc_net_tcp(5)); "" if none does.
+// listening returns the socket that listens on a port, from p's network table (proc_net_tcp(5)); "" if there is none.
 func (p one) listening(port uint16) string {
 	const listens = "0A"
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/net/tcp") // none if p has ended
@@ -38,7 +38,7 @@ func (p one) listening(port uint16) string {
 	return ""
 }
 
-// Holds reports whether a process has a socket open, which is named by its inode, as far as the system tells.
+// Holds reports whether a process has a socket open, named by its inode, as far as the system tells.
 func Holds(pid int, socket string) bool {
 	if socket == "" {
 		return false

@@ -2,8 +2,8 @@
 
 package process
 
-// Listener returns nothing: here nobody can tell.
+// Listener returns "": not supported on this system.
 func Listener(uint16, string) string { return "" }
 
-// Holds reports nothing: here nobody can tell.
+// Holds returns false: not supported on this system.
 func Holds(int, string) bool { return false }

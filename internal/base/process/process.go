@@ -1,4 +1,4 @@
-// Package process names running programs, so that one that ended is not taken for another that got its number.
+// Package process names running programs, so that a program that ended is not taken for another that got its number.
 package process
 
 import (
@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// maxAncestors ends the walk up a tree that is changing under us.
+// maxAncestors ends the walk up a tree that changes during the walk.
 const maxAncestors = 16
 
-// many begins the name of a program that runs many sessions: that it is alive says nothing of any one of them.
+// many begins the name of a program that runs many sessions: its being alive says nothing about any one of them.
 const many = "all-of-"
 
-// Program returns the name of the program that started this process, as far as the system tells; shells in between are
-// passed over. An editor runs many processes of one name: with topmost, the one above all of them is meant, which
-// Alive does not vouch for. "" if it cannot be known.
+// Program returns the name of the program that started this process, as far as the system tells; it skips shells in
+// between. An editor runs many processes of one name: with topmost, Program returns the topmost of them, for which
+// Alive is always false. "" if it is unknown.
 func Program(topmost bool) string {
 	at := look(parent())
 	for range maxAncestors {
@@ -34,7 +34,7 @@ func Program(topmost bool) string {
 	return ""
 }
 
-// Is reports whether Program gave a name, with or without topmost, to the process that Above calls so.
+// Is reports whether program, from Program with or without topmost, names the process called above.
 func Is(program, above string) bool { return strings.TrimPrefix(program, many) == above }
 
 func isShell(comm string) bool {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// one is what the kernel says of a process (sysctl(3), kern.proc.pid).
+// one is the kernel's description of a process (sysctl(3), kern.proc.pid).
 type one struct {
 	pid, parent int
 	session     int // its first process
@@ -18,10 +18,10 @@ type one struct {
 	uid         int
 }
 
-// zombie is what p_stat is of a process that has ended (sys/proc.h, SZOMB).
+// zombie is the p_stat of a process that has ended (sys/proc.h, SZOMB).
 const zombie = 5
 
-// look returns what is known of a process; the zero value if it is gone.
+// look returns the description of a process; the zero value if it is gone.
 func look(pid int) one {
 	k, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil || k == nil || k.Proc.P_stat == zombie {
@@ -37,7 +37,7 @@ func look(pid int) one {
 	return p
 }
 
-// Tells says that this system tells where a process comes from.
+// Tells says whether this system reveals a process's ancestors.
 const Tells = true
 
 func (p one) name(string) string { return strconv.Itoa(p.pid) + "." + p.start + "@" + host() }
@@ -48,7 +48,7 @@ func (p one) args() []string { return nil }
 
 func (p one) owner() int { return p.uid }
 
-// Boot names this start of the machine, "" where nothing does.
+// Boot returns an id of this boot of the machine, "" if there is none.
 func Boot() string { return "" }
 
 func host() string {
@@ -59,18 +59,17 @@ func host() string {
 // Environ returns nothing: macOS does not show a process the environment of another.
 func Environ(int) []string { return nil }
 
-// Terminal reports whether a device file, such as /dev/ttys003, is the terminal with a device number as Process.TTY
-// has it.
+// Terminal reports whether a device file, such as /dev/ttys003, is the terminal with a device number as in
+// Process.TTY.
 func Terminal(path string, tty int) bool {
 	var st unix.Stat_t
 	return tty != 0 && unix.Stat(path, &st) == nil && int(st.Rdev) == tty
 }
 
-// LastInput returns when something was last typed into the terminal of a program, as the system notes it. Zero: nobody
-// can tell.
+// LastInput returns when input was last typed into the terminal of a program, as the system records it. Zero: unknown.
 func LastInput(program string) time.Time {
 	tty := look(Number(program)).tty
-	paths, _ := filepath.Glob("/dev/ttys*") // whose pattern is right
+	paths, _ := filepath.Glob("/dev/ttys*") // the pattern is valid
 	for _, path := range paths {
 		var st unix.Stat_t
 		if tty != 0 && unix.Stat(path, &st) == nil && int(st.Rdev) == tty {
@@ -80,8 +79,8 @@ func LastInput(program string) time.Time {
 	return time.Time{}
 }
 
-// Session names the session that this process belongs to: a terminal window, with the shell and what was started from
-// it.
+// Session names the session that this process belongs to: a terminal window, with its shell and everything started
+// from it.
 func Session() string {
 	number := look(os.Getpid()).session
 	first := look(number)
@@ -89,13 +88,13 @@ func Session() string {
 	return first.key()
 }
 
-// SetterDir returns nothing: here nobody can tell.
+// SetterDir returns "": not supported on this system.
 func SetterDir(string) string { return "" }
 
-// Apart reports nothing: macOS counts all processes alike.
+// Apart returns false: macOS has no process namespaces.
 func Apart(int) bool { return false }
 
-// Alive reports whether a program that Program has named runs on this machine.
+// Alive reports whether a program named by Program runs on this machine.
 func Alive(key string) bool {
 	pid := Number(key)
 	if pid == 0 {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// one is what /proc/pid/stat says of a process (proc_pid_stat(5)).
+// one is the content of /proc/pid/stat for a process (proc_pid_stat(5)).
 type one struct {
 	pid, parent int
 	session     int    // its first process
@@ -19,20 +19,20 @@ type one struct {
 	comm, start string // start is in clock ticks since the system started
 }
 
-// ours reports whether /proc counts processes as this one does. In a process namespace that was given no /proc of its
-// own, a number leads to another process there.
+// ours reports whether /proc numbers processes as this one does. In a process namespace without its own /proc, a
+// number leads to another process there.
 var ours = sync.OnceValue(func() bool {
 	self, err := os.Readlink("/proc/self")
 	return err == nil && self == strconv.Itoa(os.Getpid())
 })
 
-// look returns what is known of a process; the zero value if it is gone, or nobody can tell.
+// look returns the description of a process; the zero value if it is gone or unknown.
 func look(pid int) one {
 	if !ours() {
 		return one{}
 	}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	// The second field, the program's name, stands in parentheses and may contain anything.
+	// The second field, the program's name, is in parentheses and may contain anything.
 	open, shut := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if err != nil || open < 0 || shut < open {
 		return one{}
@@ -54,8 +54,8 @@ func look(pid int) one {
 	}
 }
 
-// SetterDir returns where the nearest program above this one runs that has not got a variable in its environment, and
-// so has given it to those below; "" if it cannot be known.
+// SetterDir returns the working directory of the nearest program above this one that lacks a variable in its
+// environment, and so has set it for those below; "" if it is unknown.
 func SetterDir(variable string) string {
 	pid := parent()
 	for range maxAncestors {
@@ -72,15 +72,15 @@ func SetterDir(variable string) string {
 	return ""
 }
 
-// Apart reports whether a process counts processes otherwise than this one does, as in a container or a sandbox: what
-// it says Program is, is no name here.
+// Apart reports whether a process numbers processes differently from this one, as in a container or a sandbox: its
+// result of Program is not a name here.
 func Apart(pid int) bool {
 	its, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/pid")
 	ours, ourErr := os.Readlink("/proc/self/ns/pid")
 	return err == nil && ourErr == nil && its != ours
 }
 
-// Boot names this start of the machine, "" where nothing does.
+// Boot returns an id of this boot of the machine, "" if there is none.
 func Boot() string { return boot() }
 
 var boot = sync.OnceValue(func() string {
@@ -89,13 +89,13 @@ var boot = sync.OnceValue(func() string {
 	return id
 })
 
-// exe returns the file that a process runs, "" if that is not told.
+// exe returns the file that a process runs, "" if it is unknown.
 func (p one) exe() string {
 	path, _ := os.Readlink("/proc/" + strconv.Itoa(p.pid) + "/exe")
 	return strings.TrimSuffix(path, " (deleted)")
 }
 
-// args returns the command line of a process, as it was started; nil if that is not told.
+// args returns the command line with which a process was started; nil if it is unknown.
 func (p one) args() []string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/cmdline")
 	if err != nil || len(text) == 0 {
@@ -104,7 +104,7 @@ func (p one) args() []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// Environ returns the environment ("NAME=value") that a process was started with; nil if that is not told.
+// Environ returns the environment ("NAME=value") with which a process was started; nil if it is unknown.
 func Environ(pid int) []string {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
@@ -113,8 +113,8 @@ func Environ(pid int) []string {
 	return strings.Split(string(text), "\x00")
 }
 
-// owner returns the real user id of a process, -1 if it is not told. The owner of /proc/PID is not that: a process may
-// have it look like root's (prctl(2), PR_SET_DUMPABLE).
+// owner returns the real user id of a process, -1 if it is unknown. The owner of /proc/PID may differ: a process can
+// make it look like root's (prctl(2), PR_SET_DUMPABLE).
 func (p one) owner() int {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/status")
 	_, after, found := bytes.Cut(text, []byte("\nUid:"))
@@ -129,8 +129,7 @@ func (p one) owner() int {
 	return uid
 }
 
-// Terminal reports whether a device file, such as /dev/pts/3, is the terminal with a device number as Process.TTY has
-// it.
+// Terminal reports whether a device file, such as /dev/pts/3, is the terminal with a device number as in Process.TTY.
 func Terminal(path string, tty int) bool {
 	var st unix.Stat_t
 	if tty == 0 || unix.Stat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
@@ -141,8 +140,8 @@ func Terminal(path string, tty int) bool {
 	return unix.Major(st.Rdev) == major && unix.Minor(st.Rdev) == minor
 }
 
-// LastInput returns when something was last typed into the terminal that a program reads, as the system notes it: up
-// to eight seconds too early. Zero: nobody can tell.
+// LastInput returns when input was last typed into the terminal that a program reads, as the system records it: up to
+// eight seconds too early. Zero: unknown.
 func LastInput(program string) time.Time {
 	var st unix.Stat_t
 	pid := Number(program)
@@ -152,13 +151,13 @@ func LastInput(program string) time.Time {
 	return time.Unix(st.Atim.Unix())
 }
 
-// Tells says that this system tells where a process comes from.
+// Tells says whether this system reveals a process's ancestors.
 const Tells = true
 
 func (p one) name(boot string) string { return strconv.Itoa(p.pid) + "." + p.start + "@" + boot }
 
-// Session names the session that this process belongs to: a terminal window, with the shell and what was started from
-// it.
+// Session names the session that this process belongs to: a terminal window, with its shell and everything started
+// from it.
 func Session() string {
 	number := look(os.Getpid()).session
 	first := look(number)
@@ -166,7 +165,7 @@ func Session() string {
 	return first.key()
 }
 
-// Alive reports whether a program that Program has named runs on this machine.
+// Alive reports whether a program named by Program runs on this machine.
 func Alive(key string) bool {
 	pid := Number(key)
 	if pid == 0 {

@@ -47,7 +47,7 @@ func TestProgram(t *testing.T) {
 	if !Alive(child) {
 		t.Errorf("the child %s is not alive", child)
 	}
-	above := func(pid int) (keys []string) { // up to us
+	above := func(pid int) (keys []string) { // up to this process
 		for _, p := range Tree(pid) {
 			if p.PID == os.Getpid() {
 				break
@@ -95,7 +95,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// A variable is from the program that has not got it itself, wherever those in between have gone.
+// A variable comes from the program that lacks it, whatever the working directory of those in between.
 func TestSetterDir(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -110,7 +110,7 @@ func TestSetterDir(t *testing.T) {
 	}
 }
 
-// TestSession: what one terminal starts is one session, and another terminal is another.
+// TestSession checks that everything started from one terminal is one session, and another terminal another.
 func TestSession(t *testing.T) {
 	run := func() []string {
 		cmd := exec.Command("sh", "-c", os.Args[0]+"; sh -c '"+os.Args[0]+"; true'")
@@ -128,7 +128,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestEnded holds which programs are known to have ended.
+// TestEnded checks which programs are known to have ended.
 func TestEnded(t *testing.T) {
 	me := look(os.Getpid()).key()
 	cmd := exec.Command("sleep", "60")
@@ -149,7 +149,7 @@ func TestEnded(t *testing.T) {
 	}
 	for program, want := range map[string]bool{
 		me: false, child: true,
-		strings.Replace(me, ".", ".1", 1): true, // its number is another's now
+		strings.Replace(me, ".", ".1", 1): true, // its number now belongs to another
 		many + child:                      false,
 		Seen(child):                       false,
 		"1.2@elsewhere":                   false,

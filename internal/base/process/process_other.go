@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// one is a process of which nothing is known but its number.
+// one is a process known only by its number.
 type one struct {
 	pid, parent  int
 	session, tty int
@@ -17,7 +17,7 @@ type one struct {
 
 func look(pid int) one { return one{pid: pid} }
 
-// Tells says that this system tells where a process comes from. Here it does not.
+// Tells says whether this system reveals a process's ancestors.
 const Tells = false
 
 func (p one) name(string) string {
@@ -31,26 +31,27 @@ func (p one) args() []string { return nil }
 
 func (p one) owner() int { return -1 }
 
-// Boot names this start of the machine, "" where nothing does.
+// Boot returns an id of this boot of the machine, "" if there is none.
 func Boot() string { return "" }
 
-// Environ returns nothing: here nobody can tell.
+// Environ returns nothing: not supported on this system.
 func Environ(int) []string { return nil }
 
-// Terminal reports nothing: here nobody can tell.
+// Terminal returns false: not supported on this system.
 func Terminal(string, int) bool { return false }
 
-// LastInput returns nothing: here nobody can tell.
+// LastInput returns zero: not supported on this system.
 func LastInput(string) time.Time { return time.Time{} }
 
 // Session names the program that started this one, which in a terminal is its shell.
 func Session() string { return look(parent()).key() }
 
-// SetterDir returns nothing: here nobody can tell.
+// SetterDir returns "": not supported on this system.
 func SetterDir(string) string { return "" }
 
-// Apart reports nothing: here nobody can tell.
+// Apart returns false: not supported on this system.
 func Apart(int) bool { return false }
 
-// Alive reports whether a program runs. Here nobody can tell: a number may have gone to another.
+// Alive returns false: a number may belong to another program now, and this system does not support telling them
+// apart.
 func Alive(string) bool { return false }

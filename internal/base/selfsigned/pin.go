@@ -8,9 +8,9 @@ import (
 	"fmt"
 )
 
-// Pin names the key of a certificate: the first 16 bytes of the SHA-256 of its SubjectPublicKeyInfo. Who wants to be
-// taken for its owner has to find another key of the same pin, which takes 2^128 tries; that two keys with one pin can
-// be found in 2^64 helps nobody. A certificate that is made anew with its key keeps its pin.
+// Pin names the key of a certificate: the first 16 bytes of the SHA-256 of its SubjectPublicKeyInfo. To impersonate
+// its owner one must find another key with the same pin, which takes 2^128 tries; that two keys with one pin can be
+// found in 2^64 does not help. A certificate renewed with its key keeps its pin.
 type Pin [16]byte
 
 // PinOf returns the pin of a certificate's key.
@@ -36,10 +36,10 @@ func (p *Pin) UnmarshalText(b []byte) error {
 	return err
 }
 
-// OtherKeyError says that the far end of a connection is not whom it was pinned to. Nothing was sent to it.
+// OtherKeyError says that the peer of a connection does not have the pinned key. Nothing was sent to it.
 type OtherKeyError struct {
 	Got, Want Pin
-	Err       error // why its certificate is not believed without the pin, where it could be
+	Err       error // why its certificate is not trusted without the pin, where it could be
 }
 
 func (e *OtherKeyError) Error() string {
@@ -51,20 +51,20 @@ func (e *OtherKeyError) Error() string {
 
 func (e *OtherKeyError) Unwrap() error { return e.Err }
 
-// Trust is what a machine believes of another.
+// Trust says how a machine verifies another.
 type Trust struct {
 	Pin Pin
-	// Public says that a certificate for the right host is believed too that somebody vouches for whom this system
-	// trusts: it may get another key any day.
+	// Public says that a certificate for the right host from a certificate authority that this system trusts is
+	// accepted too: its key may change any day.
 	Public bool
 }
 
-// Config returns how to connect to host, which is a name or an IP address. A connection that does not come to the
-// right key ends in the handshake, with an *OtherKeyError.
+// Config returns how to connect to host, a name or an IP address. A connection to a wrong key fails in the handshake,
+// with an *OtherKeyError.
 func (t Trust) Config(host string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, ServerName: host,
-		InsecureSkipVerify: true, // VerifyConnection decides, also when a session is resumed
+		InsecureSkipVerify: true, // VerifyConnection decides, even when a session is resumed
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			cert := cs.PeerCertificates[0]
 			got := PinOf(cert)
@@ -88,12 +88,13 @@ func (t Trust) Config(host string) *tls.Config {
 	}
 }
 
-// Peers returns how machines that know each other's keys connect, either way: TLS 1.3 with the certificate of this
-// one, and nobody whose pin is not known. known is asked at each handshake, so keys come and go while it is in use.
+// Peers returns how machines that know each other's keys connect, either way: TLS 1.3 with this machine's certificate,
+// and only peers with a known pin. known is called at each handshake, so keys may change while the configuration is in
+// use.
 func Peers(cert tls.Certificate, known func(Pin) bool) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAnyClientCert,
-		InsecureSkipVerify: true, // VerifyConnection decides, also when a session is resumed
+		InsecureSkipVerify: true, // VerifyConnection decides, even when a session is resumed
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			if got := PinOf(cs.PeerCertificates[0]); !known(got) {
 				return &OtherKeyError{Got: got}

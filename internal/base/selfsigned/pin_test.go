@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// met is what comes of a connection to a server with a certificate.
+// met returns the result of a connection to a server with a certificate.
 func met(t *testing.T, cert tls.Certificate, trust Trust) error {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
@@ -24,7 +24,7 @@ func met(t *testing.T, cert tls.Certificate, trust Trust) error {
 		}
 		defer conn.Close()
 		if conn.(*tls.Conn).Handshake() == nil {
-			_, _ = conn.Read(make([]byte, 1)) // until the far end has gone
+			_, _ = conn.Read(make([]byte, 1)) // until the client has gone
 		}
 	}()
 	conn, err := net.Dial("tcp", l.Addr().String())
@@ -35,7 +35,7 @@ func met(t *testing.T, cert tls.Certificate, trust Trust) error {
 	return tls.Client(conn, trust.Config("127.0.0.1")).HandshakeContext(t.Context())
 }
 
-// TestPin holds that a pin outlives the certificate with its key, and that another key is refused in the handshake.
+// TestPin checks that a pin outlives the certificate with its key, and that another key is refused in the handshake.
 func TestPin(t *testing.T) {
 	dir := t.TempDir()
 	now := time.Now()
@@ -47,7 +47,7 @@ func TestPin(t *testing.T) {
 		return cert
 	}
 	first := keep("a.pem", "127.0.0.1")
-	renewed := keep("a.pem", "box.example") // for it lacks the name
+	renewed := keep("a.pem", "box.example") // because it lacks the name
 	other := keep("b.pem", "127.0.0.1")
 	pin := PinOf(first.Leaf)
 	if string(first.Certificate[0]) == string(renewed.Certificate[0]) || PinOf(renewed.Leaf) != pin {
@@ -58,7 +58,7 @@ func TestPin(t *testing.T) {
 			t.Errorf("the right key: %v", err)
 		}
 	}
-	for _, public := range []bool{false, true} { // nobody vouches for it, so that helps nothing
+	for _, public := range []bool{false, true} { // no authority vouches for it, so Public changes nothing
 		err := met(t, other, Trust{Pin: pin, Public: public})
 		if e, ok := errors.AsType[*OtherKeyError](err); !ok || e.Got != PinOf(other.Leaf) || e.Want != pin {
 			t.Errorf("another key, public %v: %v", public, err)

@@ -1,7 +1,7 @@
-// Package selfsigned makes, keeps and names certificates for TLS that a machine signs itself.
+// Package selfsigned makes, keeps and names TLS certificates that a machine signs itself.
 //
-// Nobody vouches for such a certificate, so whoever meets it first compares its fingerprint. The key stays the same
-// when the certificate is made anew, because it ends or the machine has other addresses.
+// No authority vouches for such a certificate, so people compare its fingerprint when they first meet it. The key
+// stays the same when the certificate is renewed, because it expires or the machine has new addresses.
 package selfsigned
 
 import (
@@ -30,24 +30,25 @@ import (
 )
 
 const (
-	// lasts is below the 825 days that Apple's systems take of any certificate that a person trusts
+	// lasts is below the 825 days that Apple's systems accept for any certificate that a person trusts
 	// (support.apple.com/en-us/103769); the shorter limits of browsers are for public authorities.
 	lasts = 730 * 24 * time.Hour
-	// renewal is how long before its end a certificate is made anew.
+	// renewal is how long before its end a certificate is renewed.
 	renewal = 60 * 24 * time.Hour
-	// backdated is how far the clocks of other devices may be behind.
+	// backdated allows for other devices' clocks that are slow.
 	backdated = time.Hour
 )
 
-// Keep returns the certificate in the file at path, which is for these names and IP addresses. One that is not there,
-// ends soon or lacks a name is made. The file has the key too, and is its owner's alone.
+// Keep returns the certificate in the file at path, for the given names and IP addresses. It makes a new one if the
+// file is missing, or if the certificate expires soon or lacks a name. The file also has the key, and is readable only
+// by its owner.
 func Keep(path string, names []string, now time.Time) (tls.Certificate, error) {
 	return keepWith(path, names, now, func() (crypto.Signer, error) {
 		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	})
 }
 
-// KeepEd25519 is Keep with an Ed25519 key, which browsers do not take, and which signs the same text the same way.
+// KeepEd25519 is Keep with an Ed25519 key, which browsers do not accept, and whose signatures are deterministic.
 func KeepEd25519(path string, names []string, now time.Time) (tls.Certificate, error) {
 	return keepWith(path, names, now, func() (crypto.Signer, error) {
 		_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -86,7 +87,7 @@ func keepWith(path string, names []string, now time.Time, newKey func() (crypto.
 	return tls.X509KeyPair(text, text)
 }
 
-// fits reports whether a certificate is good for some time yet, and for all names.
+// fits reports whether a certificate is valid for some time yet, and for all names.
 func fits(cert *x509.Certificate, names []string, now time.Time) bool {
 	return now.After(cert.NotBefore) && now.Add(renewal).Before(cert.NotAfter) &&
 		!slices.ContainsFunc(names, func(name string) bool { return cert.VerifyHostname(name) != nil })

@@ -21,8 +21,7 @@ func keep(t *testing.T, path string, now time.Time, names ...string) tls.Certifi
 	return cert
 }
 
-// TestKeep holds that a certificate stays as long as it is good, that its key outlives it, and that nobody else reads
-// it.
+// TestKeep checks that a certificate stays while it is valid, that its key outlives it, and that the file is private.
 func TestKeep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tls.pem")
 	now := time.Now()
@@ -53,7 +52,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestCertificate holds it to what browsers ask of one that a person trusts.
+// TestCertificate checks the requirements of browsers for a certificate that a person trusts.
 func TestCertificate(t *testing.T) {
 	now := time.Now()
 	cert := keep(t, filepath.Join(t.TempDir(), "tls.pem"), now, "box.local", "192.168.1.5", "fe80::1")

@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// Find returns the path of another program of this release: beside the one that runs, else where the shell finds it.
-// ok is false if it is in neither place. beside is where it was looked for first.
+// Find returns the path of another program of this release: next to the running one, otherwise where the shell finds
+// it. ok is false if it is in neither. beside is the first path that was tried.
 func Find(program string) (path, beside string, ok bool) {
 	if runtime.GOOS == "windows" {
 		program += ".exe"

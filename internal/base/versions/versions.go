@@ -1,12 +1,12 @@
-// Package versions has several versions of the programs lie side by side, of which one runs:
+// Package versions keeps several versions of the programs side by side, one of them current:
 //
 //	DIR/pennypost                     a link to .pennypost/current/pennypost; the others likewise
 //	DIR/.pennypost/v1.2.3/            the programs of a version
 //	DIR/.pennypost/current            a link to the version that runs
 //	DIR/.pennypost/previous           a link to the one before
 //
-// Replacing the link current changes all programs at once, so a kill at any step leaves programs of one version.
-// install.sh makes the same.
+// Replacing the link current changes all programs at the same time, so a kill at any step leaves programs of one
+// version. install.sh makes the same layout.
 package versions
 
 import (
@@ -31,14 +31,14 @@ const (
 	partName  = "part."
 )
 
-// Programs are those that a version has.
+// Programs are the programs of a version.
 var Programs = [...]string{"pennypost", "pennypostd", "pennypost-nats"}
 
-// ErrNone says that there is no version before.
+// ErrNone says that there is no previous version.
 var ErrNone = errors.New("no version before this one is kept")
 
 // Stable returns the path that keeps leading to a program when its version changes: that of the link, if path is the
-// program behind it, and path otherwise.
+// link's target, and path otherwise.
 func Stable(path string) string {
 	store := filepath.Dir(filepath.Dir(path))
 	if filepath.Base(store) != storeName {
@@ -51,20 +51,20 @@ func Stable(path string) string {
 	return link
 }
 
-// Store is a directory of programs with the versions beside them.
+// Store is a directory of programs with its versions.
 type Store struct {
 	dir  string
 	lock *durable.Lock
-	part string // a directory for what is not finished
+	part string // a directory for unfinished files
 
-	step func() error // of tests: called before each change, which it may have fail
+	step func() error // for tests: called before each change; its error fails the change
 }
 
-// Open makes what is missing in a directory of programs, removes what somebody who was killed has left, and keeps
-// others from changing versions until Close. If another does, the error is a *durable.LockedError.
+// Open creates missing parts in a directory of programs, removes leftovers of a killed process, and keeps others from
+// changing versions until Close. If another process holds the store, the error is a *durable.LockedError.
 func Open(dir string) (*Store, error) {
 	s := &Store{dir: dir, step: func() error { return nil }}
-	if err := os.MkdirAll(s.path(), 0o755); err != nil { // others may run what is in it
+	if err := os.MkdirAll(s.path(), 0o755); err != nil { // others may run the programs in it
 		return nil, err
 	}
 	lock, err := durable.TryLock(s.path("lock"))
@@ -82,25 +82,25 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// Close removes what is not finished, and the store itself where it holds no version.
+// Close removes unfinished files, and the store itself if it holds no version.
 func (s *Store) Close() error {
 	err := os.RemoveAll(s.part)
 	if _, none := os.Lstat(s.path(current)); none != nil {
 		_ = os.Remove(s.path("lock"))
-		defer os.Remove(s.path()) // which is empty, or stays
+		defer os.Remove(s.path()) // fails unless it is empty
 	}
 	return errors.Join(err, s.lock.Unlock())
 }
 
-// Part returns a directory on the same file system for what is not finished.
+// Part returns a directory on the same file system for unfinished files.
 func (s *Store) Part() string { return s.part }
 
 func (s *Store) path(names ...string) string {
 	return filepath.Join(append([]string{s.dir, storeName}, names...)...)
 }
 
-// Put makes the version next, whose programs lie in the directory unpacked, the one that runs, in place of now. After
-// an error the programs are those of now.
+// Put replaces the current version now by the version next, whose programs are in the directory unpacked. After an
+// error the programs are those of now.
 func (s *Store) Put(now, next, unpacked string) (err error) {
 	if err := s.adopt(now); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *Store) Put(now, next, unpacked string) (err error) {
 	return s.prune()
 }
 
-// Back makes the version before the one that runs, and the other way round. It returns the one that runs then.
+// Back exchanges the current and the previous version. It returns the new current one.
 func (s *Store) Back() (version string, err error) {
 	now, err := os.Readlink(s.path(current))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +132,7 @@ func (s *Store) Back() (version string, err error) {
 	}
 	before, err := os.Readlink(s.path(previous))
 	if err != nil || before == now {
-		before = s.other(now) // somebody was killed between two links
+		before = s.other(now) // a process was killed between two links
 	}
 	if _, err := os.Stat(s.path(before, Programs[0])); before == "" || err != nil {
 		return "", ErrNone
@@ -143,7 +143,7 @@ func (s *Store) Back() (version string, err error) {
 	return before, s.swap(previous, now)
 }
 
-// other is the one version beside now, "" if there are none or several.
+// other returns the only version other than now, "" if there are none or several.
 func (s *Store) other(now string) string {
 	all, _ := s.versions()
 	all = slices.DeleteFunc(all, func(v string) bool { return v == now })
@@ -163,14 +163,14 @@ func (s *Store) versions() (all []string, err error) {
 	return all, err
 }
 
-// adopt moves programs that lie in the directory themselves, as in an archive, into a version of their own, and leaves
-// links. A program that is not there, because the version is older than it, has a link afterwards too.
+// adopt moves programs that are directly in the directory, as unpacked from an archive, into a version, and leaves
+// links. A program that the version lacks, because it is newer, gets a link too.
 func (s *Store) adopt(now string) error {
 	plain, missing, err := s.plain()
 	if err != nil || len(plain)+len(missing) == 0 {
 		return err
 	}
-	// else somebody was killed here, and the version is there
+	// otherwise a process was killed here, and the version is there
 	if len(plain) > 0 && len(plain)+len(missing) == len(Programs) {
 		kept := filepath.Join(s.part, "now")
 		if err := os.Mkdir(kept, 0o755); err != nil {
@@ -196,7 +196,7 @@ func (s *Store) adopt(now string) error {
 	return durable.SyncDir(s.dir)
 }
 
-// plain returns the programs that are files in the directory itself, and those that are not there.
+// plain returns the programs that are files in the directory itself, and those that are missing.
 func (s *Store) plain() (plain, missing []string, err error) {
 	for _, program := range Programs {
 		info, err := os.Lstat(filepath.Join(s.dir, program))
@@ -212,7 +212,7 @@ func (s *Store) plain() (plain, missing []string, err error) {
 	return plain, missing, nil
 }
 
-// place makes a directory that of a version, in place of one that was left over.
+// place makes a directory that of a version, and replaces a leftover one.
 func (s *Store) place(from, version string) error {
 	if err := s.step(); err != nil {
 		return err
@@ -233,7 +233,7 @@ func (s *Store) place(from, version string) error {
 	return durable.SyncDir(s.path())
 }
 
-// swap makes a link of the store lead to a version, at once.
+// swap atomically makes a link of the store lead to a version.
 func (s *Store) swap(name, version string) error {
 	if err := s.swapAt(s.path(name), version); err != nil {
 		return err
@@ -258,14 +258,14 @@ func (s *Store) swapAt(path, target string) error {
 	return nil
 }
 
-// link is swap for what is being undone.
+// link is swap for undoing a change.
 func (s *Store) link(name, version string) error {
 	_ = os.Remove(filepath.Join(s.part, "link"))
 	s.step = func() error { return nil }
 	return s.swap(name, version)
 }
 
-// prune removes the versions that are neither the one that runs nor the one before.
+// prune removes the versions that are neither current nor previous.
 func (s *Store) prune() error {
 	all, err := s.versions()
 	now, _ := os.Readlink(s.path(current))
@@ -278,7 +278,7 @@ func (s *Store) prune() error {
 	return err
 }
 
-// linkOrCopy gives a program a second name, or copies it where that cannot be.
+// linkOrCopy gives a program a second name, or copies it where links are not possible.
 func linkOrCopy(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil

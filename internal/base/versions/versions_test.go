@@ -34,7 +34,7 @@ func programs(t *testing.T, dir, version string) string {
 	return dir
 }
 
-// runs returns the version of the programs, and fails if they differ or are not there.
+// runs returns the version of the programs, and fails the test if they differ or are missing.
 func runs(t *testing.T, dir string) string {
 	t.Helper()
 	var of [len(Programs)]string
@@ -60,8 +60,8 @@ func open(t *testing.T, dir string) *Store {
 	return s
 }
 
-// put puts a version in place of another. At a step, counted from 1, it fails, or is killed, so that nothing that it
-// would do after an error is done.
+// put replaces one version by another. At a step, counted from 1, it fails, or is killed, so that it does no cleanup
+// after the error.
 func put(t *testing.T, dir, now, next string, at int, kill bool) (err error) {
 	t.Helper()
 	s := open(t, dir)
@@ -86,7 +86,7 @@ func put(t *testing.T, dir, now, next string, at int, kill bool) (err error) {
 
 var errStep = errors.New("a step")
 
-// TestPut replaces the programs of an archive by two versions after each other, goes back, and forward again.
+// TestPut replaces the programs of an archive by two versions in turn, goes back, and forward again.
 func TestPut(t *testing.T) {
 	dir := programs(t, t.TempDir(), "v1")
 	for _, v := range [][2]string{{"v1", "v2"}, {"v2", "v3"}} {
@@ -118,7 +118,8 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// TestOfFewerPrograms: a version that lacks the newest program is replaced by one that has it, and comes back.
+// TestOfFewerPrograms checks that a version that lacks the newest program is replaced by one that has it, and comes
+// back.
 func TestOfFewerPrograms(t *testing.T) {
 	dir := programs(t, t.TempDir(), "v1")
 	newest := filepath.Join(dir, Programs[len(Programs)-1])
@@ -143,8 +144,8 @@ func TestOfFewerPrograms(t *testing.T) {
 	}
 }
 
-// TestKilled: killed before any step, there are two programs of one version, and the next attempt succeeds. If a step
-// fails, nothing is left besides.
+// TestKilled checks that after a kill before any step the programs are of one version, and the next attempt succeeds.
+// If a step fails, there are no leftovers.
 func TestKilled(t *testing.T) {
 	for name, before := range map[string][]string{"plain": {"v1"}, "one": {"v1", "v2"}, "two": {"v1", "v2", "v3"}} {
 		for _, kill := range []bool{true, false} {
@@ -161,7 +162,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// attempt has a step fail, and returns whether there was such a step.
+// attempt makes a step fail, and returns whether there was such a step.
 func attempt(t *testing.T, before []string, step int, kill bool) bool {
 	dir := programs(t, t.TempDir(), "v1")
 	for i := 1; i < len(before); i++ {
@@ -202,7 +203,7 @@ func attempt(t *testing.T, before []string, step int, kill bool) bool {
 	return true
 }
 
-// names are what is in the store, and where its links lead.
+// names returns the names in the store, and the targets of its links.
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, storeName))
@@ -217,7 +218,7 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// TestFails: what cannot be put leaves what was there, the version before too.
+// TestFails checks that a failed Put leaves the existing versions, including the previous one.
 func TestFails(t *testing.T) {
 	dir := programs(t, t.TempDir(), "v1")
 	for _, v := range [][2]string{{"v1", "v2"}, {"v2", "v3"}} {

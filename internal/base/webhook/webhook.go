@@ -1,5 +1,5 @@
-// Package webhook sends POSTs that are signed as Standard Webhooks
-// (https://github.com/standard-webhooks/standard-webhooks, specification 1.0.0) says.
+// Package webhook sends POST requests signed according to Standard Webhooks
+// (https://github.com/standard-webhooks/standard-webhooks, specification 1.0.0).
 package webhook
 
 import (
@@ -28,21 +28,22 @@ import (
 
 // Bounds of a request.
 const (
-	maxRedirects = 3 // how often a receiver may send us on
+	maxRedirects = 3 // redirects that are followed
 	maxAnswer    = 4 << 10
 )
 
-// ErrGone says that the receiver answered 410: it does not want to hear anything any more.
+// ErrGone says that the receiver answered 410: it wants no more requests.
 var ErrGone = errors.New("answered 410 Gone")
 
-// Receiver is who is sent to. Its errors are for people, and do not tell the address: its path may be a secret.
+// Receiver is the destination of requests. Its errors are for people, and omit the address: its path may be a secret.
 type Receiver struct {
 	url    string
 	secret []byte
 	client *http.Client
 }
 
-// New returns the receiver at an address. secret is the signing key itself, not its base64; nothing is signed without.
+// New returns the receiver at an address. secret is the signing key itself, not its base64; without it nothing is
+// signed.
 func New(address string, secret []byte, limit time.Duration) *Receiver {
 	return &Receiver{url: address, secret: secret, client: &http.Client{
 		Timeout:       limit,
@@ -51,8 +52,8 @@ func New(address string, secret []byte, limit time.Duration) *Receiver {
 	}}
 }
 
-// Public returns the receiver for an address that a stranger gave: nothing is sent to this machine or to private
-// networks, whatever the address's name leads to at that moment, and by no proxy, which could be led there.
+// Public returns the receiver for an address from a stranger: no request goes to this machine or to private networks,
+// whatever the name resolves to at that moment, and none through a proxy, which could be led there.
 func (w *Receiver) Public() *Receiver {
 	dialer := &net.Dialer{Timeout: w.client.Timeout, Control: func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
@@ -67,7 +68,7 @@ func (w *Receiver) Public() *Receiver {
 	return &out
 }
 
-// Straight returns the receiver for which a redirect is an answer like others.
+// Straight returns the receiver without following redirects: a redirect is an answer like any other.
 func (w *Receiver) Straight() *Receiver {
 	out, client := *w, *w.client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -75,11 +76,11 @@ func (w *Receiver) Straight() *Receiver {
 	return &out
 }
 
-// MaxAddress is how many bytes an address that a stranger gave may have.
+// MaxAddress is the maximum length in bytes of an address from a stranger.
 const MaxAddress = 2 << 10
 
-// CheckAddress reports whether something may be sent to an address that a stranger gave, as far as its text tells.
-// private allows this machine and private networks, and http.
+// CheckAddress reports whether an address from a stranger may be used, as far as its text tells. private allows this
+// machine and private networks, and http.
 func CheckAddress(text string, private bool) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.Fragment != "" || len(text) > MaxAddress ||
@@ -94,7 +95,7 @@ func CheckAddress(text string, private bool) error {
 
 var errPrivate = errors.New("it leads to a private address")
 
-// private are networks that are not of the internet, beside those that netip knows.
+// private are networks outside the public internet, in addition to those that netip knows.
 var private = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"),
 	netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("240.0.0.0/4"),
@@ -102,7 +103,8 @@ var private = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/8"), netip.MustParse
 	netip.MustParsePrefix("2002::/16"),
 	netip.MustParsePrefix("2001::/32")}
 
-// IsPublic reports whether an address is of the internet, and leads to no private network by way of another one.
+// IsPublic reports whether an address is on the public internet, and does not lead to a private network through
+// another one.
 func IsPublic(a netip.Addr) bool {
 	a = a.Unmap()
 	return a.IsGlobalUnicast() && !a.IsPrivate() &&
@@ -112,8 +114,7 @@ func IsPublic(a netip.Addr) bool {
 var errRedirect = errors.New(
 	"it redirects to another host, or in a way that does not repeat the request; set the address where it leads")
 
-// SameHost lets a request be repeated on the host that was configured, and nowhere else: what it is signed or
-// authorised with is a credential.
+// SameHost allows redirects only on the configured host: the request's signature or authorisation is a credential.
 func SameHost(next *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if next.Method != http.MethodPost || next.URL.Host != first.Host || next.URL.Scheme != first.Scheme ||
@@ -123,8 +124,8 @@ func SameHost(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Post sends data under an id, which stays the same when it is sent again. kind is the type of the event. It has
-// arrived if the answer is of status 2xx, and answer is that status.
+// Post sends data under an id, which stays the same in a retry. kind is the type of the event. It succeeds if the
+// status of the answer is 2xx; answer is that status.
 func (w *Receiver) Post(ctx context.Context, id, kind string, data any) (answer string, err error) {
 	now := time.Now()
 	body, err := jsonx.Marshal(envelope{Type: kind, Timestamp: now.UTC().Format("2006-01-02T15:04:05.000Z"),
@@ -135,7 +136,7 @@ func (w *Receiver) Post(ctx context.Context, id, kind string, data any) (answer 
 	return w.PostBody(ctx, id, body, nil)
 }
 
-// PostBody is Post of a body that is JSON already, with more headers.
+// PostBody is Post for a body that is already JSON, with more headers.
 func (w *Receiver) PostBody(ctx context.Context, id string, body []byte, more http.Header) (answer string, err error) {
 	status, _, err := w.Exchange(ctx, id, body, more, w.secret)
 	if err != nil {
@@ -150,8 +151,8 @@ func (w *Receiver) PostBody(ctx context.Context, id string, body []byte, more ht
 	return answer, errors.New("answered " + answer)
 }
 
-// Exchange posts a body that is JSON, signed by each of some secrets, and returns the status and the beginning of the
-// answer. An error is net/http's, and tells the address.
+// Exchange posts a JSON body, signed with each of the secrets, and returns the status and the beginning of the answer.
+// An error is net/http's, and includes the address.
 func (w *Receiver) Exchange(ctx context.Context, id string, body []byte, more http.Header, secrets ...[]byte) (
 	status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
@@ -176,7 +177,7 @@ func (w *Receiver) Exchange(ctx context.Context, id string, body []byte, more ht
 	return resp.StatusCode, answer, nil
 }
 
-// IsTLS reports whether an error of Exchange says that a receiver could not be told from others.
+// IsTLS reports whether an error of Exchange says that a receiver's identity could not be verified.
 func IsTLS(err error) bool {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
 	_, record := errors.AsType[tls.RecordHeaderError](err)
@@ -191,7 +192,7 @@ type envelope struct {
 	Data      any    `json:"data"`
 }
 
-// sign sets the three headers of Standard Webhooks. A signature that is there stays beside the new one.
+// sign sets the three headers of Standard Webhooks. It keeps an existing signature beside the new one.
 func sign(h http.Header, secret []byte, id string, at time.Time, body []byte) {
 	seconds := strconv.FormatInt(at.Unix(), 10)
 	mac := hmac.New(sha256.New, secret)

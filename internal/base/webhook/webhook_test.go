@@ -23,7 +23,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// What a stranger gave as an address leads nowhere that only we can reach, by whatever name or redirect.
+// An address from a stranger leads nowhere that only we can reach, by any name or redirect.
 func TestPublic(t *testing.T) {
 	reached := false
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))

@@ -1,5 +1,5 @@
-// Package wording has the small changes of text that every face of the program makes: a count, a span of time, a text
-// that is too long, a word for a shell. It knows nothing of mail and nothing of terminals.
+// Package wording has the small text changes that every interface of the program needs: a count, a span of time, a
+// text that is too long, a word for a shell. It knows nothing of mail and nothing of terminals.
 package wording
 
 import (
@@ -21,8 +21,7 @@ func Plural(n int, word string) string {
 // Old is the age from which a date says more than a number of days.
 const Old = 30 * 24 * time.Hour
 
-// Span says how long d is in the largest unit of which it has one: "5 min", "3 h", "2 days". Less than a minute is
-// "now".
+// Span returns d in its largest unit of at least one: "5 min", "3 h", "2 days". Less than a minute is "now".
 func Span(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -35,14 +34,14 @@ func Span(d time.Duration) string {
 	return Plural(int(d/(24*time.Hour)), "day")
 }
 
-// Brief says a span in the fewest letters: "5m", "3h", "2d".
+// Brief shortens a span: "5m", "3h", "2d".
 func Brief(span string) string {
 	return strings.NewReplacer(" min", "m", " h", "h", " days", "d", " day", "d").Replace(span)
 }
 
 const ellipsis = "…"
 
-// Clip cuts s where a character begins, so that it has at most n bytes, and says by an ellipsis that it did.
+// Clip cuts s at the beginning of a character to at most n bytes, including an ellipsis that marks the cut.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -61,7 +60,7 @@ func Beginning(s string, n int) string {
 	return s[:max(n, 0)]
 }
 
-// ClipRunes cuts s to at most n characters, the last of which is an ellipsis then.
+// ClipRunes cuts s to at most n characters; if it cuts, the last one is an ellipsis.
 func ClipRunes(s string, n int) string {
 	if len(s) <= n || utf8.RuneCountInString(s) <= n {
 		return s
@@ -69,7 +68,7 @@ func ClipRunes(s string, n int) string {
 	return strings.TrimRight(string([]rune(s)[:n-1]), " ") + ellipsis
 }
 
-// OneLine puts another character in place of each that would break a line or that a terminal obeys.
+// OneLine replaces each character that would break a line or that a terminal obeys by other.
 func OneLine(s string, other rune) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
@@ -79,7 +78,7 @@ func OneLine(s string, other rune) string {
 	}, s)
 }
 
-// Shell writes s so that a POSIX shell takes it for one word and nothing else.
+// Shell quotes s so that a POSIX shell reads it as one word and nothing else.
 func Shell(s string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_/.:@%+=,-"
 	if s != "" && strings.Trim(s, plain) == "" {
@@ -88,7 +87,7 @@ func Shell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Join puts the spellings of several things into one text, with sep between them.
+// Join joins the spellings of several things, with sep between them.
 func Join[T any](list []T, sep string, spell func(T) string) string {
 	words := make([]string, len(list))
 	for i, one := range list {

@@ -52,7 +52,7 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// A shell reads what Shell wrote as the one word that it was made of.
+// A shell reads the result of Shell as the original word.
 func TestShell(t *testing.T) {
 	for _, word := range []string{"", "plain-1.2/x", "小克", "the boss", "it's", "$(touch x)", "a;b", "`a`", `a\b"c`,
 		"*", "~", "a\nb", "#x", "{a,b}", "!!"} {

@@ -1,11 +1,11 @@
-// Package worktree says in which tree of files a path is, and where in it, so that two names of one file can be seen
-// to be one: by way of links, mounts of the tree, or letters in another case on a disk that ignores it.
+// Package worktree finds the tree of files that a path is in, and its position there, so that two names of one file
+// are recognised: through links, mounts of the tree, or letters in another case on a disk that ignores it.
 //
-// A tree is a working tree of Git: the directory with .git in it, be it a repository, one of its worktrees or a
-// submodule. Files that are in none belong to the session's directory or, outside of that, to their own.
+// A tree is a working tree of Git: the directory with .git in it, whether of a repository, one of its worktrees or a
+// submodule. Other files belong to the session's directory or, outside of that, to their own.
 //
-// Nothing is run: a repository's configuration names programs. Files are described and not opened, except .gitignore,
-// which is opened through package confined. A file system that does not answer holds the caller up, as it does anyone.
+// No program is run: a repository's configuration names programs. Files are described and not opened, except
+// .gitignore, which is opened through package confined. A file system that does not answer blocks the caller.
 //
-// A hard link is another file here. So is a file below a mount of part of a tree, whose top is not to be seen from it.
+// A hard link is another file here. So is a file below a mount of part of a tree, from which the top cannot be seen.
 package worktree

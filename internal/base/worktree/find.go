@@ -10,14 +10,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// MaxPath is the length of a path, in bytes, that is looked up.
+// MaxPath is the maximum length of a path, in bytes.
 const MaxPath = 4096
 
-// Place is where a path is.
+// Place is the position of a path in a tree.
 type Place struct {
-	Root  string // which directory is the top of the tree: device and inode in hex; on Windows volume and file
+	Root  string // identity of the top of the tree: device and inode in hex; on Windows volume and file
 	At    string // the path of the top, without links, for people and for opening
-	Path  string // from the top, with slashes, to be compared; "." is the top itself
+	Path  string // from the top, with slashes, for comparison; "." is the top itself
 	Shown string // Path for people, where it differs: as it was named
 	Dir   bool   // it is a directory now
 
@@ -48,21 +48,22 @@ func (e *PathError) Error() string {
 	return fmt.Sprintf("%q: %s", path, e.Why)
 }
 
-// Find says where a path is. A relative one counts from dir, the session's directory, which is absolute. Neither the
-// file nor the directories above it need be there. A link is what it leads to. The error is a *PathError, or that of
-// the file system.
+// Find returns the place of a path. A relative one starts from dir, the session's directory, which is absolute.
+// Neither the file nor the directories above it need exist. A link counts as its target. The error is a *PathError, or
+// that of the file system.
 func Find(path, dir string) (Place, error) { return find(path, dir, true, ignoresCase) }
 
-// FindName is Find for what moves, removes or replaces what a path names: if that is a link, it is the link itself.
+// FindName is Find for moving, removing or replacing a path: if the path itself is a link, its place is that of the
+// link.
 func FindName(path, dir string) (Place, error) { return find(path, dir, false, ignoresCase) }
 
-// FindFolding is Find as it is on a disk that ignores the case of letters, for tests that have none.
+// FindFolding is Find for a disk that ignores the case of letters, for tests on other disks.
 func FindFolding(path, dir string) (Place, error) {
 	return find(path, dir, true, func(string, string) bool { return true })
 }
 
-// find is Find or FindName, with what tells whether the disk ignores case at the top of a tree, given a name in it
-// that is there.
+// find is Find or FindName. ignores tells whether the disk ignores case at the top of a tree, given a name that exists
+// there.
 func find(path, dir string, follow bool, ignores func(top, name string) bool) (Place, error) {
 	switch {
 	case path == "":
@@ -94,10 +95,10 @@ func find(path, dir string, follow bool, ignores func(top, name string) bool) (P
 	return p, nil
 }
 
-// compare gives the path the form in which the disk takes two to be the same.
+// compare brings the path into a form that is equal for paths that the disk takes to be the same.
 func (p *Place) compare() {
 	named := p.Path
-	if p.folds || runtime.GOOS == "darwin" { // whose disks take two forms of a letter to be the same in any case
+	if p.folds || runtime.GOOS == "darwin" { // its disks always ignore the Unicode form of a letter
 		p.Path = norm.NFC.String(named)
 	}
 	if p.folds {
@@ -108,7 +109,7 @@ func (p *Place) compare() {
 	}
 }
 
-// witness returns a name in the top of the tree that is there; "" if none is known.
+// witness returns a name that exists at the top of the tree; "" if none is known.
 func (p *Place) witness(real resolved) string {
 	if p.kind == project {
 		return ".git"
@@ -119,8 +120,8 @@ func (p *Place) witness(real resolved) string {
 	return ""
 }
 
-// ignoresCase finds out whether a disk ignores the case of letters, from a name that is in a directory, or else from
-// the directory's own.
+// ignoresCase finds out whether a disk ignores the case of letters, with a name in a directory, or otherwise with the
+// directory's own name.
 func ignoresCase(top, name string) bool {
 	if swapped(name) == name {
 		top, name = filepath.Dir(top), filepath.Base(top)
@@ -144,9 +145,9 @@ func swapped(name string) string {
 	return strings.ToLower(name)
 }
 
-// top returns the top of the tree in which a file is.
+// top returns the top of the tree that a file is in.
 func top(real resolved, dir string) (string, kind) {
-	near := real.path // the nearest directory that is there
+	near := real.path // the nearest existing directory
 	for range real.missing {
 		near = filepath.Dir(near)
 	}
@@ -170,13 +171,13 @@ func top(real resolved, dir string) (string, kind) {
 	return near, own
 }
 
-// under reports whether a path is that of a directory or below it.
+// under reports whether a path is a directory's own or below it.
 func under(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, join(dir, ""))
 }
 
-// hasGit reports whether a directory is the top of a working tree. Like Git it passes over a .git without HEAD:
-// sandboxes leave empty ones.
+// hasGit reports whether a directory is the top of a working tree. Like Git it ignores a .git without HEAD: sandboxes
+// leave empty ones.
 func hasGit(dir string) bool {
 	git := join(dir, ".git")
 	info, err := os.Stat(git)

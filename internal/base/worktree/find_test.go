@@ -131,7 +131,7 @@ func TestFindRefuses(t *testing.T) {
 	}
 }
 
-// TestRenamed holds that a tree is the same after it was moved, and one in its place is another.
+// TestRenamed checks that a tree is the same after it was moved, and one in its place is another.
 func TestRenamed(t *testing.T) {
 	dir := made(t, "shop/.git/HEAD", "shop/a.go", "other/.git/HEAD")
 	shop := filepath.Join(dir, "shop")
@@ -151,7 +151,7 @@ func TestRenamed(t *testing.T) {
 	}
 }
 
-// TestGitWorktrees holds that what Git itself makes is seen as it is.
+// TestGitWorktrees checks worktrees that Git itself makes.
 func TestGitWorktrees(t *testing.T) {
 	dir := made(t)
 	run := exec.Command("sh", "-ec", `git init -q shop; cd shop; git -c user.name=a -c user.email=a@b commit -q \
@@ -167,7 +167,7 @@ func TestGitWorktrees(t *testing.T) {
 	}
 }
 
-// TestMount holds that a tree has one identity by all paths on which it is mounted.
+// TestMount checks that a tree has the same identity by all paths on which it is mounted.
 func TestMount(t *testing.T) {
 	if shop := os.Getenv("WORKTREE_MOUNT"); shop != "" { // in the namespace
 		one, two := found(t, "src/a.go", shop), found(t, "src/a.go", filepath.Join(filepath.Dir(shop), "mnt"))
@@ -189,7 +189,7 @@ func TestMount(t *testing.T) {
 	}
 }
 
-// TestCase holds that names in another case, or with letters that are made of two, are one where the disk says so.
+// TestCase checks that names in another case, or with decomposed letters, are the same where the disk ignores that.
 func TestCase(t *testing.T) {
 	shop := filepath.Join(made(t, "shop/.git/HEAD", "shop/Src/a.go", "shop/.gitignore: *.O\n"), "shop")
 	yes := func(string, string) bool { return true }
@@ -208,7 +208,7 @@ func TestCase(t *testing.T) {
 	}
 }
 
-// TestIgnoresCase holds how it is found out whether a disk ignores case: there, both names are one file.
+// TestIgnoresCase checks the detection of disks that ignore case: there, both names are one file.
 func TestIgnoresCase(t *testing.T) {
 	dir := made(t, "one/a", "two/a", "two/A -> a", "Three/1")
 	if ignoresCase(filepath.Join(dir, "one"), "a") {
@@ -277,7 +277,7 @@ func BenchmarkFind(b *testing.B) {
 	})
 }
 
-// TestFindName: what moves or removes a link does nothing to where it leads. Links on the way are followed.
+// TestFindName checks that moving or removing a link does not affect its target. Links on the way are followed.
 func TestFindName(t *testing.T) {
 	dir := made(t, "shop/.git/HEAD", "shop/src/a.go", "shop/link -> src", "shop/src/b -> a.go", "shop/gone -> nowhere",
 		"shop/d -> link", "to -> shop")

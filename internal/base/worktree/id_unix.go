@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// id says which directory is at a path.
+// id identifies the directory at a path.
 func id(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

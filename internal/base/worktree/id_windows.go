@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// id says which directory is at a path.
+// id identifies the directory at a path.
 func id(path string) (string, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

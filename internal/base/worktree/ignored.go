@@ -11,13 +11,12 @@ import (
 	"pennypost/internal/base/confined"
 )
 
-// maxIgnore is the size, in bytes, above which a .gitignore is taken for empty.
+// maxIgnore is the size, in bytes, above which a .gitignore counts as empty.
 const maxIgnore = 256 << 10
 
-// Ignored reports whether a file is nobody's work: Git's own files, what the .gitignore files of the tree name, and
-// what is temporary or no file at all (/tmp, /dev) outside of a project and of the session's directory. A file that
-// Git tracks counts as ignored too if a rule names it. Rules in .git/info/exclude and in a person's configuration are
-// not read.
+// Ignored reports whether a file is no one's work: Git's own files, files that the tree's .gitignore files name, and
+// temporary or special files (/tmp, /dev) outside a project and the session's directory. A file that Git tracks counts
+// as ignored too if a rule names it. Rules in .git/info/exclude and in a person's configuration are not read.
 func (p Place) Ignored() bool {
 	names := strings.Split(p.Path, "/")
 	switch {
@@ -29,13 +28,13 @@ func (p Place) Ignored() bool {
 	return p.below(temporary())
 }
 
-// temporary returns the directories for what does not last, or is no file.
+// temporary returns the directories of temporary and special files.
 func temporary() []string {
 	return []string{os.TempDir(), "/tmp", "/var/tmp", "/dev", "/proc", "/sys", os.Getenv("XDG_RUNTIME_DIR")}
 }
 
 // below reports whether the tree is part of one of the directories. A session may work below such a directory, but not
-// in it.
+// directly in it.
 func (p Place) below(dirs []string) bool {
 	for _, dir := range dirs {
 		if !filepath.IsAbs(dir) {
@@ -49,8 +48,8 @@ func (p Place) below(dirs []string) bool {
 	return false
 }
 
-// ignoredByRules asks the rules for each directory on the way too: what is in one that is ignored is, whatever rules
-// say of it.
+// ignoredByRules applies the rules to each directory on the way too: everything in an ignored directory is ignored,
+// whatever the rules say of it.
 func (p Place) ignoredByRules(names []string) bool {
 	var levels [][]rule // of the .gitignore in each directory on the way
 	for i := range names {
@@ -62,7 +61,7 @@ func (p Place) ignoredByRules(names []string) bool {
 	return false
 }
 
-// ignores asks the rules of the nearest directory first, and there the last one.
+// ignores applies the rules of the nearest directory first, and among these the last one first.
 func ignores(levels [][]rule, names []string, dir bool) bool {
 	for level, rules := range slices.Backward(levels) {
 		for _, r := range slices.Backward(rules) {
@@ -77,7 +76,7 @@ func ignores(levels [][]rule, names []string, dir bool) bool {
 // rules returns the rules in the .gitignore of a directory.
 func (p Place) rules(dir string) []rule {
 	name := filepath.Join(filepath.FromSlash(dir), ".gitignore")
-	info, err := os.Lstat(filepath.Join(p.At, name)) // mostly there is none, and this costs least
+	info, err := os.Lstat(filepath.Join(p.At, name)) // usually there is none, and this is the cheapest check
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxIgnore {
 		return nil
 	}
@@ -99,9 +98,9 @@ func (p Place) rules(dir string) []rule {
 // rule is a line of a .gitignore (gitignore(5)).
 type rule struct {
 	parts   []string // of the pattern, between slashes
-	not     bool     // what it names is not ignored
+	not     bool     // it excludes files from being ignored
 	dirs    bool     // it names directories only
-	nowhere bool     // it names files by their last name, wherever they are
+	nowhere bool     // it names files by their last name, anywhere
 }
 
 func parse(text string) (rules []rule) {
@@ -123,14 +122,14 @@ func parse(text string) (rules []rule) {
 		}
 		r.parts = strings.Split(strings.ReplaceAll(line, "[!", "[^"), "/")
 		if n := len(r.parts); n > 1 && r.parts[n-1] == "**" {
-			r.parts = append(r.parts, "*") // what is in the directory, which itself is not named
+			r.parts = append(r.parts, "*") // everything in the directory, but not the directory itself
 		}
 		rules = append(rules, r)
 	}
 	return rules
 }
 
-// names reports whether a rule names what is at a path, given from the directory of the rule.
+// names reports whether a rule names a path, given relative to the rule's directory.
 func (r *rule) names(names []string, dir bool) bool {
 	if r.dirs && !dir {
 		return false
@@ -138,7 +137,7 @@ func (r *rule) names(names []string, dir bool) bool {
 	if r.nowhere {
 		return matches(r.parts[0], names[len(names)-1])
 	}
-	// As wildcards in a word are matched: what ** takes grows when the rest does not fit.
+	// Like wildcards in a word: ** takes more names when the rest does not match.
 	part, name, star, from := 0, 0, -1, 0
 	for name < len(names) {
 		switch {
@@ -160,7 +159,7 @@ func (r *rule) names(names []string, dir bool) bool {
 	return part == len(r.parts)
 }
 
-// matches reports whether a pattern fits a name. One that is not well formed fits nothing.
+// matches reports whether a pattern matches a name. A malformed one matches nothing.
 func matches(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return ok && err == nil

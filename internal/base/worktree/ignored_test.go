@@ -12,7 +12,7 @@ import (
 const rules = "# made\n*.o\n!keep.o\n/build/\ndocs/*.html\n**/gen/*.go\na/**/z\nlogs/**\n" +
 	"\\#x\n\\!y\nsp\\ \ntrail  \n[!a-c].k\nq?.t\n!/logs\nbad[\nnode_modules/\r\ndeep/\n!deep/er\ns/**\n"
 
-// TestIgnored holds each rule, and that Git sees it so too.
+// TestIgnored checks each rule, and that Git agrees.
 func TestIgnored(t *testing.T) {
 	shop := filepath.Join(made(t, "shop/.gitignore: "+rules, "shop/lib/.gitignore: !*.o\nlocal\n/top\n",
 		"shop/ln/.gitignore -> ../lib/.gitignore"), "shop")
@@ -56,7 +56,7 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// TestIgnoreFiles holds that a .gitignore is read as it is now, and only if it is a file of some size.
+// TestIgnoreFiles checks that the current .gitignore is read, and only if it is a file and not too large.
 func TestIgnoreFiles(t *testing.T) {
 	shop := filepath.Join(made(t, "shop/.git/HEAD", "shop/.gitignore: a\n", "shop/d/.gitignore/",
 		"shop/big/.gitignore: "+strings.Repeat("c\n", maxIgnore/2+1)), "shop")
@@ -80,7 +80,7 @@ func TestIgnoreFiles(t *testing.T) {
 	}
 }
 
-// TestTemporary holds that what does not last is nobody's, but a session's own project is, wherever it lies.
+// TestTemporary checks that temporary files are no one's work, except in a session's own project, wherever it is.
 func TestTemporary(t *testing.T) {
 	dir := made(t, "real/x/a", "real/repo/.git/HEAD", "real/desk/", "home/a", "realm/a", "temp -> real")
 	for _, tt := range []struct {

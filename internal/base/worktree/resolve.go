@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// maxLinks is how many links may be on a path, as in Linux.
+// maxLinks is how many links a path may contain, as in Linux.
 const maxLinks = 40
 
 // resolved is a path without links.
 type resolved struct {
 	path    string
-	info    fs.FileInfo // nil: nothing is there
-	missing int         // how many of the last names are not there
+	info    fs.FileInfo // nil: it does not exist
+	missing int         // how many of the last names do not exist
 }
 
-// resolve follows the links of an absolute path as far as it leads to something, but for one that the path itself is,
-// unless it is to follow that too. What is not there yet is taken to become directories and a file.
+// resolve follows the links of an absolute path, as far as they exist; with follow, also a link that is the path
+// itself. Missing names are taken as future directories and a file.
 func resolve(path string, follow bool) (resolved, error) {
 	w := walk{path: path, follow: follow}
 	w.at, w.rest = topOf(path)
@@ -41,13 +41,13 @@ func resolve(path string, follow bool) (resolved, error) {
 	return described(path, w.at)
 }
 
-// walk is on its way along a path.
+// walk is a position on a path.
 type walk struct {
-	path   string // as it was given
-	follow bool   // the last name too
+	path   string // the original path
+	follow bool   // follow the last name too
 	at     resolved
 	rest   []string // the names that follow
-	links  int      // that it has followed
+	links  int      // links followed
 }
 
 func (w *walk) up() error {
@@ -99,7 +99,7 @@ func (w *walk) lead(link string) error {
 	return nil
 }
 
-// described fills in what is there, where that is not known yet, and refuses what no editor writes.
+// described fills in at.info if it is not known yet, and refuses file types that no editor writes.
 func described(path string, at resolved) (resolved, error) {
 	if at.info == nil && at.missing == 0 {
 		info, err := os.Lstat(at.path)
@@ -114,7 +114,7 @@ func described(path string, at resolved) (resolved, error) {
 	return at, nil
 }
 
-// topOf returns the top of the file system of an absolute path, and the names below it.
+// topOf returns the root of the file system of an absolute path, and the names below it.
 func topOf(path string) (at resolved, names []string) {
 	volume := filepath.VolumeName(path)
 	return resolved{path: volume + string(filepath.Separator)}, split(path[len(volume):])

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// clientTags are tags that clients and models take for their own, apart from the table of package fence that is
-// tested with them.
+// clientTags are tags that clients and models obey. The list is independent of the table in package fence, which it
+// tests.
 var clientTags = strings.Fields(
 	"system-reminder system user assistant developer human mail mail-k3x9qf tool_result " +
 		"function_calls invoke command-name bash-input local-command-stdout teammate-message channel " +
@@ -22,13 +22,13 @@ var clientTags = strings.Fields(
 		"state_snapshot persisted-output ide_opened_file cross-session-message",
 )
 
-// twins are letters that look like the one that each begins with.
+// twins are sets of look-alikes of their first letter.
 var twins = strings.Fields(
 	"aаɑᴀα bЬ cсϲᴄ dԁ eеҽ hһհ iіӏ1Ꭵ jј kκᴋ lӏІ1I|ꓲ mмᴍ nո oоοօ0 pрρ rгᴦ sѕꜱ tтᴛτ uυս vѵν wԝᴡ xх yуү " +
 		"SꓢЅ CС MМ <‹⟨＜﹤❮ᐸ /⁄∕ -\u2011–",
 )
 
-// unseen are characters that take no place, or turn the text around them.
+// unseen are characters that take no space, or change the direction of the text.
 var unseen = []string{
 	"\u200b",
 	"\u200c",
@@ -51,7 +51,7 @@ var unseen = []string{
 	"\u2028",
 }
 
-// Attacks returns n texts that try to be a tag of a client or the end of a fence, the same ones every time.
+// Attacks returns n texts that imitate a client's tag or the end of a fence, the same ones every time.
 func Attacks(n int) []string {
 	r := rand.New(rand.NewPCG(23, 50408))
 	pick := func(list []string) string { return list[r.IntN(len(list))] }
@@ -96,9 +96,9 @@ func disguised(r *rand.Rand, tag string, pick func([]string) string) string {
 	}
 }
 
-// Forged returns what in an answer to a model reads as a tag of a client, or cannot be seen, "" if nothing does. The
-// answer's own fence is left out. It folds look-alikes, compatibility forms and character references until nothing
-// changes, and knows nothing of how package fence does that.
+// Forged returns the first text in an answer to a model that reads as a client's tag, or that is invisible; "" if
+// there is none. It ignores the answer's own fence. It folds look-alikes, compatibility forms and character references
+// until nothing changes, independently of package fence.
 func Forged(text string) string {
 	for _, m := range ownTag.FindAllStringSubmatch(text, -1) {
 		text = strings.NewReplacer("</"+m[1]+">", "", "<"+m[1]+">", "", "<"+m[1]+" ", "[").Replace(text)
@@ -117,13 +117,13 @@ func Forged(text string) string {
 	return forged.FindString(strings.ToLower(text))
 }
 
-// ownTag finds what a fence is called that has begun with its notice.
+// ownTag finds the tag of a fence that began with its notice.
 var ownTag = regexp.MustCompile(`What stands between (mail-[a-z2-7]{6}) tags`)
 
 var forged = func() *regexp.Regexp {
 	var names []string
 	for _, tag := range clientTags {
-		if tag != "channel" { // which is a tag with a source only
+		if tag != "channel" { // a tag only with a source
 			names = append(names, strings.Map(plain, strings.ToLower(tag)))
 		}
 	}
@@ -133,7 +133,7 @@ var forged = func() *regexp.Regexp {
 	) // none of plain's letters is special
 }()
 
-// plain drops what nobody sees and gives a letter for those that look like it; l stands for i and 1 too.
+// plain drops invisible characters and folds look-alikes to one letter; l also replaces i and 1.
 func plain(r rune) rune {
 	if strings.ContainsRune("\u034f\u3164\u115f\u1160\u00ad\u180e", r) || unicode.In(r, unicode.Cf,
 		unicode.Variation_Selector) {

@@ -1,4 +1,4 @@
-// Package fencetest reads fenced mail as a model does, for tests of what hands it out.
+// Package fencetest reads fenced mail as a model does, to test the code that renders it.
 package fencetest
 
 import (
@@ -14,17 +14,17 @@ var (
 	attribute = regexp.MustCompile(` ([a-z_]+)="([^"]*)"`)
 )
 
-// Letter is a message as it stands in an answer.
+// Letter is a message as an answer shows it.
 type Letter struct {
 	mail.Message
 	Sent   string
 	Origin string
 	Docs   string
-	Part   string // the attribute body: which part is shown, or that none is
+	Part   string // the attribute body: the part that is shown, or that none is
 }
 
-// Parse returns the letters of an answer, and what stands outside of them, the notice left out. An answer without a
-// notice has no letters.
+// Parse returns the letters of an answer, and the text outside them without the notice. An answer without a notice has
+// no letters.
 func Parse(text string) (letters []Letter, outside string, err error) {
 	m := notice.FindStringSubmatch(text)
 	if m == nil {
@@ -48,7 +48,7 @@ func Parse(text string) (letters []Letter, outside string, err error) {
 	}
 }
 
-// Unfenced returns what stands in the fence of an answer that is a list, and all of an answer without one.
+// Unfenced returns the text in the fence of an answer that is a list, and all of an answer without a fence.
 func Unfenced(text string) string {
 	m := notice.FindStringSubmatch(text)
 	if m == nil {

@@ -22,7 +22,7 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// testHome returns a home whose path is short enough for a socket, and which is not there yet.
+// testHome returns a missing home whose path is short enough for a socket.
 func testHome(tb testing.TB) config.Home {
 	tb.Helper()
 	dir, err := os.MkdirTemp("", "pp")
@@ -50,7 +50,7 @@ func small(tb testing.TB) []byte {
 	if err := os.MkdirAll(home.Dialogs(), 0o700); err != nil {
 		tb.Fatal(err)
 	}
-	asked := filepath.Join(home.Dialogs(), "d-1.json") // which stays behind
+	asked := filepath.Join(home.Dialogs(), "d-1.json") // not backed up
 	for path, text := range map[string]string{home.Token(): "pp-operator.secret\n", home.File(): "# mine\n",
 		home.Outbox(): "what waits\n", asked: `{"text":"what a client asks"}`} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -72,7 +72,7 @@ func small(tb testing.TB) []byte {
 	return b.Bytes()
 }
 
-// wantNothing checks that nothing of a restore is left.
+// wantNothing checks that a restore left nothing behind.
 func wantNothing(t *testing.T, home config.Home) {
 	t.Helper()
 	left, err := os.ReadDir(filepath.Dir(string(home)))
@@ -114,7 +114,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// A home that is a link stays one: what it leads to is restored. A link that leads nowhere is left alone.
+// A home that is a link stays one: its target is restored. A dangling link is left alone.
 func TestRestoreOntoLink(t *testing.T) {
 	home, elsewhere := testHome(t), testHome(t)
 	if err := os.Symlink(string(elsewhere), string(home)); err != nil {
@@ -139,7 +139,7 @@ func TestRestoreOntoLink(t *testing.T) {
 	}
 }
 
-// A restore that was killed leaves its directory, which another one does not touch.
+// A restore that was killed leaves its directory, which another restore does not touch.
 func TestRestoreBesidePart(t *testing.T) {
 	home := testHome(t)
 	if err := os.Mkdir(string(home)+".part", 0o700); err != nil {
@@ -162,7 +162,7 @@ func unzip(archive []byte) ([]byte, error) {
 	return io.ReadAll(zip)
 }
 
-// Cut in many places, or with a byte changed there, a backup is refused, and nothing is left of it.
+// A backup that is cut, or has a changed byte, at any of many places is refused, and leaves nothing behind.
 func TestCutBackup(t *testing.T) {
 	whole := small(t)
 	plain, err := unzip(whole)
@@ -175,13 +175,13 @@ func TestCutBackup(t *testing.T) {
 			t.Fatalf("cut after %d bytes of %d: %v", n, len(whole), err)
 		}
 		wantNothing(t, home)
-		if n < 10 { // the header of gzip, in which time and system mean nothing
+		if n < 10 { // the header of gzip, whose time and system do not matter
 			continue
 		}
 		spoilt := bytes.Clone(whole)
 		spoilt[n] ^= 0x10
 		if same, err := unzip(spoilt); err == nil && bytes.Equal(same, plain) {
-			continue // a bit that only fills up a byte
+			continue // a bit that only pads a byte
 		}
 		if _, err := Restore(t.Context(), home, bytes.NewReader(spoilt)); mail.CodeOf(err) != mail.Invalid {
 			t.Fatalf("byte %d of %d changed: %v", n, len(whole), err)
@@ -196,7 +196,7 @@ type entry struct {
 	text   string
 }
 
-// entries takes an archive apart.
+// entries returns the files of an archive.
 func entries(t *testing.T, archive []byte) (all []entry) {
 	t.Helper()
 	zip, err := gzip.NewReader(bytes.NewReader(archive))
@@ -219,7 +219,7 @@ func entries(t *testing.T, archive []byte) (all []entry) {
 	}
 }
 
-// pack makes an archive, which ends early if a file has less than its header says.
+// pack makes an archive, which ends early if a file is shorter than its header says.
 func pack(all []entry) []byte {
 	var b bytes.Buffer
 	zip := gzip.NewWriter(&b)
@@ -237,7 +237,7 @@ func pack(all []entry) []byte {
 	return b.Bytes()
 }
 
-// A hostile archive is refused by what is wrong with it, before anything is outside of the place of the restore.
+// A hostile archive is refused for its fault, and no file is written outside the restore's directory.
 func TestHostileBackup(t *testing.T) {
 	good := entries(t, small(t))
 	file := func(name string) entry {
@@ -312,7 +312,7 @@ func TestHostileBackup(t *testing.T) {
 	}
 }
 
-// Behind the end of a backup there is nothing: not another archive, and not zeros without end.
+// No data may follow the end of a backup: neither another archive nor endless zeros.
 func TestRestOfBackup(t *testing.T) {
 	var zeros bytes.Buffer
 	zip := gzip.NewWriter(&zeros)
@@ -328,7 +328,7 @@ func TestRestOfBackup(t *testing.T) {
 	}
 }
 
-// What a small archive can hold is refused before it is written: whoever it is from, the disk is not filled.
+// An archive that expands too far is refused before it is written: the disk is not filled, whoever made it.
 func TestBombIsRefused(t *testing.T) {
 	home := testHome(t)
 	if free, _, err := durable.Space(filepath.Dir(string(home))); err != nil || free == math.MaxInt64 {
@@ -353,7 +353,7 @@ func TestBombIsRefused(t *testing.T) {
 	wantNothing(t, home)
 }
 
-// A restore leaves room for what else lives on the disk, but a large disk that is nearly full takes a small backup.
+// A restore leaves space for other programs on the disk, but a large disk that is nearly full accepts a small backup.
 func TestUsable(t *testing.T) {
 	const gb = 1 << 30
 	for _, c := range []struct{ free, total, want int64 }{
@@ -368,7 +368,7 @@ func TestUsable(t *testing.T) {
 	}
 }
 
-// What a backup and a restore hold in memory does not grow with the files.
+// The memory of a backup and a restore does not grow with the files.
 func TestStream(t *testing.T) {
 	const size = 128 << 20
 	s := &jsonl.Snapshot{Files: []jsonl.SnapshotFile{{Name: "mailbox.jsonl",
@@ -391,7 +391,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// endless reads the same text everywhere.
+// endless has the same text everywhere.
 type endless struct{}
 
 func (endless) ReadAt(p []byte, _ int64) (int, error) {
@@ -401,7 +401,7 @@ func (endless) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// badDisk gives back nothing of one block.
+// badDisk cannot read one block.
 type badDisk struct{ *strings.Reader }
 
 func (d badDisk) ReadAt(p []byte, off int64) (int, error) {
@@ -412,7 +412,7 @@ func (d badDisk) ReadAt(p []byte, off int64) (int, error) {
 	return d.Reader.ReadAt(p, off)
 }
 
-// A block that cannot be read is zeros in the backup, what is before and behind it is there, and the room is named.
+// An unreadable block is zeros in the backup, the data before and after it is there, and the room is named.
 func TestBadBlock(t *testing.T) {
 	text := strings.Repeat("0123456789abcdef", 16<<10)
 	s := &jsonl.Snapshot{Seq: 7, Files: []jsonl.SnapshotFile{{Name: "mailbox.jsonl",
@@ -436,7 +436,7 @@ func TestBadBlock(t *testing.T) {
 	}
 }
 
-// seeds are what is tried on whoever unpacks archives.
+// seeds returns inputs to try on the unpacker.
 func seeds(f *testing.F) (plain [][]byte) {
 	whole, err := unzip(small(f))
 	if err != nil {
@@ -466,8 +466,8 @@ func seeds(f *testing.F) (plain [][]byte) {
 	return append(plain, append(whole[:1024:1024], whole...)) // one file twice
 }
 
-// Whatever the archive is, what is unpacked lies in the directory and is what the manifest says. If packed, text is a
-// gzip file already.
+// For any archive, the unpacked files are in the directory and match the manifest. If packed, text is already a gzip
+// file.
 func FuzzUnpack(f *testing.F) {
 	for _, plain := range seeds(f) {
 		f.Add(plain, false)

@@ -11,21 +11,21 @@ import (
 	"pennypost/internal/base/durable"
 )
 
-// Kept is a file in which a bridge of a room keeps what it knows of the foreign files, open for reading. Without it a
-// restored bridge would bring there again what is there, where a format has no ids.
+// Kept is a file with a bridge's record of its foreign files, open for reading. Without it a restored bridge would
+// send mail again that is already there, in formats without ids.
 type Kept struct {
 	name string // relative to the room's directory, with slashes
-	size int64  // of what is backed up
+	size int64  // bytes to back up
 	*os.File
 }
 
-// cursor is where a bridge notes how far the files are. In a backup it is empty, because the files beside a restored
-// home may be other ones: the bridge goes through all that the room has again, and leaves out what it finds there. The
-// file says at the next start that the room has a bridge.
+// cursor is the file in which a bridge records its position. In a backup it is empty, because a restored home may be
+// next to other foreign files: the bridge goes through the whole room again, and skips mail that it finds there. At
+// the next start the file shows that the room has a bridge.
 const cursor = "cursor"
 
-// OpenKept opens those files of a room, in whose directory they are. To be called before the room is copied: a bridge
-// that is behind its room makes up for that. The caller closes them, also those that come with an error.
+// OpenKept opens those files of a room, in the room's directory dir. Call it before copying the room: a bridge that is
+// behind its room catches up. The caller must close the files, including those returned with an error.
 func OpenKept(dir string) (kept []Kept, err error) {
 	names, err := fs.Glob(os.DirFS(dir), keptPattern)
 	errs := []error{err}
@@ -35,7 +35,7 @@ func OpenKept(dir string) (kept []Kept, err error) {
 		}
 		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil || !info.Mode().IsRegular() {
-			continue // the bridge has just replaced it, or it is a stranger's
+			continue // just replaced by the bridge, or not ours
 		}
 		f, err := durable.Open(filepath.Join(dir, filepath.FromSlash(name)))
 		if err == nil {

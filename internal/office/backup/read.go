@@ -17,21 +17,21 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// Bounds of what is read from an archive that anybody may have made.
+// Bounds on the content of an archive from an unknown source.
 const (
 	maxManifest = 64 << 20 // bytes; a file takes a hundred or two
 	maxSetting  = 1 << 20  // bytes
-	maxFiles    = 300_000  // whose list still fits into a manifest
-	maxRest     = 1 << 20  // bytes behind the end; tar fills its last block with zeros
+	maxFiles    = 300_000  // their list still fits into a manifest
+	maxRest     = 1 << 20  // bytes after the end; tar fills its last block with zeros
 )
 
-// damaged is the error for an archive that is not whole, or not ours.
+// damaged returns the error for an archive that is incomplete, or not ours.
 func damaged(format string, args ...any) error {
 	return mail.Errorf(mail.Invalid, "the backup cannot be used: "+format, args...)
 }
 
 // unpack writes the files of an archive into dir, which is empty, and makes them durable. It returns nil only if they
-// are those that the manifest lists, byte for byte; else dir holds some of them, which are to be removed.
+// match the manifest, byte for byte; otherwise the caller must remove the files that are in dir.
 func unpack(dir string, from io.Reader) (Manifest, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func unpack(dir string, from io.Reader) (Manifest, error) {
 	if err != nil {
 		return m, err
 	}
-	// Only the end of the file has the sum of what was read, the manifest included.
+	// Only the end of the file has the checksum of the data, including the manifest.
 	if n, err := io.CopyN(io.Discard, zip, maxRest); err == nil {
 		return m, damaged("after its end come %d bytes and more", n)
 	} else if err != io.EOF {
@@ -60,10 +60,10 @@ type unpacker struct {
 	tar  *tar.Reader
 	root *os.Root
 	read []File
-	dirs map[string]bool // that were made
+	dirs map[string]bool // directories that were made
 }
 
-// all unpacks up to the manifest, which must be the last file, and compares with it.
+// all unpacks up to the manifest, which must be the last file, and compares the files with it.
 func (u *unpacker) all() (Manifest, error) {
 	for {
 		header, err := u.tar.Next()
@@ -92,7 +92,7 @@ func (u *unpacker) all() (Manifest, error) {
 }
 
 // check refuses everything but regular files under names that a backup has. Sparse files are regular to tar, and may
-// be of any size without a byte in the archive.
+// have any size without a byte in the archive.
 func check(h *tar.Header) error {
 	if h.Typeflag != tar.TypeReg {
 		return damaged("%q in it is not a regular file", h.Name)
@@ -121,8 +121,8 @@ func check(h *tar.Header) error {
 	return nil
 }
 
-// fits refuses a file for which the disk of dir has no room, before the first byte of it is written. A kilobyte of the
-// archive can hold a megabyte, so whoever unpacks without looking may fill the disk.
+// fits refuses a file that does not fit on the disk of dir, before its first byte is written. A kilobyte of the
+// archive can hold a megabyte, so unpacking without this check may fill the disk.
 func fits(dir string, h *tar.Header) error {
 	free, total, err := durable.Space(dir)
 	if err != nil {
@@ -135,8 +135,8 @@ func fits(dir string, h *tar.Header) error {
 	return nil
 }
 
-// usable is how many of the free bytes of a disk a restore may fill: what else lives on the disk keeps a twentieth of
-// it, or a gigabyte of a large one.
+// usable is how many of a disk's free bytes a restore may fill: a twentieth of the disk, at most a gigabyte, is left
+// for other programs.
 func usable(free, total int64) int64 {
 	return max(free-min(total/20, 1<<30), 0)
 }
@@ -170,7 +170,7 @@ func (u *unpacker) file(h *tar.Header) error {
 	return f.Close()
 }
 
-// source marks the errors of the archive, so that they are told from those of the disk that is written to.
+// source marks errors of the archive, which distinguishes them from errors of the disk that is written to.
 type source struct{ io.Reader }
 
 func (s source) Read(p []byte) (int, error) {
@@ -216,7 +216,7 @@ func (u *unpacker) manifest() (m Manifest, err error) {
 	return m, nil
 }
 
-// firstDifference returns where two lists part, -1 if they do not.
+// firstDifference returns the index of the first difference between two lists, -1 if there is none.
 func firstDifference(a, b []File) int {
 	for i := range max(len(a), len(b)) {
 		if i >= len(a) || i >= len(b) || a[i] != b[i] {

@@ -16,27 +16,28 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// Restored says what Restore has done.
+// Restored is the result of Restore.
 type Restored struct {
 	Manifest Manifest
 	Rooms    []Checked // in the order of the manifest
 }
 
-// Checked is a restored room and what verify says of it. Problems are those that it had when it was backed up.
+// Checked is a restored room with the result of its verification. Its problems are those that it had when it was
+// backed up.
 type Checked struct {
 	Room         mail.RoomName     `json:"room"`
 	Verification mail.Verification `json:"verification"`
-	// Raw says of a room that could not be opened when it was backed up why that was, and why it cannot be opened here
-	// if it cannot; its files are as they stood. Empty: it could.
+	// Raw says why a room could not be opened when it was backed up, and, if it cannot be opened here either, why not;
+	// its files are unchanged copies. Empty: it could be opened.
 	Raw string `json:"raw,omitempty"`
 }
 
-// Restore makes home from a backup. There must be nothing at home but an empty directory, or nothing at all; if not,
-// the error is of code Conflict. An archive that is not whole or not a backup is an error of code Invalid. After any
-// error home is as it was.
+// Restore restores home from a backup. home must be an empty directory or not exist; otherwise the error has code
+// Conflict. An archive that is incomplete or not a backup is an error of code Invalid. After any error home is
+// unchanged.
 //
-// Everything is unpacked, checked and verified in a directory beside home, which then takes its place at once. If home
-// is a link, that is beside the directory that it leads to.
+// Everything is unpacked, checked and verified in a directory next to home, which then replaces home in one step. If
+// home is a link, that is next to the link's target.
 func Restore(ctx context.Context, home config.Home, from io.Reader) (r Restored, err error) {
 	if err := checkFree(home); err != nil {
 		return r, err
@@ -88,7 +89,7 @@ func checkFree(home config.Home) error {
 	return nil
 }
 
-// behindLinks returns the directory that a path leads to, or the path itself if nothing is there.
+// behindLinks returns the directory that a path leads to, or the path itself if it does not exist.
 func behindLinks(path string) (string, error) {
 	place, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, os.ErrNotExist) {
@@ -122,7 +123,7 @@ func verifyRoom(ctx context.Context, home config.Home, room Room) (v mail.Verifi
 		return v, err
 	}
 	dir := filepath.Join(home.Rooms(), string(room.Name))
-	if _, err := os.Stat(dir); err != nil { // which Open would make
+	if _, err := os.Stat(dir); err != nil { // Open would make it
 		return v, damaged("room %s is missing", room.Name)
 	}
 	j, err := jsonl.Open(dir, jsonl.Options{})
@@ -136,10 +137,10 @@ func verifyRoom(ctx context.Context, home config.Home, room Room) (v mail.Verifi
 	return j.Verify(ctx)
 }
 
-// takePlace renames part to home, which is an empty directory or nothing, and no link.
+// takePlace renames part to home, which is an empty directory or missing, and not a link.
 func takePlace(part, home string) error {
 	if err := os.Remove(home); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err // something came there meanwhile, or it is where a disk is mounted
+		return err // it was filled meanwhile, or a disk is mounted there
 	}
 	if err := os.Rename(part, home); err != nil {
 		return err

@@ -22,10 +22,10 @@ import (
 	"pennypost/internal/room/journal/jsonl"
 )
 
-// format is the version of the form of a backup.
+// format is the version of the backup format.
 const format = 1
 
-// Names in a backup. They are those of the home, but for the manifest.
+// Names in a backup. Except for the manifest, they are those in the home.
 const (
 	manifestName = "manifest.json"
 	tokenName    = "token"
@@ -34,13 +34,13 @@ const (
 	roomsName    = "rooms"
 )
 
-// Manifest says what a backup holds.
+// Manifest lists the content of a backup.
 type Manifest struct {
 	Format  int       `json:"format"`
 	Version string    `json:"version"` // of the Pennypost that wrote it
-	At      mail.Time `json:"at"`      // when it was begun; each room is from a moment after that
+	At      mail.Time `json:"at"`      // when it was started; each room is from a later moment
 	Rooms   []Room    `json:"rooms"`
-	Files   []File    `json:"files"` // in the order in which they stand in the archive
+	Files   []File    `json:"files"` // in the order of the archive
 }
 
 // Room is a room in a backup.
@@ -48,7 +48,7 @@ type Room struct {
 	Name mail.RoomName `json:"name"`
 	Seq  mail.Seq      `json:"seq"` // its last event
 	// Raw says why the files are not those of a sound room at one moment: it could not be opened, so they were copied
-	// as they stood, or the disk did not give all of them back. Empty: they are.
+	// unchanged, or the disk could not read all of them. Empty: they are.
 	Raw string `json:"raw,omitempty"`
 }
 
@@ -59,14 +59,14 @@ type File struct {
 	SHA256 string `json:"sha256"` // in hex
 }
 
-// Writer writes a backup. What it holds in memory does not grow with the size of the files.
+// Writer writes a backup. Its memory does not grow with the size of the files.
 type Writer struct {
 	gzip     *gzip.Writer
 	tar      *tar.Writer
 	manifest Manifest
 }
 
-// NewWriter begins a backup, which is not one before Close has returned nil.
+// NewWriter starts a backup, which is complete only when Close has returned nil.
 func NewWriter(to io.Writer, version string) *Writer {
 	// Mail compresses well at any level, and the fastest keeps up with a disk.
 	zip, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
@@ -76,9 +76,9 @@ func NewWriter(to io.Writer, version string) *Writer {
 	return &Writer{zip, tar.NewWriter(zip), Manifest{Format: format, Version: version, At: mail.TimeOf(time.Now())}}
 }
 
-// Settings adds what a home has besides rooms: the operator's token, the configuration, and mail that waits for the
-// way to its room. The logins of browsers, the name under which they know the pages, rooms that were removed and the
-// log stay behind.
+// Settings adds the content of a home other than rooms: the operator's token, the configuration, and mail in the
+// outbox. It omits the logins of browsers, the name under which they know the pages, rooms that were removed, and the
+// log.
 func (w *Writer) Settings(home config.Home) error {
 	for _, f := range []struct {
 		name, path string
@@ -108,8 +108,8 @@ func (w *Writer) setting(name, path string, most int64) error {
 	return w.add(name, info.Size(), f)
 }
 
-// Room adds the files of a room, and what its bridges kept before. raw is why the room could not be opened, nil if it
-// could.
+// Room adds the files of a room, and the files of its bridges, which were opened before. raw is why the room could not
+// be opened, nil if it could.
 func (w *Writer) Room(name mail.RoomName, s *jsonl.Snapshot, kept []Kept, raw error) error {
 	add := func(file string, from io.ReaderAt, size int64) error {
 		all := patched{from: from, size: size}
@@ -139,7 +139,7 @@ func (w *Writer) Room(name mail.RoomName, s *jsonl.Snapshot, kept []Kept, raw er
 	return nil
 }
 
-// Raw returns the rooms so far of which not everything could be read, or not in order: see Room.
+// Raw returns the rooms so far that could not be read completely, or not in order: see Room.
 func (w *Writer) Raw() (rooms []Room) {
 	for _, room := range w.manifest.Rooms {
 		if room.Raw != "" {
@@ -149,7 +149,7 @@ func (w *Writer) Raw() (rooms []Room) {
 	return rooms
 }
 
-// patched reads size bytes of a file, with zeros for what the disk does not give back: one bad block must not cost
+// patched reads size bytes of a file, with zeros for data that the disk cannot read: one bad block must not prevent
 // the backup of everything else.
 type patched struct {
 	from      io.ReaderAt

@@ -1,9 +1,9 @@
-// Package markdown renders what agents write as HTML that can do nothing.
+// Package markdown renders agents' text as HTML that can do no harm.
 //
-// It is goldmark: CommonMark, and of GitHub's tables, struck text, tasks, footnotes and addresses of the web that
-// stand in the text. HTML is no part of it and comes out as the text that it is. Links lead to the web or into mail
-// only; an image is a link to it, since to load it would tell its owner who reads. Every block but code says
-// dir="auto", so that what is written from right to left stands so.
+// It uses goldmark: CommonMark, and GitHub's tables, struck text, tasks, footnotes and bare web addresses. HTML is not
+// supported and comes out as text. Links lead only to the web or into mail; an image becomes a link to it, since
+// loading it would tell its owner who reads. Every block except code has dir="auto", so that text written from right
+// to left is shown that way.
 //
-// It knows nothing of mail. One starts to read at Message and Document; preview.go makes a line of a text.
+// It knows nothing of mail. Start reading at Message and Document; preview.go makes one line of a text.
 package markdown

@@ -20,12 +20,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Message renders mail, in which a line break is one: who writes a message wraps nothing, and means it. The id, any
-// text, is no other's on the page. What is not UTF-8 comes out as U+FFFD.
+// Message renders mail, in which a line break stays one: people who write messages do not wrap lines, so a break is
+// intentional. The id, any text, must be unique on the page. Invalid UTF-8 comes out as U+FFFD.
 func Message(text, id string) string { return convert(message(), text, id) }
 
 // Document renders a file, in which a line break is white space: prose in files is wrapped at some column. (GitHub
-// decides both as we do.) The id, any text, is no other's on the page. What is not UTF-8 comes out as U+FFFD.
+// makes the same choices.) The id, any text, must be unique on the page. Invalid UTF-8 comes out as U+FFFD.
 func Document(text, id string) string { return convert(document(), text, id) }
 
 var (
@@ -42,19 +42,19 @@ func convert(md goldmark.Markdown, text, id string) string {
 	pc := parser.NewContext()
 	pc.Set(prefixKey, fmt.Appendf(nil, "note-%08x-", crc32.ChecksumIEEE([]byte(id+"\n"+text))))
 	if err := md.Convert([]byte(text), &out, parser.WithContext(pc)); err != nil {
-		panic(err) // a strings.Builder takes everything
+		panic(err) // a strings.Builder accepts everything
 	}
 	return out.String()
 }
 
-// readable is a text as UTF-8 without NULs, whose lines end as they do here.
+// readable returns a text as UTF-8 without NULs, with \n as line ends.
 func readable(text string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00",
 		"\uFFFD").Replace(strings.ToValidUTF8(text, string(utf8.RuneError)))
 }
 
-// tangled reports whether a text has so many links in the making that it is not worth reading. For each that begins,
-// goldmark looks for the end of the address as far as the line goes; definitions it takes off a paragraph one by one.
+// tangled reports whether a text has so many unfinished links that parsing would take too long. For each beginning,
+// goldmark searches the whole line for the end of the address; it takes definitions off a paragraph one by one.
 func tangled(text string) bool {
 	steps := strings.Count(text, "]:") * len(text) / 16
 	for line := range strings.Lines(text) {
@@ -98,18 +98,18 @@ func renderingWith(options ...renderer.Option) goldmark.Markdown {
 }
 
 var (
-	// scheme is that of an address, behind something that is no word.
+	// scheme is that of an address, after a character that is not part of a word.
 	scheme = regexp.MustCompile(`(?:^|[^\pL\pN])((?i:https?))$`)
-	// hierarchy is what follows it.
+	// hierarchy is the rest of an address after its scheme.
 	hierarchy = regexp.MustCompile("^://[^\\s<>\"`|\\\\^{}]+")
-	// language is what may follow a fence: the name of one, which can be a class, and anything behind it.
+	// language is the text that may follow a fence: the name of one, which can be a class, and any text after it.
 	language = regexp.MustCompile(`^[A-Za-z0-9+_.#-]{1,32}(?: |$)`)
-	// outward are the addresses that lead out of the pages: to a host of the web, or into mail.
+	// outward matches addresses that lead out of the pages: to a web host, or into mail.
 	outward = regexp.MustCompile(`^(?i:https?://[^/?#\\]|mailto:.)`)
 )
 
-// maxDepth is how deeply quotes, lists and footnotes nest. What is below is shown as text. goldmark reads each line
-// again for every block that it is in.
+// maxDepth is how deeply quotes, lists and footnotes nest. Deeper ones are shown as text. goldmark reads each line
+// again for every block that contains it.
 const maxDepth = 32
 
 // shallow opens blocks down to maxDepth.
@@ -126,8 +126,8 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 	return s.BlockParser.Open(parent, reader, pc)
 }
 
-// bareAddress makes links of addresses of the web in running text. goldmark's own parser of them finds those behind
-// white space only; people quote them, and put them behind a colon of another script.
+// bareAddress makes links of web addresses in running text. goldmark's own parser finds only those after white space;
+// people quote them, and put them after a colon of another script.
 type bareAddress struct{}
 
 func (bareAddress) Trigger() []byte { return []byte(":") }
@@ -154,7 +154,7 @@ func (bareAddress) Parse(parent ast.Node, block text.Reader, pc parser.Context) 
 	return ast.NewAutoLink(ast.AutoLinkURL, ast.NewTextSegment(text.NewSegment(start, at.Start+rest)))
 }
 
-// afterScheme returns the length of an address behind its scheme; what ends a sentence is no part of it.
+// afterScheme returns the length of an address after its scheme, without punctuation that ends a sentence.
 func afterScheme(line []byte) int {
 	rest := hierarchy.Find(line)
 	for len(rest) > len("://") {
@@ -168,16 +168,16 @@ func afterScheme(line []byte) int {
 	return 0
 }
 
-// prefixKey is where the reading of a text keeps what begins the ids of its footnotes: two messages on one page, which
-// may say the same, do not share any.
+// prefixKey is where the parser keeps the prefix of a text's footnote ids: two messages on one page, even with the
+// same text, share none.
 var prefixKey = parser.NewContextKey()
 
-// prefixMeta is where the text keeps it for its rendering.
+// prefixMeta is where the document keeps the prefix for rendering.
 const prefixMeta = "prefix"
 
 func notePrefix(n ast.Node) []byte { return n.OwnerDocument().Meta()[prefixMeta].([]byte) }
 
-// tamer takes out of a document what could do something.
+// tamer removes everything active from a document.
 type tamer struct{}
 
 func (tamer) Transform(doc *ast.Document, reader text.Reader, pc parser.Context) {
@@ -185,7 +185,7 @@ func (tamer) Transform(doc *ast.Document, reader text.Reader, pc parser.Context)
 	tame(doc, reader.Source(), false)
 }
 
-// tame goes through what stands below parent. A link holds no link.
+// tame goes through the nodes below parent. A link contains no link.
 func tame(parent ast.Node, source []byte, inLink bool) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		if tamed := tameOne(parent, n, source, inLink); tamed != n {
@@ -196,7 +196,7 @@ func tame(parent ast.Node, source []byte, inLink bool) {
 	}
 }
 
-// tameOne returns what is to stand for a node below parent: the node itself, or another.
+// tameOne returns the replacement of a node below parent: the node itself, or another.
 func tameOne(parent, n ast.Node, source []byte, inLink bool) ast.Node {
 	switch n := n.(type) {
 	case *ast.Paragraph, *ast.Heading, *ast.Blockquote, *ast.List, *ast.ListItem, *extast.TableCell, *extast.Footnote:
@@ -229,7 +229,7 @@ func tameOne(parent, n ast.Node, source []byte, inLink bool) ast.Node {
 	return n
 }
 
-// link is a link that shows what stands below n, or that alone if it may not lead anywhere.
+// link returns a link around the children of n, or only the children if the link must not lead anywhere.
 func link(n ast.Node, to []byte, inLink bool) ast.Node {
 	var out ast.Node = verbatim("")
 	if !inLink && outward.Match(util.URLEscape(to, true)) {
@@ -243,8 +243,8 @@ func link(n ast.Node, to []byte, inLink bool) ast.Node {
 	return out
 }
 
-// tameAddress leaves an address in the text a link where it may lead. Angle brackets around another may be anything:
-// <std::string> is an address too.
+// tameAddress keeps an address in the text as a link where it may lead. Angle brackets around other text may be
+// anything: <std::string> is an address too.
 func tameAddress(n *ast.AutoLink, source []byte, inLink bool) ast.Node {
 	switch {
 	case n.AutoLinkType == ast.AutoLinkURL && !outward.Match(n.URL(source)):
@@ -255,14 +255,14 @@ func tameAddress(n *ast.AutoLink, source []byte, inLink bool) ast.Node {
 	return elsewhere(n)
 }
 
-// elsewhere has a link open outside of the page, and tell nobody of it.
+// elsewhere makes a link open outside the page, without telling its target about the page.
 func elsewhere(n ast.Node) ast.Node {
 	n.SetAttributeString("target", "_blank")
 	n.SetAttributeString("rel", "noopener noreferrer nofollow")
 	return n
 }
 
-// copyable puts a button beside a block of code that copies it, where scripts run.
+// copyable adds a button to a block of code that copies it, where scripts run.
 func copyable(parent, code ast.Node) {
 	parent.InsertBefore(parent, code, markup(
 		`<div class="code-block"><button type="button" class="copy" data-copy>Copy<span class="hidden"> code</span>`+
@@ -270,7 +270,7 @@ func copyable(parent, code ast.Node) {
 	parent.InsertAfter(parent, code, markup("</div>\n"))
 }
 
-// checkBox is the box of a task, with a name for whoever does not see it.
+// checkBox is the box of a task, with a name for people who do not see it.
 func checkBox(checked bool) ast.Node {
 	if checked {
 		return markup(`<input type="checkbox" disabled checked aria-label="done"> `)
@@ -278,14 +278,14 @@ func checkBox(checked bool) ast.Node {
 	return markup(`<input type="checkbox" disabled aria-label="to do"> `)
 }
 
-// markup is HTML of ours.
+// markup is our own HTML.
 func markup(s string) ast.Node {
 	n := ast.NewString([]byte(s))
-	n.SetCode(true) // written as it is
+	n.SetCode(true) // written unchanged
 	return n
 }
 
-// verbatim is text in which nothing means anything.
+// verbatim is text without any markup.
 func verbatim(s string) ast.Node {
 	n := ast.NewString([]byte(s))
 	n.SetRaw(true)

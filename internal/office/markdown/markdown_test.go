@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// texts are what agents write.
+// texts are examples of agents' text.
 var texts = []string{
 	"# Title\nSome text\nwith a line break\n\nAnother paragraph.",
 	"A heading\n===\nand\n---\n\ntext",
@@ -116,14 +116,14 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// TestDocument: a document's lines end anywhere.
+// TestDocument checks that a document's lines may end anywhere.
 func TestDocument(t *testing.T) {
 	if got, want := Document("one\r\ntwo  \nthree", ""), "<p dir=\"auto\">one\ntwo<br>\nthree</p>\n"; got != want {
 		t.Errorf("Document = %q, want %q", got, want)
 	}
 }
 
-// TestFootnotes: two messages may stand on one page, and their notes lead to their own.
+// TestFootnotes checks that the notes of two messages on one page lead to their own.
 func TestFootnotes(t *testing.T) {
 	ids := regexp.MustCompile(` id="([^"]+)"`)
 	seen := make(map[string]bool)
@@ -149,7 +149,7 @@ func TestFootnotes(t *testing.T) {
 	}
 }
 
-// allowed is every tag that may come out, with its attributes.
+// allowed matches every tag that may come out, with its attributes.
 var allowed = regexp.MustCompile(
 	`^<(?:div class="code-block"|button type="button" class="copy" data-copy|span class="hidden"|/button|/span|` +
 		`/?(?:pre|code|em|strong|del|table|thead|tbody|tr)|/?(?:p|h[1-6]|blockquote|ul|ol|li|th|td)` +
@@ -161,7 +161,7 @@ var allowed = regexp.MustCompile(
 		`input type="checkbox" disabled(?: aria-label="to do"| checked aria-label="done")|` +
 		`a href="(?i:https?://[^/?#\\]|mailto:)[^"<>\x00-\x20]*" target="_blank" rel="noopener noreferrer nofollow")>`)
 
-// harmless reports what in out is not ours.
+// harmless reports the first part of out that is not allowed.
 func harmless(out string) (bad string) {
 	for i := 0; i < len(out); i++ {
 		switch out[i] {
@@ -201,7 +201,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// TestHostileLength holds that no text takes long: what is nested or never closed must not be read again and again.
+// TestHostileLength checks that no text takes long: nested or unclosed parts must not be read again and again.
 func TestHostileLength(t *testing.T) {
 	const n = 24 << 10
 	for _, unit := range []string{"[", "![", "[a](", "[a](<", "[a](x \"", "[a][", "[a]: x\n", "[^a]", "[^1]: ", "*a ",
@@ -220,7 +220,7 @@ func TestHostileLength(t *testing.T) {
 	}
 }
 
-// TestDepth: what is nested deeper than anybody reads is text, and all of it is there.
+// TestDepth checks that blocks nested too deep become text, all of it.
 func TestDepth(t *testing.T) {
 	out := Message(strings.Repeat("> ", 100)+"x", "")
 	if quotes := strings.Count(out, "<blockquote"); quotes < 16 || quotes > maxDepth ||
@@ -229,7 +229,8 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestTangled: what would take minutes to read as links is shown as text; a long line with many links is not that.
+// TestTangled checks that a text whose links would take minutes to parse is shown as text, unlike a long line with
+// many links.
 func TestTangled(t *testing.T) {
 	for _, unit := range []string{"[a](", "[a](<", "[a]: x\n"} {
 		text := strings.Repeat(unit, 1<<20/len(unit))

@@ -12,8 +12,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// maxPreviewed is how many bytes of a text are read for its preview: more than a row shows, even behind long
-// addresses.
+// maxPreviewed is how many bytes of a text are read for its preview: more than a row shows, even after long addresses.
 const maxPreviewed = 4 << 10
 
 // tag is a tag or a comment of HTML. List<String> has none.
@@ -22,9 +21,9 @@ var tag = regexp.MustCompile(
 		`div|dl|dt|em|font|h[1-6]|head|hr|html|i|img|ins|kbd|li|mark|ol|p|pre|q|s|samp|script|small|` +
 		`span|strike|strong|style|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var)(?:\s[^<>]*)?/?>`)
 
-// Preview returns how a message begins: one line without marks of Markdown and tags of HTML, of at most so many
-// characters, cut behind a word where that can be. Blocks, such as items of a list and cells of a table, stand apart
-// by a dot. It is "" if the text has no words.
+// Preview returns the beginning of a message: one line without Markdown and HTML tags, cut to most characters, after a
+// word where possible. Dots separate blocks, such as items of a list and cells of a table. It is "" if the text has no
+// words.
 func Preview(body string, most int) string {
 	source := []byte(readable(body[:min(len(body), maxPreviewed)]))
 	p := previewer{source: source, most: most}
@@ -38,7 +37,7 @@ type previewer struct {
 	source []byte
 	most   int
 	out    strings.Builder
-	block  strings.Builder // what is being read
+	block  strings.Builder // the current block
 }
 
 func (p *previewer) node(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -63,7 +62,7 @@ func (p *previewer) node(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	case *ast.AutoLink:
 		p.block.Write(n.Label(p.source))
 	case *ast.String:
-		if !n.IsCode() { // markup of ours
+		if !n.IsCode() { // our own markup
 			p.block.Write(n.Value)
 		}
 	case *ast.Text:
@@ -76,14 +75,14 @@ func (p *previewer) node(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	return ast.WalkContinue, nil
 }
 
-// angle stands for "<" in code, where it begins no tag. It is no character of a text.
+// angle replaces "<" in code, where it begins no tag. It is not a character of a text.
 const angle = "\x00"
 
 func (p *previewer) code(text []byte) {
 	p.block.WriteString(strings.ReplaceAll(string(text), "<", angle))
 }
 
-// end puts the block that is being read behind the others.
+// end appends the current block to the others.
 func (p *previewer) end() {
 	line := tag.ReplaceAllString(p.block.String(), " ")
 	p.block.Reset()
@@ -101,7 +100,7 @@ func (p *previewer) end() {
 	p.out.WriteString(strings.Join(words, " "))
 }
 
-// cut shortens a line to at most so many characters: behind a word, if one ends in the last third.
+// cut shortens a line to most characters: after a word, if one ends in the last third.
 func cut(line string, most int) string {
 	runes := []rune(line)
 	if len(runes) <= most {

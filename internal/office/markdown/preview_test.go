@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestPreview: a row shows words, and no marks of Markdown or HTML.
+// TestPreview checks that a row shows words without Markdown or HTML.
 func TestPreview(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{
@@ -51,7 +51,7 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// TestPreviewOfMuch: what is long or tangled is not read to its end, and no row is too long.
+// TestPreviewOfMuch checks that long or tangled texts are not read to the end, and that no row is too long.
 func TestPreviewOfMuch(t *testing.T) {
 	for _, unit := range []string{"word ", "a\n\n", "[", "](", "[a](b", "*a_", "> ", "- ", "`", "<", "<b>", "é", "| ",
 		"\xff"} {

@@ -6,7 +6,7 @@ import (
 )
 
 // releaseKey is the public half of the key that signs releases, as `go run ./scripts/sign new` prints it. It is empty
-// until a person has made one, and no release can be checked until then. Tests set it as scripts/build sets the
+// until a person has made one, and until then no release can be checked. Tests set it the way scripts/build sets the
 // version.
 var releaseKey string
 

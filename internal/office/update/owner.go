@@ -9,9 +9,9 @@ import (
 	"pennypost/internal/base/versions"
 )
 
-// Owner returns what put a program where it is, if that is to replace it too, and the command for it. released says
-// that the program is of a release; what the go command installs is not. Both are empty for one that update may
-// replace.
+// Owner returns the installer of a program, if that should also replace it, and the command for that. released says
+// that the program is from a release; one that the go command installed is not. Both results are empty for a program
+// that update may replace.
 func Owner(program, module string, released bool) (who, command string) {
 	path := filepath.ToSlash(program)
 	switch {
@@ -30,7 +30,7 @@ func Owner(program, module string, released bool) (who, command string) {
 	return "", ""
 }
 
-// hasBoth says that both programs lie beside each other.
+// hasBoth reports whether all programs are in the same directory.
 func hasBoth(program string) bool {
 	for _, p := range versions.Programs {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(program), p)); err != nil {

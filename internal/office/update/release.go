@@ -20,7 +20,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Release is a release whose signature is right.
+// Release is a release with a valid signature.
 type Release struct {
 	Version string // such as v1.2.3
 	archive string // the name of the archive for this system
@@ -61,8 +61,8 @@ func Look(ctx context.Context, from *Source, key minisign.Key, system string) (*
 		from.at, system)
 }
 
-// Fetch downloads the archive into a directory, compares its checksum, and unpacks the programs there. It returns the
-// directory in which they are. progress is told of every byte that came.
+// Fetch downloads the archive into a directory, compares its checksum, and unpacks the programs there. It returns
+// their directory. progress gets every byte received.
 func (r *Release) Fetch(ctx context.Context, dir string, progress io.Writer) (unpacked string, err error) {
 	in, err := r.from.open(ctx, r.archive)
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *Release) Fetch(ctx context.Context, dir string, progress io.Writer) (un
 	return unpacked, nil
 }
 
-// unpack takes the programs, and the texts that go with them, out of an archive.
+// unpack extracts the programs and their texts from an archive.
 func unpack(archive, to string) error {
 	file, err := durable.Open(archive)
 	if err != nil {

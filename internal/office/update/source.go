@@ -23,13 +23,13 @@ const (
 	wholeTime   = 20 * time.Minute
 )
 
-// A Source is where the files of a release are: a directory, or an address.
+// A Source is the location of a release's files: a directory, or an address.
 type Source struct {
 	at     string
 	client *http.Client // nil: at is a directory
 }
 
-// NewSource returns the source at a directory, or at an address of https. http is taken on this machine only.
+// NewSource returns the source at a directory, or at an https address. http is accepted only for this machine.
 func NewSource(at string) (*Source, error) {
 	at = strings.TrimRight(at, "/")
 	u, err := url.Parse(at)
@@ -53,7 +53,7 @@ func NewSource(at string) (*Source, error) {
 		}}}, nil
 }
 
-// private refuses an address at which others could change what comes.
+// private refuses an address whose answers others could change.
 func private(u *url.URL) error {
 	ip := net.ParseIP(u.Hostname())
 	if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()) {
@@ -62,7 +62,7 @@ func private(u *url.URL) error {
 	return mail.Errorf(mail.Invalid, "%s could be changed on its way: releases come by https. Nothing was changed", u)
 }
 
-// read returns a small file.
+// read returns the content of a small file.
 func (s *Source) read(ctx context.Context, name string) ([]byte, error) {
 	file, err := s.open(ctx, name)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Source) read(ctx context.Context, name string) ([]byte, error) {
 	return text, nil
 }
 
-// open returns a file, which the caller closes.
+// open returns a file, which the caller must close.
 func (s *Source) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if s.client == nil {
 		file, err := durable.Open(filepath.Join(s.at, name))
@@ -109,7 +109,8 @@ func torn(at, name string, err error) error {
 		Msg: fmt.Sprintf("%s came from %s in part only: %v. Nothing was changed", name, at, err)}
 }
 
-// Address is where the files of a release are, "" for the newest, if the module has an address.
+// Address returns the address of a release's files, with version "" for the newest release, if the module has an
+// address.
 func Address(module, version string) (string, error) {
 	host, _, sub := strings.Cut(module, "/")
 	if !sub || !strings.Contains(host, ".") {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCompare: versions in the order in which they were released.
+// TestCompare checks that versions sort in the order of their release.
 func TestCompare(t *testing.T) {
 	order := []string{"v0.1.0", "v0.9.9", "v0.10.0", "v1.0.0-1", "v1.0.0-2", "v1.0.0-10", "v1.0.0-alpha",
 		"v1.0.0-alpha.1", "v1.0.0-beta", "v1.0.0-rc.2", "v1.0.0-rc.10", "v1.0.0", "v1.0.1", "v1.1.0", "v2.0.0"}
@@ -29,7 +29,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestAddress: a module that has an address has its releases there.
+// TestAddress checks that a module with an address has its releases there.
 func TestAddress(t *testing.T) {
 	for _, tt := range []struct{ module, version, want string }{
 		{"github.com/ann/post", "", "https://github.com/ann/post/releases/latest/download"},
@@ -42,14 +42,14 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestKeyOfSource: what is built from these sources knows a key that can be read, or says that it knows none.
+// TestKeyOfSource checks that programs built from these sources have a readable key, or report that they have none.
 func TestKeyOfSource(t *testing.T) {
 	if _, err := Key(); (err == nil) != (releaseKey != "") {
 		t.Errorf("Key of %q = %v", releaseKey, err)
 	}
 }
 
-// TestPlainAddresses: what others could change on its way is not asked.
+// TestPlainAddresses checks that addresses whose answers others could change are refused.
 func TestPlainAddresses(t *testing.T) {
 	var taken []string
 	for _, at := range []string{"https://example.org/x", "http://127.0.0.1:80", "http://localhost", "http://[::1]:8",

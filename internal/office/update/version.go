@@ -11,10 +11,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Version is the version of a release, as Semantic Versioning 2.0.0 has it, without build metadata.
+// Version is the version of a release in the form of Semantic Versioning 2.0.0, without build metadata.
 type Version struct {
 	numbers [3]int
-	before  []string // what stands behind "-", between the dots; nil: a release that is no test of one
+	before  []string // the parts after "-", between dots; nil: not a pre-release
 }
 
 var versionForm = sync.OnceValue(func() *regexp.Regexp {
@@ -36,7 +36,7 @@ func ParseVersion(s string) (v Version, err error) {
 	return v, nil
 }
 
-// Compare is negative if v came before w.
+// Compare is negative if v is older than w.
 func (v Version) Compare(w Version) int {
 	switch by := slices.Compare(v.numbers[:], w.numbers[:]); {
 	case by != 0:

@@ -14,12 +14,12 @@ type fresh struct {
 	text []byte // folded
 }
 
-// gramAt is what the index knows of a text: three bytes of it.
+// gramAt returns the gram, three bytes of text, at an offset.
 func gramAt(text []byte, i int) uint32 {
 	return uint32(text[i])<<16 | uint32(text[i+1])<<8 | uint32(text[i+2])
 }
 
-// breath is how many messages, or grams, are worked on before others are let run: some tenths of a millisecond.
+// breath is how many messages, or grams, are processed before other goroutines may run: some tenths of a millisecond.
 const breath = 64
 
 // buildPart writes messages that cover (after, upTo] to a file.
@@ -63,8 +63,8 @@ func buildPart(f *os.File, messages []fresh, after, upTo mail.Seq) error {
 	return w.finish(header{after: after, upTo: upTo}, docs)
 }
 
-// sortByGram sorts pairs whose messages are in order already, in two passes over twelve bits each: several times as
-// fast as comparing.
+// sortByGram sorts pairs that are already in order of messages, in two passes over twelve bits each: several times as
+// fast as a sort by comparison.
 func sortByGram(pairs []uint64) []uint64 {
 	other := make([]uint64, len(pairs))
 	for shift := 32; shift < 56; shift += 12 {

@@ -8,13 +8,13 @@ import (
 	"pennypost/internal/mail/find"
 )
 
-// plan is what a part is asked for.
+// plan holds the grams of a query.
 type plan struct {
 	grams    []uint32
-	prefixes [][2]uint32 // of words of one or two bytes: the first and the last gram that begin with them
+	prefixes [][2]uint32 // of terms of one or two bytes: the first and last gram that begin with the term
 }
 
-// mostGrams bounds what a long phrase has looked up. Any choice of grams leaves in what has them all.
+// mostGrams bounds the lookups for a long phrase. Any subset of grams keeps every message that has them all.
 const mostGrams = 48
 
 func planFor(q find.Query) *plan {
@@ -43,7 +43,7 @@ func planFor(q find.Query) *plan {
 	return p
 }
 
-// find returns the numbers of the messages that may have what is asked for.
+// find returns the numbers of the messages that may match.
 func (p *part) find(r *reader, asked *plan) ([]uint32, error) {
 	found, all, err := p.byGrams(r, asked.grams)
 	if err == nil && (all || len(found) > 0) {
@@ -61,8 +61,8 @@ func (p *part) find(r *reader, asked *plan) ([]uint32, error) {
 	return found, nil
 }
 
-// byGrams returns the messages that have all grams; of many grams, those that rule most out. all says that there are
-// none, so that all messages have them.
+// byGrams returns the messages that have all grams. Of many grams it uses those that exclude the most messages. all
+// says that there are no grams, so that every message qualifies.
 func (p *part) byGrams(r *reader, grams []uint32) (found []uint32, all bool, err error) {
 	var lists []entry
 	for _, g := range grams {
@@ -90,7 +90,7 @@ func (p *part) byGrams(r *reader, grams []uint32) (found []uint32, all bool, err
 	return found, all, nil
 }
 
-// byPrefixes keeps of found, or of all messages, those that have a gram with each of some prefixes.
+// byPrefixes keeps the messages of found, or of all messages, that have a gram for each prefix.
 func (p *part) byPrefixes(r *reader, prefixes [][2]uint32, found []uint32, all bool) (_ []uint32, _ bool, err error) {
 	for _, b := range prefixes {
 		var some []entry
@@ -98,7 +98,7 @@ func (p *part) byPrefixes(r *reader, prefixes [][2]uint32, found []uint32, all b
 		if err := p.between(r, b[0], b[1], func(e entry) bool {
 			some = append(some, e)
 			count += e.count
-			return count < 4*p.docs // a letter that is everywhere rules nothing out
+			return count < 4*p.docs // a letter found in most messages excludes too few
 		}); err != nil {
 			return nil, false, err
 		}
@@ -117,15 +117,15 @@ func (p *part) byPrefixes(r *reader, prefixes [][2]uint32, found []uint32, all b
 	return found, all, nil
 }
 
-// pays reports whether it is worth reading lists of count messages to rule some of n out. A message that has to be
-// looked at takes as long as some thousand entries of a list.
+// pays reports whether lists with count entries are worth reading to narrow n messages. Checking one message takes as
+// long as reading some thousand entries of a list.
 func (p *part) pays(n int, count uint32) bool {
 	const look = 3000
 	out := float64(n) * (1 - float64(count)/float64(p.docs))
 	return out*look > float64(count)+look
 }
 
-// narrow keeps of found those messages that a list has.
+// narrow keeps the messages of found that are in a list.
 func (p *part) narrow(r *reader, found []uint32, e entry) ([]uint32, error) {
 	if e.bytes != bitsFor(p.docs) {
 		list, err := p.list(r, r.list[:0], e)
@@ -145,7 +145,7 @@ func (p *part) narrow(r *reader, found []uint32, e entry) ([]uint32, error) {
 	return kept, nil
 }
 
-// union returns the messages that one of some lists has.
+// union returns the messages that are in any of some lists.
 func (p *part) union(r *reader, lists []entry) ([]uint32, error) {
 	var got []uint32
 	for _, e := range lists {
@@ -158,7 +158,7 @@ func (p *part) union(r *reader, lists []entry) ([]uint32, error) {
 	return slices.Compact(got), nil
 }
 
-// both keeps of found what is in other.
+// both keeps the elements of found that are also in other.
 func both(found, other []uint32) []uint32 {
 	kept := found[:0]
 	k := 0
@@ -173,29 +173,29 @@ func both(found, other []uint32) []uint32 {
 	return kept
 }
 
-// Found is what the index knows of a query, in one of its parts: the messages that may have what is asked for, newest
-// first or oldest first. It belongs to one goroutine.
+// Found is the result of a query in one part of the index: the messages that may match, newest first or oldest first.
+// It belongs to one goroutine.
 type Found struct {
-	After, UpTo mail.Seq // the places that the part covers
+	After, UpTo mail.Seq // the range that the part covers
 
 	index  *Index
 	query  find.Query
 	newest bool
 	part   *part
 	asked  bool
-	docs   []uint32 // of the part, those that are still to come
+	docs   []uint32 // of the part, those not returned yet
 	places []mail.Seq
 	reader reader
-	page   int // of the messages, the one that is in reader.buf
+	page   int // the page of messages in reader.buf
 	hashes []uint32
-	prints []byte // some pages of them
-	from   uint64 // where those begin
+	prints []byte // some pages of prints
+	from   uint64 // the offset of those
 	buf    []byte
 }
 
-// Find returns what a query finds in a part of the index: of the parts that cover a place up to at the last or, if
-// newest is false, of those that cover one behind it the first. at is not 0 if newest is true. It returns nil if the
-// index does not know all messages there.
+// Find returns the result of a query in one part of the index. If newest is true, that is the last part that covers at
+// or an earlier sequence number, and at must not be 0; otherwise the first that covers a later one. It returns nil if
+// the index does not cover that range.
 func (x *Index) Find(q find.Query, at mail.Seq, newest bool) *Found {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -223,8 +223,8 @@ func (x *Index) Find(q find.Query, at mail.Seq, newest bool) *Found {
 	return f
 }
 
-// Next returns the places of the next messages that may have what is asked for, up to most of them; none if there are
-// no others. ok is false if the index has changed: Find has to be asked again, from behind the last place on.
+// Next returns the sequence numbers of the next messages that may match, up to most of them; none at the end. ok is
+// false if the index has changed: the caller must call Find again, continuing after the last sequence number.
 func (f *Found) Next(most int) (places []mail.Seq, ok bool) {
 	if f.part == nil {
 		n := min(most, len(f.places))
@@ -279,7 +279,7 @@ func (f *Found) next(most int) (places []mail.Seq, err error) {
 	return places, nil
 }
 
-// message returns which message has a number.
+// message returns the message with a number.
 func (f *Found) message(n uint32) (doc, error) {
 	if i := int(n / docsAPage); i != f.page {
 		page, err := f.part.pages().read(f.reader.buf, f.part.messages+uint32(i), 1)

@@ -16,21 +16,21 @@ import (
 	"pennypost/internal/mail/find"
 )
 
-// Message is what the index has to know of a message.
+// Message is the content of a message that the index needs.
 type Message struct {
 	Place         mail.Seq
 	ID            mail.ID
 	Subject, Body string
 }
 
-// How much is kept in memory before it becomes a part: so much that a part is worth a file, and so little that a room
-// takes no megabytes for it and builds it anew at once when it is opened.
+// Limits on the messages in memory before they become a part: enough to be worth a file, but few enough that a room
+// needs no megabytes for them and reads them again quickly when it is opened.
 const (
 	freshMessages = 1024
 	freshBytes    = 512 << 10
 )
 
-// Parts are joined joinParts at a time, and a part is joined joinLevels times, so that a million messages are in some
+// joinParts parts are merged at a time, and a part is merged joinLevels times. So a million messages are in some
 // thirty parts, of at most 65,536 messages and some 20 MB each.
 const (
 	joinParts  = 8
@@ -41,20 +41,20 @@ const (
 type Index struct {
 	dir  string
 	log  *slog.Logger
-	work sync.Mutex // held by whoever changes the index; taken before mu
+	work sync.Mutex // held by the goroutine that changes the index; taken before mu
 
 	mu     sync.RWMutex
 	parts  []*part
-	fresh  []fresh  // of the messages behind them
-	bytes  int      // of the texts of those
-	end    mail.Seq // all messages up to there are in parts or fresh
-	fits   bool     // Check has looked
+	fresh  []fresh  // messages after the parts
+	bytes  int      // total length of their texts
+	end    mail.Seq // parts and fresh have all messages up to it
+	fits   bool     // Check has run
 	closed bool
 }
 
-// Open opens the index in a directory, which need not be there. What is no part of it is removed, and so is what
-// covers places behind the journal's last: it was made of another's. Nothing is known to fit the room until Check has
-// looked.
+// Open opens the index in a directory, which need not exist. It removes files that are no part of the index, and parts
+// that cover more than the journal's last sequence number: they belong to another journal. Until Check has run, the
+// parts might not match the room.
 func Open(dir string, last mail.Seq, log *slog.Logger) *Index {
 	x := &Index{dir: dir, log: log}
 	entries, err := os.ReadDir(dir)
@@ -74,7 +74,7 @@ func Open(dir string, last mail.Seq, log *slog.Logger) *Index {
 		}
 		found = append(found, p)
 	}
-	// Of those that begin at a place, the longest was joined of the others.
+	// Of parts with the same start, the longest is the merge of the others.
 	slices.SortFunc(found, func(a, b *part) int {
 		return cmp.Or(cmp.Compare(a.after, b.after), cmp.Compare(b.upTo, a.upTo))
 	})
@@ -88,13 +88,13 @@ func Open(dir string, last mail.Seq, log *slog.Logger) *Index {
 	return x
 }
 
-// remove closes a part and takes its file away.
+// remove closes a part and removes its file.
 func (p *part) remove() {
 	p.file.Close()
 	_ = os.Remove(p.path)
 }
 
-// Close frees everything. What is in memory only is read from the room again when it is next opened.
+// Close releases everything. Messages in memory are read from the room again after the next Open.
 func (x *Index) Close() {
 	x.work.Lock()
 	defer x.work.Unlock()
@@ -106,7 +106,7 @@ func (x *Index) Close() {
 	x.parts, x.fresh, x.end, x.closed = nil, nil, 0, true
 }
 
-// End returns the place up to which the index knows all messages, 0 before Check.
+// End returns the sequence number up to which the index has all messages, 0 before Check.
 func (x *Index) End() mail.Seq {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -116,15 +116,15 @@ func (x *Index) End() mail.Seq {
 	return x.end
 }
 
-// Clear drops all that the index knows.
+// Clear drops the whole index.
 func (x *Index) Clear() {
 	x.work.Lock()
 	defer x.work.Unlock()
 	x.dropFrom(0)
 }
 
-// Check drops what was not made of the messages of this room: fits is asked, of each part, whether its last message is
-// the room's at that place.
+// Check drops parts that were not made from this room. For each part, fits says whether its last message is the room's
+// message with that sequence number.
 func (x *Index) Check(fits func(place mail.Seq, is func(mail.ID) bool) bool) {
 	x.work.Lock()
 	defer x.work.Unlock()
@@ -146,7 +146,7 @@ func (x *Index) Check(fits func(place mail.Seq, is func(mail.ID) bool) bool) {
 	}
 }
 
-// dropFrom drops the i'th part and all behind it. The caller has work.
+// dropFrom drops the i'th part and all after it. The caller holds work.
 func (x *Index) dropFrom(i int) {
 	x.mu.Lock()
 	gone := x.parts[i:]
@@ -161,9 +161,9 @@ func (x *Index) dropFrom(i int) {
 	}
 }
 
-// Grow has more messages indexed: next returns some of those behind a place, in order, and up to which place there are
-// no others. While it is asked nothing is erased, so what it read is not stale. grown is false if there was nothing
-// new. An error means that the index cannot be written, and that it is not worth trying again soon.
+// Grow indexes more messages. next returns some messages after a sequence number, in order, and the sequence number up
+// to which there are no others. Nothing is erased while next runs, so its result is not stale. grown is false if there
+// was nothing new. An error means that the index cannot be written, and that an early retry is pointless.
 func (x *Index) Grow(next func(after mail.Seq) ([]Message, mail.Seq, error)) (grown bool, err error) {
 	x.work.Lock()
 	defer x.work.Unlock()
@@ -190,8 +190,8 @@ func (x *Index) Grow(next func(after mail.Seq) ([]Message, mail.Seq, error)) (gr
 	return true, nil
 }
 
-// take takes the first of some messages into memory, no more than fill a part, and returns the others. Behind them is
-// nothing up to a place. The caller has work.
+// take adds the first of some messages to memory, at most enough to fill a part, and returns the others. There are no
+// other messages up to upTo. The caller holds work.
 func (x *Index) take(messages []Message, upTo mail.Seq) (left []Message) {
 	var more []fresh
 	end, bytes := x.end, x.bytes
@@ -210,7 +210,7 @@ func (x *Index) take(messages []Message, upTo mail.Seq) (left []Message) {
 	return messages
 }
 
-// flush makes a part of the messages in memory if they are many. The caller has work.
+// flush makes a part of the messages in memory if there are enough. The caller holds work.
 func (x *Index) flush() error {
 	if len(x.fresh) < freshMessages && x.bytes < freshBytes {
 		return nil
@@ -238,12 +238,12 @@ func (x *Index) write(after, upTo mail.Seq, fill func(*os.File) error) (*part, e
 	return x.put(tmp, after, upTo)
 }
 
-// writeTemp writes a file of no name yet.
+// writeTemp writes a temporary file.
 func (x *Index) writeTemp(fill func(*os.File) error) (path string, err error) {
 	if err := durable.MkdirAll(x.dir, 0o700); err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(x.dir, "*.tmp") // with the permissions 0600
+	f, err := os.CreateTemp(x.dir, "*.tmp") // mode 0600
 	if err != nil {
 		return "", err
 	}
@@ -264,7 +264,7 @@ func (x *Index) put(tmp string, after, upTo mail.Seq) (*part, error) {
 	return openPart(path)
 }
 
-// join joins the last parts, as long as so many of a level stand behind each other. The caller has work.
+// join merges the last parts while joinParts consecutive ones have the same level. The caller holds work.
 func (x *Index) join() error {
 	for {
 		n := len(x.parts)
@@ -296,8 +296,8 @@ func (x *Index) join() error {
 	}
 }
 
-// Erase takes out what the index knows of a message. Its grams say much of a short text, so the parts that have it
-// are written anew.
+// Erase removes a message from the index. The grams of a short text reveal most of it, so the parts that have the
+// message are rewritten.
 func (x *Index) Erase(id mail.ID) error {
 	x.work.Lock()
 	defer x.work.Unlock()
@@ -322,7 +322,7 @@ func (x *Index) Erase(id mail.ID) error {
 		if err == nil {
 			continue
 		}
-		// A full disk, say: removing is always possible, and what is removed can be made anew.
+		// For example, a full disk. Removing always works, and removed parts can be rebuilt.
 		x.log.Warn("the index of words is made anew from where something was erased", "from", p.after, "err", err)
 		x.dropFrom(i)
 		return durable.SyncDir(x.dir)
@@ -330,8 +330,8 @@ func (x *Index) Erase(id mail.ID) error {
 	return nil
 }
 
-// rewrite writes the i'th part without a message, durably. The old file is closed before the new one takes its name:
-// some systems want that.
+// rewrite rewrites the i'th part without a message, durably. The old file is closed before the new one takes its name:
+// some systems require that.
 func (x *Index) rewrite(i int, without uint64) error {
 	p := x.parts[i]
 	tmp, err := x.writeTemp(func(f *os.File) error {
@@ -349,7 +349,7 @@ func (x *Index) rewrite(i int, without uint64) error {
 	}
 	x.mu.Unlock()
 	if err != nil {
-		return errBroken // there is none now, or none that can be read
+		return errBroken // the part is missing or unreadable
 	}
 	return durable.SyncDir(x.dir)
 }

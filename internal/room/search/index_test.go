@@ -23,7 +23,7 @@ type world struct {
 	dir      string
 	index    *Index
 	messages []Message
-	texts    [][]byte // of them, folded
+	texts    [][]byte // folded texts of the messages
 }
 
 func newWorld(t *testing.T) *world {
@@ -49,7 +49,7 @@ func (w *world) reopen() {
 	w.open()
 }
 
-// grow has the index know all messages.
+// grow makes the index cover all messages.
 func (w *world) grow() {
 	w.Helper()
 	for {
@@ -72,7 +72,7 @@ func (w *world) grow() {
 	}
 }
 
-// find returns what the index leaves in, from a place on. As a room does, it asks again when the index has changed.
+// find returns the messages that the index keeps, from at on. Like a room, it starts again when the index has changed.
 func (w *world) find(typed string, at mail.Seq, newest bool) (places []mail.Seq) {
 	w.Helper()
 	for range 100 {
@@ -103,8 +103,7 @@ func (w *world) find(typed string, at mail.Seq, newest bool) (places []mail.Seq)
 	return nil
 }
 
-// check holds that the index leaves in all messages that have what is typed, in order. It returns how many others it
-// leaves in.
+// check checks that the index keeps all messages that match, in order. It returns how many others it keeps.
 func (w *world) check(typed string) (others int) {
 	w.Helper()
 	q := find.Parse(typed)
@@ -145,7 +144,7 @@ func (w *world) send(subject, body string) {
 	w.texts = append(w.texts, find.Text(nil, subject, body))
 }
 
-// checkSome checks pieces of some messages, and what is nowhere.
+// checkSome searches for pieces of some messages, and for text that occurs nowhere.
 func (w *world) checkSome(rng *rand.Rand, n int) {
 	w.Helper()
 	for range n {
@@ -161,8 +160,8 @@ func (w *world) checkSome(rng *rand.Rand, n int) {
 	}
 }
 
-// TestNothingIsLeftOut asks for pieces of messages, and for what is nowhere, of an index with parts of several sizes
-// and with messages in memory.
+// TestNothingIsLeftOut searches for pieces of messages, and for text that occurs nowhere, in an index with parts of
+// several sizes and with messages in memory.
 func TestNothingIsLeftOut(t *testing.T) {
 	w := newWorld(t)
 	w.add(searchtest.New(5), 9_700)
@@ -181,7 +180,7 @@ func TestNothingIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestLittleIsLeftIn holds the index to ruling out nearly all that does not have what is asked for.
+// TestLittleIsLeftIn checks that the index excludes nearly all messages that do not match.
 func TestLittleIsLeftIn(t *testing.T) {
 	w := newWorld(t)
 	c := searchtest.New(6)
@@ -189,7 +188,7 @@ func TestLittleIsLeftIn(t *testing.T) {
 	w.grow()
 	for _, of := range []struct {
 		typed string
-		most  int // messages that are looked at in vain
+		most  int // messages kept that do not match
 	}{
 		{"zqxzqx", 0},
 		{c.Word(3000), 10},
@@ -203,7 +202,7 @@ func TestLittleIsLeftIn(t *testing.T) {
 	}
 }
 
-// files returns the files of the index, in the order of what they cover.
+// files returns the files of the index, in the order of their ranges.
 func (w *world) files() []string {
 	w.Helper()
 	names, err := filepath.Glob(filepath.Join(w.dir, "*"))
@@ -230,7 +229,7 @@ func (w *world) write(name string, b []byte) {
 	}
 }
 
-// TestDamage holds that what happens to the files changes no answer.
+// TestDamage checks that no damage to the files changes an answer.
 func TestDamage(t *testing.T) {
 	c := searchtest.New(7)
 	rng := rand.New(rand.NewPCG(2, 2))
@@ -263,7 +262,7 @@ func TestDamage(t *testing.T) {
 				w.write(name, b)
 			}
 		},
-		"the end": func(w *world, files []string) { // where what is kept in memory stands
+		"the end": func(w *world, files []string) { // the content that is kept in memory
 			b := w.read(files[0])
 			b[len(b)-pageBytes+1] ^= 1
 			w.write(files[0], b)
@@ -288,7 +287,7 @@ func TestDamage(t *testing.T) {
 			files := w.files()
 			damage(w, files)
 			w.open()
-			for range 2 { // the first time what is broken may be found out
+			for range 2 { // the first query may find the damage
 				for _, typed := range []string{"zqx", c.Word(10), "e", "世", c.Word(50) + " " + c.Word(3)} {
 					for at := w.index.End(); at > 0; {
 						f := w.index.Find(find.Parse(typed), at, true)
@@ -311,7 +310,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestCrashWhileJoining holds that parts which were joined, and are there nevertheless, do no harm.
+// TestCrashWhileJoining checks that parts that were merged, but not removed, do no harm.
 func TestCrashWhileJoining(t *testing.T) {
 	w := newWorld(t)
 	c := searchtest.New(8)
@@ -337,7 +336,7 @@ func TestCrashWhileJoining(t *testing.T) {
 	w.checkSome(rand.New(rand.NewPCG(3, 3)), 10)
 }
 
-// TestLargeMessages holds that a part is made of no more text than fills one, however large a step is.
+// TestLargeMessages checks that a part has no more text than fills one, however large a step is.
 func TestLargeMessages(t *testing.T) {
 	w := newWorld(t)
 	text := strings.Repeat("0123456789abcdef", freshBytes/16/4)
@@ -370,13 +369,13 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-// TestAheadOfTheJournal holds that parts are not believed which cover what the journal does not have: it was put back,
-// and what comes now is at the places of what is gone.
+// TestAheadOfTheJournal checks that Open does not trust parts that cover more than the journal: the journal was
+// restored, and new events reuse sequence numbers.
 func TestAheadOfTheJournal(t *testing.T) {
 	w := newWorld(t)
 	c := searchtest.New(10)
 	w.add(c, freshMessages)
-	if _, err := w.index.Grow(func(mail.Seq) ([]Message, mail.Seq, error) { // receipts stand behind the last of them
+	if _, err := w.index.Grow(func(mail.Seq) ([]Message, mail.Seq, error) { // receipts follow the last message
 		return w.messages, w.messages[len(w.messages)-1].Place + 1000, nil
 	}); err != nil {
 		t.Fatal(err)
@@ -388,12 +387,12 @@ func TestAheadOfTheJournal(t *testing.T) {
 	}
 }
 
-// TestErase holds that nothing of an erased message is in the files: its grams tell nearly all of a short text.
+// TestErase checks that the files keep nothing of an erased message: its grams reveal nearly all of a short text.
 func TestErase(t *testing.T) {
 	w := newWorld(t)
 	c := searchtest.New(9)
 	rng := rand.New(rand.NewPCG(4, 4))
-	for i := range 3 { // in a part, in one that is joined later, in memory
+	for i := range 3 { // in a part, in one that is merged later, in memory
 		w.add(c, 900)
 		w.send("", fmt.Sprintf("zqx%dwvq", i))
 		w.grow()

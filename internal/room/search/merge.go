@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// mergeParts writes what parts that follow each other have into one, without the messages whose id has the hash
-// without; 0 takes none out.
+// mergeParts merges consecutive parts into one, without the messages whose id has the hash without; 0 keeps all.
 func mergeParts(f *os.File, parts []*part, level uint32, without uint64) error {
 	var docs []doc
 	inputs := make([]*input, len(parts))
@@ -85,7 +84,7 @@ func mergeLists(w *partWriter, inputs []*input) error {
 				return err
 			}
 		}
-		if len(list) == 0 { // only what is gone had it
+		if len(list) == 0 { // only the omitted message had it
 			continue
 		}
 		if err := w.list(gram, list); err != nil {
@@ -94,7 +93,7 @@ func mergeLists(w *partWriter, inputs []*input) error {
 	}
 }
 
-// lowest returns the gram that comes next, if there is one.
+// lowest returns the next gram, if there is one.
 func lowest(inputs []*input) (gram uint32, some bool) {
 	for _, in := range inputs {
 		if !in.done && (!some || in.entry.gram < gram) {
@@ -104,7 +103,7 @@ func lowest(inputs []*input) (gram uint32, some bool) {
 	return gram, some
 }
 
-// goneDoc is the new number of a message that is left out.
+// goneDoc is the new number of an omitted message.
 const goneDoc = ^uint32(0)
 
 // input reads the lists of a part one after the other.
@@ -112,9 +111,9 @@ type input struct {
 	reader
 	ahead
 	part       *part
-	renumbered []uint32 // what number a message has in the new part
-	entry      entry    // the list that comes next
-	next       uint32   // the entry behind it
+	renumbered []uint32 // the number of each message in the new part
+	entry      entry    // the next list
+	next       uint32   // the index of the entry after it
 	done       bool
 }
 
@@ -148,19 +147,18 @@ func (in *input) append(to []uint32) ([]uint32, error) {
 	return append(to[:start], slices.DeleteFunc(to[start:], func(n uint32) bool { return n == goneDoc })...), nil
 }
 
-// ahead reads the lists and the prints of a part, more at once than it is asked for: what stands behind is asked for
-// next.
+// ahead reads the lists and prints of a part, more than is needed at a time: the bytes that follow are needed next.
 type ahead struct {
 	part *part
-	end  uint32 // the page behind them
+	end  uint32 // the page after them
 	buf  []byte
 	some []byte
-	from uint64 // where some begins
+	from uint64 // the offset of some
 }
 
 const aheadBytes = 8 * pageContent
 
-// at returns some bytes from an offset on. They are valid until the next call.
+// at returns bytes from an offset on. They are valid until the next call.
 func (a *ahead) at(at, bytes uint32) ([]byte, error) {
 	off := uint64(at)
 	if off < a.from || off+uint64(bytes) > a.from+uint64(len(a.some)) {

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// A file is a row of pages, each of which ends in the CRC-32C of its content and its number: a page that went bad, or
-// stands in the wrong place, is found by whoever reads it, and nothing else has to be read for that.
+// A file is a sequence of pages. Each ends with a checksum of its content and number, based on CRC-32C: a reader
+// detects a damaged or misplaced page without reading anything else.
 const (
 	pageBytes    = 4096
 	pageContent  = pageBytes - 4
@@ -19,7 +19,7 @@ const (
 	docsAPage    = pageContent / messageBytes
 )
 
-// errBroken says that a file is not what was written.
+// errBroken says that a file is damaged.
 var errBroken = errors.New("the index of words is broken")
 
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
@@ -28,12 +28,12 @@ func sumPage(content []byte, number uint32) uint32 {
 	return crc32.Checksum(content, castagnoli()) + number*0x9E3779B9
 }
 
-// pageWriter writes pages. The first is left empty, for the header, which comes last.
+// pageWriter writes pages. The first is reserved for the header, which is written last.
 type pageWriter struct {
 	file   *os.File
 	out    *bufio.Writer
 	page   [pageBytes]byte
-	filled int    // bytes of the content of page
+	filled int    // bytes used in page
 	number uint32 // of page
 }
 
@@ -43,7 +43,7 @@ func newPageWriter(f *os.File) *pageWriter {
 	return w
 }
 
-// offset is how much was written, without check sums.
+// offset is the number of bytes written, without checksums.
 func (w *pageWriter) offset() uint64 { return uint64(w.number)*pageContent + uint64(w.filled) }
 
 func (w *pageWriter) write(b []byte) error {
@@ -60,7 +60,7 @@ func (w *pageWriter) write(b []byte) error {
 	return nil
 }
 
-// endPage begins a new page, which is the number'th.
+// endPage writes the current page and starts the next.
 func (w *pageWriter) endPage() error {
 	binary.LittleEndian.PutUint32(w.page[pageContent:], sumPage(w.page[:pageContent], w.number))
 	if _, err := w.out.Write(w.page[:]); err != nil {
@@ -72,7 +72,7 @@ func (w *pageWriter) endPage() error {
 	return nil
 }
 
-// finish writes what is left, and the header.
+// finish writes the last page, and the header.
 func (w *pageWriter) finish(header []byte) error {
 	if err := w.endPage(); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (w *pageWriter) finish(header []byte) error {
 	return err
 }
 
-// pageReader reads what a pageWriter wrote.
+// pageReader reads the pages of a pageWriter.
 type pageReader struct{ file io.ReaderAt }
 
 // read returns the content of some pages, in buf or a larger one.
@@ -112,7 +112,7 @@ func (r pageReader) read(buf []byte, first uint32, n int) ([]byte, error) {
 	return buf[:n*pageContent], nil
 }
 
-// at returns n bytes from an offset on. They lie in buf, which is replaced by a larger one if need be.
+// at returns n bytes from an offset on. They are in buf, which is replaced by a larger one if necessary.
 func (r pageReader) at(buf *[]byte, off uint64, n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil

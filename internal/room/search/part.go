@@ -18,23 +18,23 @@ import (
 	"pennypost/internal/mail"
 )
 
-// part is a file of the index. It covers the messages behind one place up to another.
+// part is a file of the index. It covers a range of sequence numbers.
 //
-// Its pages hold, one after the other: the header; the lists, in the order of their grams; the prints, in the order of
-// messages; from a new page on, the dictionary, an entry for each gram; from a new page on, the messages, an entry for
-// each, in the order of places; and the gram that each page of the dictionary begins with, which are kept in memory.
+// Its pages hold, in this order: the header; the lists, sorted by gram; the prints, in the order of messages; from a
+// new page on, the dictionary, an entry for each gram; from a new page on, the messages, an entry for each, in
+// sequence; and the first gram of each page of the dictionary. These first grams are kept in memory.
 type part struct {
 	header
 	path   string
 	file   *os.File
 	firsts []uint32
-	broken atomic.Bool // somebody found that
+	broken atomic.Bool // a reader found damage
 }
 
 // header is the first page of a part.
 type header struct {
-	after, upTo mail.Seq // it covers the places behind after, up to upTo
-	level       uint32   // how often parts were joined to make it
+	after, upTo mail.Seq // it covers (after, upTo]
+	level       uint32   // how many merges made it
 	docs        uint32
 	grams       uint32
 	dictionary  uint32 // its first page
@@ -44,11 +44,11 @@ type header struct {
 const (
 	magic        = "pnywrd1\n"
 	headerBytes  = len(magic) + 2*8 + 5*4
-	entryBytes   = 16 // of the dictionary
+	entryBytes   = 16 // in the dictionary
 	messageBytes = 24
 )
 
-// doc is a message: where it stands, hashID of its id, and where its print is.
+// doc is a message: its sequence number, the hashID of its id, and the offset and length of its print.
 type doc struct {
 	place             mail.Seq
 	id                uint64
@@ -61,8 +61,8 @@ func hashID(id mail.ID) uint64 {
 	return h.Sum64()
 }
 
-// entry says where the list of a gram is: the numbers of the messages that have it, as a row of bits or, where that
-// is longer, as the distance of each to the one before.
+// entry locates the list of a gram: the numbers of the messages that contain it, as a bitmap or, where that is longer,
+// as differences from one number to the next.
 type entry struct {
 	gram, count, bytes uint32
 	off                uint32
@@ -97,10 +97,10 @@ func pagesFor(docs uint32) uint32 { return (docs + docsAPage - 1) / docsAPage }
 
 const suffix = ".words"
 
-// nameOf is the name of the file that covers some places.
+// nameOf returns the name of the file that covers (after, upTo].
 func nameOf(after, upTo mail.Seq) string { return fmt.Sprintf("%016x-%016x%s", after, upTo, suffix) }
 
-// openPart opens a file and reads what is kept in memory. The error is errBroken if it is not a part.
+// openPart opens a file and reads the content that is kept in memory. The error is errBroken if it is not a part.
 func openPart(path string) (*part, error) {
 	f, err := durable.Open(path)
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *part) load() error {
 
 func (p *part) pages() pageReader { return pageReader{p.file} }
 
-// block returns some entries of the dictionary: those of its n'th page.
+// block returns the entries of the n'th page of the dictionary.
 func (p *part) block(r *reader, n int) ([]byte, error) {
 	if r.part == p && r.block == n {
 		return r.page[:p.inBlock(n)*entryBytes], nil
@@ -164,16 +164,16 @@ func entryAt(block []byte, i int) entry {
 	return entry{gram: le.Uint32(b), count: le.Uint32(b[4:]), bytes: le.Uint32(b[8:]), off: le.Uint32(b[12:])}
 }
 
-// reader is what one search reads with. It keeps the last page of the dictionary, and of each of the others.
+// reader holds the buffers of one search. It keeps the last page of the dictionary, and the last of the others.
 type reader struct {
-	part  *part // whose dictionary's block is in page
+	part  *part // page holds block of its dictionary
 	block int
 	page  []byte
 	buf   []byte
 	list  []uint32
 }
 
-// between calls f with the entries of the grams from lo up to hi, until it returns false.
+// between calls f with the entries of the grams from lo to hi, until f returns false.
 func (p *part) between(r *reader, lo, hi uint32, f func(entry) bool) error {
 	n := max(0, sort.Search(len(p.firsts), func(i int) bool { return p.firsts[i] > lo })-1)
 	for ; n < len(p.firsts) && p.firsts[n] <= hi; n++ {
@@ -193,7 +193,7 @@ func (p *part) between(r *reader, lo, hi uint32, f func(entry) bool) error {
 	return nil
 }
 
-// list returns the messages of a gram's list, appended to to.
+// list appends the messages of a gram's list to the slice to.
 func (p *part) list(r *reader, to []uint32, e entry) ([]uint32, error) {
 	b, err := p.pages().at(&r.buf, uint64(e.off), int(e.bytes))
 	if err != nil {
@@ -207,7 +207,7 @@ func docAt(page []byte, i uint32) doc {
 	return doc{mail.Seq(le.Uint64(b)), le.Uint64(b[8:]), le.Uint32(b[16:]), le.Uint32(b[20:])}
 }
 
-// allDocs returns which messages the part has.
+// allDocs returns the messages of the part.
 func (p *part) allDocs() ([]doc, error) {
 	out := make([]doc, 0, p.docs)
 	var buf []byte
@@ -223,10 +223,10 @@ func (p *part) allDocs() ([]doc, error) {
 	return out, nil
 }
 
-// bitsFor is how long a list of docs messages is as a row of bits.
+// bitsFor is the length of a bitmap for docs messages.
 func bitsFor(docs uint32) uint32 { return (docs + 7) / 8 }
 
-// appendList writes a list of a part of docs messages.
+// appendList appends a list of a part with docs messages.
 func appendList(to []byte, list []uint32, docs uint32) []byte {
 	start := len(to)
 	var before uint32
@@ -282,7 +282,7 @@ func decodeList(to []uint32, b []byte, count, docs uint32) ([]uint32, error) {
 
 var errTooLarge = errors.New("a part of the index of words has more than 4 GiB")
 
-// partWriter makes a part. Lists come in the order of their grams.
+// partWriter makes a part. Lists must come sorted by gram.
 type partWriter struct {
 	pages      *pageWriter
 	docs       uint32
@@ -300,7 +300,7 @@ func (w *partWriter) list(gram uint32, list []uint32) error {
 	return w.pages.write(w.text)
 }
 
-// print writes the print of a message, behind the lists.
+// print writes the print of a message, after the lists.
 func (w *partWriter) print(d *doc, print []byte) error {
 	off := w.pages.offset()
 	if off > math.MaxUint32 {
@@ -310,7 +310,7 @@ func (w *partWriter) print(d *doc, print []byte) error {
 	return w.pages.write(print)
 }
 
-// finish writes what follows the lists and the prints.
+// finish writes the rest of the part, after the lists and the prints.
 func (w *partWriter) finish(h header, docs []doc) error {
 	le := binary.LittleEndian
 	var firsts []byte
@@ -345,7 +345,7 @@ func (w *partWriter) finish(h header, docs []doc) error {
 	return w.pages.finish(h.text())
 }
 
-// onPage writes from the beginning of a page on.
+// onPage writes b from the start of a new page.
 func (w *partWriter) onPage(b []byte) error {
 	if err := w.pages.endPage(); err != nil {
 		return err

@@ -6,10 +6,10 @@ import (
 	"pennypost/internal/mail/find"
 )
 
-// A print tells of one message which five bytes do not stand beside each other in it, with one bit for each five that
-// do. It is two bits a byte of text, so that a third of them is set, and each five bytes of what is asked for rule two
-// thirds of the messages out that have all its grams by chance: from other words, or in another order. Looking at a
-// print is several times as fast as looking at the message.
+// A print has one bit for each sequence of five bytes in a message, and so reveals which sequences do not occur. It
+// has two bits per byte of text, of which a third are set. So each five bytes of a query exclude two thirds of the
+// messages that have all its grams by chance: from other words, or in another order. Checking a print is several times
+// as fast as checking the message.
 const (
 	printWindow = 5
 	printBits   = 2
@@ -35,10 +35,10 @@ func hashWindow(text []byte) uint32 {
 	return uint32((uint64(binary.LittleEndian.Uint32(text))<<8 | uint64(text[4])) * 0x9E3779B97F4A7C15 >> 32)
 }
 
-// bitOf returns which bit of a print of some bytes stands for a hash.
+// bitOf returns the bit for a hash in a print of the given length in bytes.
 func bitOf(hash uint32, bytes int) uint32 { return uint32(uint64(hash) * uint64(bytes*8) >> 32) }
 
-// windowsOf returns the hashes of what a query asks of a print.
+// windowsOf returns the hashes that a query looks for in a print.
 func windowsOf(q find.Query) (hashes []uint32) {
 	for _, t := range q.Terms() {
 		for i := range len(t) - printWindow + 1 {
@@ -50,7 +50,7 @@ func windowsOf(q find.Query) (hashes []uint32) {
 	return hashes
 }
 
-// mayHave reports whether a message with a print may have what a query asks for.
+// mayHave reports whether a message with a print may match a query.
 func mayHave(print []byte, hashes []uint32) bool {
 	for _, h := range hashes {
 		if len(print) == 0 {

@@ -55,7 +55,7 @@ func testBehind(t *testing.T, b *fixture) {
 	b.want(0, append(all, e))
 }
 
-// What cannot be written must be refused whole, or be written so that it reads back the same.
+// An event that cannot be written must be refused whole, or be written so that it reads back the same.
 func testAppendRefused(t *testing.T, b *fixture) {
 	all := b.add(message(1))
 	odd := func(change func(*mail.Event)) mail.Event {
@@ -104,7 +104,7 @@ func testReopen(t *testing.T, b *fixture) {
 	}
 }
 
-// Metadata comes from outside and may be laid out in any way that JSON allows.
+// Metadata comes from outside and may have any layout that JSON allows.
 func testLiveEqualsReplay(t *testing.T, b *fixture) {
 	live := b.Follow(0)
 	defer live.Close()
@@ -181,7 +181,7 @@ func testCancel(t *testing.T, b *fixture) {
 	if _, err := b.Append(ctx, message(2)); !errors.Is(err, context.Canceled) {
 		t.Errorf("Append with an ended context: %v, want %v", err, context.Canceled)
 	}
-	// In a crowd, with contexts that end at any moment: whoever was told that it failed must not be found.
+	// Many at the same time, with contexts that end at any moment: an event whose Append failed must not be found.
 	var mu sync.Mutex
 	told := make(map[mail.ID]mail.Seq)
 	var wg sync.WaitGroup

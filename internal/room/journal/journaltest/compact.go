@@ -29,7 +29,7 @@ func fateBySubject(e mail.Event) journal.Fate {
 	return journal.Keep
 }
 
-// mixed returns messages of which each third one is kept, archived, dropped. They lie in two months, in no order.
+// mixed returns messages, one third each to keep, archive and drop. They are of two months, in no order.
 func mixed(from, to int) []mail.Event {
 	events := messages(from, to)
 	for i := range events {
@@ -42,7 +42,7 @@ func mixed(from, to int) []mail.Event {
 	return events
 }
 
-// sorted divides events as compaction by fateBySubject must: what stays, and the archive.
+// sorted divides events as compaction by fateBySubject must: the remaining events, and the archive.
 func sorted(events []mail.Event) (kept, archived []mail.Event) {
 	for i, e := range events {
 		switch fate := fateBySubject(e); {
@@ -128,11 +128,11 @@ func testCompactAgain(t *testing.T, b *fixture) {
 		if i%2 == 1 {
 			b.reopen()
 		}
-		all = append(all, b.add(mixed(30+10*i, 40+10*i)...)...) // what was last goes where it belongs next time
+		all = append(all, b.add(mixed(30+10*i, 40+10*i)...)...) // the former last event now gets its own fate
 	}
 }
 
-// testCompactBesideLookups looks up what is archived while a compaction is at its longest part.
+// testCompactBesideLookups looks up archived events during the longest part of a compaction.
 func testCompactBesideLookups(t *testing.T, b *fixture) {
 	first := b.add(mixed(0, 30)...)
 	b.compact()
@@ -208,7 +208,7 @@ func testCompactDuringAppends(t *testing.T, b *fixture) {
 			}
 		}
 	})
-	others.Go(func() { // whoever follows from the start must see every kept message
+	others.Go(func() { // a follower from the start must see every kept message
 		if got, want := b.countKept(writers*each), (writers*each+2)/3; got != want {
 			t.Errorf("a cursor under compaction saw %d kept messages, want %d", got, want)
 		}
@@ -315,7 +315,7 @@ func testErase(t *testing.T, b *fixture) {
 	b.want(0, kept)
 }
 
-// The place of the last event must not be given to another one.
+// The sequence number of the last event must not be reused.
 func testEraseLast(t *testing.T, b *fixture) {
 	all := b.add(messages(0, 3)...)
 	c := b.Follow(2)
@@ -346,7 +346,7 @@ func testEraseLast(t *testing.T, b *fixture) {
 	}
 }
 
-// The archive from any place on, in both directions, and what it has of any messages.
+// Archived from any sequence number, in both directions, and ArchivedOf any message.
 func testArchivedFrom(t *testing.T, b *fixture) {
 	b.add(mixed(0, 300)...)
 	b.add(receiptOf(message(1)), receiptOf(message(2)), message(301))
@@ -372,7 +372,7 @@ func testArchivedFrom(t *testing.T, b *fixture) {
 	}
 }
 
-// checkFrom checks Archived from a place, of an archive that has all.
+// checkFrom checks Archived from a sequence number, in an archive with the events all.
 func checkFrom(t *testing.T, b *fixture, all []mail.Event, from mail.Seq) {
 	var behind, before []mail.Event
 	for _, e := range all {
@@ -404,11 +404,11 @@ func checkOf(t *testing.T, b *fixture, all []mail.Event, id mail.ID) {
 	}
 }
 
-// checkAt checks ArchivedAt some places.
+// checkAt checks ArchivedAt some sequence numbers.
 func checkAt(t *testing.T, b *fixture, all []mail.Event) {
 	asked := []mail.Seq{1 << 40, 0}
 	var there []mail.Event
-	for i, e := range slices.Backward(all) { // of two of three, places beside them, and some twice
+	for i, e := range slices.Backward(all) { // of two events in three, each twice, and the numbers after them
 		if i%3 > 0 {
 			asked = append(asked, e.Seq, e.Seq+1, e.Seq)
 		}
@@ -428,7 +428,7 @@ func receiptOf(e mail.Event) mail.Event {
 	return mail.Event{At: e.At, Receipt: &mail.Receipt{Message: e.Message.ID, Reader: "agent:a", Mark: mail.MarkRead}}
 }
 
-// Breaking off, and compacting while the archive is read.
+// Stopping early, and compacting while the archive is read.
 func testArchivedInParts(t *testing.T, b *fixture) {
 	b.add(mixed(0, 40)...)
 	b.compact()

@@ -14,22 +14,22 @@ var (
 	_ journal.Behinder  = (*Copy)(nil)
 )
 
-// Machine is a disk on which a copy of a store is kept, as a post office keeps one of the stream that it shares with
-// others. What is compacted on one machine stands in the store and on the others as before; what is erased goes from
-// the store and from this machine. A machine can be held back, and cut off.
+// Machine is a disk with a copy of a store, like a post office's copy of a shared stream. Compaction on one machine
+// changes neither the store nor other machines; erasure changes the store and this machine. A machine can be held
+// back, and cut off.
 type Machine struct {
 	store *Store
 	disk  Store
 
 	mu   sync.Mutex
-	held chan struct{} // closed when the copy goes on; nil: nothing holds it
-	cut  error         // what appends return; nil: they reach the store
+	held chan struct{} // closed when the copy continues; nil: it is not held
+	cut  error         // the error of appends; nil: they reach the store
 }
 
 // Machine returns a machine with an empty disk.
 func (s *Store) Machine() *Machine { return &Machine{store: s} }
 
-// Hold keeps what others, and this machine, append from its copy until release is called.
+// Hold keeps all later events, of any machine, from this machine's copy until release is called.
 func (m *Machine) Hold() (release func()) {
 	held := make(chan struct{})
 	m.mu.Lock()
@@ -43,15 +43,15 @@ func (m *Machine) Hold() (release func()) {
 	})
 }
 
-// Cut has appends of this machine return err, and append nothing, until it is called with nil.
+// Cut makes appends of this machine return err, and append nothing, until it is called with nil.
 func (m *Machine) Cut(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cut = err
 }
 
-// Open returns the journal of the machine. Its copy goes on where it was when the last one was closed, and is as far
-// as the store unless it is held back.
+// Open returns the journal of the machine. Its copy continues where it was when the last one was closed, and catches
+// up with the store unless it is held back.
 func (m *Machine) Open() *Copy {
 	c := &Copy{Memory: m.disk.Open(), machine: m, shared: m.store.Open(), done: make(chan struct{})}
 	ctx, stop := context.WithCancel(context.Background())
@@ -63,17 +63,17 @@ func (m *Machine) Open() *Copy {
 	return c
 }
 
-// Copy is the journal of a machine: one that writes to the store, and reads its own disk.
+// Copy is the journal of a machine: it writes to the store, and reads its own disk.
 type Copy struct {
 	*Memory // of the disk
 	machine *Machine
 	shared  *Memory
-	appends sync.RWMutex // held for reading by appends under way
+	appends sync.RWMutex // held for reading by appends in progress
 	stop    context.CancelFunc
 	done    chan struct{} // closed when follow has ended
 }
 
-// follow copies what is appended to the store.
+// follow copies new events of the store.
 func (c *Copy) follow(ctx context.Context) {
 	defer close(c.done)
 	for {
@@ -96,14 +96,14 @@ func (c *Copy) follow(ctx context.Context) {
 	}
 }
 
-// holds returns a channel that closes when the copy goes on; nil if it does.
+// holds returns a channel that closes when the copy continues; nil if it is not held.
 func (m *Machine) holds() chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.held
 }
 
-// place adds events at the places that they have.
+// place adds events with their own sequence numbers.
 func (s *Store) place(events []mail.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +157,7 @@ func (c *Copy) reaches() error {
 	return c.machine.cut
 }
 
-// copied returns when the copy has reached a place.
+// copied returns when the copy has reached a sequence number.
 func (c *Copy) copied(place mail.Seq) error {
 	for at := c.Last(); at < place; at = c.Last() {
 		_, grown := c.store.behind(at)
@@ -184,7 +184,7 @@ func (c *Copy) Erase(ctx context.Context, id mail.ID, match func(mail.Event) boo
 	return c.Memory.Erase(ctx, id, match)
 }
 
-// Close implements journal.Journal. Appends of a machine that is held back are not waited for.
+// Close implements journal.Journal. It does not wait for appends of a machine that is held back.
 func (c *Copy) Close() error {
 	if c.machine.holds() == nil {
 		c.appends.Lock()

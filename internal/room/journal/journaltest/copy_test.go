@@ -20,8 +20,8 @@ func TestCopy(t *testing.T) {
 	})
 }
 
-// TestCopiesAgree holds that a machine which was held back has what the others have when it is let go, also what they
-// have compacted, and not what was erased.
+// TestCopiesAgree checks that a machine that was held back and released has the same events as the others, including
+// those that the others have compacted, and none that were erased.
 func TestCopiesAgree(t *testing.T) {
 	var s Store
 	slow, fast := s.Machine(), s.Machine()

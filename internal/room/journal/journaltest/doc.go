@@ -1,4 +1,4 @@
-// Package journaltest holds every journal to the contract in package journal, and has one in memory.
+// Package journaltest checks any journal against the contract in package journal, and has one in memory.
 package journaltest
 
 import (
@@ -7,11 +7,11 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// Opener opens the journal that lives in dir, which is empty at first. It is called again with the same dir after that
-// journal was closed, and must then find everything that was acknowledged. It fails the test if it cannot.
+// Opener opens the journal in dir, which is empty at first. It is called again with the same dir after that journal
+// was closed, and must then find all acknowledged events. It fails the test if it cannot.
 type Opener func(t *testing.T, dir string) journal.Journal
 
-// Run tests a journal against the contract, the optional parts included where it has them.
+// Run tests a journal against the contract, including the optional parts that it implements.
 func Run(t *testing.T, open Opener) {
 	tests := []struct {
 		name string

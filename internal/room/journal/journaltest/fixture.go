@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// patience is how long a test waits for what must come. It is only ever used up by a journal that is wrong.
+// patience is how long a test waits for an event. Only a faulty journal makes it run out.
 const patience = 20 * time.Second
 
 // fixture is a journal under test.
@@ -32,7 +32,7 @@ func (b *fixture) reopen() {
 	b.Journal = b.open(b.T, b.dir)
 }
 
-// add appends events in one call and returns them with the places they must have got.
+// add appends events in one call and returns them with the sequence numbers that they must get.
 func (b *fixture) add(events ...mail.Event) []mail.Event {
 	b.Helper()
 	first := b.Last() + 1
@@ -65,7 +65,7 @@ func (b *fixture) compacter() journal.Compacter {
 	return c
 }
 
-// want fails the test unless a cursor behind after sees exactly these events.
+// want fails the test unless Follow(after) yields exactly these events.
 func (b *fixture) want(after mail.Seq, events []mail.Event) {
 	b.Helper()
 	c := b.Follow(after)
@@ -76,7 +76,7 @@ func (b *fixture) want(after mail.Seq, events []mail.Event) {
 	b.wantNothing(c)
 }
 
-// take reads n events and fails the test if a cursor gives more than that.
+// take reads n events and fails the test if a cursor returns more.
 func (b *fixture) take(c journal.Cursor, n int) []mail.Event {
 	b.Helper()
 	var got []mail.Event
@@ -129,13 +129,13 @@ func (b *fixture) wantArchived(events []mail.Event) {
 	}
 }
 
-// noon of 10 May 2026, where the tests take place.
+// noon of 10 May 2026, when the tests take place.
 const noon mail.Time = 1778414400000
 
-// month is longer than a month, and shorter than two.
+// month is longer than one month and shorter than two.
 const month = mail.Time(32 * 24 * time.Hour / time.Millisecond)
 
-// message returns an event that tests can tell from others.
+// message returns an event that is unique for n.
 func message(n int) mail.Event {
 	return mail.Event{At: noon + mail.Time(n), Message: &mail.Message{
 		ID: id(n), Type: mail.Question, From: "agent:小克", To: []mail.Address{"agent:ag_x1", "role:builder"},
@@ -153,7 +153,7 @@ func messages(from, to int) []mail.Event {
 	return events
 }
 
-// Samples returns events of each kind without their places, empty ones and some in which every field is in use.
+// Samples returns events of each kind without sequence numbers, some empty and some with every field set.
 func Samples() []mail.Event {
 	full := filled()
 	odd := message(0)
@@ -184,7 +184,7 @@ func Samples() []mail.Event {
 	}
 }
 
-// filled returns an event with something in every field of every payload, those that somebody will add included.
+// filled returns an event with a value in every field of every payload, including fields added later.
 func filled() mail.Event {
 	var e mail.Event
 	n := 0

@@ -29,7 +29,7 @@ func testFollowReplayThenLive(t *testing.T, b *fixture) {
 	if diff := cmp.Diff(all, got); diff != "" {
 		t.Errorf("a cursor that replays and goes on live differs (-want +got):\n%s", diff)
 	}
-	// One that waits, most likely.
+	// Most likely the cursor waits here.
 	go func() { _, _ = b.Append(context.Background(), message(70)) }()
 	if e := b.take(c, 1)[0]; e.Message.ID != id(70) {
 		t.Errorf("the waiting cursor got %s, want %s", e.Message.ID, id(70))
@@ -46,7 +46,7 @@ func testFollowFrom(t *testing.T, b *fixture) {
 		b.want(math.MaxUint64, nil)
 		b.reopen()
 	}
-	// Behind what there is: seen are only those that come behind it.
+	// From a sequence number not assigned yet: only later events are seen.
 	c := b.Follow(b.Last() + 2)
 	defer c.Close()
 	b.add(message(20), message(21))
@@ -106,7 +106,7 @@ func testNextEndsWithContext(t *testing.T, b *fixture) {
 	if _, err := c.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Next = %v, want %v", err, context.DeadlineExceeded)
 	}
-	// The cursor goes on where it was.
+	// The cursor continues where it was.
 	want := b.add(message(1))
 	if diff := cmp.Diff(want, b.take(c, 1)); diff != "" {
 		t.Errorf("after a cancelled Next (-want +got):\n%s", diff)

@@ -18,8 +18,8 @@ var (
 	_ journal.Behinder  = (*Memory)(nil)
 )
 
-// Store is what journals in memory write to, as a disk is for files: it outlives them, so a journal can be closed and
-// opened again. The zero Store is empty. Several journals may be open on one store, as several post offices on one
+// Store is the storage of journals in memory, as a disk is for files: it outlives them, so a journal can be closed and
+// reopened. The zero Store is empty. Several journals may be open on one store, like several post offices on one
 // stream.
 //
 // It blocks on channels only, so it can be used in a testing/synctest bubble.
@@ -29,11 +29,11 @@ type Store struct {
 	archive  []mail.Event
 	last     mail.Seq
 	rewrites int           // how often events was replaced
-	broken   error         // what Break was given
-	grown    chan struct{} // closed when there is something new to see; nil while nobody waits
+	broken   error         // the argument of Break
+	grown    chan struct{} // closed when there are new events; nil while no cursor waits
 }
 
-// Open returns a journal on s. A store that was broken works again.
+// Open returns a journal on s. It makes a broken store work again.
 func (s *Store) Open() *Memory {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *Store) Open() *Memory {
 	return &Memory{store: s, closed: make(chan struct{})}
 }
 
-// Break poisons every journal that is open on s: appends return err until one is opened again.
+// Break poisons every journal that is open on s: appends return err until a journal is opened.
 func (s *Store) Break(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,9 +151,9 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-// behind returns some events behind after, or else a channel that closes when there may be some.
+// behind returns some events that follow after, or a channel that closes when there may be some.
 func (s *Store) behind(after mail.Seq) ([]mail.Event, <-chan struct{}) {
-	const some = 1000 // so that a reader of a long journal sees its context between two parts
+	const some = 1000 // so that a reader of a long journal checks its context in between
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := sort.Search(len(s.events), func(i int) bool { return s.events[i].Seq > after })
@@ -207,7 +207,7 @@ func (c *memoryCursor) Close() error {
 func (m *Memory) Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
 	return m.rewrite(ctx, func(events, archive []mail.Event) (kept, archived []mail.Event) {
 		for i, e := range events {
-			// What a newer Pennypost wrote is not for us to judge.
+			// We must not decide about events of a newer Pennypost.
 			if i == len(events)-1 || e == (mail.Event{Seq: e.Seq, At: e.At}) {
 				kept = append(kept, e)
 				continue
@@ -235,8 +235,8 @@ func (m *Memory) Erase(ctx context.Context, _ mail.ID, match func(mail.Event) bo
 	return gone, err
 }
 
-// rewrite replaces the events and the archive by what plan makes of them. Plan calls back, so it runs without the
-// lock: events that arrive meanwhile are kept, and if another rewrite was faster it runs again.
+// rewrite replaces the events and the archive by the result of plan. Plan calls back, so it runs without the lock:
+// later events are kept, and if another rewrite was faster plan runs again.
 func (m *Memory) rewrite(ctx context.Context, plan func(events, archive []mail.Event) (kept,
 	archived []mail.Event)) error {
 	s := m.store
@@ -307,7 +307,7 @@ func (m *Memory) ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Eve
 	}), ctx.Err()
 }
 
-// inOrder returns the archived events in the order of places, or the other way round.
+// inOrder returns the archived events in sequence, or in reverse.
 func (m *Memory) inOrder(newest bool) []mail.Event {
 	m.store.mu.Lock()
 	events := slices.Clone(m.store.archive)

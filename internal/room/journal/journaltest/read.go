@@ -45,7 +45,7 @@ func testRead(t *testing.T, b *fixture) {
 		b.wantRead(all[:1], 0, 1, b.Last()+1, math.MaxUint64)
 		b.reopen()
 	}
-	more := b.add(message(501)) // in front of which everything is older than the journal's opening
+	more := b.add(message(501)) // everything before it is older than the journal's opening
 	b.wantRead([]mail.Event{all[7], more[0]}, 8, more[0].Seq)
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -59,7 +59,7 @@ func testRead(t *testing.T, b *fixture) {
 	}
 }
 
-// What was archived, dropped or erased is not there any more, and everything else is.
+// Archived, dropped and erased events are not returned, and all others are.
 func testReadCompacted(t *testing.T, b *fixture) {
 	all := b.add(mixed(0, 300)...)
 	b.compact()
@@ -67,7 +67,7 @@ func testReadCompacted(t *testing.T, b *fixture) {
 	b.erase(6, 1)
 	b.erase(399, 1) // the last one
 	kept, _ := sorted(all[:300])
-	kept = append(kept, all[300:399]...) // which no compaction has seen
+	kept = append(kept, all[300:399]...) // no compaction has seen these
 	for range 2 {
 		for _, e := range kept {
 			if !about(6)(e) {
@@ -79,7 +79,8 @@ func testReadCompacted(t *testing.T, b *fixture) {
 	}
 }
 
-// Readers see whole events at their places, all that nobody removed, and nothing that was erased before they asked.
+// Readers see whole events with the right sequence numbers, all that were not removed, and none erased before the
+// read.
 func testReadBesideCompaction(t *testing.T, b *fixture) {
 	const n = 600
 	all := b.add(mixed(0, n)...)
@@ -111,8 +112,7 @@ func testReadBesideCompaction(t *testing.T, b *fixture) {
 	readers.Wait()
 }
 
-// checkRead reads places, of which those that are gone were erased, and those of the first sixty messages may be at
-// any time.
+// checkRead reads places. Those in gone were erased, and those of the first sixty messages may be erased at any time.
 func (b *fixture) checkRead(all []mail.Event, places []mail.Seq, gone map[mail.Seq]bool) {
 	got, err := b.Read(b.context(), places...)
 	if err != nil {
@@ -135,14 +135,15 @@ func (b *fixture) checkRead(all []mail.Event, places []mail.Seq, gone map[mail.S
 	}
 }
 
-// A replay has all that Follow has but for texts, and goes on live. What it returned holds until the next call.
+// A replay returns the same events as Follow, without texts, and continues live. Its events are valid until the next
+// call.
 func testReplay(t *testing.T, b *fixture) {
 	_, ok := b.Journal.(journal.Replayer)
 	if !ok {
 		t.Skip("this journal cannot be read for the headers alone")
 	}
 	var all []mail.Event
-	for n := range 5 { // more than is read at once
+	for n := range 5 { // more than one read returns
 		all = append(all, b.add(append(messages(1000*n, 1000*n+1000), Samples()...)...)...)
 	}
 	long := message(5000)
@@ -177,7 +178,7 @@ func testReplay(t *testing.T, b *fixture) {
 	b.wantNothing(c)
 }
 
-// headerOf returns e without its text, of which the length remains.
+// headerOf returns e without its texts, except for the length of the body.
 func headerOf(e mail.Event) mail.Event {
 	if e.Message != nil {
 		m := *e.Message

@@ -21,7 +21,8 @@ func (j *Journal) months() ([]string, error) {
 	return names, err
 }
 
-// listMonths returns the names of the archive's files, oldest first, and of what is in the place of one and is none.
+// listMonths returns the names of the archive's files, oldest first, and odd names of that form that lead to no
+// regular file.
 func (j *Journal) listMonths() (names, odd []string, err error) {
 	names, odd, err = j.disk.List(j.path(archiveName))
 	return onlyMonths(names), onlyMonths(odd), err
@@ -41,7 +42,7 @@ func isMonth(name string) bool {
 	return ok
 }
 
-// growArchive appends parts of the main file to the months they belong to, and makes that durable.
+// growArchive appends parts of the main file to their months, and makes them durable.
 func (j *Journal) growArchive(p *plan) error {
 	if err := j.disk.MkdirAll(j.path(archiveName)); err != nil {
 		return err
@@ -74,9 +75,8 @@ func (j *Journal) growMonth(name string, from file, add *bundle) error {
 	return o.sync()
 }
 
-// notYet returns what of a bundle a file of the archive does not have yet. It should have nothing; but if somebody
-// brought back an older main file, no line must get there twice. Looking once is enough as long as the journal is
-// open.
+// notYet returns the part of a bundle that a file of the archive lacks. That should be all of it; but if an older main
+// file was restored, no line must be archived twice. One check per file is enough while the journal is open.
 func (j *Journal) notYet(f file, name string, size int64, from file, add *bundle) ([]piece, error) {
 	if j.looked[name] {
 		return add.pieces, nil
@@ -98,7 +98,7 @@ func (j *Journal) notYet(f file, name string, size int64, from file, add *bundle
 	return add.without(there, from)
 }
 
-// bundle is lines that go to one file of the archive, in the order of their places.
+// bundle holds lines for one file of the archive, in sequence.
 type bundle struct {
 	pieces []piece
 	places placeRanges
@@ -109,8 +109,8 @@ func (b *bundle) add(seq mail.Seq, l piece) {
 	b.places = b.places.with(seq, seq)
 }
 
-// without returns the pieces without the lines of some places that have a certain crc: another event of that place is
-// not to be lost.
+// without returns the pieces without the given lines, each a sequence number and crc. Another event with the same
+// sequence number must not be lost.
 func (b *bundle) without(lines map[mail.Seq]uint32, from file) (left []piece, err error) {
 	known := func(text []byte) bool {
 		seq, _, err := check(text)
@@ -137,7 +137,7 @@ func (b *bundle) without(lines map[mail.Seq]uint32, from file) (left []piece, er
 	return left, nil
 }
 
-// endLine writes the newline that a file lacks if some editor took it away.
+// endLine writes the last newline of a file if an editor removed it.
 func (o *output) endLine(f file, size int64) error {
 	var last [1]byte
 	if size == 0 {
@@ -152,8 +152,8 @@ func (o *output) endLine(f file, size int64) error {
 	return o.write([]byte("\n"))
 }
 
-// undoArchive takes out of the archive what a compaction put there that did not come to its end: lines whose events
-// stand in the main file. They are the last ones of their files.
+// undoArchive removes the leftovers of an interrupted compaction from the archive: lines whose events are in the main
+// file. They are the last lines of their files.
 func (j *Journal) undoArchive() error {
 	if !j.halfArchived {
 		return nil
@@ -175,7 +175,7 @@ func (j *Journal) undoArchive() error {
 	return nil
 }
 
-// cutMonth cuts off the last lines of a file of the archive, as far as their places are in hot, and a torn one.
+// cutMonth cuts off the last lines of a file of the archive that have sequence numbers in hot, and a torn line.
 func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 	f, size, err := j.open(name, os.O_RDWR)
 	if err != nil {
@@ -203,7 +203,8 @@ func (j *Journal) cutMonth(name string, hot []mail.Seq) error {
 	return f.Sync()
 }
 
-// places returns where the events of the main file stand, in order, and the stubs that are found nowhere else.
+// places returns the sorted sequence numbers of the main file's events, and of its stubs for events that are not
+// archived.
 func (j *Journal) places() (places []mail.Seq, err error) {
 	f := j.main()
 	size, err := f.Size()
@@ -220,12 +221,12 @@ func (j *Journal) places() (places []mail.Seq, err error) {
 	return places, err
 }
 
-// placeRanges are places, in order.
+// placeRanges are ranges of sequence numbers, in order.
 type placeRanges []placeRange
 
 type placeRange struct{ first, last mail.Seq }
 
-// with adds places behind the others.
+// with adds a range after the others.
 func (r placeRanges) with(first, last mail.Seq) placeRanges {
 	if n := len(r); n > 0 && r[n-1].last+1 == first {
 		r[n-1].last = last
@@ -247,7 +248,7 @@ func (r placeRanges) has(seq mail.Seq) bool {
 	return found
 }
 
-// within returns how many of the places from first to last are among them.
+// within returns how many sequence numbers from first to last are in the ranges.
 func (r placeRanges) within(first, last mail.Seq) (n mail.Seq) {
 	for _, r := range r {
 		if from, to := max(first, r.first), min(last, r.last); from <= to {
@@ -257,7 +258,7 @@ func (r placeRanges) within(first, last mail.Seq) (n mail.Seq) {
 	return n
 }
 
-// archivedPlaces returns the places that the archive accounts for.
+// archivedPlaces returns the sequence numbers that the archive accounts for.
 func (j *Journal) archivedPlaces() (r placeRanges, err error) {
 	err = j.eachArchived(func(it item) { r = r.with(it.seq, it.end) })
 	slices.SortFunc(r, func(a, b placeRange) int { return cmp.Compare(a.first, b.first) })

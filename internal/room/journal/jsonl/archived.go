@@ -13,30 +13,30 @@ import (
 	"pennypost/internal/mail"
 )
 
-// archiveReader reads events of the archive by its indexes. Whoever has the shelf may use it.
+// archiveReader reads events of the archive through its indexes. Only the holder of the shelf may use it.
 type archiveReader struct {
 	*Journal
 	parts []openPart
 	files []io.Closer
 }
 
-// openPart is a part of a file of the archive.
+// openPart is an open file of the archive with one of its indexes.
 type openPart struct {
 	*monthIndex
 	lines *lineReader // of the file
 	index io.ReaderAt
 }
 
-// hit is a line of the archive that an index led to.
+// hit is an index entry for a line of the archive.
 type hit struct {
 	part *openPart
 	entry
 }
 
-// Archived implements journal.Compacter. The archive is read in parts, between which it may be compacted into and
-// erased from.
+// Archived implements journal.Compacter. It reads the archive in parts; between two parts, compaction and erasure may
+// change the archive.
 func (j *Journal) Archived(ctx context.Context, from mail.Seq, newest bool) iter.Seq2[mail.Event, error] {
-	const most = 256 // so that a part is some hundred kilobytes of usual messages
+	const most = 256 // a part is some hundred kilobytes of usual messages
 	return func(yield func(mail.Event, error) bool) {
 		if newest && from == 0 {
 			from = maxSeq + 1
@@ -90,7 +90,7 @@ func (j *Journal) ArchivedAt(ctx context.Context, places ...mail.Seq) ([]mail.Ev
 	return slices.CompactFunc(events, func(x, y mail.Event) bool { return x.Seq == y.Seq }), err
 }
 
-// lookUp returns the events with these keys.
+// lookUp returns the events with the given keys.
 func (j *Journal) lookUp(ctx context.Context, keys []uint64) (events []mail.Event, err error) {
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
@@ -109,20 +109,20 @@ func (j *Journal) lookUp(ctx context.Context, keys []uint64) (events []mail.Even
 	return events, err
 }
 
-// withArchive calls f with a reader of the archive. If an index turns out to be wrong, all are made anew, and f is
+// withArchive calls f with a reader of the archive. If an index turns out to be wrong, all are rebuilt, and f is
 // called again.
 func (j *Journal) withArchive(ctx context.Context, f func(*archiveReader) error) error {
 	if err := j.occupy(ctx, j.shelf); err != nil {
 		return err
 	}
 	defer func() { <-j.shelf }()
-	if err := j.undoArchive(); err != nil { // or events would be found here and in the main file
+	if err := j.undoArchive(); err != nil { // or events would be found both here and in the main file
 		return err
 	}
 	return j.readArchive(ctx, f)
 }
 
-// readArchive is withArchive for who has the shelf.
+// readArchive is withArchive for the holder of the shelf.
 func (j *Journal) readArchive(ctx context.Context, f func(*archiveReader) error) error {
 	err := j.tryArchive(ctx, f)
 	if err != errIndex {
@@ -187,7 +187,7 @@ func (a *archiveReader) close() {
 	}
 }
 
-// walk returns the first n events behind a place or, from the newest on, before it.
+// walk returns the first n events after from or, with newest, the last n before it, newest first.
 func (a *archiveReader) walk(from mail.Seq, newest bool, n int) ([]hit, error) {
 	walkers := make([]walker, 0, len(a.parts))
 	for i := range a.parts {
@@ -223,13 +223,13 @@ func (a *archiveReader) walk(from mail.Seq, newest bool, n int) ([]hit, error) {
 	return hits, nil
 }
 
-// walker goes through the places of a part.
+// walker iterates over the sequence numbers of a part.
 type walker struct {
 	part    *openPart
 	from    uint64
 	newest  bool
-	block   int     // the next to be read
-	entries []entry // of the one before, those that are still to come
+	block   int     // the next block to read
+	entries []entry // the remaining entries of the block before
 }
 
 // load reads blocks until there are entries, if any are left.
@@ -252,8 +252,7 @@ func (w *walker) load() error {
 	return nil
 }
 
-// read returns the events that hits lead to, in the order of places. A line that is not what the index says makes it
-// errIndex.
+// read returns the events of hits, in sequence. The error is errIndex if a line does not match the index.
 func (a *archiveReader) read(hits []hit) ([]mail.Event, error) {
 	slices.SortFunc(hits, func(x, y hit) int {
 		return cmp.Or(cmp.Compare(x.part.name, y.part.name), cmp.Compare(x.off, y.off))
@@ -279,10 +278,10 @@ func (a *archiveReader) read(hits []hit) ([]mail.Event, error) {
 	return events, nil
 }
 
-// lineReader reads lines of a file, ahead of what it is asked for: most often the next one is asked for next.
+// lineReader reads lines of a file, and reads ahead: the next line is usually needed next.
 type lineReader struct {
 	file file
-	off  int64 // of what was read
+	off  int64 // of buf
 	buf  []byte
 }
 
@@ -307,8 +306,8 @@ func (r *lineReader) at(off, end int64) ([]byte, error) {
 	}
 }
 
-// missMonths forgets the indexes of files of the archive that are not there any more, and tells the person. Its caller
-// has the shelf, as that of archiveChanged has.
+// missMonths forgets the indexes of missing archive files, and tells the person. Its caller holds the shelf, as does
+// that of archiveChanged.
 func (j *Journal) missMonths(there []string) {
 	var gone []string
 	for name := range j.indexes {
@@ -322,7 +321,7 @@ func (j *Journal) missMonths(there []string) {
 	}
 }
 
-// archiveChanged tells the person that files of the archive that were read before are gone, or others.
+// archiveChanged tells the person that archive files that were in use are missing or were replaced.
 func (j *Journal) archiveChanged(names ...string) {
 	what := strings.Join(names, ", ")
 	if time.Since(j.missed) < meddledEvery {

@@ -11,31 +11,31 @@ import (
 	"time"
 )
 
-// Bounds of what a program can bring about that changes the main file again and again.
+// Bounds on the effect of a program that changes the main file again and again.
 const (
-	// maxForeign is how many files are kept that somebody put in its place. Each may be as large as the journal.
+	// maxForeign is how many foreign files are kept. Each may be as large as the journal.
 	maxForeign = 8
-	// meddledEvery is how often the person is told that it goes on.
+	// meddledEvery is how often the person is told that the changes continue.
 	meddledEvery = time.Hour
 )
 
-// meddling is what strangers do to the main file.
+// meddling describes changes by other programs to the main file.
 type meddling struct {
-	aside    string    // what the person is to be told of the file that stood in its place; "": none did
-	full     bool      // it was not kept because there are so many
+	aside    string    // the notice about the file found in its place; "": there was none
+	full     bool      // that file was not kept: too many are
 	told     time.Time // when the person was last told
-	toldFull bool      // and of that
-	times    int       // how often it was changed since then
+	toldFull bool      // the person was told of full
+	times    int       // changes since the person was last told
 }
 
-// keepRejected adds bad lines to the rejected file, but not those that are in it: a crash before they are taken out of
-// the main file copies no line twice.
+// keepRejected adds bad lines to the rejected file, except those it already holds: a crash before they leave the main
+// file must not copy a line twice.
 func (j *Journal) keepRejected(bad []badLine) error {
 	if len(bad) == 0 {
 		return nil
 	}
 	old, size, err := j.open(rejectedName, os.O_RDONLY)
-	if err != nil && !noFile(err) { // a pipe there gives way to the file
+	if err != nil && !noFile(err) { // the file replaces a pipe there
 		return err
 	}
 	var pieces []piece
@@ -68,7 +68,7 @@ func (j *Journal) keepRejected(bad []badLine) error {
 }
 
 // salvage finds whole lines in a bad one: neighbours that lost the newline between them, or a line glued to garbage.
-// It makes a limited number of attempts, since garbage can look like anything.
+// It limits its attempts, since garbage can look like anything.
 func (b *badLine) salvage() (good []spare) {
 	attempts := 100
 	after, rest := b.after, b.text
@@ -89,7 +89,7 @@ func (b *badLine) salvage() (good []spare) {
 	return good
 }
 
-// nextEnd returns where the first trailer that ends behind from ends in b, 0 if there is none.
+// nextEnd returns the end of the first trailer in b that ends after from, 0 if there is none.
 func nextEnd(b []byte, from int) int {
 	for i := max(0, from-trailer+1); ; {
 		at := bytes.Index(b[i:], []byte(crcHead))
@@ -103,13 +103,13 @@ func nextEnd(b []byte, from int) int {
 	}
 }
 
-// names returns the names in the directory of the journal, whatever they lead to.
+// names returns all names in the directory of the journal.
 func (j *Journal) names() ([]string, error) {
 	names, odd, err := j.disk.List(j.dir)
 	return append(names, odd...), err
 }
 
-// foreigners returns the names of the files that were set aside as a whole.
+// foreigners returns the names of foreign files that were set aside whole.
 func (j *Journal) foreigners() ([]string, error) {
 	names, err := j.names()
 	return onlyForeign(names), err
@@ -124,7 +124,7 @@ func onlyForeign(names []string) []string {
 	return names
 }
 
-// freeForeign returns a name for a file that is set aside as a whole.
+// freeForeign returns a name for a foreign file.
 func freeForeign(names []string) string {
 	n := 1
 	for slices.Contains(names, fmt.Sprintf(foreignName, n)) {
@@ -133,8 +133,8 @@ func freeForeign(names []string) string {
 	return fmt.Sprintf(foreignName, n)
 }
 
-// setForeignAside makes way for the new main file, which has been written to the file by. What is at the path and is
-// not what is open is renamed, unless nothing is in it that is not kept elsewhere, or too many have been kept.
+// setForeignAside makes way for the new main file, which is complete in the file by. If another file is at the main
+// path, it is renamed, unless its content is kept elsewhere or too many such files are kept.
 func (j *Journal) setForeignAside(by string) error {
 	m := &j.meddled
 	m.aside, m.full = "", false
@@ -165,7 +165,7 @@ func (j *Journal) setForeignAside(by string) error {
 	return err
 }
 
-// begins reports whether a file is the beginning of another, or all of it.
+// begins reports whether the content of a file equals the beginning of another, or all of it.
 func (j *Journal) begins(name, of string) bool {
 	a, size, err := j.open(name, os.O_RDONLY)
 	if err != nil {
@@ -195,7 +195,8 @@ func (j *Journal) begins(name, of string) bool {
 	return true
 }
 
-// countAside counts anew what was set aside, and lines that cannot be read and stay in the main file.
+// countAside counts again the lines and files that were set aside; stay is the number of unreadable lines in the main
+// file.
 func (j *Journal) countAside(stay int) {
 	foreign, err := j.foreigners()
 	n := len(foreign) + stay
@@ -214,8 +215,8 @@ func (j *Journal) countAside(stay int) {
 	j.rejected = n
 }
 
-// meddledWith tells the person that the main file was changed, and put back but for some lines. there says that it was
-// changed in place.
+// meddledWith tells the person that the main file was changed and put back, except for the missing lines. there says
+// that it was changed in place.
 func (j *Journal) meddledWith(there bool, missing int) {
 	m := &j.meddled
 	tell := time.Since(m.told) >= meddledEvery || missing > 0 || m.full && !m.toldFull

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// watchedDisk counts what a compaction writes: most between two syncs of a file, and while appends wait.
+// watchedDisk records the largest unsynced write of a compaction, and the bytes that it writes while appends wait.
 type watchedDisk struct {
 	osDisk
 	j                *Journal
@@ -34,7 +34,7 @@ func (d *watchedDisk) Leads(path string, to file) (size int64, leads bool) {
 type watchedFile struct {
 	file
 	disk     *watchedDisk
-	replaces bool // the main file; and after that it is that
+	replaces bool // the new main file, and stays true once it is the main file
 	unsynced int
 }
 
@@ -53,8 +53,8 @@ func (f *watchedFile) Sync() error {
 	return f.file.Sync()
 }
 
-// TestCompactionKeepsAside holds that appends wait neither for what is appended during a compaction to be copied, but
-// for the last of it, nor behind much that a compaction has written and the disk has not.
+// TestCompactionKeepsAside checks that appends wait only while the last events appended during a compaction are
+// copied, and that a compaction never leaves much unsynced data for the disk to write.
 func TestCompactionKeepsAside(t *testing.T) {
 	d := &watchedDisk{}
 	j := openDir(t, t.TempDir(), Options{disk: d})

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// benchEvent makes a line of about 576 bytes, as a message between agents is on average.
+// benchEvent makes a line of about 576 bytes, the average of messages between agents.
 func benchEvent(n int) mail.Event {
 	return mail.Event{At: 1778421600123 + mail.Time(n), Message: &mail.Message{
 		ID: mail.ID(fmt.Sprintf("msg_%021d", n)), Type: mail.TaskAssigned, From: "orchestrator",
@@ -27,7 +27,7 @@ func benchEvent(n int) mail.Event {
 	}}
 }
 
-// BenchmarkRaw is the yardstick: one write and one sync for each line, by one thread.
+// BenchmarkRaw is the baseline: one write and one sync for each line, by one goroutine.
 func BenchmarkRaw(b *testing.B) {
 	f, err := osDisk{}.Open(filepath.Join(b.TempDir(), "raw"), os.O_CREATE|os.O_RDWR)
 	if err != nil {
@@ -121,7 +121,7 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// benchEvents is how many events a journal has that is measured.
+// benchEvents is the number of events in a benchmark's journal.
 func benchEvents() int {
 	if n, err := strconv.Atoi(os.Getenv("PENNYPOST_BENCH_EVENTS")); err == nil {
 		return n
@@ -148,7 +148,7 @@ func fillJournal(tb testing.TB, dir string, n int) {
 	}
 }
 
-// BenchmarkLine compares what is written by hand with jsonx.
+// BenchmarkLine compares the hand-written codec with jsonx.
 func BenchmarkLine(b *testing.B) {
 	e := benchEvent(1)
 	payload, err := appendPayload(nil, &e)
@@ -195,8 +195,8 @@ func BenchmarkLine(b *testing.B) {
 	})
 }
 
-// BenchmarkVerify verifies a journal of PENNYPOST_BENCH_EVENTS events (100,000 if unset): what it allocates, and how
-// far the memory goes.
+// BenchmarkVerify verifies a journal of PENNYPOST_BENCH_EVENTS events (100,000 if unset), and reports allocations and
+// peak memory.
 func BenchmarkVerify(b *testing.B) {
 	n := benchEvents()
 	dir := b.TempDir()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// lookedAt is a disk that counts how often it is asked where the path of the main file leads.
+// lookedAt is a disk that counts checks of the main file's path.
 type lookedAt struct {
 	*memDisk
 	looks atomic.Int64
@@ -20,8 +20,8 @@ func (d *lookedAt) Leads(path string, to file) (int64, bool) {
 	return d.memDisk.Leads(path, to)
 }
 
-// TestP12_CalmJournalsCostLittle holds that the files of a journal to which nothing is appended are looked at every
-// ten seconds, and brought back within that time, and that they are looked at within a second of an append.
+// TestP12_CalmJournalsCostLittle checks that the files of a calm journal are checked every ten seconds, and restored
+// within that time, and that they are checked within a second of an append.
 func TestP12_CalmJournalsCostLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &lookedAt{memDisk: newMemDisk()}
@@ -60,10 +60,10 @@ func TestP12_CalmJournalsCostLittle(t *testing.T) {
 	})
 }
 
-// TestOpenedWithoutSync holds that a journal which was closed is opened again without a sync, for which a thousand
-// rooms would wait after a restart; and that one is made where it is not certain that all of it is on the disk.
+// TestOpenedWithoutSync checks that a closed journal opens without a sync, for which a thousand rooms would wait after
+// a restart, and that Open syncs when it is not certain that all of the file is on the disk.
 func TestOpenedWithoutSync(t *testing.T) {
-	// work opens the journal, appends some events, and returns how often the main file was synced by the opening.
+	// work opens the journal, appends events, and returns how many syncs of the main file Open made.
 	work := func(d *memDisk, from, events int) (j *Journal, syncs int) {
 		t.Helper()
 		before := len(d.trace)
@@ -92,7 +92,7 @@ func TestOpenedWithoutSync(t *testing.T) {
 	if before := len(d.trace); syncs != 0 || j.Close() != nil || len(d.trace) != before {
 		t.Errorf("closed, then opened with %d syncs and closed again: %q", syncs, d.trace[before:])
 	}
-	work(d, 3, 1) // and killed
+	work(d, 3, 1) // then killed
 	d = d.survive()
 	if j, syncs = work(d, 4, 0); syncs != 1 {
 		t.Errorf("killed behind what was noted, then opened with %d syncs", syncs)

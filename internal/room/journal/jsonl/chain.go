@@ -7,29 +7,29 @@ import (
 	"pennypost/internal/mail"
 )
 
-// item is a line as a link of the chain: an event, or a stub, which stands for a range of places whose events are
-// elsewhere or nowhere.
+// item is a link of the chain: the line of an event, or a stub, which represents a range of sequence numbers whose
+// events are elsewhere or lost.
 type item struct {
-	seq, end mail.Seq // the first and the last place; the same for an event
+	seq, end mail.Seq // the first and last sequence number; equal for an event
 	prev     uint32   // the crc of the line before
-	chained  bool     // prev is said; lines of version 1, and stubs that begin with one, do not say it
-	crc      uint32   // what the line behind says as its prev
+	chained  bool     // the line has prev; lines of version 1, and stubs that begin with one, lack it
+	crc      uint32   // the prev of the next line
 	when     [len(timeForm)]byte
 	gone     absence
-	needs    bool     // it says what a reader must know: see needs.go
-	known    mail.Seq // of a missing range: the last place that is known to have been given
+	needs    bool     // it states a requirement on readers: see needs.go
+	known    mail.Seq // of a missing range: the last sequence number known to have been assigned
 }
 
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// absence says why the events of a stub are not where it stands; it is empty for an event.
+// absence says why the events of a stub are not in the file; it is empty for an event.
 type absence string
 
 // The reasons. Only a missing range is a loss.
 const (
-	dropped  absence = "dropped"  // by compaction, because a later event says all that they said; or erased
-	archived absence = "archived" // the archive has lines, and stubs of what was dropped, for each of these places
-	missing  absence = "missing"  // they were there, and when the journal was opened they were not
+	dropped  absence = "dropped"  // by compaction, because a later event replaces them; or erased
+	archived absence = "archived" // the archive has a line or a stub for each sequence number
+	missing  absence = "missing"  // they were assigned, and Open did not find them
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 	goneHead = `,"gone":{"why":"`
 )
 
-// inspect is check for whoever needs the line's place in the chain.
+// inspect is check for callers that need the line's link in the chain.
 func inspect(line []byte) (it item, covered []byte, err error) {
 	if covered, it.crc, err = intact(line); err == nil {
 		it.seq, err = leadingSeq(covered)
@@ -66,8 +66,8 @@ func inspect(line []byte) (it item, covered []byte, err error) {
 	return it, covered, nil
 }
 
-// readStub makes it a stub if rest says so in the way that line writes it. A newer Pennypost's way makes it an event
-// in which nothing is known.
+// readStub turns it into a stub if rest has the form that line writes. A newer Pennypost's form makes it an event with
+// unknown content.
 func (it *item) readStub(rest []byte) {
 	p := parser{rest: rest}
 	p.want(goneHead)
@@ -114,13 +114,13 @@ func (it *item) line() []byte {
 
 func appendNumber(b []byte, n mail.Seq) []byte { return strconv.AppendUint(b, uint64(n), 10) }
 
-// at returns the time that the line says, zero if it says none.
+// at returns the time in the line, zero if there is none.
 func (it *item) at() mail.Time {
 	p := parser{rest: append(append([]byte{'"'}, it.when[:]...), '"')}
 	return p.time()
 }
 
-// setTime makes t what the line says as its time. Times that no line can say are left out.
+// setTime sets the time of the line to t. It leaves out times that no line can express.
 func (it *item) setTime(t mail.Time) {
 	var room [2 * len(timeForm)]byte
 	if b, err := t.AppendText(room[:0]); err == nil && len(b) == len(timeForm) {
@@ -132,12 +132,13 @@ func (it *item) setTime(t mail.Time) {
 type link uint8
 
 const (
-	follows link = iota // or nobody can tell: lines of version 1 may have gaps before them
-	gap                 // between them there were others
-	differs             // what stands before is not what stood there
+	follows link = iota // or unknown: lines of version 1 may have gaps before them
+	gap                 // lines are missing in between
+	differs             // another line was there before
 )
 
-// linkTo says how next, whose place is higher, follows it. The first line of a journal follows the zero item.
+// linkTo says how next, whose sequence number is higher, follows it. The first line of a journal follows the zero
+// item.
 func (it *item) linkTo(next *item) link {
 	switch {
 	case !next.chained:
@@ -150,7 +151,7 @@ func (it *item) linkTo(next *item) link {
 	return follows
 }
 
-// lost returns the stub for what is missing between it and next.
+// lost returns the stub for the range missing between it and next.
 func (it *item) lost(next *item) item {
 	return item{
 		seq: it.end + 1, end: next.seq - 1, known: next.seq - 1, gone: missing,

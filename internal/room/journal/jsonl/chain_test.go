@@ -18,7 +18,7 @@ import (
 
 var lastPath = filepath.Join(memPath, lastName)
 
-// chainOf returns a file with the first n notes as this version writes them.
+// chainOf returns a file with the first n notes in this version's format.
 func chainOf(n int) string {
 	var b []byte
 	var last item
@@ -63,7 +63,7 @@ func ranges(problems []mail.Problem) (out []string) {
 	return out
 }
 
-// news returns what the journal has to tell.
+// news returns the journal's notices.
 func news(j *Journal) []journal.News {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -71,8 +71,8 @@ func news(j *Journal) []journal.News {
 	return n
 }
 
-// Whatever is gone from a closed journal is named when it is opened, told once, and named by verify ever after. The
-// journal goes on above the last place that was given.
+// Open names everything missing from a closed journal and tells it once; verify names it ever after. New sequence
+// numbers are higher than the last one assigned.
 func TestAbsences(t *testing.T) {
 	lines := strings.SplitAfter(chainOf(9), "\n")[:9]
 	text := func(from, to int) string { return strings.Join(lines[from:to], "") }
@@ -131,7 +131,7 @@ func TestAbsences(t *testing.T) {
 	}
 }
 
-// The text of a problem says from when to when, and whose messages, as far as other lines tell.
+// The text of a problem gives the period and the affected messages, as far as other lines tell.
 func TestAbsenceText(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)
@@ -165,7 +165,7 @@ func TestAbsenceText(t *testing.T) {
 	}
 }
 
-// A journal that is gone, and of whose last place only the archive tells, does not begin at 1 again.
+// A lost journal, whose last sequence number only the archive shows, does not start at 1 again.
 func TestGoesOnAboveArchive(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)
@@ -187,14 +187,14 @@ func TestGoesOnAboveArchive(t *testing.T) {
 		t.Errorf("Append = %d, %v, want a place behind the archive's", seq, err)
 	}
 	v, err := j.Verify(t.Context())
-	// The archive has notes 1, 4 and 7 at the places 2, 5 and 8, and a stub for the dropped ones behind each.
+	// The archive has notes 1, 4 and 7 at sequence numbers 2, 5 and 8, each followed by a stub for dropped ones.
 	if diff := cmp.Diff([]string{"1-1", "4-4", "7-7"}, ranges(v.Problems)); err != nil || diff != "" {
 		t.Errorf("Verify: %v, %+v (-want +got):\n%s", err, v.Problems, diff)
 	}
 }
 
-// Each line of a journal that was compacted and erased from, and of its archive, is deleted in its turn: verify names
-// its place.
+// TestDeleteAnyLine deletes each line of a compacted and erased journal, and of its archive, in turn: verify names its
+// sequence number.
 func TestDeleteAnyLine(t *testing.T) {
 	make := func(t *testing.T) *memDisk {
 		d := newMemDisk()
@@ -230,7 +230,7 @@ func TestDeleteAnyLine(t *testing.T) {
 			v, err := j.Verify(t.Context())
 			want := []string{fmt.Sprintf("%d-%d", it.seq, it.end)}
 			if it.gone == archived {
-				want = nil // the archive has what it stands for
+				want = nil // the archive has its events
 			}
 			if diff := cmp.Diff(want, ranges(v.Problems)); err != nil || diff != "" {
 				t.Errorf("%s without line %d (%s%d): %v, %+v (-want +got):\n%s", path, i+1, it.gone, it.seq, err,
@@ -245,8 +245,7 @@ func TestDeleteAnyLine(t *testing.T) {
 	}
 }
 
-// Any range of lines that is cut out of any journal is named, whatever was compacted and erased before and is
-// afterwards.
+// A range of lines cut out of any journal is named, despite any compaction and erasure before and after.
 func TestCutModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newMemDisk()
@@ -312,8 +311,8 @@ func TestCutModel(t *testing.T) {
 	})
 }
 
-// A journal of version 1 goes on as one of this version; what was compacted away before is not missing, and from then
-// on all is.
+// A journal of version 1 continues in this version's format. Events compacted away before are not missing; later
+// losses are.
 func TestOlderVersionGoesOn(t *testing.T) {
 	d := diskWith(lineOf(0, 1) + lineOf(3, 4) + lineOf(6, 7))
 	j, err := openMem(d)
@@ -344,7 +343,7 @@ func TestOlderVersionGoesOn(t *testing.T) {
 	}
 }
 
-// A line that was changed, with a crc that is right, is not taken for the one that stood there.
+// A changed line with a correct crc is not taken for the original.
 func TestChangedLine(t *testing.T) {
 	lines := strings.SplitAfter(chainOf(5), "\n")
 	covered, _, _ := splitCRC([]byte(strings.TrimSpace(lines[2])))
@@ -361,7 +360,7 @@ func TestChangedLine(t *testing.T) {
 	}
 }
 
-// Members that later versions add stay where they are, byte for byte, whatever is done around them.
+// Members that later versions add stay in place, byte for byte, whatever happens around them.
 func TestReservedMembers(t *testing.T) {
 	d := newMemDisk()
 	var b []byte

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestChangedDuringCompaction has somebody change the main file while a compaction copies from it: what was
-// acknowledged is there afterwards, whether the compaction gave up or not.
+// TestChangedDuringCompaction changes the main file while a compaction copies from it. The acknowledged events are
+// there afterwards, whether the compaction gave up or not.
 func TestChangedDuringCompaction(t *testing.T) {
 	changes := map[string]func(dir *memDir, node *memInode){
 		"cut off in place": func(_ *memDir, node *memInode) { node.write(memWrite{off: int64(len(node.data) / 2)}) },

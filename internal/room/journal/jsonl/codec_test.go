@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// The format of DESIGN.md, byte by byte. The checksums were computed by another program.
+// The format of DESIGN.md, byte by byte. Another program computed the checksums.
 func TestFormat(t *testing.T) {
 	task := "Parser"
 	tests := []struct {
@@ -61,7 +61,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// The lines that only this version and later ones write. The checksums were computed by another program.
+// The lines that only this version and later ones write. Another program computed the checksums.
 func TestFormatOfChain(t *testing.T) {
 	const at = 1778421600123
 	stub := func(it item) string {
@@ -102,7 +102,7 @@ func TestFormatOfChain(t *testing.T) {
 	}
 }
 
-// TestOneLineOfACheckpoint holds that the same event always makes the same line, its map included.
+// TestOneLineOfACheckpoint checks that the same event always makes the same line, including its map.
 func TestOneLineOfACheckpoint(t *testing.T) {
 	rotation := map[string]mail.Name{}
 	for n := range 9 {
@@ -115,7 +115,7 @@ func TestOneLineOfACheckpoint(t *testing.T) {
 	}
 }
 
-// Stubs that say something else than this version writes are events in which nothing is known; nothing panics.
+// Stubs in other forms than this version's are events with unknown content; nothing panics.
 func TestOddStubs(t *testing.T) {
 	for _, covered := range []string{
 		`{"seq":5,"prev":"58daf147`, `{"seq":5,"prev":"58daf1`, `{"seq":5,"prev":7`, `{"seq":5,"at":"`,
@@ -133,7 +133,7 @@ func TestOddStubs(t *testing.T) {
 	}
 }
 
-// The line in the documentation is one that a reader could check his own work with.
+// The line in the documentation is correct, so that readers can check their own code with it.
 func TestDocumentedLine(t *testing.T) {
 	doc, err := os.ReadFile("../../../../docs/journal.md")
 	if err != nil {
@@ -162,7 +162,7 @@ func TestSamplesRoundTrip(t *testing.T) {
 	}
 }
 
-// roundTrip writes e and reads it back in every way there is.
+// roundTrip writes e and reads it back in every way.
 func roundTrip(t *testing.T, e mail.Event) {
 	t.Helper()
 	e = settle(e)
@@ -203,7 +203,7 @@ func roundTrip(t *testing.T, e mail.Event) {
 		!bytes.Equal(got, line) {
 		t.Errorf("written again:\n got %s\nwant %s\n%v", got, line, err)
 	}
-	// What jsonx would have written must mean the same to us.
+	// A line that jsonx would have written must mean the same to us.
 	if b, err := jsonx.Marshal(e); err != nil {
 		t.Errorf("jsonx cannot write what we wrote: %v", err)
 	} else if got := p.decode(seq, bytes.TrimSuffix(b, []byte("}"))); !cmp.Equal(got.Receipt, e.Receipt) ||
@@ -253,7 +253,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// FuzzDecode gives the fast decoder any bytes: where it takes them, jsonx must read the same.
+// FuzzDecode gives the fast decoder any bytes: if it accepts them, jsonx must read the same event.
 func FuzzDecode(f *testing.F) {
 	for _, e := range journaltest.Samples() {
 		payload, _ := appendPayload(nil, &e)
@@ -289,7 +289,7 @@ func FuzzDecode(f *testing.F) {
 		var p parser
 		fast, ok := p.decodeFast(seq, covered)
 		if !ok {
-			_ = p.decode(seq, covered) // it must not panic either
+			_ = p.decode(seq, covered) // must not panic either
 			return
 		}
 		slow, err := decodeSlowly(seq, covered)
@@ -299,8 +299,8 @@ func FuzzDecode(f *testing.F) {
 		if !reflect.DeepEqual(fast, slow) {
 			t.Errorf("decodeFast of %q differs from jsonx (-jsonx +fast):\n%s", covered, cmp.Diff(slow, fast))
 		}
-		// No event may share memory with the line or with the parser, which are used again.
-		line := bytes.Clone(covered) // which the fuzzer wants back unchanged
+		// Events must not share memory with the line or the parser, which are reused.
+		line := bytes.Clone(covered) // the fuzzer needs covered unchanged
 		fast, _ = p.decodeFast(seq, line)
 		before, _ := json.Marshal(fast)
 		for i := range line {
@@ -315,7 +315,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Places that no writer gives, in lines whose crc is right.
+// Sequence numbers that no writer assigns, in lines with a correct crc.
 func TestCheckRefuses(t *testing.T) {
 	sign := func(covered string) []byte { return appendCRC([]byte(covered), 0) }
 	if _, _, err := check(sign(head + `1,"at":0`)); err != nil {

@@ -12,8 +12,8 @@ import (
 
 var _ journal.Compacter = (*Journal)(nil)
 
-// Compact implements journal.Compacter. Lines are copied byte for byte. It does not ask about events in which this
-// version knows nothing: they stay, as do lines that cannot be read.
+// Compact implements journal.Compacter. Lines are copied byte for byte. Events with unknown content stay without a
+// call of fate, as do unreadable lines.
 func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return err
@@ -22,7 +22,7 @@ func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fat
 	if err := j.compact(ctx, fate); err != nil {
 		return fmt.Errorf("compact journal: %w", err)
 	}
-	// So that nobody who asks for a message has to wait for it. If it fails, whoever asks next tries again.
+	// Index now, so that no reader has to wait for it. If that fails, the next reader tries again.
 	if err := j.readArchive(ctx, func(*archiveReader) error { return nil }); err != nil {
 		j.log.Warn("the archive was not indexed", "err", err)
 	}
@@ -30,7 +30,7 @@ func (j *Journal) Compact(ctx context.Context, fate func(mail.Event) journal.Fat
 }
 
 func (j *Journal) compact(ctx context.Context, fate func(mail.Event) journal.Fate) error {
-	if err := j.undoArchive(); err != nil { // what an earlier failure could not undo
+	if err := j.undoArchive(); err != nil { // leftovers of an earlier failure
 		return err
 	}
 	p, r, err := j.besideLookups(ctx, func(p *plan, l line, e mail.Event, err error) journal.Fate {
@@ -45,8 +45,8 @@ func (j *Journal) compact(ctx context.Context, fate func(mail.Event) journal.Fat
 	return j.carryOut(p, r)
 }
 
-// besideLookups makes a plan, and what it keeps, while others look up what is archived: this takes as long as the
-// journal is large. There is no replacement if nothing goes.
+// besideLookups makes a plan and its new file while lookups use the archive: this takes long in a large journal. The
+// replacement is nil if no line goes.
 func (j *Journal) besideLookups(ctx context.Context, decide verdict) (p *plan, r *replacement, err error) {
 	<-j.shelf
 	defer func() { j.shelf <- struct{}{} }()
@@ -56,8 +56,8 @@ func (j *Journal) besideLookups(ctx context.Context, decide verdict) (p *plan, r
 	return p, r, err
 }
 
-// Erase implements journal.Compacter. The main file comes last: as long as it still has the text, an interrupted
-// erasure can be recognised as unfinished.
+// Erase implements journal.Compacter. The main file comes last: while it still has the text, an interrupted erasure is
+// recognisable as unfinished.
 func (j *Journal) Erase(ctx context.Context, id mail.ID, match func(mail.Event) bool) (int, error) {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return 0, err
@@ -114,22 +114,22 @@ func (j *Journal) erase(ctx context.Context, x eraser) (gone int, err error) {
 	return gone + p.gone, nil
 }
 
-// dropUnfinished removes what could not be removed when it could not be finished. It may hold the text.
+// dropUnfinished removes unfinished files that could not be removed earlier. They may hold the text.
 func (j *Journal) dropUnfinished() error {
-	j.takeLead() // so that nothing is being made
+	j.takeLead() // so that no such file is in use
 	defer j.giveLead()
 	return j.eachUnfinished(func(dir, name string) error {
-		if name == lastName+tmpSuffix { // which holds no text, and is made at any time
+		if name == lastName+tmpSuffix { // it holds no text, and may be written at any time
 			return nil
 		}
 		return j.disk.Remove(j.path(dir + "/" + name))
 	})
 }
 
-// eraser tells which lines are to go.
+// eraser decides which lines to erase.
 type eraser struct {
 	match func(mail.Event) bool
-	forms [][]byte // of the id, as they may stand in a line that cannot be read
+	forms [][]byte // of the id, as an unreadable line may contain it
 	parse parser
 }
 
@@ -141,7 +141,7 @@ func forms(id mail.ID) [][]byte {
 	return [][]byte{[]byte(id), quoted[1 : len(quoted)-1]}
 }
 
-// matches reports whether a line is to go. A line that says nothing we understand may still hold the text.
+// matches reports whether to erase a line. A line that we cannot read may still hold the text.
 func (x *eraser) matches(text []byte) bool {
 	if seq, covered, err := check(text); err == nil {
 		if e, err := x.parse.read(seq, covered); err == nil && known(e) {
@@ -156,7 +156,7 @@ func (x *eraser) matches(text []byte) bool {
 	return false
 }
 
-// eraseIn removes lines from one of the files beside the main one.
+// eraseIn removes lines from one of the files other than the main file.
 func (j *Journal) eraseIn(ctx context.Context, name string, x eraser) (gone int, err error) {
 	indexed := inArchive(name)
 	gone, _, err = j.sift(name, func(l line) (goes bool, instead []byte, err error) {
@@ -166,7 +166,7 @@ func (j *Journal) eraseIn(ctx context.Context, name string, x eraser) (gone int,
 			j.forgetIndex(name)
 			indexed = false
 		}
-		if goes && bad == nil && inArchive(name) { // the chain goes through the archive
+		if goes && bad == nil && inArchive(name) { // the chain runs through the archive
 			it.gone = dropped
 			instead = it.line()
 		}

@@ -7,16 +7,16 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// Line is what the files have for some places: an event, at First and Last, or a stub.
+// Line is the file's entry for a range of sequence numbers: an event, with First equal to Last, or a stub.
 type Line struct {
 	First, Last mail.Seq
 	Text        []byte // of an event, as Encode returned it; valid until the next line. Nil: a stub
-	Missing     bool   // the stub stands for events that were there
+	Missing     bool   // the stub represents lost events
 	Archived    bool   // the line is in the archive
 }
 
-// Lines calls f for each line of the journal, in order, and then, if all is set, for each of the archive. Lines that
-// cannot be read are left out. Compaction and erasure wait meanwhile.
+// Lines calls f for each line of the journal, in order, and then, if all is set, for each of the archive. It omits
+// unreadable lines. Compaction and erasure wait meanwhile.
 func (j *Journal) Lines(ctx context.Context, all bool, f func(Line) error) error {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return err
@@ -60,7 +60,7 @@ func textOf(covered []byte) []byte {
 	return append(append([]byte{'{'}, p.rest[1:]...), '}')
 }
 
-// CutBack removes what is behind a place from the journal of a Copy. Whoever made a state of it must make it anew.
+// CutBack removes the events after last from the journal of a Copy. State that was built from them must be rebuilt.
 func (j *Journal) CutBack(ctx context.Context, last mail.Seq) error {
 	return j.withWholeMain(ctx, func(size int64) error {
 		var keep []piece
@@ -69,7 +69,7 @@ func (j *Journal) CutBack(ctx context.Context, last mail.Seq) error {
 			switch {
 			case err != nil || it.end <= last:
 				keep = addPiece(keep, piece{span: span{l.off, l.bytes}})
-			case it.seq <= last: // a stub for places on both sides
+			case it.seq <= last: // a stub that extends past last
 				it.end, it.known = last, min(it.known, last)
 				keep = append(keep, piece{text: it.line()})
 			}
@@ -82,8 +82,7 @@ func (j *Journal) CutBack(ctx context.Context, last mail.Seq) error {
 	})
 }
 
-// withWholeMain calls f, which may replace the main file, with its size: nobody else works on the files, and appends
-// wait.
+// withWholeMain calls f with the size of the main file, which f may replace. Appends and other work on the files wait.
 func (j *Journal) withWholeMain(ctx context.Context, f func(size int64) error) error {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return err
@@ -101,9 +100,9 @@ func (j *Journal) withWholeMain(ctx context.Context, f func(size int64) error) e
 	return f(size)
 }
 
-// PutBack puts events in the places of which the journal says that they are missing. Of those that are given none,
-// it is taken that they are gone. If n is not 0, events stand where cursors have already been: whoever made a state of
-// them must make it anew.
+// PutBack fills missing ranges of the journal with events. Missing sequence numbers that events lacks are recorded as
+// gone. If n is not 0, some events are at positions that cursors have passed: state built from the journal must be
+// rebuilt.
 func (j *Journal) PutBack(ctx context.Context, events []Placed) (n int, err error) {
 	m := mending{keepBad: true, given: true}
 	for _, e := range events {
@@ -121,11 +120,11 @@ func (j *Journal) PutBack(ctx context.Context, events []Placed) (n int, err erro
 	return m.placed, err
 }
 
-// Tell has News return a notice.
+// Tell makes News return a notice.
 func (j *Journal) Tell(n journal.News) { j.tell(n.Subject, n.Body) }
 
-// Decode returns the event that Encode returned as text. It is false if there is none in which anything is known: a
-// newer version wrote it, or something else did.
+// Decode returns the event that Encode returned as text. It returns false if this version understands nothing in it: a
+// newer version or another program wrote it.
 func Decode(seq mail.Seq, text []byte) (mail.Event, bool) {
 	p, err := payload(text)
 	if err != nil {

@@ -17,13 +17,13 @@ func (j *Journal) Follow(after mail.Seq) journal.Cursor {
 }
 
 // Replay implements journal.Replayer. It leaves next to nothing to the garbage collector, whose work grows with the
-// state that is being made.
+// state that replay builds.
 func (j *Journal) Replay() journal.Cursor {
 	return &cursor{journal: j, at: position{rewrites: unknown}, closed: make(chan struct{}), headers: true}
 }
 
-// cursor reads the file until it has come up to the tail, then the tail. While its owner works on one part of the
-// file, the next is read and decoded.
+// cursor reads the file until it reaches the tail, then the tail. While its owner handles one part of the file, the
+// next is read and decoded.
 type cursor struct {
 	journal *Journal
 	once    sync.Once
@@ -32,29 +32,29 @@ type cursor struct {
 
 	// Owned by the goroutine that calls Next.
 	at    position
-	ahead <-chan part // what is being read; nil if nothing is
-	held  *frames     // of a Replay: in which the events stand that Next has returned
+	ahead <-chan part // the part being read; nil if none
+	held  *frames     // of a Replay: memory of the events that Next returned last
 }
 
-// position is how far a cursor has come.
+// position is the point that a cursor has reached.
 type position struct {
-	after    mail.Seq // the last event that was returned, or skipped for ever
-	off      int64    // where in the file to go on
-	rewrites int      // which file that is, or unknown
+	after    mail.Seq // the last event returned, or skipped forever
+	off      int64    // the offset of the next read
+	rewrites int      // identifies the file, or unknown
 }
 
 const unknown = -1
 
-// part is what was read from the file.
+// part is the result of one read of the file.
 type part struct {
 	events []mail.Event
-	at     position // behind it
-	more   bool     // the file goes on
+	at     position // after it
+	more   bool     // the file continues
 	into   *frames
 	err    error
 }
 
-// frames are memory in which a Replay decodes one part after the other, each half of a part by itself.
+// frames are reused memory into which a Replay decodes parts, one frame for each half of a part.
 type frames [2]frame
 
 type frame struct {
@@ -71,7 +71,7 @@ func (c *cursor) Next(ctx context.Context) ([]mail.Event, error) {
 		if c.ahead == nil {
 			events, grown, live := c.journal.live(c.at.after)
 			if len(events) > 0 {
-				// Should it ever fall behind the tail, its place in the file must be looked up.
+				// If the cursor falls out of the tail, its offset must be looked up.
 				c.at = position{after: events[len(events)-1].Seq, rewrites: unknown}
 				return events, nil
 			}
@@ -106,7 +106,7 @@ func (c *cursor) wait(ctx context.Context, grown <-chan struct{}) {
 	}
 }
 
-// takePart waits for the part that is being read and has the next one read.
+// takePart waits for the part being read and starts reading the next one.
 func (c *cursor) takePart(ctx context.Context) ([]mail.Event, error) {
 	select {
 	case p := <-c.ahead:
@@ -115,7 +115,7 @@ func (c *cursor) takePart(ctx context.Context) ([]mail.Event, error) {
 			return nil, p.err
 		}
 		if !c.journal.current(p.at) {
-			return nil, nil // it may hold what was erased since; it is read again
+			return nil, nil // it may hold events erased since; read it again
 		}
 		c.at = p.at
 		free := c.held
@@ -130,8 +130,8 @@ func (c *cursor) takePart(ctx context.Context) ([]mail.Event, error) {
 	return nil, nil // Next finds out why
 }
 
-// frames returns what the next part is to be decoded in: free, if that is any, or new ones. It is nil for whoever
-// shares events with others.
+// frames returns memory for decoding the next part: free, if not nil, or new frames. It is nil for cursors that share
+// events with others.
 func (c *cursor) frames(free *frames) *frames {
 	if c.headers && free == nil {
 		free = new(frames)
@@ -145,7 +145,7 @@ func (c *cursor) Close() error {
 	return nil
 }
 
-// live returns events behind after, or else a channel that closes when there are some. It is not live if they must be
+// live returns events that follow after, or a channel that closes when there are some. It is not live if they must be
 // read from the file.
 func (j *Journal) live(after mail.Seq) (events []mail.Event, grown <-chan struct{}, live bool) {
 	j.mu.Lock()
@@ -162,14 +162,14 @@ func (j *Journal) live(after mail.Seq) (events []mail.Event, grown <-chan struct
 	return nil, j.grown, true
 }
 
-// current reports whether at is in the file as it is now.
+// current reports whether at refers to the current file.
 func (j *Journal) current(at position) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return at.rewrites == j.rewrites
 }
 
-// readAhead has the part behind at read, by a goroutine that ends with it and that Close waits for.
+// readAhead starts reading the part after at, in a goroutine that Close waits for.
 func (j *Journal) readAhead(at position, into *frames) <-chan part {
 	read := make(chan part, 1)
 	j.mu.Lock()
@@ -182,7 +182,7 @@ func (j *Journal) readAhead(at position, into *frames) <-chan part {
 	return read
 }
 
-// buffers are for reading: many followers may be behind for a moment, and none for long.
+// buffers are read buffers: many followers may need one for a moment, and none for long.
 var buffers = sync.Pool{New: func() any { return &chunks{buf: make([]byte, chunkSize)} }}
 
 // read reads and decodes one chunk of the file.
@@ -212,7 +212,7 @@ func (j *Journal) read(at position, into *frames) part {
 		at.after = events[len(events)-1].Seq
 	}
 	if at.off == size {
-		at.after = max(at.after, last) // which may stand in a line that went bad
+		at.after = max(at.after, last) // last may be in a line that went bad
 	}
 	return part{events: events, at: at, more: at.off < size, into: into}
 }
@@ -236,13 +236,13 @@ func decodeTwice(text []byte, off int64, after, last mail.Seq, into *frames, bad
 		}
 	}
 	if into != nil {
-		into1.events = events // which may have grown
+		into1.events = events // it may have grown
 	}
 	return events
 }
 
-// decodeLines returns the events behind after in some lines. Stubs are no events, but one that ends at last, with
-// which the journal ends, holds that place.
+// decodeLines returns the events in some lines that follow after. Stubs are not events, except that a stub at the
+// journal's end, last, yields an empty event with that sequence number.
 func decodeLines(text []byte, off int64, after, last mail.Seq, into *frame, bad func(line, error)) []mail.Event {
 	p := parser{into: into}
 	var events []mail.Event
@@ -276,8 +276,7 @@ func decodeLines(text []byte, off int64, after, last mail.Seq, into *frame, bad 
 	return events
 }
 
-// badLine reports a line that cannot be read: it went bad since the journal was opened, or stands in the archive,
-// which Open does not read.
+// badLine reports an unreadable line: it went bad after Open, or is in the archive, which Open does not read.
 func (j *Journal) badLine(name string, l line, err error) {
 	j.log.Warn("skipped a line that cannot be read", "file", name, "offset", l.off, "bytes", l.bytes, "why", err)
 }

@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// decode returns the event in a line that was checked; covered is what check returned. It never fails: of a line that
-// some newer Pennypost wrote in a way we do not know, place and time remain.
+// decode returns the event in a checked line; covered comes from check. It never fails: if a newer Pennypost wrote a
+// line in an unknown way, only its sequence number and time are returned.
 func (p *parser) decode(seq mail.Seq, covered []byte) mail.Event {
 	e, err := p.read(seq, covered)
 	if err != nil {
@@ -25,7 +25,7 @@ func (p *parser) decode(seq mail.Seq, covered []byte) mail.Event {
 	return e
 }
 
-// read is decode for whoever must know whether the line was understood.
+// read is decode for callers that must know whether the line was understood.
 func (p *parser) read(seq mail.Seq, covered []byte) (mail.Event, error) {
 	if e, ok := p.decodeFast(seq, covered); ok {
 		return e, nil
@@ -33,10 +33,10 @@ func (p *parser) read(seq mail.Seq, covered []byte) (mail.Event, error) {
 	return decodeSlowly(seq, covered)
 }
 
-// known reports whether an event says anything that this version knows.
+// known reports whether an event has any content that this version knows.
 func known(e mail.Event) bool { return e != mail.Event{Seq: e.Seq, At: e.At} }
 
-// decodeSlowly reads any line that is JSON and fits the mail types.
+// decodeSlowly reads any JSON line that fits the mail types.
 func decodeSlowly(seq mail.Seq, covered []byte) (mail.Event, error) {
 	var e mail.Event
 	if err := jsonx.UnmarshalLenient(closeObject(covered), &e); err != nil {
@@ -50,13 +50,12 @@ func closeObject(covered []byte) []byte {
 	return append(append(make([]byte, 0, len(covered)+1), covered...), '}')
 }
 
-// decodeFast reads messages and receipts as the encoder writes them: members in their order, no white space. It gives
-// up at anything else, and then decodeSlowly has the word. The two agree on every line that decodeFast takes; a fuzz
-// test holds them to it.
+// decodeFast reads messages and receipts in the encoder's form: members in order, no white space. It leaves anything
+// else to decodeSlowly. A fuzz test checks that the two agree on every line that decodeFast takes.
 //
-// It is written by hand because a replay and every start of a room wait for it: jsonx takes 1.6 times as long for a
-// line and allocates twice as much, and to leave only strings with escapes to jsontext makes a line 20 % slower
-// (BenchmarkLine, interleaved).
+// It is written by hand because replay and every start of a room wait for it: jsonx takes 1.6 times as long for a line
+// and allocates twice as much. Leaving only strings with escapes to jsontext makes a line 20 % slower (BenchmarkLine,
+// interleaved).
 func (p *parser) decodeFast(seq mail.Seq, covered []byte) (mail.Event, bool) {
 	if !plainText(covered) {
 		return mail.Event{}, false
@@ -82,21 +81,20 @@ func (p *parser) decodeFast(seq mail.Seq, covered []byte) (mail.Event, bool) {
 	return e, !p.failed && len(p.rest) == 0
 }
 
-// parser walks over the bytes of a line. Once it has failed, what it returns means nothing. It can be used for one
-// line after another, which saves allocations: no event shares memory with it, but for those that it decodes into a
-// frame.
+// parser reads the bytes of a line from left to right. After a failure its results mean nothing. Reuse it for further
+// lines to save allocations: events share no memory with it, except those decoded into a frame.
 type parser struct {
-	into    *frame // nil: new memory, and all of each message
+	into    *frame // nil: allocate, and decode messages whole
 	rest    []byte
 	failed  bool
-	scratch []byte   // strings that had escapes
-	list    [][]byte // strings of lists
-	day     [10]byte // the last date that was read, and when it began: most lines have the date of the line before
+	scratch []byte   // unescaped strings
+	list    [][]byte // items of lists
+	day     [10]byte // the last date read, and when it began: most lines repeat the date of the line before
 	began   mail.Time
 }
 
-// message gathers its strings as parts of the line and copies them at the end, so that the short ones of one message
-// share one allocation, and the body, which makes up most of the line, is not kept alive by whoever keeps an id.
+// message collects its strings as slices of the line and copies them at the end. The short ones share one allocation,
+// and the body, most of the line, is not kept alive by a caller that keeps an id.
 func (p *parser) message() *mail.Message {
 	alone := p.newMessage()
 	m := &alone.Message
@@ -204,7 +202,7 @@ func (p *parser) receipt() *mail.Receipt {
 	return &p.into.receipts[len(p.into.receipts)-1]
 }
 
-// loneMessage is one allocation for what most messages have.
+// loneMessage is one allocation for a message to one address, the usual case.
 type loneMessage struct {
 	mail.Message
 	to [1]mail.Address
@@ -220,7 +218,7 @@ func (p *parser) newMessage() *loneMessage {
 
 var blanks = sync.OnceValue(func() string { return strings.Repeat(" ", mail.MaxBody) })
 
-// blank returns so many blanks, mostly without an allocation.
+// blank returns n blanks, without an allocation up to the largest body.
 func blank(n int) string {
 	if n > mail.MaxBody {
 		return strings.Repeat(" ", n)
@@ -228,7 +226,7 @@ func blank(n int) string {
 	return blanks()[:n]
 }
 
-// The words of a small set are constants, not copies.
+// Words of a small set are shared constants, not copies.
 
 var messageTypes = mail.Types()
 
@@ -271,14 +269,14 @@ func (a *arena) take(b []byte) string {
 	}
 	from := a.text.Len()
 	if from == 0 {
-		// once, for what was reserved: growing later would leave the strings made so far in another allocation
+		// grow once, to the reserved size: growing later would leave earlier strings in another allocation
 		a.text.Grow(a.space)
 	}
 	a.text.Write(b)
 	return a.text.String()[from:]
 }
 
-// want takes s off the line, or fails.
+// want skips s, or fails.
 func (p *parser) want(s string) {
 	if !p.skip(s) {
 		p.failed = true
@@ -316,7 +314,7 @@ func (p *parser) integer() int64 {
 	return n
 }
 
-// text returns the string that begins here: a part of the line, or of scratch if it has escapes.
+// text returns the string that begins here: a slice of the line, or of scratch if it has escapes.
 func (p *parser) text() []byte {
 	if len(p.rest) == 0 || p.rest[0] != '"' {
 		p.failed = true
@@ -335,10 +333,10 @@ func (p *parser) text() []byte {
 	return b[:end:end]
 }
 
-// escapes are the characters that one letter behind a backslash stands for.
+// escapes maps the letter after a backslash to its character.
 var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escaped is text for a string with a backslash in it. Surrogates are left to decodeSlowly: the encoder writes none.
+// escaped is text for a string with a backslash. It leaves surrogates to decodeSlowly: the encoder writes none.
 func (p *parser) escaped(b []byte) []byte {
 	from := len(p.scratch)
 	for {
@@ -379,7 +377,6 @@ func (p *parser) optional(name string) []byte {
 	return nil
 }
 
-// texts returns a list of strings.
 func (p *parser) texts() [][]byte {
 	p.want(`[`)
 	if p.skip(`]`) {
@@ -396,7 +393,7 @@ func (p *parser) texts() [][]byte {
 	return p.list[from:]
 }
 
-// docs returns path and revision of each document in turn.
+// docs returns the path and revision of each document in turn.
 func (p *parser) docs() [][]byte {
 	if !p.skip(`,"docs":[`) {
 		return nil
@@ -430,7 +427,7 @@ func (p *parser) metadata() mail.Metadata {
 	return object
 }
 
-// objectLen returns where the object that b begins with ends, 0 if it does not.
+// objectLen returns the length of the object at the start of b, 0 if there is none.
 func objectLen(b []byte) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
@@ -479,11 +476,11 @@ func (p *parser) time() mail.Time {
 	return p.began + mail.Time(((hour*60+minute)*60+second)*1000+number(b[21:24]))
 }
 
-// date keeps b, which has the form of a date, as the day, if it is one.
+// date sets the current day to b, which has the form of a date, if the date exists.
 func (p *parser) date(b []byte) bool {
 	year, month, day := number(b[:4]), number(b[5:7]), number(b[8:])
 	t := time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC)
-	// Date carries what is out of range over into the next unit
+	// Date normalises values that are out of range into the next unit
 	if year == 0 || t.Day() != day || int(t.Month()) != month {
 		return false
 	}

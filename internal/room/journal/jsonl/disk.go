@@ -10,48 +10,48 @@ import (
 	"pennypost/internal/base/durable"
 )
 
-// disk is everything the journal asks of the file system. Tests put one in its place that fails at a chosen call, or
-// that forgets, as a power cut does, what was not synced.
+// disk is the part of the file system that the journal uses. Tests replace it with one that fails at a chosen call, or
+// that forgets unsynced data, as a power cut does.
 type disk interface {
 	Lock(path string) (lock, error)
 	MkdirAll(path string) error
-	// List returns the names in a directory, none if there is no directory: those that lead to regular files, and odd
-	// ones, which lead to directories, pipes or nowhere.
+	// List returns the names in a directory, none if there is no directory: files lead to regular files, odd names
+	// lead to directories, pipes or nowhere.
 	List(dir string) (files, odd []string, err error)
-	// Open opens a regular file, and nothing else: the error for what is none is a *durable.IrregularError.
+	// Open opens a regular file. For anything else the error is a *durable.IrregularError.
 	Open(path string, flag int) (file, error)
-	// Leads reports whether a path leads to an open file, and how large the file there is.
+	// Leads reports whether a path leads to an open file, and the size of the file at the path.
 	Leads(path string, to file) (size int64, leads bool)
 	Rename(from, to string) error
 	Remove(path string) error
 	SyncDir(path string) error
 }
 
-// lock is what keeps other processes out, until it is closed.
+// lock keeps other processes out until it is closed.
 type lock interface {
 	io.Closer
-	// InPlace reports whether the path that was locked still leads to what is locked.
+	// InPlace reports whether the locked path still leads to the locked file.
 	InPlace() bool
 }
 
-// file is an open file. Everything is read and written at offsets that the journal keeps itself.
+// file is an open file. The journal keeps all offsets itself.
 type file interface {
 	io.ReaderAt
 	io.WriterAt
 	Size() (int64, error)
 	Truncate(size int64) error
-	// Sync makes the content durable, and the size with it.
+	// Sync makes the content and the size durable.
 	Sync() error
 	Close() error
 }
 
-// The directory is private: whoever may read the files may read all mail.
+// The directory is private: the files hold all mail.
 const (
 	dirMode  = 0o700
 	fileMode = 0o600
 )
 
-// osDisk is the real one.
+// osDisk is the real disk.
 type osDisk struct{}
 
 func (osDisk) MkdirAll(path string) error   { return durable.MkdirAll(path, dirMode) }
@@ -88,7 +88,7 @@ func (osDisk) List(dir string) (files, odd []string, err error) {
 	return files, odd, nil
 }
 
-// noFile reports whether an error says that there is no file at a path.
+// noFile reports whether an error says that there is no regular file at a path.
 func noFile(err error) bool {
 	_, irregular := errors.AsType[*durable.IrregularError](err)
 	return irregular || isNotExist(err)
@@ -109,10 +109,10 @@ func (osDisk) Open(path string, flag int) (file, error) {
 
 type osFile struct {
 	*os.File
-	info os.FileInfo // which file it is
+	info os.FileInfo // identifies the file
 }
 
 func (f osFile) Sync() error { return durable.SyncData(f.File) }
 
-// Size moves the file's own position, which nobody uses. Stat would allocate, and Size is asked before every write.
+// Size moves the file's own offset, which is not used. Stat would allocate, and Size runs before every write.
 func (f osFile) Size() (int64, error) { return f.Seek(0, io.SeekEnd) }

@@ -9,16 +9,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// encoder writes the part of a line between seq and crc. It remembers the first thing that cannot be written.
+// encoder writes the part of a line between seq and crc, and remembers the first error.
 //
-// It is written by hand, with the order of members of the mail types, because every send waits for it; fuzz tests hold
-// it against jsonx.
+// It is written by hand because every send waits for it. Members have the order of the mail types' fields; fuzz tests
+// compare it with jsonx.
 type encoder struct {
 	b   []byte
 	err error
 }
 
-// appendPayload appends what stands between seq and crc in the line of e.
+// appendPayload appends the part between seq and crc of the line of e.
 func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
 	w := encoder{b: b}
 	w.raw(`,"at":`)
@@ -106,8 +106,8 @@ func (w *encoder) receipt(r *mail.Receipt) {
 	w.raw(`}`)
 }
 
-// rare leaves to jsonx what is not written for every message. It sees that it can be read back as what it was: the
-// events for which a checkpoint stands will be dropped.
+// rare leaves the rarer members to jsonx. It checks that they can be read back: once a checkpoint is written, the
+// events that it replaces are dropped.
 func rare[T any](w *encoder, name string, v *T) {
 	if v == nil {
 		return
@@ -162,7 +162,7 @@ func (w *encoder) flag(text string, on bool) {
 	}
 }
 
-// The years 1 to 9999: what RFC 3339 can say and ParseTime reads back.
+// The years 1 to 9999, which RFC 3339 can express and ParseTime reads back.
 const (
 	minTime mail.Time = -62135596800000
 	maxTime mail.Time = 253402300799999
@@ -178,7 +178,7 @@ func (w *encoder) time(t mail.Time) {
 	w.raw(`"`)
 }
 
-// metadata writes the object as it is. It must be one that jsonx reads back, or the line could not be.
+// metadata writes the object unchanged. It must be one that jsonx can read back, or the line would be unreadable.
 func (w *encoder) metadata(m mail.Metadata) {
 	if len(m) == 0 {
 		return
@@ -197,9 +197,9 @@ func (w *encoder) fail(why string) {
 	}
 }
 
-// settle returns e as it will be read back: JSON white space may contain line breaks, which would end the line, and
-// surrounds metadata without being part of it. Strings in JSON contain no raw line breaks, so replacing them changes
-// nothing that metadata says.
+// settle returns e as it will be read back. JSON white space may contain line breaks, which would end the line, and
+// may surround metadata. Strings in JSON contain no raw line breaks, so replacing them does not change the metadata's
+// meaning.
 func settle(e mail.Event) mail.Event {
 	if e.Message == nil || e.Message.Metadata == nil {
 		return e

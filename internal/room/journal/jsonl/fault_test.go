@@ -17,7 +17,7 @@ const memPath = "/room"
 
 func openMem(d *memDisk) (*Journal, error) { return Open(memPath, Options{disk: d, watch: -1}) }
 
-// note is a message that says in its subject what compaction is to do with it. Its body is found nowhere else.
+// note is a message whose subject tells compaction its fate. Its body is unique.
 func note(n int) mail.Event {
 	at := mail.Time(1778414400000 + n)
 	if n%2 == 0 {
@@ -43,12 +43,12 @@ func noteFate(e mail.Event) journal.Fate {
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// clerk works on a journal and remembers what it was told.
+// clerk works on a journal and remembers the answers.
 type clerk struct {
-	told     map[int]mail.Seq // notes that were acknowledged, and where
-	tried    map[int]bool     // notes whose append failed: nobody knows
-	erased   map[int]bool     // erasures that were acknowledged
-	erasing  map[int]bool     // erasures that were begun
+	told     map[int]mail.Seq // acknowledged notes, with their sequence numbers
+	tried    map[int]bool     // notes whose append failed: they may exist or not
+	erased   map[int]bool     // acknowledged erasures
+	erasing  map[int]bool     // erasures begun
 	compacts int              // begun
 	next     int
 	poison   error
@@ -74,7 +74,7 @@ func (c *clerk) append(t *testing.T, j *Journal, n int) {
 		switch {
 		case err == nil:
 			c.told[c.next+i] = last - mail.Seq(n-1-i)
-		case broken != nil: // otherwise nothing of it may be found
+		case broken != nil: // otherwise none of it may be found
 			c.tried[c.next+i] = true
 		}
 	}
@@ -84,7 +84,7 @@ func (c *clerk) append(t *testing.T, j *Journal, n int) {
 	c.next += n
 }
 
-// compact compacts, and appends a note meanwhile.
+// compact compacts the journal, and appends a note meanwhile.
 func (c *clerk) compact(t *testing.T, j *Journal) error {
 	t.Helper()
 	c.compacts++
@@ -109,7 +109,7 @@ func (c *clerk) erase(j *Journal, n int) error {
 	return err
 }
 
-// work is a day at the post office that makes every kind of disk call.
+// work makes every kind of disk call.
 func (c *clerk) work(t *testing.T, j *Journal) {
 	c.append(t, j, 1)
 	c.append(t, j, 8)
@@ -123,7 +123,7 @@ func (c *clerk) work(t *testing.T, j *Journal) {
 	c.append(t, j, 1)
 }
 
-// check holds what a journal that was opened again contains against what the clerk was told.
+// check compares the content of a reopened journal with the clerk's memory.
 func (c *clerk) check(t *testing.T, d *memDisk, j *Journal) {
 	t.Helper()
 	hot, last := c.hot(t, j)
@@ -171,7 +171,7 @@ func (c *clerk) check(t *testing.T, d *memDisk, j *Journal) {
 	}
 }
 
-// hot returns the notes in the journal and where they stand.
+// hot returns the notes in the journal, with their sequence numbers.
 func (c *clerk) hot(t *testing.T, j *Journal) (map[int]mail.Seq, mail.Seq) {
 	t.Helper()
 	hot := make(map[int]mail.Seq)
@@ -208,7 +208,7 @@ func (c *clerk) number(t *testing.T, e mail.Event) int {
 	return n
 }
 
-// goOn finishes what was begun and works another day.
+// goOn finishes erasures that were begun, then works again.
 func (c *clerk) goOn(t *testing.T, d *memDisk, j *Journal) {
 	t.Helper()
 	c.poison = nil
@@ -237,7 +237,7 @@ func (c *clerk) goOn(t *testing.T, d *memDisk, j *Journal) {
 	}
 }
 
-// reopen opens what is left on a disk, which must always work, checks it, goes on and checks again.
+// reopen opens the journal on a disk, which must always work, checks it, continues and checks again.
 func (c *clerk) reopen(t *testing.T, d *memDisk) {
 	t.Helper()
 	for round := range 2 {
@@ -255,7 +255,7 @@ func (c *clerk) reopen(t *testing.T, d *memDisk) {
 	}
 }
 
-// Every disk call fails, in each way, while the process lives on; then the journal is opened again.
+// Every disk call fails, in each way, while the process lives on; then the journal is reopened.
 func TestDiskFaults(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -287,7 +287,7 @@ func TestDiskFaults(t *testing.T) {
 				if names := d.files(tmpSuffix); names != nil && hit != "remove" && test.calls == 1 {
 					t.Errorf("left over: %v", names)
 				}
-				d.fault = nil // closing must not be needed for anything
+				d.fault = nil // nothing may depend on closing
 				if err := j.Close(); err != nil {
 					t.Errorf("close: %v", err)
 				}
@@ -307,7 +307,7 @@ func TestDiskFaults(t *testing.T) {
 	}
 }
 
-// The power is cut before every disk call, and the disk is left in any state that it may then be in.
+// The power is cut before every disk call, and the disk is left in any state that is then possible.
 func TestPowerCuts(t *testing.T) {
 	states := uint64(20)
 	if testing.Short() {
@@ -334,7 +334,7 @@ func TestPowerCuts(t *testing.T) {
 		for seed := range states {
 			rnd := rand.New(rand.NewPCG(seed, uint64(at)))
 			c, d := c.fork(), d.crash(rnd)
-			if seed%2 == 0 { // and once more, while the journal is opened and worked on again
+			if seed%2 == 0 { // and again, during Open and later work
 				d = c.cutAgain(t, d, rnd)
 			}
 			c.reopen(t, d)
@@ -346,7 +346,7 @@ func TestPowerCuts(t *testing.T) {
 	}
 }
 
-// cutAgain opens the journal, works and cuts the power at any call.
+// cutAgain opens the journal, works, and cuts the power at any call.
 func (c *clerk) cutAgain(t *testing.T, d *memDisk, rnd *rand.Rand) *memDisk {
 	at := 1 + rnd.IntN(20)
 	d.fault = func(call int, _ string) fault {
@@ -365,7 +365,7 @@ func (c *clerk) cutAgain(t *testing.T, d *memDisk, rnd *rand.Rand) *memDisk {
 	return d.crash(rnd)
 }
 
-// What one process wrote and did not sync, because it was killed, must be durable before another one shows it.
+// Lines that a killed process wrote and did not sync must be durable before another process shows them.
 func TestSeenIsDurable(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)
@@ -403,7 +403,7 @@ func TestSeenIsDurable(t *testing.T) {
 	}
 }
 
-// fork returns a clerk that remembers the same and learns for itself.
+// fork returns a copy of the clerk with its own memory.
 func (c *clerk) fork() *clerk {
 	f := newClerk()
 	for n, seq := range c.told {

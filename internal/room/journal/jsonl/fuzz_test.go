@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// expand lets a fuzzer that knows nothing of checksums put good lines where it likes: control characters stand for
-// them, with and without their newline.
+// expand lets a fuzzer that knows no checksums place good lines: control characters become good lines, with or without
+// a newline.
 func expand(b []byte) []byte {
 	var content []byte
 	for _, c := range b {
@@ -36,7 +36,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, short []byte) {
 		content := expand(short)
 		d := diskWith(string(content))
-		// Each good line in its turn must survive. What is good is decided here anew.
+		// Each good line must survive. The test decides independently which lines are good.
 		var want []mail.Seq
 		for line := range bytes.Lines(bytes.TrimPrefix(content, utf8BOM)) {
 			seq, _, err := check(bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r")))

@@ -6,20 +6,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// index finds a place in the file without reading it from the start. It keeps one point every so many bytes, four
-// megabytes for a gigabyte.
+// index finds the offset of a line without reading the file from its start. It keeps one point per indexStep bytes:
+// four megabytes for a gigabyte.
 type index struct {
 	start  int64 // where lines begin
 	points []point
 }
 
 type point struct {
-	seq mail.Seq // of the line that begins at off
+	seq mail.Seq // of the line at off
 	off int64
 }
 
-// indexStep is the distance of two points, or one line more. Reading one event means reading that much: half of it
-// would make no read quicker, and the points twice as many.
+// indexStep is the minimum distance between two points. Reading one event means reading that much: half of it would
+// make no read quicker, and double the number of points.
 const indexStep = 4 << 10
 
 func (x *index) add(seq mail.Seq, off int64) {
@@ -28,13 +28,13 @@ func (x *index) add(seq mail.Seq, off int64) {
 	}
 }
 
-// before returns an offset at which a line begins and before which no event behind seq stands.
+// before returns the offset of a line such that no event after seq is before it.
 func (x *index) before(seq mail.Seq) int64 {
 	off, _ := x.around(seq+1, 0)
 	return off
 }
 
-// around returns from where to where the line of seq stands, if it does, in a file of that size.
+// around returns the range of offsets that holds the line of seq, if it exists, in a file of the given size.
 func (x *index) around(seq mail.Seq, size int64) (from, to int64) {
 	i := sort.Search(len(x.points), func(i int) bool { return x.points[i].seq > seq })
 	from, to = x.start, size
@@ -47,10 +47,10 @@ func (x *index) around(seq mail.Seq, size int64) (from, to int64) {
 	return from, to
 }
 
-// part returns the part of a file of that size in which the first n of places stand: as many as can be had by reading
-// little that is not asked for, and at least one.
+// part returns the part of the file that holds the first n of places. It takes as many as it can without reading much
+// else, and at least one.
 func (x *index) part(places []mail.Seq, size int64) (s span, n int) {
-	const gap = 4 * indexStep // to read that much takes no longer than to begin another read
+	const gap = 4 * indexStep // reading that much takes no longer than starting another read
 	from, end := x.around(places[0], size)
 	for n = 1; n < len(places); n++ {
 		next, to := x.around(places[n], size)

@@ -16,12 +16,11 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// Names in the directory of a journal. A name ending in tmpSuffix is a file being written, which goes when the
-// journal is opened.
+// Names in the journal's directory. A name that ends in tmpSuffix is an unfinished file; Open removes it.
 const (
 	mainName     = "mailbox.jsonl"
 	rejectedName = "mailbox.rejected.jsonl"
-	foreignName  = "mailbox.foreign-%d.jsonl" // what somebody put in the place of the main file
+	foreignName  = "mailbox.foreign-%d.jsonl" // a file that another program put in place of the main file
 	archiveName  = "archive"
 	lockName     = "LOCK"
 	tmpSuffix    = ".tmp"
@@ -41,74 +40,75 @@ type Journal struct {
 	onSync   func(events, bytes int, took time.Duration)
 	disk     disk
 	copied   bool        // Options.Copy
-	unsynced atomic.Bool // of a copy: something was placed since it was synced
+	unsynced atomic.Bool // of a copy: events were placed since the last sync
 	recovery Recovery
-	closed   chan struct{} // closed by Close: cursors and whoever keeps the files stop
+	closed   chan struct{} // closed by Close; stops cursors and keepers
 	watching sync.WaitGroup
-	calm     atomic.Bool // nothing was appended lately
-	stirred  pause.Nudge // that is over
+	calm     atomic.Bool // no recent appends
+	stirred  pause.Nudge // the calm is over
 	// keeper holds a value while one goroutine works on the files as a whole: compaction, erasure, verification,
 	// Close.
 	keeper chan struct{}
-	// shelf holds a value while one goroutine works with the archive: a lookup, or the keeper, who leaves it to
-	// lookups as long as a compaction does not come to it. Taken after keeper.
+	// shelf holds a value while one goroutine uses the archive: a lookup or the keeper. A compaction leaves it to
+	// lookups until it reaches the archive. Taken after keeper.
 	shelf chan struct{}
-	// These belong to whoever has the shelf.
-	halfArchived bool                     // the archive may hold events that the main file holds too
-	looked       map[string]bool          // files of the archive that are known to hold nothing of the main file
-	indexes      map[string][]*monthIndex // of files of the archive, as far as they were used
-	missed       time.Time                // when the person was last told that one of those files is gone
+	// Owned by the holder of shelf.
+	halfArchived bool                     // the archive may hold events that are also in the main file
+	looked       map[string]bool          // archive files known to hold no event of the main file
+	indexes      map[string][]*monthIndex // of the archive files used so far
+	missed       time.Time                // when the person was last told that an archive file is missing
 
-	// These belong to the goroutine that watches the files.
-	noted   mail.Seq // what lastName says
+	// Owned by the goroutine that watches the files.
+	noted   mail.Seq // the sequence number in lastName
 	healAt  time.Time
-	healing time.Duration // until the next attempt after the one at healAt
+	healing time.Duration // the pause before healAt
 
-	// readers counts the reads that run ahead of their cursors.
+	// readers counts reads that run ahead of their cursors.
 	readers sync.WaitGroup
 
-	// swap is held for reading while a part of the main file is read, so that the file is not replaced meanwhile, and
-	// for writing while it is replaced. Only whoever leads replaces it.
+	// swap is held for reading during a read of the main file, so that the file is not replaced meanwhile, and for
+	// writing while the leader replaces it.
 	swap    sync.RWMutex
-	file    file   // nil once closed, or if it could not be opened again when it had been replaced
-	retired []file // main files that were, in which somebody may still read
+	file    file   // nil once closed, or if it could not be reopened after a replacement
+	retired []file // former main files that readers may still use
 
-	// These belong to whoever leads.
+	// Owned by the leader.
 	buf     []byte   // the batch being written
-	shares  bool     // the last batch was of more than one
-	starts  []int    // where its lines begin
-	lock    lock     // what keeps other processes out
-	refused *refusal // appends since the disk last took one; nil: none was refused
+	shares  bool     // the last batch held more than one append
+	starts  []int    // offsets of its lines
+	lock    lock     // keeps other processes out
+	refused *refusal // appends refused since the disk last took one; nil: none
 	meddled meddling
 
 	mu       sync.Mutex
-	queue    []*request // who waits, in order; if led, the first one leads
+	queue    []*request // waiting appends, in order; if led, the first one leads
 	led      bool
 	closing  bool
-	broken   error // why nothing can be appended at present
+	broken   error // why the journal takes no appends; nil: it does
 	brokenAt time.Time
 	shared   bool  // broken for good: another process writes to the file
 	size     int64 // of the durable part of the file
-	end      item  // its last line; with it ends what is durable
+	end      item  // the last durable line
 	rewrites int   // how often the file was replaced
 	index    index
 	tail     tail
 	grown    chan struct{} // closed at the next commit; nil while no cursor waits
-	// lines in the rejected file, and unreadable ones that could not be moved there; and foreign files
+	// lines in the rejected file, unreadable lines that could not be moved there, and foreign files
 	rejected int
-	absent   mail.Seq // places that are known to be missing from the main file
+	absent   mail.Seq // sequence numbers known to be missing from the main file
 	news     []journal.News
-	told     chan struct{} // closed when there is news; nil while nobody waits for any
+	told     chan struct{} // closed when there is news; nil while no caller waits for any
 }
 
-// Holds reports whether there is a journal in dir that is not empty.
+// Holds reports whether dir holds a journal that is not empty.
 func Holds(dir string) bool {
 	info, err := os.Lstat(filepath.Join(dir, mainName))
 	return err == nil && info.Size() > 0
 }
 
-// Open opens the journal in dir, making both if they are not there, and repairs what a crash or a stranger left: see
-// Recovery. If somebody has it open, in this process or another one, the error is a *mail.Error that says who.
+// Open opens the journal in dir, creates both if they are missing, and repairs the damage of a crash or of another
+// program: see Recovery. If the journal is already open, in this process or another, the error is a *mail.Error that
+// names the process.
 func Open(dir string, opts Options) (*Journal, error) {
 	opts = opts.withDefaults()
 	j := &Journal{
@@ -199,8 +199,8 @@ func (j *Journal) Close() error {
 	j.watching.Wait()
 	j.keeper <- struct{}{}   // for good
 	j.shelf <- struct{}{}    // for good
-	j.takeLead()             // for good: everything that waited before is written
-	err := j.holdTruth(true) // nobody comes later
+	j.takeLead()             // for good: all earlier appends are written
+	err := j.holdTruth(true) // no later attempt follows
 	j.syncCopy()
 	j.noteLast()
 	j.readers.Wait()
@@ -215,7 +215,7 @@ func (j *Journal) Close() error {
 	return errors.Join(err, j.lock.Close())
 }
 
-// main returns the main file as it is now. Whoever keeps the files may go on to read in it when it has been replaced.
+// main returns the current main file. A keeper may continue to read from it after it has been replaced.
 func (j *Journal) main() file {
 	j.swap.RLock()
 	defer j.swap.RUnlock()

@@ -22,7 +22,7 @@ import (
 	"pennypost/internal/room/journal/journaltest"
 )
 
-// openOther makes the test binary open the journal in a directory and say what came of it.
+// openOther makes the test binary open the journal in a directory and print the result.
 const openOther = "PENNYPOST_TEST_OPEN_JOURNAL"
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func TestLock(t *testing.T) {
 	}
 	want := fmt.Sprintf("process %d", os.Getpid())
 	if runtime.GOOS == "windows" {
-		want = "another process" // which keeps others from reading the number
+		want = "another process" // Windows keeps others from reading the number
 	}
 	if got := other(); !strings.HasPrefix(got, "conflict: ") || !strings.Contains(got, want) {
 		t.Errorf("opening in another process = %q, want a conflict with %s", got, want)
@@ -109,7 +109,7 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// On a real disk, no byte of an erased text is left in any file, the unreadable ones included.
+// On a real disk, no byte of an erased text remains in any file, including unreadable ones.
 func TestEraseEverywhere(t *testing.T) {
 	dir := t.TempDir()
 	j := openDir(t, dir, Options{})
@@ -139,7 +139,7 @@ func TestEraseEverywhere(t *testing.T) {
 	if v, err := j.Verify(t.Context()); err != nil || len(v.Problems) != 2 {
 		t.Errorf("Verify = %+v, %v, want two problems", v, err)
 	}
-	// What a compaction could neither finish nor remove, and what somebody put in the journal's place.
+	// Leftovers that a compaction could not remove, and a foreign file.
 	for _, name := range []string{mainName + tmpSuffix, "archive/2026-06.jsonl" + tmpSuffix,
 		"index/2026-06.idx" + tmpSuffix, "mailbox.foreign-1.jsonl"} {
 		text := fmt.Sprintf("cut off %s %s\n", noteID(1), secret(1))
@@ -157,7 +157,7 @@ func TestEraseEverywhere(t *testing.T) {
 		}
 		gone += k
 	}
-	// Of 12 notes and one that compaction added, the dropped ones 2 and 5 were gone; 8 and 9 came after or were last.
+	// Of 12 notes and one that compaction added, 2 and 5 had been dropped; 8 and 9 came later or were last.
 	if gone < 9 {
 		t.Errorf("%d lines went", gone)
 	}
@@ -179,14 +179,14 @@ func TestEraseEverywhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the damaged lines were is not known any more, only that there were two; and that there was a foreign file.
+	// The damaged lines' content is lost: only their number is known, and that there was a foreign file.
 	v, err := j.Verify(t.Context())
 	if err != nil || len(v.Problems) != 3 || v.Problems[0].First != 5 || v.Problems[1].First != 7 {
 		t.Errorf("Verify = %+v, %v, want that the lines 5 and 7 are missing", v, err)
 	}
 }
 
-// Those who come while a batch is being written share the next one; who leaves while he waits leaves nothing.
+// Appends that arrive during a write share the next batch; one that is cancelled while it waits leaves no trace.
 func TestBatch(t *testing.T) {
 	written := make(chan int)
 	goOn := make(chan struct{})
@@ -252,12 +252,12 @@ func TestBatch(t *testing.T) {
 	j.Close()
 }
 
-// TestBatchTakesAlongWhoIsReady holds that senders who have to share one processor share writes as well, also when the
-// disk is so quick that nobody has to wait for it.
+// TestBatchTakesAlongWhoIsReady checks that senders that share one processor also share writes, even if the disk is so
+// quick that none has to wait for it.
 func TestBatchTakesAlongWhoIsReady(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const senders, each, rounds = 16, 8, 10
-	const most = senders * each * 3 / 4 // alone, each event is a batch
+	const most = senders * each * 3 / 4 // without batches there is one sync per event
 	fewest := senders * each
 	for range rounds { // a busy machine breaks batches up
 		if fewest = min(fewest, batchesOf(t, senders, each)); fewest <= most {
@@ -267,7 +267,7 @@ func TestBatchTakesAlongWhoIsReady(t *testing.T) {
 	t.Errorf("%d events were written in %d batches, want at most %d", senders*each, fewest, most)
 }
 
-// batchesOf returns how many batches the events of senders were written in that meet once, at the beginning.
+// batchesOf returns the number of batches in which senders write their events. They meet once, at the start.
 func batchesOf(t *testing.T, senders, each int) (syncs int) {
 	t.Helper()
 	j, err := Open(memPath, Options{disk: newMemDisk(), watch: -1, OnSync: func(int, int, time.Duration) { syncs++ }})
@@ -318,7 +318,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	if most > maxBatch+10_000 {
 		t.Errorf("a batch had %d bytes, want at most %d", most, maxBatch)
 	}
-	// One call is one batch, however large, and adjacent.
+	// One call is one batch, however large, with adjacent sequence numbers.
 	var events []mail.Event
 	for i := range 40 {
 		e := note(i)
@@ -330,7 +330,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 }
 
-// Live followers share what was appended; one that sleeps through more than the tail holds finds it in the file.
+// Live followers share appended events; one that falls out of the tail reads them from the file.
 func TestTail(t *testing.T) {
 	j := openDir(t, t.TempDir(), Options{})
 	sleeper := j.Follow(0)
@@ -374,7 +374,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// A room has many followers, and they wait most of the time.
+// Waiting followers read nothing: a room has many, and they wait most of the time.
 func TestWaitingReadsNothing(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)
@@ -420,7 +420,7 @@ func TestCloseStopsCompaction(t *testing.T) {
 	<-closed
 }
 
-// Compaction with nothing to do must not touch the disk: it runs every hour in every room.
+// Compaction without work must not touch the disk: it runs every hour in every room.
 func TestCompactNothing(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)

@@ -1,19 +1,18 @@
 package jsonl
 
-// lastName is a file with one line that says how far the journal had come, so that an end that was cut off between
-// two lines, or a journal that is gone, is noticed. It is written off the way of the senders, at most once a second,
-// and not synced: it may be a second behind, or damaged by a power cut, and then says less than it could. It never
-// says too much.
+// lastName is a file with one line: the journal's last sequence number. With it Open notices an end that was cut off
+// between two lines, or a missing journal. It is written apart from appends, at most once a second, and not synced, so
+// it may be a second old or damaged by a power cut. Its sequence number is never too high.
 const lastName = "mailbox.last"
 
 // lastMember holds the crc of the last line.
 const lastMember = `,"last":"`
 
-// skipped is how many places are not given again when the end of a journal is lost: more than are given in the time
-// by which lastName may be behind, at the fastest rate that was ever measured.
+// skipped is how many sequence numbers are skipped after the end of a journal was lost: more than the fastest journal
+// ever measured assigns while lastName is out of date.
 const skipped = 1_000_000
 
-// noteLast writes lastName if there is news. Only the goroutine that runs watch calls it, and Close after that has
+// noteLast writes lastName if there are new events. Only the goroutine of watch calls it, and Close after that has
 // ended.
 func (j *Journal) noteLast() {
 	last := j.lastItem()
@@ -38,7 +37,7 @@ func (it *item) lastLine() []byte {
 	return append(appendCRC(b, 0), '\n')
 }
 
-// replaceSmall replaces a file whose loss is no harm.
+// replaceSmall replaces a file whose loss does no harm.
 func (j *Journal) replaceSmall(name string, text []byte) error {
 	tmp := j.path(name) + tmpSuffix
 	f, err := j.create(tmp)
@@ -58,8 +57,8 @@ func (j *Journal) replaceSmall(name string, text []byte) error {
 	return err
 }
 
-// lastKnown returns the last place that this directory is known to have given to an event, zero if nothing is known:
-// from lastName or, if hot says that the journal is empty, from the archive.
+// lastKnown returns the last line that this directory is known to have held, zero if none is known: from lastName, or,
+// if hot says that the journal is empty, from the archive.
 func (j *Journal) lastKnown(hot item) (item, error) {
 	known := j.readLast()
 	if known.end != 0 || hot.end != 0 {
@@ -73,7 +72,7 @@ func (j *Journal) lastKnown(hot item) (item, error) {
 	return known, err
 }
 
-// readLast returns what lastName says, zero if it says nothing that can be read.
+// readLast returns the item in lastName, zero if it cannot be read.
 func (j *Journal) readLast() (it item) {
 	_, _ = j.eachLine(lastName, func(l line) error {
 		said, covered, err := inspect(l.text)
@@ -90,7 +89,7 @@ func (j *Journal) readLast() (it item) {
 	return it
 }
 
-// eachArchived calls f for each line of the archive that can be read.
+// eachArchived calls f for each readable line of the archive.
 func (j *Journal) eachArchived(f func(item)) error {
 	names, err := j.months()
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 //
 //	{"seq":41,"prev":"58daf147",…,"crc":"9a3f01c2"}
 //
-// and a newline. The crc covers the bytes before `,"crc"`; prev is the crc of the line before, and lines of version 1
-// lack it. What stands in between is the business of encode.go and decode.go, but for lines that stand for others:
-// see chain.go.
+// and a newline. The crc covers the bytes before `,"crc"`; prev is the crc of the line before, which lines of version
+// 1 lack. encode.go and decode.go handle the rest, except in stubs: see chain.go.
 const (
 	head      = `{"seq":`
 	prevHead  = `,"prev":"`
@@ -26,22 +25,21 @@ const (
 	trailer   = len(crcHead) + crcDigits + len(crcTail)
 )
 
-// maxSeq is the largest place, 2^53: beyond it jq and other readers that take numbers for floats would confuse
-// neighbours.
+// maxSeq is the largest sequence number, 2^53. Beyond it jq and other readers that parse numbers as floats would
+// confuse neighbours.
 const maxSeq = 1 << 53
 
-// castagnoli makes the table when the first journal is opened: it takes a fifth of a millisecond, which every command
-// would pay at its start.
+// castagnoli makes its table when the first journal is opened. That takes a fifth of a millisecond, which every
+// command would otherwise pay at its start.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
-// What can be wrong with a line.
 var (
 	errNoSeq = errors.New(`it does not begin with {"seq":N,`)
 	errNoCRC = errors.New(`it does not end with ,"crc":"…"}`)
 	errCRC   = errors.New("its crc does not match")
 )
 
-// check returns the place that a line claims and the bytes that its crc covers, or what is wrong with it.
+// check returns the sequence number of a line and the bytes that its crc covers, or the line's defect.
 func check(line []byte) (seq mail.Seq, covered []byte, err error) {
 	if covered, _, err = intact(line); err == nil {
 		seq, err = leadingSeq(covered)
@@ -49,7 +47,7 @@ func check(line []byte) (seq mail.Seq, covered []byte, err error) {
 	return seq, covered, err
 }
 
-// intact returns the bytes that the crc of a line covers, and the crc, if that matches them.
+// intact returns the bytes that the crc of a line covers, and the crc, if they match.
 func intact(line []byte) (covered []byte, crc uint32, err error) {
 	covered, crc, err = splitCRC(line)
 	if err == nil && crc32.Checksum(covered, castagnoli()) != crc {
@@ -70,7 +68,7 @@ func splitCRC(line []byte) (covered []byte, crc uint32, err error) {
 	return covered, crc, nil
 }
 
-// hexSum reads the eight digits that b begins with.
+// hexSum reads the eight hex digits at the start of b.
 func hexSum(b []byte) (sum uint32, ok bool) {
 	if len(b) < crcDigits {
 		return 0, false
@@ -83,7 +81,7 @@ func hexSum(b []byte) (sum uint32, ok bool) {
 	return sum, all != 0
 }
 
-// digits has what each digit says, with digit beside it. Capitals are not ours, and one flipped bit away.
+// digits maps each hex digit to its value with the digit bit set. Capitals are not ours: each is one flipped bit away.
 var digits = [256]byte{
 	'0': digit, '1': digit | 1, '2': digit | 2, '3': digit | 3, '4': digit | 4, '5': digit | 5, '6': digit | 6,
 	'7': digit | 7, '8': digit | 8, '9': digit | 9, 'a': digit | 10, 'b': digit | 11, 'c': digit | 12,
@@ -92,7 +90,7 @@ var digits = [256]byte{
 
 const digit = 16
 
-// crcOf returns the checksum that a line claims, 0 if it claims none.
+// crcOf returns the checksum in a line, 0 if there is none.
 func crcOf(line []byte) uint32 {
 	_, crc, _ := splitCRC(line)
 	return crc
@@ -118,8 +116,8 @@ func leadingSeq(b []byte) (mail.Seq, error) {
 	return 0, errNoSeq
 }
 
-// appendLine appends a whole line, newline included. Prev is the crc of the line before it, payload what stands
-// between that and its own crc.
+// appendLine appends a whole line, newline included. Prev is the crc of the line before it; payload is the text
+// between prev and the line's own crc.
 func appendLine(b []byte, seq mail.Seq, prev uint32, payload []byte) []byte {
 	start := len(b)
 	b = appendNumber(append(b, head...), seq)

@@ -13,33 +13,33 @@ import (
 	"sync"
 )
 
-// memDisk is a disk that knows what is durable and what only seems to be: crash returns what a power cut might leave
-// of it. Any of its calls can be made to fail, and to be the last one.
+// memDisk is a disk that distinguishes durable data from data that only seems to be: crash returns a state that a
+// power cut might leave. Any of its calls can be made to fail, or to be the last.
 type memDisk struct {
 	mu    sync.Mutex
 	dirs  map[string]*memDir
 	locks map[string]bool
 
 	reads int
-	bytes int64 // that were read
-	calls int   // that change something
+	bytes int64 // read
+	calls int   // calls that change something
 	trace []string
 	fault func(call int, op string) fault
 }
 
-// fault is what becomes of a call.
+// fault is the fate of a call.
 type fault uint8
 
 const (
 	works    fault = iota
-	fails          // without effect; a write leaves half of itself
-	succeeds       // but says that it failed
-	dies           // without effect, and so do all later calls: the power is cut
+	fails          // no effect, except that a write leaves half of its data
+	succeeds       // takes effect, but reports an error
+	dies           // no effect, nor has any later call: the power is cut
 )
 
 var errInjected = errors.New("injected fault")
 
-// memDir is a directory: the names in it, and the changes to them that are not synced.
+// memDir is a directory: its names, and the unsynced changes to them.
 type memDir struct {
 	names   map[string]*memInode
 	durable map[string]*memInode
@@ -52,7 +52,7 @@ type memInode struct {
 	pending []memWrite
 }
 
-// memWrite is a write, or if data is nil a truncation to off.
+// memWrite is a write, or, if data is nil, a truncation to off.
 type memWrite struct {
 	off  int64
 	data []byte
@@ -78,7 +78,7 @@ func newMemDisk() *memDisk {
 	return &memDisk{dirs: make(map[string]*memDir), locks: make(map[string]bool)}
 }
 
-// call counts a call and says what becomes of it.
+// call counts a call and decides its fate.
 func (d *memDisk) call(op, path string) (fault, error) {
 	d.calls++
 	d.trace = append(d.trace, fmt.Sprintf("%d %s %s", d.calls, op, filepath.Base(path)))
@@ -232,7 +232,7 @@ func (d *memDisk) SyncDir(path string) error {
 		return err
 	}
 	dir := d.dirs[path]
-	if dir == nil { // above the journal
+	if dir == nil { // a directory above the journal's
 		return err
 	}
 	for _, change := range dir.pending {
@@ -305,8 +305,8 @@ func (f *memFile) Size() (int64, error) {
 
 func (f *memFile) Close() error { return nil }
 
-// crash returns a disk as a power cut might leave it: of what was not synced, any first part of the changes of each
-// directory and each file has arrived; the last write of it in part, or as zeros.
+// crash returns a disk as a power cut might leave it: of the unsynced changes to each directory and file a prefix has
+// arrived, the last write of it in part or as zeros.
 func (d *memDisk) crash(rnd *rand.Rand) *memDisk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -350,7 +350,7 @@ func (n *memInode) crash(rnd *rand.Rand) *memInode {
 	return &memInode{data: b, durable: b}
 }
 
-// survive returns the disk as the next process finds it when this one was killed but the power stayed on.
+// survive returns the disk as the next process finds it after this one was killed, without a power cut.
 func (d *memDisk) survive() *memDisk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -386,7 +386,7 @@ func (d *memDisk) files(part string) (names []string) {
 	return names
 }
 
-// content returns a file, nil if there is none.
+// content returns the content of a file, nil if there is none.
 func (d *memDisk) content(path string) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -397,7 +397,7 @@ func (d *memDisk) content(path string) []byte {
 	return bytes.Clone(dir.names[name].data)
 }
 
-// put makes a file, durably.
+// put makes a durable file.
 func (d *memDisk) put(path string, data []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

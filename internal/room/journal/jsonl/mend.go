@@ -9,34 +9,33 @@ import (
 	"pennypost/internal/mail"
 )
 
-// newName is the name, before tmpSuffix, of a main file that is made anew. It is not that of a compaction's, which is
-// the sign that the archive may not be trusted, and may be there at the same time.
+// newName is the name, before tmpSuffix, of a rewritten main file. A compaction uses another name, since its file
+// marks the archive as untrustworthy; both files may exist at the same time.
 const newName = "mailbox.new"
 
-// mending makes the main file anew, in the one way in which that is done for whatever happened to it. Every line stays
-// that can be read and whose place rises. Where lines are missing, spare ones take their places, and stubs the places
-// that are left, so that none is given twice.
+// mending rewrites the main file, the same way for every kind of damage. Readable lines with rising sequence numbers
+// stay. Spare lines fill gaps, and stubs cover the sequence numbers that remain, so that none is assigned twice.
 type mending struct {
-	// Set by whoever makes one.
+	// Set by the caller.
 	spare   []spare
-	keepBad bool        // lines that cannot be read stay
-	given   bool        // spare is all there is for what is missing; nothing else is to change
-	most    mail.Seq    // lines behind it were never acknowledged, and go, as does a torn one; 0: all lines count
-	archive placeRanges // what the archive accounts for, as far as that is asked
+	keepBad bool        // unreadable lines stay
+	given   bool        // spare holds all there is for the missing ranges; change nothing else
+	most    mail.Seq    // later lines were never acknowledged and go, as does a torn one; 0: all lines count
+	archive placeRanges // ranges in the archive, as far as they are needed
 
-	// The outcome.
+	// Results.
 	pieces  []piece
-	last    item // with which the file will end
+	last    item // the last line of the new file
 	changed bool
-	placed  int         // spare lines that were
-	lost    []lostRange // what was not known to be missing
+	placed  int         // number of spare lines used
+	lost    []lostRange // ranges not known before to be missing
 }
 
-// spare is a line, found beside its place.
+// spare is a line found outside its position in the main file.
 type spare struct {
 	item
 	text    []byte // newline included
-	payload []byte // if there is no text yet: the line follows whatever it will stand behind
+	payload []byte // if text is nil: the line follows whichever line precedes it
 	from    origin
 }
 
@@ -46,17 +45,17 @@ type origin uint8
 const (
 	here     origin = iota // within a bad line of the main file, or in memory
 	rejected               // in the rejected file
-	foreign                // in a file that somebody had put in the place of the main one
+	foreign                // in a file that another program had put in place of the main file
 )
 
-// lostRange is a range of places for which there is no line.
+// lostRange is a range of sequence numbers without lines.
 type lostRange struct {
 	before, stub item
-	archived     mail.Seq // how many of them the archive has
+	archived     mail.Seq // how many of them are in the archive
 }
 
-// walk goes through the first size bytes of the main file, which is to end with end, or behind it. Should the end be
-// missing, as many places behind it as skip says are not given either.
+// walk reads the first size bytes of the main file, whose last line should be end or a later one. If that line is
+// missing, the next skip sequence numbers after it are not assigned either.
 func (m *mending) walk(f file, size int64, end item, skip mail.Seq) error {
 	slices.SortStableFunc(m.spare, func(a, b spare) int {
 		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.from, b.from))
@@ -74,7 +73,6 @@ func (m *mending) walk(f file, size int64, end item, skip mail.Seq) error {
 	return nil
 }
 
-// line takes the next line of the file.
 func (m *mending) line(l line) error {
 	it, _, err := inspect(l.text)
 	switch {
@@ -94,8 +92,7 @@ func (m *mending) line(l line) error {
 		m.place(hole, foreign, true)
 		m.stub(m.last.lost(&it))
 	case !it.chained && it.seq > m.last.end+1:
-		// Nothing says that lines are missing. They may have been dropped or erased, and an old copy brought back has
-		// them.
+		// Nothing says that lines are missing. They may have been dropped or erased, and a restored old copy has them.
 		m.place(m.last.lost(&it), rejected, false)
 	}
 	if it.gone == missing && m.refill(it) {
@@ -106,7 +103,7 @@ func (m *mending) line(l line) error {
 	return nil
 }
 
-// refill puts spare lines in the place of a stub, and reports whether anything takes its place.
+// refill replaces a stub by spare lines, and reports whether it did.
 func (m *mending) refill(stub item) bool {
 	placed, lost := m.placed, len(m.lost)
 	m.place(stub, foreign, true)
@@ -120,8 +117,8 @@ func (m *mending) refill(stub item) bool {
 	return true
 }
 
-// place puts spare lines in free places, if they are from where it says or nearer. If stubs are called for, they take
-// the places before each.
+// place puts spare lines into a free range, if their origin is from or nearer. With stubs, a stub covers the gap
+// before each.
 func (m *mending) place(free item, from origin, stubs bool) {
 	i := sort.Search(len(m.spare), func(i int) bool { return m.spare[i].seq >= free.seq })
 	for ; i < len(m.spare) && m.spare[i].seq <= free.end; i++ {
@@ -130,7 +127,7 @@ func (m *mending) place(free item, from origin, stubs bool) {
 			continue
 		}
 		if m.last.linkTo(&next.item) == differs && i+1 < len(m.spare) && m.spare[i+1].seq == next.seq {
-			continue // of two for one place, the one that follows
+			continue // of two with this sequence number, take the one that follows
 		}
 		if next.text == nil {
 			next.text = appendLine(nil, next.seq, m.last.crc, next.payload)
@@ -145,13 +142,13 @@ func (m *mending) place(free item, from origin, stubs bool) {
 	}
 }
 
-// stub puts a stub behind the last line, unless it is empty.
+// stub appends a stub, unless it is empty.
 func (m *mending) stub(s item) {
 	if s.end < s.seq {
 		return
 	}
 	switch there := m.archive.within(s.seq, s.known); {
-	case m.given || s.known < s.seq: // nobody was ever given one of these places
+	case m.given || s.known < s.seq: // these sequence numbers were never assigned
 		s.gone = dropped
 	case there == s.end-s.seq+1:
 		s.gone = archived
@@ -169,8 +166,8 @@ func (m *mending) keep(l line) {
 	}
 }
 
-// mend sees what is to become of the main file as it was surveyed, and sets aside its bad lines. If the disk is too
-// full for that they stay, and whoever reads the file skips them: bad lines never keep a room closed.
+// mend plans the new main file from its survey, and sets aside the bad lines. If the disk is too full for that they
+// stay, and readers skip them: bad lines never keep a room closed.
 func (j *Journal) mend(s *survey, lines []spare, end item, skip mail.Seq) (m *mending, err error) {
 	for _, b := range s.bad {
 		j.log.Warn("set aside a line that cannot be read", "line", b.num, "offset", b.off, "bytes", b.bytes, "why",
@@ -194,8 +191,8 @@ func (j *Journal) mend(s *survey, lines []spare, end item, skip mail.Seq) (m *me
 	return m, m.walk(j.file, s.size, end, skip)
 }
 
-// rebuild writes what was acknowledged to a new main file: the first size bytes of the open one and, should they not
-// have all of it any more, what is remembered of the rest. The caller leads.
+// rebuild writes the acknowledged events to a new main file: the first size bytes of the open one and, if some are
+// lost, the events still in memory. The caller leads.
 func (j *Journal) rebuild(size int64) (err error) {
 	if j.file == nil {
 		f, all, err := j.open(mainName, os.O_RDWR)
@@ -225,7 +222,7 @@ func (j *Journal) rebuild(size int64) (err error) {
 	return err
 }
 
-// remembered returns the lines that followers share, written again as they were.
+// remembered returns the lines that followers share, encoded again exactly as they were.
 func (j *Journal) remembered() (lines []spare, err error) {
 	j.mu.Lock()
 	batches := slices.Clone(j.tail.batches)
@@ -233,7 +230,7 @@ func (j *Journal) remembered() (lines []spare, err error) {
 	for _, b := range batches {
 		prev := b.prev
 		for _, e := range b.events {
-			if !known(e) { // of a copy: a stub, or what a newer version wrote
+			if !known(e) { // of a copy: a stub, or an event of a newer version
 				break
 			}
 			payload, err := appendPayload(nil, &e)
@@ -248,9 +245,9 @@ func (j *Journal) remembered() (lines []spare, err error) {
 	return lines, nil
 }
 
-// replaceMain puts a file of parts of the open one, and text between them, in its place, and goes on with it. Whatever
-// else is there is set aside. If it fails the file that was open stays so, or the journal is poisoned. The caller
-// leads, or is Open.
+// replaceMain builds a file from pieces of the open one, puts it in place, and continues with it. A file that another
+// program put there is set aside. If it fails the old file stays open, or the journal is poisoned. The caller leads,
+// or is Open.
 func (j *Journal) replaceMain(pieces []piece, remember bool) (*survey, error) {
 	if err := j.secureDir(); err != nil {
 		return nil, err

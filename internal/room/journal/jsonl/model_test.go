@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// model is the journal as a child would write it.
+// model is a naive journal.
 type model struct {
 	hot, archive []mail.Event
 	last         mail.Seq
@@ -23,7 +23,7 @@ type model struct {
 func (m *model) append(e mail.Event) {
 	m.last++
 	e.Seq = m.last
-	if n := len(m.hot); n > 0 && m.hot[n-1].Message == nil { // what held the last place is not needed any more
+	if n := len(m.hot); n > 0 && m.hot[n-1].Message == nil { // it only held the last sequence number
 		m.hot = m.hot[:n-1]
 	}
 	m.hot = append(m.hot, e)
@@ -62,12 +62,12 @@ func (m *model) erase(id mail.ID) (gone int) {
 	return gone
 }
 
-// sorted returns the archive by month and place.
+// sorted returns the archive by sequence number.
 func (m *model) sorted() []mail.Event {
 	return slices.SortedFunc(slices.Values(m.archive), func(a, b mail.Event) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
-// Any sequence of appends, compactions, erasures and reopenings leaves what the model has.
+// Any sequence of appends, compactions, erasures and reopenings leaves the state of the model.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newMemDisk()

@@ -17,56 +17,56 @@ import (
 	"pennypost/internal/mail"
 )
 
-// indexName is the directory of what is derived from the archive. It may be deleted at any time.
+// indexName is the directory of the archive's indexes. It may be deleted at any time.
 const indexName = "index"
 
-// monthIndex says where in a part of a file of the archive events stand: by place, and by the id of the message that
-// they are about. The one that begins with the file lies in a file of its own, of which the first key and the crc of
-// each block are kept in memory, a few bytes for a hundred messages. That of what is behind it is in memory, until
-// there are so many entries that it is worth writing the file anew (parts.go).
+// monthIndex maps keys to offsets in a part of an archive file: the sequence number of each event, and the id of the
+// message that it is about. The index of the file's first part is in a file of its own; memory holds only the first
+// key and the crc of each block, a few bytes for a hundred messages. The index of the rest is in memory, until it is
+// large enough to be worth rewriting the file (parts.go).
 //
-// Nothing it says is believed without a look at the line: what does not fit has it made anew.
+// Each hit is checked against the line, and an index that does not match is rebuilt.
 type monthIndex struct {
-	name    string   // of the file of the archive
-	covered int64    // where the part ends
-	tail    uint32   // the crc of the bytes before that
-	n       int64    // how many entries there are, in the order of their keys
-	firsts  []uint64 // the key of the first entry of each block
+	name    string   // of the archive file
+	covered int64    // the end of the part
+	tail    uint32   // the crc of the last bytes of the part
+	n       int64    // number of entries, sorted by key
+	firsts  []uint64 // the first key of each block
 	sums    []uint32 // the crc of each block, in the file
 	filed   bool     // the entries are in the file
-	held    []entry  // else they are here
+	held    []entry  // otherwise the entries
 }
 
-// entry leads from a key, which is a place or a hashID, to where a line begins.
+// entry maps a key, a sequence number or a hashID, to the offset of a line.
 type entry struct{ key, off uint64 }
 
 const (
 	entryBytes   = 16
-	blockEntries = 256 // what one look reads: a page of 4 KiB
-	seenBytes    = 512 // more than most lines; lines hold the crc of all before them
+	blockEntries = 256 // one read: a page of 4 KiB
+	seenBytes    = 512 // more than most lines; each line's crc depends on all lines before
 
-	// so many entries are in memory at most, 4 MB of places and ids: to index them anew after a restart takes half a
-	// second
+	// most entries in memory: 4 MB of sequence numbers and ids, which take half a second to index again after a
+	// restart
 	maxUnwritten = 1 << 18
 )
 
-// The header of an index: magic, covered, tail, the number of entries, their crc, its own.
+// The header of an index: magic, covered, tail, the number of entries, their crc, its own crc.
 const (
-	indexMagic  = "pnyidx3\n" // 2 had two tables, 1 knew nothing of settlements
+	indexMagic  = "pnyidx3\n" // 2 had two tables, 1 lacked settlements
 	headerBytes = 8 + 8 + 4 + 8 + 4 + 4
 )
 
-// idKey is set in the keys of ids, so that they are behind those of places.
+// idKey is set in the keys of ids, which sorts them after sequence numbers.
 const idKey = 1 << 63
 
-// hashID returns the key of an id, the same for the same id in the order of the file.
+// hashID returns the key of an id. Entries with equal keys are in file order.
 func hashID(id mail.ID) uint64 {
 	h := fnv.New64a()
 	io.WriteString(h, string(id))
 	return h.Sum64() | idKey
 }
 
-// about returns the message that an event is about, "" if it is about none.
+// about returns the message that an event is about, "" if there is none.
 func about(e *mail.Event) mail.ID {
 	switch {
 	case e.Message != nil:
@@ -85,8 +85,7 @@ func indexOf(month string) string {
 	return path.Join(indexName, strings.TrimSuffix(path.Base(month), ".jsonl")+".idx")
 }
 
-// month returns the indexes of a file of the archive, which is open as f: together they cover it. Its caller has the
-// shelf.
+// month returns the indexes of an archive file, open as f. Together they cover it. The caller holds the shelf.
 func (j *Journal) month(ctx context.Context, name string, f file) ([]*monthIndex, error) {
 	size, err := f.Size()
 	if err != nil {
@@ -129,14 +128,14 @@ func tailOf(f io.ReaderAt, end int64) uint32 {
 	return crc32.Checksum(b, castagnoli())
 }
 
-// forgetIndex has the index of a file of the archive made anew when it is next used. Should the file stay, it does not
-// fit, and nothing is read by it but lines that are looked at.
+// forgetIndex makes the next use of an archive file rebuild its index. If the index file cannot be removed, it does no
+// harm: it does not match, and every line read through it is checked.
 func (j *Journal) forgetIndex(name string) {
 	j.indexes[name] = nil
 	_ = j.disk.Remove(j.path(indexOf(name)))
 }
 
-// loadIndex returns the index that lies on the disk, if there is one that is whole.
+// loadIndex returns the index on disk, if there is an intact one.
 func (j *Journal) loadIndex(name string) []*monthIndex {
 	f, size, err := j.open(indexOf(name), os.O_RDONLY)
 	if err != nil {
@@ -150,7 +149,7 @@ func (j *Journal) loadIndex(name string) []*monthIndex {
 	return []*monthIndex{x}
 }
 
-// read takes header and blocks from a file, and reports whether they are whole.
+// read reads header and blocks from a file, and reports whether they are intact.
 func (x *monthIndex) read(f io.ReaderAt, size int64) bool {
 	h := make([]byte, headerBytes)
 	if _, err := f.ReadAt(h, 0); err != nil || string(h[:8]) != indexMagic ||
@@ -178,7 +177,7 @@ func (x *monthIndex) read(f io.ReaderAt, size int64) bool {
 
 func (x *monthIndex) blocks() int { return int((x.n + blockEntries - 1) / blockEntries) }
 
-// readBlock returns a block as it lies there.
+// readBlock returns a block without checking it.
 func (x *monthIndex) readBlock(f io.ReaderAt, block int) ([]byte, error) {
 	first := int64(block) * blockEntries
 	b := make([]byte, min(blockEntries, x.n-first)*entryBytes)
@@ -186,7 +185,7 @@ func (x *monthIndex) readBlock(f io.ReaderAt, block int) ([]byte, error) {
 	return b, err
 }
 
-// block returns a block if it is as it was.
+// block returns a block after checking its crc.
 func (x *monthIndex) block(f io.ReaderAt, block int) (rawEntries, error) {
 	b, err := x.readBlock(f, block)
 	if err != nil || crc32.Checksum(b, castagnoli()) != x.sums[block] {
@@ -195,7 +194,7 @@ func (x *monthIndex) block(f io.ReaderAt, block int) (rawEntries, error) {
 	return b, nil
 }
 
-// rawEntries are entries as they lie in the file.
+// rawEntries are entries in their form on disk.
 type rawEntries []byte
 
 func (r rawEntries) len() int { return len(r) / entryBytes }
@@ -204,12 +203,12 @@ func (r rawEntries) at(i int) entry {
 	return entry{binary.LittleEndian.Uint64(r[i*entryBytes:]), binary.LittleEndian.Uint64(r[i*entryBytes+8:])}
 }
 
-// from returns which entry is the first with a key or a larger one.
+// from returns the index of the first entry whose key is not smaller.
 func (r rawEntries) from(key uint64) int {
 	return sort.Search(r.len(), func(i int) bool { return r.at(i).key >= key })
 }
 
-// entries returns a block if it is as it was. f is nil if the index is in memory.
+// entries returns a block after checking its crc. f is nil if the index is in memory.
 func (x *monthIndex) entries(f io.ReaderAt, block int) ([]entry, error) {
 	if !x.filed {
 		first := block * blockEntries
@@ -223,13 +222,13 @@ func (x *monthIndex) entries(f io.ReaderAt, block int) ([]entry, error) {
 	return out, err
 }
 
-// before returns the last block that begins with a smaller key, where the entries of a key begin; 0 if there is none.
+// before returns the last block whose first key is smaller, where the entries of key may begin; 0 if there is none.
 func (x *monthIndex) before(key uint64) int {
 	return max(0, sort.Search(len(x.firsts), func(i int) bool { return x.firsts[i] >= key })-1)
 }
 
-// find calls found with the entries of keys, which rise. A block in which several may be is read once. f is nil if the
-// index is in memory.
+// find calls found with the entries of sorted keys. It reads a block once for all its keys. f is nil if the index is
+// in memory.
 func (x *monthIndex) find(f io.ReaderAt, keys []uint64, found func(entry)) (err error) {
 	if !x.filed {
 		for _, key := range keys {
@@ -240,7 +239,7 @@ func (x *monthIndex) find(f io.ReaderAt, keys []uint64, found func(entry)) (err 
 		return nil
 	}
 	var entries rawEntries
-	read := -1 // the block that entries are
+	read := -1 // the block in entries
 	for _, key := range keys {
 		for block := x.before(key); block < x.blocks() && x.firsts[block] <= key; block++ {
 			if block != read {
@@ -257,12 +256,12 @@ func (x *monthIndex) find(f io.ReaderAt, keys []uint64, found func(entry)) (err 
 	return nil
 }
 
-// from returns which entry in memory is the first with a key or a larger one.
+// from returns the position of the first entry in memory whose key is not smaller.
 func (x *monthIndex) from(key uint64) int {
 	return sort.Search(len(x.held), func(i int) bool { return x.held[i].key >= key })
 }
 
-// indexPart returns an index of a part of a file, up to its end or as much as may be in memory.
+// indexPart returns an index of a part of a file, up to its end or to the limit on entries in memory.
 func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size int64) (*monthIndex, error) {
 	var places, ids []entry
 	var parse parser
@@ -289,14 +288,14 @@ func (j *Journal) indexPart(ctx context.Context, name string, f file, from, size
 	if err != nil && err != errFull {
 		return nil, err
 	}
-	slices.SortFunc(places, compareEntries) // which are mostly in order
+	slices.SortFunc(places, compareEntries) // mostly sorted already
 	slices.SortFunc(ids, compareEntries)
 	x := &monthIndex{name: name, covered: covered, tail: tailOf(f, covered)}
 	x.hold(append(places, ids...))
 	return x, nil
 }
 
-// errFull ends a scan that has found enough.
+// errFull ends a scan at the limit.
 var errFull = errors.New("enough for one part")
 
 func compareEntries(a, b entry) int {

@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// filler is the number of the note that holds the last place.
+// filler is the number of the note with the last sequence number.
 const filler = 999_999
 
 // archiveAll appends n messages of two months, each with a receipt, and archives all but the last event.
@@ -34,7 +34,7 @@ func archiveAll(tb testing.TB, j *Journal, from, n int) {
 	}
 }
 
-// wantFound fails the test unless the journal finds messages from to to with their receipts, and nothing else.
+// wantFound fails the test unless the journal finds the messages in [from, to) with their receipts, and no others.
 func wantFound(t *testing.T, j *Journal, from, to int) {
 	t.Helper()
 	for n := from - 1; n <= to; n++ {
@@ -59,8 +59,8 @@ func wantFound(t *testing.T, j *Journal, from, to int) {
 	}
 }
 
-// TestArchiveIndex holds that nothing which happens to the files of the index, or to the archive behind its back,
-// makes the journal say something else than the archive does.
+// TestArchiveIndex checks that no damage to the index files, and no outside change to the archive, makes the journal
+// contradict the archive.
 func TestArchiveIndex(t *testing.T) {
 	const month = "2026-06"
 	index, archive := filepath.Join("index", month+".idx"), filepath.Join("archive", month+".jsonl")
@@ -101,7 +101,7 @@ func TestArchiveIndex(t *testing.T) {
 			os.RemoveAll(filepath.Join(dir, "index"))
 			write(t, filepath.Join(dir, "index"), nil)
 		},
-		// The file is as long as before and ends as before, so that only a look at the lines tells.
+		// The file has the same length and end as before, so that only reading the lines shows the change.
 		"of an archive whose lines were moved": func(t *testing.T, dir string, _ []byte) {
 			lines := strings.SplitAfter(string(read(t, filepath.Join(dir, archive))), "\n")
 			for i, j := 0, len(lines)-10; i < j; i, j = i+1, j-1 {
@@ -150,7 +150,7 @@ func TestArchiveIndex(t *testing.T) {
 	}
 }
 
-// meteredDisk counts the bytes that are read from archive and index.
+// meteredDisk counts the bytes read from archive and index.
 type meteredDisk struct {
 	osDisk
 	bytes *int
@@ -175,7 +175,8 @@ func (f meteredFile) ReadAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestUnknownIDReadsLittle holds that to find nothing costs some pages, however much is archived: anybody may ask.
+// TestUnknownIDReadsLittle checks that a lookup without a result reads a few pages, however large the archive: any
+// caller may make one.
 func TestUnknownIDReadsLittle(t *testing.T) {
 	for _, n := range []int{50, 5000} {
 		var bytes int
@@ -206,8 +207,8 @@ func TestUnknownIDReadsLittle(t *testing.T) {
 	}
 }
 
-// TestIndexGrowsByParts holds that what a compaction adds to a large archive does not have the whole index written
-// anew, nor read, and that everything is found in its parts.
+// TestIndexGrowsByParts checks that a compaction into a large archive neither rewrites nor reads the whole index, and
+// that everything is found in its parts.
 func TestIndexGrowsByParts(t *testing.T) {
 	const rounds, each = 150, 20
 	var bytes int

@@ -10,26 +10,26 @@ import (
 	"pennypost/internal/mail"
 )
 
-// needsHead begins what a line says, directly behind its time, by which a newer Pennypost keeps older ones out: what
-// else it writes would be misread by whoever does not know it. What an older one may pass over is written without.
+// needsHead begins a member directly after the time of a line. With it a newer Pennypost keeps out older ones, which
+// would misread its other lines. Lines that older versions may skip are written without it.
 const needsHead = `,"needs":{`
 
-// knows are the features that a journal may need of this version: none has been made yet.
+// knows are the features that this version has of those that a journal may require: none exist yet.
 var knows = []string{}
 
-// needs is what such a line says.
+// needs is the value of that member.
 type needs struct {
 	Features []string `json:"features"`
 	By       string   `json:"by"` // the version that wrote it
 }
 
-// needsOf returns what a line needs that this version does not know, nil if there is nothing.
+// needsOf returns the features that a line requires and this version lacks, nil if there are none.
 func needsOf(covered []byte) *needs {
 	var line struct {
 		Needs needs `json:"needs"`
 	}
 	if err := jsonx.UnmarshalLenient(closeObject(bytes.Clone(covered)), &line); err != nil {
-		return &needs{Features: []string{"something"}} // said in a way that is newer still
+		return &needs{Features: []string{"something"}} // written in a still newer form
 	}
 	n := line.Needs
 	n.Features = slices.DeleteFunc(n.Features, func(f string) bool { return slices.Contains(knows, f) })
@@ -39,8 +39,8 @@ func needsOf(covered []byte) *needs {
 	return &n
 }
 
-// Newer returns why what text says must not be placed in a Copy, nil if it may be: in it a newer Pennypost says what
-// one must know to read whole, which is where it comes from, in words for people.
+// Newer returns the error for a text that must not be placed in a Copy, because a newer Pennypost requires features
+// that this version lacks; otherwise nil. whole names the text's source to the person.
 func Newer(text []byte, whole string) error {
 	const at = len(atHead) + len(timeForm) + len(`"`)
 	if len(text) < at || !bytes.HasPrefix(text[at:], []byte(needsHead)) {
@@ -53,7 +53,7 @@ func Newer(text []byte, whole string) error {
 	return n.refuse(whole)
 }
 
-// refuse is the refusal of a journal that a newer version wrote. Nothing was changed by then.
+// refuse returns the error for a journal of a newer version. Nothing has been changed at that point.
 func (n *needs) refuse(whole string) error {
 	return mail.Errorf(mail.Conflict, "%s was written by a newer Pennypost, %s, and this one does not "+
 		"know %s, without which it would be misread. Nothing was changed. Install the newer one by pennypost update; "+

@@ -8,11 +8,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestNeeds: a journal that a newer Pennypost has written is refused by name if it says so, wherever it says so, and
-// not a byte of it is changed, nor anything beside it that a crash left. What only looks like that is opened.
+// TestNeeds checks that Open refuses a journal of a newer Pennypost, and names its needs wherever they are stated. It
+// changes no byte of it, nor of leftovers of a crash. A journal that only looks like that is opened.
 func TestNeeds(t *testing.T) {
 	const at = `,"at":"2026-05-10T14:00:00.125Z"`
-	// The last line is torn, so whoever opens it would cut it; a file was never finished, and would be removed.
+	// The last line is torn, and Open would cut it; one file is unfinished, and Open would remove it.
 	with := func(payload string) *memDisk {
 		lines := strings.SplitAfter(chainOf(3), "\n")
 		end, _, _ := inspect([]byte(strings.TrimSpace(lines[2])))
@@ -66,7 +66,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// contents are the files of a disk, by their paths.
+// contents returns the files of a disk by path.
 func contents(d *memDisk) map[string][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Options tune a journal. The zero value is fine.
+// Options tune a journal. The zero value means defaults.
 type Options struct {
-	// Log hears of what recovery did and of lines that cannot be read, never of what they say. Nil discards.
+	// Log receives notes of recovery and of unreadable lines, never their content. Nil discards.
 	Log *slog.Logger
-	// OnSync is told of each batch that was made durable, and how long write and sync took. It runs between two
-	// batches, never twice at once, so it must be quick and must not append.
+	// OnSync is called after each durable batch, with the time that write and sync took. Calls do not overlap and run
+	// between batches, so OnSync must be quick and must not append.
 	OnSync func(events, bytes int, took time.Duration)
 
-	// Copy says that the journal is a copy of one that is kept elsewhere, from where Place puts events into it. What
-	// a crash takes from its end comes again from there, and is not missing.
+	// Copy says that the journal is a copy: Place puts the events of the original into it. Events that a crash takes
+	// from its end are placed again, and do not count as missing.
 	Copy bool
 
 	disk  disk          // nil: the real one
-	watch time.Duration // how often the files are looked at; 0: each second; negative: never
+	watch time.Duration // how often to check the files; 0: every second; negative: never
 }
 
 func (o Options) withDefaults() Options {

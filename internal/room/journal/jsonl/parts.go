@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// grow adds the index x of what is behind the parts of a file to them. There are two at most: the one in the file of
-// the index and, behind it, one in memory. When there are a quarter as many entries in memory as in the file, both
-// become a new file. So each entry is written a few times, however large the archive grows, and of what is in the file
-// no more than a block is in memory at a time.
+// grow adds x, the index of the rest of a file, to the file's indexes. There are at most two: one in the index file
+// and, for later lines, one in memory. When memory has a quarter as many entries as the file, both are merged into a
+// new file. So each entry is written a few times, however large the archive grows, and at most one block of the file
+// is in memory at a time.
 func (j *Journal) grow(parts []*monthIndex, x *monthIndex) ([]*monthIndex, error) {
 	written := &monthIndex{name: x.name, filed: true}
 	for _, p := range parts {
@@ -39,7 +39,7 @@ func (j *Journal) grow(parts []*monthIndex, x *monthIndex) ([]*monthIndex, error
 	return []*monthIndex{written, x}, nil
 }
 
-// hold makes x an index in memory, of entries in their order. Of a place the first entry counts.
+// hold makes x an in-memory index of sorted entries. For each sequence number the first entry counts.
 func (x *monthIndex) hold(entries []entry) {
 	x.held = slices.CompactFunc(entries, samePlace)
 	x.n, x.firsts = int64(len(x.held)), nil
@@ -50,7 +50,7 @@ func (x *monthIndex) hold(entries []entry) {
 
 func samePlace(a, b entry) bool { return a.key == b.key && a.key < idKey }
 
-// writeIndex puts one index for both parts on the disk. Its loss is no harm.
+// writeIndex merges both indexes into one file. Its loss does no harm.
 func (j *Journal) writeIndex(written, behind *monthIndex) (*monthIndex, error) {
 	var old file
 	if written.n > 0 {
@@ -86,8 +86,8 @@ func (j *Journal) writeIndex(written, behind *monthIndex) (*monthIndex, error) {
 	return x, nil
 }
 
-// build makes the table of what is written in old and of what is in memory, and returns the header that goes before
-// what it wrote, in place of as many zeros. What covered and tail are to say stands in x.
+// build writes the merged table of old's entries and those in memory, after a header of zeros, and returns the real
+// header. The caller has set x.covered and x.tail.
 func (x *monthIndex) build(old io.ReaderAt, written *monthIndex, held []entry,
 	write func([]byte) error) (header []byte, err error) {
 	t := table{index: x, write: write, block: make([]byte, 0, blockEntries*entryBytes)}
@@ -120,14 +120,14 @@ func (x *monthIndex) build(old io.ReaderAt, written *monthIndex, held []entry,
 	return header, t.err
 }
 
-// table writes the entries of an index, in their order.
+// table writes the entries of an index, in order.
 type table struct {
 	index *monthIndex
 	write func([]byte) error
 	block []byte
 	last  entry
 	sum   uint32
-	err   error // of the first write that failed
+	err   error // of the first failed write
 }
 
 func (t *table) put(e entry) {

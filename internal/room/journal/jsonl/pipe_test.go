@@ -16,9 +16,9 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// TestPipesAreNotWaitedFor puts a named pipe into the place of each file of a journal, before it is opened and while
-// it is open. Nothing waits for its other end: what else is there is found, verify names the pipe if there should be
-// mail in it, and the journal goes on.
+// TestPipesAreNotWaitedFor replaces each file of a journal by a named pipe, before it is opened and while it is open.
+// No call waits for the pipe's other end: all other mail is found, verify names the pipe if mail belongs in it, and
+// the journal continues.
 func TestPipesAreNotWaitedFor(t *testing.T) {
 	for name, is := range map[string]struct {
 		named bool // by verify
@@ -67,7 +67,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 	}
 }
 
-// nineNotes returns a journal with nine notes, of which three are kept and three in the archive, with its index.
+// nineNotes returns a journal with nine notes: three kept and three in the archive, with its index.
 func nineNotes(t *testing.T, dir string) *Journal {
 	j, err := Open(dir, Options{})
 	if err != nil {
@@ -110,7 +110,7 @@ func pipe(t *testing.T, dir, name string) {
 	}
 }
 
-// useBesidePipe does everything with a journal, and closes it.
+// useBesidePipe uses a journal in every way, and closes it.
 func useBesidePipe(t *testing.T, j *Journal, name string, named bool, lost int) {
 	must := func(what string, err error) {
 		if err != nil {

@@ -12,15 +12,15 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// Placed is an event as it comes from where a Copy is copied from. Text is what Encode returned. Without it the event
-// is gone: a stub takes its place.
+// Placed is an event from the original of a Copy. Text is the result of Encode. Without text the event is gone: a stub
+// represents it.
 type Placed struct {
 	Seq  mail.Seq
 	Text []byte
 }
 
-// Encode returns e, without its place, as the JSON object that stands in its line. Its members are in a fixed order,
-// and there is no line break in it. The error says what cannot be written.
+// Encode returns e, without its sequence number, as the JSON object of its line. Its members have a fixed order, and
+// it has no line breaks. The error names the part that cannot be written.
 func Encode(e mail.Event) ([]byte, error) {
 	e = settle(e)
 	text, err := appendPayload(nil, &e)
@@ -31,8 +31,8 @@ func Encode(e mail.Event) ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// payload returns what stands between seq and crc in the line of an event, or why text is no event: it did not come
-// from Encode, of this version or of a newer one.
+// payload returns the part between seq and crc of an event's line, or why text is not an event: it did not come from
+// Encode, of this version or a newer one.
 func payload(text []byte) ([]byte, error) {
 	const least = len(`{"at":""}`)
 	if len(text) < least || text[0] != '{' || bytes.ContainsAny(text, "\r\n") || !jsonx.Value(text).IsValid() {
@@ -48,9 +48,9 @@ func payload(text []byte) ([]byte, error) {
 	return p, nil
 }
 
-// Place gives events the places that they say, which must rise and be behind Last. Where places are left out a stub
-// stands for them. It is for a Copy, whose durability is that of what it is copied from: the file is synced each
-// second. Texts that are no events are reported, and a stub is put in their place.
+// Place appends events with their own sequence numbers, which must rise and follow Last. A stub represents skipped
+// sequence numbers, and texts that are not events, which are also logged. Place is for a Copy, whose durability is
+// that of the original: the file is synced once a second.
 func (j *Journal) Place(ctx context.Context, events ...Placed) error {
 	if err := ctx.Err(); err != nil || len(events) == 0 {
 		return err
@@ -80,7 +80,7 @@ func (j *Journal) Place(ctx context.Context, events ...Placed) error {
 	return nil
 }
 
-// assemblePlaced is assemble for events that have their places.
+// assemblePlaced is assemble for events that have sequence numbers.
 func (j *Journal) assemblePlaced(events []Placed, before item) (placed []mail.Event, end item, err error) {
 	j.buf, j.starts = j.buf[:0], j.starts[:0]
 	end = before
@@ -105,7 +105,7 @@ func (j *Journal) assemblePlaced(events []Placed, before item) (placed []mail.Ev
 		placed = append(placed, p.decode(e.Seq, line[:len(line)-trailer]))
 		end.setTime(placed[len(placed)-1].At)
 	}
-	if last := events[len(events)-1].Seq; end.end < last { // followers see that the place was given
+	if last := events[len(events)-1].Seq; end.end < last { // followers see that the sequence number was assigned
 		j.starts = append(j.starts, len(j.buf))
 		j.fillTo(&end, last)
 		placed = append(placed, mail.Event{Seq: last, At: end.at()})
@@ -113,7 +113,7 @@ func (j *Journal) assemblePlaced(events []Placed, before item) (placed []mail.Ev
 	return placed, end, nil
 }
 
-// fillTo adds a stub for the places behind end up to last, if there are any.
+// fillTo adds a stub for the sequence numbers after end up to last, if there are any.
 func (j *Journal) fillTo(end *item, last mail.Seq) {
 	if end.end >= last {
 		return
@@ -124,7 +124,7 @@ func (j *Journal) fillTo(end *item, last mail.Seq) {
 	*end = stub
 }
 
-// syncCopy makes durable what was placed since the last time.
+// syncCopy syncs placed events.
 func (j *Journal) syncCopy() {
 	if !j.copied || !j.unsynced.Swap(false) {
 		return

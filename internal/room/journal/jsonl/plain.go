@@ -6,14 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// Eight bytes at once: every byte of a replay passes through here.
+// Eight bytes at a time: every byte of a replay passes through here.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
 
-// plainText reports whether b is valid UTF-8 without control characters, as JSON text is where it is neither wrong nor
-// spread over lines.
+// plainText reports whether b is valid UTF-8 without control characters, as correct JSON text on one line is.
 func plainText(b []byte) bool {
 	var high uint64
 	rest := b
@@ -39,8 +38,8 @@ func quoteOrBackslash(b []byte) int {
 	i := 0
 	for ; len(b)-i >= 8; i += 8 {
 		x := binary.LittleEndian.Uint64(b[i:])
-		quote, backslash := x^ones*'"', x^ones*'\\' // zero where the byte is one
-		// The lowest bit set is exact; higher ones may be borrowed.
+		quote, backslash := x^ones*'"', x^ones*'\\' // zero in each byte that matches
+		// The lowest bit set is exact; higher ones may come from a borrow.
 		if found := ((quote-ones)&^quote | (backslash-ones)&^backslash) & highs; found != 0 {
 			return i + bits.TrailingZeros64(found)/8
 		}

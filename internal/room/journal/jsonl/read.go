@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Read implements journal.Journal. What the tail has is shared with followers; the rest is read from the file, places
-// near each other at once.
+// Read implements journal.Journal. Events in the tail are shared with followers; others are read from the file,
+// neighbours in one read.
 func (j *Journal) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, error) {
 	left := slices.Compact(slices.Sorted(slices.Values(places)))
 	events := make([]mail.Event, 0, len(left))
@@ -27,8 +27,8 @@ func (j *Journal) Read(ctx context.Context, places ...mail.Seq) ([]mail.Event, e
 	return events, nil
 }
 
-// readSome adds what stands at the first n of places, at least at one. In between the file may be replaced, so that
-// whoever reads much keeps nobody waiting.
+// readSome adds the events with the first n sequence numbers of places, at least one. Between two calls the file may
+// be replaced, so that a long Read delays no writer.
 func (j *Journal) readSome(places []mail.Seq, events *[]mail.Event) (n int, err error) {
 	j.swap.RLock()
 	defer j.swap.RUnlock()

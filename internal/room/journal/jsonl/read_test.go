@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// Reading one event reads a few kilobytes, wherever it stands and however it came there: alone, in a large batch, or
-// by a compaction.
+// Reading one event reads a few kilobytes, wherever it is and however it was written: alone, in a large batch, or by a
+// compaction.
 func TestReadReadsLittle(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)
@@ -17,7 +17,7 @@ func TestReadReadsLittle(t *testing.T) {
 	}
 	defer func() { j.Close() }()
 	var batch []mail.Event
-	for i := range 1500 { // of which the tail holds none in the end
+	for i := range 1500 { // in the end the tail holds none of them
 		batch = append(batch, benchEvent(i))
 	}
 	for range 10 {

@@ -13,18 +13,18 @@ import (
 
 // Recovery says what Open found and did.
 type Recovery struct {
-	Events     int            // that can be read
-	Cut        int64          // bytes of a torn last line, which nobody was told is stored; they are gone
-	Completed  bool           // the last line was whole but for its newline, which was added
-	SetAside   []mail.Problem // lines that cannot be read, as they stood in the file; they were moved byte for byte
-	Salvaged   int            // events that such lines held beside what is wrong with them; they are among Events
-	RolledBack bool           // a compaction or erasure had been cut off; what it had begun was undone
-	Missing    []mail.Problem // ranges of places whose lines have gone since the journal was last opened
-	Differ     int            // lines that do not follow the one before them, though the place does
+	Events     int            // readable events
+	Cut        int64          // bytes of a torn last line, never acknowledged; they were removed
+	Completed  bool           // the last line was whole except for its newline, which was added
+	SetAside   []mail.Problem // lines that cannot be read; they were moved byte for byte
+	Salvaged   int            // events found inside those lines; also counted in Events
+	RolledBack bool           // a compaction or erasure was interrupted; it was undone
+	Missing    []mail.Problem // ranges of sequence numbers whose lines were lost since the journal was last open
+	Differ     int            // lines with the next sequence number but a prev that does not match
 }
 
-// openMain opens the main file and brings it into the state that everything else relies on: whole lines, each
-// readable, their places rising, all of it durable.
+// openMain opens the main file and puts it into the state that the rest relies on: whole, readable lines with rising
+// sequence numbers, all durable.
 func (j *Journal) openMain() error {
 	f, err := j.disk.Open(j.mainPath, os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -41,7 +41,7 @@ func (j *Journal) openMain() error {
 	if err := j.tidy(); err != nil {
 		return err
 	}
-	if s.size == 0 { // it may be new, and so may its directory; both names are to last
+	if s.size == 0 { // the file may be new, and its directory too; make both names durable
 		if err := errors.Join(j.disk.SyncDir(j.dir), j.disk.SyncDir(filepath.Dir(j.dir))); err != nil {
 			return err
 		}
@@ -72,16 +72,16 @@ func (j *Journal) openMain() error {
 	return nil
 }
 
-// isDurable reports whether all lines are on the disk for certain. What the page cache holds may not be, if whoever
-// wrote it was killed, and nothing is shown before it is; but lastName says nothing that was not synced, so what it
-// ends with was. Of a copy it says what was placed.
+// isDurable reports whether all lines are certainly on the disk. Lines in the page cache might not be, if their writer
+// was killed, and no line is shown before it is durable. lastName holds only synced sequence numbers, so if it matches
+// the end of the file, that was synced. In a copy it also holds unsynced ones.
 func (j *Journal) isDurable(s *survey) bool {
 	last := j.readLast()
 	mended := j.recovery.Completed || j.recovery.Cut > 0
 	return !j.copied && !mended && s.end.end > 0 && last.end == s.end.end && last.crc == s.end.crc
 }
 
-// tidy undoes what was cut off.
+// tidy undoes interrupted work.
 func (j *Journal) tidy() error {
 	return j.eachUnfinished(func(dir, name string) error {
 		j.recovery.RolledBack = j.recovery.RolledBack || dir != indexName && name != lastName+tmpSuffix
@@ -96,11 +96,11 @@ func (j *Journal) tidy() error {
 	})
 }
 
-// eachUnfinished calls f for every name that ends in tmpSuffix: a file that was never finished.
+// eachUnfinished calls f for every name that ends in tmpSuffix: an unfinished file.
 func (j *Journal) eachUnfinished(f func(dir, name string) error) error {
 	for _, dir := range []string{"", archiveName, indexName} {
 		names, odd, err := j.disk.List(j.path(dir))
-		if err != nil && dir != indexName { // without an index everything is still found
+		if err != nil && dir != indexName { // without an index every event can still be found
 			return err
 		}
 		for _, name := range append(names, odd...) {
@@ -115,25 +115,25 @@ func (j *Journal) eachUnfinished(f func(dir, name string) error) error {
 	return nil
 }
 
-// survey is what a pass over the main file finds.
+// survey is the result of a pass over the main file.
 type survey struct {
 	size    int64
 	events  int
-	end     item // the last line that can be read; zero if there is none
+	end     item // the last readable line; zero if there is none
 	index   index
 	bad     []badLine
 	gaps    int      // lines before which others are missing
-	differ  int      // lines that do not follow the one before, though the place does
-	missing mail.Seq // places that stubs say are missing
-	open    bool     // the last line can be read, and lacks its newline
-	needs   *needs   // that this version does not know; nil: it knows all
+	differ  int      // lines with the next sequence number but a prev that does not match
+	missing mail.Seq // sequence numbers in stubs for missing ranges
+	open    bool     // the last line is readable but lacks its newline
+	needs   *needs   // the first one that this version does not know; nil: none
 }
 
-// badLine is a line that cannot be read, or whose place does not rise.
+// badLine is a line that cannot be read, or whose sequence number does not rise.
 type badLine struct {
 	line
 	why          error
-	after, until mail.Seq // the places of its readable neighbours; until is 0 behind the last one
+	after, until mail.Seq // the sequence numbers of its readable neighbours; until is 0 after the last one
 }
 
 func surveyAll(f file) (*survey, error) {
@@ -144,7 +144,6 @@ func surveyAll(f file) (*survey, error) {
 	return surveyFile(f, size)
 }
 
-// surveyFile reads the first size bytes of f.
 func surveyFile(f file, size int64) (*survey, error) {
 	s := &survey{size: size, index: index{start: min(firstLine(f), size)}}
 	err := scan(f, s.index.start, size, func(l line) error {
@@ -170,7 +169,7 @@ func surveyFile(f file, size int64) (*survey, error) {
 	return s, err
 }
 
-// add takes the next line that can be read.
+// add takes the next readable line.
 func (s *survey) add(it item, l line) {
 	switch s.end.linkTo(&it) {
 	case gap:
@@ -211,8 +210,8 @@ func (j *Journal) mendEnd(s *survey) error {
 	return j.file.Truncate(s.size)
 }
 
-// putRight mends the main file if lines cannot be read, or are missing: that is reported once, and later lines do not
-// take their places. If the disk is too full for it, it is found again at the next opening.
+// putRight mends the main file if lines are unreadable or missing. A loss is reported once, and its sequence numbers
+// are not reused. If the disk is too full for the stubs, the next Open finds the loss again.
 func (j *Journal) putRight(s *survey) (*survey, error) {
 	known, err := j.lastKnown(s.end)
 	if err != nil {
@@ -245,12 +244,12 @@ func (j *Journal) putRight(s *survey) (*survey, error) {
 	j.log.Error("the mailbox file could not be put right; lines that cannot be read are skipped", "err", err)
 	j.countAside(len(s.bad))
 	if m.last.end > s.end.end {
-		s.end = m.last // places are not given again, also if that could not be written down
+		s.end = m.last // sequence numbers are not reused, even if the stub could not be written
 	}
 	return s, nil
 }
 
-// reportLost says what is missing.
+// reportLost tells the person which range is missing.
 func (j *Journal) reportLost(g *lostRange) {
 	text := absenceText(&g.before, &g.stub)
 	if g.archived > 0 {
@@ -264,7 +263,7 @@ func (j *Journal) reportLost(g *lostRange) {
 		"pennypost verify says more. What is left is whole, and goes on.")
 }
 
-// absenceText says what is missing from the journal between before and the end of stub.
+// absenceText describes the range that is missing from the journal between before and the end of stub.
 func absenceText(before, stub *item) string {
 	var b strings.Builder
 	if stub.known == stub.seq {

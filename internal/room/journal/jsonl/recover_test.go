@@ -27,13 +27,13 @@ func lineOf(n int, seq mail.Seq) string {
 	return string(oldLine(seq, payload))
 }
 
-// oldLine returns a line of version 1, newline included. Payload is what stands between seq and crc.
+// oldLine returns a line of version 1, newline included. Payload is the part between seq and crc.
 func oldLine(seq mail.Seq, payload []byte) []byte {
 	b := append(appendNumber([]byte(head), seq), payload...)
 	return append(appendCRC(b, 0), '\n')
 }
 
-// linesOf returns the lines of the first n notes, note i at i+1.
+// linesOf returns the lines of the first n notes, note i at sequence number i+1.
 func linesOf(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -48,7 +48,7 @@ func diskWith(content string) *memDisk {
 	return d
 }
 
-// found opens what is on d, reads it and closes it again.
+// found opens the journal on d, reads it and closes it again.
 func found(t *testing.T, d *memDisk) (seqs []mail.Seq, r Recovery) {
 	t.Helper()
 	j, err := openMem(d)
@@ -76,7 +76,7 @@ func found(t *testing.T, d *memDisk) (seqs []mail.Seq, r Recovery) {
 	return seqs, j.Recovery()
 }
 
-// settled fails the test unless opening again finds the same and changes nothing.
+// settled fails the test unless reopening finds the same events and changes nothing.
 func settled(t *testing.T, d *memDisk, want []mail.Seq) {
 	t.Helper()
 	before, rejected := d.content(mainPath), d.content(rejectedPath)
@@ -92,7 +92,7 @@ func settled(t *testing.T, d *memDisk, want []mail.Seq) {
 	}
 }
 
-// appendsBehind fails the test unless a note can be appended at the next place and is there afterwards.
+// appendsBehind fails the test unless a note can be appended at the next sequence number and is there afterwards.
 func appendsBehind(t *testing.T, d *memDisk, last mail.Seq) {
 	t.Helper()
 	j, err := openMem(d)
@@ -115,8 +115,8 @@ func upTo(n int) (seqs []mail.Seq) {
 	return seqs
 }
 
-// The file is cut at every byte of its last batch: what was acknowledged before is there, what is left of the batch is
-// whole lines, and the journal goes on.
+// TestCutAnywhere cuts the file at every byte of its last batch: earlier events are there, the rest of the batch is
+// whole lines, and the journal continues.
 func TestCutAnywhere(t *testing.T) {
 	whole := linesOf(7)
 	for cut := len(linesOf(4)); cut <= len(whole); cut++ {
@@ -143,8 +143,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// Every bit of the file is flipped: the events of other lines are there; that of the damaged line is not, but its
-// bytes are.
+// TestFlipAnyBit flips every bit of the file: the events of other lines are there; the damaged line's event is not,
+// but its bytes are.
 func TestFlipAnyBit(t *testing.T) {
 	whole := linesOf(3)
 	step := 1
@@ -159,7 +159,7 @@ func TestFlipAnyBit(t *testing.T) {
 		hit := mail.Seq(strings.Count(whole[:bit/8], "\n") + 1)
 		var want []mail.Seq
 		for seq := mail.Seq(1); seq <= 3; seq++ {
-			if seq != hit || whole[bit/8] == '\n' { // a newline can be put back
+			if seq != hit || whole[bit/8] == '\n' { // a lost newline can be restored
 				want = append(want, seq)
 			}
 		}
@@ -273,7 +273,7 @@ func TestLineNumbers(t *testing.T) {
 	}
 }
 
-// A follower that begins late must not read the file from the start.
+// A follower that starts late must not read the file from its beginning.
 func TestIndex(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)
@@ -281,7 +281,7 @@ func TestIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { j.Close() }()
-	offset := make(map[mail.Seq]int64) // where each event begins
+	offset := make(map[mail.Seq]int64) // of each event
 	fill := func(n int) {
 		for i := range n {
 			e := note(i)
@@ -329,14 +329,14 @@ func TestIndex(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || len(offset) != 161 { // the odd ones of 200, the last of them, and 60
+	if err != nil || len(offset) != 161 { // those of 200 with odd numbers, the last one, and 60
 		t.Fatalf("after compaction there are %d events: %v", len(offset), err)
 	}
 	inOrder()
 }
 
-// Lines that were kept as they stood must still be so after compaction; the mark goes, which belongs at the start of a
-// file only.
+// Compaction keeps lines exactly as they are, except for the byte order mark, which belongs only at the start of a
+// file.
 func TestCompactOddFile(t *testing.T) {
 	d := diskWith("\ufeff" + strings.ReplaceAll(linesOf(8), "\n", "\r\n"))
 	c := newClerk()
@@ -364,7 +364,7 @@ func TestCompactOddFile(t *testing.T) {
 	c.reopen(t, d)
 }
 
-// Bad lines are set aside once, whatever interrupts it: every disk call is the last one, or fails.
+// Bad lines are set aside once, whatever interrupts it: every disk call is the last, or fails.
 func TestSetAsideInterrupted(t *testing.T) {
 	const bad = "garbage\n{}\n"
 	for _, what := range []fault{dies, fails, succeeds} {
@@ -409,7 +409,7 @@ func TestSetAsideInterrupted(t *testing.T) {
 	}
 }
 
-// When there is no room to set a line aside, it stays, and the room opens.
+// If there is no space to set a line aside, it stays, and the room opens.
 func TestSetAsideOnFullDisk(t *testing.T) {
 	d := diskWith(lineOf(0, 1) + "garbage\n" + lineOf(1, 2))
 	d.fault = func(_ int, op string) fault {
@@ -442,7 +442,7 @@ func TestSetAsideOnFullDisk(t *testing.T) {
 	}
 }
 
-// The log says what was done to which line, and nothing of what lines say.
+// The log says what was done to which line, and none of its content.
 func TestLogKeepsSecrets(t *testing.T) {
 	var log bytes.Buffer
 	content := linesOf(3)
@@ -464,7 +464,7 @@ func TestLogKeepsSecrets(t *testing.T) {
 	}
 }
 
-// A line longer than any chunk, and more events than one chunk.
+// A line longer than any chunk, and more events than fit in one chunk.
 func TestLongLines(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)

@@ -36,7 +36,7 @@ func (j *Journal) repair(ctx context.Context) (repaired int, err error) {
 	return repaired, j.forgetCopies()
 }
 
-// repairMain sets aside bad lines, puts back those that fit, and marks what is missing. Appends wait meanwhile.
+// repairMain sets aside bad lines, puts back lines that fit, and marks missing ranges. Appends wait meanwhile.
 func (j *Journal) repairMain(ctx context.Context) (repaired int, err error) {
 	j.takeLead()
 	defer j.giveLead()
@@ -88,9 +88,10 @@ func (j *Journal) eachSetAside(f func(name string, l line) error) error {
 	return j.eachLineOf(append([]string{rejectedName}, names...), f)
 }
 
-// forgetCopies takes out of the files that were set aside what stands in the journal or in the archive, byte for byte.
+// forgetCopies removes from the files that were set aside the lines that the journal or the archive holds, byte for
+// byte.
 func (j *Journal) forgetCopies() error {
-	copies := make(map[[sha256.Size]byte]bool) // false: it is found nowhere else
+	copies := make(map[[sha256.Size]byte]bool) // false: found nowhere else
 	names := make(map[string]bool)
 	err := j.eachSetAside(func(name string, l line) error {
 		copies[sha256.Sum256(l.text)] = false

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Lines that were moved about are set aside when the journal is opened, and Repair puts each of them where it belongs.
+// Lines out of order are set aside by Open, and Repair puts each of them back into its position.
 func TestRepair(t *testing.T) {
 	const n = 300
 	chained := strings.SplitAfter(chainOf(n), "\n")[:n]
@@ -74,7 +74,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// Lines that somebody took out, and that stand in a file that was set aside, come back; the rest stays missing.
+// Removed lines that are in a foreign file come back; the rest stays missing.
 func TestRepairFromForeign(t *testing.T) {
 	d := filled(t, 9)
 	lines := strings.SplitAfter(chainOf(9), "\n")
@@ -99,7 +99,7 @@ func TestRepairFromForeign(t *testing.T) {
 	}
 }
 
-// What was erased or dropped does not come back, from whatever old copy.
+// Erased and dropped events do not come back from any old copy.
 func TestRepairLeavesErased(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)
@@ -125,14 +125,14 @@ func TestRepairLeavesErased(t *testing.T) {
 	if _, back := hot[3]; back {
 		t.Error("an erased note is back")
 	}
-	if err := c.erase(j, 3); err != nil { // the old copy has its text, and erasing reaches that
+	if err := c.erase(j, 3); err != nil { // the old copy has its text, which erasing must reach
 		t.Fatal(err)
 	}
 	c.check(t, d, j)
 }
 
-// Every disk call fails, or is the last one, while a reversed journal is repaired: no line is lost, and repairing
-// again ends it.
+// Every disk call fails, or is the last, during the repair of a reversed journal: no line is lost, and a second repair
+// completes it.
 func TestRepairInterrupted(t *testing.T) {
 	lines := strings.SplitAfter(chainOf(9), "\n")[:9]
 	slices.Reverse(lines)
@@ -184,7 +184,7 @@ func TestRepairInterrupted(t *testing.T) {
 	}
 }
 
-// A line that goes bad while the journal is open is set aside by Repair, not only by the next opening.
+// Repair, not only the next Open, sets aside a line that goes bad while the journal is open.
 func TestRepairOpen(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)
@@ -213,8 +213,8 @@ func TestRepairOpen(t *testing.T) {
 	}
 }
 
-// TestRepairKeepsLastPlace holds that the place of the last line is not given again if that goes bad while the journal
-// is open, and is set aside by Repair.
+// TestRepairKeepsLastPlace checks that the last sequence number is not reused if its line goes bad while the journal
+// is open and Repair sets it aside.
 func TestRepairKeepsLastPlace(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)

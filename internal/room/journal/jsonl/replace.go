@@ -11,13 +11,13 @@ import (
 // span is a part of a file.
 type span struct{ off, bytes int64 }
 
-// piece is a part of a file to come: a part of another one or, if there is any, text.
+// piece is a part of a new file: text, if there is any, else a span of the source file.
 type piece struct {
 	span
 	text []byte
 }
 
-// addPiece appends p, as one with the last piece if they touch in the file they are copied from.
+// addPiece appends p, and merges it with the last piece if they touch in the source file.
 func addPiece(pieces []piece, p piece) []piece {
 	if n := len(pieces); n > 0 && p.text == nil && pieces[n-1].text == nil &&
 		pieces[n-1].off+pieces[n-1].bytes == p.off {
@@ -27,7 +27,7 @@ func addPiece(pieces []piece, p piece) []piece {
 	return append(pieces, p)
 }
 
-// output writes a file from some offset on, in large pieces.
+// output writes a file from an offset on, in large pieces.
 type output struct {
 	file file
 	off  int64 // where the next flush goes
@@ -41,12 +41,12 @@ func (o *output) end() int64 { return o.off + int64(len(o.buf)) }
 func (o *output) write(b []byte) error {
 	o.buf = append(o.buf, b...)
 	if len(o.buf) >= outputBuffer {
-		return o.sync() // little by little: appends wait for a disk that has much to write
+		return o.sync() // in portions: appends wait for a disk that has much to write
 	}
 	return nil
 }
 
-// copy writes parts of another file, and text between them.
+// copy writes pieces of another file.
 func (o *output) copy(from io.ReaderAt, pieces ...piece) error {
 	for _, p := range pieces {
 		if err := o.write(p.text); err != nil {
@@ -81,7 +81,7 @@ func (o *output) flush() error {
 	return nil
 }
 
-// sync makes durable what was written.
+// sync writes and syncs the buffer.
 func (o *output) sync() error {
 	if err := o.flush(); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (o *output) sync() error {
 	return o.file.Sync()
 }
 
-// replacement is the new content of a file, built beside it under a name and tmpSuffix.
+// replacement is the new content of a file, built beside it under a name with tmpSuffix.
 type replacement struct {
 	output
 	disk      disk
@@ -103,7 +103,7 @@ func (j *Journal) replace(name, by string) (*replacement, error) {
 	return r, err
 }
 
-// build is replace with parts of another file, and text between them, as the new content, which is synced.
+// build is replace followed by writing and syncing pieces of another file.
 func (j *Journal) build(name, by string, from io.ReaderAt, pieces []piece) (*replacement, error) {
 	r, err := j.replace(name, by)
 	if err != nil {
@@ -119,7 +119,7 @@ func (j *Journal) build(name, by string, from io.ReaderAt, pieces []piece) (*rep
 	return r, nil
 }
 
-// create makes a file that is not finished yet. Whatever has its name makes way.
+// create makes an unfinished file. It replaces whatever has that name.
 func (j *Journal) create(tmp string) (file, error) {
 	const anew = os.O_RDWR | os.O_CREATE | os.O_TRUNC
 	f, err := j.disk.Open(tmp, anew)
@@ -129,7 +129,6 @@ func (j *Journal) create(tmp string) (file, error) {
 	return f, err
 }
 
-// closeFile ends writing.
 func (r *replacement) closeFile() error {
 	f := r.file
 	r.file = nil
@@ -139,7 +138,7 @@ func (r *replacement) closeFile() error {
 	return f.Close()
 }
 
-// commit puts the new content, which must be synced, in the place of the old one.
+// commit replaces the old content by the new, which must be synced.
 func (r *replacement) commit() error {
 	if err := r.put(); err != nil {
 		return err
@@ -147,10 +146,10 @@ func (r *replacement) commit() error {
 	return r.closeFile()
 }
 
-// Windows does not replace a file that is open, nor by one. It does not let others do so either.
+// Windows does not replace an open file, nor replace a file by an open one. Other programs cannot do so either.
 const windows = runtime.GOOS == "windows"
 
-// put is commit, and r.file stays open, so that nobody can come between.
+// put is commit, but r.file stays open, so that no other program can replace it in between.
 func (r *replacement) put() error {
 	if windows {
 		if err := r.closeFile(); err != nil {
@@ -170,13 +169,13 @@ func (r *replacement) put() error {
 	return r.disk.SyncDir(filepath.Dir(r.path))
 }
 
-// abandon removes what was built. If it cannot, the next Open does.
+// abandon removes the new file. If it cannot, the next Open does.
 func (r *replacement) abandon() {
 	_ = r.closeFile()
 	_ = r.disk.Remove(r.tmp)
 }
 
-// rewrite replaces a file by parts of what it is so far, and text between them. It closes old, which is the file.
+// rewrite replaces a file by pieces of its old content. It closes old, the open file.
 func (j *Journal) rewrite(name string, old file, pieces []piece) error {
 	r, err := j.build(name, name, old, pieces)
 	if old != nil {
@@ -191,8 +190,8 @@ func (j *Journal) rewrite(name string, old file, pieces []piece) error {
 	return err
 }
 
-// sift rewrites a file without some of its lines: fate says which go, and the line that then stands there, if there
-// is to be one. Left counts the lines that stay.
+// sift rewrites a file without the lines for which fate reports goes; instead, if not nil, replaces such a line. Left
+// counts the lines that stay.
 func (j *Journal) sift(
 	name string, fate func(line) (goes bool, instead []byte, err error),
 ) (gone, left int, err error) {
@@ -225,9 +224,9 @@ func (j *Journal) sift(
 	return gone, left, nil
 }
 
-// install puts r, of which s is a survey, in the place of the main file, and goes on with it. If it fails the file
-// that was open stays so, but if only the last sync failed r is open, may not last, and the journal is poisoned. What
-// followers share stays in memory if that is to be remembered. The caller leads, or is Open.
+// install replaces the main file by r, of which s is a survey, and continues with it. If it fails the old file stays
+// open; but if only the last sync failed, r is open but might not be durable, and the journal is poisoned. With
+// remember, the batches that followers share stay in memory. The caller leads, or is Open.
 func (j *Journal) install(r *replacement, s *survey, remember bool) error {
 	j.swap.Lock()
 	defer j.swap.Unlock()
@@ -255,7 +254,7 @@ func (j *Journal) install(r *replacement, s *survey, remember bool) error {
 	j.size, j.end, j.index, j.absent = s.size, s.end, s.index, s.missing
 	j.rewrites++
 	j.mu.Unlock()
-	if failed != nil { // its name may not survive a power cut, and with it what is appended from now on
+	if failed != nil { // the file's name, and with it later appends, might not survive a power cut
 		return j.poison(failed)
 	}
 	return nil

@@ -9,26 +9,26 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// plan says what becomes of the main file as it was when the plan was made. What is appended later stays.
+// plan says what happens to the lines that the main file had when the plan was made. Later lines stay.
 type plan struct {
-	from     file     // the main file then
-	rewrites int      // which one that is
-	size     int64    // of the file then
+	from     file     // the main file at that time
+	rewrites int      // identifies that file
+	size     int64    // of that file
 	last     mail.Seq // its last event
 
 	keep    []piece
 	archive map[string]*bundle // by month
-	gone    int                // lines that do not stay
-	run     run                // what goes, or went before, since the last line that stays
+	gone    int                // lines that leave
+	run     run                // lines that leave, or left earlier, since the last line that stays
 
-	index index // of the file to come, whose size will be
-	kept  int64
+	index index // of the new file
+	kept  int64 // the size of the new file
 }
 
-// verdict decides on a line of the main file. Err says why the line cannot be read; then e is empty.
+// verdict decides on a line of the main file. Err says why the line cannot be read; e is empty then.
 type verdict func(p *plan, l line, e mail.Event, err error) journal.Fate
 
-// becomeKeeper waits until nobody else works on the files as a whole, nor with the archive.
+// becomeKeeper waits until no other goroutine works on the files as a whole or with the archive.
 func (j *Journal) becomeKeeper(ctx context.Context) error {
 	if err := j.occupy(ctx, j.keeper); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (j *Journal) becomeKeeper(ctx context.Context) error {
 	return err
 }
 
-// occupy waits until nobody is where one at a time may be.
+// occupy waits for its turn on a channel of capacity one.
 func (j *Journal) occupy(ctx context.Context, place chan struct{}) error {
 	select {
 	case <-j.closed:
@@ -71,11 +71,11 @@ func (j *Journal) stopped(ctx context.Context) error {
 	}
 }
 
-// spell is how long somebody has been working in the background who must not keep the processor from appends: where
-// there are few cores, they would wait for one.
+// spell measures background work that must not take the processor from appends: with few cores, they would wait for
+// one.
 type spell struct{ since time.Time }
 
-// rest is called often, and now and then takes as long as the work since the last time.
+// rest is called often. At intervals it sleeps as long as the work since its last sleep took.
 func (s *spell) rest() {
 	const short, long = 2 * time.Millisecond, 10 * time.Millisecond
 	if s.since.IsZero() {
@@ -87,7 +87,7 @@ func (s *spell) rest() {
 	}
 }
 
-// plan goes through the main file. Its caller is the keeper.
+// plan decides on every line of the main file. Its caller is the keeper.
 func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
 	p := &plan{archive: make(map[string]*bundle), from: j.main()}
 	j.mu.Lock()
@@ -123,7 +123,7 @@ func (j *Journal) plan(ctx context.Context, decide verdict) (*plan, error) {
 	return p, err
 }
 
-// settleBad decides on a line that cannot be read, and that nothing can stand for.
+// settleBad decides on an unreadable line, for which no stub can stand.
 func (p *plan) settleBad(l piece, fate journal.Fate) {
 	if fate != journal.Keep {
 		p.gone++
@@ -148,7 +148,7 @@ func (p *plan) settle(l piece, it item, fate journal.Fate) {
 // stay keeps a line.
 func (p *plan) stay(l piece, it item) {
 	if !it.chained {
-		p.run = run{} // before a line of version 1 there may be a gap
+		p.run = run{} // there may be a gap before a line of version 1
 	}
 	p.endRun()
 	p.index.add(it.seq, p.kept)
@@ -160,20 +160,20 @@ func (p *plan) put(l piece) {
 	p.kept += max(l.bytes, int64(len(l.text)))
 }
 
-// run is a range of places that leave the main file, or have left it, one behind the other. In the main file one stub
-// will stand for it. If any of it is in the archive, all of it is: there, stubs stand for what was dropped between.
+// run is an unbroken range of sequence numbers that leave the main file or have left it. One stub will represent it
+// there. If any of it is in the archive, all of it is: stubs in the archive represent the dropped lines in between.
 type run struct {
 	all     stub
-	dropped stub // the end of the run that was dropped and is not in the archive
+	dropped stub // the dropped end of the run, not in the archive
 }
 
-// stub is one that will stand for a range of places; with place 0 there is none.
+// stub will represent a range of sequence numbers; with seq 0 there is none.
 type stub struct {
 	item
-	at piece // of that stub, if it stands in the file already
+	at piece // the stub's line, if the file has it already
 }
 
-// add adds the places of a line that stands at l, which event says is no stub.
+// add extends the stub by the line at l; event says that the line is an event, not a stub.
 func (s *stub) add(it item, l piece, event bool) {
 	if s.item.seq != 0 {
 		s.end, s.crc, s.when, s.at = it.end, it.crc, it.when, piece{}
@@ -194,11 +194,11 @@ func (s *stub) piece() piece {
 	return s.at
 }
 
-// goes adds a line to the run: an event that is to go for the reason why, or a stub.
+// goes adds a line to the run: an event that leaves for the reason why, or a stub.
 func (p *plan) goes(l piece, it item, why absence, event bool) {
 	r := &p.run
 	if r.all.seq != 0 && (!it.chained || r.all.linkTo(&it) != follows) {
-		if it.chained { // something is wrong with the chain here, which must be seen afterwards too
+		if it.chained { // a fault in the chain, which must stay visible
 			p.endRun()
 		}
 		p.run = run{} // as in stay
@@ -215,7 +215,7 @@ func (p *plan) goes(l piece, it item, why absence, event bool) {
 	}
 }
 
-// archiveDropped puts a stub for what was dropped into the archive.
+// archiveDropped puts a stub for dropped lines into the archive.
 func (p *plan) archiveDropped() {
 	if r := &p.run; r.dropped.seq != 0 {
 		p.toArchive(r.dropped.piece(), r.dropped.item)
@@ -246,14 +246,14 @@ func (p *plan) endRun() {
 	p.run = run{}
 }
 
-// prepare writes what p keeps to a new file: most of it now, while appends go on. Before that, what an earlier failure
-// left in the archive must be undone.
+// prepare writes the lines that p keeps to a new file while appends continue. The caller must have undone leftovers of
+// an earlier failure in the archive.
 func (j *Journal) prepare(p *plan) (*replacement, error) {
 	return j.build(mainName, mainName, p.from, p.keep)
 }
 
-// carryOut replaces the main file by r, which has what p keeps of it, after what p archives is durable there. Before
-// the file is replaced nothing has happened that is not undone: here if a step fails, by the next Open after a crash.
+// carryOut makes the lines that p archives durable, then replaces the main file by r, which holds the lines that p
+// keeps. Until then every step can be undone: here if a step fails, by the next Open after a crash.
 func (j *Journal) carryOut(p *plan, r *replacement) (err error) {
 	if len(p.archive) > 0 {
 		j.takeLead()
@@ -263,8 +263,7 @@ func (j *Journal) carryOut(p *plan, r *replacement) (err error) {
 			r.abandon()
 			return err
 		}
-		// From here on the unfinished file is the sign, for Open too, that the archive may hold what the main file
-		// still holds.
+		// From here on the unfinished file tells Open too that the archive may hold events of the main file.
 		j.halfArchived = true
 		err = j.disk.SyncDir(j.dir)
 		if err == nil {
@@ -276,7 +275,7 @@ func (j *Journal) carryOut(p *plan, r *replacement) (err error) {
 		replaced, err = j.exchange(r, p)
 	}
 	if replaced {
-		j.halfArchived = err != nil // which of the two files is there is found out when the archive is next used
+		j.halfArchived = err != nil // the next use of the archive finds out which of the two files is there
 		return err
 	}
 	_ = r.closeFile()
@@ -287,8 +286,7 @@ func (j *Journal) carryOut(p *plan, r *replacement) (err error) {
 	return err
 }
 
-// exchange adds what was appended since the plan was made and puts r in the place of the main file. If it was not
-// replaced, the old file is in its place and goes on being used.
+// exchange adds later appends to r and puts r in place of the main file. If that fails, the old file stays in use.
 func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 	copied, err := j.catchUp(r, p)
 	if err != nil {
@@ -300,8 +298,8 @@ func (j *Journal) exchange(r *replacement, p *plan) (replaced bool, err error) {
 	return replaced, err
 }
 
-// catchUp copies what was appended, while appends go on, until there is so little left that they may wait for it. It
-// returns how far it came.
+// catchUp copies later appends, while more arrive, until so little is left that appends may wait for it. It returns
+// the offset that it reached.
 func (j *Journal) catchUp(r *replacement, p *plan) (copied int64, err error) {
 	const little, tries = 64 << 10, 10
 	copied = p.size
@@ -345,8 +343,8 @@ func (j *Journal) exchangeLeading(r *replacement, p *plan, copied int64) (replac
 	return j.takePlace(r, p)
 }
 
-// asPlanned sees that the main file is the one that p was made of, and returns where it ends. Somebody may have
-// changed it since, and then its lines are not where p says. The caller leads.
+// asPlanned checks that the main file is the one that p was made from, and returns its end. If it was changed since,
+// its lines are not where p says. The caller leads.
 func (j *Journal) asPlanned(p *plan) (end int64, err error) {
 	if err := j.stayOpen(); err != nil {
 		return 0, err
@@ -357,17 +355,17 @@ func (j *Journal) asPlanned(p *plan) (end int64, err error) {
 	if err == nil {
 		end, err = j.afterStrangers(size)
 	}
-	if err == nil && j.rewrites != p.rewrites { // only who leads changes it, as both may have
+	if err == nil && j.rewrites != p.rewrites { // only the leader changes it, as both may have
 		err = errChanged
 	}
 	return end, err
 }
 
-// takePlace puts r in the place of the main file. The caller leads.
+// takePlace puts r in place of the main file. The caller leads.
 func (j *Journal) takePlace(r *replacement, p *plan) (replaced bool, err error) {
 	j.mu.Lock()
 	s, before := &survey{size: r.end(), end: j.end, index: p.index, missing: j.absent}, j.rewrites
 	j.mu.Unlock()
 	err = j.install(r, s, false)
-	return j.rewrites > before, err // only who leads changes it
+	return j.rewrites > before, err // only the leader changes it
 }

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// chunkSize is how much of a file is read at once: some hundred lines, so that a follower gets its first events soon
-// and the cost of a call disappears.
+// chunkSize is how much of a file is read at a time: some hundred lines. A follower gets its first events soon, and
+// the cost of a call is negligible.
 const chunkSize = 256 << 10
 
 var utf8BOM = []byte("\ufeff")
@@ -16,12 +16,12 @@ var utf8BOM = []byte("\ufeff")
 // chunks reads a part of a file in whole lines.
 type chunks struct {
 	from     io.ReaderAt
-	off, end int64  // what is still to be read
+	off, end int64  // the rest to read
 	buf      []byte // reused by next
 }
 
-// next returns the next lines and the offset at which they begin. Only the last of them may lack its newline, and only
-// where the part ends. At the end it returns nil.
+// next returns the next lines and their offset. Only the last line may lack its newline, and only where the part ends.
+// At the end next returns nil.
 func (c *chunks) next() (lines []byte, at int64, err error) {
 	at = c.off
 	for size := int64(chunkSize); ; size *= 2 {
@@ -46,19 +46,19 @@ func (c *chunks) next() (lines []byte, at int64, err error) {
 	}
 }
 
-// line is one line of a file as it lies there.
+// line is one line of a file.
 type line struct {
 	off   int64
-	bytes int64  // of the file that it takes, newline included
-	text  []byte // without line break; valid until the next line
-	raw   []byte // with it
+	bytes int64  // its length in the file, newline included
+	text  []byte // without the line break; valid until the next line
+	raw   []byte // with the line break
 	whole bool   // it ends in a newline
-	num   int    // of the line in what was scanned, from 1
+	num   int    // its number in the scanned part, from 1
 }
 
 func (l *line) end() int64 { return l.off + l.bytes }
 
-// scan calls f for each line of a part of a file. Empty lines count, but f does not see them.
+// scan calls f for each line of a part of a file. It counts empty lines but does not pass them to f.
 func scan(from io.ReaderAt, off, end int64, f func(line) error) error {
 	c := chunks{from: from, off: off, end: end}
 	num := 0
@@ -83,7 +83,7 @@ func scan(from io.ReaderAt, off, end int64, f func(line) error) error {
 	}
 }
 
-// open opens a file of the journal and says how large it is.
+// open opens a file of the journal and returns its size.
 func (j *Journal) open(name string, flag int) (f file, size int64, err error) {
 	if f, err = j.disk.Open(j.path(name), flag); err != nil {
 		return nil, 0, err
@@ -95,7 +95,8 @@ func (j *Journal) open(name string, flag int) (f file, size int64, err error) {
 	return f, size, nil
 }
 
-// eachLine is scan for a file of the journal, but for the batch that is being written. It returns how much that is.
+// eachLine is scan for a file of the journal, without the batch being written. It returns the size of the scanned
+// part.
 func (j *Journal) eachLine(name string, f func(line) error) (size int64, err error) {
 	from, size, err := j.open(name, os.O_RDONLY)
 	if err != nil {
@@ -108,7 +109,7 @@ func (j *Journal) eachLine(name string, f func(line) error) (size int64, err err
 	return size, scan(from, firstLine(from), size, f)
 }
 
-// eachLineOf calls f for each line of some files of the journal. Those that are not there have none.
+// eachLineOf calls f for each line of some files of the journal. Missing files have no lines.
 func (j *Journal) eachLineOf(names []string, f func(name string, l line) error) error {
 	for _, name := range names {
 		_, err := j.eachLine(name, func(l line) error { return f(name, l) })
@@ -119,8 +120,8 @@ func (j *Journal) eachLineOf(names []string, f func(name string, l line) error) 
 	return nil
 }
 
-// cutLine takes the first line off text. A carriage return before the newline is not part of what the line says: some
-// editor put it there.
+// cutLine takes the first line off text. A carriage return before the newline is not part of l.text: some editor added
+// it.
 func cutLine(text []byte, at int64) (l line, rest []byte) {
 	l = line{off: at, bytes: int64(len(text)), text: text}
 	if i := bytes.IndexByte(text, '\n'); i >= 0 {
@@ -132,7 +133,7 @@ func cutLine(text []byte, at int64) (l line, rest []byte) {
 	return l, rest
 }
 
-// firstLine returns the offset at which lines begin: behind a byte order mark, if an editor put one there.
+// firstLine returns the offset of the first line, which is after a byte order mark, if an editor added one.
 func firstLine(f io.ReaderAt) int64 {
 	mark := make([]byte, len(utf8BOM))
 	if n, _ := f.ReadAt(mark, 0); n == len(mark) && bytes.Equal(mark, utf8BOM) {

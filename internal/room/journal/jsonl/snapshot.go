@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Snapshot is the files of a journal as they were at one moment, open for reading. What is appended, archived or
-// erased later does not change it. mailbox.last is not among them, because it may say more than they do.
+// Snapshot is the files of a journal at one moment, open for reading. Later appends, archiving and erasure do not
+// change it. It omits mailbox.last, whose sequence number may be higher than theirs.
 type Snapshot struct {
 	Seq   mail.Seq // the last event in it
 	Files []SnapshotFile
@@ -29,13 +29,13 @@ type SnapshotFile struct {
 	file file
 }
 
-// Snapshot opens the files of the journal. Appends wait only while they are being opened; the caller closes it.
+// Snapshot opens the files of the journal. Appends wait only until they are open. The caller must close the snapshot.
 func (j *Journal) Snapshot(ctx context.Context) (s *Snapshot, err error) {
 	if err := j.becomeKeeper(ctx); err != nil {
 		return nil, err
 	}
 	defer j.endKeeping()
-	// With the files kept and the lead taken, no event is on its way from one file to another.
+	// With the keeper and the lead taken, no event is moving between files.
 	if err := j.undoArchive(); err != nil {
 		return nil, err
 	}
@@ -64,11 +64,11 @@ func (j *Journal) Snapshot(ctx context.Context) (s *Snapshot, err error) {
 
 func (s *Snapshot) open(j *Journal, name string) error {
 	if !InSnapshot(name) {
-		return nil // a stranger's, among foreign files
+		return nil // an odd name among foreign files
 	}
 	f, size, err := j.open(name, os.O_RDONLY)
 	if name != mainName && !inArchive(name) && noFile(err) {
-		return nil // nothing was set aside, or no file
+		return nil // no lines or files were set aside
 	}
 	if err != nil {
 		return err
@@ -85,11 +85,11 @@ func (s *Snapshot) open(j *Journal, name string) error {
 	return err
 }
 
-// RawSnapshot opens the files of a journal that cannot be opened itself, as they stand. Nobody keeps others from
-// changing them meanwhile, so they need not be of one moment. A file that cannot be opened is left out, and the error
-// says which and why. The snapshot of the others is there in any case; its Seq is 0.
+// RawSnapshot opens the files of a journal that cannot be opened. Other programs may change them meanwhile, so they
+// need not be of one moment. It leaves out files that it cannot open; the error names them and the reasons. The
+// snapshot of the others is returned in any case; its Seq is 0.
 func RawSnapshot(dir string) (*Snapshot, error) {
-	// The main file first: of an event that is being moved to the archive there are two then, and not none.
+	// The main file first: an event that is being archived is then in two files rather than in none.
 	s, names, errs := &Snapshot{}, []string{mainName}, []error(nil)
 	for _, sub := range []string{".", archiveName} {
 		listed, odd, err := osDisk{}.List(filepath.Join(dir, sub))

@@ -34,7 +34,7 @@ func (s *Snapshot) write(t *testing.T, dir string) {
 	}
 }
 
-// wantWhole opens a copy and wants every place from 1 to last in it once, in the journal or the archive.
+// wantWhole opens a copy and wants every sequence number from 1 to last in it once, in the journal or the archive.
 func wantWhole(t *testing.T, dir string, last mail.Seq) {
 	t.Helper()
 	j := openDir(t, dir, Options{})
@@ -74,8 +74,8 @@ func wantWhole(t *testing.T, dir string, last mail.Seq) {
 	}
 }
 
-// While senders send and everything is archived again and again, each snapshot is the whole room at one moment, with
-// every event once, also if it is read long afterwards.
+// While senders send and compactions archive everything, each snapshot is the whole room at one moment, with every
+// event once, even if it is read much later.
 func TestSnapshotWhileCompacting(t *testing.T) {
 	j := openDir(t, t.TempDir(), Options{})
 	if _, err := j.Append(t.Context(), mail.Event{At: 1, Message: &mail.Message{ID: "msg_0"}}); err != nil {
@@ -150,7 +150,7 @@ func TestInSnapshot(t *testing.T) {
 	}
 }
 
-// A raw snapshot has every file as it stands, whatever is in it, leaves out what is no file, and says so.
+// A raw snapshot has every file as it is, whatever its content. It leaves out irregular files, and says so.
 func TestRawSnapshot(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	files := map[string]string{

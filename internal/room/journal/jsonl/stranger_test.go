@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Somebody writes to the file while the journal is open.
+// Another program writes to the file while the journal is open.
 func TestStrangers(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -53,7 +53,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// What a newer version wrote is neither judged nor changed.
+// Lines of a newer version are neither judged nor changed.
 func TestNewerVersion(t *testing.T) {
 	future := []string{
 		`,"at":"2026-05-10T14:00:00.123Z","reaction":{"message":"note_0_","emoji":"📮"}`,
@@ -65,7 +65,7 @@ func TestNewerVersion(t *testing.T) {
 	for i, payload := range future {
 		content += string(oldLine(mail.Seq(i+1), []byte(payload)))
 	}
-	// A message in which there is more than we know goes to the archive with all of it.
+	// A message with unknown members is archived with all of them.
 	e := note(1)
 	payload, _ := appendPayload(nil, &e)
 	more := string(oldLine(5, append(bytes.TrimSuffix(payload, []byte("}")), `,"mood":"good"}`...)))
@@ -107,8 +107,8 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// Somebody brings back an older main file: what was archived since is not archived twice, and what is new at the same
-// places is not taken for it. He also removes the sign that a compaction was cut off.
+// An older main file is restored: events archived since are not archived twice, and new events with the same sequence
+// numbers are not taken for them. The sign of an interrupted compaction is removed too.
 func TestOlderMainFile(t *testing.T) {
 	d := newMemDisk()
 	c := newClerk()
@@ -126,7 +126,7 @@ func TestOlderMainFile(t *testing.T) {
 	if j, err = openMem(d); err != nil {
 		t.Fatal(err)
 	}
-	c.next = 100 // other notes at the places from 10 on
+	c.next = 100 // other notes from sequence number 10 on
 	c.append(t, j, 6)
 	if err := j.Compact(t.Context(), noteFate); err != nil {
 		t.Fatal(err)

@@ -6,15 +6,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// tailBytes bounds what live followers are served from. A follower that is further behind reads from the file again.
-// The messages in it are mostly shared with the room that sent them.
+// tailBytes bounds the memory that serves live followers. A slower follower reads from the file again. Most messages
+// in it share memory with the room that sent them.
 const tailBytes = 4 << 20
 
 // tail holds the latest batches as they were appended, so that live followers share them and decode nothing.
 type tail struct {
 	batches []batch
 	bytes   int
-	after   mail.Seq // every durable event behind after is in batches
+	after   mail.Seq // batches has every durable event after it
 }
 
 type batch struct {
@@ -38,7 +38,7 @@ func (t *tail) add(events []mail.Event, bytes int, prev uint32) {
 // reset forgets everything up to last.
 func (t *tail) reset(last mail.Seq) { *t = tail{after: last} }
 
-// behind returns some events behind seq. It must not be asked for events before t.after.
+// behind returns some events after seq, which must not be before t.after.
 func (t *tail) behind(seq mail.Seq) []mail.Event {
 	i := sort.Search(len(t.batches), func(i int) bool {
 		events := t.batches[i].events

@@ -9,15 +9,15 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// refusal remembers appends that a full disk refused, so that the person is told once, when there is room again.
+// refusal remembers appends that a full disk refused, so that the person is told once, when there is space again.
 type refusal struct {
 	since   time.Time
 	appends int
 	err     error
 }
 
-// refuse returns what the senders of a batch are told that found no room. Nothing of it is in the file, so the next
-// one may try.
+// refuse returns the error for the senders of a batch that found no space. The file holds nothing of the batch, so the
+// next one may try.
 func (j *Journal) refuse(err error) error {
 	if j.refused == nil {
 		j.refused = &refusal{since: time.Now()}
@@ -44,7 +44,7 @@ func (j *Journal) accepted() {
 	}
 }
 
-// poison ends all writing until the journal has been made anew, and returns what everybody is told meanwhile.
+// poison stops all writing until the journal has been rewritten, and returns the error for senders until then.
 func (j *Journal) poison(err error) error {
 	j.log.Error("the journal cannot be written; nothing is taken until it has been written anew", "err", err)
 	j.stir()
@@ -69,10 +69,10 @@ func (j *Journal) poison(err error) error {
 
 func stamp(t time.Time) string { return t.UTC().Format(time.DateTime) + " UTC" }
 
-// maxNews bounds what waits to be told, should nobody ask.
+// maxNews bounds the notices that wait for a call of News.
 const maxNews = 100
 
-// tell puts a notice where News finds it, and into the log.
+// tell adds a notice for News, and logs it.
 func (j *Journal) tell(subject, body string) {
 	j.log.Warn(subject, "what", body)
 	j.mu.Lock()

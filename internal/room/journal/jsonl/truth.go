@@ -9,34 +9,34 @@ import (
 	"pennypost/internal/base/durable"
 )
 
-// What strangers do to the main file.
+// Changes by other programs to the main file.
 var (
 	// errSecondWriter means that the lock does not work: two post offices write to one file.
 	errSecondWriter = errors.New(
 		"another process has written events to the mailbox file; two post offices must not share it")
-	// errChanged means that lines of ours are not where they were.
+	// errChanged means that our lines are not where they were.
 	errChanged = errors.New("the mailbox file was changed")
 )
 
-// stayOpen sees that the path of the main file still leads to what is open, and brings that back if not. The caller
+// stayOpen checks that the path of the main file still leads to the open file, and brings it back if not. The caller
 // leads.
 func (j *Journal) stayOpen() error {
 	j.mu.Lock()
 	size, broken := j.size, j.broken
 	j.mu.Unlock()
 	if broken != nil || j.inPlace(size) {
-		return nil // what strangers added is looked at before the next write
+		return nil // added bytes are checked before the next write
 	}
 	return j.bringBack(size)
 }
 
-// inPlace reports whether the path leads to the open file, and that has so many bytes.
+// inPlace reports whether the path leads to the open file, and the file has at least size bytes.
 func (j *Journal) inPlace(size int64) bool {
 	now, leads := j.leads(j.file)
 	return leads && now >= size
 }
 
-// leads is disk.Leads for the main file. Nothing leads to no file.
+// leads is disk.Leads for the main file. It is false for no file.
 func (j *Journal) leads(f file) (size int64, leads bool) {
 	if f == nil {
 		return 0, false
@@ -44,9 +44,9 @@ func (j *Journal) leads(f file) (size int64, leads bool) {
 	return j.disk.Leads(j.mainPath, f)
 }
 
-// afterStrangers returns where the file ends: at size, unless somebody else wrote to it, which the lock cannot
-// hinder. What was added by hand stays, as a line of its own that cannot be read. What was taken away is put back, as
-// far as that is known. But a file that got events from elsewhere is not ours to go on with. The caller leads.
+// afterStrangers returns the end of the file: size, unless another program wrote to the file, which the lock cannot
+// prevent. Added text stays, as a line that cannot be read. Removed events are put back, as far as they are known. A
+// file that received events from another writer is no longer ours to append to. The caller leads.
 func (j *Journal) afterStrangers(size int64) (int64, error) {
 	now, err := j.file.Size()
 	switch {
@@ -62,7 +62,7 @@ func (j *Journal) afterStrangers(size int64) (int64, error) {
 		if err := j.bringBack(max(now, size)); err != nil {
 			return 0, err
 		}
-		return j.size, nil // only who leads changes it
+		return j.size, nil // only the leader changes it
 	case err == errSecondWriter:
 		j.mu.Lock()
 		j.shared = true
@@ -83,7 +83,7 @@ func (j *Journal) afterStrangers(size int64) (int64, error) {
 	return o.end(), nil
 }
 
-// judgeAdded says what it means that the file has grown from one size to another.
+// judgeAdded says what the file's growth between two sizes means.
 func (j *Journal) judgeAdded(from, to int64) error {
 	end := j.Last()
 	return scan(j.file, from, to, func(l line) error {
@@ -97,8 +97,8 @@ func (j *Journal) judgeAdded(from, to int64) error {
 	})
 }
 
-// bringBack undoes what somebody did to the main file while it was open: removed it, put another in its place, cut it
-// off. What is open is the truth, of which the first size bytes count. The caller leads.
+// bringBack undoes changes to the main file while it was open: removed, replaced, cut off. The first size bytes of the
+// open file are the truth. The caller leads.
 func (j *Journal) bringBack(size int64) error {
 	_, there := j.leads(j.file)
 	missing := j.Condition().Missing
@@ -109,8 +109,8 @@ func (j *Journal) bringBack(size int64) error {
 	return nil
 }
 
-// heal makes a poisoned journal usable again: what was acknowledged is written to a new file and synced, since nobody
-// knows what of the old one would survive. The caller leads.
+// heal makes a poisoned journal usable again. It writes the acknowledged events to a new file and syncs that, since it
+// is unknown which parts of the old one would survive. The caller leads.
 func (j *Journal) heal() error {
 	j.mu.Lock()
 	broken, since, size := j.broken, j.brokenAt, j.size
@@ -130,8 +130,8 @@ func (j *Journal) heal() error {
 	return nil
 }
 
-// holdTruth brings the file back if it must be, and tries to take up a poisoned journal: if its time has come or, with
-// now, at once. The caller leads.
+// holdTruth brings the file back if necessary. It tries to heal a poisoned journal if the next attempt is due or, with
+// now, immediately. The caller leads.
 func (j *Journal) holdTruth(now bool) error {
 	j.mu.Lock()
 	broken, shared := j.broken, j.shared
@@ -139,7 +139,7 @@ func (j *Journal) holdTruth(now bool) error {
 	switch {
 	case broken == nil:
 		j.healing, j.healAt = 0, time.Time{}
-		return j.stayOpen() // it poisons the journal if it fails, which is in the log
+		return j.stayOpen() // if it fails it poisons the journal and logs that
 	case shared || !now && time.Now().Before(j.healAt):
 		return nil
 	}
@@ -152,7 +152,7 @@ func (j *Journal) holdTruth(now bool) error {
 	return err
 }
 
-// secureDir makes the directory again if somebody removed it, and locks it again.
+// secureDir makes and locks the directory again if it was removed.
 func (j *Journal) secureDir() error {
 	if j.lock.InPlace() {
 		return nil
@@ -172,8 +172,8 @@ func (j *Journal) secureDir() error {
 	return j.disk.SyncDir(filepath.Dir(j.dir))
 }
 
-// giveWay is for when another process has made the directory again and works there: that one's journal is the room's
-// from now on. What was acknowledged here is put beside it.
+// giveWay handles another process that made the directory again and works there: from now on its journal is the
+// room's. The events acknowledged here are saved beside it.
 func (j *Journal) giveWay() {
 	j.mu.Lock()
 	was, size := j.shared, j.size

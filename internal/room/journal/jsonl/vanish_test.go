@@ -11,9 +11,9 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// TestArchiveVanishes has the archive, or a part of it, go while it is read, and checks that the reader comes to an
-// end with what is left, each event once and in order, or an error; that verify names what is missing; and that the
-// journal goes on, archives more, and finds that.
+// TestArchiveVanishes removes the archive, or a part of it, while it is read. The reader ends with the remaining
+// events, each once and in order, or with an error; verify names the missing ones; and the journal continues, archives
+// more, and finds that.
 func TestArchiveVanishes(t *testing.T) {
 	month := func(dir string) string { return filepath.Join(dir, "archive", "2026-05.jsonl") }
 	for name, harm := range map[string]func(dir string) error{

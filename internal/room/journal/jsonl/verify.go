@@ -19,7 +19,7 @@ var _ journal.Verifier = (*Journal)(nil)
 // maxProblems bounds the list; a file with more is damaged as a whole.
 const maxProblems = 1000
 
-// errUnknown does not say more, because what jsonx says may quote the message.
+// errUnknown omits the error of jsonx, which may quote the message.
 var errUnknown = errors.New("it is intact, but says something that this version cannot read")
 
 // Verify implements journal.Verifier. It reads every line of every file again, then follows the chain through journal
@@ -65,22 +65,22 @@ type verifier struct {
 	mail.Verification
 	journal *Journal
 	parse   parser
-	streaks []streak            // what accounts for places, in journal and archive
-	marked  map[mail.Seq]linked // stubs of what is missing, by their last place
-	claimed map[mail.Seq]bool   // places of which a line that is a problem itself says that it is theirs
+	streaks []streak            // lines found in journal and archive
+	marked  map[mail.Seq]linked // stubs for missing ranges, by their last sequence number
+	claimed map[mail.Seq]bool   // sequence numbers in lines that are problems themselves
 
-	// Whole streaks take next to no memory. What stands twice is found in them, but not told line by line: that
-	// takes a second reading, in which each line is a streak.
+	// Whole streaks take next to no memory. They reveal that a sequence number occurs twice, but not in which lines:
+	// for that a second pass makes each line a streak.
 	exact, overlap bool
 }
 
-// streak is lines of a file that follow one another.
+// streak is a run of consecutive lines of a file.
 type streak struct {
 	linked      // the first
 	last   item // the last, which may be the same
 }
 
-// linked is a link of the chain and where it stands.
+// linked is a link of the chain with its file and line number.
 type linked struct {
 	item
 	file string
@@ -125,7 +125,7 @@ func (v *verifier) file(ctx context.Context, name string) error {
 	return err
 }
 
-// judge returns a function that says what is wrong with one line after the other of a file.
+// judge returns a function that returns the defect of each line of a file, called in order.
 func (v *verifier) judge(name string) func(line) error {
 	last, seen := mail.Seq(0), make(map[mail.Seq]bool)
 	return func(l line) error {
@@ -149,7 +149,7 @@ func (v *verifier) judge(name string) func(line) error {
 		case missing:
 			v.marked[it.end] = linked{it, name, l.num}
 			return nil
-		case archived: // what is there speaks for itself
+		case archived: // the lines in the archive count for themselves
 			return nil
 		}
 		v.link(linked{it, name, l.num})
@@ -175,7 +175,7 @@ func (v *verifier) link(next linked) {
 	v.streaks = append(v.streaks, streak{linked: next, last: next.item})
 }
 
-// problem adds to the list.
+// problem adds p to the list.
 func (v *verifier) problem(p mail.Problem) {
 	switch {
 	case len(v.Problems) > maxProblems:
@@ -187,8 +187,7 @@ func (v *verifier) problem(p mail.Problem) {
 	}
 }
 
-// chain follows the lines of journal and archive by their places, and names what is missing between them and behind
-// them.
+// chain follows the lines of journal and archive in sequence, and names the ranges missing between and after them.
 func (v *verifier) chain() {
 	slices.SortStableFunc(v.streaks, func(a, b streak) int { return cmp.Compare(a.seq, b.seq) })
 	var last item
@@ -223,13 +222,13 @@ func (v *verifier) chain() {
 	}
 }
 
-// lost names what is missing before the line at, unless damaged lines that are named themselves account for it.
+// lost names the range missing before the line at, unless damaged lines that are named themselves account for it.
 func (v *verifier) lost(before *item, stub item, at linked) {
 	if marked, ok := v.marked[stub.end]; ok {
 		stub.known, stub.when, at = marked.known, marked.when, marked
 	}
 	if stub.known < stub.seq {
-		return // places that were never given
+		return // sequence numbers that were never assigned
 	}
 	accounted := true
 	for seq := stub.seq; seq <= stub.known && accounted; seq++ {
@@ -241,8 +240,8 @@ func (v *verifier) lost(before *item, stub item, at linked) {
 	}
 }
 
-// whose adds to each range that is missing what later lines say of messages that are found nowhere: those who were
-// bound to them or have marked them.
+// whose adds to each missing range the messages that later lines refer to and that are in no file, each with its
+// recipients or readers.
 func (v *verifier) whose(ctx context.Context, months []string) error {
 	if !slices.ContainsFunc(v.Problems, func(p mail.Problem) bool { return p.First != 0 }) {
 		return nil
@@ -279,14 +278,14 @@ func (v *verifier) whose(ctx context.Context, months []string) error {
 	return nil
 }
 
-// trace is what a line says of a message that came before it.
+// trace is a line's reference to an earlier message.
 type trace struct {
 	seq mail.Seq
 	id  mail.ID
 	who string
 }
 
-// traces adds what e says of other messages, and notes which are there or were erased.
+// traces adds the references in e to other messages, and notes which messages exist or were erased.
 func traces(said []trace, there map[mail.ID]bool, e mail.Event) []trace {
 	switch {
 	case e.Message != nil:
@@ -306,7 +305,7 @@ func traces(said []trace, there map[mail.ID]bool, e mail.Event) []trace {
 	return said
 }
 
-// rangeBefore returns the problem that tells of the last missing range before a place, -1 if there is none.
+// rangeBefore returns the index of the problem of the last missing range before seq, -1 if there is none.
 func (v *verifier) rangeBefore(seq mail.Seq) int {
 	best := -1
 	for i, p := range v.Problems {

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// TestVerifyKeepsLittle: of lines that follow one another nothing is kept, in the journal and in the archive.
+// TestVerifyKeepsLittle checks that verify keeps nothing for consecutive lines, in the journal and in the archive.
 func TestVerifyKeepsLittle(t *testing.T) {
 	dir := t.TempDir()
 	j := openDir(t, dir, Options{})
@@ -49,8 +49,8 @@ func TestVerifyKeepsLittle(t *testing.T) {
 	}
 }
 
-// TestVerifyTellsWhatStandsTwice: each line that stands twice is told with its place, though lines that follow one
-// another are not kept at first.
+// TestVerifyTellsWhatStandsTwice checks that verify names each duplicate line with its number, though its first pass
+// keeps nothing for consecutive lines.
 func TestVerifyTellsWhatStandsTwice(t *testing.T) {
 	dir := t.TempDir()
 	j := openDir(t, dir, Options{})

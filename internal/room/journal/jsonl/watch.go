@@ -4,18 +4,18 @@ import (
 	"time"
 )
 
-// The pauses between two attempts to take up a poisoned journal again.
+// The pauses between attempts to heal a poisoned journal.
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
 )
 
-// calmly is how much less often the files of a journal are looked at to which nothing is appended. There may be a
-// thousand such journals, and somebody who takes their files away is rare.
+// calmly is the factor by which checks of a calm journal's files are rarer. There may be a thousand such journals, and
+// programs that take their files away are rare.
 const calmly = 10
 
-// watch looks after the files until the journal is closed. Journals that are calm are looked at in the same moment, so
-// that an idle process wakes up once for all of them.
+// watch checks the files until the journal is closed. It checks all calm journals at the same moment, so that an idle
+// process wakes once for all of them.
 func (j *Journal) watch(every time.Duration) {
 	timer := time.NewTimer(every)
 	defer timer.Stop()
@@ -27,7 +27,7 @@ func (j *Journal) watch(every time.Duration) {
 			timer.Reset(every)
 		case now := <-timer.C:
 			noted := j.noted
-			j.calm.Store(true) // first: what is appended from here on stirs
+			j.calm.Store(true) // first: later appends stir
 			j.look()
 			if j.noted == noted && j.usable() == nil {
 				timer.Reset(time.Until(now.Truncate(calmly * every).Add(calmly * every)))
@@ -39,15 +39,15 @@ func (j *Journal) watch(every time.Duration) {
 	}
 }
 
-// stir has the files looked at soon, for something is done to them.
+// stir makes watch check the files soon, because they are being changed.
 func (j *Journal) stir() {
 	if j.calm.CompareAndSwap(true, false) {
 		j.stirred.Give()
 	}
 }
 
-// look sees that the path leads to the open file, tries to take up a poisoned journal, and notes how far the journal
-// has come.
+// look checks that the path leads to the open file, tries to heal a poisoned journal, and notes the last sequence
+// number.
 func (j *Journal) look() {
 	j.takeLead()
 	_ = j.holdTruth(false)
@@ -58,17 +58,17 @@ func (j *Journal) look() {
 	case j.keeper <- struct{}{}:
 		j.dropRetired()
 		<-j.keeper
-	default: // whoever works on the files may still read there
+	default: // the keeper may still read from the old files
 	}
 }
 
-// dropRetired closes files in which nobody reads any more. The caller is the keeper.
+// dropRetired closes files without readers. The caller is the keeper.
 func (j *Journal) dropRetired() {
 	j.swap.Lock()
 	old := j.retired
 	j.retired = nil
 	j.swap.Unlock()
-	for _, f := range old { // the system frees what they held, which takes the longer the larger they were
+	for _, f := range old { // the system frees their blocks, which takes longer the larger they were
 		_ = f.Close()
 	}
 }

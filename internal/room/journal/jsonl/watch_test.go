@@ -17,7 +17,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// removeDir takes a directory away with all that is in it.
+// removeDir removes a directory with its content.
 func (d *memDisk) removeDir(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -26,8 +26,8 @@ func (d *memDisk) removeDir(path string) {
 	})
 }
 
-// outside are things that people and programs do to the file of a running post office. Foreign says what must then be
-// found beside it.
+// outside lists what people and programs do to the file of a running post office. Foreign is the content that must
+// then be in a foreign file.
 var outside = []struct {
 	name    string
 	do      func(d *memDisk)
@@ -50,7 +50,7 @@ var outside = []struct {
 	}, ""},
 }
 
-// The open file is the truth: what was acknowledged is at the path before the next answer, within a second without
+// The open file is the truth: acknowledged events are back at the path before the next answer, within a second without
 // one, and after a stop.
 func TestOpenFileIsTheTruth(t *testing.T) {
 	for _, test := range outside {
@@ -103,8 +103,8 @@ func TestOpenFileIsTheTruth(t *testing.T) {
 	}
 }
 
-// The directory is removed, and another process makes it again and works there, before this one looks: it gives way
-// for good, and what it had acknowledged is kept beside the other's journal.
+// The directory is removed, and another process makes it again and works there before this one checks. This one gives
+// way for good, and its acknowledged events are saved beside the other's journal.
 func TestGivesWay(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "lab")
 	j := openDir(t, dir, Options{watch: -1})
@@ -138,8 +138,7 @@ func TestGivesWay(t *testing.T) {
 	}
 }
 
-// What was appended before the journal was opened is in no memory: if the file is emptied in place, it is lost, and
-// named.
+// Events from before Open are not in memory: if the file is emptied in place, they are lost, and named.
 func TestEmptiedInPlace(t *testing.T) {
 	d := filled(t, 4)
 	j, err := openMem(d)
@@ -164,8 +163,8 @@ func TestEmptiedInPlace(t *testing.T) {
 	}
 }
 
-// Every disk call fails while the file is brought back: what was acknowledged stays so, and is there when the disk is
-// well.
+// Every disk call fails while the file is brought back: acknowledged events stay acknowledged, and are there once the
+// disk works.
 func TestBringBackFaults(t *testing.T) {
 	for _, test := range outside {
 		for _, what := range []fault{fails, succeeds} {
@@ -209,7 +208,8 @@ func TestBringBackFaults(t *testing.T) {
 	}
 }
 
-// A full disk refuses, and takes again when there is room, without a restart. Of what was refused nothing is found.
+// A full disk refuses appends, and takes them again when there is space, without a restart. Refused events are not
+// found.
 func TestFullDisk(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)
@@ -248,7 +248,7 @@ func TestFullDisk(t *testing.T) {
 	c.reopen(t, d)
 }
 
-// The power is cut right after a full disk refused: what was refused is not there either.
+// The power is cut right after a full disk refused: the refused events are not there either.
 func TestFullDiskThenCut(t *testing.T) {
 	d := newMemDisk()
 	j, err := openMem(d)
@@ -258,7 +258,7 @@ func TestFullDiskThenCut(t *testing.T) {
 	newClerk().append(t, j, 1)
 	d.fault = func(_ int, op string) fault {
 		if op == "write" {
-			return succeeds // all of it is written, and the system says that it is not
+			return succeeds // all of it is written, but the system reports an error
 		}
 		return works
 	}
@@ -275,8 +275,8 @@ func TestFullDiskThenCut(t *testing.T) {
 	j.Close()
 }
 
-// A journal whose disk failed takes nothing until the disk answers, then goes on by itself; followers and replay see
-// what was answered and nothing else. Whatever call fails while it is written anew, it tries again.
+// A journal whose disk failed takes nothing until the disk works, then continues by itself. Followers and replay see
+// only acknowledged events. If any call fails during the rewrite, the journal tries again.
 func TestHeals(t *testing.T) {
 	for at := 1; ; at++ {
 		d := newMemDisk()
@@ -312,7 +312,7 @@ func TestHeals(t *testing.T) {
 			hit = true
 			return fails
 		}
-		for range 2 { // of which the first may meet the fault
+		for range 2 { // the first may meet the fault
 			j.healAt = time.Time{}
 			j.look()
 		}
@@ -320,7 +320,7 @@ func TestHeals(t *testing.T) {
 			t.Errorf("the journal is still broken: %v", err)
 		}
 		d.fault, c.poison = nil, nil
-		c.tried = map[int]bool{} // it was answered that they were not stored, and they are not
+		c.tried = map[int]bool{} // their senders were told that they were not stored, and they are not
 		c.append(t, j, 2)
 		c.check(t, d, j)
 		if n := news(j); len(n) != 1 || !strings.Contains(n[0].Subject, "can be written again") {
@@ -353,7 +353,7 @@ func TestOpenFileOnDisk(t *testing.T) {
 		},
 		"no file": func(dir string) error { return os.Remove(filepath.Join(dir, mainName)) },
 		"no directory": func(dir string) (err error) {
-			for range 100 { // the journal may write anew what was just removed
+			for range 100 { // the journal may rewrite what was just removed
 				if err = os.RemoveAll(filepath.Dir(dir)); err == nil {
 					break
 				}
@@ -400,8 +400,8 @@ func TestOpenFileOnDisk(t *testing.T) {
 	}
 }
 
-// TestCloseBringsBackPoisoned holds that a stop leaves the files whole though the last attempt at that had failed, as
-// one does that was made while the directory was being removed.
+// TestCloseBringsBackPoisoned checks that a stop leaves the files whole, even if the last attempt at that failed
+// because the directory was being removed.
 func TestCloseBringsBackPoisoned(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "rooms", "lab")
 	j := openDir(t, dir, Options{})
@@ -419,8 +419,8 @@ func TestCloseBringsBackPoisoned(t *testing.T) {
 	}
 }
 
-// A program that puts another file in the place of the main one again and again fills neither the disk nor the
-// person's mailbox: a copy of what is there is not kept, and of other files there is a bound, which is told.
+// A program that replaces the main file again and again fills neither the disk nor the person's mailbox: copies of
+// kept content are not kept, and the number of other files is bounded, which the person is told.
 func TestForeignFilesAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		put  func(i int) string

@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/room/journal"
 )
 
-// maxBatch bounds what one write and one sync carry, so that the first in a batch does not wait for too many others.
-// One call of Append is never split.
+// maxBatch bounds one write and one sync, so that the first in a batch does not wait for too many others. One call of
+// Append is never split.
 const maxBatch = 1 << 20
 
-// request is one call of Append, or with hold set somebody who wants the lead for another purpose.
+// request is one call of Append, or, with hold set, a request for the lead for another purpose.
 type request struct {
 	events  []mail.Event
 	payload []byte // of all events, back to back
@@ -26,7 +26,7 @@ type request struct {
 	state state         // guarded by Journal.mu
 	wake  chan struct{} // one slot: the state is no longer waiting
 
-	// The outcome, set by whoever led, before wake.
+	// Results, set by the leader before wake.
 	last mail.Seq
 	err  error
 }
@@ -35,13 +35,13 @@ type state uint8
 
 const (
 	waiting state = iota
-	leading       // its goroutine is to write the next batch
-	taken         // it is in the batch being written, or was written
+	leading       // its goroutine must write the next batch
+	taken         // in the batch being written, or written
 )
 
 var requests = sync.Pool{New: func() any { return &request{wake: make(chan struct{}, 1)} }}
 
-// maxIdlePayload keeps one giant event from being remembered for ever by the pool.
+// maxIdlePayload keeps the pool from retaining the memory of one giant event forever.
 const maxIdlePayload = 64 << 10
 
 func (r *request) release() {
@@ -75,7 +75,7 @@ func (j *Journal) Append(ctx context.Context, events ...mail.Event) (mail.Seq, e
 	return r.last, r.err
 }
 
-// encode does what can be done before the places are known, and outside every lock.
+// encode does the work that needs neither the sequence numbers nor a lock.
 func (r *request) encode(events []mail.Event) error {
 	r.events = events
 	for i := range events {
@@ -104,8 +104,7 @@ func (j *Journal) usable() error {
 	return j.broken
 }
 
-// enter queues r and waits until r leads, or until somebody who led has dealt with it. An error means that r was
-// never taken.
+// enter queues r and waits until r leads or a leader has handled it. An error means that r was never taken.
 func (j *Journal) enter(ctx context.Context, r *request) (leads bool, err error) {
 	j.mu.Lock()
 	if j.closing && !r.hold {
@@ -127,12 +126,12 @@ func (j *Journal) enter(ctx context.Context, r *request) (leads bool, err error)
 		if j.leave(r) {
 			return false, ctx.Err()
 		}
-		<-r.wake // too late to leave: the outcome is near, and is what the caller must hear
+		<-r.wake // too late to leave: the result is near, and the caller must have it
 	}
 	return r.state == leading, nil
 }
 
-// leave takes r out of the queue if it still waits.
+// leave removes r from the queue if it still waits.
 func (j *Journal) leave(r *request) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -143,13 +142,12 @@ func (j *Journal) leave(r *request) bool {
 	return true
 }
 
-// takeLead waits for the lead without appending anything. It cannot be cancelled, for what is before it is nearly
-// done.
+// takeLead waits for the lead without appending. It cannot be cancelled: the work before it is nearly done.
 func (j *Journal) takeLead() {
 	_, _ = j.enter(context.Background(), &request{hold: true, wake: make(chan struct{}, 1)})
 }
 
-// passLeadLocked gives the lead to the next in line. Whoever had it has left the queue.
+// passLeadLocked gives the lead to the next request. The former leader has left the queue.
 func (j *Journal) passLeadLocked() {
 	if len(j.queue) == 0 {
 		j.led = false
@@ -159,7 +157,7 @@ func (j *Journal) passLeadLocked() {
 	j.queue[0].wake <- struct{}{}
 }
 
-// giveLead ends what takeLead began.
+// giveLead returns the lead that takeLead took.
 func (j *Journal) giveLead() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -167,9 +165,9 @@ func (j *Journal) giveLead() {
 	j.passLeadLocked()
 }
 
-// commit writes one batch: the request of the caller, who leads, and those behind it. If the last one was shared, it
-// lets those run first who are ready to: where processors are scarcer than the disk, they come along, and not each has
-// a write and a sync of its own. A lone sender would only lose its turn on a busy machine.
+// commit writes one batch: the request of the caller, who leads, and those after it. If the last batch was shared, it
+// first yields to goroutines that are ready to run: where processors are scarcer than the disk, they join the batch
+// instead of paying for a write and a sync each. A lone sender would only lose its turn on a busy machine.
 func (j *Journal) commit() {
 	if j.shares {
 		runtime.Gosched()
@@ -203,7 +201,7 @@ func (j *Journal) commit() {
 	}
 }
 
-// takeBatch takes the leader and as many behind it as fit off the queue.
+// takeBatch takes the leader and as many requests after it as fit off the queue.
 func (j *Journal) takeBatch() (batch []*request, before item, size int64, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -220,7 +218,8 @@ func (j *Journal) takeBatch() (batch []*request, before item, size int64, err er
 	return batch, j.end, j.size, j.broken
 }
 
-// assemble makes the lines of a batch in j.buf, which follow before, and the events as followers will see them.
+// assemble encodes the lines of a batch, which follow before, into j.buf, and returns the events as followers will see
+// them.
 func (j *Journal) assemble(batch []*request, before item) (events []mail.Event, end item) {
 	n := 0
 	for _, r := range batch {
@@ -246,10 +245,10 @@ func (j *Journal) assemble(batch []*request, before item) (events []mail.Event, 
 	return events, end
 }
 
-// write makes j.buf durable at the end of the file, which is at size unless a stranger wrote there, and returns where
-// it ended up: in a file to which the path leads.
+// write makes j.buf durable at the end of the file, which is at size unless another program wrote there. It returns
+// the offset of the lines, in a file to which the path leads.
 func (j *Journal) write(size int64, events int) (at int64, err error) {
-	const tries = 3 // as often as something may put another file there meanwhile
+	const tries = 3 // another program may replace the file that often meanwhile
 	start := time.Now()
 	j.stir()
 	for range tries {
@@ -267,7 +266,7 @@ func (j *Journal) write(size int64, events int) (at int64, err error) {
 		if err = j.bringBack(at); err != nil {
 			return 0, err
 		}
-		size = j.size // only who leads changes it
+		size = j.size // only the leader changes it
 	}
 	return 0, j.poison(errChanged)
 }
@@ -283,15 +282,14 @@ func (j *Journal) writeAt(at int64) error {
 	if j.copied {
 		j.unsynced.Store(true)
 	} else if err := j.file.Sync(); err != nil {
-		// Should it be there all the same when the journal is opened again, that is what the contract warns of.
+		// The lines may still be there at the next Open; the contract warns of that.
 		_ = j.file.Truncate(at)
 		return j.poison(fmt.Errorf("sync: %w", err))
 	}
 	return nil
 }
 
-// takeBack removes what a write that failed may have left behind at. If that is done for certain, the disk is only
-// too full.
+// takeBack removes leftovers of a failed write at an offset. If that certainly succeeded, the disk is only full.
 func (j *Journal) takeBack(at int64) bool {
 	if err := j.file.Truncate(at); err != nil {
 		return false

@@ -1,4 +1,4 @@
-// Package searchtest makes up messages as agents write them, and queries over them, for tests and measurements.
+// Package searchtest generates messages like those of agents, and words to search for, for tests and benchmarks.
 package searchtest
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Corpus makes the same messages for the same seed. Words are as frequent as in a language (Zipf), a fifth of the
-// messages is Chinese, and among the words are names of functions and files, numbers and hashes.
+// Corpus generates the same messages for the same seed. Word frequencies are as in a language (Zipf), a fifth of the
+// messages is Chinese, and the words include names of functions and files, numbers and hashes.
 type Corpus struct {
 	rng   *rand.Rand
 	words []string
@@ -17,7 +17,7 @@ type Corpus struct {
 	han   *rand.Zipf
 }
 
-// Words is how many words the vocabulary has.
+// Words is the size of the vocabulary.
 const Words = 60_000
 
 // New returns a corpus.
@@ -35,7 +35,7 @@ func New(seed uint64) *Corpus {
 	return c
 }
 
-// made makes up a word of some syllables.
+// made generates a word of some syllables.
 func (c *Corpus) made(syllables int) string {
 	onsets := strings.Fields("- - b br c ch d d f g h j k l m n n p pr qu r r s s sh st t t th tr v w y z")
 	vowels := strings.Fields("a a e e e i i o o u ai ea ee ou io")
@@ -48,10 +48,10 @@ func (c *Corpus) made(syllables int) string {
 	return b.String()
 }
 
-// Word returns the word of a rank, 0 the most frequent.
+// Word returns the word of a rank, 0 for the most frequent.
 func (c *Corpus) Word(rank int) string { return c.words[rank] }
 
-// Han returns a Chinese word: two characters that stand together often.
+// Han returns a Chinese word: two characters that are often together.
 func (c *Corpus) Han() string {
 	first := c.han.Uint64()
 	return string(han(first)) + string(han((first*31+c.rng.Uint64N(4)*7)%3500))
@@ -59,9 +59,9 @@ func (c *Corpus) Han() string {
 
 func han(n uint64) rune { return rune(0x4E00 + n*5%20000) }
 
-// Message makes up the next message.
+// Message generates the next message.
 func (c *Corpus) Message() (subject, body string) {
-	words := int(min(4000, math.Exp(c.rng.NormFloat64()*0.9+3.9))) // half have 50 or less, the mean is some 75
+	words := int(min(4000, math.Exp(c.rng.NormFloat64()*0.9+3.9))) // half have 50 or fewer, the mean is some 75
 	if c.rng.IntN(5) == 0 {
 		return c.chinese(3), c.chinese(words)
 	}
