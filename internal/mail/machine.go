@@ -48,6 +48,11 @@ type MachineChange struct {
 	// them.
 	Doors []Address `json:"doors,omitzero"`
 	By    Name      `json:"by,omitempty"` // who made the change, if not the machine
+	// Key is the public key by whose signatures the machine is known from here on. It says so itself, or another one
+	// does that is known.
+	Key []byte `json:"key,omitempty"`
+	// Admits says that from here on no machine comes in but by one that is in.
+	Admits bool `json:"admits,omitzero"`
 }
 
 // RulesOfRight is the version of the rules in which an answer of somebody who was not asked settles nothing
@@ -69,6 +74,12 @@ const RulesOfEntries = 4
 
 // RulesNow is the version by which this program applies events.
 const RulesNow = RulesOfEntries
+
+// MachineKey is by what a machine is known in a room.
+type MachineKey struct {
+	Key []byte // without one, it was removed
+	At  Time   // since when
+}
 
 // MachineRules is the version of the rules that a machine has said it knows.
 type MachineRules struct {

@@ -132,6 +132,9 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 	if err := j.locate(l); err != nil {
 		return fmt.Errorf("find where the copy ends in the shard: %w", err)
 	}
+	if err := j.prove(ctx, l); err != nil {
+		return err
+	}
 	if last := j.local.Last(); last < l.end {
 		if err := j.replay(ctx, l, last, l.end, connection, changed); err != nil {
 			return err
@@ -344,6 +347,7 @@ func (j *Journal) skip(l *lane, end mail.Seq) error {
 // received places messages, and tells whoever waits to see them. Of a fence, and what is behind it, nothing is placed,
 // and the error is errMoved; nor of what a newer Pennypost wrote for its like, and isNewer is true of the error.
 func (j *Journal) received(some []arrival) error {
+	j.judge(some)
 	some, newer := j.beforeNewer(some)
 	if len(some) == 0 {
 		return newer
@@ -402,7 +406,9 @@ func (j *Journal) placedOf(some []arrival) (placed []jsonl.Placed, err error) {
 // noteLocked tells whoever waits to see messages that they were placed, and remembers where they are.
 func (j *Journal) noteLocked(some []arrival) {
 	for _, a := range some {
-		if f := j.pending[a.id]; f != nil {
+		if f := j.pending[a.id]; f != nil && a.refused != "" {
+			f.refuse(j.errRefused(a.refused))
+		} else if f != nil {
 			f.here = true
 			f.see(a.seq)
 		}
@@ -410,7 +416,7 @@ func (j *Journal) noteLocked(some []arrival) {
 			j.points.note(point{a.at, a.seq})
 		}
 	}
-	if err := j.points.save(false); err != nil {
+	if err := cmp.Or(j.points.save(false), j.rings.save(false)); err != nil {
 		j.log.Warn("where the room is in its shard is not saved", "err", err)
 	}
 }

@@ -24,6 +24,7 @@ var (
 	_ journal.Verifier  = (*Journal)(nil)
 	_ journal.Behinder  = (*Journal)(nil)
 	_ journal.Reopener  = (*Journal)(nil)
+	_ journal.Prover    = (*Journal)(nil)
 )
 
 // files is what the copy answers by itself. To compact it leaves the stream as it is, which keeps all.
@@ -57,6 +58,7 @@ type Journal struct {
 	reopen  chan struct{}      // closed when the journal must be opened again
 	overdue pause.Nudge        // something was acknowledged some time ago, and has not come
 	ended   chan struct{}      // closed when the fence has come behind which nothing counts
+	rings   rings              // the follower's
 
 	mu       sync.Mutex
 	subject  string  // to which events are sent, once the room was found
@@ -75,6 +77,9 @@ type Journal struct {
 	diverged error              // why the journal must be opened again
 	moved    error              // where the room went, once ended is closed
 	advanced chan struct{}      // closed when the copy has grown, or current changes
+	standing standing           // what is known of the machines' keys
+	numbered uint64             // the last number of what was signed
+	ways     [maxFlights]bool   // those by which a flight sends
 
 	placing sync.Mutex                // held while something is placed in the copy
 	waiting map[mail.Seq]acknowledged // by its first place: what was acknowledged before what is before it
@@ -96,7 +101,7 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 		return nil, err
 	}
 	j := &Journal{
-		cluster: c, room: room, dir: dir, points: loadPoints(dir),
+		cluster: c, room: room, dir: dir, points: loadPoints(dir), rings: loadRings(dir),
 		log:   cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).With("room", room),
 		local: local, files: local,
 		overdue: pause.NewNudge(), writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}),
@@ -181,7 +186,7 @@ func (j *Journal) Close() error {
 	j.mu.Unlock()
 	j.stop()
 	j.running.Wait()
-	return errors.Join(j.points.save(true), j.local.Close())
+	return errors.Join(j.points.save(true), j.rings.save(true), j.local.Close())
 }
 
 // wakeLocked wakes whoever waits for the copy, or for flights to end.

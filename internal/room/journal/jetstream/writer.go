@@ -74,6 +74,10 @@ type flight struct {
 	here   bool   // the follower has placed its last message; guarded by Journal.mu
 	sentTo string // the subject
 
+	refused chan error // one slot: it does not count
+	way     int        // by which it is sent, and the number of its first message there
+	number  uint64
+
 	placed bool     // the follower has placed it
 	data   [][]byte // what is sent for each text
 	packed []bool   // whether that is packed
@@ -83,7 +87,8 @@ type flight struct {
 }
 
 func newFlight(behind *mail.Seq) *flight {
-	return &flight{behind: behind, seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1)}
+	return &flight{behind: behind, seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1),
+		refused: make(chan error, 1)}
 }
 
 // Append implements journal.Journal. It returns when the event is in the stream and in the copy.
@@ -157,7 +162,7 @@ func (j *Journal) usableLocked() error {
 	if j.closing {
 		return journal.ErrClosed
 	}
-	return cmp.Or(j.moved, j.diverged)
+	return cmp.Or(j.moved, j.diverged, j.barredLocked())
 }
 
 // enter queues r, and has somebody send it.
@@ -170,7 +175,9 @@ func (j *Journal) enter(r *request) error {
 	j.queue = append(j.queue, r)
 	if j.flights < maxFlights {
 		j.flights++
-		j.running.Go(j.fly)
+		way := slices.Index(j.ways[:], false)
+		j.ways[way] = true
+		j.running.Go(func() { j.fly(way) })
 	}
 	return nil
 }
@@ -187,9 +194,9 @@ func (j *Journal) leave(r *request) bool {
 }
 
 // fly sends what is queued until nothing is.
-func (j *Journal) fly() {
+func (j *Journal) fly(way int) {
 	for {
-		f, late := j.take()
+		f, late := j.take(way)
 		for _, r := range late {
 			r.err = j.notSent(errSilent) // what was before it in the queue got no answer
 			r.done <- struct{}{}
@@ -218,7 +225,7 @@ func (j *Journal) pace(n int) time.Duration {
 }
 
 // take takes a batch from the queue, and what has waited too long in it. Without either it ends the flight.
-func (j *Journal) take() (f *flight, late []*request) {
+func (j *Journal) take(way int) (f *flight, late []*request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := time.Now()
@@ -233,6 +240,7 @@ func (j *Journal) take() (f *flight, late []*request) {
 			}
 			if f == nil {
 				f = newFlight(r.behind)
+				f.way = way
 				f.deadline = r.since.Add(patience)
 			}
 			f.requests, f.texts = append(f.requests, r), append(f.texts, r.texts...)
@@ -243,6 +251,7 @@ func (j *Journal) take() (f *flight, late []*request) {
 	if f == nil {
 		if len(late) == 0 {
 			j.flights--
+			j.ways[way] = false
 			j.wakeLocked()
 		}
 		return nil, late
@@ -282,7 +291,7 @@ func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
 	whole := *f
 	for len(f.texts) > maxBatch && err == nil {
 		part := newFlight(f.behind)
-		part.texts, part.ids = f.texts[:maxBatch], f.ids[:maxBatch]
+		part.way, part.texts, part.ids = f.way, f.texts[:maxBatch], f.ids[:maxBatch]
 		j.mu.Lock()
 		j.pending[part.ids[maxBatch-1]] = part
 		j.mu.Unlock()
@@ -416,6 +425,8 @@ func (j *Journal) outcome(ctx context.Context, f *flight, up <-chan time.Time) (
 		return last, true, err
 	case <-f.moved:
 		return 0, true, errAgain
+	case err := <-f.refused:
+		return 0, true, err
 	case <-up:
 	case <-ctx.Done():
 	}
@@ -544,6 +555,9 @@ func (j *Journal) messages(f *flight, shared bool) []*nats.Msg {
 			m.Header[afterHeader] = after
 		}
 		msgs[i] = m
+	}
+	if shared {
+		j.signFlight(f, msgs)
 	}
 	return msgs
 }
