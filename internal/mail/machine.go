@@ -48,9 +48,9 @@ type MachineChange struct {
 	// them.
 	Doors []Address `json:"doors,omitzero"`
 	By    Name      `json:"by,omitempty"` // who made the change, if not the machine
-	// Key is the public key by whose signatures the machine is known from here on. It says so itself, or another one
-	// does that is known.
-	Key []byte `json:"key,omitempty"`
+	// Key is the public key by whose signatures the machine is known from here on (Ed25519, base64url). It says so
+	// itself, or another one does that is known.
+	Key string `json:"key,omitempty"`
 	// Admits says that from here on no machine comes in but by one that is in.
 	Admits bool `json:"admits,omitzero"`
 }

@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"fmt"
 	"maps"
 	"slices"
@@ -89,6 +88,9 @@ func (r *ring) refuses(a *arrival) string {
 	}
 	k.Last[p.way] = p.number
 	c := changeIn(a.text, false)
+	if c.bad {
+		return foreignKey
+	}
 	if c.of != "" && c.of != p.machine && !p.copied && !c.forOthers {
 		return othersName
 	}
@@ -121,14 +123,11 @@ func (r *ring) refusesStranger(a *arrival) string {
 	}
 	c := changeIn(a.text, true)
 	switch {
-	case len(c.key) > 0:
-		if c.of != p.machine || r.Machines[c.of] != nil || !p.by(c.key) {
-			return foreignKey
-		}
+	case c.of != "" && r.Machines[c.of] != nil, c.admits && len(r.Machines) > 0:
+		return othersName
+	case len(c.key) > 0 && c.of == p.machine && p.by(c.key): // any other gives nobody a key
 		r.learn(c, a)
 		r.Machines[c.of].Last[p.way] = p.number
-	case c.of != "" && r.Machines[c.of] != nil, c.admits:
-		return othersName
 	}
 	return ""
 }
@@ -149,7 +148,7 @@ func (r *ring) signs(p *proof, key []byte) bool {
 // learn notes what a machine that may say so says of keys.
 func (r *ring) learn(c change, a *arrival) {
 	switch {
-	case len(c.key) == ed25519.PublicKeySize:
+	case len(c.key) > 0:
 		k := r.Machines[c.of]
 		if k == nil {
 			if r.Machines == nil {
@@ -175,6 +174,7 @@ type change struct {
 	left      bool
 	admits    bool
 	forOthers bool // another machine may say it
+	bad       bool // the key is none
 	at        mail.Time
 }
 
@@ -190,12 +190,19 @@ func changeIn(text []byte, always bool) (c change) {
 	case !ok:
 	case e.Machine != nil:
 		m := e.Machine
-		c = change{of: m.Name, key: m.Key, left: m.Left, admits: m.Admits, at: e.At}
-		c.forOthers = len(m.Key) > 0 || m.Left
+		c = change{of: m.Name, left: m.Left, admits: m.Admits, at: e.At, forOthers: m.Key != "" || m.Left}
+		if m.Key != "" {
+			c.key, c.bad = parsed(m.Key)
+		}
 	case e.Erased != nil && e.Erased.Done:
 		c.of = e.Erased.Machine
 	}
 	return c
+}
+
+func parsed(s string) (key []byte, bad bool) {
+	key, err := ParseKey(s)
+	return key, err != nil
 }
 
 // standing is what a ring says to the writer: a part of it that does not change any more.
