@@ -168,8 +168,9 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %v", allowed, err)
 		}
 	}
-	for _, not := range []string{"STREAM.PURGE.room", "STREAM.PEER.REMOVE.room", "STREAM.PEER.EVACUATE.room",
-		"SERVER.REMOVE", "META.LEADER.STEPDOWN", "ACCOUNT.PURGE.ROOMS", "STREAM.SNAPSHOT.room"} {
+	for _, not := range []string{"STREAM.PURGE.room", "STREAM.UPDATE.room", "STREAM.DELETE.room",
+		"STREAM.PEER.REMOVE.room", "STREAM.PEER.EVACUATE.room", "SERVER.REMOVE",
+		"META.LEADER.STEPDOWN", "ACCOUNT.PURGE.ROOMS", "STREAM.SNAPSHOT.room"} {
 		before := nc.LastError()
 		if err := nc.PublishRequest("$JS.API."+not, nc.NewInbox(), []byte(`{"peer":"desk"}`)); err != nil {
 			t.Error(err)

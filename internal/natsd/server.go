@@ -55,12 +55,12 @@ accounts {
 system_account: SYS
 `
 
-// denied is what the post offices of machines may not ask of the servers. That they may make, change and delete
-// streams is left, because they do so for rooms; see docs/security.md.
+// denied is what the post offices of machines may not ask of the servers. That they may make streams is left, because
+// they do so for rooms; see docs/security.md.
 var denied = []string{
-	"$JS.API.STREAM.PURGE.>", "$JS.API.STREAM.SNAPSHOT.>", "$JS.API.STREAM.RESTORE.>", "$JS.API.STREAM.PEER.>",
-	"$JS.API.STREAM.CANCEL_MOVE.>", "$JS.API.CONSUMER.PEER.>", "$JS.API.META.>", "$JS.API.SERVER.>",
-	"$JS.API.ACCOUNT.>", "$SYS.REQ.ACCOUNT.>", "$SYS.REQ.USER.>",
+	"$JS.API.STREAM.UPDATE.>", "$JS.API.STREAM.DELETE.>", "$JS.API.STREAM.PURGE.>", "$JS.API.STREAM.SNAPSHOT.>",
+	"$JS.API.STREAM.RESTORE.>", "$JS.API.STREAM.PEER.>", "$JS.API.STREAM.CANCEL_MOVE.>", "$JS.API.CONSUMER.PEER.>",
+	"$JS.API.META.>", "$JS.API.SERVER.>", "$JS.API.ACCOUNT.>", "$SYS.REQ.ACCOUNT.>", "$SYS.REQ.USER.>",
 }
 
 // node is a server that runs in this process, and what this process asks of it.

@@ -29,7 +29,8 @@ func (e *eraser) run(ctx context.Context) {
 			ops := s.all()
 			for ; e.next[s] < len(ops) && ctx.Err() == nil; e.next[s]++ {
 				o := ops[e.next[s]]
-				if o.Outcome == done && secretIn(s.draft(o.N).Body) != "" {
+				known := o.Outcome == done && o.Message != "" // mail that is kept is done, and has no id yet
+				if known && secretIn(s.draft(o.N).Body) != "" {
 					e.erase(ctx, o)
 				}
 			}

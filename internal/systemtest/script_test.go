@@ -50,7 +50,7 @@ func scripts(dir string, env ...string) testscript.Params {
 			return false, fmt.Errorf("there is no condition %s", name)
 		},
 		// A command that should end and does not is ended by then, long before all tests are.
-		Deadline: time.Now().Add(8 * patience),
+		Deadline: time.Now().Add(12 * patience),
 	}
 }
 

@@ -107,13 +107,7 @@ func (j *Journal) followOnce() error {
 	if err := j.compare(ctx, l, l.end); err != nil {
 		return err
 	}
-	j.placing.Lock()
-	after := j.local.Last()
-	if len(j.unconfirmed) > 0 {
-		after = j.unconfirmed[0].Seq - 1
-	}
-	j.placing.Unlock()
-	return j.replay(ctx, l, after, 0, connection, changed)
+	return j.replay(ctx, l, j.local.Last(), 0, connection, changed)
 }
 
 // followShared follows a room in a shard: it reads what is there by itself, and gets what is new with the other rooms.
@@ -204,12 +198,6 @@ func (j *Journal) find(ctx context.Context, create bool) (*lane, error) {
 	j.subject, j.shared = l.subject, l.shared
 	j.points.of(l.subject)
 	return l, nil
-}
-
-func (j *Journal) inShard() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.shared
 }
 
 // receive places what comes over a connection, until that changes. End is where the stream ended when it began: before
@@ -363,17 +351,8 @@ func (j *Journal) received(some []arrival) error {
 	if err := j.noteCold(some); err != nil {
 		return err
 	}
-	if err := j.confirm(placed); err != nil {
-		return err
-	}
 	if err := j.place(placed); err != nil {
 		return &unplacedError{err}
-	}
-	if fence == onwards { // what was acknowledged after the fence is not placed
-		j.placing.Lock()
-		defer j.placing.Unlock()
-		clear(j.waiting)
-		j.unconfirmed = nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -497,25 +476,4 @@ func (j *Journal) Moved(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// confirm sees that what was placed because it was acknowledged comes with the stream, as it was placed.
-func (j *Journal) confirm(placed []jsonl.Placed) error {
-	j.placing.Lock()
-	defer j.placing.Unlock()
-	for _, p := range placed {
-		for len(j.unconfirmed) > 0 && j.unconfirmed[0].Seq < p.Seq { // erased since
-			j.unconfirmed = j.unconfirmed[1:]
-		}
-		if len(j.unconfirmed) == 0 {
-			return nil
-		}
-		if u := j.unconfirmed[0]; u.Seq == p.Seq {
-			if !bytes.Equal(u.Text, p.Text) {
-				return errDiffers
-			}
-			j.unconfirmed = j.unconfirmed[1:]
-		}
-	}
-	return nil
 }

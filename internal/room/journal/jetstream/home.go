@@ -82,10 +82,14 @@ func (c *Cluster) homes(ctx context.Context, create bool) (jetstream.Stream, err
 	if !errors.Is(err, jetstream.ErrStreamNotFound) || !create {
 		return s, err
 	}
-	return c.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	s, err = c.js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: name, Subjects: []string{c.homeSubject("*")}, Replicas: c.cfg.Replicas,
 		Description: "where the rooms of Pennypost are", Storage: jetstream.FileStorage, MaxMsgsPerSubject: 1,
 		Duplicates: duplicates, DenyPurge: true})
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // by another machine, at the same moment
+		return c.handle(ctx, name)
+	}
+	return s, err
 }
 
 func (c *Cluster) homeSubject(room string) string { return c.cfg.Prefix + ".rooms." + room }
@@ -222,7 +226,6 @@ func (c *Cluster) shardConfig(name string) jetstream.StreamConfig {
 	cfg := c.config("")
 	cfg.Name, cfg.Metadata = name, nil
 	cfg.Subjects = []string{c.shardSubject(name) + ">"}
-	cfg.DenyPurge = false // what a room leaves there is purged when it goes
 	return cfg
 }
 

@@ -81,11 +81,8 @@ type Journal struct {
 	numbered uint64             // the last number of what was signed
 	ways     [maxFlights]bool   // those by which a flight sends
 
-	placing sync.Mutex                // held while something is placed in the copy
-	waiting map[mail.Seq]acknowledged // by its first place: what was acknowledged before what is before it
-	// what was placed because it was acknowledged, and has not come with the stream yet
-	unconfirmed []jsonl.Placed
-	cold        map[mail.Seq]bool // places of what belongs into the archive; see noteCold
+	placing sync.Mutex        // held while something is placed in the copy
+	cold    map[mail.Seq]bool // places of what belongs into the archive; see noteCold
 }
 
 // Open opens the journal of a room, whose copy is in dir, and makes both if they are not there. It returns when the
@@ -105,7 +102,7 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 		log:   cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).With("room", room),
 		local: local, files: local,
 		overdue: pause.NewNudge(), writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}),
-		waiting: make(map[mail.Seq]acknowledged), pending: make(map[string]*flight), advanced: make(chan struct{}),
+		pending: make(map[string]*flight), advanced: make(chan struct{}),
 	}
 	j.ctx, j.stop = context.WithCancel(context.Background())
 	wait := patience

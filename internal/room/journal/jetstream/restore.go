@@ -189,9 +189,13 @@ func (c *Cluster) mayTakeOut(ctx context.Context, room string, h home, known mai
 	return err
 }
 
-// mendShard gives a shard the settings that it is to have.
+// mendShard gives a shard the settings that it is to have, if it has others.
 func (c *Cluster) mendShard(ctx context.Context, name string) error {
-	_, err := c.js.UpdateStream(ctx, c.shardConfig(name))
+	s, err := c.js.Stream(ctx, name)
+	if err != nil || len(c.dangers(&s.CachedInfo().Config)) == 0 {
+		return err
+	}
+	_, err = c.js.UpdateStream(ctx, c.shardConfig(name))
 	c.unhandle(name)
 	return err
 }

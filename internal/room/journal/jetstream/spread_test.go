@@ -35,16 +35,16 @@ func TestSpread(t *testing.T) {
 		return n
 	}
 	const all = "n2"
-	for i := range 3 {
-		name := fmt.Sprint("pennypost_shard_", i+1)
-		awaitMachines(t, name+" is led by "+all, func() bool {
-			if leaders()[all] > i {
-				return true
-			}
-			c.stepDown(name, all)
-			return false
-		})
-	}
+	awaitMachines(t, "all are led by "+all, func() bool {
+		if leaders()[all] == 3 {
+			return true
+		}
+		for i := range 3 {
+			c.stepDown(fmt.Sprint("pennypost_shard_", i+1), all)
+		}
+		time.Sleep(500 * time.Millisecond) // asked all the time, they do not come to rest
+		return false
+	})
 	awaitMachines(t, "each is led by another", func() bool {
 		c.mu.Lock()
 		c.spreadAt = time.Time{}

@@ -142,7 +142,10 @@ func (c *Cluster) uncopied(ctx context.Context, room string) error {
 
 // deleteStream removes the stream of a room. There being none is no error.
 func (c *Cluster) deleteStream(ctx context.Context, room string) error {
-	err := c.js.DeleteStream(ctx, c.streamName(room))
+	_, err := c.js.Stream(ctx, c.streamName(room)) // servers of our own refuse to delete, and are not asked in vain
+	if err == nil {
+		err = c.js.DeleteStream(ctx, c.streamName(room))
+	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}

@@ -1,32 +1,18 @@
 package jetstream
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
 
-	"pennypost/internal/base/pause"
 	"pennypost/internal/mail"
 	"pennypost/internal/room/journal"
-	"pennypost/internal/room/journal/jsonl"
-)
-
-// Limits of what is sent at once.
-const (
-	maxBatch   = 1000 // messages: the servers take no larger atomic batch unless they are told to
-	maxFlights = 2    // batches that are under way
-	// Of one room a machine sends so many events a second, and so many at once besides: other rooms of the shard are
-	// slower by what one sends.
-	mostPerSecond = 10000
-	mostAhead     = 2 * maxBatch
 )
 
 // What messages are sent with.
@@ -38,25 +24,11 @@ const (
 	afterHeader     = "Pennypost-After" // up to which place whoever sent a message had the room
 	placeHeader     = "Pennypost-Place" // of a message that is copied, or put back
 	headerID        = nats.MsgIdHdr
-	waitInQueue     = patience / 2
 	firstAttempt    = 400 * time.Millisecond
 	pauseOfAttempts = 50 * time.Millisecond
 	// shortestAttempt is what an attempt must have to be begun, if it is known that those before it stored nothing.
 	shortestAttempt = 200 * time.Millisecond
 )
-
-// request is one call of Append.
-type request struct {
-	texts  [][]byte
-	behind *mail.Seq // where the stream must end; nil: anywhere
-	since  time.Time
-	done   chan struct{} // one slot
-	taken  bool          // guarded by Journal.mu
-
-	// The outcome, set before done.
-	last mail.Seq
-	err  error
-}
 
 // flight is a batch that is being sent.
 type flight struct {
@@ -89,179 +61,6 @@ type flight struct {
 func newFlight(behind *mail.Seq) *flight {
 	return &flight{behind: behind, seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1),
 		refused: make(chan error, 1)}
-}
-
-// Append implements journal.Journal. It returns when the event is in the stream and in the copy.
-func (j *Journal) Append(ctx context.Context, events ...mail.Event) (mail.Seq, error) {
-	return j.append(ctx, nil, events)
-}
-
-// AppendBehind implements journal.Behinder.
-func (j *Journal) AppendBehind(ctx context.Context, after mail.Seq, e mail.Event) (mail.Seq, bool, error) {
-	seq, err := j.append(ctx, &after, []mail.Event{e})
-	if errors.Is(err, errNotBehind) {
-		return 0, false, nil
-	}
-	return seq, err == nil && seq == after+1, err
-}
-
-// End implements journal.Behinder.
-func (j *Journal) End(ctx context.Context) (mail.Seq, error) {
-	if err := j.cluster.Trouble(); err != nil {
-		return 0, err
-	}
-	l, err := j.cluster.lane(ctx, j.room, false)
-	if err != nil {
-		return 0, err
-	}
-	return l.end, nil
-}
-
-var errNotBehind = errors.New("there are events behind that place")
-
-func (j *Journal) append(ctx context.Context, behind *mail.Seq, events []mail.Event) (mail.Seq, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	if len(events) == 0 {
-		return j.Last(), j.usable()
-	}
-	r := &request{behind: behind, done: make(chan struct{}, 1)}
-	for _, e := range events {
-		text, err := jsonl.Encode(e)
-		if err != nil {
-			return 0, err
-		}
-		if err := j.cluster.fits(text); err != nil {
-			return 0, err
-		}
-		r.texts = append(r.texts, text)
-	}
-	r.since = time.Now()
-	if err := j.enter(r); err != nil {
-		return 0, err
-	}
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-		if j.leave(r) {
-			return 0, ctx.Err()
-		}
-		<-r.done // too late to leave: the outcome is near, and is what the caller must hear
-	}
-	return r.last, r.err
-}
-
-func (j *Journal) usable() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.usableLocked()
-}
-
-func (j *Journal) usableLocked() error {
-	if j.closing {
-		return journal.ErrClosed
-	}
-	return cmp.Or(j.moved, j.diverged, j.barredLocked())
-}
-
-// enter queues r, and has somebody send it.
-func (j *Journal) enter(r *request) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if err := j.usableLocked(); err != nil {
-		return err
-	}
-	j.queue = append(j.queue, r)
-	if j.flights < maxFlights {
-		j.flights++
-		way := slices.Index(j.ways[:], false)
-		j.ways[way] = true
-		j.running.Go(func() { j.fly(way) })
-	}
-	return nil
-}
-
-// leave takes r out of the queue if it still waits.
-func (j *Journal) leave(r *request) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if r.taken {
-		return false
-	}
-	j.queue = slices.DeleteFunc(j.queue, func(q *request) bool { return q == r })
-	return true
-}
-
-// fly sends what is queued until nothing is.
-func (j *Journal) fly(way int) {
-	for {
-		f, late := j.take(way)
-		for _, r := range late {
-			r.err = j.notSent(errSilent) // what was before it in the queue got no answer
-			r.done <- struct{}{}
-		}
-		if f == nil && len(late) == 0 {
-			return
-		}
-		if f != nil {
-			pause.For(j.ctx, j.pace(len(f.texts)))
-			j.send(f)
-		}
-	}
-}
-
-// pace returns how long to wait before n more events are sent.
-func (j *Journal) pace(n int) time.Duration {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	now := time.Now()
-	if least := now.Add(-mostAhead * time.Second / mostPerSecond); j.paced.Before(least) {
-		j.paced = least
-	}
-	wait := j.paced.Sub(now)
-	j.paced = j.paced.Add(time.Duration(n) * time.Second / mostPerSecond)
-	return max(wait, 0)
-}
-
-// take takes a batch from the queue, and what has waited too long in it. Without either it ends the flight.
-func (j *Journal) take(way int) (f *flight, late []*request) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	now := time.Now()
-	for len(j.queue) > 0 {
-		r := j.queue[0]
-		if now.Sub(r.since) > waitInQueue {
-			late = append(late, r)
-		} else {
-			alone := r.behind != nil || len(r.texts) > maxBatch
-			if f != nil && (alone || f.behind != nil || len(f.texts)+len(r.texts) > maxBatch) {
-				break
-			}
-			if f == nil {
-				f = newFlight(r.behind)
-				f.way = way
-				f.deadline = r.since.Add(patience)
-			}
-			f.requests, f.texts = append(f.requests, r), append(f.texts, r.texts...)
-		}
-		r.taken = true
-		j.queue = j.queue[1:]
-	}
-	if f == nil {
-		if len(late) == 0 {
-			j.flights--
-			j.ways[way] = false
-			j.wakeLocked()
-		}
-		return nil, late
-	}
-	for range f.texts {
-		j.sent++
-		f.ids = append(f.ids, j.writer+"."+strconv.FormatUint(j.sent, 36))
-	}
-	j.pending[f.ids[len(f.ids)-1]] = f
-	return f, late
 }
 
 // send sends a batch, sees that it is in the copy, and tells its senders.
@@ -321,12 +120,8 @@ func (j *Journal) deliverPart(f *flight) (last mail.Seq, err error) {
 	}
 	for {
 		last, err = j.storeBy(j.ctx, f, deadline)
-		switch {
-		case err == nil && f.placed:
-		case err == nil && j.inShard():
-			last, err = j.settleShared(f, deadline)
-		case err == nil:
-			err = j.settle(f, last, deadline)
+		if err == nil && !f.placed {
+			last, err = j.settle(f, deadline)
 		}
 		if err != errAgain {
 			return last, err
@@ -396,15 +191,22 @@ func (j *Journal) final(err error, f *flight, sure bool) error {
 		if sure && (err == nats.ErrMaxPayload || notConnected(err)) {
 			return j.notSent(err)
 		}
-	case of.Code == codeWrongLast && f.assumed && j.local.Last() <= *f.behind:
 	case of.Code == codeWrongLast || of.Code == codeHasIDs:
-		if sure || f.unchecked || f.behind != nil && j.cameBetween(f) {
+		if j.isNotBehind(f, sure) {
 			return errNotBehind
 		}
 	case !of.passing() && sure:
 		return j.refused(of)
 	}
 	return nil
+}
+
+// isNotBehind reports whether a batch that the servers refused for what is before it has to stay away.
+func (j *Journal) isNotBehind(f *flight, sure bool) bool {
+	if f.assumed && j.local.Last() <= *f.behind {
+		return false // the message before it may be erased, and the servers have to be asked
+	}
+	return sure || f.unchecked || f.behind != nil && j.cameBetween(f)
 }
 
 // cameBetween reports whether another event is at the place at which a batch would have to be.
@@ -510,7 +312,7 @@ func (j *Journal) lastBefore(ctx context.Context, place mail.Seq, assume bool) (
 	}
 	here := j.lastPoint()
 	switch {
-	case l.end >= place, j.local.Last() >= place, here.Place == place-1 && seq > here.Seq:
+	case l.end != place-1, j.local.Last() >= place, here.Place == place-1 && seq > here.Seq:
 		return 0, false, &failure{Code: codeWrongLast, Text: errNotBehind.Error()}
 	case here.Place != place-1: // what is there comes in a moment
 		return 0, false, &failure{Code: codeInFlight, Text: "the copy is not as far"}
