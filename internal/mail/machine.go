@@ -1,5 +1,7 @@
 package mail
 
+import "encoding/base64"
+
 // Machine is the name by which a machine with a post office calls itself: letters, digits, '.', '_' and '-', beginning
 // with a letter or digit. Post offices of several machines may share a room; "" is where a room is in a file, which
 // has one.
@@ -74,6 +76,22 @@ const RulesOfEntries = 4
 
 // RulesNow is the version by which this program applies events.
 const RulesNow = RulesOfEntries
+
+// keySize is how long a public Ed25519 key is, in bytes.
+const keySize = 32
+
+// KeyText is how the public key of a machine is shown, and typed.
+func KeyText(key []byte) string { return base64.RawURLEncoding.EncodeToString(key) }
+
+// ParseKey reads what KeyText wrote.
+func ParseKey(s string) ([]byte, error) {
+	key, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(key) != keySize {
+		return nil, Errorf(Invalid, "%q is not the key of a machine, which has %d letters, digits, '-' and '_'", s,
+			base64.RawURLEncoding.EncodedLen(keySize))
+	}
+	return key, nil
+}
 
 // MachineKey is by what a machine is known in a room.
 type MachineKey struct {

@@ -161,6 +161,12 @@ type MoveRoom struct {
 	To string `json:"to"` // "jetstream": to the NATS servers; "file": to a file of the machine that is asked
 }
 
+// AdmitMachine asks that a machine be admitted.
+type AdmitMachine struct {
+	Machine mail.Machine `json:"machine"`
+	Key     string       `json:"key"` // as mail.KeyText has it
+}
+
 // MovedRoom answers it.
 type MovedRoom struct {
 	Room  mail.RoomName `json:"room"`

@@ -555,6 +555,8 @@ func fakeTry(context.Context) (wire.Trials, error) {
 		{Kind: "jetstream", Wrote: 9500, Read: 1500, Through: "tower"}}}, nil
 }
 
+func (fakeMachines) AdmitMachine(context.Context, mail.Machine, string) error { return nil }
+
 func (fakeMachines) RemoveMachine(context.Context, mail.Machine) error { return nil }
 
 // fakeNotify has one channel.

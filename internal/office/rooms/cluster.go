@@ -3,6 +3,7 @@ package rooms
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
@@ -52,6 +53,8 @@ type Cluster struct {
 	warnings []string
 	asOf     time.Time                // when the servers last answered
 	asleep   map[mail.RoomName]func() // closed rooms for which somebody listens; the functions end that
+
+	admissions admissions
 }
 
 // Connect connects to the NATS servers that the configuration names. nil: it names none. That they cannot be
@@ -69,6 +72,13 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		eager: time.Now().Add(eagerFor),
 		rooms: make(map[mail.RoomName]jetstream.Listed), damaged: make(map[mail.RoomName]string),
 		asleep: make(map[mail.RoomName]func())}
+	signer, err := j.SigningKey(cfg.Home)
+	if err == nil {
+		err = c.admissions.open(cfg)
+	}
+	if err != nil {
+		return nil, err
+	}
 	var keyed *tls.Config
 	if j.Servers > 0 {
 		if keyed, err = config.ClusterTLS(cfg.Home); err != nil {
@@ -77,11 +87,12 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 	}
 	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{TLS: keyed, URLs: j.URLs, Replicas: j.Replicas,
 		Credentials: j.Credentials, CA: j.CA, Cert: j.Cert, Key: j.Key, Prefix: j.Prefix, Monitor: j.Monitor,
-		Copied: c.copiedBy, Erased: cfg.Home.Erased(), Machine: c.name, Log: log})
+		Copied: c.copiedBy, Erased: cfg.Home.Erased(), Machine: c.name, Log: log, Signer: signer, Knows: c.admissions.knows})
 	if err != nil {
 		return nil, &mail.Error{Code: mail.Invalid, Msg: "[journal] in config.toml: " + err.Error(), Err: err}
 	}
 	c.machines, err = c.Machines(ctx, jetstream.MachineOptions{Name: c.name, ID: id, Version: version, Log: log,
+		Key:   signer.Public().(ed25519.PublicKey),
 		Tells: func() bool { return c.set != nil && c.set.Notify.Able() },
 		Rooms: func() int {
 			if c.set == nil { // it is being made

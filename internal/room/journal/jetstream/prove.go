@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/ed25519"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -256,20 +255,7 @@ func (j *Journal) barredLocked() error {
 			"is known there with another key")
 	}
 	return mail.Errorf(mail.Denied, "room %s takes nothing from here: this machine %s. To admit it, type on a machine "+
-		"that is in: pennypost machines admit %s %s", j.room, why, me, KeyText(key))
-}
-
-// KeyText is how a machine's key is shown to the person, and typed.
-func KeyText(key []byte) string { return base64.RawURLEncoding.EncodeToString(key) }
-
-// ParseKey reads what KeyText wrote.
-func ParseKey(s string) ([]byte, error) {
-	key, err := base64.RawURLEncoding.DecodeString(s)
-	if err != nil || len(key) != ed25519.PublicKeySize {
-		return nil, mail.Errorf(mail.Invalid, "%q is not the key of a machine, which has %d letters, digits, - and _", s,
-			base64.RawURLEncoding.EncodedLen(ed25519.PublicKeySize))
-	}
-	return key, nil
+		"that is in: pennypost machines admit %s %s", j.room, why, me, mail.KeyText(key))
 }
 
 // Proven implements journal.Prover.

@@ -96,7 +96,7 @@ func (f *fleet) enter(m *machine1) mail.Seq {
 
 func keyEvent(name mail.Machine, key ed25519.PrivateKey) mail.Event {
 	return mail.Event{At: 1778414400000, Machine: &mail.MachineChange{Name: name,
-		Key: KeyText(key.Public().(ed25519.PublicKey))}}
+		Key: mail.KeyText(key.Public().(ed25519.PublicKey))}}
 }
 
 func change1(c mail.MachineChange) mail.Event { return mail.Event{At: 1778414400000, Machine: &c} }
@@ -272,7 +272,7 @@ func TestP5_Machines(t *testing.T) {
 		t.Errorf("what was sent again counts %d times", n)
 	}
 	if _, err := fresh.Append(t.Context(), said("of tower")); mail.CodeOf(err) != mail.Denied ||
-		!strings.Contains(err.Error(), "pennypost machines admit tower "+KeyText(keyOf("tower").Public().(ed25519.PublicKey))) {
+		!strings.Contains(err.Error(), "pennypost machines admit tower "+mail.KeyText(keyOf("tower").Public().(ed25519.PublicKey))) {
 		t.Errorf("a machine that was not admitted is told: %v", err)
 	}
 	news := (&healing{T: t}).told(desk.Journal)

@@ -201,7 +201,7 @@ func changeIn(text []byte, always bool) (c change) {
 }
 
 func parsed(s string) (key []byte, bad bool) {
-	key, err := ParseKey(s)
+	key, err := mail.ParseKey(s)
 	return key, err != nil
 }
 
