@@ -10,7 +10,7 @@ import (
 )
 
 // keyEvents returns by what this machine says its key, and admits the machines that the person has let in. Once all
-// that follow the room have keys, nobody comes in any more by saying one.
+// that follow the room have keys, nobody comes in any more by saying one: whoever makes a room says both at once.
 func (r *Room) keyEvents() (events []mail.Event) {
 	p, ok := r.journal.(journal.Prover)
 	if !ok {
@@ -21,13 +21,12 @@ func (r *Room) keyEvents() (events []mail.Event) {
 		return nil
 	}
 	mine, in := room.Keys[me]
-	if !in && !room.Admits {
-		return []mail.Event{{Machine: &mail.MachineChange{Name: me, Key: mail.KeyText(room.Key)}}}
-	}
-	if !bytes.Equal(mine.Key, room.Key) {
+	switch {
+	case !in && !room.Admits:
+		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Key: mail.KeyText(room.Key)}})
+	case !bytes.Equal(mine.Key, room.Key):
 		return nil
-	}
-	if r.opts.Admitted != nil {
+	case r.opts.Admitted != nil:
 		admitted := r.opts.Admitted()
 		for _, name := range slices.Sorted(maps.Keys(admitted)) {
 			if c := admits(name, room.Keys, admitted[name]); c != nil && name != me {
@@ -35,9 +34,8 @@ func (r *Room) keyEvents() (events []mail.Event) {
 			}
 		}
 	}
-	keyless := func(m mail.Machine) bool { return len(room.Keys[m].Key) == 0 }
-	if !room.Admits && !r.opts.Anyone && r.state.Upkeep == me && r.state.Shared() &&
-		!slices.ContainsFunc(r.state.Machines, keyless) {
+	keyless := func(m mail.Machine) bool { return m != me && len(room.Keys[m].Key) == 0 }
+	if !room.Admits && !r.opts.Anyone && !slices.ContainsFunc(r.state.Machines, keyless) {
 		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Admits: true}})
 	}
 	return events
@@ -54,4 +52,10 @@ func admits(name mail.Machine, has map[mail.Machine]mail.MachineKey, k mail.Mach
 		return &mail.MachineChange{Name: name, Key: mail.KeyText(k.Key), By: mail.User}
 	}
 	return nil
+}
+
+// hasKey reports whether a machine has a key by which it may write to the room.
+func (r *Room) hasKey(name mail.Machine) bool {
+	p, ok := r.journal.(journal.Prover)
+	return ok && len(p.Proven().Keys[name].Key) > 0
 }
