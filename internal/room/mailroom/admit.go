@@ -26,7 +26,8 @@ func (r *Room) keyEvents() (events []mail.Event) {
 		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Key: mail.KeyText(room.Key)}})
 	case !bytes.Equal(mine.Key, room.Key):
 		return nil
-	case r.opts.Admitted != nil:
+	}
+	if r.opts.Admitted != nil {
 		admitted := r.opts.Admitted()
 		for _, name := range slices.Sorted(maps.Keys(admitted)) {
 			if c := admits(name, room.Keys, admitted[name]); c != nil && name != me {
