@@ -57,6 +57,9 @@ type MachineChange struct {
 	Admits bool `json:"admits,omitzero"`
 }
 
+// OfKeys reports whether c says by which keys events are believed from here on.
+func (c *MachineChange) OfKeys() bool { return c.Key != "" || c.Left || c.Admits }
+
 // RulesOfRight is the version of the rules in which an answer of somebody who was not asked settles nothing
 // (Message.Suggests). It counts in a room once all machines that follow it have said that they know it, because an
 // earlier version takes every answer for one that settles.

@@ -120,14 +120,11 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 	if err := l.look(ctx, j.cluster.nc); err != nil {
 		return err
 	}
-	if err := j.compare(ctx, l, l.end); err != nil {
+	if err := j.proveAndCompare(ctx, l); err != nil {
 		return err
 	}
 	if err := j.locate(l); err != nil {
 		return fmt.Errorf("find where the copy ends in the shard: %w", err)
-	}
-	if err := j.prove(ctx, l); err != nil {
-		return err
 	}
 	if last := j.local.Last(); last < l.end {
 		if err := j.replay(ctx, l, last, l.end, connection, changed); err != nil {

@@ -127,6 +127,21 @@ func (j *Journal) prove(ctx context.Context, l *lane) error {
 	return nil
 }
 
+// proveAndCompare is compare, once it is known that the room is the one that it was.
+func (j *Journal) proveAndCompare(ctx context.Context, l *lane) error {
+	if err := j.prove(ctx, l); err != nil {
+		return err
+	}
+	short := l.end < j.local.Last()
+	if err := j.compare(ctx, l, l.end); err != nil || !short {
+		return err
+	}
+	if err := l.look(ctx, j.cluster.nc); err != nil { // what was lost is there again
+		return err
+	}
+	return j.prove(ctx, l)
+}
+
 // ringBefore returns the newest ring up to a place that is of the stream as it is.
 func (j *Journal) ringBefore(ctx context.Context, l *lane, end mail.Seq) (*ring, error) {
 	j.rings.of(l.subject)
@@ -165,9 +180,11 @@ func (j *Journal) founded(r *ring) error {
 	}) || j.cluster.cfg.Knows != nil && j.cluster.cfg.Knows(r.Founder) {
 		return nil
 	}
-	return mail.Errorf(mail.Denied, "room %s was made anew on the NATS servers by somebody who is not in it. This "+
-		"machine shows what it has, and takes nothing from there", j.room)
+	return &mail.Error{Code: mail.Denied, Err: errForged, Msg: fmt.Sprintf("room %s was made anew on the NATS servers "+
+		"by somebody who is not in it. This machine shows what it has, and takes nothing from there", j.room)}
 }
+
+var errForged = errors.New("another room has the place of this one")
 
 func (j *Journal) setStanding(r *ring) {
 	s := r.standing(j.cluster.cfg.Machine)

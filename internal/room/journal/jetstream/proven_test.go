@@ -78,7 +78,8 @@ func (f *fleet) open(m *machine1, room string) {
 	var err error
 	m.Journal, err = m.c.Open(f.Context(), room, m.dir, jsonl.Options{Log: logOf(f.T)})
 	f.must(err)
-	f.Cleanup(func() { m.Close() })
+	j := m.Journal
+	f.Cleanup(func() { j.Close() })
 }
 
 func (f *fleet) append(m *machine1, events ...mail.Event) mail.Seq {

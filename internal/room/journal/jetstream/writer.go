@@ -247,7 +247,7 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	shared := j.shared
 	f.sentTo = j.subject
 	j.mu.Unlock()
-	if !checked && errors.Is(trouble, errShardGone) {
+	if !checked && (errors.Is(trouble, errShardGone) || errors.Is(trouble, errForged)) {
 		return 0, noConnection{trouble}
 	}
 	if !checked {
