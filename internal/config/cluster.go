@@ -101,8 +101,8 @@ func (h Home) Cluster() string { return h.file("cluster.json") }
 // ClusterKey is the file with the key of this machine, by which the others of its cluster know it.
 func (h Home) ClusterKey() string { return h.file("cluster.pem") }
 
-// MachineKey is the file with the key of this machine, with which it signs what it sends to rooms on NATS servers. In a
-// cluster of ours that is ClusterKey.
+// MachineKey is the file with the key of this machine, with which it signs what it sends to rooms on NATS servers. In
+// a cluster of ours that is ClusterKey.
 func (h Home) MachineKey() string { return h.file("machine.pem") }
 
 // Admitted is the file with the machines that the person has admitted to the rooms on NATS servers.

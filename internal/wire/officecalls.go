@@ -45,8 +45,8 @@ var (
 		UserOnly: true, Here: true}}
 	AdmitMachineCall = Call[AdmitMachine, None]{Route: Route{ID: "admitMachine", Method: http.MethodPost,
 		Path: "/machines",
-		About: "Admit a machine to the rooms on the NATS servers in which this one is, by the key that it signs with. " +
-			"Only the user may.",
+		About: "Admit a machine to the rooms on the NATS servers in which this one is, by the key that it signs " +
+			"with. Only the user may.",
 		UserOnly: true, Here: true}}
 	RemoveMachineCall = Call[mail.Machine, None]{Route: Route{ID: "removeMachine", Method: http.MethodDelete,
 		Path: "/machines/{machine}",

@@ -72,22 +72,14 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		eager: time.Now().Add(eagerFor),
 		rooms: make(map[mail.RoomName]jetstream.Listed), damaged: make(map[mail.RoomName]string),
 		asleep: make(map[mail.RoomName]func())}
-	signer, err := j.SigningKey(cfg.Home)
-	if err == nil {
-		err = c.admissions.open(cfg)
-	}
+	keyed, signer, err := c.keys(cfg)
 	if err != nil {
 		return nil, err
 	}
-	var keyed *tls.Config
-	if j.Servers > 0 {
-		if keyed, err = config.ClusterTLS(cfg.Home); err != nil {
-			return nil, err
-		}
-	}
 	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{TLS: keyed, URLs: j.URLs, Replicas: j.Replicas,
 		Credentials: j.Credentials, CA: j.CA, Cert: j.Cert, Key: j.Key, Prefix: j.Prefix, Monitor: j.Monitor,
-		Copied: c.copiedBy, Erased: cfg.Home.Erased(), Machine: c.name, Log: log, Signer: signer, Knows: c.admissions.knows})
+		Copied: c.copiedBy, Erased: cfg.Home.Erased(), Machine: c.name, Log: log,
+		Signer: signer, Knows: c.admissions.knows})
 	if err != nil {
 		return nil, &mail.Error{Code: mail.Invalid, Msg: "[journal] in config.toml: " + err.Error(), Err: err}
 	}
@@ -119,6 +111,21 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		log.Warn("rooms on the NATS servers not listed", "err", err)
 	}
 	return c, nil
+}
+
+// keys returns how to connect to servers that know this machine by its key, nil if they do not, and with what it
+// signs.
+func (c *Cluster) keys(cfg *config.Config) (keyed *tls.Config, signer ed25519.PrivateKey, err error) {
+	if err := c.admissions.open(cfg); err != nil {
+		return nil, nil, err
+	}
+	if cfg.Journal.Servers > 0 {
+		keyed, err = config.ClusterTLS(cfg.Home)
+	}
+	if err == nil {
+		signer, err = cfg.Journal.SigningKey(cfg.Home)
+	}
+	return keyed, signer, err
 }
 
 // loadMachine returns by what this data directory is told from others on machines of the same name.

@@ -371,9 +371,9 @@ func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	switch {
-	case e.Machine != nil && e.Machine.OfKeys(): // goes along when the room is moved, whose events are judged by it
-		return journal.Archive
-	case r.state.IsVoid(e.Seq), e.Machine != nil:
+	case e.Machine != nil: // what is of keys goes along when the room is moved, whose events are judged by it
+		return dropUnlessCold(e.Machine.OfKeys())
+	case r.state.IsVoid(e.Seq):
 		return journal.Drop
 	case e.Message != nil:
 		return keepIf(r.state.HotAt(e.Message.ID, mark) != nil)
@@ -412,6 +412,13 @@ func keepIf(keep bool) journal.Fate {
 		return journal.Keep
 	}
 	return journal.Archive
+}
+
+func dropUnlessCold(archive bool) journal.Fate {
+	if archive {
+		return journal.Archive
+	}
+	return journal.Drop
 }
 
 func dropUnless(keep bool) journal.Fate {

@@ -187,7 +187,8 @@ func (a *app) showAdmit(ctx context.Context, office *client.Office) error {
 	for i := range list.Machines {
 		m := &list.Machines[i]
 		if m.Here && m.Key != "" {
-			return a.Said(err, m, "pennypost machines admit %s %s\nType this line on a machine that is in.", m.Name, m.Key)
+			return a.Said(err, m, "pennypost machines admit %s %s\nType this line on a machine that is in.", m.Name,
+				m.Key)
 		}
 	}
 	return cmp.Or(err, error(mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers")))

@@ -164,10 +164,11 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Dur
 // saidOf returns what the servers say of a room that is not for this machine, nil if that is not why it cannot be
 // followed. What a copy has of a room whose shard is gone, or whose place another has, can be read.
 func saidOf(failed error, at mail.Seq) error {
-	if said, ok := errors.AsType[*mail.Error](failed); ok && (at == 0 || !errors.Is(failed, errShardGone) && !errors.Is(failed, errForged)) {
-		return said
+	said, ok := errors.AsType[*mail.Error](failed)
+	if !ok || at > 0 && (errors.Is(failed, errShardGone) || errors.Is(failed, errForged)) {
+		return nil
 	}
-	return nil
+	return said
 }
 
 // Close implements journal.Journal.

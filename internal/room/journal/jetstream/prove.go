@@ -1,7 +1,6 @@
 package jetstream
 
 import (
-	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -180,8 +179,8 @@ func (j *Journal) founded(r *ring) error {
 	}) || j.cluster.cfg.Knows != nil && j.cluster.cfg.Knows(r.Founder) {
 		return nil
 	}
-	return &mail.Error{Code: mail.Denied, Err: errForged, Msg: fmt.Sprintf("room %s was made anew on the NATS servers "+
-		"by somebody who is not in it. This machine shows what it has, and takes nothing from there", j.room)}
+	return &mail.Error{Code: mail.Denied, Err: errForged, Msg: fmt.Sprintf("room %s was made anew on the NATS "+
+		"servers by somebody who is not in it. This machine shows what it has, and takes nothing from there", j.room)}
 }
 
 var errForged = errors.New("another room has the place of this one")
@@ -235,10 +234,9 @@ func (j *Journal) tellRefused(a *arrival) {
 	}
 	j.log.Error("an event does not count", "machine", from, "place", a.seq, "why", a.refused)
 	j.local.Tell(journal.News{Subject: "Something was sent to room " + j.room + " that does not count",
-		Body: fmt.Sprintf("The NATS servers have, at place %d of room %s, something from %s, and %s. It is not shown, "+
-			"and changes nothing. Somebody may have the password of the servers, or a machine has another key than it "+
-			"had: pennypost machines says more. Nothing more is said of that machine for an hour",
-			a.seq, j.room, who, a.refused)})
+		Body: fmt.Sprintf("The NATS servers have, at place %d of room %s, something from %s, and %s. It is not "+
+			"shown, and changes nothing. Somebody may have the password of the servers, or a machine has another "+
+			"key than it had. Nothing more is said of that machine for an hour", a.seq, j.room, who, a.refused)})
 }
 
 // refuse has the sender of a batch told that it does not count.
@@ -250,8 +248,8 @@ func (f *flight) refuse(err error) {
 }
 
 func (j *Journal) errRefused(why string) error {
-	return mail.Errorf(mail.Denied, "room %s does not take this from the machine %s: %s. Nothing of it counts", j.room,
-		j.cluster.cfg.Machine, why)
+	return mail.Errorf(mail.Denied, "room %s does not take this from the machine %s: %s. Nothing of it counts",
+		j.room, j.cluster.cfg.Machine, why)
 }
 
 // barredLocked returns why this machine may not write to the room, as far as is known.
@@ -267,12 +265,14 @@ func (j *Journal) barredLocked() error {
 			"one has no key", j.room)
 	}
 	why := "was not admitted to it yet"
-	if in {
-		why = cmp.Or(map[bool]string{true: "was removed from it"}[len(theirs.Key) == 0],
-			"is known there with another key")
+	switch {
+	case in && len(theirs.Key) == 0:
+		why = "was removed from it"
+	case in:
+		why = "is known there with another key"
 	}
-	return mail.Errorf(mail.Denied, "room %s takes nothing from here: this machine %s. To admit it, type on a machine "+
-		"that is in: pennypost machines admit %s %s", j.room, why, me, mail.KeyText(key))
+	return mail.Errorf(mail.Denied, "room %s takes nothing from here: this machine %s. To admit it, type on a "+
+		"machine that is in: pennypost machines admit %s %s", j.room, why, me, mail.KeyText(key))
 }
 
 // Proven implements journal.Prover.

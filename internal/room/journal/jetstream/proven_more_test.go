@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -14,13 +15,28 @@ import (
 )
 
 // closed opens a room on two machines, which are in, and to which nobody else comes by himself.
-func (f *fleet) closed(room string) (desk, laptop *machine1) {
+func (f *fleet) closed(room string) (desk, laptop *member) {
 	f.Helper()
 	desk = f.machine("desk", keyOf("desk"), room)
-	f.append(desk, keyEvent("desk", keyOf("desk")), change1(mail.MachineChange{Name: "desk", Admits: true}),
+	f.append(desk, keyEvent("desk", keyOf("desk")), ofMachine(mail.MachineChange{Name: "desk", Admits: true}),
 		keyEvent("laptop", keyOf("laptop")))
 	laptop = f.machine("laptop", keyOf("laptop"), room)
 	return desk, laptop
+}
+
+// againForgotten stores a message once more when the servers have forgotten its id, as they do after ten minutes.
+func (f *fleet) againForgotten(m *nats.Msg) {
+	f.Helper()
+	l, err := f.thief.lane(f.Context(), "lab", false)
+	f.must(err)
+	cfg := l.info.Config
+	cfg.Duplicates = 100 * time.Millisecond // the least that they take
+	_, err = f.thief.js.UpdateStream(f.Context(), cfg)
+	f.must(err)
+	for end := l.end; l.end == end; time.Sleep(20 * time.Millisecond) {
+		f.again(m, nil)
+		f.must(l.look(f.Context(), f.thief.nc))
+	}
 }
 
 func has(all []string, text string) bool {
@@ -39,10 +55,7 @@ func TestP5_ErasedIsNotSentAgain(t *testing.T) {
 		return e.Message != nil && e.Message.ID == "msg_secret"
 	})
 	f.must(err)
-	f.again(kept, func(m *nats.Msg) { // the servers know the id still
-		m.Header.Set(headerID, m.Header.Get(headerID))
-		m.Header.Del(headerID)
-	})
+	f.againForgotten(kept)
 	last := f.append(desk, said("after"))
 	fresh := f.machine("laptop", keyOf("laptop"), "lab")
 	f.placesOf(laptop, last)
@@ -105,7 +118,7 @@ func movedRoom(t *testing.T, thief func(*fleet) *Cluster) {
 	f.must(fresh.Close())
 	f.must(restore(thief(f), fresh.dir))
 	f.send(f.cluster("desk", keyOf("thief")), "lab", nil, keyEvent("desk", keyOf("thief")), said("forged"))
-	for _, m := range []*machine1{desk, laptop} { // which go on where they are until they look for the room
+	for _, m := range []*member{desk, laptop} { // which go on where they are until they look for the room
 		f.must(m.Close())
 		f.open(m, "lab")
 		if _, err := m.Append(t.Context(), said("to whom")); err == nil {
@@ -123,7 +136,7 @@ func TestP5_LostEnd(t *testing.T) {
 	f := newFleet(t)
 	desk, laptop := f.closed("lab")
 	last := f.append(desk, said("kept"))
-	last = f.append(laptop, said("lost"), change1(mail.MachineChange{Name: "laptop", Rules: 4}))
+	last = f.append(laptop, said("lost"), ofMachine(mail.MachineChange{Name: "laptop", Rules: 4}))
 	f.placesOf(desk, last)
 	f.placesOf(laptop, last)
 	f.must(laptop.Close())
@@ -152,7 +165,7 @@ func TestP5_LostEnd(t *testing.T) {
 func TestP5_OldRoom(t *testing.T) {
 	f := newFleet(t)
 	old := f.machine("desk", nil, "lab")
-	f.append(old, change1(mail.MachineChange{Name: "desk", Follows: true}), said("unsigned"))
+	f.append(old, ofMachine(mail.MachineChange{Name: "desk", Follows: true}), said("unsigned"))
 	f.must(old.Close())
 	f.must(removeFile(old.dir, ringsName))
 	old.c = f.cluster("desk", keyOf("desk"))
@@ -163,7 +176,7 @@ func TestP5_OldRoom(t *testing.T) {
 	if _, err := f.machine("desk", nil, "lab").Append(t.Context(), said("no key")); mail.CodeOf(err) != mail.Denied {
 		t.Errorf("a machine that has lost its key is told: %v", err)
 	}
-	last := f.append(old, change1(mail.MachineChange{Name: "desk", Admits: true}))
+	last := f.append(old, ofMachine(mail.MachineChange{Name: "desk", Admits: true}))
 	f.placesOf(before, last)
 	if _, err := before.Append(t.Context(), said("too old")); mail.CodeOf(err) != mail.Denied {
 		t.Errorf("a machine without a key is told: %v", err)

@@ -58,22 +58,22 @@ func (f *fleet) must(err error) {
 	}
 }
 
-// machine is one with a copy of a room.
-type machine1 struct {
+// member is a machine with a copy of a room.
+type member struct {
 	*Journal
 	c   *Cluster
 	dir string
 }
 
 // machine opens a room on a machine.
-func (f *fleet) machine(name mail.Machine, key ed25519.PrivateKey, room string) *machine1 {
+func (f *fleet) machine(name mail.Machine, key ed25519.PrivateKey, room string) *member {
 	f.Helper()
-	m := &machine1{c: f.cluster(name, key), dir: f.TempDir()}
+	m := &member{c: f.cluster(name, key), dir: f.TempDir()}
 	f.open(m, room)
 	return m
 }
 
-func (f *fleet) open(m *machine1, room string) {
+func (f *fleet) open(m *member, room string) {
 	f.Helper()
 	var err error
 	m.Journal, err = m.c.Open(f.Context(), room, m.dir, jsonl.Options{Log: logOf(f.T)})
@@ -82,7 +82,7 @@ func (f *fleet) open(m *machine1, room string) {
 	f.Cleanup(func() { j.Close() })
 }
 
-func (f *fleet) append(m *machine1, events ...mail.Event) mail.Seq {
+func (f *fleet) append(m *member, events ...mail.Event) mail.Seq {
 	f.Helper()
 	last, err := m.Append(f.Context(), events...)
 	f.must(err)
@@ -90,7 +90,7 @@ func (f *fleet) append(m *machine1, events ...mail.Event) mail.Seq {
 }
 
 // enter has a machine say its key.
-func (f *fleet) enter(m *machine1) mail.Seq {
+func (f *fleet) enter(m *member) mail.Seq {
 	f.Helper()
 	return f.append(m, keyEvent(m.c.cfg.Machine, m.c.cfg.Signer))
 }
@@ -100,10 +100,10 @@ func keyEvent(name mail.Machine, key ed25519.PrivateKey) mail.Event {
 		Key: mail.KeyText(key.Public().(ed25519.PublicKey))}}
 }
 
-func change1(c mail.MachineChange) mail.Event { return mail.Event{At: 1778414400000, Machine: &c} }
+func ofMachine(c mail.MachineChange) mail.Event { return mail.Event{At: 1778414400000, Machine: &c} }
 
 // placesOf is what a copy has at each place, "" where it has nothing, once it is as far as a place.
-func (f *fleet) placesOf(m *machine1, last mail.Seq) []string {
+func (f *fleet) placesOf(m *member, last mail.Seq) []string {
 	f.Helper()
 	for end := time.Now().Add(20 * time.Second); m.Last() < last; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -121,7 +121,7 @@ func (f *fleet) placesOf(m *machine1, last mail.Seq) []string {
 }
 
 // agree fails the test unless machines have the same at each place, and returns it, with the last member's bodies.
-func (f *fleet) agree(when string, last mail.Seq, machines ...*machine1) []string {
+func (f *fleet) agree(when string, last mail.Seq, machines ...*member) []string {
 	f.Helper()
 	want := f.placesOf(machines[0], last)
 	for _, m := range machines[1:] {
@@ -214,11 +214,11 @@ func TestP5_Machines(t *testing.T) {
 	f.send(f.thief, "lab", nil, keyEvent("desk", keyOf("thief")))
 	f.send(f.cluster("desk", keyOf("thief")), "lab", nil, keyEvent("desk", keyOf("thief")))
 	f.send(f.cluster("box", keyOf("box")), "lab", nil, keyEvent("desk", keyOf("box")))
-	f.send(f.thief, "lab", nil, change1(mail.MachineChange{Name: "desk", Left: true}))
-	f.send(f.thief, "lab", nil, change1(mail.MachineChange{Name: "desk", Follows: true}))
-	f.send(laptop.c, "lab", nil, change1(mail.MachineChange{Name: "desk", Follows: true}))
+	f.send(f.thief, "lab", nil, ofMachine(mail.MachineChange{Name: "desk", Left: true}))
+	f.send(f.thief, "lab", nil, ofMachine(mail.MachineChange{Name: "desk", Follows: true}))
+	f.send(laptop.c, "lab", nil, ofMachine(mail.MachineChange{Name: "desk", Follows: true}))
 	count(old, "signed by desk", true)
-	f.append(desk, change1(mail.MachineChange{Name: "desk", Admits: true}))
+	f.append(desk, ofMachine(mail.MachineChange{Name: "desk", Admits: true}))
 	count(f.thief, "unsigned", false)
 	f.send(f.cluster("box", keyOf("box")), "lab", nil, keyEvent("box", keyOf("box")))
 	count(f.cluster("box", keyOf("box")), "not admitted", false)
@@ -236,6 +236,7 @@ func TestP5_Machines(t *testing.T) {
 		m.Data = []byte(strings.Replace(string(m.Data), "sent", "tnes", -1))
 		m.Header.Del(headerID)
 	})
+	f.againForgotten(f.raw("lab", sent))
 	other := f.machine("desk", keyOf("desk"), "other")
 	f.enter(other)
 	f.append(other, said("of another room"))
@@ -248,7 +249,7 @@ func TestP5_Machines(t *testing.T) {
 	count(old, "old key", false)
 	renewed := f.cluster("desk", keyOf("new"))
 	count(renewed, "new key", true)
-	f.send(renewed, "lab", nil, change1(mail.MachineChange{Name: "laptop", Left: true, By: mail.User}))
+	f.send(renewed, "lab", nil, ofMachine(mail.MachineChange{Name: "laptop", Left: true, By: mail.User}))
 	count(laptop.c, "removed", false)
 	if _, err := laptop.Append(t.Context(), said("removed, and knows it")); mail.CodeOf(err) != mail.Denied {
 		t.Errorf("a removed machine is told: %v", err)
@@ -272,8 +273,9 @@ func TestP5_Machines(t *testing.T) {
 	if n := strings.Count(strings.Join(all, "\n"), `"body":"sent"`); n != 1 {
 		t.Errorf("what was sent again counts %d times", n)
 	}
+	admit := "pennypost machines admit tower " + mail.KeyText(keyOf("tower").Public().(ed25519.PublicKey))
 	if _, err := fresh.Append(t.Context(), said("of tower")); mail.CodeOf(err) != mail.Denied ||
-		!strings.Contains(err.Error(), "pennypost machines admit tower "+mail.KeyText(keyOf("tower").Public().(ed25519.PublicKey))) {
+		!strings.Contains(err.Error(), admit) {
 		t.Errorf("a machine that was not admitted is told: %v", err)
 	}
 	news := (&healing{T: t}).told(desk.Journal)

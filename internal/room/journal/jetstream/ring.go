@@ -74,9 +74,16 @@ func (r *ring) refuses(a *arrival) string {
 		return ""
 	}
 	k := r.Machines[p.machine]
-	switch {
-	case p.signature == nil || k == nil:
+	if p.signature == nil || k == nil {
 		return r.refusesStranger(a)
+	}
+	return r.refusesKnown(a, k)
+}
+
+// refusesKnown is refuses for a name that has, or had, a key in the room.
+func (r *ring) refusesKnown(a *arrival, k *keyed) string {
+	p := &a.proof
+	switch {
 	case k.Key == nil:
 		return removedKey
 	case !r.signs(p, k.Key):
