@@ -33,6 +33,11 @@ func (f *fleet) againForgotten(m *nats.Msg) {
 	cfg.Duplicates = 100 * time.Millisecond // the least that they take
 	_, err = f.thief.js.UpdateStream(f.Context(), cfg)
 	f.must(err)
+	defer func() {
+		cfg.Duplicates = duplicates
+		_, err := f.thief.js.UpdateStream(f.Context(), cfg)
+		f.must(err)
+	}()
 	for end := l.end; l.end == end; time.Sleep(20 * time.Millisecond) {
 		f.again(m, nil)
 		f.must(l.look(f.Context(), f.thief.nc))
