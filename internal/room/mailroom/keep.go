@@ -372,7 +372,7 @@ func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 	defer r.mu.RUnlock()
 	switch {
 	case e.Machine != nil: // what is of keys goes along when the room is moved, whose events are judged by it
-		return dropUnlessCold(e.Machine.OfKeys())
+		return fateOfMachine(e.Machine)
 	case r.state.IsVoid(e.Seq):
 		return journal.Drop
 	case e.Message != nil:
@@ -414,8 +414,11 @@ func keepIf(keep bool) journal.Fate {
 	return journal.Archive
 }
 
-func dropUnlessCold(archive bool) journal.Fate {
-	if archive {
+func fateOfMachine(c *mail.MachineChange) journal.Fate {
+	switch {
+	case c.Admits: // keeps out an older Pennypost
+		return journal.Keep
+	case c.OfKeys():
 		return journal.Archive
 	}
 	return journal.Drop

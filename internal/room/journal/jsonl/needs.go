@@ -14,8 +14,12 @@ import (
 // else it writes would be misread by whoever does not know it. What an older one may pass over is written without.
 const needsHead = `,"needs":{`
 
-// knows are the features that a journal may need of this version: none has been made yet.
-var knows = []string{}
+// machineKeys is the feature of a room of which only that counts which one of its machines has signed: a version that
+// signs nothing would show what counts nowhere else, its own mail first.
+const machineKeys = "machine-keys"
+
+// knows are the features that a journal may need of this version.
+var knows = []string{machineKeys}
 
 // needs is what such a line says.
 type needs struct {
