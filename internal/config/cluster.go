@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -44,6 +45,13 @@ type Member struct {
 	Key     []byte       `json:"key"`     // public, as a SubjectPublicKeyInfo
 	Address string       `json:"address"` // HOST:PORT for post offices
 	Joined  mail.Time    `json:"joined"`
+}
+
+// Signing is the key with which the member signs what it sends to rooms, nil if it has none.
+func (m *Member) Signing() []byte {
+	key, _ := x509.ParsePKIXPublicKey(m.Key)
+	signing, _ := key.(ed25519.PublicKey)
+	return signing
 }
 
 // Pin is that of the member's key.
@@ -92,6 +100,30 @@ func (h Home) Cluster() string { return h.file("cluster.json") }
 
 // ClusterKey is the file with the key of this machine, by which the others of its cluster know it.
 func (h Home) ClusterKey() string { return h.file("cluster.pem") }
+
+// MachineKey is the file with the key of this machine, with which it signs what it sends to rooms on NATS servers. In
+// a cluster of ours that is ClusterKey.
+func (h Home) MachineKey() string { return h.file("machine.pem") }
+
+// Admitted is the file with the machines that the person has admitted to the rooms on NATS servers.
+func (h Home) Admitted() string { return h.file("admitted.json") }
+
+// SigningKey returns the key with which this machine signs, and makes it if there is none.
+func (j *Journal) SigningKey(h Home) (ed25519.PrivateKey, error) {
+	path := h.MachineKey()
+	if j.Servers > 0 {
+		path = h.ClusterKey()
+	}
+	cert, err := selfsigned.KeepEd25519(path, nil, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("read the key of this machine: %w", err)
+	}
+	key, ok := cert.PrivateKey.(ed25519.PrivateKey)
+	if !ok {
+		return nil, mail.Errorf(mail.Invalid, "%s holds no Ed25519 key", path)
+	}
+	return key, nil
+}
 
 // ClusterCodes is the file with the codes that let machines into the cluster.
 func (h Home) ClusterCodes() string { return h.file("cluster-codes.json") }

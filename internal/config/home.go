@@ -151,7 +151,8 @@ func (h Home) Files() (there []string) {
 	ours := []string{h.Token(), h.Host(), h.TLS(), h.Sessions(), h.Joined(), h.Scripts(), h.Passphrase(), h.Doors(),
 		h.Turns(), h.Machine(), h.Shown(), h.Screen(), h.Told(), h.Teams(), h.Dialogs(), h.Outbox(), h.Doubts(),
 		h.Erased(), h.A2A(), h.Events(), h.GitHub(), h.File(), h.Rooms(), h.Removed(), h.Lock(), h.StartLock(),
-		h.Log(), h.file("pennypost.sock"), h.Cluster(), h.ClusterKey(), h.ClusterCodes(), h.Servers(), h.ServerLock(),
+		h.Log(), h.file("pennypost.sock"), h.Cluster(), h.ClusterKey(), h.MachineKey(), h.Admitted(),
+		h.ClusterCodes(), h.Servers(), h.ServerLock(),
 		h.ServerLog(), h.file("nats.sock")}
 	for _, path := range ours {
 		for _, suffix := range []string{"", ".1"} { // of the log there is an older part

@@ -32,7 +32,15 @@ type Journal struct {
 // Machine is the machine on which the post office runs.
 type Machine struct {
 	Name mail.Machine `toml:"name"` // default: the name of the host
+	// Admit says who comes into rooms on NATS servers: AdmitListed, the default, or AdmitAnyone.
+	Admit string `toml:"admit"`
 }
+
+// What Machine.Admit may be.
+const (
+	AdmitListed = "listed" // who is admitted, or a member of the cluster of "pennypost cluster"
+	AdmitAnyone = "anyone" // who has the password of the servers, by the first key that it shows
+)
 
 // Outbox bounds the mail that is kept on this machine while the way to its room is away.
 type Outbox struct {
@@ -120,6 +128,9 @@ func withoutPassword(s string) string {
 }
 
 func (m *Machine) check() error {
+	if m.Admit != "" && m.Admit != AdmitListed && m.Admit != AdmitAnyone {
+		return bad("machine", "admit is %q; it can be %q or %q", m.Admit, AdmitListed, AdmitAnyone)
+	}
 	if m.Name == "" {
 		return nil
 	}

@@ -110,7 +110,9 @@ func (c *Config) Print(w io.Writer) error {
 	section(&b, "events", c.Events.rows()...)
 	b.WriteString("\n")
 	section(&b, "machine", row{name: "name", value: string(c.MachineName()),
-		about: "as which other machines know this one; default: the host's name"})
+		about: "as which other machines know this one; default: the host's name"},
+		row{name: "admit", value: cmp.Or(c.Machine.Admit, AdmitListed),
+			about: `who comes into rooms that it makes on NATS servers: "listed", or "anyone" who reaches them`})
 	r := c.For("")
 	b.WriteString("\n# Every room, unless [rooms.NAME] says otherwise for one.\n")
 	r.print(&b, "room")

@@ -1,5 +1,7 @@
 package mail
 
+import "encoding/base64"
+
 // Machine is the name by which a machine with a post office calls itself: letters, digits, '.', '_' and '-', beginning
 // with a letter or digit. Post offices of several machines may share a room; "" is where a room is in a file, which
 // has one.
@@ -48,7 +50,15 @@ type MachineChange struct {
 	// them.
 	Doors []Address `json:"doors,omitzero"`
 	By    Name      `json:"by,omitempty"` // who made the change, if not the machine
+	// Key is the public key by whose signatures the machine is known from here on (Ed25519, base64url). It says so
+	// itself, or another one does that is known.
+	Key string `json:"key,omitempty"`
+	// Admits says that from here on no machine comes in but by one that is in.
+	Admits bool `json:"admits,omitzero"`
 }
+
+// OfKeys reports whether c says by which keys events are believed from here on.
+func (c *MachineChange) OfKeys() bool { return c.Key != "" || c.Left || c.Admits }
 
 // RulesOfRight is the version of the rules in which an answer of somebody who was not asked settles nothing
 // (Message.Suggests). It counts in a room once all machines that follow it have said that they know it, because an
@@ -69,6 +79,28 @@ const RulesOfEntries = 4
 
 // RulesNow is the version by which this program applies events.
 const RulesNow = RulesOfEntries
+
+// keySize is how long a public Ed25519 key is, in bytes.
+const keySize = 32
+
+// KeyText is how the public key of a machine is shown, and typed.
+func KeyText(key []byte) string { return base64.RawURLEncoding.EncodeToString(key) }
+
+// ParseKey reads what KeyText wrote.
+func ParseKey(s string) ([]byte, error) {
+	key, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(key) != keySize {
+		return nil, Errorf(Invalid, "%q is not the key of a machine, which has %d letters, digits, '-' and '_'", s,
+			base64.RawURLEncoding.EncodedLen(keySize))
+	}
+	return key, nil
+}
+
+// MachineKey is by what a machine is known in a room.
+type MachineKey struct {
+	Key []byte // without one, it was removed
+	At  Time   // since when
+}
 
 // MachineRules is the version of the rules that a machine has said it knows.
 type MachineRules struct {

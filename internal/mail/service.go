@@ -398,6 +398,8 @@ type MachineStatus struct {
 	Rooms   int     `json:"rooms"`             // that are open there
 	Kept    int     `json:"kept,omitzero"`     // letters in its outbox, which nobody else has
 	Skew    int64   `json:"skew_ms"`           // how far its clock is ahead of the servers', in milliseconds
+	// Key is the public key with which it says that it signs, as KeyText has it. Nobody vouches for that here.
+	Key string `json:"key,omitempty"`
 }
 
 // Trimmed answers Archive.

@@ -137,7 +137,8 @@ func (h *hosts) newOffice(i int) error {
 		err = o.build()
 	}
 	o.binary = h.at(0).binary
-	text := fmt.Sprintf(configuration+"\n[machine]\nname = %q\n\n[journal]\nkind = \"jetstream\"\nurls = [%s]\n"+
+	text := fmt.Sprintf(configuration+"\n[machine]\nname = %q\nadmit = \"anyone\"\n\n"+
+		"[journal]\nkind = \"jetstream\"\nurls = [%s]\n"+
 		"monitor = [%s]\n", "true", o.name, everyHost("\"nats://%s:4222\""), everyHost("\"http://%s:8222\""))
 	if err := errors.Join(err, os.WriteFile(filepath.Join(o.home, "config.toml"), []byte(text), 0o600)); err != nil {
 		return err

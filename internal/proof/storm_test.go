@@ -136,7 +136,8 @@ func (s *storm) configOf(i int) string {
 		urls = append(urls, fmt.Sprintf("%q", "nats://"+l.addr()))
 		monitor = append(monitor, fmt.Sprintf("%q", "http://"+s.servers.Servers[j].Monitor))
 	}
-	text := fmt.Sprintf("\n[machine]\nname = %q\n\n[journal]\nkind = \"jetstream\"\nurls = [%s]\nmonitor = [%s]\n",
+	text := fmt.Sprintf("\n[machine]\nname = %q\nadmit = \"anyone\"\n\n"+
+		"[journal]\nkind = \"jetstream\"\nurls = [%s]\nmonitor = [%s]\n",
 		s.offices[i].name, strings.Join(urls, ", "), strings.Join(monitor, ", "))
 	if i == machines-1 {
 		text += fmt.Sprintf("\n[room.wake.%s]\nexec = [%q]\nbudget = 1000\n", latecomer,

@@ -18,7 +18,7 @@ import (
 func onServers(t *testing.T, o *office, servers *natstest.Cluster, machine, kind string) {
 	t.Helper()
 	writeConfig(t, o, fmt.Sprintf("[journal]\nkind = %q\nurls = [\"%s\"]\nreplicas = %d\nmonitor = [\"http://%s\"]\n"+
-		"[machine]\nname = %q\n", kind, strings.Join(servers.URLs(), `", "`), len(servers.Servers),
+		"[machine]\nname = %q\nadmit = \"anyone\"\n", kind, strings.Join(servers.URLs(), `", "`), len(servers.Servers),
 		servers.Servers[0].Monitor, machine))
 }
 

@@ -20,6 +20,12 @@ var pageMachines = []string{"desk", "laptop", "tower"}
 // pageErased is the id of the message that the page erases.
 const pageErased = "msg_V1StGXR8_Z5jdHi6B-myT"
 
+// pageKeys are the keys of the machines on the page.
+var pageKeys = map[string]string{
+	"laptop": "O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik",
+	"tower":  "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+}
+
 // clusterPage is the third part of docs/machines.md, tried on one machine: the addresses of the page are replaced by
 // some of loopback.
 type clusterPage struct {
@@ -43,6 +49,8 @@ func TestClusterPage(t *testing.T) {
 		p.offices[name].must(t, "stop")
 	}
 	erased := pageErased
+	keys := make(map[string]string) // of machines, by those that the page has
+	admits := regexp.MustCompile(`(?m)^pennypost machines admit (\S+) (\S{43})$`)
 	for _, step := range machineSteps(p.text) {
 		o := p.offices[step.machine]
 		if step.command == "nats-server -c nats.conf" {
@@ -53,11 +61,21 @@ func TestClusterPage(t *testing.T) {
 		// says.
 		var r result
 		for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
-			r = typed(t, o, strings.ReplaceAll(step.command, pageErased, erased))
+			page := func() *strings.Replacer {
+				here := []string{pageErased, erased}
+				for name, key := range keys {
+					here = append(here, pageKeys[name], key)
+				}
+				return strings.NewReplacer(here...)
+			}
+			r = typed(t, o, page().Replace(step.command))
+			if m := admits.FindStringSubmatch(r.stdout); m != nil {
+				keys[m[1]] = m[2]
+			}
 			if id := regexp.MustCompile(`^msg_\S+`).FindString(r.stdout); id != "" {
 				erased = id
 			}
-			if step.is(r, strings.NewReplacer(pageErased, erased)) {
+			if step.is(r, page()) {
 				break
 			}
 			if time.Now().After(deadline) {

@@ -43,6 +43,11 @@ var (
 		About: "Write a test message to each kind of journal that is in use, and read it. It is in no room. Only " +
 			"the user may.",
 		UserOnly: true, Here: true}}
+	AdmitMachineCall = Call[AdmitMachine, None]{Route: Route{ID: "admitMachine", Method: http.MethodPost,
+		Path: "/machines",
+		About: "Admit a machine to the rooms on the NATS servers in which this one is, by the key that it signs " +
+			"with. Only the user may.",
+		UserOnly: true, Here: true}}
 	RemoveMachineCall = Call[mail.Machine, None]{Route: Route{ID: "removeMachine", Method: http.MethodDelete,
 		Path: "/machines/{machine}",
 		About: "Forget a machine that will not come back: nobody waits for it any more where all machines have to " +

@@ -170,6 +170,12 @@ func (m MoveRoom) Shard() (number int, named bool) {
 	return number, named && err == nil && number > 0
 }
 
+// AdmitMachine asks that a machine be admitted.
+type AdmitMachine struct {
+	Machine mail.Machine `json:"machine"`
+	Key     string       `json:"key"` // as mail.KeyText has it
+}
+
 // MovedRoom answers it.
 type MovedRoom struct {
 	Room  mail.RoomName `json:"room"`

@@ -130,6 +130,8 @@ type Machines interface {
 	List() []mail.MachineStatus
 	// Health says how the servers are.
 	Health() mail.ServersHealth
+	// AdmitMachine admits one to the rooms, by its key.
+	AdmitMachine(ctx context.Context, name mail.Machine, key string) error
 	// RemoveMachine forgets one that will not come back.
 	RemoveMachine(ctx context.Context, name mail.Machine) error
 }

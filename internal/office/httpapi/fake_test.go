@@ -569,6 +569,8 @@ func (f fakeShards) MakeShards(ctx context.Context, ask wire.MakeShards) (wire.S
 	return list, err
 }
 
+func (fakeMachines) AdmitMachine(context.Context, mail.Machine, string) error { return nil }
+
 func (fakeMachines) RemoveMachine(context.Context, mail.Machine) error { return nil }
 
 // fakeNotify has one channel.

@@ -65,6 +65,9 @@ func officeRoutes(o *Options) []route {
 			})),
 		without(o.Machines == nil, mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers, so it "+
 			"knows no other machines. Those that were invited are listed by: pennypost invite --list"),
+			on(&wire.AdmitMachineCall, func(c *call, ask wire.AdmitMachine) (wire.None, error) {
+				return wire.None{}, o.Machines.AdmitMachine(c.r.Context(), ask.Machine, ask.Key)
+			}),
 			on(&wire.RemoveMachineCall, func(c *call, name mail.Machine) (wire.None, error) {
 				return wire.None{}, o.Machines.RemoveMachine(c.r.Context(), name)
 			})),

@@ -303,6 +303,8 @@ func scenario() []want {
 		{name: "/join", method: "DELETE", path: "/join"},
 		{name: "/machines", method: "GET", path: "/machines"},
 		{name: "/try", method: "POST", path: "/try"},
+		{name: "/machines", method: "POST", path: "/machines",
+			body: `{"machine":"laptop-2","key":"O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik"}`},
 		{name: "/machines/{machine}", method: "DELETE", path: "/machines/laptop-2"},
 		{name: "/outbox", method: "GET", path: "/outbox"},
 		{name: "/outbox/{key}", method: "DELETE", path: "/outbox/parser"},

@@ -3,6 +3,7 @@ package rooms
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
@@ -52,6 +53,8 @@ type Cluster struct {
 	warnings []string
 	asOf     time.Time                // when the servers last answered
 	asleep   map[mail.RoomName]func() // closed rooms for which somebody listens; the functions end that
+
+	admissions admissions
 }
 
 // Connect connects to the NATS servers that the configuration names. nil: it names none. That they cannot be
@@ -69,19 +72,19 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		eager: time.Now().Add(eagerFor),
 		rooms: make(map[mail.RoomName]jetstream.Listed), damaged: make(map[mail.RoomName]string),
 		asleep: make(map[mail.RoomName]func())}
-	var keyed *tls.Config
-	if j.Servers > 0 {
-		if keyed, err = config.ClusterTLS(cfg.Home); err != nil {
-			return nil, err
-		}
+	keyed, signer, err := c.keys(cfg)
+	if err != nil {
+		return nil, err
 	}
 	c.Cluster, err = jetstream.Connect(ctx, jetstream.Config{TLS: keyed, URLs: j.URLs, Replicas: j.Replicas,
 		Credentials: j.Credentials, CA: j.CA, Cert: j.Cert, Key: j.Key, Prefix: j.Prefix, Monitor: j.Monitor,
-		Copied: c.copiedBy, Erased: cfg.Home.Erased(), Machine: c.name, Log: log})
+		Copied: c.copiedBy, Erased: cfg.Home.Erased(), Machine: c.name, Log: log,
+		Signer: signer, Knows: c.admissions.knows})
 	if err != nil {
 		return nil, &mail.Error{Code: mail.Invalid, Msg: "[journal] in config.toml: " + err.Error(), Err: err}
 	}
 	c.machines, err = c.Machines(ctx, jetstream.MachineOptions{Name: c.name, ID: id, Version: version, Log: log,
+		Key:   signer.Public().(ed25519.PublicKey),
 		Tells: func() bool { return c.set != nil && c.set.Notify.Able() },
 		Rooms: func() int {
 			if c.set == nil { // it is being made
@@ -108,6 +111,21 @@ func Connect(ctx context.Context, cfg *config.Config, version string, log *slog.
 		log.Warn("rooms on the NATS servers not listed", "err", err)
 	}
 	return c, nil
+}
+
+// keys returns how to connect to servers that know this machine by its key, nil if they do not, and with what it
+// signs.
+func (c *Cluster) keys(cfg *config.Config) (keyed *tls.Config, signer ed25519.PrivateKey, err error) {
+	if err := c.admissions.open(cfg); err != nil {
+		return nil, nil, err
+	}
+	if cfg.Journal.Servers > 0 {
+		keyed, err = config.ClusterTLS(cfg.Home)
+	}
+	if err == nil {
+		signer, err = cfg.Journal.SigningKey(cfg.Home)
+	}
+	return keyed, signer, err
 }
 
 // loadMachine returns by what this data directory is told from others on machines of the same name.

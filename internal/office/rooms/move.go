@@ -174,6 +174,9 @@ func (c *Cluster) RemoveMachine(ctx context.Context, name mail.Machine) error {
 	if err := c.machines.Remove(ctx, name); err != nil {
 		return err
 	}
+	if err := c.admissions.remove(name); err != nil {
+		return err
+	}
 	return c.set.machineLeft(ctx, name)
 }
 

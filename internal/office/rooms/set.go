@@ -254,6 +254,7 @@ func (o *Set) openFiles(e *Entry, name mail.RoomName) error {
 	opts.Door, opts.PutOff = doors.Name, doors.PutOff
 	opts.Tells = o.Notify.Wake
 	if e.clustered {
+		opts.Admitted, opts.Anyone = o.Cluster.admissions.all, o.Cluster.admissions.anyone
 		opts.Machine, opts.Away, opts.Now = o.Cluster.name, o.Cluster.machines.Away, o.Cluster.Now
 		opts.Trouble = func() string { return o.Cluster.troubleOf(name) }
 	}

@@ -21,6 +21,20 @@ var ErrUnknown = errors.New("nobody knows whether it is stored")
 // ErrAway is in the chain of an error of Append if what keeps the journal cannot be reached: nothing was stored.
 var ErrAway = errors.New("the way to the journal is away")
 
+// Prover is a journal whose events are signed by the machines that append them.
+type Prover interface {
+	// Proven says what the room knows of the machines' keys.
+	Proven() Proven
+}
+
+// Proven is what a room knows of the machines that write to it.
+type Proven struct {
+	Key    []byte // of this machine; nil: it signs nothing
+	Keys   map[mail.Machine]mail.MachineKey
+	Admits bool // no machine comes in any more but by one that is in
+	Known  bool // all this is known, and events are checked
+}
+
 // Journal is the record of one room.
 //
 // All methods may be called concurrently.

@@ -371,7 +371,9 @@ func (r *Room) fate(e *mail.Event, mark, written mail.Seq) journal.Fate {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	switch {
-	case r.state.IsVoid(e.Seq), e.Machine != nil:
+	case e.Machine != nil: // what is of keys goes along when the room is moved, whose events are judged by it
+		return fateOfMachine(e.Machine)
+	case r.state.IsVoid(e.Seq):
 		return journal.Drop
 	case e.Message != nil:
 		return keepIf(r.state.HotAt(e.Message.ID, mark) != nil)
@@ -410,6 +412,16 @@ func keepIf(keep bool) journal.Fate {
 		return journal.Keep
 	}
 	return journal.Archive
+}
+
+func fateOfMachine(c *mail.MachineChange) journal.Fate {
+	switch {
+	case c.Admits: // keeps out an older Pennypost
+		return journal.Keep
+	case c.OfKeys():
+		return journal.Archive
+	}
+	return journal.Drop
 }
 
 func dropUnless(keep bool) journal.Fate {

@@ -30,12 +30,15 @@ func (r *Room) Keeps() bool {
 }
 
 // RemoveMachine says that a machine will not come back, as the person decides: it is waited for no more when something
-// is erased, its sessions have ended, and another machine looks after the room. Should it come back, it follows the
-// room again.
+// is erased, its sessions have ended, and another machine looks after the room. Its key opens the room no more. Should
+// it come back, it follows the room again, if it is admitted.
 func (r *Room) RemoveMachine(ctx context.Context, name mail.Machine) error {
 	_, _, err := r.view(check.Caller{Who: mail.User}).decide(ctx, func(v *check.View) ([]mail.Event, error) {
 		return v.RemoveMachine(name)
 	})
+	if mail.CodeOf(err) == mail.NotFound && r.hasKey(name) { // it was admitted, and has not come
+		_, err = r.commit(ctx, mail.Event{Machine: &mail.MachineChange{Name: name, Left: true, By: mail.User}})
+	}
 	return err
 }
 

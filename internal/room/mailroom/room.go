@@ -74,6 +74,11 @@ type Options struct {
 	// Machine is this one's name in a room that the post offices of several machines have open. "": nobody else
 	// writes to the journal, and nothing stands in it that is there for others.
 	Machine mail.Machine
+	// Admitted returns the machines that the person has let in, by name; one without a key was removed. It is called
+	// with the state locked, so it must not wait for long. Nil: there is none.
+	Admitted func() map[mail.Machine]mail.MachineKey
+	// Anyone has machines come in that nobody has admitted.
+	Anyone bool
 	// Away reports whether nothing is heard of the post office of another machine. It is called with the state locked,
 	// so it must not block. Nil: none ever is.
 	Away func(mail.Machine) bool

@@ -61,6 +61,7 @@ func (r *Room) upkeepEvents(ago time.Duration) (events []mail.Event) {
 	if s.Rules[me] != mail.RulesNow {
 		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Rules: mail.RulesNow}})
 	}
+	events = append(events, r.keyEvents()...)
 	mine := s.Upkeep == me && ago >= upkeepSaid
 	vacant := s.Upkeep == "" || s.Upkeep != me && (r.opts.Away(s.Upkeep) || ago >= upkeepLasts)
 	if mine || vacant {

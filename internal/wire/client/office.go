@@ -384,6 +384,11 @@ func (o *Office) Try(ctx context.Context) (wire.Trials, error) {
 	return wire.Do(ctx, o.user(), &wire.TryCall, wire.None{})
 }
 
+// AdmitMachine admits a machine to the rooms on the NATS servers. Only the user may.
+func (o *Office) AdmitMachine(ctx context.Context, name mail.Machine, key string) error {
+	return tell(ctx, o, &wire.AdmitMachineCall, wire.AdmitMachine{Machine: name, Key: key})
+}
+
 // RemoveMachine forgets a machine that will not come back. Only the user may.
 func (o *Office) RemoveMachine(ctx context.Context, name mail.Machine) error {
 	return tell(ctx, o, &wire.RemoveMachineCall, name)

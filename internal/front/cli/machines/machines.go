@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -25,6 +26,13 @@ const machinesRemoveHelp = `Forget a machine that will not come back. Where all 
 something, as when a message is erased from every disk, nobody waits for it any more, and its name
 is free for another one. A machine that is there is not removed. Only the user may remove one.`
 
+const machinesAdmitHelp = `Admit a machine to the rooms on NATS servers in which this one is. Each machine
+signs what it sends with a key of its own, and what is signed with no key of the room counts
+nowhere, whoever has the servers' password. Without arguments, the command prints the line to type
+on a machine that is in, so that this one is admitted: bring it there by a way that you trust. A
+machine whose key is another than it was, since its data directory was made anew, is admitted so too.
+Machines of "pennypost cluster" are admitted by the code with which they join.`
+
 func newMachines(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "machines", Short: "list the machines that share rooms, and the servers; forget one", Long: machinesHelp,
@@ -33,6 +41,12 @@ func newMachines(a *app) *cobra.Command {
 		RunE:    cli.RunAt(a.AtOffice, a.machines),
 	}
 	cmd.AddCommand(&cobra.Command{
+		Use: "admit [NAME KEY]", Short: "admit a machine to the rooms, by its key", Long: machinesAdmitHelp,
+		Example: "pennypost machines admit\npennypost machines admit laptop-2 " +
+			"O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik",
+		Args: cobra.MaximumNArgs(2),
+		RunE: cli.RunAt(a.AtOffice, a.machinesAdmit),
+	}, &cobra.Command{
 		Use: "remove NAME", Short: "forget a machine that will not come back", Long: machinesRemoveHelp,
 		Example: "pennypost machines remove laptop-2",
 		Args:    cli.NArgs(1, "the name of one machine"),
@@ -148,6 +162,36 @@ func (a *app) behind(s *mail.ServerStatus) string {
 	}
 	return a.Out.Red("behind in " + wording.Plural(s.BehindIn, "room") + ", by up to " +
 		wording.Plural(int(s.Behind), "write"))
+}
+
+func (a *app) machinesAdmit(ctx context.Context, office *client.Office, args []string) error {
+	switch len(args) {
+	case 0:
+		return a.showAdmit(ctx, office)
+	case 1:
+		return mail.Errorf(mail.Invalid, "the key of %s is missing. It is printed there by: pennypost machines admit",
+			args[0])
+	}
+	name, err := mail.ParseMachine(args[0])
+	if err == nil {
+		err = office.AdmitMachine(ctx, name, args[1])
+	}
+	return a.Said(err, struct {
+		Admitted mail.Machine `json:"admitted"`
+	}{name}, "%s is admitted to each room in which this machine is, within seconds where the room is open here.", name)
+}
+
+// showAdmit prints by what this machine is admitted.
+func (a *app) showAdmit(ctx context.Context, office *client.Office) error {
+	list, err := office.Machines(ctx)
+	for i := range list.Machines {
+		m := &list.Machines[i]
+		if m.Here && m.Key != "" {
+			return a.Said(err, m, "pennypost machines admit %s %s\nType this line on a machine that is in.", m.Name,
+				m.Key)
+		}
+	}
+	return cmp.Or(err, error(mail.Errorf(mail.NotFound, "this post office has no rooms on NATS servers")))
 }
 
 func (a *app) machinesRemove(ctx context.Context, arg string) error {

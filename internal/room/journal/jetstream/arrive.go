@@ -23,7 +23,7 @@ func fetchAnew(dir string) error {
 		return nil
 	}
 	var errs []error
-	for _, name := range []string{"mailbox.jsonl", "mailbox.last", "archive", "index", pointsName} {
+	for _, name := range []string{"mailbox.jsonl", "mailbox.last", "archive", "index", pointsName, ringsName} {
 		errs = append(errs, os.RemoveAll(filepath.Join(dir, name)))
 	}
 	if err := errors.Join(append(errs, durable.SyncDir(dir))...); err != nil {

@@ -1,7 +1,9 @@
 package jetstream_test
 
 import (
+	"crypto/ed25519"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,6 +12,8 @@ import (
 
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal/jetstream"
 	"pennypost/internal/room/journal/jetstream/natstest"
 	"pennypost/internal/room/journal/jsonl"
 )
@@ -49,6 +53,44 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkProven compares a room whose events are signed and checked with one whose events are not, by turns, on one
+// server that syncs each write. A second machine follows the first and checks what comes, too.
+func BenchmarkProven(b *testing.B) {
+	servers := natstest.Start(b, 1, natstest.Options{})
+	of := func(name mail.Machine, room string) *jetstream.Journal {
+		cfg := jetstream.Config{URLs: servers.URLs(), Replicas: 1, Machine: name}
+		if room == "signed" {
+			cfg.Signer = ed25519.NewKeyFromSeed([]byte(fmt.Sprintf("%32s", name)))
+		}
+		c, err := jetstream.Connect(b.Context(), cfg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { c.Close() })
+		for c.Trouble() != nil {
+			time.Sleep(time.Millisecond)
+		}
+		return open(b, c, room, b.TempDir())
+	}
+	signed, plain := of("desk", "signed"), of("desk", "plain")
+	key := mail.KeyText(signed.Proven().Key)
+	if _, err := signed.Append(b.Context(), mail.Event{Machine: &mail.MachineChange{Name: "desk", Key: key}},
+		mail.Event{Machine: &mail.MachineChange{Name: "desk", Admits: true}}); err != nil {
+		b.Fatal(err)
+	}
+	of("laptop", "signed")
+	of("laptop", "plain")
+	e := note("bench")
+	e.Message.Body = string(slices.Repeat([]byte("text "), 90))
+	ways := map[string]func() error{
+		"stream": func() error { _, err := signed.Append(b.Context(), e); return err },
+		"plain":  func() error { _, err := plain.Append(b.Context(), e); return err },
+	}
+	for _, senders := range []int{1, 64} {
+		b.Run(fmt.Sprint("senders=", senders), func(b *testing.B) { byTurns(b, senders, ways) })
+	}
+}
+
 // byTurns runs each way b.N times, a part at a time, and reports each one's median and its rate.
 func byTurns(b *testing.B, senders int, ways map[string]func() error) {
 	const part = 200 * time.Millisecond
@@ -57,7 +99,7 @@ func byTurns(b *testing.B, senders int, ways map[string]func() error) {
 	var mu sync.Mutex
 	var left atomic.Int64
 	left.Store(int64(b.N))
-	names := []string{"publish", "stream", "file"}
+	names := slices.Sorted(maps.Keys(ways))
 	for left.Load() > 0 {
 		for _, name := range names {
 			began := time.Now()

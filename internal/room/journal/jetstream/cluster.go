@@ -3,6 +3,7 @@ package jetstream
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -46,6 +47,10 @@ type Config struct {
 	Erased string
 	// Machine is the name by which the servers know the connection.
 	Machine mail.Machine
+	// Signer is the key of this machine, with which it signs what it sends to rooms. Nil: it does not.
+	Signer ed25519.PrivateKey
+	// Knows reports whether a key is that of a machine that the person has let in. Nil: none is.
+	Knows func(key []byte) bool
 	// Log hears of lost and found servers. Nil discards.
 	Log *slog.Logger
 }

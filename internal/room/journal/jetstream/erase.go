@@ -99,11 +99,12 @@ func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 	match func(mail.Event) bool) (places []hole, err error) {
 	var erased *mail.Message
 	var others []stored
+	keys := j.Proven().Keys
 	err = j.read(ctx, l, 0, l.end, func(a arrival) error {
 		e, ok := jsonl.Decode(a.seq, a.text)
 		switch {
 		case !ok && strings.Contains(string(a.text), string(id)), ok && match(e):
-			x := hole{Seq: a.at, Place: a.seq}
+			x := holeOf(&a, keys)
 			if e.Message != nil {
 				x.About = e.Message.ID
 			}
@@ -111,7 +112,8 @@ func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 				erased = e.Message
 			}
 		case e.Message != nil:
-			others = append(others, stored{e, a.at})
+			a.text = nil
+			others = append(others, stored{e, a})
 		}
 		return nil
 	})
@@ -125,7 +127,7 @@ func (j *Journal) matching(ctx context.Context, l *lane, id mail.ID,
 // stored is an event and its sequence number in the stream.
 type stored struct {
 	mail.Event
-	at uint64
+	arrival arrival
 }
 
 // copies returns the places of what is as an erased message was, and is not in the files any more.
@@ -138,7 +140,9 @@ func (j *Journal) copies(ctx context.Context, erased *mail.Message, others []sto
 		if here, err := j.holdsEvent(ctx, e.Seq); err != nil {
 			return nil, err
 		} else if !here {
-			places = append(places, hole{e.at, e.Seq, m.ID})
+			x := holeOf(&e.arrival, j.Proven().Keys)
+			x.About = m.ID
+			places = append(places, x)
 		}
 	}
 	return places, nil

@@ -120,7 +120,7 @@ func (j *Journal) followShared(ctx context.Context, l *lane, connection uint64, 
 	if err := l.look(ctx, j.cluster.nc); err != nil {
 		return err
 	}
-	if err := j.compare(ctx, l, l.end); err != nil {
+	if err := j.proveAndCompare(ctx, l); err != nil {
 		return err
 	}
 	if err := j.locate(l); err != nil {
@@ -332,6 +332,7 @@ func (j *Journal) skip(l *lane, end mail.Seq) error {
 // received places messages, and tells whoever waits to see them. Of a fence, and what is behind it, nothing is placed,
 // and the error is errMoved; nor of what a newer Pennypost wrote for its like, and isNewer is true of the error.
 func (j *Journal) received(some []arrival) error {
+	j.judge(some)
 	some, newer := j.beforeNewer(some)
 	if len(some) == 0 {
 		return newer
@@ -381,7 +382,9 @@ func (j *Journal) placedOf(some []arrival) (placed []jsonl.Placed, err error) {
 // noteLocked tells whoever waits to see messages that they were placed, and remembers where they are.
 func (j *Journal) noteLocked(some []arrival) {
 	for _, a := range some {
-		if f := j.pending[a.id]; f != nil {
+		if f := j.pending[a.id]; f != nil && a.refused != "" {
+			f.refuse(j.errRefused(a.refused))
+		} else if f != nil {
 			f.here = true
 			f.see(a.seq)
 		}
@@ -389,7 +392,7 @@ func (j *Journal) noteLocked(some []arrival) {
 			j.points.note(point{a.at, a.seq})
 		}
 	}
-	if err := j.points.save(false); err != nil {
+	if err := cmp.Or(j.points.save(false), j.rings.save(false)); err != nil {
 		j.log.Warn("where the room is in its shard is not saved", "err", err)
 	}
 }

@@ -227,6 +227,7 @@ func (j *Journal) heal(ctx context.Context, l *lane, end mail.Seq) error {
 	}
 	j.mu.Lock()
 	j.points.cut(from - 1)
+	j.rings.cut(from - 1)
 	j.mu.Unlock()
 	j.local.Tell(journal.News{Subject: "The NATS servers had lost mail, and have it again",
 		Body: fmt.Sprintf(
@@ -295,7 +296,7 @@ func (j *Journal) reconcile(ctx context.Context) error {
 	for _, danger := range j.cluster.dangers(&l.info.Config) {
 		j.log.Warn("the room is in danger", "why", danger)
 	}
-	err = j.compare(ctx, l, l.end)
+	err = j.proveAndCompare(ctx, l)
 	if errors.Is(err, errDiffers) {
 		err = j.heal(ctx, l, l.end)
 	}

@@ -258,7 +258,7 @@ func readWithin(t *testing.T, h *healing) {
 	dir, texts := h.copyOf(notes(5)...)
 	stream := h.fill("lab", texts...)
 	if stream.shared {
-		h.must(h.record(t.Context(), stream, hole{4, 4, "msg_note 3"}))
+		h.must(h.record(t.Context(), stream, hole{Seq: 4, Place: 4, About: "msg_note 3"}))
 	}
 	h.must(stream.DeleteMsg(t.Context(), 4))
 	j := h.detached("lab", dir)

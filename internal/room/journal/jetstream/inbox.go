@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -69,6 +68,9 @@ type arrival struct {
 	after    mail.Seq // the place up to which whoever sent it had the room
 	archived bool     // it was in the archive when the room was moved to the servers
 	fence    string   // the room ends here, and goes to a file of that machine
+	proof    proof    // of who sent it
+	skipped  []hole   // what was erased directly before it
+	refused  string   // why it does not count; its place holds nothing then
 	pending  uint64   // how many were behind it
 	err      error
 }
@@ -107,16 +109,20 @@ func (b *inbox) take() arrival {
 func (k *counter) arrival(m *nats.Msg, meta *nats.MsgMetadata) arrival {
 	l := k.lane
 	a := arrival{at: meta.Sequence.Stream, pending: meta.NumPending,
-		id:       strings.TrimPrefix(m.Header.Get(headerID), idsOf(l.subject, l.shared)),
+		id:       l.idIn(m.Header.Get(headerID)),
 		archived: m.Header.Get(archivedHeader) != "", fence: m.Header.Get(fenceHeader)}
 	if l.shared && m.Subject == l.holesSubject() {
 		a.hole, a.err = l.noteHole(m.Data)
 		return a
 	}
+	before := k.last.Seq
 	a.seq = k.count(a.at)
 	a.place, a.after = placeIn(m.Header, placeHeader), placeIn(m.Header, afterHeader)
 	if m.Header.Get(headerGone) == "" {
 		a.text = unpack(m)
+	}
+	if l.shared {
+		a.proof, a.skipped = proofOf(m, a.text, l.base), l.holes.numbered(before, a.at)
 	}
 	return a
 }

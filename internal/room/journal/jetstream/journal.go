@@ -24,6 +24,7 @@ var (
 	_ journal.Verifier  = (*Journal)(nil)
 	_ journal.Behinder  = (*Journal)(nil)
 	_ journal.Reopener  = (*Journal)(nil)
+	_ journal.Prover    = (*Journal)(nil)
 )
 
 // files is what the copy answers by itself. To compact it leaves the stream as it is, which keeps all.
@@ -57,6 +58,7 @@ type Journal struct {
 	reopen  chan struct{}      // closed when the journal must be opened again
 	overdue pause.Nudge        // something was acknowledged some time ago, and has not come
 	ended   chan struct{}      // closed when the fence has come behind which nothing counts
+	rings   rings              // the follower's
 
 	mu       sync.Mutex
 	subject  string  // to which events are sent, once the room was found
@@ -75,6 +77,9 @@ type Journal struct {
 	diverged error              // why the journal must be opened again
 	moved    error              // where the room went, once ended is closed
 	advanced chan struct{}      // closed when the copy has grown, or current changes
+	standing standing           // what is known of the machines' keys
+	numbered uint64             // the last number of what was signed
+	ways     [maxFlights]bool   // those by which a flight sends
 
 	placing sync.Mutex        // held while something is placed in the copy
 	cold    map[mail.Seq]bool // places of what belongs into the archive; see noteCold
@@ -93,7 +98,7 @@ func (c *Cluster) Open(ctx context.Context, room, dir string, opts jsonl.Options
 		return nil, err
 	}
 	j := &Journal{
-		cluster: c, room: room, dir: dir, points: loadPoints(dir),
+		cluster: c, room: room, dir: dir, points: loadPoints(dir), rings: loadRings(dir),
 		log:   cmp.Or(opts.Log, slog.New(slog.DiscardHandler)).With("room", room),
 		local: local, files: local,
 		overdue: pause.NewNudge(), writer: rand.Text(), reopen: make(chan struct{}), ended: make(chan struct{}),
@@ -157,12 +162,13 @@ func (j *Journal) catchUp(ctx context.Context, first <-chan error, wait time.Dur
 }
 
 // saidOf returns what the servers say of a room that is not for this machine, nil if that is not why it cannot be
-// followed. What a copy has of a room whose shard is gone can be read.
+// followed. What a copy has of a room whose shard is gone, or whose place another has, can be read.
 func saidOf(failed error, at mail.Seq) error {
-	if said, ok := errors.AsType[*mail.Error](failed); ok && (at == 0 || !errors.Is(failed, errShardGone)) {
-		return said
+	said, ok := errors.AsType[*mail.Error](failed)
+	if !ok || at > 0 && (errors.Is(failed, errShardGone) || errors.Is(failed, errForged)) {
+		return nil
 	}
-	return nil
+	return said
 }
 
 // Close implements journal.Journal.
@@ -178,7 +184,7 @@ func (j *Journal) Close() error {
 	j.mu.Unlock()
 	j.stop()
 	j.running.Wait()
-	return errors.Join(j.points.save(true), j.local.Close())
+	return errors.Join(j.points.save(true), j.rings.save(true), j.local.Close())
 }
 
 // wakeLocked wakes whoever waits for the copy, or for flights to end.

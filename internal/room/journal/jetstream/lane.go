@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -39,6 +40,10 @@ type hole struct {
 	Seq   uint64   `json:"seq"`             // of the message in the stream
 	Place mail.Seq `json:"place"`           // of the message in the room
 	About mail.ID  `json:"about,omitempty"` // of the message that was there, if it was one
+	// Machine has sent it by a way with a number: sent again, it would still be known.
+	Machine mail.Machine `json:"machine,omitempty"`
+	Way     int          `json:"way,omitzero"`
+	Number  uint64       `json:"number,omitzero"`
 }
 
 // holes are in the order of their sequence numbers, each once.
@@ -64,6 +69,20 @@ func (h holes) between(after, before uint64) mail.Seq {
 	to, _ := h.find(before)
 	return mail.Seq(max(to-from, 0))
 }
+
+// numbered returns the holes after one sequence number and before another whose messages had numbers.
+func (h holes) numbered(after, before uint64) (some []hole) {
+	from, _ := h.find(after)
+	for ; from < len(h) && h[from].Seq < before; from++ {
+		if h[from].Number > 0 {
+			some = append(some, h[from])
+		}
+	}
+	return some
+}
+
+// idIn is the id of a message as it is known in the room.
+func (l *lane) idIn(id string) string { return strings.TrimPrefix(id, idsOf(l.subject, l.shared)) }
 
 // point is where a message is in the stream and in the room.
 type point struct {
@@ -144,7 +163,7 @@ func (l *lane) readHoles(ctx context.Context, nc *nats.Conn, recorded uint64) er
 func (l *lane) noteHole(text []byte) (*hole, error) {
 	var x hole
 	err := json.Unmarshal(text, &x)
-	if err == nil && (x.Seq == 0 || x.Place == 0) {
+	if err == nil && (x.Seq == 0 || x.Place == 0 || x.Way < 0 || x.Way >= ways) {
 		err = errors.New("it names no place")
 	}
 	if err != nil {

@@ -38,6 +38,7 @@ type MachineOptions struct {
 	ID       string // of the data directory: by it, a post office that comes back is told from another of its name
 	Version  string // of the post office
 	Prefix   string // of subjects and of the list of machines
+	Key      []byte // with which it signs
 	Replicas int    // of that list; default 1
 
 	Skew  func() time.Duration // how far this clock is ahead of the servers'; nil: it is not known
@@ -76,6 +77,7 @@ type machine struct {
 	Kept    int          `json:"kept,omitzero"`
 	Skew    int64        `json:"skew_ms"`
 	Tells   bool         `json:"tells,omitempty"`
+	Key     string       `json:"key,omitempty"`
 	// Erasing is text that it has erased and that may still be in the servers' logs.
 	Erasing *mail.Lingering `json:"erasing,omitempty"`
 	Noted   mail.Time       `json:"noted,omitzero"` // when it was written down
@@ -171,7 +173,7 @@ func taken(name mail.Machine, owner *machine) error {
 
 // self is what this machine says of itself.
 func (m *Machines) self() machine {
-	me := machine{Name: m.opts.Name, ID: m.opts.ID, Version: m.opts.Version}
+	me := machine{Name: m.opts.Name, ID: m.opts.ID, Version: m.opts.Version, Key: mail.KeyText(m.opts.Key)}
 	if m.opts.Skew != nil {
 		me.Skew = m.opts.Skew().Milliseconds()
 	}
@@ -405,13 +407,13 @@ func (m *Machines) List() []mail.MachineStatus {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := []mail.MachineStatus{{Name: me.Name, Here: true, Heard: mail.TimeOf(now), Version: me.Version,
-		Rooms: me.Rooms, Kept: me.Kept, Skew: me.Skew}}
+		Rooms: me.Rooms, Kept: me.Kept, Skew: me.Skew, Key: me.Key}}
 	for name, x := range m.known {
 		if name == me.Name {
 			continue
 		}
 		st := mail.MachineStatus{Name: name, Away: m.awayLocked(name), Heard: x.Noted, Version: x.Version,
-			Rooms: x.Rooms, Kept: x.Kept, Skew: x.Skew}
+			Rooms: x.Rooms, Kept: x.Kept, Skew: x.Skew, Key: x.Key}
 		if !x.heard.IsZero() {
 			st.Heard = mail.TimeOf(x.heard)
 		}

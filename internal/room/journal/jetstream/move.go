@@ -49,6 +49,7 @@ const (
 // the fence before it, and is told, or sends it again to where the room goes.
 func (c *Cluster) fence(ctx context.Context, subject, to string) error {
 	fence := &nats.Msg{Subject: subject, Header: nats.Header{fenceHeader: {to}}}
+	c.sign([]*nats.Msg{fence}, [][]byte{nil}, 0, 0)
 	_, err := c.js.PublishMsg(ctx, fence, jetstream.WithRetryAttempts(int(movePatience/pauseShort)),
 		jetstream.WithRetryWait(pauseShort))
 	return err
@@ -169,7 +170,7 @@ func (c *Cluster) compare(ctx context.Context, l *lane, from *jsonl.Journal) (bo
 			same = false
 			return errDiffers
 		case isMessage(a.text):
-			x := hole{Seq: a.at, Place: a.seq}
+			x := holeOf(&a, nil)
 			return errors.Join(c.record(ctx, l, x), l.SecureDeleteMsg(ctx, a.at))
 		}
 		return nil
@@ -283,7 +284,7 @@ func (c *Cluster) shift(ctx context.Context, l *lane, last uint64, batch []moved
 	for i, at := range batch {
 		place := strconv.FormatUint(uint64(at.seq), 10)
 		msgs[i] = &nats.Msg{Subject: l.subject, Data: at.text, Header: nats.Header{placeHeader: {place},
-			headerID: {l.base + ".copy." + place}}}
+			headerID: {copyID(l.base, place)}}}
 		if at.text == nil {
 			msgs[i].Header.Set(headerGone, "1")
 		}
@@ -294,6 +295,7 @@ func (c *Cluster) shift(ctx context.Context, l *lane, last uint64, batch []moved
 	ctx, cancel := context.WithTimeout(ctx, movePatience)
 	defer cancel()
 	msgs[0].Header.Set(nats.ExpectedLastSubjSeqHdr, strconv.FormatUint(last, 10))
+	c.signCopies(msgs)
 	to, err := c.store(ctx, msgs)
 	if err != nil {
 		return 0, c.unreachable("move the room", err)

@@ -18,7 +18,7 @@ const (
 	// bytes: a checkpoint of a large room may be more than the servers take, a message never is
 	packFrom    = 256 << 10
 	mostPacked  = 64 << 20 // bytes that a text may have when it is unpacked
-	forHeaders  = 1 << 10  // bytes that a message takes beside its text, and more
+	forHeaders  = 2 << 10  // bytes that a message takes beside its text, and more
 	packingName = "gzip"
 )
 

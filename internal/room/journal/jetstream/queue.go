@@ -110,7 +110,7 @@ func (j *Journal) usableLocked() error {
 	if j.closing {
 		return journal.ErrClosed
 	}
-	return cmp.Or(j.moved, j.diverged)
+	return cmp.Or(j.moved, j.diverged, j.barredLocked())
 }
 
 // enter queues r, and has somebody send it.
@@ -123,7 +123,9 @@ func (j *Journal) enter(r *request) error {
 	j.queue = append(j.queue, r)
 	if j.flights < maxFlights {
 		j.flights++
-		j.running.Go(j.fly)
+		way := slices.Index(j.ways[:], false)
+		j.ways[way] = true
+		j.running.Go(func() { j.fly(way) })
 	}
 	return nil
 }
@@ -140,9 +142,9 @@ func (j *Journal) leave(r *request) bool {
 }
 
 // fly sends what is queued until nothing is.
-func (j *Journal) fly() {
+func (j *Journal) fly(way int) {
 	for {
-		f, late := j.take()
+		f, late := j.take(way)
 		for _, r := range late {
 			r.err = j.notSent(errSilent) // what was before it in the queue got no answer
 			r.done <- struct{}{}
@@ -171,7 +173,7 @@ func (j *Journal) pace(n int) time.Duration {
 }
 
 // take takes a batch from the queue, and what has waited too long in it. Without either it ends the flight.
-func (j *Journal) take() (f *flight, late []*request) {
+func (j *Journal) take(way int) (f *flight, late []*request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	now := time.Now()
@@ -186,6 +188,7 @@ func (j *Journal) take() (f *flight, late []*request) {
 			}
 			if f == nil {
 				f = newFlight(r.behind)
+				f.way = way
 				f.deadline = r.since.Add(patience)
 			}
 			f.requests, f.texts = append(f.requests, r), append(f.texts, r.texts...)
@@ -196,6 +199,7 @@ func (j *Journal) take() (f *flight, late []*request) {
 	if f == nil {
 		if len(late) == 0 {
 			j.flights--
+			j.ways[way] = false
 			j.wakeLocked()
 		}
 		return nil, late

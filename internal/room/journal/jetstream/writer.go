@@ -46,6 +46,10 @@ type flight struct {
 	here   bool   // the follower has placed its last message; guarded by Journal.mu
 	sentTo string // the subject
 
+	refused chan error // one slot: it does not count
+	way     int        // by which it is sent, and the number of its first message there
+	number  uint64
+
 	placed bool     // the follower has placed it
 	data   [][]byte // what is sent for each text
 	packed []bool   // whether that is packed
@@ -55,7 +59,8 @@ type flight struct {
 }
 
 func newFlight(behind *mail.Seq) *flight {
-	return &flight{behind: behind, seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1)}
+	return &flight{behind: behind, seen: make(chan mail.Seq, 1), moved: make(chan struct{}, 1),
+		refused: make(chan error, 1)}
 }
 
 // send sends a batch, sees that it is in the copy, and tells its senders.
@@ -85,7 +90,7 @@ func (j *Journal) deliver(f *flight) (last mail.Seq, err error) {
 	whole := *f
 	for len(f.texts) > maxBatch && err == nil {
 		part := newFlight(f.behind)
-		part.texts, part.ids = f.texts[:maxBatch], f.ids[:maxBatch]
+		part.way, part.texts, part.ids = f.way, f.texts[:maxBatch], f.ids[:maxBatch]
 		j.mu.Lock()
 		j.pending[part.ids[maxBatch-1]] = part
 		j.mu.Unlock()
@@ -222,6 +227,8 @@ func (j *Journal) outcome(ctx context.Context, f *flight, up <-chan time.Time) (
 		return last, true, err
 	case <-f.moved:
 		return 0, true, errAgain
+	case err := <-f.refused:
+		return 0, true, err
 	case <-up:
 	case <-ctx.Done():
 	}
@@ -240,7 +247,7 @@ func (j *Journal) attempt(ctx context.Context, f *flight, wait time.Duration) (m
 	shared := j.shared
 	f.sentTo = j.subject
 	j.mu.Unlock()
-	if !checked && errors.Is(trouble, errShardGone) {
+	if !checked && (errors.Is(trouble, errShardGone) || errors.Is(trouble, errForged)) {
 		return 0, noConnection{trouble}
 	}
 	if !checked {
@@ -350,6 +357,9 @@ func (j *Journal) messages(f *flight, shared bool) []*nats.Msg {
 			m.Header[afterHeader] = after
 		}
 		msgs[i] = m
+	}
+	if shared {
+		j.signFlight(f, msgs)
 	}
 	return msgs
 }

@@ -23,6 +23,9 @@ func appendPayload(b []byte, e *mail.Event) ([]byte, error) {
 	w := encoder{b: b}
 	w.raw(`,"at":`)
 	w.time(e.At)
+	if e.Machine != nil && e.Machine.Admits {
+		w.raw(needsHead + `"features":["` + machineKeys + `"]}`)
+	}
 	if e.Message != nil {
 		w.raw(`,"message":`)
 		w.message(e.Message)

@@ -14,8 +14,12 @@ import (
 // would misread its other lines. Lines that older versions may skip are written without it.
 const needsHead = `,"needs":{`
 
-// knows are the features that this version has of those that a journal may require: none exist yet.
-var knows = []string{}
+// machineKeys is the feature of a room in which only events count that one of its machines has signed. A version that
+// signs nothing would show events that count on no other machine, its own mail first.
+const machineKeys = "machine-keys"
+
+// knows are the features that this version has of those that a journal may require.
+var knows = []string{machineKeys}
 
 // needs is the value of that member.
 type needs struct {

@@ -1,0 +1,284 @@
+package jetstream
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"pennypost/internal/base/kept"
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+const (
+	// ringsName is the file beside a copy that says which keys the room had at some places.
+	ringsName = "keys.json"
+	// ringsApart is how many places are between two that are remembered, and ringsKept how many are: the newest may be
+	// behind the end of the copy after a crash.
+	ringsApart = 1000
+	ringsKept  = 2
+	// tellSeldom is how often the person is told that something of a machine was refused.
+	tellSeldom = time.Hour
+)
+
+// rings are what is remembered of the keys of a room, so that it need not be read from its beginning. They belong to
+// the follower.
+type rings struct {
+	file string
+	now  *ring // at the end of the copy, if nothing has gone wrong; nil: it is not known
+	told map[mail.Machine]time.Time
+
+	Subject string  `json:"subject"`
+	Rings   []*ring `json:"rings"` // in order
+	// Before is what the room had said of keys where it was before, and Admits that nobody came in by himself.
+	Before [][]byte `json:"before,omitempty"`
+	Admits bool     `json:"admits,omitzero"`
+}
+
+// loadRings reads the file in the directory of a copy. One that cannot be read is none.
+func loadRings(dir string) rings {
+	r := rings{file: filepath.Join(dir, ringsName)}
+	if err := kept.Load(r.file, &r); err != nil || slices.Contains(r.Rings, nil) {
+		return rings{file: r.file}
+	}
+	return r
+}
+
+// of has the rings be those of a subject: of another, it is remembered who was in.
+func (r *rings) of(subject string) {
+	if r.Subject == subject {
+		return
+	}
+	if last := r.last(); last != nil {
+		r.Before, r.Admits = nil, last.Admits
+		for _, k := range last.Machines {
+			if k.Key != nil {
+				r.Before = append(r.Before, k.Key)
+			}
+		}
+	}
+	r.Subject, r.Rings, r.now = subject, nil, nil
+}
+
+// last returns the newest ring, nil if there is none.
+func (r *rings) last() *ring {
+	if r.now != nil || len(r.Rings) == 0 {
+		return r.now
+	}
+	return r.Rings[len(r.Rings)-1]
+}
+
+// cut forgets what is after a place.
+func (r *rings) cut(place mail.Seq) {
+	r.Rings = slices.DeleteFunc(r.Rings, func(x *ring) bool { return x.Place > place })
+	if r.now != nil && r.now.Place > place {
+		r.now = nil
+	}
+}
+
+// save writes the file if enough has come since, or always.
+func (r *rings) save(always bool) error {
+	if r.now == nil || r.file == "" || len(r.now.Machines) == 0 && !always {
+		return nil
+	}
+	n := len(r.Rings)
+	if n > 0 && (r.now.Place < r.Rings[n-1].Place+ringsApart && !always || r.now.Place == r.Rings[n-1].Place) {
+		return nil
+	}
+	r.Rings = append(r.Rings, r.now.clone())
+	r.Rings = r.Rings[max(0, len(r.Rings)-ringsKept):]
+	return kept.Save(r.file, r)
+}
+
+// prove finds out which keys the room had at the end of the copy. What comes after that can be judged then.
+func (j *Journal) prove(ctx context.Context, l *lane) error {
+	if !l.shared {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.standing = standing{}
+		return nil
+	}
+	end := min(j.local.Last(), l.end)
+	r, err := j.ringBefore(ctx, l, end)
+	if err != nil {
+		return fmt.Errorf("look up the keys of the room: %w", err)
+	}
+	if r.Place < end {
+		err := l.read(ctx, j.cluster.nc, j.point(l, r.Place), r.Place, end, func(a arrival) error {
+			r.judge(&a)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("read the keys of the room: %w", err)
+		}
+	}
+	if err := j.founded(r); err != nil {
+		return err
+	}
+	j.rings.now = r
+	j.setStanding(r)
+	return nil
+}
+
+// proveAndCompare is compare, once it is known that the room is the one that it was.
+func (j *Journal) proveAndCompare(ctx context.Context, l *lane) error {
+	if err := j.prove(ctx, l); err != nil {
+		return err
+	}
+	short := l.end < j.local.Last()
+	if err := j.compare(ctx, l, l.end); err != nil || !short {
+		return err
+	}
+	if err := l.look(ctx, j.cluster.nc); err != nil { // what was lost is there again
+		return err
+	}
+	return j.prove(ctx, l)
+}
+
+// ringBefore returns the newest ring up to a place that is of the stream as it is.
+func (j *Journal) ringBefore(ctx context.Context, l *lane, end mail.Seq) (*ring, error) {
+	j.rings.of(l.subject)
+	known := slices.Clone(j.rings.Rings)
+	if j.rings.now != nil {
+		known = append(known, j.rings.now)
+	}
+	for _, r := range slices.Backward(known) {
+		if r.Place > end || r.Seq == 0 {
+			continue
+		}
+		if same, err := r.isOf(ctx, l); err != nil {
+			return nil, err
+		} else if same {
+			return r.clone(), nil
+		}
+	}
+	return &ring{}, nil
+}
+
+// isOf reports whether the last message that a ring has judged is in the stream.
+func (r *ring) isOf(ctx context.Context, l *lane) (bool, error) {
+	m, err := l.GetMsg(ctx, r.Seq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		_, erased := l.holes.find(r.Seq)
+		return erased, nil
+	}
+	return err == nil && m.Subject == l.subject && l.idIn(m.Header.Get(headerID)) == r.ID, err
+}
+
+// founded returns an error if the room was copied to where it is by nobody who was in it. Then it is another room.
+func (j *Journal) founded(r *ring) error {
+	before := &j.rings
+	if !before.Admits || r.Place == 0 || slices.ContainsFunc(before.Before, func(key []byte) bool {
+		return string(key) == string(r.Founder)
+	}) || j.cluster.cfg.Knows != nil && j.cluster.cfg.Knows(r.Founder) {
+		return nil
+	}
+	return &mail.Error{Code: mail.Denied, Err: errForged, Msg: fmt.Sprintf("room %s was made anew on the NATS "+
+		"servers by somebody who is not in it. This machine shows what it has, and takes nothing from there", j.room)}
+}
+
+var errForged = errors.New("another room has the place of this one")
+
+func (j *Journal) setStanding(r *ring) {
+	s := r.standing(j.cluster.cfg.Machine)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.standing = s
+}
+
+// judge takes the text from what does not count, so that its place holds nothing. The same does not count on other
+// machines.
+func (j *Journal) judge(some []arrival) {
+	r := j.rings.now
+	if r == nil {
+		return
+	}
+	for i := range some {
+		a := &some[i]
+		if a.hole != nil || a.seq <= r.Place {
+			continue
+		}
+		if a.refused = r.judge(a); a.refused != "" {
+			a.text, a.fence, a.archived = nil, "", false
+			j.tellRefused(a)
+		}
+	}
+	j.mu.Lock()
+	same := j.standing.same(r)
+	j.mu.Unlock()
+	if !same {
+		j.setStanding(r)
+	}
+}
+
+// tellRefused tells the person that something was refused, but not of each that a machine sends.
+func (j *Journal) tellRefused(a *arrival) {
+	from := a.proof.machine
+	now := time.Now()
+	if now.Sub(j.rings.told[from]) < tellSeldom {
+		return
+	}
+	if j.rings.told == nil || len(j.rings.told) > 100 { // names that somebody makes up
+		j.rings.told = make(map[mail.Machine]time.Time)
+	}
+	j.rings.told[from] = now
+	who := "the machine " + string(from)
+	if _, err := mail.ParseMachine(string(from)); err != nil {
+		who = "a machine that does not say which one it is"
+	}
+	j.log.Error("an event does not count", "machine", from, "place", a.seq, "why", a.refused)
+	j.local.Tell(journal.News{Subject: "Something was sent to room " + j.room + " that does not count",
+		Body: fmt.Sprintf("The NATS servers have, at place %d of room %s, something from %s, and %s. It is not "+
+			"shown, and changes nothing. Somebody may have the password of the servers, or a machine has another "+
+			"key than it had. Nothing more is said of that machine for an hour", a.seq, j.room, who, a.refused)})
+}
+
+// refuse has the sender of a batch told that it does not count.
+func (f *flight) refuse(err error) {
+	select {
+	case f.refused <- err:
+	default:
+	}
+}
+
+func (j *Journal) errRefused(why string) error {
+	return mail.Errorf(mail.Denied, "room %s does not take this from the machine %s: %s. Nothing of it counts",
+		j.room, j.cluster.cfg.Machine, why)
+}
+
+// barredLocked returns why this machine may not write to the room, as far as is known.
+func (j *Journal) barredLocked() error {
+	s, me := &j.standing, j.cluster.cfg.Machine
+	key := j.cluster.publicKey()
+	theirs, in := s.keys[me]
+	switch {
+	case !s.known, !s.admits && !in, in && len(theirs.Key) > 0 && key.Equal(ed25519.PublicKey(theirs.Key)):
+		return nil
+	case key == nil:
+		return mail.Errorf(mail.Denied, "room %s takes mail of machines only that show which one they are, and this "+
+			"one has no key", j.room)
+	}
+	why := "was not admitted to it yet"
+	switch {
+	case in && len(theirs.Key) == 0:
+		why = "was removed from it"
+	case in:
+		why = "is known there with another key"
+	}
+	return mail.Errorf(mail.Denied, "room %s takes nothing from here: this machine %s. To admit it, type on a "+
+		"machine that is in: pennypost machines admit %s %s", j.room, why, me, mail.KeyText(key))
+}
+
+// Proven implements journal.Prover.
+func (j *Journal) Proven() journal.Proven {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return journal.Proven{Key: j.cluster.publicKey(), Keys: j.standing.keys, Admits: j.standing.admits,
+		Known: j.standing.known}
+}

@@ -1,0 +1,62 @@
+package mailroom
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"pennypost/internal/mail"
+	"pennypost/internal/room/journal"
+)
+
+// keyEvents returns by what this machine says its key, and admits the machines that the person has let in. Once all
+// that follow the room have keys, nobody comes in any more by saying one: whoever makes a room says both at once.
+func (r *Room) keyEvents() (events []mail.Event) {
+	p, ok := r.journal.(journal.Prover)
+	if !ok {
+		return nil
+	}
+	room, me := p.Proven(), r.opts.Machine
+	if !room.Known || room.Key == nil {
+		return nil
+	}
+	mine, in := room.Keys[me]
+	switch {
+	case !in && !room.Admits:
+		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Key: mail.KeyText(room.Key)}})
+	case !bytes.Equal(mine.Key, room.Key):
+		return nil
+	}
+	if r.opts.Admitted != nil {
+		admitted := r.opts.Admitted()
+		for _, name := range slices.Sorted(maps.Keys(admitted)) {
+			if c := admits(name, room.Keys, admitted[name]); c != nil && name != me {
+				events = append(events, mail.Event{Machine: c})
+			}
+		}
+	}
+	keyless := func(m mail.Machine) bool { return m != me && len(room.Keys[m].Key) == 0 }
+	if !room.Admits && !r.opts.Anyone && !slices.ContainsFunc(r.state.Machines, keyless) {
+		events = append(events, mail.Event{Machine: &mail.MachineChange{Name: me, Admits: true}})
+	}
+	return events
+}
+
+// admits returns by what a machine is admitted, or put out, if the room does not know that yet. What was done last
+// counts, wherever the person did it.
+func admits(name mail.Machine, has map[mail.Machine]mail.MachineKey, k mail.MachineKey) *mail.MachineChange {
+	now, known := has[name]
+	switch {
+	case len(k.Key) == 0 && len(now.Key) > 0:
+		return &mail.MachineChange{Name: name, Left: true, By: mail.User}
+	case len(k.Key) > 0 && !bytes.Equal(now.Key, k.Key) && (!known || now.At < k.At):
+		return &mail.MachineChange{Name: name, Key: mail.KeyText(k.Key), By: mail.User}
+	}
+	return nil
+}
+
+// hasKey reports whether a machine has a key by which it may write to the room.
+func (r *Room) hasKey(name mail.Machine) bool {
+	p, ok := r.journal.(journal.Prover)
+	return ok && len(p.Proven().Keys[name].Key) > 0
+}
