@@ -9,8 +9,8 @@ import (
 )
 
 // TestAsksAgain holds that servers that say nothing, as they do of a stream that has no leader yet, are asked again
-// soon: the first rooms of a cluster could not be made at the same time. An answer ends it, and so does the patience of
-// who asks.
+// soon: the first rooms of a cluster could not be made at the same time. An answer ends it, and so does the patience
+// of who asks.
 func TestAsksAgain(t *testing.T) {
 	refused := errors.New("refused")
 	for _, c := range []struct {
