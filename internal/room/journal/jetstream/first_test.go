@@ -1,39 +1,48 @@
-package jetstream_test
+package jetstream
 
 import (
-	"fmt"
-	"sync"
+	"context"
+	"errors"
 	"testing"
-
-	"pennypost/internal/room/journal/jetstream"
-	"pennypost/internal/room/journal/jetstream/natstest"
-	"pennypost/internal/room/journal/jsonl"
+	"testing/synctest"
+	"time"
 )
 
-// TestFirstRoomsAtOnce holds that the first rooms of a cluster can be made at the same time, by two machines, though
-// the servers say nothing of a stream that is just being made.
-func TestFirstRoomsAtOnce(t *testing.T) {
-	t.Parallel()
-	servers := natstest.Start(t, 3, natstest.Options{})
-	var machines [2]*jetstream.Cluster
-	for i := range machines {
-		machines[i] = connect(t, servers.URLs())
-		eventually(t, machines[i].Trouble)
-	}
-	var making sync.WaitGroup
-	for i := range 16 {
-		making.Go(func() {
-			j, err := machines[i%2].Open(t.Context(), fmt.Sprint("room-", i), t.TempDir(),
-				jsonl.Options{Log: logTo(t)})
-			if err != nil {
-				t.Errorf("room %d: %v", i, err)
-				return
-			}
-			defer j.Close()
-			if _, err := j.Append(t.Context(), note("first")); err != nil {
-				t.Errorf("room %d: %v", i, err)
-			}
+// TestAsksAgain holds that servers that say nothing, as they do of a stream that has no leader yet, are asked again
+// soon: the first rooms of a cluster could not be made at the same time. An answer ends it, and so does the patience
+// of who asks.
+func TestAsksAgain(t *testing.T) {
+	refused := errors.New("refused")
+	for _, c := range []struct {
+		name   string
+		silent int // how often nothing is answered
+		answer error
+		want   error
+		asks   int
+		within time.Duration
+	}{
+		{name: "at once", asks: 1},
+		{name: "of a stream that is being made", silent: 2, asks: 3, within: time.Second},
+		{name: "refused", silent: 1, answer: refused, want: refused, asks: 2, within: time.Second},
+		{name: "never", silent: 100, want: context.DeadlineExceeded, asks: 4, within: patience},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				began, asks := time.Now(), 0
+				_, err := again(ctx, func(ctx context.Context) (int, error) {
+					if asks++; asks <= c.silent {
+						<-ctx.Done()
+						return 0, ctx.Err()
+					}
+					return 1, c.answer
+				})
+				if !errors.Is(err, c.want) || asks != c.asks || time.Since(began) > c.within {
+					t.Errorf("%d asks in %v, %v; want %d within %v, %v", asks, time.Since(began), err, c.asks,
+						c.within, c.want)
+				}
+			})
 		})
 	}
-	making.Wait()
 }
