@@ -436,7 +436,7 @@ func TestOutwardNative(t *testing.T) {
 	h.Sync()
 	wantDiff(t, []string(nil), h.bodies("reviewer"))
 	h.Stop()
-	if err := os.Remove(filepath.Join(h.State, "claudeteams", "cursor")); err != nil { // a crash: everything is brought again
+	if err := os.Remove(filepath.Join(h.State, "claudeteams", "cursor")); err != nil { // a crash: all comes again
 		t.Fatal(err)
 	}
 	h.Start()
