@@ -7,8 +7,9 @@
 // docs/dialects/superportia.md explains our choices where the document is silent, and our differences. For reading
 // this code:
 //
-//   - An identity is an agent of the room. The other columns of the document's table are its roles and tags (identity.go),
-//     so that other dialects can address them.
+//   - An identity is an agent of the room. The other columns of the document's table are its roles and tags
+//     (identity.go), so that other dialects can address them.
 //   - Mail sent here does not expire (rules.go). A mailbox also lists messages in the room's archive.
-//   - Mail to which others gave an expiry, and which expired unread, is shown as archived, which has that meaning here.
+//   - Mail to which others gave an expiry, and which expired unread, is shown as archived, which has that meaning
+//     here.
 package superportia
