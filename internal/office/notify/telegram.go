@@ -34,7 +34,7 @@ var _ Chat = (*Telegram)(nil)
 const (
 	telegramTime     = 30 * time.Second // for one request
 	telegramPoll     = 50 * time.Second // maximum wait of getUpdates
-	telegramBatch    = 20               // updates per request: each with 4096 characters and the message that it replies to
+	telegramBatch    = 20               // updates per request: each up to 4096 characters, twice for a reply
 	maxTelegram      = 4 << 20          // bytes of an answer
 	maxTelegramText  = 4096             // UTF-16 code units of a message
 	telegramForgets  = 6 * 24 * time.Hour
