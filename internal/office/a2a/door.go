@@ -30,7 +30,7 @@ type Guest struct {
 	Service mail.Service // the room as the guest sees it
 }
 
-// Options are what the door needs from the post office. All must be set.
+// Options are the post office's parts that the door needs. All must be set.
 type Options struct {
 	// Enter returns the sender of a request. The request's context ends with the guest's right.
 	Enter func(*http.Request) (Guest, error)

@@ -164,8 +164,8 @@ func Dial(ctx context.Context, home string, without ...string) (*Conn, error) {
 // maxMessage is the limit for a message from an app-server, in bytes.
 const maxMessage = 4 << 20
 
-// Start starts an app-server of our own, which ends with Close. It knows what all sessions of a home have queued,
-// and loads no session.
+// Start starts an app-server of our own, which ends with Close. It has the queues of all sessions of a home, and
+// loads no session.
 func Start(cmd *exec.Cmd) (*Conn, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {

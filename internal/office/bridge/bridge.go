@@ -57,8 +57,8 @@ const (
 	stuckAfter = 3 * time.Second
 	// syncPatience is how long Sync waits for files that hang or for a long import, which then continues without it.
 	syncPatience = 5 * time.Second
-	// stopPatience is how long a stopping bridge may take to return from its files. After it the bridge is left
-	// behind.
+	// stopPatience is how long a stopping bridge may take to return from its files. After it the bridge is
+	// abandoned.
 	stopPatience = time.Second
 )
 

@@ -14,7 +14,7 @@ import (
 
 // Guard claims agents' writes before they happen.
 type Guard struct {
-	// Rule returns what happens to a conflicting write in a room.
+	// Rule returns a room's rule for conflicting writes.
 	Rule  func(mail.RoomName) policy.ClaimRule
 	Watch *Watch // watches claimed files
 	// Others returns the working directories of live sessions of a room's other agents.

@@ -220,7 +220,7 @@ type Files interface {
 	Read(ctx context.Context) (News, error)
 	// Write writes changes of the room into the files, in order, and returns when they are durable. It does not
 	// repeat changes that the files have, because they came from there or were written before a crash, and skips
-	// what the format cannot express. It keeps news that it finds for the next Read. It returns the number of
+	// those that the format cannot express. It keeps news that it finds for the next Read. It returns the number of
 	// changes handled: all of them if err is nil. All of them with an error mean that a part of the files cannot be
 	// written and its changes wait in State: the next Read continues with them and reports the result.
 	Write(ctx context.Context, changes []Change) (int, error)
@@ -276,7 +276,8 @@ type News struct {
 	Receipts []mail.Receipt
 	// Agents are presences from the files.
 	Agents []mail.Presence
-	// Merged are agents of the files that turned out to be other agents on the roster, who get all that they had.
+	// Merged are agents of the files that turned out to be other agents on the roster, to whom everything of theirs
+	// moves.
 	Merged []Merger
 	// Retired are agents that left.
 	Retired []mail.Name

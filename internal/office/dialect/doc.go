@@ -9,6 +9,6 @@
 //
 // The package uses the words of mail, and neither rooms nor doors. Start reading at Dialect. Shared parts: With
 // decodes a tool's arguments; Inbox, History and Since collect pages; Own is a file of the bridge's own; Object
-// keeps the members of a line; BadLines lists malformed pieces; Invocation has what verbs use; text.go makes foreign
-// texts fit.
+// keeps the members of a line; BadLines lists malformed pieces; Invocation gives verbs their flags and environment;
+// text.go makes foreign texts fit.
 package dialect

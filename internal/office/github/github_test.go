@@ -84,7 +84,7 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: the most recent entries are kept, even over a restart, and no more than most.
+// TestMemoryIsBounded: the most recent entries are kept, even over a restart, at most `most` of them.
 func TestMemoryIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	m, err := open(dir, "lab")

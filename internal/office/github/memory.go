@@ -91,8 +91,8 @@ func (m *memory) about(repo string, number int, id string) *news {
 	return &news{id: id, repo: repo, pull: number, branch: m.Pulls[pullKey(repo, number)].Branch}
 }
 
-// ofPulls begins news about a check, which lists the pull requests whose head it checked. GitHub lists none of
-// forks; comparing repository ids reveals one.
+// ofPulls begins news about a check, of the first listed pull request whose head is in this repository, judging by
+// repository ids. GitHub lists none of forks.
 func (m *memory) ofPulls(in repo, pulls []pull, id string) *news {
 	for _, p := range pulls {
 		if p.Number > 0 && p.Head.Repo != nil && p.Head.Repo.ID == in.ID && in.ID != 0 {

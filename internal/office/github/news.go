@@ -19,7 +19,7 @@ type news struct {
 	branch string // in the repository itself; "": a fork's, or unknown
 	who    string // the author's login; "" for a check
 	rank   string // the author's association
-	says   string // what happened, in a few words
+	says   string // the event in a few words
 	text   string // the author's text
 	url    string
 	at     time.Time

@@ -20,8 +20,9 @@ import (
 type Chat interface {
 	// Bot identifies the bot.
 	Bot(ctx context.Context) (ChatBot, error)
-	// Next waits for people's actions after a position, for a minute at most, and returns them in order; "" is the
-	// beginning of what the service still has. Earlier actions have been processed, and the service may forget them.
+	// Next waits for people's actions after a position, for a minute at most, and returns them in order; "" starts
+	// with the oldest that the service still has. Earlier actions have been processed, and the service may forget
+	// them.
 	Next(ctx context.Context, after string) ([]ChatEvent, error)
 	// Post posts a text in a chat and returns the id of the message.
 	Post(ctx context.Context, chat string, p *ChatPost) (message string, err error)

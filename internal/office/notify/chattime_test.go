@@ -71,7 +71,7 @@ func (m *memoChat) Edit(_ context.Context, _, message, text string) error {
 
 func (m *memoChat) Pressed(context.Context, string, string) error { return nil }
 
-// set changes what the service does.
+// set changes the service's behaviour.
 func (m *memoChat) set(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 )
 
 // desktopEnv adds the address of the user's session bus, which a post office started by a service manager or over
-// ssh may not have.
+// ssh might not have.
 func desktopEnv(env []string) []string {
 	bus := "/run/user/" + strconv.Itoa(os.Getuid()) + "/bus"
 	known := slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "DBUS_SESSION_BUS_ADDRESS=") })

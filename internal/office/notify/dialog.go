@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// The person is told of a dialog of an agent's client as of a question. No button answers it: an allowed action runs
+// A dialog of an agent's client is announced like a question. No button answers it: an allowed action runs
 // immediately, and any reader of a topic could press. The person sees all of it first, on the pages or in a
 // terminal.
 

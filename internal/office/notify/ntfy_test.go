@@ -177,7 +177,7 @@ func (s *ntfyServer) messages(t *testing.T, topic string) (out []ntfyMessage) {
 	}
 }
 
-// press does what the app does for a button.
+// press presses a button as the app does.
 func press(t *testing.T, a ntfyAction) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), a.Method, a.URL, bytes.NewReader([]byte(a.Body)))

@@ -19,7 +19,7 @@ const tellable = 7 * 24 * time.Hour
 type remembered struct {
 	Key      []byte             `json:"key"` // of the buttons' tokens
 	Channels map[string]*memory `json:"channels"`
-	// Chats are the chats' states. Changing what a chat's channel sends does not unpair it.
+	// Chats are the chats' states. Changing the filter of a chat's channel does not unpair it.
 	Chats map[string]*chatMemory `json:"chats,omitempty"`
 }
 

@@ -38,7 +38,7 @@ type files struct {
 	dir     confined.Dir
 	mailbox *lines.File
 	reads   *lines.File
-	// trimmed, in our own directory, has lines that tidy removed from the mailbox and the room may not have.
+	// trimmed, in our own directory, has lines that tidy removed from the mailbox and the room might not have.
 	trimmed *lines.File
 
 	// known has the read flag of every message seen in the mailbox. Removed lines stay in it, because another
@@ -50,7 +50,7 @@ type files struct {
 	looked   bool                        // Read was called
 	count    int                         // lines read
 	rejected int                         // malformed lines
-	why      string                      // what is wrong with the first
+	why      string                      // the error of the first
 }
 
 // receipt is a line of mailbox-reads.jsonl.

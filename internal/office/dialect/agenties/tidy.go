@@ -26,8 +26,8 @@ type entry struct {
 	read   bool
 }
 
-// tidy does what the document prescribes for startup: it trims the mailbox to 7 days and 5,000 messages, and sets
-// the read flags in the lines that stay and in those that go. It leaves alone a mailbox that is only followed.
+// tidy does the document's startup work: it trims the mailbox to 7 days and 5,000 messages, and sets the read flags
+// in the lines that stay and in those that go. It leaves alone a mailbox that is only followed.
 //
 // For a new bridge it changes nothing: adding a bridge does not ask for that.
 //

@@ -132,7 +132,7 @@ func (b *inbox) dateFirst(written mail.Time) {
 	}
 }
 
-// isBlank reports whether a text is what an inbox holds between its creation and the first write: nothing or null.
+// isBlank reports whether a text is empty or null, like an inbox between its creation and the first write.
 func isBlank(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) == 0 || string(text) == "null"

@@ -148,8 +148,8 @@ func lockOurs(dir confined.Dir, lock string) (*durable.Lock, error) {
 	return own, err
 }
 
-// inherit takes over a lock that a killed process of ours left. Nil: the lock is not such a one, or is so new that
-// its maker may not have locked it yet.
+// inherit takes over a lock that a killed process of ours left. Nil: it is not one of those, or is so new that its
+// maker might not have locked it yet.
 func inherit(dir confined.Dir, name, lock string) *durable.Lock {
 	info, err := dir.Lstat(lock)
 	if err != nil || time.Since(info.ModTime()) < youngest {

@@ -16,7 +16,7 @@ import (
 const client = "claude"
 
 // names maps a team's members to their names in the room: their own names or, if another team has the name,
-// <name>.<team>. A name once given stays, whoever joins or leaves.
+// <name>.<team>. A name once given stays, regardless of who joins or leaves.
 type names struct {
 	team string
 	file dialect.Own // no path: not saved

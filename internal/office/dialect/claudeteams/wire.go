@@ -61,7 +61,7 @@ func (e *entry) neat() []byte {
 // parseEntry parses an element of an inbox. why is "" for a message, else the reason that it is none; junk means
 // that it cannot be meant as a message.
 //
-// A message is what Claude Code accepts, and also variants that other writers produce: null for a summary or a
+// Every entry that Claude Code accepts is a message, and so are variants of other writers: null for a summary or a
 // color, milliseconds as the time, "content" for "text". A missing read flag is false.
 func parseEntry(raw []byte) (e entry, why string, junk bool) {
 	o, ok := parseObject(raw)

@@ -221,7 +221,7 @@ func haakParty() party {
 				return find(decode[[]any](o, o.verb("haak", "mailbox", "list", "--json")), "id", id)
 			}, haakMessage},
 		},
-		mark: func(o *office, id mail.ID) { // reading marks what was shown
+		mark: func(o *office, id mail.ID) { // reading marks the shown messages
 			list, _ := o.call("haak", o.reader, "read_mailbox", object{})["messages"].([]any)
 			m := o.item(id).Message
 			of := haakMessage(o, &m)

@@ -40,7 +40,7 @@ type files struct {
 
 	pending     dialect.News
 	worked      int    // calls of working
-	unconfirmed bool   // the room may not have all messages of the last Read
+	unconfirmed bool   // the room might not have all messages of the last Read
 	rejected    [4]int // counts for roster, reads, mailbox and archive
 	rotation
 }

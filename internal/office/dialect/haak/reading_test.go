@@ -71,7 +71,7 @@ func TestReadingOverMCPIsRecorded(t *testing.T) {
 	}
 }
 
-// TestReadingInParts: mail that exceeds one answer comes over several calls, and a text that does not fit beside
+// TestReadingInParts: mail that exceeds one answer comes over several calls, and a text that does not fit with
 // others comes alone and whole; one over the room's body limit is not read until its reader got the whole some other
 // way.
 func TestReadingInParts(t *testing.T) {

@@ -134,7 +134,7 @@ func toolRead(ctx context.Context, c *dialect.Call, _ struct{}) (any, error) {
 }
 
 // readoutOf returns as many letters as an answer holds, and those that it shows whole. A letter that does not fit
-// beside others comes alone and whole, after all the others.
+// with others comes alone and whole, after all of them.
 func readoutOf(ctx context.Context, c *dialect.Call, items []mail.Item, known sessions) (readout, []mail.Item, error) {
 	answer := func(s fence.Shown) readout {
 		out := readout{Messages: make([]shown, len(s.Items)), Unread: len(items)}

@@ -45,7 +45,7 @@ type files struct {
 	badMarks error            // parse error of markText
 
 	news        dialect.News // not yet returned by Read
-	unconfirmed bool         // the room may not have the last Read's news yet
+	unconfirmed bool         // the room might not have the last Read's news yet
 	saved       seen         // as saved in the state directory
 }
 

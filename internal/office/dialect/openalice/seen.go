@@ -45,8 +45,8 @@ func (f *files) loadSeen() error {
 	return nil
 }
 
-// saveSeen saves the ids seen. It omits those that the room may not know yet, because the last Read returned them: a
-// later run must find them again. Entries that were only added are saved at the end or when there are many: losing
+// saveSeen saves the ids seen. It omits those that the room might not know yet, because the last Read returned them:
+// a later run must find them again. Entries that were only added are saved at the end or when there are many: losing
 // them in a crash means only that a deletion may be missed.
 func (f *files) saveSeen(end bool) error {
 	if !f.looked {

@@ -6,8 +6,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// captainRole is the role of the one whom the others ask for orders. In the document that is the person (夏哥), so its
-// holder is Pennypost's user: mail to the holder is on the desk, and no one else speaks as the holder.
+// captainRole is the role of the identity that the others ask for instructions. In the document that is the person
+// (夏哥), so its holder is Pennypost's user: mail to the holder is on the desk, and no one else speaks as the holder.
 const captainRole = "Captain"
 
 // captainOf returns the user's identity as a roster entry; ok is false if there is none.

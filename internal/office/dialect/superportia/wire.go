@@ -86,7 +86,7 @@ func presenceOf(a mail.Agent, now mail.Time) presence {
 // letter is a message in a mailbox, with the State and Read that it has there.
 type letter struct {
 	mail.Item
-	fresh bool // the owner may not have got the text yet
+	fresh bool // the owner might not have got the text yet
 }
 
 // letterOf returns a message of a history as a letter in owner's mailbox; ok is false if it was never delivered

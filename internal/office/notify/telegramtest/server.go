@@ -290,7 +290,7 @@ func (s *Server) Wait(t testing.TB, what string, ok func() bool) {
 		}
 		select {
 		case <-changed:
-		case <-time.After(50 * time.Millisecond): // the condition may not depend on the server
+		case <-time.After(50 * time.Millisecond): // the condition might not depend on the server
 		case <-late:
 			t.Fatalf("%s: not within 30 s; shown: %+v", what, s.shown)
 		}
