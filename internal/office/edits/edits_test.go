@@ -202,7 +202,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// TestBounds: parsing and results are limited, and no nesting is too deep.
+// TestNames checks which commands affect a link itself rather than its target.
 func TestNames(t *testing.T) {
 	for command, want := range map[string]Writes{
 		"rm a; unlink b; git rm c":       {Names: []string{"a", "b", "c"}},
@@ -221,6 +221,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestBounds: parsing and results are limited, and no nesting is too deep.
 func TestBounds(t *testing.T) {
 	many := "rm " + strings.Repeat("a", 100)
 	for i := range 1000 {
