@@ -95,7 +95,7 @@ func TestUnwrittenIsKept(t *testing.T) {
 	})
 }
 
-// owing is noteFiles that cannot write messages with "bad" while first is set.
+// owing is noteFiles that owe the first message with "bad" until the test resets first.
 type owing struct {
 	noteFiles
 	first *mail.Seq

@@ -132,7 +132,7 @@ func (f *files) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// load reads our own files and the archive, once: only rotation adds to them.
+// load reads our own files and the archive, once: only rotation adds to the archive.
 func (f *files) load(ctx context.Context) error {
 	if f.loaded {
 		return nil
