@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// serveCard answers with the card of the room, or of one of its agents.
+// serveCard answers with the card of the room or of one of its agents.
 func (s *session) serveCard(w http.ResponseWriter, r *http.Request) {
 	scheme := "http"
 	if r.TLS != nil {
@@ -30,7 +30,7 @@ func (s *session) serveCard(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(card)
 }
 
-// card returns what a card says whatever the room has at present.
+// card returns the part of a card that does not depend on the room's state.
 func (s *session) card(url string) *proto.AgentCard {
 	name, about := string(s.Room), "The room "+string(s.Room)+" of a Pennypost post office. Tasks are mail to those "+
 		"who have a role or a tag: metadata.skill of the message says which."
@@ -52,7 +52,7 @@ func (s *session) card(url string) *proto.AgentCard {
 	}
 }
 
-// skills returns the roles and tags that somebody in the room has.
+// skills returns the roles and tags in use in the room.
 func (s *session) skills(r *http.Request) ([]proto.AgentSkill, error) {
 	ids, err := s.addresses(r.Context())
 	skills := make([]proto.AgentSkill, 0, len(ids))
@@ -67,10 +67,10 @@ func (s *session) skills(r *http.Request) ([]proto.AgentSkill, error) {
 	return skills, err
 }
 
-// wellKnown is where a card is, below the address of its agent.
+// wellKnown is the path of a card below its agent's address.
 const wellKnown = "/.well-known/agent-card.json"
 
-// sorted returns each address once.
+// sorted sorts addresses and removes duplicates.
 func sorted(all []mail.Address) []mail.Address {
 	slices.Sort(all)
 	return slices.Compact(all)

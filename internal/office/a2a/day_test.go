@@ -21,7 +21,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// world is a room, its journal, and a door before it, in time that the test has.
+// world is a room, its journal, and a door to it, in synctest's time.
 type world struct {
 	*testing.T
 	store journaltest.Store
@@ -31,7 +31,7 @@ type world struct {
 	end   context.CancelFunc
 }
 
-// open starts the post office, as it were. What it knew before is what its files have.
+// open starts the simulated post office, which has the state in its files.
 func (w *world) open() {
 	w.Helper()
 	var err error
@@ -75,7 +75,7 @@ func (w *world) restart() {
 	w.open()
 }
 
-// call makes a call of the protocol, and returns what it is answered.
+// call makes a call of the protocol and returns the answer.
 func (w *world) call(method, params string) string {
 	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 	r := httptest.NewRequestWithContext(w.Context(), http.MethodPost, "/a2a/shop/agents/builder",
@@ -86,7 +86,7 @@ func (w *world) call(method, params string) string {
 	return rec.Body.String()
 }
 
-// task returns the state of a task and its result.
+// task returns a task's state and result.
 func (w *world) task(id string) (state, result string) {
 	w.Helper()
 	var out struct {
@@ -104,7 +104,7 @@ func (w *world) task(id string) (state, result string) {
 	return out.Result.Status.State, result
 }
 
-// ask begins a task, and returns its id.
+// ask begins a task and returns its id.
 func (w *world) ask(id string) string {
 	w.Helper()
 	answer := w.call("SendMessage", `{"message":{"messageId":"`+id+`","role":"ROLE_USER","parts":[{"text":"Task `+id+
@@ -140,7 +140,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// A task to an agent that is off for a day ends completed, though the post office is started anew meanwhile.
+// A task for an agent that is off for a day is completed, even if the post office restarts in the meantime.
 func TestOffForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -172,7 +172,7 @@ func TestOffForADay(t *testing.T) {
 	})
 }
 
-// What nobody reads in time has failed, and who follows it is told, though nothing happens in the room.
+// A task that is not read in time has failed, and its followers are told, though the room has no event.
 func TestExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -189,7 +189,7 @@ func TestExpires(t *testing.T) {
 	})
 }
 
-// A send waits for so long and no longer, since the agent may be off; and a guest has so many that wait.
+// A send waits for a limited time, because the agent may be off; and a guest may have a limited number of waiters.
 func TestWaitIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -214,7 +214,7 @@ func TestWaitIsBounded(t *testing.T) {
 	})
 }
 
-// What retention took to the archive is still a task.
+// A message that retention archived is still a task.
 func TestArchived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -242,7 +242,7 @@ func TestArchived(t *testing.T) {
 	})
 }
 
-// Errors that are not for guests say nothing.
+// Errors not meant for guests have no detail.
 func TestFailures(t *testing.T) {
 	secret := errors.New("open /home/me/secret: no such file")
 	for _, err := range []error{secret, &mail.Error{Code: mail.Internal, Msg: secret.Error()},

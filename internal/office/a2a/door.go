@@ -16,13 +16,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Limits of what one guest may have at a time, and of one request.
+// Limits for one guest at a time, and for one request.
 const (
 	maxWaiting = 32      // streams, and sends that wait for their task
 	maxRequest = 1 << 20 // bytes
 )
 
-// Guest is whom the gate has let in.
+// Guest is an admitted guest.
 type Guest struct {
 	Name    mail.Name
 	Room    mail.RoomName
@@ -30,16 +30,16 @@ type Guest struct {
 	Service mail.Service // the room as the guest sees it
 }
 
-// Options are what the door asks of the post office. All must be set.
+// Options are the post office's parts that the door needs. All must be set.
 type Options struct {
-	// Enter returns who sent a request. The request's context ends when the guest's right does.
+	// Enter returns the sender of a request. The request's context ends with the guest's right.
 	Enter func(*http.Request) (Guest, error)
-	// Stand returns the guest whose token of a room has a hash, and has ctx end when its right does.
+	// Stand returns the guest whose token for a room has this hash, and makes ctx end with the guest's right.
 	Stand   func(ctx context.Context, room mail.RoomName, token string) (Guest, error)
 	Config  func(mail.RoomName) config.A2A
-	File    string          // where is kept to whom news is pushed
+	File    string          // push configurations
 	Version string          // of the post office
-	Closing context.Context // done when the post office ends
+	Closing context.Context // done when the post office stops
 	Log     *slog.Logger
 }
 
@@ -58,7 +58,7 @@ func New(o Options) (*Door, error) {
 	return d, d.pushes.load(o.File)
 }
 
-// Mount has the door's addresses served.
+// Mount adds the door's addresses to mux.
 func (d *Door) Mount(mux *http.ServeMux) {
 	for _, at := range []string{"/a2a/{room}", "/a2a/{room}/agents/{agent}"} {
 		mux.Handle("GET "+at+a2asrv.WellKnownAgentCardPath, d.open((*session).serveCard))
@@ -67,19 +67,19 @@ func (d *Door) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("/a2a/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, errNowhere) })
 }
 
-// session is one request of a guest, or what is pushed to it.
+// session is one request of a guest, or a push to it.
 type session struct {
 	Guest
 	door   *Door
 	config config.A2A
-	to     mail.Name   // whom its address names; "": the room
-	names  []mail.Name // of the guest: it may have been renamed
-	shown  []mail.ID   // mail for the guest that an answer has
+	to     mail.Name   // the agent in its address; "": the room
+	names  []mail.Name // of the guest, which may have been renamed
+	shown  []mail.ID   // mail for the guest in the answer
 }
 
 var errNowhere = mail.Errorf(mail.NotFound, "there is no A2A agent at this address")
 
-// open lets a guest in whose address there is.
+// open admits a guest to an existing address.
 func (d *Door) open(serve func(*session, http.ResponseWriter, *http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		room := mail.RoomName(r.PathValue("room"))
@@ -107,7 +107,7 @@ func (d *Door) open(serve func(*session, http.ResponseWriter, *http.Request)) ht
 	})
 }
 
-// begin finds out by which names the guest is known.
+// begin looks up the guest's names.
 func (s *session) begin(ctx context.Context) error {
 	me, _, err := mail.OneAgent(ctx, s.Service, s.Name)
 	s.names = append(me.Aliases, s.Name)
@@ -131,7 +131,7 @@ func (s *session) panicked(v any) error {
 	return proto.ErrInternalError
 }
 
-// wait counts one more who waits for the guest. leave is called when it does no more.
+// wait counts another waiter for the guest. The waiter calls leave when done.
 func (s *session) wait() (leave func(), err error) {
 	d := s.door
 	d.mu.Lock()
@@ -149,7 +149,7 @@ func (s *session) wait() (leave func(), err error) {
 	}, nil
 }
 
-// handedOver marks the mail as read that answers to the guest had.
+// handedOver marks as read the mail in answers to the guest.
 func (s *session) handedOver(ctx context.Context) {
 	if len(s.shown) == 0 {
 		return
@@ -161,11 +161,11 @@ func (s *session) handedOver(ctx context.Context) {
 	s.shown = nil
 }
 
-// statuses are those of HTTP for who does not get as far as the protocol.
+// statuses are the HTTP statuses for requests that do not reach the protocol.
 var statuses = map[error]int{proto.ErrUnauthenticated: http.StatusUnauthorized,
 	proto.ErrUnauthorized: http.StatusForbidden, proto.ErrTaskNotFound: http.StatusNotFound}
 
-// refuse answers who was not let in.
+// refuse answers a request that was not admitted.
 func refuse(w http.ResponseWriter, err error) {
 	if mail.CodeOf(err) == mail.Unknown {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="pennypost"`)
@@ -181,11 +181,11 @@ func refuse(w http.ResponseWriter, err error) {
 	answer(w, status, e.Err, e.Message)
 }
 
-// codes are those of JSON-RPC for what the library does not answer.
+// codes are the JSON-RPC codes for errors that the library does not answer.
 var codes = map[error]int{proto.ErrUnauthenticated: -31401, proto.ErrUnauthorized: -31403,
 	proto.ErrVersionNotSupported: -32009, proto.ErrInvalidRequest: -32600}
 
-// answer writes an error that answers no particular request.
+// answer writes an error that belongs to no particular request.
 func answer(w http.ResponseWriter, status int, kind error, why string) {
 	code, known := codes[kind]
 	if !known {
@@ -197,12 +197,12 @@ func answer(w http.ResponseWriter, status int, kind error, why string) {
 		"error": map[string]any{"code": code, "message": why}})
 }
 
-// kinds are the protocol's errors for ours. All others are internal, and say nothing.
+// kinds map our errors to the protocol's. All others are internal, without detail.
 var kinds = map[mail.Code]error{mail.Invalid: proto.ErrInvalidParams, mail.TooLarge: proto.ErrInvalidParams,
 	mail.Conflict: proto.ErrInvalidParams, mail.NotFound: proto.ErrTaskNotFound, mail.Denied: proto.ErrUnauthorized,
 	mail.Unknown: proto.ErrUnauthenticated, mail.Limited: proto.ErrServerError}
 
-// inProtocol returns an error as the protocol has it.
+// inProtocol returns an error in the protocol's form.
 func inProtocol(err error) *proto.Error {
 	if kind, ok := kinds[mail.CodeOf(err)]; ok {
 		return proto.NewError(kind, err.Error())

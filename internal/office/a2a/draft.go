@@ -17,9 +17,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// note is what a message's metadata has, below "a2a", of what the protocol knows and a room does not.
+// note is a message's metadata under "a2a": data of the protocol that a room lacks.
 type note struct {
-	Message   string `json:"message,omitempty"` // the guest's own id of it
+	Message   string `json:"message,omitempty"` // the guest's own id for it
 	Context   string `json:"context,omitempty"`
 	Withdrawn bool   `json:"withdrawn,omitzero"`
 }
@@ -28,42 +28,42 @@ func noteOf(it *mail.Item) note {
 	var m struct {
 		A2A note `json:"a2a"`
 	}
-	_ = jsonx.UnmarshalLenient(it.Metadata, &m) // of what is no note, nothing is known
+	_ = jsonx.UnmarshalLenient(it.Metadata, &m) // metadata without a note gives an empty one
 	return m.A2A
 }
 
-// metadata is a note in a message, beside other members.
+// metadata returns a note with other members as metadata.
 func (n note) metadata(members map[string]any) mail.Metadata {
 	if members == nil {
 		members = make(map[string]any)
 	}
 	members["a2a"] = n
-	text, _ := json.Marshal(members) // texts and truths always can be
+	text, _ := json.Marshal(members) // strings and booleans always encode
 	return text
 }
 
-// howTo stands below a guest's task: whoever reads it learns there by which answers it ends.
+// howTo follows a guest's task and tells its reader which answers end it.
 const howTo = "\n\n(A task from outside, over A2A. A reply of type task-done ends it and is its result, a question " +
 	"asks back, an answer with metadata.declined refuses it.)"
 
-// guestsText is what the guest wrote of a body.
+// guestsText returns the guest's part of a body.
 func guestsText(body string) string { return strings.TrimSuffix(body, howTo) }
 
-// maxWord is the longest id of the guest's, in bytes.
+// maxWord is the maximum length of a guest's id, in bytes.
 const maxWord = 256
 
-// isWord reports whether an id of the guest's can be kept.
+// isWord reports whether a guest's id can be stored.
 func isWord(s string) bool {
 	return len(s) <= maxWord && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// keyOf is the idempotency key of what the guest calls so.
+// keyOf returns the idempotency key for a guest's id.
 func keyOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return "a2a-" + hex.EncodeToString(sum[:])
 }
 
-// read checks a message of the guest's, and returns its text.
+// read validates a guest's message and returns its text.
 func read(m *proto.Message) (string, error) {
 	switch {
 	case m == nil || m.ID == "" || !isWord(m.ID) || !isWord(m.ContextID):
@@ -101,14 +101,14 @@ func bad(format string, args ...any) error {
 	return inProtocol(mail.Errorf(mail.Invalid, format, args...))
 }
 
-// newTask is the message that begins a task.
+// newTask returns the draft that begins a task.
 func (s *session) newTask(ctx context.Context, m *proto.Message, text string) (mail.Draft, error) {
 	to, err := s.recipient(ctx, m)
 	return mail.Draft{To: mail.Recipients{string(to)}, Type: string(mail.TaskAssigned), Body: text + howTo,
 		Key: keyOf(m.ID), Again: true, Metadata: note{Message: m.ID, Context: m.ContextID}.metadata(nil)}, err
 }
 
-// recipient is whom a task is for: the agent of the address, else the role or tag that the message names.
+// recipient returns the recipient of a task: the agent in the address, else the role or tag that the message names.
 func (s *session) recipient(ctx context.Context, m *proto.Message) (mail.Address, error) {
 	if s.to != "" {
 		return mail.AgentAddress(s.to), nil
@@ -133,7 +133,7 @@ func (s *session) recipient(ctx context.Context, m *proto.Message) (mail.Address
 	return asked, nil
 }
 
-// addresses returns the roles and tags by which a guest reaches somebody in the room.
+// addresses returns the roles and tags through which a guest reaches agents of the room.
 func (s *session) addresses(ctx context.Context) ([]mail.Address, error) {
 	all, err := mail.Roster(ctx, s.Service)
 	var out []mail.Address
@@ -151,7 +151,7 @@ func (s *session) addresses(ctx context.Context) ([]mail.Address, error) {
 	return sorted(out), err
 }
 
-// more is a further message to a task: the answer, if that waits for one.
+// more returns the draft of a further message to a task: the answer, if the task waits for one.
 func (s *session) more(t *task, m *proto.Message, text string) mail.Draft {
 	d := mail.Draft{ReplyTo: t.ask.ID, To: t.recipients()}
 	if q := t.question; q != nil {
@@ -162,7 +162,7 @@ func (s *session) more(t *task, m *proto.Message, text string) mail.Draft {
 	return d
 }
 
-// recipients are those who have the task: of a role, its holder who was given it.
+// recipients returns the recipients of a task: for a role, the holder that it was given to.
 func (t *task) recipients() (all mail.Recipients) {
 	for _, d := range t.ask.Deliveries {
 		if d.Agent != "" && mail.RolesAlone(t.ask.To) {
@@ -177,7 +177,7 @@ func (t *task) recipients() (all mail.Recipients) {
 	return all
 }
 
-// withdraw is the message by which the guest takes a task back. It wakes who works on it.
+// withdraw returns the draft by which the guest withdraws a task. It wakes an agent that works on the task.
 func (s *session) withdraw(t *task) mail.Draft {
 	d := s.more(t, &proto.Message{ID: "withdraw " + string(t.ask.ID)},
 		"The task is withdrawn: nobody waits for it any more.")
@@ -191,7 +191,7 @@ func (s *session) withdraw(t *task) mail.Draft {
 	return d
 }
 
-// has reports whether the guest said something in a task already that it calls so.
+// has reports whether the task already has the guest's message with this id.
 func (t *task) has(id string) bool {
 	return slices.ContainsFunc(t.said, func(it mail.Item) bool {
 		return it.By == mail.ByGuest && noteOf(&it).Message == id

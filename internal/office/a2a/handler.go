@@ -18,20 +18,19 @@ var _ a2asrv.RequestHandler = (*session)(nil)
 
 const (
 	keepAlive = 15 * time.Second
-	// patience is how long a send waits for its task. The agent may be off for days, and a connection is not to be
-	// held for so long: who wants to know more subscribes, has it pushed, or asks.
+	// patience is how long a send waits for its task. The agent may be off for days, too long to hold a connection:
+	// the guest can subscribe, use push, or ask again.
 	patience = 5 * time.Minute
-	// maxPage and defaultPage are of a list of tasks.
+	// maxPage and defaultPage are limits of a list of tasks.
 	maxPage, defaultPage = 100, 50
 )
 
-// GetTask implements a2asrv.RequestHandler.
 func (s *session) GetTask(ctx context.Context, r *proto.GetTaskRequest) (*proto.Task, error) {
 	t, err := s.load(ctx, mail.ID(r.ID))
 	return s.told(t, r.HistoryLength, err)
 }
 
-// told is a task that goes out to the guest.
+// told returns a task for the guest, and notes the mail that it shows.
 func (s *session) told(t *task, history *int, err error) (*proto.Task, error) {
 	if err != nil {
 		return nil, failure(err)
@@ -44,7 +43,7 @@ func (s *session) told(t *task, history *int, err error) (*proto.Task, error) {
 	return t.inProtocol(history), nil
 }
 
-// failure returns an error as the protocol has it.
+// failure returns an error in the protocol's form.
 func failure(err error) error {
 	if _, ours := errors.AsType[*mail.Error](err); !ours {
 		if _, known := errors.AsType[*proto.Error](err); known || errors.Is(err, proto.ErrTaskNotFound) {
@@ -54,7 +53,6 @@ func failure(err error) error {
 	return inProtocol(err)
 }
 
-// ListTasks implements a2asrv.RequestHandler.
 func (s *session) ListTasks(ctx context.Context, r *proto.ListTasksRequest) (*proto.ListTasksResponse, error) {
 	before, err := strconv.ParseUint(r.PageToken, 10, 64)
 	if err != nil && r.PageToken != "" || r.PageSize < 0 || r.PageSize > maxPage {
@@ -96,13 +94,12 @@ func (s *session) ListTasks(ctx context.Context, r *proto.ListTasksRequest) (*pr
 	return out, nil
 }
 
-// wanted reports whether a list is to have a task.
+// wanted reports whether a task belongs in a list.
 func wanted(r *proto.ListTasksRequest, t *task) bool {
 	return (r.Status == "" || r.Status == t.state) && (r.ContextID == "" || r.ContextID == t.context()) &&
 		(r.StatusTimestampAfter == nil || t.since().After(*r.StatusTimestampAfter))
 }
 
-// CancelTask implements a2asrv.RequestHandler.
 func (s *session) CancelTask(ctx context.Context, r *proto.CancelTaskRequest) (*proto.Task, error) {
 	t, err := s.load(ctx, mail.ID(r.ID))
 	if err == nil && !t.state.Terminal() {
@@ -116,7 +113,6 @@ func (s *session) CancelTask(ctx context.Context, r *proto.CancelTaskRequest) (*
 	return s.told(t, nil, err)
 }
 
-// SendMessage implements a2asrv.RequestHandler.
 func (s *session) SendMessage(ctx context.Context, r *proto.SendMessageRequest) (proto.SendMessageResult, error) {
 	id, err := s.send(ctx, r)
 	if err != nil {
@@ -143,7 +139,7 @@ func (s *session) SendMessage(ctx context.Context, r *proto.SendMessageRequest) 
 	return s.told(t, c.HistoryLength, err)
 }
 
-// send sends a message of the guest's, and returns of which task it is. Sent again, it is the same message.
+// send sends a guest's message and returns its task's id. A repeated send gives the same message.
 func (s *session) send(ctx context.Context, r *proto.SendMessageRequest) (mail.ID, error) {
 	m := r.Message
 	text, err := read(m)
@@ -174,7 +170,7 @@ func (s *session) ask(ctx context.Context, m *proto.Message, text string) (mail.
 		return "", err
 	}
 	sent, err := s.Service.Send(ctx, d)
-	if mail.CodeOf(err) == mail.NotFound { // whom the address names is not on the roster
+	if mail.CodeOf(err) == mail.NotFound { // the agent in the address is not on the roster
 		err = mail.Errorf(mail.Invalid, "there is no such agent at present")
 	}
 	return sent.ID, err
@@ -197,7 +193,6 @@ func (s *session) say(ctx context.Context, id mail.ID, m *proto.Message, text st
 	return err
 }
 
-// SendStreamingMessage implements a2asrv.RequestHandler.
 func (s *session) SendStreamingMessage(ctx context.Context,
 	r *proto.SendMessageRequest) iter.Seq2[proto.Event, error] {
 	return func(yield func(proto.Event, error) bool) {
@@ -210,7 +205,6 @@ func (s *session) SendStreamingMessage(ctx context.Context,
 	}
 }
 
-// SubscribeToTask implements a2asrv.RequestHandler.
 func (s *session) SubscribeToTask(ctx context.Context,
 	r *proto.SubscribeToTaskRequest) iter.Seq2[proto.Event, error] {
 	return func(yield func(proto.Event, error) bool) {
@@ -226,7 +220,7 @@ func (s *session) SubscribeToTask(ctx context.Context,
 	}
 }
 
-// GetExtendedAgentCard implements a2asrv.RequestHandler: no card says more to one guest than to another.
+// GetExtendedAgentCard implements a2asrv.RequestHandler: all guests see the same card.
 func (s *session) GetExtendedAgentCard(context.Context, *proto.GetExtendedAgentCardRequest) (*proto.AgentCard, error) {
 	return nil, proto.ErrExtendedCardNotConfigured
 }

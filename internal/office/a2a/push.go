@@ -22,20 +22,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Limits of pushing.
+// Limits of pushes.
 const (
-	maxPushes   = 64 // that one guest may have, of all its tasks
+	maxPushes   = 64 // for one guest, over all its tasks
 	pushTimeout = 10 * time.Second
 	pushTries   = 60
 
-	maxSecrets = 8 << 10 // bytes of what else a configuration says
+	maxSecrets = 8 << 10 // total bytes of a configuration's other texts
 )
 
-// push says that a guest wants to be told of a task's news at an address.
+// push is a guest's request to send a task's news to an address.
 type push struct {
 	Room  mail.RoomName    `json:"room"`
-	Token string           `json:"token_sum"` // of the guest
-	Told  string           `json:"told"`      // how the task stood when it was told last
+	Token string           `json:"token_sum"` // the guest's
+	Told  string           `json:"told"`      // state of the task in the last push
 	Tries int              `json:"tries,omitzero"`
 	Ask   proto.PushConfig `json:"ask"`
 }
@@ -44,14 +44,14 @@ func (p *push) is(room mail.RoomName, token string, task proto.TaskID, id string
 	return p.Room == room && p.Token == token && (task == "" || p.Ask.TaskID == task) && (id == "" || p.Ask.ID == id)
 }
 
-// pushes are all that guests want to be told of.
+// pushes are the push configurations of all guests.
 type pushes struct {
 	file  string
-	begun pause.Nudge // a guest that had none has one
+	begun pause.Nudge // a guest has its first configuration
 
 	mu  sync.Mutex
 	all []push
-	on  map[string]pause.Nudge // of the guests for whom somebody looks, by the hash of the token
+	on  map[string]pause.Nudge // guests with a running pushTo, by the hash of the token
 }
 
 func (p *pushes) load(file string) error {
@@ -59,7 +59,7 @@ func (p *pushes) load(file string) error {
 	return kept.Load(file, &p.all)
 }
 
-// change has f change what is pushed, if that can be kept.
+// change changes the configurations with f, unless they cannot be saved.
 func (p *pushes) change(f func([]push) ([]push, error)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,21 +78,21 @@ func (p *pushes) change(f func([]push) ([]push, error)) error {
 	return nil
 }
 
-// of returns what is pushed to a guest.
+// of returns a guest's configurations.
 func (p *pushes) of(room mail.RoomName, token string, task proto.TaskID, id string) []push {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(p.all), func(o push) bool { return !o.is(room, token, task, id) })
 }
 
-// drop forgets what is pushed to a guest.
+// drop removes a guest's configurations.
 func (p *pushes) drop(room mail.RoomName, token string, task proto.TaskID, id string) error {
 	return p.change(func(all []push) ([]push, error) {
 		return slices.DeleteFunc(all, func(o push) bool { return o.is(room, token, task, id) }), nil
 	})
 }
 
-// checkPush refuses what nothing can be pushed to.
+// checkPush refuses an unusable configuration.
 func (s *session) checkPush(c *proto.PushConfig) error {
 	if err := webhook.CheckAddress(c.URL, s.config.Private); err != nil {
 		return bad("url: %s", err.Error())
@@ -110,7 +110,7 @@ func (s *session) checkPush(c *proto.PushConfig) error {
 	return nil
 }
 
-// addPush keeps that the guest wants to be told of a task that it has. One of the same id is replaced.
+// addPush saves a push configuration for a guest's task. It replaces one with the same id.
 func (s *session) addPush(task mail.ID, c *proto.PushConfig) (*proto.PushConfig, error) {
 	one := push{Room: s.Room, Token: s.Token, Ask: *c}
 	if one.Ask.TaskID = proto.TaskID(task); one.Ask.ID == "" {
@@ -132,7 +132,7 @@ func (s *session) addPush(task mail.ID, c *proto.PushConfig) (*proto.PushConfig,
 	return shownPush(&one.Ask), err
 }
 
-// shownPush is what is told of a configuration: its secrets are not.
+// shownPush returns a configuration without its secrets.
 func shownPush(c *proto.PushConfig) *proto.PushConfig {
 	out := *c
 	out.Token = ""
@@ -142,7 +142,6 @@ func shownPush(c *proto.PushConfig) *proto.PushConfig {
 	return &out
 }
 
-// CreateTaskPushConfig implements a2asrv.RequestHandler.
 func (s *session) CreateTaskPushConfig(ctx context.Context, c *proto.PushConfig) (*proto.PushConfig, error) {
 	t, err := s.load(ctx, mail.ID(c.TaskID))
 	if err == nil {
@@ -158,7 +157,6 @@ func (s *session) CreateTaskPushConfig(ctx context.Context, c *proto.PushConfig)
 	return made, nil
 }
 
-// GetTaskPushConfig implements a2asrv.RequestHandler.
 func (s *session) GetTaskPushConfig(_ context.Context, r *proto.GetTaskPushConfigRequest) (*proto.PushConfig, error) {
 	found := s.door.pushes.of(s.Room, s.Token, r.TaskID, r.ID)
 	if r.ID == "" || r.TaskID == "" || len(found) == 0 {
@@ -167,7 +165,6 @@ func (s *session) GetTaskPushConfig(_ context.Context, r *proto.GetTaskPushConfi
 	return shownPush(&found[0].Ask), nil
 }
 
-// ListTaskPushConfigs implements a2asrv.RequestHandler.
 func (s *session) ListTaskPushConfigs(ctx context.Context, r *proto.ListTaskPushConfigRequest) (
 	*proto.ListTaskPushConfigResponse, error) {
 	if _, err := s.load(ctx, mail.ID(r.TaskID)); err != nil {
@@ -180,7 +177,6 @@ func (s *session) ListTaskPushConfigs(ctx context.Context, r *proto.ListTaskPush
 	return out, nil
 }
 
-// DeleteTaskPushConfig implements a2asrv.RequestHandler.
 func (s *session) DeleteTaskPushConfig(_ context.Context, r *proto.DeleteTaskPushConfigRequest) error {
 	if r.TaskID == "" || r.ID == "" {
 		return bad("say which push configuration of which task")
@@ -214,13 +210,13 @@ func (d *Door) Run(ctx context.Context) {
 	}
 }
 
-// pushTo pushes to a guest until it wants no more, or its right has ended.
+// pushTo pushes to a guest until it has no configurations or its right has ended.
 func (d *Door) pushTo(ctx context.Context, room mail.RoomName, token string, news pause.Nudge) {
 	defer func() {
 		d.pushes.mu.Lock()
 		delete(d.pushes.on, token)
 		d.pushes.mu.Unlock()
-		d.pushes.begun.Give() // more may have come meanwhile
+		d.pushes.begun.Give() // there may be new ones
 	}()
 	for len(d.pushes.of(room, token, "", "")) > 0 {
 		err := d.pushWhile(ctx, room, token, news)
@@ -240,7 +236,7 @@ func (d *Door) pushTo(ctx context.Context, room mail.RoomName, token string, new
 	}
 }
 
-// pushWhile pushes to a guest as long as its right lasts.
+// pushWhile pushes to a guest while its right lasts.
 func (d *Door) pushWhile(ctx context.Context, room mail.RoomName, token string, news pause.Nudge) error {
 	ctx, end := life.Begin(ctx)
 	defer end()
@@ -281,7 +277,7 @@ func (d *Door) pushWhile(ctx context.Context, room mail.RoomName, token string, 
 	}
 }
 
-// pushOne tells of a task if it stands otherwise than was told, and reports whether there is more to come.
+// pushOne sends a task if its state has changed since the last push, and reports whether more may follow.
 func (s *session) pushOne(ctx context.Context, p push) bool {
 	t, err := s.load(ctx, mail.ID(p.Ask.TaskID))
 	if err != nil {
@@ -307,7 +303,7 @@ func (s *session) pushOne(ctx context.Context, p push) bool {
 	return !over
 }
 
-// after keeps what became of a push, unless the guest has changed it meanwhile.
+// after saves the result of a push, unless the guest has changed the configuration in the meantime.
 func (s *session) after(p push, over bool) {
 	pushes := &s.door.pushes
 	pushes.mu.Lock()
@@ -328,11 +324,10 @@ func (s *session) after(p push, over bool) {
 	}
 }
 
-// tokenHeader is where a receiver finds the token that it gave. The protocol's libraries do not agree whether X-
-// stands before it.
+// tokenHeader is the header with the receiver's token. The protocol's libraries disagree on an X- prefix.
 const tokenHeader = "A2A-Notification-Token"
 
-// post sends a task to an address. A token that is a secret of Standard Webhooks does not go along: it signs.
+// post sends a task to an address. A token that is a secret of Standard Webhooks is not sent: it signs.
 func (s *session) post(ctx context.Context, c *proto.PushConfig, key string, t *proto.Task) error {
 	body, err := json.Marshal(proto.StreamResponse{Event: t})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// stream yields a task, and then what changes, until it has ended.
+// stream yields a task and then its changes until it has ended.
 func (s *session) stream(ctx context.Context, id mail.ID, yield func(proto.Event, error) bool) {
 	first := true
 	err := s.follow(ctx, id, func(t *task) bool {
@@ -33,7 +33,7 @@ func (s *session) stream(ctx context.Context, id mail.ID, yield func(proto.Event
 	}
 }
 
-// news are the events of a task that has changed.
+// news returns the events of a changed task.
 func (t *task) news() []proto.Event {
 	var events []proto.Event
 	if a := t.artifact(); a != nil {
@@ -44,7 +44,7 @@ func (t *task) news() []proto.Event {
 		Status: t.status()})
 }
 
-// follow tells how a task stands, and again whenever that changes, until it has ended or told returns false.
+// follow calls told with a task, and again after each change, until the task has ended or told returns false.
 func (s *session) follow(ctx context.Context, id mail.ID, told func(*task) bool) error {
 	leave, err := s.wait()
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *session) follow(ctx context.Context, id mail.ID, told func(*task) bool)
 	}
 }
 
-// watch returns a cursor over what happens in the room from now on.
+// watch returns a cursor over the room's events from now on.
 func (s *session) watch(ctx context.Context) (mail.Watch, error) {
 	st, err := s.Service.Status(ctx)
 	if err != nil {
@@ -84,10 +84,10 @@ func (s *session) watch(ctx context.Context) (mail.Watch, error) {
 	return s.Service.Watch(ctx, st.Seq)
 }
 
-// again is after which a task is looked at without an event: its time runs out by the clock.
+// again is how long a task may go without a check: it can expire without an event.
 const again = time.Minute
 
-// next waits until something happens to one of some tasks, or for a while.
+// next waits for an event that concerns one of some tasks, or for a while.
 func next(ctx context.Context, w mail.Watch, tasks []mail.ID) error {
 	timed, cancel := context.WithTimeout(ctx, again)
 	defer cancel()
@@ -104,7 +104,7 @@ func next(ctx context.Context, w mail.Watch, tasks []mail.ID) error {
 	}
 }
 
-// concerns reports whether an event may change how one of some tasks stands.
+// concerns reports whether an event may change the state of one of some tasks.
 func concerns(e *mail.Event, tasks []mail.ID) bool {
 	switch {
 	case e.Message != nil:

@@ -11,19 +11,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// task is a task as the room has it: a message of the guest, and what was said in its thread since.
+// task is a task as the room has it: a message of the guest, and the later messages in its thread.
 type task struct {
 	ask      mail.Item
-	archived bool        // retention took it, so nobody can answer it any more
-	said     []mail.Item // between the guest and who writes to it by name, oldest first
+	archived bool        // retention took it, so it cannot be answered any more
+	said     []mail.Item // between the guest and agents that write to it by name, oldest first
 	state    proto.TaskState
-	by       *mail.Item // one of said that made the state, or the newest word of others; nil: none
-	question *mail.Item // that waits for the guest; nil: none
+	by       *mail.Item // the message in said that determines the state, or the newest one from others; or nil
+	question *mail.Item // a question that waits for the guest; or nil
 }
 
 // load returns a task of the guest.
 func (s *session) load(ctx context.Context, id mail.ID) (*task, error) {
-	// What is hot is enough if it says how the task ended. Of what it leaves out, retention may have archived more.
+	// Hot mail is enough if it shows how the task ended. Otherwise the archive may have more.
 	for _, archive := range []bool{false, true} {
 		all, err := s.tasks(ctx, id, archive)
 		if err != nil && mail.CodeOf(err) != mail.NotFound && mail.CodeOf(err) != mail.Invalid {
@@ -38,8 +38,8 @@ func (s *session) load(ctx context.Context, id mail.ID) (*task, error) {
 	return nil, proto.ErrTaskNotFound
 }
 
-// messages returns what the guest sent or got in a thread or, if id is "", the last thousand of all, and what cancels
-// tasks there; and what retention took of that.
+// messages returns the guest's messages in a thread or, if id is "", its last thousand in all, and the cancels of
+// tasks there; and which of them retention has archived.
 func (s *session) messages(ctx context.Context, id mail.ID, archive bool) (all []mail.Item, cold map[mail.ID]bool,
 	err error) {
 	q := mail.HistoryQuery{Thread: id, Agent: s.Name, Deliveries: true, Limit: mail.MaxLimit}
@@ -63,7 +63,7 @@ func (s *session) messages(ctx context.Context, id mail.ID, archive bool) (all [
 	return all, cold, err
 }
 
-// tasks returns the guest's tasks of a thread or, if id is "", those of which its last thousand messages tell.
+// tasks returns the guest's tasks in a thread or, if id is "", those in its last thousand messages.
 func (s *session) tasks(ctx context.Context, id mail.ID, archive bool) (all []*task, err error) {
 	items, cold, err := s.messages(ctx, id, archive)
 	byThread := make(map[mail.ID]*task)
@@ -85,22 +85,22 @@ func (s *session) tasks(ctx context.Context, id mail.ID, archive bool) (all []*t
 	return all, err
 }
 
-// isCancel reports whether a message is between those in the room: what a guest is told of it is that it came.
+// isCancel reports whether a message is a cancel, which is internal to the room: a guest sees only its effect.
 func isCancel(it mail.Item) bool { return it.Type == mail.Cancel }
 
-// isMine reports whether the guest wrote a message, and by this door.
+// isMine reports whether the guest wrote a message through this door.
 func (s *session) isMine(it *mail.Item) bool {
 	return it.By == mail.ByGuest && slices.Contains(s.names, it.From.Signer())
 }
 
-// isForMe reports whether somebody wrote it to the guest by name. What all were told, or a tag, is not for outside.
+// isForMe reports whether a message was written to the guest by name. Mail to all or to a tag is not for outsiders.
 func (s *session) isForMe(it *mail.Item) bool {
 	return it.By != mail.ByGuest && slices.ContainsFunc(it.To, func(a mail.Address) bool {
 		return a.Kind() == mail.ToAgent && slices.Contains(s.names, mail.Name(a.Value()))
 	})
 }
 
-// decide finds out how a task stands: the first message that ends it counts.
+// decide sets the task's state: the first message that ends it counts.
 func (t *task) decide() {
 	t.state = proto.TaskStateSubmitted
 	if slices.ContainsFunc(t.ask.Deliveries, func(d mail.Delivery) bool {
@@ -126,7 +126,7 @@ func (t *task) decide() {
 	}
 }
 
-// ending returns how a message ends its task; "": it does not.
+// ending returns the state in which a message ends its task, or "" if it does not.
 func ending(it *mail.Item) proto.TaskState {
 	switch {
 	case it.By == mail.ByGuest:
@@ -143,8 +143,8 @@ func ending(it *mail.Item) proto.TaskState {
 	return ""
 }
 
-// ended finds out whether a task has failed, since nobody whom it reached will answer any more: its time ran out,
-// retention took it, or they were taken off the roster. An agent that is gone may come back, so dead mail waits.
+// ended sets a task to failed if no recipient will answer it any more: it expired, retention took it, or they were
+// removed from the roster. An agent that is gone may return, so dead mail waits.
 func (s *session) ended(ctx context.Context, t *task) error {
 	if t.state.Terminal() || t.state == proto.TaskStateInputRequired || !t.archived && len(t.ask.Deliveries) == 0 {
 		return nil
@@ -161,7 +161,7 @@ func (s *session) ended(ctx context.Context, t *task) error {
 	return nil
 }
 
-// key says how a task stands, in a text that changes with it.
+// key returns a text that changes with the task's state.
 func (t *task) key() string {
 	if t.by == nil {
 		return string(t.state)
@@ -169,7 +169,7 @@ func (t *task) key() string {
 	return string(t.state) + " " + string(t.by.ID)
 }
 
-// since is when the task came to stand as it does.
+// since returns when the task entered its state.
 func (t *task) since() time.Time {
 	at := t.ask.Sent
 	for _, d := range t.ask.Deliveries {
@@ -181,18 +181,17 @@ func (t *task) since() time.Time {
 	return at.Std()
 }
 
-// context is what groups tasks: what the guest gave, else the task's thread.
+// context returns the guest's context id, which groups tasks, or else the task's id.
 func (t *task) context() string { return cmp.Or(noteOf(&t.ask).Context, string(t.ask.ID)) }
 
-// TaskInfo implements proto.TaskInfoProvider.
 func (t *task) TaskInfo() proto.TaskInfo {
 	return proto.TaskInfo{TaskID: proto.TaskID(t.ask.ID), ContextID: t.context()}
 }
 
-// failed is what is said of a task that nobody answers any more.
+// failed is the text for a task that no one will answer any more.
 const failed = "Nobody whom the task reached will answer any more: its time ran out, or they left."
 
-// status is how a task stands, as the protocol has it.
+// status returns the task's state in the protocol's form.
 func (t *task) status() proto.TaskStatus {
 	at := t.since()
 	st := proto.TaskStatus{State: t.state, Timestamp: &at}
@@ -206,7 +205,7 @@ func (t *task) status() proto.TaskStatus {
 	return st
 }
 
-// artifact is the result; nil: there is none.
+// artifact returns the result, or nil.
 func (t *task) artifact() *proto.Artifact {
 	if t.state != proto.TaskStateCompleted {
 		return nil
@@ -215,10 +214,10 @@ func (t *task) artifact() *proto.Artifact {
 		Parts: proto.ContentParts{proto.NewTextPart(t.by.Body)}}
 }
 
-// maxHistory is how many messages of a task are told at most.
+// maxHistory is the maximum number of a task's messages in an answer.
 const maxHistory = 100
 
-// inProtocol is a task as the protocol has it, with so many of its last messages; nil: as many as may be.
+// inProtocol returns a task in the protocol's form with at most history of its last messages; nil: the maximum.
 func (t *task) inProtocol(history *int) *proto.Task {
 	out := &proto.Task{ID: proto.TaskID(t.ask.ID), ContextID: t.context(), Status: t.status()}
 	if a := t.artifact(); a != nil {
@@ -235,7 +234,7 @@ func (t *task) inProtocol(history *int) *proto.Task {
 	return out
 }
 
-// message is one of a task's messages, as the protocol has it.
+// message returns one of a task's messages in the protocol's form.
 func (t *task) message(it *mail.Item) *proto.Message {
 	role, id, text := proto.MessageRoleAgent, string(it.ID), it.Body
 	if it.By == mail.ByGuest {

@@ -1,4 +1,4 @@
-// Package appserver speaks with an app-server of Codex: the one that the sessions of a home share, or one of our own.
+// Package appserver is a client for Codex's app-server: the one shared by a home's sessions, or one of our own.
 // Start at Dial.
 package appserver
 
@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// Conn is a connection to an app-server of Codex: JSON-RPC without its version, as "codex app-server generate-ts"
+// Conn is a connection to a Codex app-server: JSON-RPC without its version, as "codex app-server generate-ts"
 // describes it (0.169.0). It is for one goroutine, which either makes one call at a time or listens; another may
 // receive meanwhile.
 type Conn struct {
@@ -33,7 +33,7 @@ type transport interface {
 	Close() error
 }
 
-// Refusal is what the app-server answers to what it will not do.
+// Refusal is the app-server's error answer.
 type Refusal struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -41,7 +41,7 @@ type Refusal struct {
 
 func (e *Refusal) Error() string { return child.Plain(e.Message) }
 
-// open introduces us. We hear of none of the notifications that are named.
+// open introduces us, and opts out of the named notifications.
 func (a *Conn) open(without ...string) error {
 	capabilities := map[string]any{"experimentalApi": true}
 	if len(without) > 0 {
@@ -61,7 +61,8 @@ func (a *Conn) open(without ...string) error {
 	return a.send(text)
 }
 
-// Message is what the server says: the answer to a call (ID), a request (Method and ID) or a notification (Method).
+// Message is a message from the server: the answer to a call (ID), a request (Method and ID) or a notification
+// (Method).
 type Message struct {
 	ID     jsonx.Value `json:"id"`
 	Method string      `json:"method"`
@@ -70,7 +71,7 @@ type Message struct {
 	Result jsonx.Value `json:"result"`
 }
 
-// Call calls a method. What else the server says meanwhile is passed over.
+// Call calls a method. It drops the server's other messages meanwhile.
 func (a *Conn) Call(method string, params, result any) error {
 	id, err := a.Post(method, params)
 	if err != nil {
@@ -92,7 +93,7 @@ func (a *Conn) Call(method string, params, result any) error {
 	}
 }
 
-// Post calls a method, and returns the ID that the answer will bear.
+// Post calls a method, and returns the ID of its answer.
 func (a *Conn) Post(method string, params any) (id string, err error) {
 	a.calls++
 	text, err := jsonx.Marshal(map[string]any{"id": a.calls, "method": method, "params": params})
@@ -111,7 +112,7 @@ func (a *Conn) Reply(id jsonx.Value, result any) error {
 	return a.send(text)
 }
 
-// Receive returns the next message of the server. What is none, or is longer than maxMessage, is passed over.
+// Receive returns the server's next message. It skips invalid ones and those longer than maxMessage.
 func (a *Conn) Receive() (m Message, err error) {
 	for {
 		text, err := a.receive()
@@ -125,8 +126,8 @@ func (a *Conn) Receive() (m Message, err error) {
 	}
 }
 
-// Socket returns where the app-server listens that the sessions of a home share. In the home is a link to where
-// the path is short enough for a socket.
+// Socket returns the socket of the app-server that a home's sessions share. The home has a link to a path short
+// enough for a socket.
 func Socket(home string) (string, error) {
 	if home == "" {
 		return "", fs.ErrNotExist
@@ -134,8 +135,8 @@ func Socket(home string) (string, error) {
 	return filepath.EvalSymlinks(filepath.Join(home, "app-server-control", "app-server-control.sock"))
 }
 
-// Dial connects to the app-server that the sessions of a home share, if one runs. The connection ends with ctx. Of the
-// notifications that are named nothing is heard.
+// Dial connects to the app-server that a home's sessions share, if it runs. The connection ends with ctx and opts
+// out of the named notifications.
 func Dial(ctx context.Context, home string, without ...string) (*Conn, error) {
 	path, err := Socket(home)
 	if err != nil {
@@ -160,11 +161,11 @@ func Dial(ctx context.Context, home string, without ...string) (*Conn, error) {
 	return a, nil
 }
 
-// maxMessage bounds, in bytes, what an app-server may say at a time.
+// maxMessage is the limit for a message from an app-server, in bytes.
 const maxMessage = 4 << 20
 
-// Start starts an app-server of our own, which ends with Close. It knows what all sessions of a home have
-// queued, and loads none.
+// Start starts an app-server of our own, which ends with Close. It has the queues of all sessions of a home, and
+// loads no session.
 func Start(cmd *exec.Cmd) (*Conn, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -186,7 +187,7 @@ func Start(cmd *exec.Cmd) (*Conn, error) {
 	return a, nil
 }
 
-// jsonLines are the standard input and output of a process.
+// jsonLines is a transport over a process's standard input and output.
 type jsonLines struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
@@ -205,7 +206,7 @@ func (l *jsonLines) receive() ([]byte, error) {
 	return l.from.Bytes(), nil
 }
 
-// Close ends the process, which ends with its input. It is killed with the context that it was made with.
+// Close ends the process by closing its input. Its context kills it.
 func (l *jsonLines) Close() error {
 	_ = l.in.Close()
 	return l.cmd.Wait()

@@ -10,19 +10,19 @@ import (
 	"testing"
 )
 
-// served is the client's side of a connection on which a server says what is given, and then nothing more.
+// served returns the client side of a connection on which a server sends said and then closes.
 func served(t *testing.T, said []byte) *webSocket {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	t.Cleanup(func() { ours.Close(); theirs.Close() })
-	go func() { // which ends with the pipe
+	go func() { // ends with the pipe
 		_, _ = theirs.Write(said)
 		theirs.Close()
 	}()
 	return &webSocket{Conn: ours, from: bufio.NewReader(ours), stop: func() bool { return true }}
 }
 
-// What a server may not send ends the connection, and costs no memory.
+// Frames that a server must not send end the connection, and use no memory.
 func TestReceiveRefuses(t *testing.T) {
 	for name, said := range map[string]string{
 		"masked":                   "\x81\x81\x00\x00\x00\x00a",
@@ -44,7 +44,7 @@ func TestReceiveRefuses(t *testing.T) {
 	}
 }
 
-// A message that is too long is passed over, whole, and the next one is received.
+// A message that is too long is skipped as a whole, and the next one is received.
 func TestReceivePassesOver(t *testing.T) {
 	long := append([]byte("\x01\x7f\x00\x00\x00\x00\x00\x50\x00\x00"), bytes.Repeat([]byte("a"), 0x50_0000)...)
 	said := append(long, "\x80\x01]\x81\x0a{\"id\": 7 }"...)

@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// webSocket is the client's side of RFC 6455, over a connection on which nobody is in between.
+// webSocket is the client side of RFC 6455 over a direct connection, without intermediaries.
 type webSocket struct {
 	net.Conn
 	from *bufio.Reader
 	stop func() bool
 
-	mu sync.Mutex // of writing: a pong is written by whoever reads
+	mu sync.Mutex // for writing: the reading goroutine writes pongs
 }
 
-// writeTime is how long the server may take to read a frame. It holds nobody up who has something to say to it.
+// writeTime is how long the server may take to read a frame, so that it does not delay senders for long.
 const writeTime = 2 * time.Second
 
 func (w *webSocket) Close() error {
@@ -66,7 +66,7 @@ const (
 
 func (w *webSocket) send(text []byte) error { return w.frame(opText, text) }
 
-// frame writes one whole frame. Its mask, which protects those in between, is zero.
+// frame writes one whole frame. Its mask, which protects intermediaries, is zero.
 func (w *webSocket) frame(op byte, text []byte) error {
 	head := []byte{0x80 | op}
 	switch n := len(text); {
@@ -86,7 +86,7 @@ func (w *webSocket) frame(op byte, text []byte) error {
 	return err
 }
 
-// receive returns the next whole message, nil if it is longer than maxMessage.
+// receive returns the next whole message, or nil if it is longer than maxMessage.
 func (w *webSocket) receive() ([]byte, error) {
 	var whole []byte
 	begun, long := false, false
@@ -117,14 +117,14 @@ func (w *webSocket) receive() ([]byte, error) {
 	}
 }
 
-// frameHead is what stands before the payload of a frame.
+// frameHead is a frame's header.
 type frameHead struct {
 	op   byte
 	last bool
 	size uint64
 }
 
-// head reads it. What a server may not send ends the connection: RFC 6455, 5.1, 5.2 and 5.5.
+// head reads a header. A frame that a server must not send ends the connection: RFC 6455, 5.1, 5.2 and 5.5.
 func (w *webSocket) head() (h frameHead, err error) {
 	var head [2]byte
 	if _, err := io.ReadFull(w.from, head[:]); err != nil {
@@ -144,7 +144,7 @@ func (w *webSocket) head() (h frameHead, err error) {
 	return h, nil
 }
 
-// known reports whether it is the head of a frame that there is: 5.2, and of control frames 5.5.
+// known reports whether the header is valid: 5.2, and 5.5 for control frames.
 func (h *frameHead) known() bool {
 	switch h.op {
 	case opMore, opText, opBinary:
@@ -163,7 +163,7 @@ func (w *webSocket) part(whole []byte, size uint64) ([]byte, error) {
 	return whole, err
 }
 
-// control obeys a control frame.
+// control handles a control frame.
 func (w *webSocket) control(h frameHead) error {
 	text, err := w.part(nil, h.size)
 	switch {

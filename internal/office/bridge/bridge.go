@@ -21,11 +21,11 @@ import (
 // Room is the room of a bridge.
 type Room interface {
 	As(caller mail.Name) mail.Service
-	// ForFiles returns the room as the user sees it, for what foreign files say.
+	// ForFiles returns the room as the user sees it, for changes that come from foreign files.
 	ForFiles() mail.Service
-	// Shown returns the place of the last event that a watch shows.
+	// Shown returns the sequence number of the last event that a watch shows.
 	Shown() mail.Seq
-	// Note records marks that readers made elsewhere, those that change something, and returns how many that were.
+	// Note records marks that readers made elsewhere, and returns how many of them changed something.
 	Note(ctx context.Context, receipts []mail.Receipt) (int, error)
 }
 
@@ -34,32 +34,31 @@ type Options struct {
 	Room    Room
 	Dialect dialect.Dialect
 	Bridge  mail.Bridge
-	Others  []mail.Bridge // of the same room
-	State   string        // directory of its own; it is made
+	Others  []mail.Bridge // other bridges of the room
+	State   string        // a directory of its own; created if missing
 	Now     func() time.Time
 	Log     *slog.Logger
 	Getenv  func(string) string
-	// What a format that is trimmed keeps.
+	// Retention of a format that is trimmed.
 	RetainAge   time.Duration
 	RetainCount int
 }
 
-// Bounds of a bridge's patience.
+// Time limits of a bridge.
 const (
-	// pollEvery is how often the files are looked at where nothing tells of changes.
+	// pollEvery is how often the files are checked if the system reports no changes.
 	pollEvery = 2 * time.Second
-	// firstRetry and lastRetry bound the time between attempts to write.
+	// firstRetry and lastRetry bound the back-off between attempts to write.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 10 * time.Second
-	// patience is how long a sender waits for slow files. The send stands then as it does when they fail.
+	// patience is how long a sender waits for slow files. After it the send succeeds as it does when they fail.
 	patience = 100 * time.Millisecond
-	// stuckAfter is how long a bridge may use its files without progress before its status says that it hangs.
+	// stuckAfter is how long the use of the files may make no progress before the status reports that they hang.
 	stuckAfter = 3 * time.Second
-	// syncPatience is how long Sync waits for files that hang, or for a bridge that has much to take in. That goes on
-	// without it.
+	// syncPatience is how long Sync waits for files that hang or for a long import, which then continues without it.
 	syncPatience = 5 * time.Second
-	// stopPatience is how long a bridge that is to stop gets to come back from its files. One that does not is left
-	// alone.
+	// stopPatience is how long a stopping bridge may take to return from its files. After it the bridge is
+	// abandoned.
 	stopPatience = time.Second
 )
 
@@ -68,30 +67,30 @@ type Bridge struct {
 	opts Options
 	log  *slog.Logger
 
-	files chan struct{} // has something in it while somebody uses open and news; filled before mu is taken
-	dir   *placed       // where they are; nil until it was found out
-	open  dialect.Files // nil until they could be opened
-	news  *dialect.News // read, and not yet told to the room
-	kick  pause.Nudge   // ends a pause between attempts
-	look  pause.Nudge   // ends a pause between looks at the files
+	files chan struct{} // full while open and news are in use; filled before mu is locked
+	dir   *placed       // the directory; nil until it is known
+	open  dialect.Files // nil until opened
+	news  *dialect.News // read, but not yet in the room
+	kick  pause.Nudge   // ends the pause between attempts to write
+	look  pause.Nudge   // ends the pause between looks at the files
 
 	mu      sync.Mutex
-	begunAt time.Time // when somebody began to use the files; zero if nobody does
-	busy    time.Time // when the use of the files last made progress
+	begunAt time.Time // start of the present use of the files; zero if there is none
+	busy    time.Time // last progress of that use
 	status  mail.BridgeStatus
-	owes    mail.Seq       // the place of the first event that a part of the files could not take; 0: there is none
+	owes    mail.Seq       // sequence number of the first event that a part of the files could not take; 0: none
 	failing [3]string      // by direction
-	refused int            // messages that the files had and the room did not take
-	refuses []mail.BadLine // the first of them, and why
-	looks   int            // at the files, that were begun
-	looked  int            // the last of them that has ended, by its number
-	unseen  bool           // it failed
-	begun   int            // attempts to write
-	failed  int            // the last of them that failed, by its number; 0: none
-	moved   chan struct{}  // closed, and replaced, when status or failed change
+	refused int            // messages in the files that the room refused
+	refuses []mail.BadLine // the first of them, with reasons
+	looks   int            // looks at the files begun
+	looked  int            // number of the last look that ended
+	unseen  bool           // that look failed
+	begun   int            // attempts to write begun
+	failed  int            // number of the last attempt that failed; 0: none
+	moved   chan struct{}  // closed and replaced when status or failed changes
 }
 
-// New returns a bridge that does nothing yet.
+// New returns a bridge that is not running.
 func New(opts Options) *Bridge {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -111,10 +110,10 @@ func New(opts Options) *Bridge {
 	return b
 }
 
-// begin notes that Run is about to begin: from now on Await waits.
+// begin marks the bridge as running before Run starts: from now on Await waits.
 func (b *Bridge) begin() { b.change(func(s *mail.BridgeStatus) { s.Running = true }) }
 
-// Run keeps room and files in step until ctx ends.
+// Run keeps room and files in sync until ctx ends.
 func (b *Bridge) Run(ctx context.Context) {
 	b.begin()
 	defer b.change(func(s *mail.BridgeStatus) { s.Running = false })
@@ -127,7 +126,7 @@ func (b *Bridge) Run(ctx context.Context) {
 	both.Wait()
 }
 
-// Status says how the bridge fares.
+// Status returns the bridge's status.
 func (b *Bridge) Status() mail.BridgeStatus {
 	shown := b.opts.Room.Shown()
 	b.mu.Lock()
@@ -136,7 +135,7 @@ func (b *Bridge) Status() mail.BridgeStatus {
 	if s.Mode != mail.BridgeFollow && shown > s.Seq {
 		s.Behind = int(shown - s.Seq)
 	}
-	if b.owes > 0 && s.Failing == "" { // whoever started has not yet found out why
+	if b.owes > 0 && s.Failing == "" { // the reason is not known yet after a start
 		s.Behind = max(s.Behind, int(shown-b.owes)+1)
 	}
 	if d := b.busyForLocked(); d > stuckAfter && s.Failing == "" {
@@ -149,7 +148,7 @@ func (b *Bridge) Status() mail.BridgeStatus {
 	return s
 }
 
-// goesOn is the status of a bridge that has more to take in than is done in a moment.
+// goesOn returns the status of a bridge whose import takes longer than a moment.
 func goesOn(s mail.BridgeStatus) mail.BridgeStatus {
 	if s.Failing == "" {
 		s.Notice = fmt.Sprintf("it is still importing from the files, %s so far, and continues by itself",
@@ -158,7 +157,7 @@ func goesOn(s mail.BridgeStatus) mail.BridgeStatus {
 	return s
 }
 
-// Written returns the place up to which everything that has to go into the files is there.
+// Written returns the sequence number up to which the files are complete.
 func (b *Bridge) Written() mail.Seq {
 	if b.opts.Bridge.Mode == mail.BridgeFollow {
 		return math.MaxUint64
@@ -171,7 +170,7 @@ func (b *Bridge) Written() mail.Seq {
 	return b.status.Seq
 }
 
-// working notes that the use of the files makes progress.
+// working records that the use of the files makes progress.
 func (b *Bridge) working() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,7 +179,7 @@ func (b *Bridge) working() {
 	}
 }
 
-// busyForLocked returns for how long the files have been in use without progress.
+// busyForLocked returns how long the files have been in use without progress.
 func (b *Bridge) busyForLocked() time.Duration {
 	if b.busy.IsZero() {
 		return 0
@@ -188,8 +187,8 @@ func (b *Bridge) busyForLocked() time.Duration {
 	return time.Since(b.busy)
 }
 
-// Await returns when the files have everything up to seq, or at once if the bridge fails, hangs or does not write: a
-// send stands whatever becomes of the files. It waits for slow files until ctx ends.
+// Await returns when the files have everything up to seq, or immediately if the bridge fails, hangs or does not
+// write: a send succeeds regardless of the files. It waits for slow files until ctx ends.
 func (b *Bridge) Await(ctx context.Context, seq mail.Seq) {
 	b.until(ctx, func(s *mail.BridgeStatus, _ int) bool {
 		return s.Mode == mail.BridgeFollow || s.Seq >= seq || b.failing[in]+b.failing[out] != "" || !s.Running ||
@@ -197,14 +196,14 @@ func (b *Bridge) Await(ctx context.Context, seq mail.Seq) {
 	})
 }
 
-// Sync brings both in step now and says how that went. Files that hang it leaves alone after a while, and what takes
-// longer goes on while the status says so.
+// Sync syncs both sides now and returns the status. It stops waiting for files that hang or take long; the bridge
+// then continues, as the status says.
 func (b *Bridge) Sync(ctx context.Context) mail.BridgeStatus {
 	ctx, cancel := context.WithTimeout(ctx, syncPatience)
 	defer cancel()
 	target := b.opts.Room.Shown()
 	b.mu.Lock()
-	looks, before := b.looks, b.begun // what is under way may have met what was wrong before: it does not count
+	looks, before := b.looks, b.begun // operations in progress may have met an earlier fault: they do not count
 	b.mu.Unlock()
 	b.look.Give()
 	b.kick.Give()
@@ -225,7 +224,7 @@ func (b *Bridge) Sync(ctx context.Context) mail.BridgeStatus {
 	return b.Status()
 }
 
-// RejectedLines brings in what is new and names what cannot be understood, as mail.Connector has it.
+// RejectedLines reads the files' news and lists malformed lines, as defined by mail.Connector.
 func (b *Bridge) RejectedLines(ctx context.Context) (list []mail.BadLine, err error) {
 	ctx, cancel := context.WithTimeout(ctx, syncPatience)
 	defer cancel()
@@ -262,7 +261,7 @@ func (b *Bridge) until(ctx context.Context, done func(s *mail.BridgeStatus, fail
 	}
 }
 
-// change changes the status and tells who waits for it.
+// change changes the status and wakes waiters.
 func (b *Bridge) change(f func(*mail.BridgeStatus)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -277,13 +276,13 @@ type direction int
 const (
 	in direction = iota
 	out
-	part // of the files cannot be written, and the rest can
+	part // part of the files cannot be written
 )
 
-// outcome notes how an attempt went, and returns err.
+// outcome records the result of an attempt, and returns err.
 func (b *Bridge) outcome(ctx context.Context, way direction, err error) error {
 	if ctx.Err() != nil {
-		return err // the bridge is stopping: that is no failure of the files
+		return err // the bridge is stopping, which is no failure of the files
 	}
 	var was string
 	b.change(func(s *mail.BridgeStatus) {
@@ -309,14 +308,13 @@ func (b *Bridge) outcome(ctx context.Context, way direction, err error) error {
 	return err
 }
 
-// use runs f on the files, which are opened first if they are not.
+// use runs f on the files, and opens them first if necessary.
 func (b *Bridge) use(ctx context.Context, f func(dialect.Files) error) error {
 	if err := b.hold(ctx); err != nil {
 		return err
 	}
 	defer b.release()
-	// Each time: files that were opened would make a directory anew that somebody has moved away, and the mailbox in
-	// it with it.
+	// Check each time: open files would recreate a directory that was moved away, and the mailbox in it.
 	if err := b.there(ctx); err != nil {
 		b.closeLocked()
 		return err
@@ -332,7 +330,7 @@ func (b *Bridge) use(ctx context.Context, f func(dialect.Files) error) error {
 	return f(b.open)
 }
 
-// hold waits until nobody else uses the files.
+// hold waits until the files are free.
 func (b *Bridge) hold(ctx context.Context) error {
 	select {
 	case b.files <- struct{}{}:
@@ -376,7 +374,7 @@ func (b *Bridge) close() {
 	}
 }
 
-// closeLocked closes the files, if they are open.
+// closeLocked closes the files if they are open.
 func (b *Bridge) closeLocked() {
 	if b.open == nil {
 		return
@@ -389,15 +387,15 @@ func (b *Bridge) closeLocked() {
 
 func (b *Bridge) cursorFile() string { return filepath.Join(b.opts.State, "cursor") }
 
-// loadCursor returns how far the files were, and from where on a part of them was not.
+// loadCursor returns how far the files are, and the first event that a part of them lacks.
 func (b *Bridge) loadCursor() (seq, owes mail.Seq) {
-	text, _ := durable.ReadFile(b.cursorFile()) // a new bridge has none, and begins at the beginning
+	text, _ := durable.ReadFile(b.cursorFile()) // a new bridge has no cursor and starts at the beginning
 	_, _ = fmt.Sscan(string(text), &seq, &owes)
 	return seq, owes
 }
 
-// saveCursor does not wait for the disk: after a power cut the cursor may be an old one, and what the files have
-// already is not written again.
+// saveCursor does not wait for the disk: after a power cut the cursor may be old, and events that the files already
+// have are not written again.
 func (b *Bridge) saveCursor(seq mail.Seq) error {
 	b.mu.Lock()
 	owes := b.owes

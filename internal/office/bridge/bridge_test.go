@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hanging is notes whose files do not answer while somebody holds gate.
+// hanging is notes with files that block while gate is locked.
 func hanging(gate *sync.Mutex) dialect.Dialect {
 	d := notes()
 	d.Files = func(o dialect.FilesOptions) (dialect.Files, error) {
@@ -63,7 +63,7 @@ type noteFiles struct {
 	file *lines.File
 	has  map[string]bool
 	bad  int
-	news dialect.News // seen, and not asked for yet
+	news dialect.News // seen, but not returned yet
 }
 
 func (f *noteFiles) Read(context.Context) (dialect.News, error) {
@@ -100,7 +100,7 @@ func (f *noteFiles) look() error {
 }
 
 func (f *noteFiles) Write(_ context.Context, changes []dialect.Change) (int, error) {
-	if err := f.look(); err != nil { // what stands there is not written again
+	if err := f.look(); err != nil { // lines already in the file are not written again
 		return 0, err
 	}
 	for i, c := range changes {
@@ -135,8 +135,8 @@ type desk struct {
 	*testing.T
 	room *mailroom.Room
 	set  *Set
-	dir  string // of the foreign mailbox
-	ours string // of the set
+	dir  string // the foreign mailbox
+	ours string // the set's own directory
 	kind dialect.Dialect
 }
 
@@ -146,7 +146,7 @@ func newDeskOf(t *testing.T, kind dialect.Dialect) *desk {
 	return newDeskThat(t, kind, policy.Retention{})
 }
 
-// newDeskThat returns a desk whose room keeps no more than retention says.
+// newDeskThat returns a desk whose room has the given retention.
 func newDeskThat(t *testing.T, kind dialect.Dialect, retention policy.Retention) *desk {
 	t.Helper()
 	d := &desk{T: t, dir: t.TempDir(), ours: filepath.Join(t.TempDir(), "bridges"), kind: kind}
@@ -209,7 +209,7 @@ func (d *desk) sync() mail.BridgeStatus {
 	return st
 }
 
-// send sends and waits as a post office does.
+// send sends a message and waits as a post office does.
 func (d *desk) send(body string) mail.ID {
 	d.Helper()
 	sent, err := d.room.As("ann").Send(d.Context(), mail.Draft{To: mail.Recipients{"bob"}, Body: body})
@@ -228,7 +228,7 @@ func (d *desk) send(body string) mail.ID {
 
 func (d *desk) path() string { return filepath.Join(d.dir, "notes") }
 
-// bodies returns the last words of the file's lines.
+// bodies returns the last word of each line in the file.
 func (d *desk) bodies() string {
 	d.Helper()
 	text, err := os.ReadFile(d.path())
@@ -250,7 +250,7 @@ func (d *desk) want(bodies string) {
 	}
 }
 
-// inbox returns the bodies that wait for bob.
+// inbox returns the bodies of bob's unread mail.
 func (d *desk) inbox() (out []string) {
 	d.Helper()
 	p, err := d.room.As("bob").Inbox(d.Context(), mail.InboxQuery{})
@@ -281,10 +281,10 @@ func TestBothWays(t *testing.T) {
 	d.bridge(mail.BridgeBoth)
 	d.want("before")
 	d.send("after")
-	d.want("before after") // when the sender got its answer
+	d.want("before after") // before the sender got its answer
 	place := d.room.Shown()
 	d.write("x1 bob bob theirs\ngarbage\n")
-	it, err := d.room.As("bob").Wait(t.Context(), mail.WaitQuery{After: place}) // the system tells of it
+	it, err := d.room.As("bob").Wait(t.Context(), mail.WaitQuery{After: place}) // file events trigger it
 	if err != nil || it.ID != "x1" || it.Via != "notes" {
 		t.Fatalf("wait = %+v, %v", it, err)
 	}
@@ -305,7 +305,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestQuestionsToOtherRooms holds that a foreign mailbox, which knows no other rooms, sees nothing of them.
+// TestQuestionsToOtherRooms: a foreign mailbox, which knows no other rooms, sees nothing of them.
 func TestQuestionsToOtherRooms(t *testing.T) {
 	d := newDesk(t)
 	d.bridge(mail.BridgeBoth)
@@ -323,7 +323,7 @@ func TestQuestionsToOtherRooms(t *testing.T) {
 	d.want("question1 question2")
 }
 
-// What cannot be written is written later, in order and once; meanwhile mail stands and nobody waits.
+// Events that cannot be written are written later, in order and once; meanwhile sends succeed without delay.
 func TestFailing(t *testing.T) {
 	d := newDesk(t)
 	d.bridge(mail.BridgeBoth)
@@ -355,8 +355,7 @@ func TestFailing(t *testing.T) {
 	d.want("one two three")
 }
 
-// TestHanging: files that do not answer delay nobody and nothing, are told of, and are brought up to date, once, when
-// they answer.
+// TestHanging: files that hang delay no one, are reported, and are brought up to date, once, when they answer.
 func TestHanging(t *testing.T) {
 	var gate sync.Mutex
 	d := newDeskOf(t, hanging(&gate))
@@ -378,7 +377,7 @@ func TestHanging(t *testing.T) {
 	if !strings.Contains(st.Failing, "have not answered") || st.Since == 0 || st.Behind == 0 {
 		t.Errorf("status = %+v, want it to say that the files hang", st)
 	}
-	// It is stopped, as with the post office, and started again while the call still hangs.
+	// Stop the set, as with the post office, and start it again while the call still hangs.
 	began := time.Now()
 	d.set.Close()
 	if took := time.Since(began); took > 2*stopPatience {
@@ -400,7 +399,7 @@ func TestHanging(t *testing.T) {
 	d.want("one two three four")
 }
 
-// A process that dies between writing and noting so writes nothing twice, and imports nothing twice.
+// A process that dies between writing and saving its cursor neither writes nor imports anything twice.
 func TestCrash(t *testing.T) {
 	d := newDesk(t)
 	d.bridge(mail.BridgeBoth)
@@ -424,7 +423,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// notingFiles note what they are handed.
+// notingFiles record the changes passed to them.
 type notingFiles struct {
 	noteFiles
 	handed *[]string
@@ -439,8 +438,8 @@ func (f *notingFiles) Write(ctx context.Context, changes []dialect.Change) (int,
 	return f.noteFiles.Write(ctx, changes)
 }
 
-// A bridge that starts again goes on where it was: files that know nothing by an id would have everything twice, and
-// a long history would be compared with them at each start.
+// A restarted bridge continues from its cursor: otherwise files without ids would get everything twice, and a long
+// history would be compared with them at each start.
 func TestCursor(t *testing.T) {
 	var handed []string
 	kind := notes()
@@ -496,7 +495,7 @@ func TestModes(t *testing.T) {
 	d.want("theirs ours unseen")
 }
 
-// One message that the room refuses does not keep out the others.
+// A message that the room refuses does not block the others.
 func TestRefused(t *testing.T) {
 	d := newDesk(t)
 	d.write("x1 bob bob good\nx2 bob bob " + strings.Repeat("x", 2<<20) + "\nx3 bob bob better\n")

@@ -1,11 +1,11 @@
-// Package bridge keeps a room in step with foreign mailboxes on disk.
+// Package bridge keeps a room in sync with foreign mailboxes on disk.
 //
-// A Bridge follows the room's journal and writes what it says to its dialect's files before a sender gets its answer.
-// It also watches the files and brings into the room what others wrote there. It keeps one number of its own: up to
-// where the files have what the journal says. After a crash some events are brought to the files again, and what
-// others wrote is read again; this does no harm, because both ends know what they have.
+// A Bridge follows the room's journal and writes its events into its dialect's files before a sender gets its
+// answer. It also watches the files and brings others' changes into the room. It keeps one number of its own, its
+// cursor: the files have the journal's events up to it. After a crash some events are replayed to the files, and
+// others' changes are read again; this is harmless, because both sides know what they have.
 //
-// It knows a room by three things that it needs of one (Room) and files by dialect.Files. One starts to read at
-// Bridge.Run: inward.go brings news into the room, outward.go changes into the files, place.go sees to it that the
-// directory is the one that the person named. A Set runs the bridges of one room.
+// It uses a small interface of a room (Room) and dialect.Files. Start reading at Bridge.Run: inward.go brings news
+// into the room, outward.go writes changes into the files, place.go checks that the directory is the one that the
+// person named. A Set runs the bridges of one room.
 package bridge

@@ -10,14 +10,14 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// follow brings what others put into the files into the room until ctx ends.
+// follow brings others' changes to the files into the room until ctx ends.
 func (b *Bridge) follow(ctx context.Context) {
 	w := newWatcher(b.log, b.look)
 	defer w.close()
 	b.catchUp(ctx)
 	for {
-		// The status says what is wrong; the next look is not far. What was told is followed by another look at once,
-		// by which the files learn that it was taken.
+		// The status reports errors, and the next look is soon. After news another look follows immediately, which
+		// tells the files that the room has it.
 		for more := true; more; {
 			more = b.lookNow(ctx)
 		}
@@ -33,8 +33,8 @@ func (b *Bridge) follow(ctx context.Context) {
 	}
 }
 
-// catchUp waits until the files say what the room said before: what was marked or erased while no bridge ran is not
-// news of theirs.
+// catchUp waits until the files have the room's earlier events, so that messages marked or erased while no bridge
+// ran do not count as the files' news.
 func (b *Bridge) catchUp(ctx context.Context) {
 	behind := b.opts.Room.Shown()
 	b.until(ctx, func(s *mail.BridgeStatus, failed int) bool {
@@ -42,7 +42,7 @@ func (b *Bridge) catchUp(ctx context.Context) {
 	})
 }
 
-// lookNow is inward, noted by a number, so that Sync knows what was begun after it was asked.
+// lookNow is inward with a number, so that Sync can tell which looks began after its call.
 func (b *Bridge) lookNow(ctx context.Context) (more bool) {
 	b.mu.Lock()
 	b.looks++
@@ -53,7 +53,7 @@ func (b *Bridge) lookNow(ctx context.Context) (more bool) {
 	return more
 }
 
-// inward reads what is new in the files and tells the room. more says that there was something.
+// inward reads the news of the files and brings it into the room. more reports whether there was any.
 func (b *Bridge) inward(ctx context.Context) (more bool, err error) {
 	err = b.use(ctx, func(f dialect.Files) error {
 		if b.news == nil {
@@ -69,7 +69,7 @@ func (b *Bridge) inward(ctx context.Context) (more bool, err error) {
 			refused, err = b.tell(ctx, b.news)
 		}
 		if err != nil {
-			return err // the files will not say it again: it is told at the next look
+			return err // the files will not return it again: the next look retries it
 		}
 		b.change(func(s *mail.BridgeStatus) {
 			b.refused += refused
@@ -87,10 +87,10 @@ func (b *Bridge) inward(ctx context.Context) (more bool, err error) {
 	return more, b.outcome(ctx, in, err)
 }
 
-// atOnce is how many messages the room is told of at a time. After each batch the bridge notes its progress.
+// atOnce is how many messages the room gets at a time. After each batch the bridge records its progress.
 const atOnce = 500
 
-// tell has the room say what the files say. It returns how many messages the room refused.
+// tell brings news into the room. It returns how many messages the room refused.
 func (b *Bridge) tell(ctx context.Context, n *dialect.News) (refused int, err error) {
 	if n.Empty() {
 		return 0, nil
@@ -118,7 +118,7 @@ func (b *Bridge) tell(ctx context.Context, n *dialect.News) (refused int, err er
 	return refused, nil
 }
 
-// tellMail tells the room of messages, and of who has read some.
+// tellMail brings messages and read receipts into the room.
 func (b *Bridge) tellMail(ctx context.Context, user mail.Service, n *dialect.News) (refused int, err error) {
 	for some := range slices.Chunk(n.Items, atOnce) {
 		more, err := b.take(ctx, user, some)
@@ -136,7 +136,7 @@ func (b *Bridge) tellMail(ctx context.Context, user mail.Service, n *dialect.New
 	return refused, nil
 }
 
-// tellAgents has the room say what the files say of agents.
+// tellAgents brings changes to agents into the room.
 func (b *Bridge) tellAgents(ctx context.Context, user mail.Service, n *dialect.News) error {
 	for _, m := range n.Merged {
 		if _, err := user.Merge(ctx, m.From, m.Into); err != nil && temporary(err) {
@@ -156,7 +156,7 @@ func (b *Bridge) tellAgents(ctx context.Context, user mail.Service, n *dialect.N
 	return nil
 }
 
-// take imports messages. If the room refuses one, the others are taken alone.
+// take imports messages. If the room refuses some, it halves the batch to import the others.
 func (b *Bridge) take(ctx context.Context, user mail.Service, items []mail.Item) (refused int, err error) {
 	if len(items) == 0 {
 		return 0, nil
@@ -183,7 +183,7 @@ func (b *Bridge) take(ctx context.Context, user mail.Service, items []mail.Item)
 	return refused, nil
 }
 
-// refuse notes that the room did not take a message.
+// refuse records a message that the room refused.
 func (b *Bridge) refuse(id mail.ID, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -193,7 +193,7 @@ func (b *Bridge) refuse(id mail.ID, why error) {
 	}
 }
 
-// temporary reports whether it is worth trying the same again.
+// temporary reports whether a retry may succeed.
 func temporary(err error) bool {
 	switch mail.CodeOf(err) {
 	case mail.Unavailable, mail.Timeout, mail.Internal:

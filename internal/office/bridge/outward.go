@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// mirror brings what happens in the room into the files until ctx ends.
+// mirror writes the room's events into the files until ctx ends.
 func (b *Bridge) mirror(ctx context.Context) {
 	var w mail.Watch
 	if !b.insist(ctx, func() (err error) {
@@ -21,7 +21,7 @@ func (b *Bridge) mirror(ctx context.Context) {
 	for {
 		events, err := w.Next(ctx)
 		if err != nil {
-			return // ctx has ended, or the room is closed
+			return // ctx has ended or the room is closed
 		}
 		if !b.insist(ctx, func() (err error) {
 			events, err = b.outward(ctx, events)
@@ -32,8 +32,7 @@ func (b *Bridge) mirror(ctx context.Context) {
 	}
 }
 
-// insist tries again and again, at longer and longer intervals, until it succeeds. It reports whether it did before
-// ctx ended.
+// insist retries with growing back-off until try succeeds. It reports whether that happened before ctx ended.
 func (b *Bridge) insist(ctx context.Context, try func() error) bool {
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		if b.attempt(ctx, try) == nil {
@@ -45,7 +44,7 @@ func (b *Bridge) insist(ctx context.Context, try func() error) bool {
 	}
 }
 
-// attempt tries to write and notes how that went, by a number, so that Sync knows what was begun before it was asked.
+// attempt is a try to write with a number, so that Sync can tell which attempts began before its call.
 func (b *Bridge) attempt(ctx context.Context, try func() error) error {
 	b.mu.Lock()
 	b.begun++
@@ -58,8 +57,7 @@ func (b *Bridge) attempt(ctx context.Context, try func() error) error {
 	return err
 }
 
-// watch follows the room from where the files are. A cursor that lies in the future belongs to a journal that was
-// replaced.
+// watch follows the room from the cursor. A cursor in the future belongs to a journal that was replaced.
 func (b *Bridge) watch(ctx context.Context) (mail.Watch, error) {
 	room := b.opts.Room.As(mail.System)
 	w, err := room.Watch(ctx, b.Status().Seq)
@@ -70,7 +68,7 @@ func (b *Bridge) watch(ctx context.Context) (mail.Watch, error) {
 	return w, err
 }
 
-// outward brings events into the files and returns those that are not there yet.
+// outward writes events into the files and returns those that are not there yet.
 func (b *Bridge) outward(ctx context.Context, events []mail.Event) ([]mail.Event, error) {
 	changes, err := b.changes(ctx, events)
 	if err != nil {
@@ -103,8 +101,8 @@ func (b *Bridge) outward(ctx context.Context, events []mail.Event) ([]mail.Event
 	return events[n:], err
 }
 
-// changes adds to events the messages that they are about, as they stand now. Foreign mailboxes know one room only: a
-// question is shown to them without its recipients in others, and not at all if it has no others.
+// changes adds to events the present state of their messages. A foreign mailbox knows only one room: recipients in
+// other rooms are omitted, and so is a message with no other recipients.
 func (b *Bridge) changes(ctx context.Context, events []mail.Event) ([]dialect.Change, error) {
 	user := b.opts.Room.As(mail.User)
 	list := make([]dialect.Change, len(events))
@@ -139,7 +137,7 @@ func (b *Bridge) changes(ctx context.Context, events []mail.Event) ([]dialect.Ch
 	return list, nil
 }
 
-// toHere returns the addresses of a room without those in other rooms.
+// toHere returns the addresses that are not in other rooms.
 func toHere(to []mail.Address) []mail.Address {
 	return slices.DeleteFunc(slices.Clone(to), func(a mail.Address) bool { return a.Kind() == mail.FromFar })
 }

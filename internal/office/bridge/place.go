@@ -14,24 +14,22 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// placeName is the file in which a bridge keeps which directory the person named. A backup takes no such names: beside
-// a home that was restored elsewhere it is another one.
+// placeName is the file in which a bridge records the identity of its directory. A backup skips files with such
+// names: a home restored elsewhere has another directory beside it.
 const placeName = ".place.json"
 
-// placed is the directory of a bridge. Where the owner of the mailbox removes it and makes it again it is known by the
-// one in which it lies.
+// placed is a bridge's directory. If the mailbox's owner may remove and recreate it, its parent identifies it.
 type placed struct {
 	confined.Place
-	Below string `json:"below"`         // where it lies in that
-	Told  bool   `json:"told,omitzero"` // the person knows that it is another one now
+	Below string `json:"below"`         // path inside Place
+	Told  bool   `json:"told,omitzero"` // the person knows that the directory was replaced
 }
 
 func (b *Bridge) placeFile() dialect.Own {
 	return dialect.Own{Path: filepath.Join(b.opts.State, placeName), Has: "which directory was bridged"}
 }
 
-// findPlace finds out which directory the person named: as it was noted then or, by a bridge that has noted nothing
-// yet, as it is now.
+// findPlace loads the identity of the directory that the person named; a new bridge records the present one.
 func (b *Bridge) findPlace() error {
 	p := new(placed)
 	if err := b.placeFile().Load(p); err != nil {
@@ -44,7 +42,7 @@ func (b *Bridge) findPlace() error {
 	return nil
 }
 
-// notePlace notes which directory stands where the person said.
+// notePlace records the identity of the directory at the named path.
 func (b *Bridge) notePlace() (err error) {
 	p := &placed{Below: "."}
 	dir := b.opts.Bridge.Dir
@@ -73,7 +71,7 @@ func (b *Bridge) notePlace() (err error) {
 
 func (b *Bridge) savePlace() error { return b.placeFile().Save(b.dir) }
 
-// there returns why the directory cannot be used: it is away, or another one than the person named.
+// there returns an error if the directory is missing or is not the one that the person named.
 func (b *Bridge) there(ctx context.Context) error {
 	if b.dir == nil {
 		if err := b.findPlace(); err != nil {
@@ -98,7 +96,7 @@ func (b *Bridge) there(ctx context.Context) error {
 	return err
 }
 
-// tellMoved tells the person, once, that another directory is there.
+// tellMoved tells the person, once, that the directory was replaced.
 func (b *Bridge) tellMoved(ctx context.Context, why error) {
 	if b.dir.Told {
 		return

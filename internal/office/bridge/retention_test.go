@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// archive runs retention and returns what the room has at hand then.
+// archive runs retention and returns the messages left in the room.
 func (d *desk) archive() string {
 	d.Helper()
 	user := d.room.As(mail.User)
@@ -40,8 +40,8 @@ func (d *desk) wantHot(when, want string) {
 	}
 }
 
-// TestUnwrittenIsKept: what a bridge that fails has not written yet is not archived before it is, whatever retention
-// says, also by a post office that was started again; with the bridge this ends.
+// TestUnwrittenIsKept: events that a failing bridge has not written yet are not archived before it has, whatever the
+// retention, even after a restart of the post office; removing the bridge ends this.
 func TestUnwrittenIsKept(t *testing.T) {
 	d := newDeskThat(t, notes(), policy.Retention{Count: 1})
 	d.bridge(mail.BridgeBoth)
@@ -95,7 +95,7 @@ func TestUnwrittenIsKept(t *testing.T) {
 	})
 }
 
-// owing is noteFiles that cannot write what says "bad", as long as they are told so.
+// owing is noteFiles that owe the first message with "bad" until the test resets first.
 type owing struct {
 	noteFiles
 	first *mail.Seq
@@ -112,7 +112,7 @@ func (f *owing) Write(ctx context.Context, changes []dialect.Change) (int, error
 	return f.noteFiles.Write(ctx, changes)
 }
 
-// TestOwedIsKept: nor is what only a part of the files lacks, and what came behind it.
+// TestOwedIsKept: the same applies to events that only a part of the files lacks, and to those after them.
 func TestOwedIsKept(t *testing.T) {
 	kind, first := notes(), mail.Seq(0)
 	kind.Files = func(o dialect.FilesOptions) (dialect.Files, error) {

@@ -15,14 +15,15 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// Set runs the bridges of one room. Its owner tells it which there are.
+// Set runs the bridges of one room. Its owner supplies the list.
 type Set struct {
-	opts     Options // but for Dialect, Bridge, Others and State
+	opts     Options // without Dialect, Bridge, Others and State
 	dialects []dialect.Dialect
-	dir      string // the bridges' own directories are below it
+	dir      string // parent of the bridges' own directories
 
-	reconciling sync.Mutex // one change of the list at a time; taken before mu
-	// bridges that did not end when they should, by id: closed when they have; held by reconciling
+	reconciling sync.Mutex // serialises changes of the list; locked before mu
+	// hung has the bridges that did not end in time, by id; each channel is closed when its bridge ends. Guarded by
+	// reconciling.
 	hung map[string]<-chan struct{}
 
 	mu      sync.Mutex
@@ -36,12 +37,12 @@ type running struct {
 	done chan struct{}
 }
 
-// NewSet returns the set of a room without bridges. dir is made when there is one.
+// NewSet returns an empty set for a room. dir is created with the first bridge.
 func NewSet(dialects []dialect.Dialect, dir string, opts Options) *Set {
 	return &Set{opts: opts, dialects: dialects, dir: dir, hung: make(map[string]<-chan struct{})}
 }
 
-// Check returns what is wrong with a bridge that somebody wants to add.
+// Check returns an error if a bridge cannot be added.
 func Check(dialects []dialect.Dialect, b *mail.Bridge) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -60,9 +61,8 @@ func Check(dialects []dialect.Dialect, b *mail.Bridge) error {
 	return nil
 }
 
-// Reconcile starts the bridges that are new, stops those that are not in the room's list, and restarts those that
-// changed. It leaves a directory for each bridge, from which the post office knows at its start which rooms must be
-// open.
+// Reconcile starts new bridges, stops those no longer in the room's list, and restarts changed ones. It leaves a
+// directory for each bridge, from which the post office learns at startup which rooms it must open.
 func (s *Set) Reconcile(bridges func() ([]mail.BridgeStatus, error)) error {
 	s.reconciling.Lock()
 	defer s.reconciling.Unlock()
@@ -111,12 +111,12 @@ func (s *Set) start(b mail.Bridge, all []mail.Bridge) *running {
 	if err == nil {
 		opts.Dialect = *d
 	}
-	if d == nil || d.Files == nil { // of a newer version of this program
+	if d == nil || d.Files == nil { // from a newer version of this program
 		opts.Dialect.Files = func(dialect.FilesOptions) (dialect.Files, error) {
 			return nil, mail.Errorf(mail.Invalid, "this post office does not know the files of %q", b.Dialect)
 		}
 	}
-	_ = durable.MkdirAll(opts.State, 0o700) // if that fails, opening the files tells of it
+	_ = durable.MkdirAll(opts.State, 0o700) // if this fails, opening the files reports it
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{Bridge: New(opts), stop: stop, done: make(chan struct{})}
 	r.begin()
@@ -129,8 +129,7 @@ func (s *Set) start(b mail.Bridge, all []mail.Bridge) *running {
 	return r
 }
 
-// waitFor waits until the bridge of the same id before this one, if it hung, has come back: it may still write what
-// this one would.
+// waitFor waits for the previous bridge with this id, if it hung: it may still write the same changes.
 func (r *running) waitFor(ctx context.Context, before <-chan struct{}) {
 	if before == nil {
 		return
@@ -142,8 +141,8 @@ func (r *running) waitFor(ctx context.Context, before <-chan struct{}) {
 	}
 }
 
-// await waits until a bridge that was stopped has ended. A call that hangs in its files cannot be broken off: then the
-// bridge ends when it comes back, or with the process, and touches nothing any more.
+// await waits until a stopped bridge has ended. A call that hangs in its files cannot be cancelled: then the bridge
+// ends when the call returns, or with the process, and touches nothing more.
 func (s *Set) await(r *running, until time.Time) {
 	t := time.NewTimer(time.Until(until))
 	defer t.Stop()
@@ -155,10 +154,10 @@ func (s *Set) await(r *running, until time.Time) {
 	}
 }
 
-// forget removes what a bridge kept for itself.
+// forget removes a bridge's own files.
 func (s *Set) forget(id string) {
 	_ = os.RemoveAll(filepath.Join(s.dir, id))
-	_ = os.Remove(s.dir) // if it is empty
+	_ = os.Remove(s.dir) // succeeds if it is empty
 }
 
 func (s *Set) all() []*running {
@@ -167,11 +166,11 @@ func (s *Set) all() []*running {
 	return s.bridges
 }
 
-// Len returns how many bridges run.
+// Len returns the number of bridges.
 func (s *Set) Len() int { return len(s.all()) }
 
-// Written returns the place up to which the files of all bridges have everything. A set that is closed does not know
-// any more: 0.
+// Written returns the sequence number up to which all bridges' files are complete. For a closed set it is unknown:
+// 0.
 func (s *Set) Written() mail.Seq {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,8 +184,8 @@ func (s *Set) Written() mail.Seq {
 	return written
 }
 
-// Await returns when the files of all bridges have everything up to seq, as Bridge.Await does, and after 100 ms
-// whatever they have.
+// Await returns when all bridges' files have everything up to seq, as Bridge.Await does, and after 100 ms in any
+// case.
 func (s *Set) Await(ctx context.Context, seq mail.Seq) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -195,7 +194,7 @@ func (s *Set) Await(ctx context.Context, seq mail.Seq) {
 	}
 }
 
-// Statuses returns how the bridges fare, in the order in which they were added.
+// Statuses returns the bridges' statuses in the order of adding.
 func (s *Set) Statuses() []mail.BridgeStatus {
 	out := []mail.BridgeStatus{}
 	for _, r := range s.all() {
@@ -204,7 +203,7 @@ func (s *Set) Statuses() []mail.BridgeStatus {
 	return out
 }
 
-// Sync brings one bridge in step.
+// Sync syncs one bridge.
 func (s *Set) Sync(ctx context.Context, id string) (mail.BridgeStatus, error) {
 	r, err := s.find(id)
 	if err != nil {
@@ -213,7 +212,7 @@ func (s *Set) Sync(ctx context.Context, id string) (mail.BridgeStatus, error) {
 	return r.Sync(ctx), nil
 }
 
-// RejectedLines names what one bridge does not understand.
+// RejectedLines lists the malformed lines of one bridge.
 func (s *Set) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, error) {
 	r, err := s.find(id)
 	if err != nil {
@@ -232,7 +231,7 @@ func (s *Set) find(id string) (*running, error) {
 		id)
 }
 
-// Close stops all bridges and waits for them, but not for files that hang.
+// Close stops all bridges and waits for them, except for files that hang.
 func (s *Set) Close() {
 	s.reconciling.Lock()
 	defer s.reconciling.Unlock()

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// slowFiles get on with their reading all the time until enough is closed.
+// slowFiles read with constant progress until enough is closed.
 type slowFiles struct {
 	noteFiles
 	working func()
@@ -29,7 +29,7 @@ func (f *slowFiles) Read(ctx context.Context) (dialect.News, error) {
 	}
 }
 
-// TestSlowIsNotHanging holds that a bridge with much to take in does not fail, says that it goes on, and gets done.
+// TestSlowIsNotHanging: a bridge with a long import does not fail, reports that it continues, and finishes.
 func TestSlowIsNotHanging(t *testing.T) {
 	t.Parallel()
 	kind, enough := notes(), make(chan struct{})

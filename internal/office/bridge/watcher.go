@@ -11,16 +11,16 @@ import (
 	"pennypost/internal/base/pause"
 )
 
-// watcher tells when something happens in the directories of files. Where the system cannot tell, nothing is told: who
-// uses it looks by himself now and then.
+// watcher signals changes in the directories of files. If the system cannot report changes, it signals nothing: its
+// user also polls.
 type watcher struct {
-	dirty pause.Nudge // given when there is something to look at
+	dirty pause.Nudge // given on changes
 	fs    *fsnotify.Watcher
 	dirs  map[string]bool
 	done  chan struct{}
 }
 
-// settle is how long a burst of changes is let go on before anybody looks.
+// settle is how long a burst of changes may continue before a look.
 const settle = 10 * time.Millisecond
 
 func newWatcher(log *slog.Logger, dirty pause.Nudge) *watcher {
@@ -44,7 +44,7 @@ func (w *watcher) run() {
 				return
 			}
 			time.Sleep(settle)
-		case _, ok := <-w.fs.Errors: // an overflow: something happened
+		case _, ok := <-w.fs.Errors: // an overflow means that something changed
 			if !ok {
 				return
 			}
@@ -53,8 +53,8 @@ func (w *watcher) run() {
 	}
 }
 
-// watch watches the directories of these paths and no others. Of what does not exist it watches the next directory
-// above that does.
+// watch watches the directories of these paths and no others. For a missing directory it watches the nearest
+// existing parent.
 func (w *watcher) watch(paths []string) {
 	if w.fs == nil {
 		return
@@ -70,13 +70,13 @@ func (w *watcher) watch(paths []string) {
 	}
 	for dir := range w.dirs {
 		if !want[dir] {
-			_ = w.fs.Remove(dir) // it may be gone already
+			_ = w.fs.Remove(dir) // it may be gone
 			delete(w.dirs, dir)
 		}
 	}
 }
 
-// existing returns the directory at path or the next one above.
+// existing returns the directory at path or its nearest existing parent.
 func existing(path string) string {
 	for {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {

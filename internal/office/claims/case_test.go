@@ -14,8 +14,8 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// TestP15_CaseOfNames has two agents write files whose names differ by the case of letters: where the disk ignores
-// that they are one, and the second write is refused; elsewhere they are two, and it is not.
+// TestP15_CaseOfNames: two agents write files whose names differ only in case: on a disk that ignores case they are
+// one file, and the second write is refused; elsewhere they are two, and it is not.
 func TestP15_CaseOfNames(t *testing.T) {
 	for name, folds := range map[string]bool{"folding": true, "exact": false} {
 		t.Run(name, func(t *testing.T) { caseOfNames(t, folds) })

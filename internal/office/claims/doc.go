@@ -1,3 +1,3 @@
-// Package claims has agents claim what their tools write, and notices what was written otherwise. Which files a call
-// writes says package edits, where these are package worktree; who holds what the room decides.
+// Package claims claims the files that agents' tools write, and notices other writes. Package edits determines the
+// files of a call, package worktree their location, and the room who holds them.
 package claims

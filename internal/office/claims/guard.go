@@ -12,33 +12,34 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Guard has writes of agents claimed before they happen.
+// Guard claims agents' writes before they happen.
 type Guard struct {
-	// Rule says what becomes of a write that clashes, in a room.
+	// Rule returns a room's rule for conflicting writes.
 	Rule  func(mail.RoomName) policy.ClaimRule
-	Watch *Watch // of what is claimed
-	// Others returns where the live sessions of a room's other agents work.
+	Watch *Watch // watches claimed files
+	// Others returns the working directories of live sessions of a room's other agents.
 	Others func(room mail.RoomName, but mail.Name) (dirs []string)
 
-	find find // nil: worktree.Find. Tests have another disk
+	find find // nil: worktree.Find; tests simulate another disk
 }
 
-// find says where a path is: worktree.Find and its like.
+// find locates a path, like worktree.Find.
 type find func(path, dir string) (worktree.Place, error)
 
-// Use is a tool that an agent is about to use.
+// Use is a tool call that is about to run.
 type Use struct {
 	Room  mail.RoomName
 	Agent mail.Name
 	Tool  string
-	ID    string // of this use; "": the client has none
+	ID    string // of this call; "": the client has none
 	Given jsonx.Value
-	Dir   string // where the session works
-	Home  string // what ~ stands for there
+	Dir   string // the session's working directory
+	Home  string // the session's value of ~
 }
 
-// Write claims for an agent what the use of a tool writes, as far as its text tells, and returns what is in the way.
-// An agent that is alone in its tree claims nothing. What an act may change in passing, as git does, is not claimed.
+// Write claims for an agent the writes that a tool call's text shows, and returns conflicting claims. An agent that
+// is alone in its tree claims nothing. Files that a command may change in passing, as git does, are checked, not
+// claimed.
 func (g *Guard) Write(ctx context.Context, as mail.Claimer, u Use) (out mail.Claimed, err error) {
 	if g.Rule(u.Room) == policy.ClaimsOff {
 		return out, nil
@@ -61,11 +62,11 @@ func (g *Guard) Write(ctx context.Context, as mail.Claimer, u Use) (out mail.Cla
 	return out, err
 }
 
-// claim claims what is written, and looks at who holds what may be changed in passing.
+// claim claims writes, and checks who holds the files in passes.
 func (g *Guard) claim(ctx context.Context, as mail.Claimer, u Use, writes, passes []mail.Target) (out mail.Claimed,
 	err error) {
 	if len(writes) > 0 && !g.shares(u, writes[0].Root) {
-		passes, writes = append(passes, writes...), nil // others may hold it all the same
+		passes, writes = append(passes, writes...), nil // others may hold claims anyway
 	}
 	if len(writes) > 0 {
 		if out, err = as.Claim(ctx, mail.ClaimRequest{Take: writes, Write: true}); err != nil || out.Refused {
@@ -81,13 +82,13 @@ func (g *Guard) claim(ctx context.Context, as mail.Claimer, u Use, writes, passe
 	return out, err
 }
 
-// Ended notes that a call of an agent's tool has come to its end or, without an id, that all have.
+// Ended records that an agent's tool call has ended or, without an id, that all have.
 func (g *Guard) Ended(room mail.RoomName, agent mail.Name, id string) {
 	g.Watch.Ended(seat{room, agent}, id, time.Now())
 }
 
-// targetsOf returns what paths stand for that can be claimed. What cannot be found is not claimed, nor is what nobody
-// could be told of, because its name has control characters: the others of the same call are.
+// targetsOf returns the targets for paths. It skips paths that cannot be found, and names with control characters,
+// which no message could show; the others are still claimed.
 func targetsOf(paths []string, dir string, form mail.Form, find find) (targets []mail.Target) {
 	for _, path := range paths[:min(len(paths), mail.MaxTargets)] {
 		p, err := find(path, dir)

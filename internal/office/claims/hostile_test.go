@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/policy"
 )
 
-// hostile are parts of names that forge a line, are obeyed by a terminal, or turn the text around them.
+// hostile are parts of names that forge a line, control a terminal, or reverse the text around them.
 var hostile = []string{"a\nb", "a\rb", "\x1b[2J", "\x1b]0;x\a", "a\u202eog.b", "\u2066a", "a\u2028b", "a\u0085b",
 	"\u200fa"}
 
-// takes is a room that grants all that is claimed.
+// takes is a room that grants every claim.
 type takes struct {
 	mail.Claimer
 	took []mail.Target
@@ -27,8 +27,8 @@ func (r *takes) Claim(_ context.Context, c mail.ClaimRequest) (out mail.Claimed,
 	return out, nil
 }
 
-// TestHostileNames: a write of a file whose name nobody could be told as it is is not claimed, and keeps nothing from
-// being claimed that the same call writes.
+// TestHostileNames: a write to a file whose name no message could show is not claimed, but the other writes of the
+// same call are.
 func TestHostileNames(t *testing.T) {
 	dir := repository(t, t.TempDir())
 	guard := &Guard{Watch: &Watch{}, Rule: func(mail.RoomName) policy.ClaimRule { return policy.ClaimsRefuse },
@@ -47,8 +47,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestHostileWords: what is claimed by hand is refused if it has such characters, be they in the word or in what it
-// leads to, and no error repeats them.
+// TestHostileWords: a manual claim with such characters, in the word or in its link target, is refused, and no error
+// repeats them.
 func TestHostileWords(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range append([]string{"\xff"}, hostile...) {
@@ -71,7 +71,7 @@ func TestHostileWords(t *testing.T) {
 	}
 }
 
-// TestLongPath: a path that is longer than a subject or a key may be is told of too.
+// TestLongPath: a write is reported even if its path is longer than a subject or a key may be.
 func TestLongPath(t *testing.T) {
 	held := mail.Holding{Agent: "ann", Claim: mail.Claim{Since: 5, Target: mail.Target{Root: "1-2", At: "/src",
 		Path: strings.Repeat("directory/", 200) + "lex.go"}}}

@@ -12,27 +12,28 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What is looked at of directories and patterns every LookEvery, at 3.5 ms for a thousand files (BenchmarkLook).
+// Limits for directories and patterns, which are checked every LookEvery at 3.5 ms per thousand files
+// (BenchmarkLook).
 const (
-	maxTree  = 2000 // files and directories of one claim; one that has more is not looked at
-	maxBelow = 4000 // of all
+	maxTree  = 2000 // files and directories in one claim; larger ones are not watched
+	maxBelow = 4000 // in all claims
 )
 
-// tree is what is below a claimed directory, or in the directory of a pattern, as it was when it was looked at.
+// tree is the state of a claimed directory, or of a pattern's directory, at the last look.
 type tree struct {
 	files map[string]stamp
-	dirs  map[string]bool // true: what is in it is nobody's work
-	size  int             // how many files and directories were looked at
+	dirs  map[string]bool // true: its content is not anyone's work
+	size  int             // number of files and directories
 }
 
-// walk returns what is there now of what is held; the error is confined.ErrMany if that is too much. Links are not
-// followed, and of .git, of trees within the tree, and of directories that .gitignore names nothing is looked at.
+// walk returns the present state of a claim's files; the error is confined.ErrMany if there are too many. It does
+// not follow links, and skips .git, nested trees and directories in .gitignore.
 func (t *tree) walk(held mail.Target) (*tree, error) {
 	now := &tree{files: make(map[string]stamp), dirs: make(map[string]bool)}
 	for next := []string{held.Fixed()}; len(next) > 0; next = next[1:] {
 		dir := next[0]
 		list, err := confined.At(held.At).List(dir, maxTree-now.size)
-		var other *confined.RefusedError // a link, or a file, has taken its place
+		var other *confined.RefusedError // replaced by a link or a file
 		if errors.Is(err, fs.ErrNotExist) || errors.As(err, &other) {
 			continue
 		} else if err != nil {
@@ -55,13 +56,13 @@ func (t *tree) walk(held mail.Target) (*tree, error) {
 	return now, nil
 }
 
-// fileIn returns a file as it is held.
+// fileIn returns a file in a claim as a target.
 func fileIn(held mail.Target, name string) mail.Target {
 	held.Form, held.Path = mail.FileForm, name
 	return held
 }
 
-// passes reports whether a directory is passed over, as it was found out when it was seen first.
+// passes reports whether a directory is skipped, as decided when it was first seen.
 func (t *tree) passes(at, dir string, now *tree) bool {
 	over, known := t.dirs[dir]
 	if !known {
@@ -76,11 +77,12 @@ func ignored(at, name string) bool {
 	return err != nil || p.Ignored()
 }
 
-// maxDiffers is of how many files it is asked whether they are anybody's work: more change at once where the first
-// tells of it.
+// maxDiffers is how many changed files are checked against .gitignore: when more change at the same time, the first
+// are enough for a report.
 const maxDiffers = 50
 
-// differs returns the files that were written, made or removed since, in order, but for those that git ignores.
+// differs returns the files written, created or removed since the last look, in order, without those that git
+// ignores.
 func (t *tree) differs(at string, now *tree) (paths []string) {
 	for name, s := range now.files {
 		if t.files[name] != s {

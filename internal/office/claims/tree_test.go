@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// grove is a repository in which ann holds something, and that is looked at.
+// grove is a watched repository in which ann holds a claim.
 type grove struct {
 	*testing.T
 	dir  string
@@ -40,7 +40,7 @@ func newGrove(t *testing.T, form mail.Form, path string) *grove {
 	return g
 }
 
-// look has it looked, and looks what was told.
+// look runs a look and checks the reports.
 func (g *grove) look(when string, want ...string) {
 	g.Helper()
 	g.now = g.now.Add(LookEvery)
@@ -56,8 +56,8 @@ func (g *grove) write(name string) {
 	write(g.T, filepath.Join(g.dir, name), fmt.Sprint("y", time.Now().UnixNano()))
 }
 
-// TestHiddenWritesBelow: what was written, made or removed below a claimed directory is told once for each writer, and
-// what is nobody's work, or outside of it, never.
+// TestHiddenWritesBelow: a file written, created or removed below a claimed directory is reported once for each
+// writer, and ignored files or those outside never.
 func TestHiddenWritesBelow(t *testing.T) {
 	g := newGrove(t, mail.BelowForm, "src")
 	g.w.Holds("shop", g.room.held)
@@ -100,7 +100,7 @@ func TestHiddenWritesBelow(t *testing.T) {
 	}
 }
 
-// TestHiddenWritesOfPattern: of a pattern, those files that it stands for are looked at.
+// TestHiddenWritesOfPattern: of a pattern, only matching files are checked.
 func TestHiddenWritesOfPattern(t *testing.T) {
 	g := newGrove(t, mail.GlobForm, "src/**/*.go")
 	g.w.Holds("shop", g.room.held)
@@ -110,15 +110,15 @@ func TestHiddenWritesOfPattern(t *testing.T) {
 	g.look("one of it does", "ann: src/deep/b.go, which you hold, was written by somebody, perhaps the user")
 }
 
-// TestHiddenWritesAfterRestart: what was claimed before the post office started is looked at once an agent uses a tool
-// in that tree, as it is then; what is of another tree or machine is not.
+// TestHiddenWritesAfterRestart: a claim from before the post office started is watched, in its present state, once
+// an agent uses a tool in that tree; claims in other trees or on other machines are not.
 func TestHiddenWritesAfterRestart(t *testing.T) {
 	g := newGrove(t, mail.FileForm, "src/a.go")
 	g.w.Machine = "here"
 	far, other := g.room.held[0], g.room.held[0]
 	far.Path, far.Machine = "src/deep/b.go", "there"
 	other.Path, other.Root = "src/deep/c.txt", "1-2"
-	g.room.held[0].At = "/nowhere" // which is what the claim says
+	g.room.held[0].At = "/nowhere" // the claim's own path
 	g.room.held = append(g.room.held, far, other)
 	g.write("src/a.go")
 	g.look("nobody works there")
@@ -135,7 +135,7 @@ func TestHiddenWritesAfterRestart(t *testing.T) {
 	g.look("it changes", "ann: src/a.go, which you hold, was written by somebody, perhaps the user")
 }
 
-// TestLargeTrees: a directory with too many files is not looked at, nor one that has grown too large.
+// TestLargeTrees: a directory with too many files is not watched, nor one that has grown too large.
 func TestLargeTrees(t *testing.T) {
 	g := newGrove(t, mail.BelowForm, "src")
 	fill := func(dir string) {
@@ -159,8 +159,7 @@ func TestLargeTrees(t *testing.T) {
 	}
 }
 
-// BenchmarkLook is what it costs to look at a claimed directory with a thousand files in fifty directories, of which
-// none changed.
+// BenchmarkLook measures a look at a claimed directory with a thousand unchanged files in fifty directories.
 func BenchmarkLook(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 1000 {

@@ -15,29 +15,29 @@ import (
 	"pennypost/internal/mail"
 )
 
-// LookEvery is how often it is looked whether a file that is held was written by what no hook told of.
+// LookEvery is how often claimed files are checked for writes that no hook reported.
 const LookEvery = 2 * time.Second
 
-// maxWatched is how many files, directories and patterns are looked at. Of more, what no hook told of is not noticed.
+// maxWatched is how many files, directories and patterns are watched. Others are not checked.
 const maxWatched = 5000
 
-// Watch notices writes to files that are held, and who may have written, as far as calls of tools tell. It looks at
-// what was claimed on this machine since it began, and at what is held in the trees in which agents used tools since,
-// and at nothing else: by times and sizes, and never at what files hold. The zero value, with Room, is ready.
+// Watch notices writes to claimed files, and who may have written them, judging by tool calls. It checks claims made
+// on this machine since it started, and claims in the trees in which agents have used tools since, and nothing else:
+// by times and sizes, never by content. The zero value with Room set is ready to use.
 type Watch struct {
-	// Room returns a room as the post office itself sees it.
+	// Room returns a room as the post office sees it.
 	Room    func(mail.RoomName) Room
-	Machine mail.Machine // this one, where the room is on several
+	Machine mail.Machine // this machine, if the room is on several
 
 	mu     sync.Mutex
-	files  map[fileKey]*file // by the path of what is held; what a file has, Look alone changes
-	below  int               // how many files the trees among them have
+	files  map[fileKey]*file // by claimed path; only Look changes a file's content
+	below  int               // number of files in their trees
 	agents map[seat]*work
-	places map[place]bool // where agents use tools; true: what is held there is looked at
-	looked time.Time      // when it was looked last
+	places map[place]bool // where agents use tools; true: the claims there are watched
+	looked time.Time      // time of the last look
 }
 
-// Room is what Watch asks of a room. Every mail.Service is one.
+// Room is Watch's view of a room. Every mail.Service implements it.
 type Room interface {
 	mail.Claimer
 	mail.Sender
@@ -55,39 +55,39 @@ type fileKey struct {
 	root, path string
 }
 
-// file is what is known of it.
+// file is the state of a claimed file.
 type file struct {
 	at    string
 	since mail.Time
 	last  stamp
-	tree  *tree              // of what is no file
-	told  map[mail.Name]bool // of whose writes; "": of somebody's
+	tree  *tree              // for a directory or pattern
+	told  map[mail.Name]bool // writers that were reported; "": unknown
 }
 
-// place is a directory where agents of a room work.
+// place is a directory in which agents of a room work.
 type place struct {
 	room mail.RoomName
 	dir  string
 }
 
-// maxPlaces bounds what is remembered of them. Of more, all are looked at again.
+// maxPlaces limits remembered places. Beyond it all are forgotten and checked again.
 const maxPlaces = 1000
 
-// stamp changes with a file.
+// stamp changes when a file changes.
 type stamp struct {
 	changed time.Time
 	size    int64
 	there   bool
 }
 
-// work is what the calls of an agent's tools tell.
+// work holds what an agent's tool calls show.
 type work struct {
-	running map[string]map[fileKey]bool // by use of a tool: what it says that it writes
-	ended   time.Time                   // when the last one had
-	wrote   map[fileKey]bool            // what that had said
+	running map[string]map[fileKey]bool // by call: its writes
+	ended   time.Time                   // when the last call ended
+	wrote   map[fileKey]bool            // that call's writes
 }
 
-// Began notes that an agent begins a call of a tool, which says that it writes some targets.
+// Began records the start of an agent's tool call and its writes.
 func (w *Watch) Began(at seat, use string, writes []mail.Target) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,12 +106,12 @@ func (w *Watch) Began(at seat, use string, writes []mail.Target) {
 	a.running[use] = said
 }
 
-// Ended notes that a call has come to its end or, without a use, that all of the agent's have.
+// Ended records that a call has ended or, without a use, that all of the agent's have.
 func (w *Watch) Ended(at seat, use string, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	a := w.agents[at]
-	if a == nil || len(a.running) == 0 || use != "" && a.running[use] == nil { // a call that reads only
+	if a == nil || len(a.running) == 0 || use != "" && a.running[use] == nil { // a call that only reads
 		return
 	}
 	a.ended, a.wrote = now, a.running[use]
@@ -120,7 +120,7 @@ func (w *Watch) Ended(at seat, use string, now time.Time) {
 	}
 }
 
-// At notes that an agent of a room uses tools in a directory of this machine.
+// At records that an agent of a room uses tools in a directory of this machine.
 func (w *Watch) At(room mail.RoomName, dir string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,8 +134,8 @@ func (w *Watch) At(room mail.RoomName, dir string) {
 	w.places[p] = false
 }
 
-// adopt has looked at what is held in trees where agents have begun to work: it may have been claimed before the post
-// office started.
+// adopt starts watching the claims in trees where agents have begun to work: they may predate the post office's
+// start.
 func (w *Watch) adopt(ctx context.Context) {
 	w.mu.Lock()
 	var begun []place
@@ -158,7 +158,7 @@ func (w *Watch) adopt(ctx context.Context) {
 		var held []mail.Holding
 		for _, h := range list.Claims {
 			if h.Root == here.Root && (h.Machine == "" || h.Machine == w.Machine) {
-				h.At = here.At // wherever the claim says that it is
+				h.At = here.At // not where the claim says that it is
 				held = append(held, h)
 			}
 		}
@@ -166,7 +166,7 @@ func (w *Watch) adopt(ctx context.Context) {
 	}
 }
 
-// Holds has looked at what an agent has come to hold.
+// Holds starts watching new claims of an agent.
 func (w *Watch) Holds(room mail.RoomName, held []mail.Holding) {
 	for i := range held {
 		h := &held[i]
@@ -178,7 +178,7 @@ func (w *Watch) Holds(room mail.RoomName, held []mail.Holding) {
 		if h.Form == mail.FileForm {
 			f.last = stampOf(h.At, h.Path)
 		} else if t, err := (&tree{}).walk(h.Target); err != nil {
-			continue // it is too large
+			continue // too large
 		} else {
 			f.tree = t
 		}
@@ -186,7 +186,7 @@ func (w *Watch) Holds(room mail.RoomName, held []mail.Holding) {
 	}
 }
 
-// misses reports whether a claim is not looked at and could be.
+// misses reports whether a claim is not watched but could be.
 func (w *Watch) misses(k fileKey, since mail.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +207,7 @@ func (w *Watch) watch(k fileKey, f *file) {
 	}
 }
 
-// leave looks at a file no more. The caller holds mu.
+// leave stops watching a file. The caller holds mu.
 func (w *Watch) leave(k fileKey) {
 	if f := w.files[k]; f != nil {
 		w.below -= f.size()
@@ -237,7 +237,7 @@ func stampFrom(info fs.FileInfo) stamp {
 	return stamp{info.ModTime(), info.Size(), true}
 }
 
-// Look looks at the files that are held still, and has those told whose files were written.
+// Look checks the files that are still claimed, and reports writes to their holders.
 func (w *Watch) Look(ctx context.Context, now time.Time) {
 	w.adopt(ctx)
 	w.mu.Lock()
@@ -255,7 +255,7 @@ func (w *Watch) Look(ctx context.Context, now time.Time) {
 	w.rest(now)
 }
 
-// rest notes when it was looked last, and forgets agents that have nothing to do with that.
+// rest records the time of the look, and forgets agents that no longer matter for it.
 func (w *Watch) rest(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -267,7 +267,7 @@ func (w *Watch) rest(now time.Time) {
 	}
 }
 
-// held returns what is held still in each room, and lets go of the files that are not.
+// held returns the present claims of each room, and stops watching files that are no longer claimed.
 func (w *Watch) held(ctx context.Context) map[mail.RoomName]map[fileKey]mail.Holding {
 	all := make(map[mail.RoomName]map[fileKey]mail.Holding)
 	w.mu.Lock()
@@ -278,7 +278,7 @@ func (w *Watch) held(ctx context.Context) map[mail.RoomName]map[fileKey]mail.Hol
 	for room := range all {
 		list, err := w.Room(room).Claims(ctx, mail.ClaimQuery{})
 		if err != nil {
-			continue // it is looked at again
+			continue // the next look retries
 		}
 		still := make(map[fileKey]mail.Holding)
 		for _, h := range list.Claims {
@@ -296,14 +296,14 @@ func (w *Watch) held(ctx context.Context) map[mail.RoomName]map[fileKey]mail.Hol
 	return all
 }
 
-// change is a write that no hook told of.
+// change is a write that no hook reported.
 type change struct {
 	held   mail.Holding
-	path   string    // what was written, in the tree
-	writer mail.Name // "": nobody knows
+	path   string    // the file written, in the tree
+	writer mail.Name // "": unknown
 }
 
-// changes returns what was written of what is held in a room since it was looked last, by another than the holders.
+// changes returns the writes to a room's claimed files since the last look by others than their holders.
 func (w *Watch) changes(room mail.RoomName, still map[fileKey]mail.Holding) (list []change) {
 	some := make(map[fileKey]*file)
 	w.mu.Lock()
@@ -329,7 +329,7 @@ func (w *Watch) changes(room mail.RoomName, still map[fileKey]mail.Holding) (lis
 	return list
 }
 
-// written returns what was written of what is held, and whether it can be looked at again.
+// written returns the changed files of a claim, and whether it can still be watched.
 func (w *Watch) written(k fileKey, f *file, held mail.Target) (paths []string, ok bool) {
 	if f.tree == nil {
 		if now := stampOf(f.at, k.path); now != f.last {
@@ -340,7 +340,7 @@ func (w *Watch) written(k fileKey, f *file, held mail.Target) (paths []string, o
 	held.At = f.at
 	now, err := f.tree.walk(held)
 	if err != nil {
-		return nil, !errors.Is(err, confined.ErrMany) // of what cannot be looked at now, it is seen later
+		return nil, !errors.Is(err, confined.ErrMany) // if it cannot be read now, a later look sees the changes
 	}
 	paths = f.tree.differs(f.at, now)
 	w.mu.Lock()
@@ -350,10 +350,10 @@ func (w *Watch) written(k fileKey, f *file, held mail.Target) (paths []string, o
 	return paths, w.below <= maxBelow
 }
 
-// tells reports whether a holder is to be told that a file was written, and by whom. The caller holds mu.
+// tells reports whether a write must be reported to the holder, and its writer. The caller holds mu.
 func (w *Watch) tells(k fileKey, f *file, path string) (by mail.Name, tells bool) {
 	by, known := w.writer(fileKey{k.seat, k.root, path})
-	own := known && by == k.agent || k.agent == mail.User && by == "" // who edits most of their files themselves
+	own := known && by == k.agent || k.agent == mail.User && by == "" // the user edits their own files
 	if own || f.told[by] {
 		return by, false
 	}
@@ -361,8 +361,8 @@ func (w *Watch) tells(k fileKey, f *file, path string) (by mail.Name, tells bool
 	return by, true
 }
 
-// writer returns who alone may have written a file since it was looked last: the holder, if its call says so, or who
-// alone had a call running. The caller holds mu.
+// writer returns the only agent that may have written a file since the last look: the holder if its call says so, or
+// the only one with a running call. The caller holds mu.
 func (w *Watch) writer(k fileKey) (by mail.Name, known bool) {
 	n := 0
 	for at, a := range w.agents {
@@ -382,7 +382,7 @@ func (w *Watch) writer(k fileKey) (by mail.Name, known bool) {
 	return by, true
 }
 
-// says reports whether a call that runs, or the last that ended, says that it writes a file.
+// says reports whether a running call, or the last one that ended, writes a file.
 func (a *work) says(k fileKey) bool {
 	for _, said := range a.running {
 		if said[k] {
@@ -392,12 +392,12 @@ func (a *work) says(k fileKey) bool {
 	return a.wrote[k]
 }
 
-// tell tells the holder and, if it is known, who wrote. Told once of each claim and writer, it may fail: the next look
-// sees the file as it is.
+// tell reports a change to the holder and, if known, to the writer. It is done once per claim and writer, even if it
+// fails: the next look sees the file as it is then.
 func (c change) tell(ctx context.Context, room Room) {
 	h := c.held
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s", h.Agent, c.writer, h.Target)) // a path may be longer than a key
-	// However often it is taken in a minute, its holder is told once.
+	// Reclaiming within a minute gives the same key, so the holder is told once.
 	key := fmt.Sprintf("hidden %d %x", h.Since.Std().Unix()/60, sum[:16])
 	since := h.Clock()
 	who := "somebody, perhaps the user"

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// desk is a room that has what is held, and what was sent.
+// desk is a room with claims that records sent messages.
 type desk struct {
 	mail.Claimer
 	held []mail.Holding
@@ -39,8 +39,8 @@ func (d *desk) Send(_ context.Context, m mail.Draft) (mail.Sent, error) {
 	return mail.Sent{}, nil
 }
 
-// TestHiddenWrites: what was written to a file that ann holds, and no hook told of, is told to her and, if nobody else
-// had a call running, to who wrote, once.
+// TestHiddenWrites: a write to ann's file that no hook reported is reported to her and, if only one agent had a call
+// running, to that agent, once.
 func TestHiddenWrites(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "lex.go")
@@ -130,8 +130,8 @@ func TestHiddenWrites(t *testing.T) {
 	}
 }
 
-// TestReadersAreNoWriters: who alone reads while a file is written is not said to have written it, and that its call
-// ends takes nothing from what its last write said.
+// TestReadersAreNoWriters: an agent that only reads while a file is written is not named as its writer, and the end
+// of its read does not change its last write.
 func TestReadersAreNoWriters(t *testing.T) {
 	dir := repository(t, t.TempDir())
 	path := filepath.Join(dir, "lex.go")
@@ -192,7 +192,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// repository makes a directory the root of a working tree that ignores some files, and returns it.
+// repository makes a directory a working tree that ignores some files, and returns it.
 func repository(t *testing.T, dir string) string {
 	t.Helper()
 	write(t, filepath.Join(dir, ".gitignore"), "build/\n*.log\n")

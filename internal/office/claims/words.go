@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Resolve makes targets of what people and models call them: a path if a word looks like one or stands for a file in
-// dir, a pattern, else a name.
+// Resolve parses people's and models' words for targets: a path if a word looks like one or is a file in dir, a
+// pattern, else a name.
 func Resolve(words []string, dir string) (targets []mail.Target, err error) {
 	for _, word := range words {
 		t, err := resolve(word, dir)
@@ -41,7 +41,7 @@ func resolve(word, dir string) (mail.Target, error) {
 	p, err := worktree.Find(path, dir)
 	if err != nil {
 		return mail.Target{}, mail.Errorf(mail.Invalid, "%s cannot be claimed: %s", word,
-			wording.OneLine(err.Error(), ' ')) // which names what links lead to
+			wording.OneLine(err.Error(), ' ')) // it may contain the targets of links
 	}
 	if here, err := worktree.Find(dir, dir); dir != "" && (err != nil || here.Root != p.Root) {
 		return mail.Target{}, mail.Errorf(mail.Invalid, "%s is not in the project %s, where you are: nothing was "+
@@ -57,8 +57,8 @@ func resolve(word, dir string) (mail.Target, error) {
 	return t, t.Check()
 }
 
-// split returns the path that a word is and, behind the directory that is fixed, the pattern; "": it is none. A file
-// may be named as one.
+// split returns a word's path and, after its fixed directory, its pattern; "": none. A file's name may look like a
+// pattern.
 func split(word, dir string) (path, pattern string) {
 	if path = word; !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -71,7 +71,7 @@ func split(word, dir string) (path, pattern string) {
 	return filepath.FromSlash(strings.Join(append(parts[:i:i], ""), "/")), strings.Join(parts[i:], "/")
 }
 
-// isName reports whether a word is no path: it does not look like one, and nothing stands there.
+// isName reports whether a word is not a path: it does not look like one, and no such file exists.
 func isName(word, path string) bool {
 	_, missing := os.Lstat(path)
 	return missing != nil && !strings.ContainsAny(word, `/\`) && !strings.HasPrefix(word, ".")

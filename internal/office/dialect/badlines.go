@@ -9,13 +9,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// BadLines collects what the files below a directory hold that cannot be understood.
+// BadLines collects malformed lines and files below a directory.
 type BadLines struct {
 	Dir  string
 	List []mail.BadLine
 }
 
-// Add adds a piece of a file, which is given by its whole path. Beyond mail.MaxBadLines nothing is added.
+// Add adds a piece of the file at an absolute path. Beyond mail.MaxBadLines it adds nothing.
 func (b *BadLines) Add(path string, line int, why error, text []byte) {
 	if len(b.List) >= mail.MaxBadLines {
 		return
@@ -26,7 +26,7 @@ func (b *BadLines) Add(path string, line int, why error, text []byte) {
 	b.List = append(b.List, BadLine(filepath.ToSlash(path), line, why, text))
 }
 
-// Scan adds the lines of a file that check refuses, all of those that are there now.
+// Scan adds the lines of a file's present content that check refuses.
 func (b *BadLines) Scan(f *lines.File, check func(line []byte) error) error {
 	text, _, err := f.Again().Read()
 	for i, line := range text {
@@ -37,16 +37,16 @@ func (b *BadLines) Scan(f *lines.File, check func(line []byte) error) error {
 	return err
 }
 
-// maxWhy is how many bytes a reason has at most: it may quote what it is about.
+// maxWhy is the maximum length of a reason in bytes: it may quote its line.
 const maxWhy = 400
 
-// BadLine returns what is said of a piece of a file.
+// BadLine returns a malformed piece of a file, shortened.
 func BadLine(file string, line int, why error, text []byte) mail.BadLine {
 	return mail.BadLine{File: file, Line: line, Why: clip([]byte(why.Error()), maxWhy),
 		Text: clip(text, mail.MaxExcerpt)}
 }
 
-// clip returns the beginning of a text, at most so many bytes of it and an ellipsis.
+// clip returns the beginning of a text: at most that many bytes and an ellipsis.
 func clip(text []byte, most int) string {
 	return wording.Clip(strings.ToValidUTF8(string(text), "\uFFFD"), most+len("…"))
 }

@@ -14,51 +14,51 @@ import (
 
 // Dialect is a foreign protocol.
 type Dialect struct {
-	Name  string // on the command line, in URLs and in bridges
+	Name  string // in commands, URLs and bridges
 	About string // one line of help
 
-	// Endpoints are where its MCP tools are served over HTTP. The first is what "pennypost mcp --dialect" serves.
+	// Endpoints serve its MCP tools over HTTP. "pennypost mcp --dialect" serves the first.
 	Endpoints []Endpoint
-	// Identify finds out as whom "pennypost mcp --dialect" and the verbs act when the command does not say it, by the
-	// protocol's own means. svc is the room as the user sees it. No name means: as usual. Of several the first is
-	// meant; a server may speak for the others too, because whoever started it said so. Nil: it has no such means.
+	// Identify returns, by the protocol's own means, the agents for which "pennypost mcp --dialect" and the verbs
+	// act if the command names none. svc is the room as the user sees it. No names mean the usual way. Of several
+	// the first is the default; a server may speak for the others too, because the process that started it named
+	// them. Nil: the protocol has no such means.
 	Identify func(ctx context.Context, svc mail.Service, getenv func(string) string) ([]mail.Name, error)
 
-	// SharedNames says that a name is a mailbox and no session: several processes may act under one at a time.
+	// SharedNames means that a name is a mailbox, not a session: several processes may use one at the same time.
 	SharedNames bool
 
-	// NamesItself reports, of the client and the tags that the roster has of an agent, whether it is one of the
-	// protocol's whose sessions say themselves who they are, so that any process may speak as it while no other runs
-	// it. Such a session is not dead because its MCP connection has ended. Nil: none is.
+	// NamesItself reports, from an agent's client and tags on the roster, whether it belongs to this protocol and
+	// its sessions name themselves, so that any process may speak as it while no other runs it. Such a session is
+	// not dead when its MCP connection ends. Nil: none does.
 	NamesItself func(client string, tags []string) bool
 
-	// Titles are roles whose bare word addresses the one who has it in the sender's own team, such as "team-lead".
+	// Titles are roles whose bare word addresses the holder in the sender's own team, such as "team-lead".
 	Titles []string
 
-	// IDs, AgentLife and Trims are what the protocol asks of mail that is sent without it into a room that keeps its
-	// files, or to an agent of it, as mail.Protocol has them.
+	// IDs, AgentLife and Trims are the protocol's requirements, as in mail.Protocol, for mail sent without it into a
+	// room that keeps its files, or to one of its agents.
 	IDs       mail.IDForm
 	AgentLife time.Duration
 	Trims     bool
 
 	// Files opens the foreign mailbox in a directory. Nil: the protocol keeps no files.
 	Files func(FilesOptions) (Files, error)
-	// Where says, in half a line of help, which directory a bridge wants.
+	// Where describes a bridge's directory, in half a line of help.
 	Where string
-	// Vanishes says that the directory is removed when its owner is done with it: that is the end of the mailbox, and
-	// no fault.
+	// Vanishes means that the owner removes the directory at the end: that ends the mailbox and is no error.
 	Vanishes bool
-	// InProject says that its people expect its files in the directory in which they work: its verbs and its stdio
-	// server add the bridge to the project's directory if the room has none of this dialect.
+	// InProject means that users expect the files in their working directory: the verbs and the stdio server add a
+	// bridge to the project's directory if the room has none of this dialect.
 	InProject bool
 
 	Verbs []Verb // "pennypost NAME WORDS…"
-	// Top are first words of verbs that are commands without the dialect's name before them too: "pennypost WORDS…".
+	// Top are first words of verbs that are also commands without the dialect's name: "pennypost WORDS…".
 	Top    []string
 	Routes []Route // over HTTP
 }
 
-// Protocols returns what a room knows of dialects.
+// Protocols returns the dialects in the form that rooms use.
 func Protocols(all []Dialect) []mail.Protocol {
 	out := make([]mail.Protocol, len(all))
 	for i, d := range all {
@@ -68,15 +68,14 @@ func Protocols(all []Dialect) []mail.Protocol {
 	return out
 }
 
-// Endpoint is a place where MCP tools are served.
+// Endpoint serves MCP tools.
 type Endpoint struct {
-	// Path is the HTTP path. If it holds {agent}, only the agent of that name is let in.
+	// Path is the HTTP path. If it contains {agent}, it admits only that agent.
 	Path string
-	// Known returns why an agent is not let in; NotFound is answered with status 404. Nil: whoever has a credential
-	// may come.
+	// Known returns an error if an agent is not admitted; NotFound becomes status 404. Nil: any credential is
+	// enough.
 	Known func(ctx context.Context, svc mail.Service, agent mail.Name) error
-	// Beside says that an agent whom Known lets in has the tools beside Pennypost's own, too, where it starts a server
-	// of those.
+	// Beside means that an admitted agent also has the tools in its own server of Pennypost's tools.
 	Beside       bool
 	Instructions string
 	Tools        []Tool
@@ -92,25 +91,24 @@ type Tool struct {
 	ReadOnly    bool   // it changes nothing
 	Idempotent  bool
 	Destructive bool
-	Waits       bool // it waits for something to happen
-	// Letters says that it answers with mail and has no way to give a part of a body (fence.Letters): an answer of one
-	// letter may be as long as the room's letters are.
+	Waits       bool // it waits for an event
+	// Letters means that it returns mail and cannot return part of a body (fence.Letters): an answer with one letter
+	// may be as long as the room's letters.
 	Letters bool
-	// Run answers with a value that is encoded as JSON (fence.JSON) and is the text of the answer, or with Prose. It
-	// has to keep to fence.Budget, or with Letters to fence.MaxLetter. An error is told to the model by its public
-	// message. With makes one of a function that is given its arguments.
+	// Run returns a value, whose JSON (fence.JSON) is the text of the answer, or Prose. The answer must fit
+	// fence.Budget, or with Letters fence.MaxLetter. The model gets an error's public message. With makes Run from a
+	// function with typed arguments.
 	Run func(ctx context.Context, c *Call) (any, error)
-	// Given, if not nil, is told what Run returned as soon as the client was given it, and not at all if that failed:
-	// here a protocol whose readers need not mark their mail marks what they were shown. Until then the same server
-	// runs the tool for nobody else.
+	// Given, if not nil, gets Run's answer as soon as the client has it, and is not called if that failed: a
+	// protocol whose readers need not mark their mail marks the shown messages here. Until it returns, the server
+	// runs the tool for no one else.
 	Given func(ctx context.Context, c *Call, answer any) error
 }
 
-// Prose is an answer that is no JSON: a model gets it as it is, so package fence has rendered it.
+// Prose is an answer that is not JSON: the model gets it unchanged, so package fence has rendered it.
 type Prose string
 
-// With returns the Run of a tool that is given its arguments. A member that they do not have, or have twice, is an
-// error.
+// With returns a Run that decodes the tool's arguments for run. Unknown and repeated members are errors.
 func With[Args, Answer any](run func(ctx context.Context, c *Call, args Args) (Answer, error)) func(context.Context,
 	*Call) (any, error) {
 	return func(ctx context.Context, c *Call) (any, error) {
@@ -136,30 +134,29 @@ type Argument struct {
 	Required          bool
 }
 
-// Call is one use of a tool, a prompt or a route. Who calls has been proven.
+// Call is one use of a tool, a prompt or a route. The caller is proven.
 type Call struct {
 	Service mail.Service // the room as the caller sees it
 	Caller  mail.Name
-	Also    map[mail.Name]mail.Service // the room as others see it for whom the caller was let speak too
+	Also    map[mail.Name]mail.Service // the room as seen by others that the caller may speak for
 	Room    mail.RoomName
-	// Office has all rooms. It is there for a route that was asked for no room in particular; Room is the default one
-	// then.
+	// Office has all rooms. It is set for a route whose request names no room; Room is then the default one.
 	Office mail.Office
-	// Machine is this machine's name, and Ask has the post office of another answer a request, where rooms are on
+	// Machine is this machine's name, and Ask sends a request to another machine's post office, if rooms span
 	// several machines.
 	Machine mail.Machine
 	Ask     func(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error)
-	Tool    string // which is used
-	Args    []byte // of a tool: a JSON object; With reads it
-	// Key is made for the call, which may come twice and is to be carried out once. "": it comes once.
+	Tool    string // the tool in use
+	Args    []byte // the tool's arguments, a JSON object; With decodes it
+	// Key is the idempotency key of a call that may be repeated; "" if it is not.
 	Key string
-	// Waiting tells the client of a tool that waits, if it wants to know, that it still does, until stop is called.
+	// Waiting sends progress of a waiting tool to a client that asked for it, until stop is called.
 	Waiting func(ctx context.Context) (stop func())
 	Now     time.Time
 	Log     *slog.Logger
 }
 
-// decode reads the arguments of a tool.
+// decode decodes the arguments of a tool.
 func (c *Call) decode(into any) error {
 	if len(c.Args) == 0 {
 		return nil
@@ -170,7 +167,7 @@ func (c *Call) decode(into any) error {
 	return nil
 }
 
-// Present records that texts are on their way to the caller. They are shown whether that can be recorded or not.
+// Present records that texts are on their way to the caller. They are shown even if recording fails.
 func (c *Call) Present(ctx context.Context, door string, ids []mail.ID) {
 	if len(ids) == 0 {
 		return
@@ -180,8 +177,8 @@ func (c *Call) Present(ctx context.Context, door string, ids []mail.ID) {
 	}
 }
 
-// LongestBody returns what finds out, when it is asked first, how many bytes of a body an answer may hold that is one
-// letter: as many as the room takes. 0: it must not be longer than other answers.
+// LongestBody returns a function that looks up, on first use, how many bytes of body an answer of one letter may
+// hold: the room's limit. 0: no more than other answers.
 func (c *Call) LongestBody(ctx context.Context) func() int {
 	return sync.OnceValue(func() int {
 		a, _, err := mail.OneAgent(ctx, c.Service, c.Caller)
@@ -196,7 +193,7 @@ func (c *Call) LongestBody(ctx context.Context) func() int {
 	})
 }
 
-// As returns the call as somebody makes it for whom the caller may speak. ok is false if it may not.
+// As returns the call for another agent that the caller may speak for. ok is false if it may not.
 func (c *Call) As(name mail.Name) (call *Call, ok bool) {
 	if name == c.Caller {
 		return c, true
@@ -207,98 +204,97 @@ func (c *Call) As(name mail.Name) (call *Call, ok bool) {
 	return &another, ok
 }
 
-// Route is a door over HTTP that the protocol fixes.
+// Route is an HTTP endpoint that the protocol prescribes.
 type Route struct {
-	Pattern string // as http.ServeMux takes it, with the method
-	DevOnly bool   // exists only in a post office that was started for development
-	// Handle answers. Only the user is let in: by the operator's token, or over the Unix socket.
+	Pattern string // in the form of http.ServeMux, with the method
+	DevOnly bool   // exists only in a post office started for development
+	// Handle answers. Only the user is admitted: by the operator's token or over the Unix socket.
 	Handle func(w http.ResponseWriter, r *http.Request, c *Call)
 }
 
-// Files is a foreign mailbox on disk, open. One goroutine at a time uses it.
+// Files is an open foreign mailbox on disk. Only one goroutine at a time uses it.
 type Files interface {
-	// Read returns what others have changed in the files since the last Read; the first time everything that stands
-	// there. Nothing is lost if what it returned is not taken because the process dies: another process's first Read
-	// returns it again. Messages that the room knows may be among it: they are recognised by their ids. What cannot be
-	// understood is left where it stands and counted.
+	// Read returns others' changes to the files since the last Read; the first time, all content. Nothing is lost if
+	// the process dies before the room has the news: another process's first Read returns it again. News may contain
+	// messages that the room has: their ids identify them. Malformed pieces stay in the files and are counted.
 	Read(ctx context.Context) (News, error)
-	// Write brings changes of the room into the files, in order, and returns when they are durable there. What the
-	// files say already, because it came from there or was written before a crash, is not written again; what the
-	// format has no place for is skipped. News that it comes upon by looking is kept for the next Read. It returns how
-	// many of the changes are dealt with, all of them if err is nil. All of them and an error means that a part of the
-	// files is in trouble and what is for it waits in State: the next Read goes on with it, and says how it fares.
+	// Write writes changes of the room into the files, in order, and returns when they are durable. It does not
+	// repeat changes that the files have, because they came from there or were written before a crash, and skips
+	// those that the format cannot express. It keeps news that it finds for the next Read. It returns the number of
+	// changes handled: all of them if err is nil. All of them with an error mean that a part of the files cannot be
+	// written and its changes wait in State: the next Read continues with them and reports the result.
 	Write(ctx context.Context, changes []Change) (int, error)
-	// Rejected names what News.Rejected counted at the last Read, with the lines on which it stands now, at most
-	// mail.MaxBadLines of it. It changes nothing.
+	// Rejected lists the pieces counted in News.Rejected at the last Read, with their present lines, at most
+	// mail.MaxBadLines of them. It changes nothing.
 	Rejected() ([]mail.BadLine, error)
-	// Watch lists the files and directories in which changes of others show. They need not exist.
+	// Watch lists the files and directories where others' changes appear. They need not exist.
 	Watch() []string
-	// Close closes the files.
 	Close() error
 }
 
-// Owing is implemented by Files that keep in State what a part of the files cannot take yet.
+// Owing is implemented by Files that keep in State changes that a part of the files cannot take yet.
 type Owing interface {
-	// Owes returns the place of the first event that Write dealt with so; 0 if there is none.
+	// Owes returns the sequence number of the first such event, or 0 if there is none.
 	Owes() mail.Seq
 }
 
-// FilesOptions is what a dialect needs to open its files.
+// FilesOptions are the parameters for opening a dialect's files.
 type FilesOptions struct {
-	// Dir is the directory that the bridge was given. It exists, unless the protocol's Vanishes says that it may not.
+	// Dir is the bridge's directory. It exists, except perhaps with Dialect.Vanishes.
 	Dir confined.Dir
-	// State is a directory of our own for what the format has no place for. It exists, and is removed with the bridge.
+	// State is a directory of our own for data that the format cannot hold. It exists, and is removed with the
+	// bridge.
 	State string
-	// Service is the room as the user sees it. Calls that change the room are seen by this very bridge like any other.
+	// Service is the room as the user sees it. The bridge sees changes made through it like any others.
 	Service mail.Service
 	Bridge  mail.Bridge
 	Others  []mail.Bridge // the room's other bridges
 	Now     func() time.Time
 	Log     *slog.Logger
 	Getenv  func(string) string
-	// Working, if not nil, is to be called every second or so while a call of Files goes on: one that says nothing for
+	// Working, if not nil, must be called about every second during a call of Files: a call that is silent for
 	// longer is taken to hang.
 	Working func()
-	// Retention is the room's: what a format that is trimmed keeps.
+	// RetainAge and RetainCount are the room's retention, for a format that is trimmed.
 	RetainAge   time.Duration
 	RetainCount int
 }
 
-// Change is an event of the room that may have to go into the files.
+// Change is an event of the room that may belong in the files.
 type Change struct {
 	mail.Event
-	// Item is the message that a message or receipt event is about, as it stands now: its deliveries are in it. Nil if
-	// it is gone.
+	// Item is the message of a message or receipt event in its present state, with its deliveries. Nil if it is
+	// gone.
 	Item *mail.Item
 }
 
-// News is what others have put into the files.
+// News are others' changes to the files.
 type News struct {
-	// Items are messages with their own ids and times, as Import takes them. Those whose id the room knows are
-	// skipped.
+	// Items are messages with their own ids and times, as for Import. Ids that the room has are skipped.
 	Items []mail.Item
-	// Receipts are marks by readers, on messages of Items or of the room. Marks that change nothing are skipped.
+	// Receipts are readers' marks on messages of Items or of the room. Marks that change nothing are skipped.
 	Receipts []mail.Receipt
-	// Agents is what the files say of agents.
+	// Agents are presences from the files.
 	Agents []mail.Presence
-	// Merged are agents of the files that turned out to be others, who are on the roster: what they had is theirs.
+	// Merged are agents of the files that turned out to be other agents on the roster, to whom everything of theirs
+	// moves.
 	Merged []Merger
-	// Retired are agents who left.
+	// Retired are agents that left.
 	Retired []mail.Name
 	// Erased are messages that were deleted for good.
 	Erased []mail.ID
-	// Rejected is how many pieces of the files cannot be understood, all together, and Notice what the person should
-	// know of that.
+	// Rejected is the total number of malformed pieces in the files, and Notice is a notice to the person about
+	// them.
 	Rejected int
 	Notice   string
-	// Trouble is what keeps a part of the files, and only that, from being written, "" if nothing does.
+	// Trouble says why a part of the files, and only that, cannot be written; "" if all can.
 	Trouble string
 }
 
-// Merger says that an agent is another one.
+// Merger merges one agent into another.
 type Merger struct{ From, Into mail.Name }
 
-// Empty reports whether n says nothing for the room.
+// Empty reports whether n has nothing for the room.
 func (n *News) Empty() bool {
 	return len(n.Items)+len(n.Receipts)+len(n.Agents)+len(n.Merged)+len(n.Retired)+len(n.Erased) == 0
 }

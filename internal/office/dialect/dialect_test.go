@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// A tool is given its arguments as it declares them, and is not run with others.
+// A tool gets its arguments as declared, and does not run with others.
 func TestWith(t *testing.T) {
 	run := With(func(_ context.Context, _ *Call, args struct {
 		To string `json:"to"`
@@ -33,7 +33,7 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// A file of a bridge's own that is not there says nothing, and one that cannot be read is no reason to begin again.
+// A missing file of a bridge's own loads as nothing; an unreadable one is an error, not a reason to start over.
 func TestOwn(t *testing.T) {
 	file := Own{Path: filepath.Join(t.TempDir(), "own.json"), Has: "the names"}
 	var got map[string]int

@@ -1,14 +1,14 @@
-// Package dialect says what a foreign protocol consists of.
+// Package dialect defines foreign protocols.
 //
-// A Dialect is data and functions: MCP tools with the protocol's own names, the files that it keeps, and the verbs and
-// routes that its users know. Each is written once against mail.Service and is told who calls, where the files are and
-// what the time is. A peculiarity of a protocol is a field here, and never a test of its name elsewhere.
+// A Dialect is data and functions: MCP tools with the protocol's own names, its files, and the verbs and routes that
+// its users know. Each is written once against mail.Service and gets the caller, the directory and the time as
+// parameters. A peculiarity of a protocol is a field here, never a test of its name elsewhere.
 //
-// Every dialect has the same files: doc.go (what it is, the version that was observed, where we differ), wire.go (its
+// All dialects have the same files: doc.go (a description, the version observed, the differences), wire.go (the
 // formats; translation is pure), tools.go, files.go, verbs.go, rules.go, as far as each exists.
 //
-// It knows the words of mail, and neither rooms nor doors. One starts to read at Dialect. What several protocols need
-// stands here once: With reads the arguments of a tool; Inbox, History and Since collect pages; Own keeps a file of a
-// bridge's own; Object keeps the members of a line; BadLines names what cannot be understood; Invocation has what
-// verbs do; text.go makes foreign texts fit.
+// The package uses the words of mail, and neither rooms nor doors. Start reading at Dialect. Shared parts: With
+// decodes a tool's arguments; Inbox, History and Since collect pages; Own is a file of the bridge's own; Object
+// keeps the members of a line; BadLines lists malformed pieces; Invocation gives verbs their flags and environment;
+// text.go makes foreign texts fit.
 package dialect

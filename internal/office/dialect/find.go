@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Find returns the dialect of a name.
+// Find returns the dialect called name.
 func Find(all []Dialect, name string) (*Dialect, error) {
 	var names []string
 	for i := range all {

@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Bind defines the verb's flags on fs. Once fs has parsed, the returned function fills in an invocation, and says what
-// is missing.
+// Bind defines the verb's flags on fs. After fs has parsed, the returned function fills in an invocation and reports
+// missing flags and arguments.
 func (v *Verb) Bind(fs *pflag.FlagSet) (collect func(*Invocation) error) {
 	for _, f := range v.Flags {
 		switch f.Kind {

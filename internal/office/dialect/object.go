@@ -6,16 +6,15 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// Object is a JSON object of a file that others write too: its members stay in their order, those too that nobody here
-// knows, and their values as they stand there.
+// Object is a JSON object in a shared file: all members, known or not, keep their order and their values' bytes.
 type Object []jsonx.Member
 
-// Find returns the place of a member, or -1.
+// Find returns the index of a member, or -1.
 func (o Object) Find(name string) int {
 	return slices.IndexFunc(o, func(m jsonx.Member) bool { return m.Name == name })
 }
 
-// Value returns the first member that bears one of the names, nil if there is none.
+// Value returns the value of the first of names that exists, or nil.
 func (o Object) Value(names ...string) jsonx.Value {
 	for _, n := range names {
 		if i := o.Find(n); i >= 0 {
@@ -25,7 +24,7 @@ func (o Object) Value(names ...string) jsonx.Value {
 	return nil
 }
 
-// Text returns the first member that bears one of the names, if it is a string.
+// Text returns the value of the first of names that exists, if it is a string.
 func (o Object) Text(names ...string) string {
 	s, _ := Unquote(o.Value(names...))
 	return s
@@ -40,11 +39,11 @@ func (o *Object) Put(name string, v jsonx.Value) {
 	*o = append(*o, jsonx.Member{Name: name, Value: v})
 }
 
-// Line returns the object on one line, if its values are.
+// Line returns the object on one line, if its values are on one line.
 func (o Object) Line() []byte { return o.print("", ":", "") }
 
-// Lines returns the object with each member on a line of its own behind an indent, where the line that ends it has
-// another. Values stay as they are.
+// Lines returns the object with one member per line after an indent, and end before the closing brace. Values stay
+// as they are.
 func (o Object) Lines(indent, end string) []byte { return o.print("\n"+indent, ": ", "\n"+end) }
 
 func (o Object) print(before, colon, end string) []byte {
@@ -62,7 +61,7 @@ func (o Object) print(before, colon, end string) []byte {
 	return append(out, '}')
 }
 
-// Unquote returns a value that is a string.
+// Unquote decodes a value that is a string.
 func Unquote(v jsonx.Value) (s string, ok bool) {
 	return s, len(v) > 0 && v[0] == '"' && jsonx.Unmarshal(v, &s) == nil
 }

@@ -5,13 +5,13 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Own is a file in FilesOptions.State in which Files keep, as JSON, what the format has no place for.
+// Own is a JSON file in FilesOptions.State for data that the format cannot hold.
 type Own struct {
 	Path string
-	Has  string // what is kept there, for an error
+	Has  string // its content, for an error text
 }
 
-// Load reads the file. One that is not there says nothing.
+// Load reads the file. A missing file leaves into unchanged.
 func (o Own) Load(into any) error {
 	if err := kept.Load(o.Path, into); err != nil {
 		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps %s, cannot be read: %w", o.Path, o.Has, err)
@@ -19,7 +19,7 @@ func (o Own) Load(into any) error {
 	return nil
 }
 
-// Save writes the file, durably.
+// Save writes the file durably.
 func (o Own) Save(v any) error {
 	if err := kept.Save(o.Path, v); err != nil {
 		return mail.Errorf(mail.Unavailable, "%s, where Pennypost keeps %s, cannot be written: %w. Nothing is lost; "+

@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// all collects the pages of a list that go on after one another, from the one after a place.
+// all collects the pages of a list after a sequence number.
 func all(after mail.Seq, page func(after mail.Seq) (mail.Page, error)) ([]mail.Item, error) {
 	var items []mail.Item
 	for {
@@ -23,7 +23,7 @@ func all(after mail.Seq, page func(after mail.Seq) (mail.Page, error)) ([]mail.I
 	}
 }
 
-// Inbox returns all that an inbox has, the oldest first.
+// Inbox returns a whole inbox, oldest first.
 func Inbox(ctx context.Context, svc mail.Service, q mail.InboxQuery) ([]mail.Item, error) {
 	q.Limit = mail.MaxLimit
 	return all(q.After, func(after mail.Seq) (mail.Page, error) {
@@ -32,8 +32,8 @@ func Inbox(ctx context.Context, svc mail.Service, q mail.InboxQuery) ([]mail.Ite
 	})
 }
 
-// History returns the newest messages of a history, the oldest of them first; all of them if limit is 0. Where a
-// search did not go through all of them, that is an error: no form of a dialect could say so.
+// History returns the newest limit messages of a history, oldest first; all if limit is 0. A search that did not
+// cover all of them is an error, because no dialect's format could say so.
 func History(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit int) ([]mail.Item, error) {
 	var items []mail.Item
 	for {
@@ -56,9 +56,9 @@ func History(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit i
 	}
 }
 
-// Since returns the messages of a history after a place in the room's order, the oldest first; 0 is the beginning.
+// Since returns the messages of a history after a sequence number, oldest first; 0 is the beginning.
 func Since(ctx context.Context, svc mail.Service, q mail.HistoryQuery, after mail.Seq) ([]mail.Item, error) {
-	if after == 0 { // then pages come from the end
+	if after == 0 { // with 0, pages come from the end
 		return History(ctx, svc, q, 0)
 	}
 	q.Limit = mail.MaxLimit
@@ -68,7 +68,7 @@ func Since(ctx context.Context, svc mail.Service, q mail.HistoryQuery, after mai
 	})
 }
 
-// OnRoster returns the agent of a name.
+// OnRoster returns the agent called name.
 func OnRoster(roster []mail.Agent, name mail.Name) (a mail.Agent, ok bool) {
 	i := slices.IndexFunc(roster, func(a mail.Agent) bool { return a.Name == name })
 	if i < 0 {

@@ -9,17 +9,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Subject makes a subject of a foreign text: a room's has one line, a limit, and no NUL.
+// Subject turns a foreign text into a room's subject: one line, limited, without NUL.
 func Subject(s string) string {
 	return wording.Clip(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(Clean(s)), mail.MaxSubject)
 }
 
-// Clean makes of a foreign text one that the journal takes.
+// Clean turns a foreign text into one that the journal accepts.
 func Clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// Line makes a line of a foreign text: controls become spaces.
+// Line turns a foreign text into one line: control characters become spaces.
 func Line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -29,8 +29,8 @@ func Line(s string) string {
 	}, Clean(s))
 }
 
-// WithDocs returns a body with its documents below it, for a format that has no place of their own for them. revision
-// is how one of a revision says which.
+// WithDocs returns a body followed by its documents, for a format without a field for them. revision formats a
+// document's revision.
 func WithDocs(m *mail.Message, revision string) string {
 	if len(m.Docs) == 0 {
 		return m.Body
@@ -44,7 +44,7 @@ func WithDocs(m *mail.Message, revision string) string {
 	return strings.TrimPrefix(m.Body+"\n\nDocuments:"+list, "\n\n")
 }
 
-// ParseTypes reads the types of a filter: "question,answer". None means all.
+// ParseTypes parses a filter of types: "question,answer". Empty means all.
 func ParseTypes(s string) ([]mail.Type, error) {
 	var types []mail.Type
 	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -57,7 +57,7 @@ func ParseTypes(s string) ([]mail.Type, error) {
 	return types, nil
 }
 
-// ParseLimit reads how many are wanted; usual if nothing is said.
+// ParseLimit parses a limit; usual if it is empty.
 func ParseLimit(s string, usual int) (int, error) {
 	if s == "" {
 		return usual, nil

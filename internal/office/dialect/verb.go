@@ -13,22 +13,22 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Verb is a command that the protocol's people know.
+// Verb is a command that the protocol's users know.
 type Verb struct {
-	Path    string // the words behind the dialect's name: "mailbox send"
+	Path    string // the words after the dialect's name: "mailbox send"
 	Short   string // one line of help
 	Long    string
 	Example string
-	Args    string // what stands behind the flags, for the usage line: "ID DIR"
+	Args    string // arguments in the usage line: "ID DIR"
 	MinArgs int
 	MaxArgs int // -1: any number
 	Flags   []Flag
-	// Writes says that the verb changes something, and so wants the bridge of Dialect.InProject.
+	// Writes means that the verb changes something, and so needs the bridge of Dialect.InProject.
 	Writes bool
 	Run    func(ctx context.Context, v *Invocation) error
 }
 
-// FlagKind is what a flag takes.
+// FlagKind is the kind of a flag's value.
 type FlagKind int
 
 // The kinds of flags.
@@ -38,10 +38,10 @@ const (
 	Number                 // --name 5
 )
 
-// Flag is a flag of a verb. The flags of every command (--room, --as, --json, --help) are there anyway.
+// Flag is a flag of a verb, in addition to those of every command (--room, --as, --json, --help).
 type Flag struct {
 	Name     string
-	Usage    string // `VALUE` in back quotes names what it takes
+	Usage    string // `VALUE` in back quotes names the value
 	Kind     FlagKind
 	Default  string
 	Required bool
@@ -55,47 +55,47 @@ type Invocation struct {
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Fenced is standard output for what package fence has rendered. What an agent gets by Stdout is made harmless on
-	// its way, fences too.
+	// Fenced is standard output for text that package fence has rendered. For an agent, Stdout escapes everything,
+	// even fences.
 	Fenced  io.Writer
 	JSON    bool   // --json was given
 	Dir     string // where the command runs
-	Project string // root of the project around Dir: where files of an InProject dialect lie
+	Project string // project root around Dir, which holds the files of an InProject dialect
 	Getenv  func(string) string
 	Now     time.Time
 
-	// Caller is as whom the command speaks: --as, $PENNYPOST_AGENT, what Identify found, else the user. It is an error
-	// if an agent's process would be the user.
+	// Caller returns the agent for which the command speaks: --as, $PENNYPOST_AGENT, Identify's answer, else the
+	// user. It is an error if an agent's process would be the user.
 	Caller func(ctx context.Context) (mail.Name, error)
-	// As returns the room as name sees it, starting the post office if it does not run. The user is refused to an
-	// agent's process.
+	// As returns the room as name sees it, and starts the post office if necessary. An agent's process cannot be the
+	// user.
 	As func(ctx context.Context, name mail.Name) (mail.Service, error)
-	// Program returns the agent's client that has started the command, or another program if none has, as package
-	// process names it. "": nobody can tell.
+	// Program returns the agent's client that started the command, or else another program, in the form of package
+	// process; "" if it is unknown.
 	Program func() string
-	// Address returns where the post office is reached over HTTP, "" if it is not.
+	// Address returns the post office's HTTP address, or "" if it has none.
 	Address func(ctx context.Context) (string, error)
-	// Install makes an agents' client that works in dir use Pennypost there as an agent of a room, and returns what
-	// was done, line by line.
+	// Install sets up a client working in dir to use Pennypost as an agent of a room, and returns the actions, one
+	// per line.
 	Install func(client, dir string, as mail.Name, room mail.RoomName) ([]string, error)
-	// Bridge adds a bridge of this dialect to a directory, if the room has none there, and returns how it fares. Only
-	// the user may.
+	// Bridge adds a bridge of this dialect to a directory, if the room has none there, and returns its status. Only
+	// the user may do this.
 	Bridge func(ctx context.Context, dir string, mode mail.BridgeMode) (mail.BridgeStatus, error)
 }
 
 // Text returns the value of a flag.
 func (v *Invocation) Text(name string) string { return v.Values[name] }
 
-// Switch returns whether a switch was given.
+// Switch reports whether a switch was given.
 func (v *Invocation) Switch(name string) bool { return v.Values[name] == "true" }
 
-// Number returns the value of a number; the command line has checked that it is one.
+// Number returns the value of a Number flag, which the command line has checked.
 func (v *Invocation) Number(name string) int {
 	n, _ := strconv.Atoi(v.Values[name])
 	return n
 }
 
-// Path returns what a path means that was typed: it begins where the command runs.
+// Path returns a typed path as an absolute one, relative to the command's directory.
 func (v *Invocation) Path(typed string) string {
 	if filepath.IsAbs(typed) {
 		return filepath.Clean(typed)
@@ -103,8 +103,8 @@ func (v *Invocation) Path(typed string) string {
 	return filepath.Join(v.Dir, typed)
 }
 
-// Piped returns a text that was typed or, if it is "-", what standard input says, without the end of its last line. Of
-// what is longer than a message may be it returns too much for one, and not all.
+// Piped returns a typed text or, if it is "-", standard input without its last newline. Of input that is too long it
+// returns just enough to exceed a message's limit.
 func (v *Invocation) Piped(typed string) (string, error) {
 	if typed != "-" {
 		return typed, nil
@@ -113,7 +113,7 @@ func (v *Invocation) Piped(typed string) (string, error) {
 	return strings.TrimSuffix(string(text), "\n"), err
 }
 
-// Room returns the room as the caller sees it, and who that is.
+// Room returns the room as the caller sees it, and the caller.
 func (v *Invocation) Room(ctx context.Context) (mail.Service, mail.Name, error) {
 	who, err := v.Caller(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func ForUser(run func(ctx context.Context, v *Invocation, svc mail.Service) erro
 	}
 }
 
-// Say prints what a verb has to say: value with --json, else a line of words.
+// Say prints a verb's result: value with --json, else a line of text.
 func (v *Invocation) Say(value any, words string, args ...any) error {
 	if v.JSON {
 		return v.WriteJSON(value)

@@ -10,26 +10,27 @@ import (
 )
 
 const (
-	// MaxCommand is the length, in bytes, above which a shell's command is not read.
+	// MaxCommand is the maximum length, in bytes, of a shell command that is parsed.
 	MaxCommand = 64 << 10
-	// MaxPaths is how many paths a call is said to write. Commands that name more are rare, and each costs a lookup.
+	// MaxPaths is the maximum number of paths returned for a call. Commands with more are rare, and each path costs
+	// a lookup.
 	MaxPaths = 256
-	// maxPath is the length, in bytes, of a path that systems accept.
+	// maxPath is the maximum length, in bytes, of a path on supported systems.
 	maxPath = 4096
 )
 
-// Writes is what a call writes. Paths are absolute or relative to the session's directory, as the call names them: not
+// Writes are the writes of a call. Paths are as in the call, absolute or relative to the session's directory: not
 // cleaned, links not resolved.
 type Writes struct {
-	Paths []string // written, created, moved or removed. A directory stands for all that is in it
-	Names []string // moved, removed or replaced: if such a path is a link, then that itself is, not where it leads
-	All   []string // directories in whose whole working tree any file may change, as by git stash
-	Shell bool     // the tool is a shell: what else the call writes cannot be known
+	Paths []string // written, created, moved or removed; a directory stands for its whole content
+	Names []string // moved, removed or replaced: if such a path is a link, the link itself is affected, not its target
+	All   []string // directories in whose whole working tree any file may change, as with git stash
+	Shell bool     // the tool is a shell, whose other writes are unknown
 	More  bool     // there were more than MaxPaths
 }
 
-// Of returns what a call of a tool writes. given is what the tool is given, dir the session's directory as an absolute
-// path, and home what ~ stands for, or "" if that is not known. A tool that is not known writes nothing.
+// Of returns the writes of a tool call. given are the tool's arguments, dir is the session's directory as an
+// absolute path, and home is the value of ~, or "" if unknown. An unknown tool writes nothing.
 func Of(tool string, given jsonx.Value, dir, home string) Writes {
 	use, known := tools[plain(tool)]
 	if !known {
@@ -41,25 +42,25 @@ func Of(tool string, given jsonx.Value, dir, home string) Writes {
 	return r.out
 }
 
-// reader collects what one call writes.
+// reader collects the writes of one call.
 type reader struct {
 	dir, home string
 	out       Writes
 
-	at    where             // where the shell is
-	vars  map[string]string // the variables that are known; copied before it is changed
-	funcs []string          // the functions that there are
-	depth int               // of shells in shells
-	steps int               // how much was read
+	at    where             // the shell's working directory
+	vars  map[string]string // known variables; copied before a change
+	funcs []string          // functions defined so far
+	depth int               // nesting of shells
+	steps int               // parsing steps so far
 }
 
-// where is the directory in which a shell is, "" for the session's own.
+// where is a shell's working directory; "" is the session's.
 type where struct {
 	dir  string
-	lost bool // it is not known
+	lost bool // the directory is unknown
 }
 
-// resolve returns the path that a word names at present.
+// resolve returns the path that a word names now.
 func (r *reader) resolve(text string) (path string, known bool) {
 	switch {
 	case text == "" || len(text) > maxPath || strings.ContainsRune(text, 0):
@@ -78,21 +79,21 @@ func (r *reader) resolve(text string) (path string, known bool) {
 
 func isAbs(path string) bool { return strings.HasPrefix(path, "/") || filepath.IsAbs(path) }
 
-// write notes that the path that a word names is written.
+// write records a write to the path that a word names.
 func (r *reader) write(text string) {
 	if path, known := r.resolve(text); known && !strings.HasPrefix(path, "/dev/") {
 		r.note(&r.out.Paths, path)
 	}
 }
 
-// rename notes that what a word names is moved, removed or replaced.
+// rename records that the path that a word names is moved, removed or replaced.
 func (r *reader) rename(text string) {
 	if path, known := r.resolve(text); known && !strings.HasPrefix(path, "/dev/") {
 		r.note(&r.out.Names, path)
 	}
 }
 
-// writeAll notes that anything in the working tree around a directory may change.
+// writeAll records that any file in the working tree around a directory may change.
 func (r *reader) writeAll(text string) {
 	if path, known := r.resolve(text); known {
 		r.note(&r.out.All, path)
@@ -109,7 +110,7 @@ func (r *reader) note(list *[]string, path string) {
 	}
 }
 
-// look describes what is at the path that a word names now; nil if there is nothing or it is not known.
+// look returns the file info of the path that a word names, or nil if it is missing or unknown.
 func (r *reader) look(text string) os.FileInfo {
 	path, known := r.resolve(text)
 	if !known || r.spent(lookSteps) {

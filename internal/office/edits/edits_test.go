@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// TestTools holds what the file tools of each client write, with the members that the client gives them.
+// TestTools checks the writes of each client's file tools, with the client's own members.
 func TestTools(t *testing.T) {
 	const patch = `*** Begin Patch\n*** Update File: a.go\n*** Move to: b.go\n@@\n-x\n+*** Add File: no\n` +
 		`*** Add File: c/d.go\n+x\n*** Delete File: /srv/e.go\n*** End Patch\n`
@@ -68,7 +68,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestShellTools holds how the shell tools of each client name the command and where it begins.
+// TestShellTools checks how each client's shell tools give the command and its directory.
 func TestShellTools(t *testing.T) {
 	for _, tt := range []struct{ tool, given, want string }{
 		{"Bash", `{"command":"echo x > a","description":"> b"}`, "a"},
@@ -81,7 +81,7 @@ func TestShellTools(t *testing.T) {
 		{"run_in_terminal", `{"command":"echo x > a"}`, "a"},
 		{"Shell", `{"command":"echo x > a","working_directory":""}`, "a"},
 		{"powershell", `{"command":"echo x > a"}`, ""},
-		{"exec", `{"input":"echo x > a"}`, ""}, // a script, whose tools come to the hooks by themselves
+		{"exec", `{"input":"echo x > a"}`, ""}, // a script, whose tools reach the hooks by themselves
 		{"bash", `{"command":{"a":1}}`, ""},
 		{"bash", `{"command":[]}`, ""},
 	} {
@@ -92,8 +92,8 @@ func TestShellTools(t *testing.T) {
 	}
 }
 
-// inShell returns what a command writes in a directory that has the file f and the directory d: the paths, and those
-// in whose working trees anything may change with a plus before them.
+// inShell returns a command's writes in a directory that has the file f and the directory d: the paths, and with a
+// plus the directories in whose working trees anything may change.
 func inShell(t testing.TB, dir, command string) string {
 	given, err := jsonx.Marshal(map[string]string{"command": command})
 	if err != nil {
@@ -146,7 +146,7 @@ func TestShell(t *testing.T) {
 		{"truncate -s 0 a", "a"}, {"dd if=a of=b bs=1", "b"}, {"curl -sSLo a https://x", "a"}, {"wget -qO- u", ""},
 		{"sort -o a b", "a"}, {"gofmt -w f", "f"}, {"gofmt -l f", ""}, {"gofmt -w .", ""}, {"patch -p1 < x", "."},
 		{"patch f x.diff", "f"}, {"patch --dry-run f", ""},
-		// Where it runs, and under what.
+		// Working directories and wrappers.
 		{"cd d && echo > a", "d/a"}, {"cd d; cd e; rm a", "d/e/a"}, {"cd /srv && rm a", "/srv/a"},
 		{"cd; rm a", "/home/ann/a"},
 		{"cd $X && rm a /b", "/b"}, {"(cd d && rm a); rm b", "d/a b"}, {"cd d | rm a", "a"}, {"cd d & rm a", "a"},
@@ -187,7 +187,7 @@ func TestShell(t *testing.T) {
 		{"git apply --check x.diff", ""}, {"git cherry-pick x", "+."}, {"git -C d checkout -- a", "d/a"},
 		{"git -C d stash; rm a", "a +d"}, {"git -c a.b=c --no-pager reset --hard", "+."}, {"git -C $X stash", ""},
 		{"cd d && git reset --hard", "+d"},
-		// What writes nothing that the text says.
+		// No writes that the text shows.
 		{"ls", ""}, {"cat a", ""}, {"grep foo a > /dev/null 2>&1", ""}, {`echo "a > b"`, ""}, {"# rm a", ""},
 		{"test a -gt b", ""}, {"[[ a > b ]]", ""}, {"(( a > b ))", ""}, {"git status", ""}, {"git commit -am x", ""},
 		{"git diff > /dev/null", ""}, {"git log --oneline", ""}, {"git add .", ""}, {"git push", ""},
@@ -202,8 +202,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// TestBounds holds that there is an end to what is read and returned, and that no nesting is too much.
-// TestNames holds which commands do something to a link itself, and not to where it leads.
+// TestNames checks which commands affect a link itself rather than its target.
 func TestNames(t *testing.T) {
 	for command, want := range map[string]Writes{
 		"rm a; unlink b; git rm c":       {Names: []string{"a", "b", "c"}},
@@ -222,6 +221,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestBounds: parsing and results are limited, and no nesting is too deep.
 func TestBounds(t *testing.T) {
 	many := "rm " + strings.Repeat("a", 100)
 	for i := range 1000 {
@@ -299,7 +299,7 @@ func BenchmarkOf(b *testing.B) {
 	}
 }
 
-// TestReads: what only reads is no tool that writes, in any client's spelling; what is not known may write.
+// TestReads: tools that only read are recognised in any client's spelling; unknown tools may write.
 func TestReads(t *testing.T) {
 	for _, tool := range []string{"Read", "Grep", "Glob", "WebFetch", "read_file", "list_dir", "search_file_content",
 		"readFile", "view"} {

@@ -1,6 +1,6 @@
 package edits
 
-// git notes what a git command writes in the working tree.
+// git records a git command's writes in the working tree.
 func (r *reader) git(args []word) {
 	o := getopt(args, "+C:c:", " git-dir work-tree namespace exec-path config-env ")
 	if len(o.operands) == 0 || !o.operands[0].known || o.has("git-dir", "work-tree", "help", "h") {
@@ -21,7 +21,7 @@ func (r *reader) git(args []word) {
 	}
 }
 
-// gitVerbs are the verbs of git that write in the working tree, with the options that take values.
+// gitVerbs are the git verbs that write in the working tree, with their options that take values.
 var gitVerbs = map[string]struct {
 	short, long string
 	writes      func(r *reader, o *options)
@@ -45,7 +45,7 @@ var gitVerbs = map[string]struct {
 	"bisect": {"", "", bisected},
 }
 
-// everything: git finds the top of the working tree by itself.
+// everything records the whole working tree; git finds its top by itself.
 func everything(r *reader, _ *options) { r.writeAll(".") }
 
 func unless(writes func(*reader, *options), names ...string) func(*reader, *options) {
@@ -64,8 +64,8 @@ func only(names ...string) func(*reader, *options) {
 	}
 }
 
-// checkout fetches files back, or goes to another commit. A single operand is a file if there is one of that name:
-// git takes a branch of the same name to be an error.
+// checkout restores files or switches to another commit. A single operand is a file if one of that name exists: git
+// rejects a branch of the same name as ambiguous.
 func checkout(r *reader, o *options) {
 	paths := o.operands
 	switch {
@@ -74,7 +74,7 @@ func checkout(r *reader, o *options) {
 		return
 	case o.has("b", "B"):
 		if len(paths) > 0 || o.has("f", "force") {
-			everything(r, o) // it begins elsewhere
+			everything(r, o) // the branch starts at another commit
 		}
 		return
 	case len(paths) == 0:
@@ -114,7 +114,7 @@ func restored(r *reader, o *options) {
 	}
 }
 
-// cleaned refuses to do anything unless it is told twice.
+// cleaned requires -f or -i, as git clean does.
 func cleaned(r *reader, o *options) {
 	switch {
 	case !o.has("f", "force", "i", "interactive"):

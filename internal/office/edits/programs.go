@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// programs are the programs that write files which they name, with the options that take values, as getopt has them.
+// programs are programs that write the files that they name, with their options that take values in getopt's form.
 var programs = map[string]struct {
 	short, long string
 	writes      func(r *reader, o *options)
@@ -40,7 +40,7 @@ var programs = map[string]struct {
 
 func operands(r *reader, o *options) {
 	for _, w := range o.operands {
-		r.write(w.text) // "" for a word that is not known
+		r.write(w.text) // "" for an unknown word
 	}
 }
 
@@ -50,10 +50,10 @@ func removed(r *reader, o *options) {
 	}
 }
 
-// copied is what a program writes that copies its operands to the last of them, or into it.
+// copied is a program that copies its operands to or into the last one.
 func copied(r *reader, o *options) { placed(r, o, r.write) }
 
-// placed has write note what a program makes of its operands: the last of them, or what is in it.
+// placed passes to write the targets of a program's operands: the last operand, or files in it.
 func placed(r *reader, o *options, write func(string)) {
 	into := o.value("t", "target-directory")
 	sources := o.operands
@@ -77,7 +77,7 @@ func placed(r *reader, o *options, write func(string)) {
 		switch base := path.Base(w.text); {
 		case !w.known:
 		case base == "." || base == ".." || base == "/" || strings.HasSuffix(w.text, "/."):
-			write(into) // all that is in the source goes there
+			write(into) // the content of the source goes there
 		default:
 			write(strings.TrimSuffix(into, "/") + "/" + base)
 		}
@@ -101,7 +101,8 @@ func installed(r *reader, o *options) {
 	}
 }
 
-// linked is copied but for a single operand, whose name the link has here, and -n, which replaces a link.
+// linked is like copied, except for a single operand, whose name the link gets in the working directory, and for -n,
+// which replaces a link.
 func linked(r *reader, o *options) {
 	if o.has("n", "no-dereference") {
 		o.given["T"] = word{}
@@ -113,8 +114,8 @@ func linked(r *reader, o *options) {
 	placed(r, o, r.rename)
 }
 
-// sed writes with -i. On BSD the suffix of its copies is a word of its own: empty, or with a dot, which begins no
-// script.
+// sed writes with -i. On BSD the backup suffix is a word of its own: empty, or beginning with a dot, as no script
+// does.
 func sed(r *reader, o *options) {
 	if !o.has("i", "in-place") {
 		return
@@ -131,7 +132,7 @@ func sed(r *reader, o *options) {
 	operands(r, &options{operands: files})
 }
 
-// script is what perl and ruby write with -i. Without -e, the first operand is the program.
+// script is perl or ruby, which write with -i. Without -e, the first operand is the program.
 func script(r *reader, o *options) {
 	files := o.operands
 	if !o.has("i") || len(files) == 0 {
@@ -143,8 +144,8 @@ func script(r *reader, o *options) {
 	operands(r, &options{operands: files})
 }
 
-// formatted is what programs write that write back what they read, if they are told to. Which files they change in a
-// directory is not known.
+// formatted is a formatter that rewrites its input files with one of the given options. Which files in a directory
+// it changes is unknown.
 func formatted(names ...string) func(r *reader, o *options) {
 	return func(r *reader, o *options) {
 		if !o.has(names...) {
@@ -166,7 +167,7 @@ func dd(r *reader, o *options) {
 	}
 }
 
-// valued is what programs write that are told their output by an option.
+// valued is a program with an option for its output file.
 func valued(names ...string) func(r *reader, o *options) {
 	return func(r *reader, o *options) {
 		if file := o.value(names...); file != "-" {
@@ -175,7 +176,8 @@ func valued(names ...string) func(r *reader, o *options) {
 	}
 }
 
-// patched is what patch writes: its first operand, or what the patch names, which is any file in the directory.
+// patched is patch: it writes its first operand, or else the files named in the patch, which may be any in the
+// directory.
 func patched(r *reader, o *options) {
 	dir := "."
 	if o.has("d", "directory") {

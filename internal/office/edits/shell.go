@@ -10,24 +10,23 @@ import (
 )
 
 const (
-	// maxDepth is how deep a shell may be started in a shell's command.
+	// maxDepth is how deep shells may be nested in a command.
 	maxDepth = 3
-	// maxNested is how deep brackets may be nested: the parser's time grows with the square of it.
+	// maxNested is how deep brackets may be nested: the parser's time grows quadratically.
 	maxNested = 500
-	// maxSteps is how much is read, counting what is in loops each time: a step is a command, and each stepSize bytes
-	// of one.
+	// maxSteps limits parsing, with loops counted each time: a step is a command, and each stepSize bytes of one.
 	maxSteps = 50_000
 	stepSize = 32
-	// lookSteps is what it costs to ask the file system.
+	// lookSteps is the cost of a file system lookup.
 	lookSteps = 20
 )
 
-// script notes what a shell's command writes.
+// script records the writes of a shell command.
 func (r *reader) script(text string) {
 	if len(text) > MaxCommand || r.depth == maxDepth || r.spent(len(text)/stepSize) || nested(text) > maxNested {
 		return
 	}
-	defer func() { _ = recover() }() // the parser is not ours, and this is no reason to stop
+	defer func() { _ = recover() }() // a panic in the parser, which is not ours, must not stop us
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		return
@@ -37,7 +36,7 @@ func (r *reader) script(text string) {
 	r.depth--
 }
 
-// nested returns how deep brackets are nested at most, in a text that may be no command at all.
+// nested returns the maximum depth of brackets in a text, which need not be a command.
 func nested(text string) (deepest int) {
 	depth := 0
 	for i := range len(text) {
@@ -52,7 +51,7 @@ func nested(text string) (deepest int) {
 	return deepest
 }
 
-// spent takes steps. It reports whether there are no more.
+// spent adds steps and reports whether the limit is exceeded.
 func (r *reader) spent(steps int) bool {
 	r.steps += steps
 	return r.steps > maxSteps
@@ -63,20 +62,20 @@ func (r *reader) stmts(list []*syntax.Stmt) {
 		before := r.vars
 		r.stmt(s)
 		if c, ok := s.Cmd.(*syntax.BinaryCmd); ok && c.Op == syntax.AndStmt {
-			r.vars = same(before, r.vars) // it may have ended before it came to set one
+			r.vars = same(before, r.vars) // it may have failed before setting one
 		}
 	}
 }
 
-// apart is stmts in a shell of its own: where it goes, and what it sets, does not concern the one around it.
+// apart is stmts in a subshell: its directory and variables do not affect the outer one.
 func (r *reader) apart(list ...*syntax.Stmt) {
 	at, vars := r.at, r.vars
 	r.stmts(list)
 	r.at, r.vars = at, vars
 }
 
-// branches is what may run or not. If one of them goes elsewhere, it is not known where the shell is then, and so it
-// is with variables.
+// branches reads lists that may or may not run. If one changes the directory or a variable, that is unknown
+// afterwards.
 func (r *reader) branches(lists ...[]*syntax.Stmt) {
 	at, vars := r.at, r.vars
 	lost, left := at.lost, vars
@@ -88,7 +87,7 @@ func (r *reader) branches(lists ...[]*syntax.Stmt) {
 	r.at, r.vars = where{at.dir, lost}, left
 }
 
-// same returns the variables that have one value in both.
+// same returns the variables with the same value in both.
 func same(one, two map[string]string) map[string]string {
 	both := maps.Clone(one)
 	maps.DeleteFunc(both, func(name, value string) bool {
@@ -98,7 +97,7 @@ func same(one, two map[string]string) map[string]string {
 	return both
 }
 
-// set gives a variable the value of a word.
+// set assigns a word to a variable.
 func (r *reader) set(name string, w word) {
 	vars := maps.Clone(r.vars)
 	if vars == nil {
@@ -123,7 +122,7 @@ func (r *reader) assign(list []*syntax.Assign) {
 	}
 }
 
-// inside notes what the commands write whose output is part of a word.
+// inside records the writes of commands whose output is part of a word.
 func (r *reader) inside(node syntax.Node) {
 	syntax.Walk(node, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -133,7 +132,7 @@ func (r *reader) inside(node syntax.Node) {
 		case *syntax.ProcSubst:
 			r.apart(n.Stmts...)
 			return false
-		case *syntax.ArithmExp: // it may set variables
+		case *syntax.ArithmExp: // may set variables
 			r.vars = nil
 		case *syntax.ParamExp:
 			if e := n.Exp; e != nil && (e.Op == syntax.AssignUnset || e.Op == syntax.AssignUnsetOrNull) {
@@ -159,7 +158,7 @@ func (r *reader) stmt(s *syntax.Stmt) {
 	}
 }
 
-// redirect notes the file to which output goes. It returns the text that becomes the input.
+// redirect records the file of an output redirection, and returns the text of an input one.
 func (r *reader) redirect(d *syntax.Redirect) (stdin string) {
 	r.inside(d.Word)
 	w := r.expand(d.Word)
@@ -182,7 +181,7 @@ func (r *reader) redirect(d *syntax.Redirect) (stdin string) {
 			if lit, ok := part.(*syntax.Lit); ok {
 				b.WriteString(lit.Value)
 			} else {
-				b.WriteByte(0) // not known, and no path has it
+				b.WriteByte(0) // unknown; no path contains it
 			}
 		}
 		r.steps += b.Len() / stepSize
@@ -223,7 +222,7 @@ func (r *reader) cmd(cmd syntax.Command, stdin string) {
 	}
 }
 
-// flow is cmd for what decides which commands run.
+// flow is cmd for control structures.
 func (r *reader) flow(cmd syntax.Command) {
 	switch c := cmd.(type) {
 	case *syntax.IfClause:
@@ -248,7 +247,7 @@ func (r *reader) flow(cmd syntax.Command) {
 	}
 }
 
-// loop runs once for each of the words that are known.
+// loop runs once for each known word.
 func (r *reader) loop(c *syntax.ForClause) {
 	r.inside(c.Loop)
 	over, ok := c.Loop.(*syntax.WordIter)
@@ -289,7 +288,7 @@ func (r *reader) binary(c *syntax.BinaryCmd) {
 	}
 }
 
-// inIf takes the condition to hold, as for cd in it. An else may be an if.
+// inIf assumes that the condition holds, for a cd in it. An else may be another if.
 func (r *reader) inIf(c *syntax.IfClause) {
 	r.stmts(c.Cond)
 	if c.Else == nil {
@@ -299,8 +298,8 @@ func (r *reader) inIf(c *syntax.IfClause) {
 	r.branches(c.Then, []*syntax.Stmt{{Cmd: c.Else}})
 }
 
-// wrappers are programs that run the command in their operands, with their options as getopt takes them, and how many
-// operands of their own are before it.
+// wrappers are programs that run the command in their operands, with their options in getopt's form and the number
+// of their own operands before it.
 var wrappers = map[string]struct {
 	short, long string
 	own         int
@@ -320,18 +319,17 @@ var wrappers = map[string]struct {
 	"timeout": {"+s:k:", " signal kill-after ", 1},
 }
 
-// unwrap returns the words without the programs that only start the command in them; none if it is not known what is
-// started, or where.
+// unwrap removes wrapper programs from words and returns the command; none if it, or its directory, is unknown.
 func (r *reader) unwrap(words []word) []word {
 	for {
-		for len(words) > 0 && words[0].known && isAssignment(words[0].text) { // after env
+		for len(words) > 0 && words[0].known && isAssignment(words[0].text) { // arguments of env
 			words = words[1:]
 		}
 		if len(words) == 0 || !words[0].known {
 			return nil
 		}
 		if slices.Contains(r.funcs, words[0].text) {
-			r.at.lost, r.vars = true, nil // it does what it likes
+			r.at.lost, r.vars = true, nil // a function's effects are unknown
 			return nil
 		}
 		w, wraps := wrappers[program(words[0].text)]
@@ -346,7 +344,7 @@ func (r *reader) unwrap(words []word) []word {
 	}
 }
 
-// call notes what a program writes that is started with words, the first of which is its name.
+// call records the writes of a program run with words, the first of which is its name.
 func (r *reader) call(words []word, stdin string) {
 	words = r.unwrap(words)
 	if len(words) == 0 {
@@ -379,7 +377,7 @@ func (r *reader) call(words []word, stdin string) {
 	}
 }
 
-// program is the name of a program without the directory in which it is.
+// program returns the name of a program without its directory.
 func program(text string) string { return strings.TrimSuffix(path.Base(text), ".exe") }
 
 func isAssignment(text string) bool {
@@ -400,11 +398,11 @@ func (r *reader) cd(args []word) {
 	}
 }
 
-// shell reads the command of a shell that is started: sh -c COMMAND, or its input where it has no other.
+// shell parses the command of a nested shell: sh -c COMMAND, or its input if it has no other.
 func (r *reader) shell(args []word, stdin string) {
 	o := getopt(args, "+o:O:", " rcfile init-file ")
 	at, vars, funcs := r.at, r.vars, r.funcs
-	r.vars, r.funcs = nil, nil // but for what is exported
+	r.vars, r.funcs = nil, nil // except exported ones
 	switch {
 	case o.has("c") && len(o.operands) > 0:
 		r.script(o.operands[0].text)
@@ -418,7 +416,7 @@ func (r *reader) eval(args []word) {
 	var texts []string
 	for _, w := range args {
 		if !w.known {
-			r.at, r.vars = where{lost: true}, nil // it may do anything
+			r.at, r.vars = where{lost: true}, nil // its effects are unknown
 			return
 		}
 		texts = append(texts, w.text)

@@ -8,19 +8,19 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// use is what a tool does to files.
+// use is a tool's effect on files.
 type use int
 
 const (
-	file    use = iota // it writes the files that it names
-	view               // so it does, unless its command is to view one
-	patch              // it applies a patch in the form of Codex
-	shell              // it runs a command for a POSIX shell
-	foreign            // it runs a command for another shell, which is not read
+	file    use = iota // writes the files that it names
+	view               // the same, unless its command is view
+	patch              // applies a patch in Codex's form
+	shell              // runs a command in a POSIX shell
+	foreign            // runs a command in another shell, which is not parsed
 )
 
-// tools are the tools that write, by their plain names. Those of one name do the same in all clients that have it.
-// MCP servers' tools are not among them, because a file that they name may be on another machine.
+// tools are the tools that write, by plain name. A name means the same in all clients. MCP tools are not included,
+// because their files may be on another machine.
 var tools = map[string]use{
 	"write": file, "edit": file, "multiedit": file, "notebookedit": file, // Claude Code, opencode, pi
 	"writefile": file, "replace": file, // Gemini, Qwen
@@ -41,8 +41,8 @@ var tools = map[string]use{
 	"powershell": foreign,
 }
 
-// readers are the clients' own tools that change no file, by their plain names: a call of one is not who wrote what
-// changed meanwhile. A tool that is not known may, and so may one that shows a command's output, which may run on.
+// readers are the clients' own tools that change no file, by plain name: their calls cannot have caused a change in
+// the meantime. Unknown tools may write, and so may tools that show the output of a command that still runs.
 var readers = map[string]bool{
 	"read": true, "grep": true, "glob": true, "ls": true, "list": true, "find": true, "view": true, "lsp": true,
 	"notebookread": true, "readfile": true, "readmanyfiles": true, "readlints": true, "viewimage": true,
@@ -53,13 +53,13 @@ var readers = map[string]bool{
 	"todoread": true, "todowrite": true, "updateplan": true, "askuserquestion": true, "exitplanmode": true,
 }
 
-// Reads reports whether a tool is a client's own that changes no file, whatever it is given.
+// Reads reports whether a tool is a client's own and changes no file, whatever its arguments.
 func Reads(tool string) bool { return readers[plain(tool)] }
 
-// plain is a tool's name without what clients spell in different ways: multi_edit, MultiEdit.
+// plain returns a tool's name without differences in spelling between clients: multi_edit, MultiEdit.
 func plain(tool string) string { return strings.ReplaceAll(strings.ToLower(tool), "_", "") }
 
-// The members by which clients name the same thing.
+// The clients' names for the same members.
 var (
 	pathMembers = []string{"file_path", "filePath", "path", "notebook_path", "target_file", "target_notebook",
 		"absolute_path", "absolutePath"}
@@ -70,10 +70,10 @@ var (
 	allMembers   = slices.Concat(pathMembers, listMembers, patchMembers, shellMembers, placeMembers)
 )
 
-// object is what a tool is given.
+// object has a tool's arguments.
 type object map[string]jsonx.Value
 
-// text returns the first of the members that is a string and not empty.
+// text returns the first of the members that is a non-empty string.
 func (o object) text(names []string) string {
 	for _, name := range names {
 		var s string
@@ -84,7 +84,7 @@ func (o object) text(names []string) string {
 	return ""
 }
 
-// words returns the first of the members that is a list of words.
+// words returns the first of the members that is a list of strings.
 func (o object) words(names []string) []string {
 	for _, name := range names {
 		var list []string
@@ -97,7 +97,7 @@ func (o object) words(names []string) []string {
 
 func (u use) read(r *reader, given jsonx.Value) {
 	if u == patch && bytes.HasPrefix(bytes.TrimSpace(given), []byte("*** Begin Patch")) {
-		r.patch(string(given)) // some clients give the patch without JSON around it
+		r.patch(string(given)) // some clients pass the patch without JSON
 		return
 	}
 	o, err := jsonx.Pick(bytes.NewReader(given), allMembers...)
@@ -124,7 +124,7 @@ func (u use) read(r *reader, given jsonx.Value) {
 	}
 }
 
-// files notes the files that a tool names, by itself or in each part of what it is to do.
+// files records the files that a tool names, directly or in each of its parts.
 func (r *reader) files(o object) {
 	r.write(o.text(pathMembers))
 	for _, name := range listMembers {
@@ -138,14 +138,14 @@ func (r *reader) files(o object) {
 	}
 }
 
-// start is where a tool begins, if it is told.
+// start sets the tool's working directory, if it has one.
 func (r *reader) start(o object) {
 	if dir := o.text(placeMembers); dir != "" && dir != r.dir {
 		r.at.dir = dir
 	}
 }
 
-// command notes what a shell's command writes, which is a text or the words of a program's start.
+// command records the writes of a shell command, given as a text or as a program's arguments.
 func (r *reader) command(o object) {
 	if text := o.text(shellMembers); text != "" {
 		r.script(text)
@@ -158,7 +158,7 @@ func (r *reader) command(o object) {
 	r.call(words, "")
 }
 
-// patch notes the files that a patch names: *** Add File: PATH.
+// patch records the files named in a patch: *** Add File: PATH.
 func (r *reader) patch(text string) {
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(line, "*** ")

@@ -6,13 +6,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is a word of a command after the shell has expanded it.
+// word is a word of a command after expansion.
 type word struct {
 	text  string
 	known bool
 }
 
-// expand returns what a word will be, if that follows from its text.
+// expand returns the expansion of a word, if its text determines it.
 func (r *reader) expand(w *syntax.Word) word {
 	var b strings.Builder
 	for i, part := range w.Parts {
@@ -20,7 +20,7 @@ func (r *reader) expand(w *syntax.Word) word {
 			return word{}
 		}
 		if p, ok := part.(*syntax.ParamExp); ok && strings.ContainsAny(r.variable(p), " \t\n*?[\\") {
-			return word{} // it becomes several words, or a pattern
+			return word{} // it becomes several words or a pattern
 		}
 	}
 	return word{b.String(), true}
@@ -56,20 +56,20 @@ func (r *reader) expandLit(b *strings.Builder, text string, first, last bool) (k
 		return unescape(b, text, "")
 	}
 	if r.home == "" || rest != "" && rest[0] != '/' || rest == "" && !last {
-		return false // or another's home
+		return false // or another user's home
 	}
 	b.WriteString(r.home)
 	return unescape(b, rest, "")
 }
 
-// variable returns the value of a variable, "" if it is not known.
+// variable returns the value of a variable, or "" if it is unknown.
 func (r *reader) variable(p *syntax.ParamExp) string {
 	if p.Param == nil {
 		return ""
 	}
 	name := p.Param.Value
 	if size := int(p.End().Offset()) - int(p.Pos().Offset()); size != len("$"+name) && size != len("${"+name+"}") {
-		return "" // there is more in the brackets
+		return "" // the braces contain more than the name
 	}
 	if value, known := r.vars[name]; known {
 		return value
@@ -85,8 +85,8 @@ func (r *reader) variable(p *syntax.ParamExp) string {
 	return ""
 }
 
-// unescape writes text without the backslashes that take a character's meaning. Between quotes they do so before some
-// characters only; outside of them, a pattern that is not taken so makes the text unknown.
+// unescape writes text without escaping backslashes. If only is not empty, as in quotes, they escape just those
+// characters; else an unescaped pattern makes the text unknown.
 func unescape(b *strings.Builder, text, only string) (known bool) {
 	known = true
 	for i := 0; i < len(text); i++ {
@@ -108,11 +108,11 @@ func unescape(b *strings.Builder, text, only string) (known bool) {
 	return known
 }
 
-// options is how a program reads its words.
+// options are a program's parsed arguments.
 type options struct {
-	given    map[string]word // by letter or long name, with the value
+	given    map[string]word // values by letter or long name
 	operands []word
-	dashes   int // how many operands were before --; -1: there was none
+	dashes   int // number of operands before --; -1: no --
 }
 
 func (o *options) has(names ...string) bool {
@@ -124,7 +124,7 @@ func (o *options) has(names ...string) bool {
 	return false
 }
 
-// value returns the value of the first of the options that has one that is known.
+// value returns the first of the options with a known value.
 func (o *options) value(names ...string) string {
 	for _, name := range names {
 		if w := o.given[name]; w.known && w.text != "" {
@@ -134,9 +134,9 @@ func (o *options) value(names ...string) string {
 	return ""
 }
 
-// getopt reads words as getopt_long does. short has the letters that take a value, each followed by a colon, or by two
-// if the value is in the same word or there is none; long the long names whose value is the next word, each between
-// spaces. With a plus before short, the first operand ends the options.
+// getopt parses arguments as getopt_long does. short has the letters that take a value, each followed by a colon, or
+// by two if the value, if any, is in the same word; long has the long names whose value is the next word, each
+// between spaces. With a plus before short, the first operand ends the options.
 func getopt(args []word, short, long string) options {
 	o := options{given: make(map[string]word), dashes: -1}
 	short, stops := strings.CutPrefix(short, "+")
@@ -170,7 +170,7 @@ func getopt(args []word, short, long string) options {
 	return o
 }
 
-// letters reads the letters of one word. It reports whether the last one takes the next word.
+// letters parses the option letters of one word. It reports whether the last one takes the next word.
 func (o *options) letters(text, short string) (next bool) {
 	for i := range len(text) {
 		letter := text[i : i+1]

@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// verifyFor is how long an address has to prove itself, while its caller waits.
+	// verifyFor is how long an address may take to prove itself while its caller waits.
 	verifyFor = 5 * time.Second
 	postFor   = 10 * time.Second
-	// maxBody is what receivers take.
+	// maxBody is the receivers' limit.
 	maxBody = 256 << 10
-	// An address that fails is tried again after firstPause, then twice as long each time, up to longestPause.
+	// A failed delivery is retried after firstPause, then with doubled pauses up to longestPause.
 	firstPause   = time.Second
 	longestPause = 10 * time.Minute
-	// lookEvery is how often somebody who hears nothing looks whether the subscription is over.
+	// lookEvery is how often an idle delivery checks whether the subscription is over.
 	lookEvery = 30 * time.Second
-	// again is how long to wait for a room that cannot be asked.
+	// again is the pause before retrying a room that is unavailable.
 	again = 5 * time.Second
-	// saveEvery is how often it is kept how far deliveries came, while there are many.
+	// saveEvery is how often the position is saved during many deliveries.
 	saveEvery = time.Second
 )
 
-// verify has an address prove that it has the secret of a subscription, and wants its events.
+// verify makes an address prove that it has the subscription's secret and wants its events.
 func (h *Hooks) verify(ctx context.Context, s *subscription) error {
 	challenge := rand.Text()
 	body, err := jsonx.Marshal(message{Type: "verification", Challenge: challenge})
@@ -62,7 +62,7 @@ func (h *Hooks) verify(ctx context.Context, s *subscription) error {
 		map[string]any{"reason": reason}}
 }
 
-// reasonOf says in one of the words of the protocol why there was no answer. What the network says stays here.
+// reasonOf returns the protocol's word for a failed request. The network's own error is not passed on.
 func reasonOf(err error) string {
 	var timeout net.Error
 	switch {
@@ -84,7 +84,7 @@ func (h *Hooks) post(ctx context.Context, s *subscription, id string, body []byt
 	return to.Exchange(ctx, id, body, http.Header{"X-MCP-Subscription-Id": {s.ID}}, s.secrets(time.Now())...)
 }
 
-// deliver tells a subscription of events until ctx ends, or the subscription.
+// deliver delivers events to a subscription until ctx or the subscription ends.
 func (h *Hooks) deliver(ctx context.Context, s *subscription) {
 	for {
 		err := h.deliverWhile(ctx, s)
@@ -108,7 +108,7 @@ func (h *Hooks) deliver(ctx context.Context, s *subscription) {
 	}
 }
 
-// terminate tells an address, once, that a subscription has ended. That tells nothing of the room.
+// terminate tells an address, once, that its subscription has ended. The message has no data of the room.
 func (h *Hooks) terminate(s *subscription, why error) {
 	body, err := jsonx.Marshal(message{Type: "terminated", Error: Ended(why)})
 	if err != nil {
@@ -119,7 +119,7 @@ func (h *Hooks) terminate(s *subscription, why error) {
 	_, _, _ = h.post(ctx, s, "msg_terminated_"+s.ID, body, postFor)
 }
 
-// deliverWhile does so as long as the right of the owner lasts. An error says why it ended.
+// deliverWhile delivers while the owner's right lasts. An error says why it ended.
 func (h *Hooks) deliverWhile(ctx context.Context, s *subscription) error {
 	ctx, end := life.Begin(ctx)
 	defer end()
@@ -158,7 +158,7 @@ func (h *Hooks) deliverWhile(ctx context.Context, s *subscription) error {
 	return nil
 }
 
-// tell tells a subscription of occurrences.
+// tell delivers occurrences to a subscription.
 func (h *Hooks) tell(ctx context.Context, s *subscription, found []Occurrence, gap bool) error {
 	if gap {
 		body, err := jsonx.Marshal(message{Type: "gap", Cursor: s.Cursor})
@@ -184,7 +184,7 @@ func (h *Hooks) tell(ctx context.Context, s *subscription, found []Occurrence, g
 	return nil
 }
 
-// insist posts until the address takes it, or the subscription is over.
+// insist retries a POST until the address accepts it or the subscription is over.
 func (h *Hooks) insist(ctx context.Context, s *subscription, id string, body []byte) error {
 	for wait := firstPause; ; wait = min(2*wait, longestPause) {
 		if err := life.Err(ctx); err != nil {

@@ -1,7 +1,7 @@
-// Package events tells programs what happens in a room, as MCP's Events extension has it
-// (io.modelcontextprotocol/events, SEP-3415): which types of events there are, what happened behind a cursor, and
-// signed POSTs to addresses that subscribed. The protocol around it is package mcpserver's.
+// Package events tells programs of events in a room, as MCP's Events extension defines it
+// (io.modelcontextprotocol/events, SEP-3415): the types of events, the events after a cursor, and signed POSTs to
+// subscribed addresses. Package mcpserver implements the protocol around it.
 //
-// An occurrence is a pointer to what is in the room, and never text of mail: it rings, and whoever wants to read calls
-// a tool. A cursor is a sequence number of the room's journal. Nothing is kept of who polls or streams.
+// An occurrence points to something in the room and never contains text of mail: it rings, and a reader calls a
+// tool. A cursor is a sequence number of the room's journal. Polls and streams leave no saved state.
 package events

@@ -2,8 +2,8 @@ package events
 
 import "pennypost/internal/mail"
 
-// Codes of errors. Those of the extension are the ones that clients know today; SEP-3415, which clients do not follow
-// in this, numbers them -32023 to -32027 in the same order.
+// Error codes. Those of the extension are the ones that clients know today; SEP-3415, which clients do not follow in
+// this, numbers them -32023 to -32027 in the same order.
 const (
 	InvalidParams         = -32602
 	NotFound              = -32011
@@ -13,22 +13,21 @@ const (
 	CallbackEndpointError = -32015
 )
 
-// Error is what a caller is told in the protocol's own way.
+// Error is an error in the protocol's form.
 type Error struct {
 	Code    int            `json:"code"`
 	Message string         `json:"message"`
 	Data    map[string]any `json:"data,omitempty"`
 }
 
-// Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// Ended is the error of a subscription whose owner has no right any more.
+// Ended returns the error for a subscription whose owner's right has ended.
 func Ended(err error) *Error {
 	return &Error{Forbidden, "what this subscription stood on has ended: " + err.Error(), nil}
 }
 
-// isOver reports whether an error says that the right of a caller has ended, and not that it cannot be asked.
+// isOver reports whether an error means that the caller's right has ended, rather than that the room is unavailable.
 func isOver(err error) bool {
 	switch mail.CodeOf(err) {
 	case mail.Unknown, mail.Denied, mail.NotFound:

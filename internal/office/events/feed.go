@@ -16,15 +16,16 @@ import (
 const (
 	defaultEvents = 50
 	maxEvents     = 100
-	// maxLooked is how many events of the journal a poll looks at. Beyond, the caller polls again at once.
+	// maxLooked is how many journal events a poll examines. If there are more, the caller polls again immediately.
 	maxLooked = 10000
-	// settleFor is how long a poll waits for an event that the room says it has: retention may have taken the last.
+	// settleFor is how long a poll waits for an event that the room's status implies: retention may have taken the
+	// last.
 	settleFor = time.Second
-	// NextPoll is after how long a caller who has everything may look again.
+	// NextPoll is when a caller that has everything may poll again.
 	NextPoll = 5 * time.Second
 )
 
-// Feed is what happens in a room, as one caller may know it.
+// Feed is the events of a room that one caller may know.
 type Feed struct {
 	Service mail.Service // the room as the caller sees it
 	Room    mail.RoomName
@@ -33,16 +34,16 @@ type Feed struct {
 
 // Occurrence is one event.
 type Occurrence struct {
-	ID     string  `json:"eventId"` // the same however it is delivered, and how often
+	ID     string  `json:"eventId"` // the same for every delivery
 	Name   string  `json:"name"`
 	At     string  `json:"timestamp"` // RFC 3339
 	Data   any     `json:"data"`
-	Cursor *string `json:"cursor,omitempty"` // behind it; not in what a poll answers
+	Cursor *string `json:"cursor,omitempty"` // after it; omitted in a poll's answer
 
 	seq mail.Seq
 }
 
-// Query is what a caller polls for, or a stream or subscription begins with.
+// Query is a caller's poll, or the start of a stream or subscription.
 type Query struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -51,28 +52,28 @@ type Query struct {
 	Max       *int            `json:"maxEvents"`
 }
 
-// Polled answers a poll.
+// Polled is the answer to a poll.
 type Polled struct {
 	Events    []Occurrence `json:"events"`
 	Cursor    string       `json:"cursor"`
-	Truncated bool         `json:"truncated"` // some events behind the cursor are not known any more
+	Truncated bool         `json:"truncated"` // some events after the cursor are lost
 	More      bool         `json:"hasMore"`
 	NextPoll  int64        `json:"nextPollMs"`
 }
 
-// cursor spells a place.
+// cursor formats a sequence number.
 func cursor(s mail.Seq) string { return strconv.FormatUint(uint64(s), 10) }
 
-// follower is a position in a room, from which on somebody wants to know of events of one type.
+// follower is a position in a room from which events of one type are wanted.
 type follower struct {
 	*Feed
 	name  string
 	find  finder
 	after mail.Seq
-	since mail.Time // nothing before that is wanted
+	since mail.Time // earlier events are not wanted
 }
 
-// follow checks a query, and returns where it begins, and where the room ended.
+// follow checks a query, and returns its start and the room's last sequence number.
 func (f *Feed) follow(ctx context.Context, q *Query) (fw *follower, end mail.Seq, err error) {
 	t, err := typeOf(q.Name)
 	if err != nil {
@@ -104,7 +105,7 @@ func (f *Feed) follow(ctx context.Context, q *Query) (fw *follower, end mail.Seq
 	return fw, st.Seq, nil
 }
 
-// Poll returns what happened behind the cursor of a query, and does not wait for more.
+// Poll returns the events after a query's cursor, and does not wait for more.
 func (f *Feed) Poll(ctx context.Context, q *Query) (*Polled, error) {
 	most := defaultEvents
 	if q.Max != nil {
@@ -142,8 +143,8 @@ func (f *Feed) Poll(ctx context.Context, q *Query) (*Polled, error) {
 	return out, nil
 }
 
-// replay calls each with what was found, of how many events, up to end; gap says that the room has lost some of them.
-// It ends early if each returns false.
+// replay calls each, up to end, with occurrences and the number of events examined; gap means that the room has lost
+// some events. It ends early if each returns false.
 func (fw *follower) replay(ctx context.Context, end mail.Seq,
 	each func(found []Occurrence, n int, gap bool) bool) error {
 	if fw.after >= end {
@@ -156,7 +157,7 @@ func (fw *follower) replay(ctx context.Context, end mail.Seq,
 	defer w.Close()
 	for fw.after < end {
 		found, n, gap, silent, err := fw.nextWithin(ctx, settleFor, w, end)
-		if silent { // the rest is not there any more
+		if silent { // the rest is lost
 			each(nil, 0, true)
 			fw.after = end
 			return nil
@@ -171,7 +172,7 @@ func (fw *follower) replay(ctx context.Context, end mail.Seq,
 	return nil
 }
 
-// nextWithin is next for a while: silent says that nothing came in that time.
+// nextWithin is next with a time limit: silent means that nothing arrived in that time.
 func (fw *follower) nextWithin(ctx context.Context, while time.Duration, w mail.Watch, end mail.Seq) (
 	found []Occurrence, n int, gap, silent bool, err error) {
 	waiting, stop := context.WithTimeout(ctx, while)
@@ -180,8 +181,7 @@ func (fw *follower) nextWithin(ctx context.Context, while time.Duration, w mail.
 	return found, n, gap, waiting.Err() != nil && ctx.Err() == nil && err != nil, err
 }
 
-// next waits for events, and returns what was found in them. What is behind end counts as not there yet; 0: there is
-// no end.
+// next waits for events and returns the occurrences in them. It ignores events after end; 0: no end.
 func (fw *follower) next(ctx context.Context, w mail.Watch, end mail.Seq) (found []Occurrence, n int, gap bool,
 	err error) {
 	all, err := w.Next(ctx)
@@ -220,17 +220,17 @@ func (fw *follower) occurrence(e *mail.Event, data any) Occurrence {
 		At: e.At.Std().UTC().Format("2006-01-02T15:04:05.000Z"), Data: data, Cursor: &at, seq: e.Seq}
 }
 
-// Signs are what a stream says.
+// Signs are the messages of a stream.
 type Signs struct {
 	Active func(cursor string, truncated bool) error
 	Event  func(Occurrence) error
 	Beat   func(cursor string) error // nothing happened for a while
 }
 
-// beatEvery is how long a stream is silent at most.
+// beatEvery is the maximum silence of a stream.
 const beatEvery = 25 * time.Second
 
-// Stream says what happens from the cursor of a query on, until ctx ends or something fails.
+// Stream sends the events after a query's cursor until ctx ends or something fails.
 func (f *Feed) Stream(ctx context.Context, q *Query, say Signs) error {
 	fw, end, err := f.follow(ctx, q)
 	if err != nil {
@@ -261,13 +261,13 @@ func (f *Feed) Stream(ctx context.Context, q *Query, say Signs) error {
 	return err
 }
 
-// catchUp returns what there is until end, and whether the room has lost some of it: that is said first.
+// catchUp returns the occurrences up to end, and whether the room has lost some: a stream reports that first.
 func (fw *follower) catchUp(ctx context.Context, w mail.Watch, end mail.Seq) (all []Occurrence, truncated bool,
 	err error) {
 	for fw.after < end {
 		found, _, gap, silent, err := fw.nextWithin(ctx, settleFor, w, 0)
 		switch {
-		case silent: // the rest is not there any more
+		case silent: // the rest is lost
 			return all, true, nil
 		case err != nil:
 			return nil, false, err
@@ -280,7 +280,7 @@ func (fw *follower) catchUp(ctx context.Context, w mail.Watch, end mail.Seq) (al
 	return all, truncated, nil
 }
 
-// message returns a message as it stands now, nil if it is not there any more.
+// message returns a message in its present state, or nil if it is gone.
 func (f *Feed) message(ctx context.Context, id mail.ID) (*mail.Item, error) {
 	it, err := f.Service.Message(ctx, id)
 	switch {
@@ -292,7 +292,7 @@ func (f *Feed) message(ctx context.Context, id mail.ID) (*mail.Item, error) {
 	return &it, nil
 }
 
-// isTo reports whether a message has come to the caller.
+// isTo reports whether a message was delivered to the caller.
 func (f *Feed) isTo(it *mail.Item) bool {
 	for i := range it.Deliveries {
 		if it.Deliveries[i].Agent == f.Agent {

@@ -19,47 +19,47 @@ import (
 
 // Limits of subscriptions.
 const (
-	maxSubscriptions = 20  // that one caller may have
+	maxSubscriptions = 20  // per caller
 	maxAll           = 500 // of all callers
 	maxLife          = 24 * time.Hour
 	minSecret        = 24 // bytes
 	maxSecret        = 64
 	maxArguments     = 8 << 10
-	// bothSecrets is how long a secret that was replaced signs too.
+	// bothSecrets is how long a replaced secret also signs.
 	bothSecrets = 5 * time.Minute
 	// trusted is how long an address that has proven itself need not do so again.
 	trusted = 5 * time.Minute
 )
 
-// Owner is whose subscription it is, and the hash of the token by which that is known.
+// Owner is the owner of a subscription, with the hash of the token that proves it.
 type Owner struct {
 	Room  mail.RoomName `json:"room"`
 	Agent mail.Name     `json:"agent"`
 	Token string        `json:"token_sum"`
 }
 
-// Options say who has subscriptions, and where they are kept.
+// Options configure subscriptions.
 type Options struct {
 	File string
-	// Private lets addresses be of this machine and of private networks, and without TLS.
+	// Private allows addresses on this machine and in private networks, and without TLS.
 	Private bool
-	// Enter returns the room as an owner sees it, and has ctx end with the owner's right. An error says that there is
-	// none, or that the room cannot be asked at present.
+	// Enter returns the room as an owner sees it, and makes ctx end with the owner's right. An error means that
+	// there is no right, or that the room is unavailable.
 	Enter func(ctx context.Context, o Owner) (mail.Service, error)
 	Log   *slog.Logger
 }
 
-// Hooks are addresses that are told of events. All methods may be called concurrently.
+// Hooks are addresses that receive events. All methods are safe for concurrent use.
 type Hooks struct {
 	opts Options
 
 	mu      sync.Mutex
 	subs    map[string]*subscription
-	ctx     context.Context // of deliveries; nil: Run has not begun, or is over
+	ctx     context.Context // of deliveries; nil: Run has not started, or is over
 	running sync.WaitGroup
 }
 
-// subscription is one of them, as it is kept.
+// subscription is a saved subscription.
 type subscription struct {
 	ID        string          `json:"id"`
 	Owner     Owner           `json:"owner"`
@@ -68,16 +68,16 @@ type subscription struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	Secret    []byte          `json:"secret"`
 	Before    []byte          `json:"secret_before,omitempty"`
-	Replaced  mail.Time       `json:"replaced,omitzero"` // when Before was
-	Proven    mail.Time       `json:"proven"`            // when the address last has shown that it has the secret
+	Replaced  mail.Time       `json:"replaced,omitzero"` // when Secret replaced Before
+	Proven    mail.Time       `json:"proven"`            // when the address last proved that it has the secret
 	Expires   mail.Time       `json:"expires"`
-	Cursor    string          `json:"cursor"` // behind what was delivered
+	Cursor    string          `json:"cursor"` // after the last delivery
 
-	stop context.CancelFunc // of its deliveries; nil: there are none
+	stop context.CancelFunc // stops its deliveries; nil: none
 }
 
-// Subscribe is what a caller subscribes with. It is a subscription anew if there is one with the same owner, address,
-// name and arguments.
+// Subscribe is a caller's request. It renews an existing subscription with the same owner, address, name and
+// arguments.
 type Subscribe struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -91,7 +91,7 @@ type Subscribe struct {
 	Life   *int64  `json:"ttlMs"`
 }
 
-// Subscribed answers that.
+// Subscribed is the answer to Subscribe.
 type Subscribed struct {
 	ID            string `json:"id"`
 	RefreshBefore string `json:"refreshBefore"`
@@ -99,7 +99,7 @@ type Subscribed struct {
 	Truncated     bool   `json:"truncated"`
 }
 
-// Open reads the subscriptions that are kept in a file, which need not exist.
+// Open loads the saved subscriptions from a file, which need not exist.
 func Open(opts Options) (*Hooks, error) {
 	h := &Hooks{opts: opts, subs: make(map[string]*subscription)}
 	var all []*subscription
@@ -121,7 +121,7 @@ func (h *Hooks) save() error {
 	return kept.Save(h.opts.File, all)
 }
 
-// Run delivers until ctx ends, and returns when nothing is under way.
+// Run delivers until ctx ends, and returns when no delivery is in progress.
 func (h *Hooks) Run(ctx context.Context) {
 	h.mu.Lock()
 	h.ctx = ctx
@@ -144,7 +144,7 @@ func (h *Hooks) Run(ctx context.Context) {
 	}
 }
 
-// begin delivers to a subscription. The caller holds mu.
+// begin starts deliveries to a subscription. The caller holds mu.
 func (h *Hooks) begin(s *subscription) {
 	if h.ctx == nil {
 		return
@@ -155,7 +155,7 @@ func (h *Hooks) begin(s *subscription) {
 	h.running.Go(func() { h.deliver(ctx, &one) })
 }
 
-// Subscribe registers or renews a subscription, if its address proves that it is the caller's.
+// Subscribe registers or renews a subscription if its address proves that it has the secret.
 func (h *Hooks) Subscribe(ctx context.Context, o Owner, ask *Subscribe) (*Subscribed, error) {
 	s, err := h.asked(o, ask)
 	if err != nil {
@@ -189,7 +189,7 @@ func (h *Hooks) Subscribe(ctx context.Context, o Owner, ask *Subscribe) (*Subscr
 	return h.keep(s, begun.Truncated)
 }
 
-// asked checks what a caller asks for.
+// asked validates a caller's request.
 func (h *Hooks) asked(o Owner, ask *Subscribe) (*subscription, error) {
 	invalid := func(text string) error { return &Error{Code: InvalidParams, Message: text} }
 	if ask.Delivery.Mode != "" && ask.Delivery.Mode != "webhook" {
@@ -227,14 +227,14 @@ func (h *Hooks) asked(o Owner, ask *Subscribe) (*subscription, error) {
 	return s, nil
 }
 
-// idOf is the same for the same subscription, and for no two callers.
+// idOf returns an id that is the same for the same subscription, and different for every caller.
 func idOf(o Owner, name, address string, arguments json.RawMessage) string {
 	if text := strings.TrimSpace(string(arguments)); text == "" || text == "null" {
 		arguments = json.RawMessage("{}")
 	}
 	var a any
 	if jsonx.Unmarshal(arguments, &a) == nil {
-		arguments, _ = jsonx.Marshal(a) // members in one order
+		arguments, _ = jsonx.Marshal(a) // canonical order of members
 	}
 	sum := sha256.New()
 	for _, part := range []string{string(o.Room), string(o.Agent), o.Token, address, name, string(arguments)} {
@@ -243,7 +243,7 @@ func idOf(o Owner, name, address string, arguments json.RawMessage) string {
 	return "sub_" + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// full says that a caller, or all, have too many subscriptions. The caller holds mu.
+// full returns an error if a caller, or all together, have too many subscriptions. The caller holds mu.
 func (h *Hooks) full(o Owner, before *subscription) error {
 	own := 0
 	for _, s := range h.subs {
@@ -263,7 +263,7 @@ func (h *Hooks) full(o Owner, before *subscription) error {
 	return nil
 }
 
-// keep begins a subscription that has proven itself, in place of the one before.
+// keep starts a proven subscription and replaces the one before.
 func (h *Hooks) keep(s *subscription, truncated bool) (*Subscribed, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -303,7 +303,7 @@ func (h *Hooks) Unsubscribe(o Owner, ask *Subscribe) error {
 	return nil
 }
 
-// drop forgets a subscription, and reports whether there was one.
+// drop removes a subscription, and reports whether it existed.
 func (h *Hooks) drop(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -321,7 +321,7 @@ func (h *Hooks) drop(id string) bool {
 	return true
 }
 
-// passed notes how far deliveries came. What is not kept is delivered again after a restart, under the same id.
+// passed records the position of deliveries. Unsaved ones are repeated after a restart, with the same id.
 func (h *Hooks) passed(id, at string, durably bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -337,7 +337,7 @@ func (h *Hooks) passed(id, at string, durably bool) {
 	}
 }
 
-// secrets are those that sign now, the present one first.
+// secrets returns the secrets that sign now, the present one first.
 func (s *subscription) secrets(now time.Time) [][]byte {
 	all := [][]byte{s.Secret}
 	if len(s.Before) > 0 && now.Sub(s.Replaced.Std()) < bothSecrets {
@@ -346,10 +346,10 @@ func (s *subscription) secrets(now time.Time) [][]byte {
 	return all
 }
 
-// over reports whether a subscription has not been renewed in time.
+// over reports whether a subscription was not renewed in time.
 func (s *subscription) over(now time.Time) bool { return !now.Before(s.Expires.Std()) }
 
-// message is what is not an event in the body of a POST.
+// message is a POST body other than an event.
 type message struct {
 	Type      string `json:"type"`
 	Challenge string `json:"challenge,omitempty"`

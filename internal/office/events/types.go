@@ -13,14 +13,14 @@ import (
 type Type struct {
 	Name        string
 	Description string
-	Input       json.RawMessage // JSON Schema of what a subscription may ask for
-	Payload     json.RawMessage // JSON Schema of the data of an occurrence
+	Input       json.RawMessage // JSON Schema of the arguments of a subscription
+	Payload     json.RawMessage // JSON Schema of an occurrence's data
 
-	// parse reads what a subscription asks for, and returns what finds the data of an event; nil data: it is none.
+	// parse decodes a subscription's arguments, and returns a finder.
 	parse func(asked json.RawMessage) (finder, error)
 }
 
-// finder returns the data of an occurrence, nil if an event is none.
+// finder returns the data of an occurrence, or nil if the event is none.
 type finder func(ctx context.Context, f *Feed, e *mail.Event) (data any, err error)
 
 // Types lists all types.
@@ -54,7 +54,7 @@ func object(properties string) json.RawMessage {
 	return json.RawMessage(`{"type":"object","additionalProperties":false,"properties":{` + properties + `}}`)
 }
 
-// typeOf returns the type of a name.
+// typeOf returns the type called name.
 func typeOf(name string) (*Type, error) {
 	i := slices.IndexFunc(types, func(t Type) bool { return t.Name == name })
 	if i < 0 {
@@ -64,7 +64,7 @@ func typeOf(name string) (*Type, error) {
 	return &types[i], nil
 }
 
-// asks makes a parse of a finder that needs to know what a subscription asks for.
+// asks makes a parse from a finder that needs the subscription's arguments.
 func asks[A any](find func(ctx context.Context, f *Feed, a *A, e *mail.Event) (any, error)) func(
 	json.RawMessage) (finder, error) {
 	return func(asked json.RawMessage) (finder, error) {
@@ -149,10 +149,10 @@ type changedData struct {
 	State string        `json:"state"`
 }
 
-// What agent.state says besides the states that agents say of themselves.
+// States in agent.state in addition to those that agents report.
 const (
-	stateEnded   = "ended"   // its session has
-	stateRetired = "retired" // it was taken off the roster
+	stateEnded   = "ended"   // its session has ended
+	stateRetired = "retired" // it was removed from the roster
 )
 
 func changed(_ context.Context, f *Feed, a *changedArgs, e *mail.Event) (any, error) {

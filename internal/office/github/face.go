@@ -17,39 +17,39 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Room is what is needed of a room.
+// Room is the package's view of a room.
 type Room interface {
-	// ForFiles returns the room as the user sees it, for what is said outside.
+	// ForFiles returns the room as the user sees it, for mail from outside.
 	ForFiles() mail.Service
 }
 
-// Options say which rooms get mail of GitHub, and how they are reached.
+// Options are the rooms that get mail from GitHub, and how to reach them.
 type Options struct {
 	Rooms map[mail.RoomName]*config.GitHub
-	// With has use work with a room, which is open until it returns.
+	// With calls use with a room, which stays open until use returns.
 	With func(ctx context.Context, room mail.RoomName, use func(Room) error) error
-	// Dir is where an agent's client works, or worked last; "": nobody has told.
+	// Dir returns the present or last working directory of an agent's client, or "" if it is unknown.
 	Dir   func(room mail.RoomName, agent mail.Name) string
-	State string // the directory for what is kept
+	State string // directory for saved state
 	Log   *slog.Logger
 }
 
-// Face makes mail of what happens on GitHub.
+// Face turns events on GitHub into mail.
 type Face struct {
 	opts  Options
 	rooms map[mail.RoomName]*desk
 }
 
-// desk is what takes in the news of one room.
+// desk processes the news of one room.
 type desk struct {
 	*Face
 	room mail.RoomName
 	conf *config.GitHub
-	// turn holds what is known, for whoever takes something in: one at a time. Nil: it was not read yet.
+	// turn holds the room's memory and passes it to one user at a time. Nil: not loaded yet.
 	turn chan *memory
 }
 
-// New returns the face of the rooms that the configuration names.
+// New returns a Face for the configured rooms.
 func New(opts Options) *Face {
 	f := &Face{opts: opts, rooms: make(map[mail.RoomName]*desk)}
 	for name, conf := range opts.Rooms {
@@ -59,11 +59,11 @@ func New(opts Options) *Face {
 	return f
 }
 
-// On reports whether any room gets mail of GitHub.
+// On reports whether any room gets mail from GitHub.
 func (f *Face) On() bool { return len(f.rooms) > 0 }
 
-// Take takes a delivery of a webhook. What cannot be GitHub's is Unknown; a room that has no webhook, and one that
-// does not exist, are NotFound in the same words. Twice the same is stored once.
+// Take processes a webhook delivery. One that is not from GitHub is Unknown; a room without a webhook and a missing
+// room give the same NotFound. A repeated delivery is stored once.
 func (f *Face) Take(ctx context.Context, room mail.RoomName, d wire.GitHubDelivery) error {
 	k := f.rooms[room]
 	if k == nil || k.conf.SecretFile == "" {
@@ -98,7 +98,7 @@ func (f *Face) Take(ctx context.Context, room mail.RoomName, d wire.GitHubDelive
 	return k.with(ctx, func(m *memory) error { return k.take(ctx, m, &p, read) })
 }
 
-// signed reports whether a delivery has the signature that docs.github.com calls for: the HMAC of the body, in hex.
+// signed reports whether a delivery has the signature that docs.github.com requires: the HMAC of the body, in hex.
 func signed(secret []byte, d wire.GitHubDelivery) bool {
 	got, err := hex.DecodeString(strings.TrimPrefix(d.Signature, "sha256="))
 	mac := hmac.New(sha256.New, secret)
@@ -106,7 +106,7 @@ func signed(secret []byte, d wire.GitHubDelivery) bool {
 	return err == nil && strings.HasPrefix(d.Signature, "sha256=") && hmac.Equal(got, mac.Sum(nil))
 }
 
-// ours reports whether the room takes news of a repository, and spells its name as the configuration does.
+// ours reports whether the room takes news of a repository, and sets its name to the configured spelling.
 func (k *desk) ours(r *repo) bool {
 	i := slices.IndexFunc(k.conf.Repos, func(name string) bool { return strings.EqualFold(name, r.Name) })
 	if i >= 0 {
@@ -115,7 +115,7 @@ func (k *desk) ours(r *repo) bool {
 	return i >= 0
 }
 
-// with calls do with what is known, when it is its turn.
+// with calls do with the memory when it is free.
 func (k *desk) with(ctx context.Context, do func(*memory) error) (err error) {
 	var m *memory
 	select {
@@ -133,8 +133,8 @@ func (k *desk) with(ctx context.Context, do func(*memory) error) (err error) {
 	return do(m)
 }
 
-// take makes news of a payload, sends it, and keeps what is known now. The mail is stored first: what is taken again
-// after a crash is the same message.
+// take turns a payload into news, sends it, and saves the memory. The mail is stored first: after a crash the same
+// payload gives the same message.
 func (k *desk) take(ctx context.Context, m *memory, p *payload, read reader) error {
 	n, err := read(p, m)
 	if err != nil {
@@ -151,7 +151,7 @@ func (k *desk) take(ctx context.Context, m *memory, p *payload, read reader) err
 	return m.save()
 }
 
-// send stores the mail, unless the room has it.
+// send stores the mail unless the room has it.
 func (k *desk) send(ctx context.Context, m *memory, n *news) error {
 	return k.opts.With(ctx, k.room, func(r Room) error {
 		room := r.ForFiles()
@@ -184,7 +184,7 @@ func (k *desk) send(ctx context.Context, m *memory, n *news) error {
 	})
 }
 
-// agents are those whose checkout is on the branch: the live ones, or else those that are gone, whose mail waits.
+// agents returns the agents whose checkout is on the branch: live ones, or else gone ones, whose mail waits.
 func (k *desk) agents(roster []mail.Agent, n *news) (to []mail.Address) {
 	if n.branch == "" {
 		return nil

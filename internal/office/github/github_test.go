@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// seeds are payloads in the shapes that docs.github.com documents, cut to what is read.
+// seeds are payloads in the forms that docs.github.com documents, reduced to the members in use.
 var seeds = map[string]string{
 	"pull_request": `{"action":"opened","pull_request":{"number":7,"title":"T","user":{"login":"me"},
 		"head":{"ref":"b","repo":null}},"repository":{"id":1,"full_name":"me/shop"}}`,
@@ -29,8 +29,8 @@ var seeds = map[string]string{
 		"repository":{"id":1,"full_name":"me/shop"}}`,
 }
 
-// FuzzPayload holds that no payload ends the program, and that what becomes of one passes for a message, from GitHub,
-// in lines that are lines.
+// FuzzPayload: no payload crashes the program, and each result is a valid message from GitHub, with single-line
+// fields.
 func FuzzPayload(f *testing.F) {
 	for event, text := range seeds {
 		f.Add(event, []byte(text))
@@ -41,7 +41,7 @@ func FuzzPayload(f *testing.F) {
 		if !ok || jsonx.Unmarshal(text, &p) != nil {
 			return
 		}
-		p.Repository.Name = "me/shop" // as desk.ours has seen
+		p.Repository.Name = "me/shop" // as desk.ours ensures
 		m := &memory{Pulls: map[string]known{}, Checks: map[string]outcome{}}
 		n, err := read(&p, m)
 		if err != nil || n == nil {
@@ -60,7 +60,7 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-// TestSeeds holds that the seeds are payloads that say something, so that the fuzzer begins with such.
+// TestSeeds: every seed is a valid payload, so that the fuzzer starts from such.
 func TestSeeds(t *testing.T) {
 	for event, text := range seeds {
 		var p payload
@@ -84,7 +84,7 @@ func TestMentions(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded holds that what was heard of last is kept, over a restart, and no more than most of it.
+// TestMemoryIsBounded: the most recent entries are kept, even over a restart, at most `most` of them.
 func TestMemoryIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	m, err := open(dir, "lab")

@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// maxText is how many bytes of what somebody wrote on GitHub are shown. The rest is behind the link.
+// maxText is how many bytes of an author's text are shown. The link has the rest.
 const maxText = 16 << 10
 
 func pullKey(repo string, number int) string {
@@ -30,7 +30,7 @@ func atoi(s string) int {
 	return n
 }
 
-// idOf returns the id of what is the same if these words are.
+// idOf derives an id from words.
 func idOf(words ...string) mail.ID {
 	sum := sha256.Sum256([]byte(strings.ToLower(strings.Join(words, "\n"))))
 	return mail.ID("github-" + hex.EncodeToString(sum[:16]))
@@ -41,10 +41,10 @@ var login = sync.OnceValue(func() *regexp.Regexp {
 })
 
 var mention = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:^|[^\w@/.-])@([A-Za-z0-9][\w-]*)(/?)`) // with a stroke it is a team
+	return regexp.MustCompile(`(?:^|[^\w@/.-])@([A-Za-z0-9][\w-]*)(/?)`) // a slash makes it a team
 })
 
-// mentions reports whether a text mentions one of them, as GitHub spells mentions.
+// mentions reports whether a text mentions one of names, in GitHub's syntax.
 func mentions(text string, names []string) bool {
 	for _, m := range mention().FindAllStringSubmatch(text, 1000) {
 		who, team := m[1], m[2] != ""
@@ -55,7 +55,7 @@ func mentions(text string, names []string) bool {
 	return false
 }
 
-// about names what the news is about.
+// about names the subject of the news.
 func (n *news) about() string {
 	if n.pull > 0 {
 		return n.repo + "#" + strconv.Itoa(n.pull)
@@ -63,7 +63,7 @@ func (n *news) about() string {
 	return n.repo + " " + cmp.Or(n.branch, "of a fork")
 }
 
-// metadata is what metadata.github says.
+// metadata is the content of metadata.github.
 type metadata struct {
 	Repo        string `json:"repo"`
 	Pull        int    `json:"pull_request,omitzero"`
@@ -74,8 +74,8 @@ type metadata struct {
 	URL         string `json:"url,omitempty"`
 }
 
-// letter makes the message. To agents it is urgent, which wakes them, unless whoever opened the pull request wrote it:
-// an agent that answers a review with that account would wake itself.
+// letter returns the message. To agents it is urgent, which wakes them, unless the opener of the pull request wrote
+// it: an agent that answers a review with that account would wake itself.
 func (n *news) letter(to []mail.Address, of known, now time.Time) (mail.Item, error) {
 	author := n.who
 	if author != "" && !login().MatchString(author) {
@@ -110,7 +110,7 @@ func (n *news) letter(to []mail.Address, of known, now time.Time) (mail.Item, er
 	return mail.Item{Message: m}, err
 }
 
-// body is the text: what happened, and then what its author wrote.
+// body returns the text: a description of the event, followed by its author's text.
 func (n *news) body(says, title, url string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", n.about(), says)
@@ -132,7 +132,7 @@ func (n *news) body(says, title, url string) string {
 	return b.String()
 }
 
-// line makes one line of at most n bytes of foreign text.
+// line turns foreign text into one line of at most n bytes.
 func line(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

@@ -12,20 +12,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// most bounds the pull requests, and the checks, of which something is known: those that were heard of last.
+// most is the maximum number of pull requests, and of checks, in memory: the most recent ones.
 const most = 2000
 
-// memory is what has to be known of a room's repositories after a restart.
+// memory is the saved state of a room's repositories.
 type memory struct {
 	Pulls  map[string]known     `json:"pulls"`  // by OWNER/NAME#NUMBER, in lower case
 	Checks map[string]outcome   `json:"checks"` // by news.checkKey
 	Cursor map[string]time.Time `json:"cursor"` // how far each list was read; see poll.go
-	Begun  time.Time            `json:"begun"`  // when gh was asked first
+	Begun  time.Time            `json:"begun"`  // first use of gh
 
 	file string
 }
 
-// known is what is known of a pull request.
+// known is a pull request in memory.
 type known struct {
 	Branch string    `json:"branch,omitempty"` // "": a fork's
 	Opener string    `json:"opener,omitempty"`
@@ -33,7 +33,7 @@ type known struct {
 	Heard  time.Time `json:"heard"`
 }
 
-// outcome is how a check ended last.
+// outcome is the last outcome of a check.
 type outcome struct {
 	Failed bool      `json:"failed,omitempty"`
 	At     time.Time `json:"at"`
@@ -56,7 +56,7 @@ func orEmpty[V any](m map[string]V) map[string]V {
 	return m
 }
 
-// save forgets what is too much, and keeps the rest.
+// save forgets the oldest excess entries and saves the rest.
 func (m *memory) save() error {
 	forget(m.Pulls, func(k known) time.Time { return k.Heard })
 	forget(m.Checks, func(o outcome) time.Time { return o.At })
@@ -73,7 +73,7 @@ func forget[V any](all map[string]V, at func(V) time.Time) {
 	}
 }
 
-// learn notes the head of a pull request.
+// learn records a pull request and its head.
 func (m *memory) learn(in repo, p *pull) error {
 	if p == nil || p.Number <= 0 {
 		return lacks("pull_request")
@@ -86,13 +86,13 @@ func (m *memory) learn(in repo, p *pull) error {
 	return nil
 }
 
-// about begins news of a pull request.
+// about begins news about a pull request.
 func (m *memory) about(repo string, number int, id string) *news {
 	return &news{id: id, repo: repo, pull: number, branch: m.Pulls[pullKey(repo, number)].Branch}
 }
 
-// ofPulls begins news of a check, which names the pull requests whose head it is about. GitHub names none of forks;
-// the numbers of repositories tell whether one is.
+// ofPulls begins news about a check, of the first listed pull request whose head is in this repository, judging by
+// repository ids. GitHub lists none of forks.
 func (m *memory) ofPulls(in repo, pulls []pull, id string) *news {
 	for _, p := range pulls {
 		if p.Number > 0 && p.Head.Repo != nil && p.Head.Repo.ID == in.ID && in.ID != 0 {
@@ -102,7 +102,7 @@ func (m *memory) ofPulls(in repo, pulls []pull, id string) *news {
 	return &news{id: id, repo: in.Name}
 }
 
-// onBranch returns the newest pull request of a branch that is known, 0 if there is none.
+// onBranch returns the newest known pull request of a branch, or 0.
 func (m *memory) onBranch(repo, branch string) (number int) {
 	prefix := strings.ToLower(repo) + "#"
 	for key, k := range m.Pulls {
@@ -113,8 +113,8 @@ func (m *memory) onBranch(repo, branch string) (number int) {
 	return number
 }
 
-// concluded returns n if a check has failed, or passes after it had failed. What ended before the outcome that is
-// known comes late, and is none.
+// concluded returns n if a check has failed, or passes after a failure. A result older than the known outcome is
+// late and is dropped.
 func (m *memory) concluded(n *news, conclusion string) *news {
 	last := m.Checks[n.checkKey()]
 	switch conclusion {

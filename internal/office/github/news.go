@@ -11,26 +11,26 @@ import (
 	"pennypost/internal/mail"
 )
 
-// news is something that happened on GitHub.
+// news is an event on GitHub.
 type news struct {
-	id     string // what makes it the same, however often and by whichever way it comes
+	id     string // identifies it, however often and by whichever way it arrives
 	repo   string
-	pull   int    // 0: none is known
-	branch string // of the repository itself; "": a fork's, or none is known
-	who    string // the author's login; "": a check
+	pull   int    // 0: unknown
+	branch string // in the repository itself; "": a fork's, or unknown
+	who    string // the author's login; "" for a check
 	rank   string // the author's association
-	says   string // what happened, in a few words
-	text   string // the author's own
+	says   string // the event in a few words
+	text   string // the author's text
 	url    string
 	at     time.Time
 
 	verdict string // of a review
-	names   bool   // it counts only if it mentions an agent, or who opened the pull request
+	names   bool   // it counts only if it mentions an agent or the opener of the pull request
 	check   string // the name of the check
 	failed  bool   // of a check
 }
 
-// own reports whether it may reach an agent.
+// own reports whether the news may reach an agent.
 func (n *news) own() bool {
 	if n.check != "" {
 		return n.branch != ""
@@ -38,10 +38,10 @@ func (n *news) own() bool {
 	return slices.Contains([]string{"OWNER", "MEMBER", "COLLABORATOR"}, n.rank)
 }
 
-// reader makes news of a payload, and notes in memory what it says besides; nil: nothing is news.
+// reader turns a payload into news, or nil, and records its other data in memory.
 type reader func(*payload, *memory) (*news, error)
 
-// readers are by the events that a webhook may send. A ping says nothing.
+// readers are the readers by webhook event. A ping has no news.
 func readers() map[string]reader {
 	return map[string]reader{
 		"ping": func(*payload, *memory) (*news, error) { return nil, nil },
@@ -60,7 +60,7 @@ func lacks(member string) error {
 	return mail.Errorf(mail.Invalid, "the delivery has no %s that could be read; nothing was stored", member)
 }
 
-// of begins the news of a pull request that the payload has.
+// of begins news about the payload's pull request.
 func of(p *payload, m *memory, id string) (*news, error) {
 	if err := m.learn(p.Repository, p.Pull); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func ofReview(p *payload, m *memory) (*news, error) {
 		n.verdict, n.says = "changes-requested", "changes requested"
 	case state == "commented" && strings.TrimSpace(r.Body) != "":
 		n.says = "reviewed"
-	default: // its comments come by themselves
+	default: // its comments arrive separately
 		return nil, nil
 	}
 	return n, nil
@@ -104,7 +104,7 @@ func ofReviewComment(p *payload, m *memory) (*news, error) {
 	return m.reviewComment(p.Repository.Name, p.Pull.Number, c), nil
 }
 
-// reviewComment makes news of a comment of a review of a pull request that is known.
+// reviewComment returns news of a review comment on a known pull request.
 func (m *memory) reviewComment(repo string, number int, c *comment) *news {
 	n := m.about(repo, number, "review-comment/"+strconv.FormatInt(c.ID, 10))
 	n.comment(c)
@@ -126,7 +126,7 @@ func ofComment(p *payload, m *memory) (*news, error) {
 		return nil, nil
 	}
 	key := pullKey(p.Repository.Name, p.Issue.Number)
-	if _, ok := m.Pulls[key]; !ok { // GitHub does not say of which branch it is
+	if _, ok := m.Pulls[key]; !ok { // GitHub does not give its branch
 		m.Pulls[key] = known{Opener: p.Issue.User.Login, Title: p.Issue.Title, Heard: c.Created}
 	}
 	n := m.about(p.Repository.Name, p.Issue.Number, "comment/"+strconv.FormatInt(c.ID, 10))
@@ -139,7 +139,7 @@ func (n *news) comment(c *comment) {
 	n.who, n.rank, n.text, n.url, n.at = c.User.Login, c.Association, c.Body, c.URL, c.Created
 }
 
-// ofCheck makes news of a check of any app but GitHub Actions, whose runs say it already.
+// ofCheck returns news of a check of any app except GitHub Actions, whose runs already report it.
 func ofCheck(p *payload, m *memory) (*news, error) {
 	c := p.Check
 	if c == nil || c.ID <= 0 || c.Name == "" {
@@ -171,7 +171,7 @@ func ofRun(p *payload, m *memory) (*news, error) {
 	return m.concluded(n, r.Conclusion), nil
 }
 
-// checkKey tells checks of one name apart by what they are about: no branch has a blank in its name.
+// checkKey distinguishes checks of one name by their branch or pull request; a branch name has no space.
 func (n *news) checkKey() string {
 	return strings.ToLower(n.repo) + " " + cmp.Or(n.branch, strconv.Itoa(n.pull)) + " " + n.check
 }

@@ -19,15 +19,15 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Bounds of asking.
+// Limits of polling.
 const (
-	pageSize  = 100     // the most that GitHub gives at once
+	pageSize  = 100     // GitHub's maximum
 	maxPages  = 10      // of a list, each time
 	maxAnswer = 8 << 20 // bytes of a page
 	askTime   = time.Minute
 )
 
-// Run asks gh, for the rooms that have it so, until ctx ends.
+// Run polls with gh, for the rooms configured so, until ctx ends.
 func (f *Face) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, k := range f.rooms {
@@ -52,15 +52,15 @@ func (k *desk) poll(ctx context.Context) {
 	}
 }
 
-// lists are what is asked of a repository, in this order: pull requests first, which tell the branches.
+// lists are a repository's lists in the order of reading: pull requests first, because they give the branches.
 var lists = []struct {
 	name string
 	read func(*desk, context.Context, *memory, string, time.Time) (time.Time, error)
 }{{"pulls", (*desk).askPulls}, {"review-comments", (*desk).askReviewComments}, {"comments", (*desk).askComments},
 	{"runs", (*desk).askRuns}}
 
-// ask reads what is new in a repository. A cursor moves only after the mail of what is before it was stored, to the
-// time of the last that GitHub listed, by GitHub's clock; what is listed again there is known by its id.
+// ask reads a repository's news. A cursor moves only after all earlier mail was stored, to the time of the last item
+// listed, by GitHub's clock; items listed again are recognised by id.
 func (k *desk) ask(ctx context.Context, repo string) error {
 	return k.with(ctx, func(m *memory) error {
 		if m.Begun.IsZero() {
@@ -78,7 +78,7 @@ func (k *desk) ask(ctx context.Context, repo string) error {
 			}
 			m.Cursor[key] = from
 			if err := errors.Join(err, m.save()); err != nil {
-				return err // what comes next would not know of the pull requests that are missing
+				return err // later lists need the missing pull requests
 			}
 		}
 		return nil
@@ -104,13 +104,12 @@ func (k *desk) get(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// bounded refuses what is too long.
+// bounded is a buffer with a size limit.
 type bounded struct {
 	text bytes.Buffer
 	left int
 }
 
-// Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.left -= len(p); b.left < 0 {
 		return 0, io.ErrShortBuffer
@@ -118,7 +117,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// pages calls each with the elements of a list, until there are no more or it says so.
+// pages calls each with the elements of a list until it ends or each returns false.
 func pages[T any](ctx context.Context, k *desk, path string, each func(*T) (more bool, err error)) error {
 	for page := 1; page <= maxPages; page++ {
 		var list []T
@@ -137,7 +136,7 @@ func pages[T any](ctx context.Context, k *desk, path string, each func(*T) (more
 	return nil
 }
 
-// listed makes mail of something that was listed. What is wrong with it alone is logged: it would be so next time too.
+// listed turns a listed item into mail. An error in the item itself is only logged, because it would recur.
 func (k *desk) listed(ctx context.Context, m *memory, p *payload, read reader) error {
 	err := k.take(ctx, m, p, read)
 	switch mail.CodeOf(err) {
@@ -148,8 +147,8 @@ func (k *desk) listed(ctx context.Context, m *memory, p *payload, read reader) e
 	return err
 }
 
-// askPulls learns of pull requests that changed, and reads their reviews. The list begins with the latest, so that the
-// cursor moves only when all was read.
+// askPulls learns of changed pull requests and reads their reviews. The list begins with the latest, so the cursor
+// moves only after all were read.
 func (k *desk) askPulls(ctx context.Context, m *memory, name string, from time.Time) (to time.Time, err error) {
 	var changed []pull
 	path := "repos/" + name + "/pulls?state=all&sort=updated&direction=desc&"
@@ -163,7 +162,7 @@ func (k *desk) askPulls(ctx context.Context, m *memory, name string, from time.T
 	if err != nil {
 		return to, err
 	}
-	for _, p := range slices.Backward(changed) { // the earliest first
+	for _, p := range slices.Backward(changed) { // earliest first
 		path := fmt.Sprintf("repos/%s/pulls/%d/reviews?", name, p.Number)
 		err := pages(ctx, k, path, func(r *review) (bool, error) {
 			if r.Submitted.Before(m.Begun) {
@@ -183,7 +182,7 @@ func (k *desk) askPulls(ctx context.Context, m *memory, name string, from time.T
 	return to, nil
 }
 
-// askReviewComments reads the comments at lines of diffs, the earliest first.
+// askReviewComments reads comments on lines of diffs, earliest first.
 func (k *desk) askReviewComments(ctx context.Context, m *memory, name string, from time.Time) (time.Time, error) {
 	return k.askAll(ctx, m, "repos/"+name+"/pulls/comments", from, func(c *comment) (*payload, reader) {
 		number := atoi(c.PullURL[strings.LastIndexByte(c.PullURL, '/')+1:])
@@ -193,7 +192,7 @@ func (k *desk) askReviewComments(ctx context.Context, m *memory, name string, fr
 	})
 }
 
-// askComments reads the comments of conversations. Only those whose link leads to a pull request are of one.
+// askComments reads comments of conversations. Only those whose link is to a pull request belong to one.
 func (k *desk) askComments(ctx context.Context, m *memory, name string, from time.Time) (time.Time, error) {
 	return k.askAll(ctx, m, "repos/"+name+"/issues/comments", from, func(c *comment) (*payload, reader) {
 		issue := &pull{Number: pullOf(c.URL)}
@@ -206,20 +205,20 @@ func (k *desk) askComments(ctx context.Context, m *memory, name string, from tim
 	})
 }
 
-// pullOf returns the number in the link of a comment, https://github.com/OWNER/NAME/pull/12#issuecomment-1, 0 if that
-// is of an issue.
+// pullOf returns the pull request number in a comment's link, https://github.com/OWNER/NAME/pull/12#issuecomment-1,
+// or 0 for an issue's.
 func pullOf(url string) int {
 	_, rest, _ := strings.Cut(url, "/pull/")
 	number, _, _ := strings.Cut(rest, "#")
 	return atoi(number)
 }
 
-// askAll reads a list of comments that changed since.
+// askAll reads a list of comments changed since from.
 func (k *desk) askAll(ctx context.Context, m *memory, path string, from time.Time,
 	of func(*comment) (*payload, reader)) (to time.Time, err error) {
 	path += "?sort=updated&direction=asc&since=" + from.UTC().Format(time.RFC3339) + "&"
 	err = pages(ctx, k, path, func(c *comment) (bool, error) {
-		if !c.Created.Before(m.Begun) { // an old one was edited
+		if !c.Created.Before(m.Begun) { // otherwise an old one was edited
 			p, read := of(c)
 			if err := k.listed(ctx, m, p, read); err != nil {
 				return false, err
@@ -231,8 +230,8 @@ func (k *desk) askAll(ctx context.Context, m *memory, path string, from time.Tim
 	return to, err
 }
 
-// askRuns reads runs of workflows that have ended, the earliest first. The list is in the order in which they began,
-// so one that took long is among the last pages or missed.
+// askRuns reads finished workflow runs, earliest first. The list is ordered by start time, so a long run may be on a
+// late page or missed.
 func (k *desk) askRuns(ctx context.Context, m *memory, name string, from time.Time) (to time.Time, err error) {
 	var ended []run
 	for page := 1; page <= 3; page++ {

@@ -2,7 +2,7 @@ package github
 
 import "time"
 
-// payload is what a delivery says, whatever the event: the members that are read here.
+// payload has the members in use of all events' payloads.
 type payload struct {
 	Action     string   `json:"action"`
 	Repository repo     `json:"repository"`
@@ -29,7 +29,7 @@ type ref struct {
 	Repo *repo  `json:"repo"`
 }
 
-// pull is a pull request or, as payload.Issue, an issue, which is one if it has PullRequest.
+// pull is a pull request or, in payload.Issue, an issue, which is a pull request if it has PullRequest.
 type pull struct {
 	Number      int       `json:"number"`
 	Title       string    `json:"title"`
@@ -43,13 +43,13 @@ type review struct {
 	ID          int64     `json:"id"`
 	User        user      `json:"user"`
 	Body        string    `json:"body"`
-	State       string    `json:"state"` // in capitals in the REST API
+	State       string    `json:"state"` // upper case in the REST API
 	URL         string    `json:"html_url"`
 	Association string    `json:"author_association"`
 	Submitted   time.Time `json:"submitted_at"`
 }
 
-// comment is one of a review, at a line of the diff, or one of a conversation.
+// comment is a review comment on a line of the diff, or a comment in a conversation.
 type comment struct {
 	ID          int64     `json:"id"`
 	User        user      `json:"user"`
@@ -60,10 +60,10 @@ type comment struct {
 	Association string    `json:"author_association"`
 	Created     time.Time `json:"created_at"`
 	Updated     time.Time `json:"updated_at"`
-	PullURL     string    `json:"pull_request_url"` // of one of a review, in the REST API
+	PullURL     string    `json:"pull_request_url"` // of a review comment, in the REST API
 }
 
-// check is a run of a check of any app.
+// check is a check run of any app.
 type check struct {
 	ID         int64     `json:"id"`
 	Name       string    `json:"name"`
@@ -80,7 +80,7 @@ type check struct {
 	} `json:"app"`
 }
 
-// run is a run of a workflow of GitHub Actions.
+// run is a workflow run of GitHub Actions.
 type run struct {
 	ID         int64     `json:"id"`
 	Attempt    int       `json:"run_attempt"`

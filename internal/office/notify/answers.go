@@ -15,28 +15,28 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Answers come back without anybody reaching this machine: a button writes its token to a reply topic, and we read
-// that. A token names a question, one of its options and an end, and is authenticated with a key that nobody else has.
-// So who reads the topic can press the buttons that are shown there, and nothing else: no other question, no other
-// words. An answer settles the question, after which no button of it counts.
+// Answers come back without a connection to this machine: a button writes its token to a reply topic, which we read.
+// A token names a question, one of its options and an expiry, and is authenticated with a secret key. So a reader of
+// the topic can press the buttons shown there, and nothing else: no other question, no other words. An answer
+// settles the question, and then none of its buttons counts.
 
-// replier is a channel through which answers come back.
+// replier is a channel that brings answers back.
 type replier interface {
-	// Listen hands on what is written to the reply topic behind a place, until the connection ends or take says so.
-	// take is called now and then with nothing.
+	// Listen passes to take the messages on the reply topic after a position, until the connection ends or take
+	// returns false. It also calls take now and then without a message.
 	Listen(ctx context.Context, after string, take func(place, text string) (more bool)) error
-	// Update replaces a note that was sent, where the other side can do that, and else sends another.
+	// Update replaces a sent note if the other side can do that, and else sends another.
 	Update(ctx context.Context, id, subject, text string) error
 }
 
 const (
-	buttonTime  = 24 * time.Hour  // how long a button counts
+	buttonTime  = 24 * time.Hour  // how long a button is valid
 	firstListen = 2 * time.Second // pauses before listening again
 	lastListen  = 5 * time.Minute
-	maxSaid     = 1000 // questions of which is remembered what the person was told
+	maxSaid     = 1000 // questions for which the outcome shown is remembered
 )
 
-// addButtons gives the note about a question buttons for its options. If these are too many, one place is left for
+// addButtons adds to the note about a question buttons for its options. If there are too many, it leaves room for
 // the button that opens the letter.
 func (n *Notifier) addButtons(note *Note, l *line) {
 	letter := &note.Letters[0]
@@ -52,13 +52,13 @@ func (n *Notifier) addButtons(note *Note, l *line) {
 	}
 }
 
-// token says that an option of a question was chosen.
+// token returns the token for an option of a question.
 func (n *Notifier) token(l *line, letter *Letter, option int, until time.Time) string {
 	what := choice(until.Unix(), option, letter.ID, letter.Room)
 	return base64.RawURLEncoding.EncodeToString([]byte(what)) + "." + n.seal(l, what)
 }
 
-// choice is what a token says, before it is sealed.
+// choice is the content of a token, before it is sealed.
 func choice(until int64, option int, id mail.ID, room mail.RoomName) string {
 	return fmt.Sprintf("%d %d %s %s", until, option, id, room)
 }
@@ -69,15 +69,15 @@ func (n *Notifier) seal(l *line, what string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:18])
 }
 
-// pressed is what a token says.
+// pressed is the content of a token.
 type pressed struct {
 	room   mail.RoomName
 	id     mail.ID
 	option int
-	late   bool // the button counts no more
+	late   bool // the button has expired
 }
 
-// read checks a token and reads it. ok is false if it is none of ours.
+// read verifies and parses a token. ok is false if it is not ours.
 func (n *Notifier) read(l *line, token string) (p pressed, ok bool) {
 	encoded, mac, _ := strings.Cut(token, ".")
 	what, err := base64.RawURLEncoding.DecodeString(encoded)
@@ -94,7 +94,7 @@ func (n *Notifier) read(l *line, token string) (p pressed, ok bool) {
 		err1 == nil && err2 == nil
 }
 
-// asking reports whether there are buttons to be pressed.
+// asking reports whether any buttons are valid.
 func (n *Notifier) asking(l *line) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,7 +108,7 @@ func (n *Notifier) asking(l *line) bool {
 	return false
 }
 
-// listen hears which buttons are pressed, while there are any, until ctx ends.
+// listen receives pressed buttons while any are valid, until ctx ends.
 func (n *Notifier) listen(ctx context.Context, l *line, r replier) {
 	wait := firstListen
 	for ctx.Err() == nil {
@@ -143,7 +143,7 @@ func (n *Notifier) listen(ctx context.Context, l *line, r replier) {
 	}
 }
 
-// hears notes whether answers are heard, and why not.
+// hears records whether answers are received, and if not, why.
 func (n *Notifier) hears(l *line, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -152,14 +152,14 @@ func (n *Notifier) hears(l *line, err error) {
 	}
 }
 
-// heard is the place of the last that came.
+// heard returns the position of the last answer.
 func (n *Notifier) heard(l *line) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return l.Heard
 }
 
-// press answers the question whose button was pressed, and has the note say what became of it.
+// press answers the question whose button was pressed, and shows the outcome in the note.
 func (n *Notifier) press(ctx context.Context, l *line, r replier, token string) {
 	p, ok := n.read(l, token)
 	if !ok {
@@ -185,7 +185,7 @@ func (n *Notifier) press(ctx context.Context, l *line, r replier, token string) 
 	}
 }
 
-// answer sends what a button says, as the user, and returns what the person is to be told.
+// answer sends a button's answer as the user, and returns the outcome to show the person.
 func (n *Notifier) answer(ctx context.Context, l *line, p pressed) (letter Letter, said string) {
 	err := n.opts.Use(ctx, p.room, func(r Room) error {
 		user := r.AsUser(mail.ByButton)
@@ -221,8 +221,8 @@ func (n *Notifier) answer(ctx context.Context, l *line, p pressed) (letter Lette
 	return letter, said
 }
 
-// reply drafts the answer to a question. Its metadata says that it came through a channel. However often a button is
-// pressed, it is one message.
+// reply drafts the answer to a question. Its metadata names the channel. Its idempotency key makes repeated presses
+// one message.
 func reply(it *mail.Item, chosen, via string) mail.Draft {
 	d := it.Choose(mail.User, chosen)
 	d.Key = "answer-" + string(it.ID)
@@ -230,6 +230,6 @@ func reply(it *mail.Item, chosen, via string) mail.Draft {
 	if v := d.Metadata.Text("verdict"); v != "" {
 		metadata["verdict"] = v
 	}
-	d.Metadata, _ = jsonx.Marshal(metadata) // texts always can be
+	d.Metadata, _ = jsonx.Marshal(metadata) // strings always encode
 	return d
 }

@@ -14,10 +14,10 @@ import (
 	"pennypost/internal/config"
 )
 
-// addChannels makes the channels of the configuration. Their names are those of the sections.
+// addChannels adds the channels of the configuration, named after their sections.
 func (n *Notifier) addChannels() {
 	cfg := &n.opts.Config
-	env := config.WithoutAgent(os.Environ()) // a command inside of a session may have started the post office
+	env := config.WithoutAgent(os.Environ()) // a command inside a session may have started the post office
 	if c := cfg.Desktop; c != nil {
 		n.addLine("desktop", &Desktop{Env: desktopEnv(env)}, cfg.Over(c.Telling), true, false)
 	}

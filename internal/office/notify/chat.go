@@ -13,115 +13,115 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Chat is a service in which a bot of ours writes to people, and reads what they write to it. Ids are the service's
-// own. Errors are for people and hold no secrets; a *ChatError says more.
+// Chat is a service in which our bot writes to people and reads their messages. Ids are the service's own. Errors
+// are for people and hold no secrets; a *ChatError says more.
 //
-// Another service is another file that implements this.
+// Each further service is another file with an implementation.
 type Chat interface {
-	// Bot returns who the bot is.
+	// Bot identifies the bot.
 	Bot(ctx context.Context) (ChatBot, error)
-	// Next waits for what people do behind a place, for a minute at most, and returns it in order; "" is the beginning
-	// of what the service still has. What lies before the place has been dealt with, and the service may forget it.
+	// Next waits for people's actions after a position, for a minute at most, and returns them in order; "" starts
+	// with the oldest that the service still has. Earlier actions have been processed, and the service may forget
+	// them.
 	Next(ctx context.Context, after string) ([]ChatEvent, error)
-	// Post shows a text in a chat and returns the id of the message.
+	// Post posts a text in a chat and returns the id of the message.
 	Post(ctx context.Context, chat string, p *ChatPost) (message string, err error)
-	// Edit puts another text in place of a message, without buttons. The person is not disturbed.
+	// Edit replaces a message by a text without buttons. It does not notify the person.
 	Edit(ctx context.Context, chat, message, text string) error
-	// Pressed shows a word to the person who has pressed a button, and ends the press.
+	// Pressed shows a short text to the person who pressed a button, and ends the press.
 	Pressed(ctx context.Context, press, word string) error
 }
 
-// ChatBot is the bot that we are.
+// ChatBot is our bot.
 type ChatBot struct {
-	ID   string // that no other bot of the service has
-	Name string // by which people find it
-	Link string // opens a chat with the bot when a code is added, and sends the bot that code; "": there is none
+	ID   string // unique in the service
+	Name string // the name by which people find it
+	Link string // with a code appended, opens a chat with the bot and sends it the code; "": none
 }
 
-// ChatPost is what is shown in a chat. The service cuts a text that is too long.
+// ChatPost is a message to post. The service cuts a text that is too long.
 type ChatPost struct {
 	Text    string
-	ReplyTo string   // the message below which it stands; "": none
-	Buttons []Button // whose tokens have 64 bytes at most
+	ReplyTo string   // the message that it replies to; "": none
+	Buttons []Button // tokens of at most 64 bytes
 }
 
-// ChatEvent is what somebody does. Without a User it is nothing that concerns us.
+// ChatEvent is an action of a user. One without a User does not concern us.
 type ChatEvent struct {
-	Place   string // behind it, this event is dealt with
+	Place   string // after this position, the event is processed
 	Chat    string
 	User    string
-	Name    string // of the user, as people know them
-	Direct  bool   // the chat is between that user and the bot alone
-	Message string // what was written, or has the button
+	Name    string // the user's name for people
+	Direct  bool   // the chat has only that user and the bot
+	Message string // the message written, or the one with the button
 	ReplyTo string // the message that it replies to
 	Text    string
-	Press   string // of a button; "": none was pressed
-	Token   string // of the button
+	Press   string // id of the press of a button; "": none
+	Token   string // the button's
 }
 
-// ChatError is why a service did not do what it was asked.
+// ChatError is a service's refusal.
 type ChatError struct {
 	Msg   string
-	After time.Duration // it does not want to be asked before; 0: it does not say
-	Final bool          // it will not do it later either
+	After time.Duration // time to wait before the next request; 0: unknown
+	Final bool          // a retry will not help
 }
 
 func (e *ChatError) Error() string { return e.Msg }
 
 const (
 	maxChatButtons = 8
-	maxChatShown   = 500                // messages of a chat of which is remembered what they are about
-	chatWord       = 200                // characters of a word about a press
-	botPause       = time.Second        // between two looks at a service that does not wait by itself
-	botRetry       = 30 * time.Second   // when the service is asked again that did not do what it can do later
-	maxBotRetry    = 24 * time.Hour     // the longest that a service may have us wait
-	shownTime      = 7 * 24 * time.Hour // how long a message can be replied to
+	maxChatShown   = 500                // messages of a chat whose subject is remembered
+	chatWord       = 200                // characters of a text about a press
+	botPause       = time.Second        // between two requests to a service that does not wait
+	botRetry       = 30 * time.Second   // before retrying an operation that failed
+	maxBotRetry    = 24 * time.Hour     // the longest wait that a service may impose
+	shownTime      = 7 * 24 * time.Hour // how long a message accepts replies
 )
 
-// chatter is the channel of a chat: what goes out, and what comes back. It obeys the chat that was paired, and no
-// other.
+// chatter is the channel of a chat, in both directions. It obeys only the paired chat.
 type chatter struct {
 	n    *Notifier
 	l    *line
 	chat Chat
 
-	wanted pause.Nudge // somebody is to be listened to
-	stale  pause.Nudge // messages are to be edited
+	wanted pause.Nudge // listening has become necessary
+	stale  pause.Nudge // messages need editing
 
-	// posting is held while a message is posted and what it is about is noted: nobody answers it before.
+	// posting is held while a message is posted and its subject recorded, so that no reply comes in between.
 	posting sync.Mutex
 
 	// Guarded by Notifier.mu.
 	*chatMemory
-	pairing *pairing        // nil: none is under way
+	pairing *pairing        // nil: none in progress
 	edits   map[string]bool // questions, by room and id, that may be settled
 }
 
 var _ Channel = (*chatter)(nil)
 
-// chatMemory is what is kept of a chat over restarts.
+// chatMemory is a chat's saved state.
 type chatMemory struct {
-	Bot   string    `json:"bot"`            // the id of the bot; with another bot, nothing of this holds
-	Chat  string    `json:"chat,omitempty"` // that is obeyed; "": none is
-	User  string    `json:"user,omitempty"` // who alone is, in it
+	Bot   string    `json:"bot"`            // the bot's id; for another bot all of this is void
+	Chat  string    `json:"chat,omitempty"` // the chat that is obeyed; "": none
+	User  string    `json:"user,omitempty"` // the only user obeyed in it
 	Name  string    `json:"name,omitempty"`
 	Since mail.Time `json:"since,omitzero"`
-	Place string    `json:"place,omitempty"` // up to which what people did has been dealt with
-	// Shown says what messages are about, by their ids.
+	Place string    `json:"place,omitempty"` // actions up to here have been processed
+	// Shown has the subjects of messages, by message id.
 	Shown map[string]*shownMessage `json:"shown,omitempty"`
 }
 
-// shownMessage is what a message in a chat is about. Of a digest that is nothing.
+// shownMessage is the subject of a message in a chat, empty for a digest.
 type shownMessage struct {
 	Room    mail.RoomName `json:"room,omitempty"`
 	ID      mail.ID       `json:"id,omitempty"`
 	Dialog  bool          `json:"dialog,omitzero"`
 	At      mail.Time     `json:"at"`
-	Until   int64         `json:"until,omitzero"`   // the end of its buttons, as it stands in their tokens
-	Buttons bool          `json:"buttons,omitzero"` // it shows them still
+	Until   int64         `json:"until,omitzero"`   // expiry of its buttons, as in their tokens
+	Buttons bool          `json:"buttons,omitzero"` // it still shows them
 }
 
-// addChat adds the channel of a chat.
+// addChat adds a chat's channel.
 func (n *Notifier) addChat(name string, chat Chat, tell config.Telling, answers bool) {
 	c := &chatter{n: n, chat: chat, wanted: pause.NewNudge(), stale: pause.NewNudge(), chatMemory: n.kept.chat(name),
 		edits: make(map[string]bool)}
@@ -136,7 +136,7 @@ func (n *Notifier) addChat(name string, chat Chat, tell config.Telling, answers 
 	c.stale.Give()
 }
 
-// chatters are the channels that are chats.
+// chatters returns the channels that are chats.
 func (n *Notifier) chatters() (list []*chatter) {
 	for _, l := range n.lines {
 		if c, ok := l.channel.(*chatter); ok {
@@ -146,7 +146,6 @@ func (n *Notifier) chatters() (list []*chatter) {
 	return list
 }
 
-// Send implements Channel.
 func (c *chatter) Send(ctx context.Context, note *Note) (string, error) {
 	c.n.mu.Lock()
 	chat := c.Chat
@@ -158,7 +157,7 @@ func (c *chatter) Send(ctx context.Context, note *Note) (string, error) {
 	return "message " + message, err
 }
 
-// show posts a note, and remembers what it is about.
+// show posts a note and records its subject.
 func (c *chatter) show(ctx context.Context, chat string, note *Note) (message string, err error) {
 	text := note.Subject + "\n\n" + note.Text
 	if note.URL != "" {
@@ -186,12 +185,12 @@ func (c *chatter) show(ctx context.Context, chat string, note *Note) (message st
 	c.forgetOld()
 	if c.Chat == chat {
 		c.Shown[message] = s
-		c.settles(keyOf(s.Room, s.ID)) // it may have been, meanwhile
+		c.settles(keyOf(s.Room, s.ID)) // it may have been settled in the meantime
 	}
 	return message, nil
 }
 
-// about returns what a message is about, nil if that is not known.
+// about returns the subject of a message, or nil if it is unknown.
 func (c *chatter) about(message string) *shownMessage {
 	c.posting.Lock()
 	defer c.posting.Unlock()
@@ -204,7 +203,7 @@ func (c *chatter) about(message string) *shownMessage {
 	return nil
 }
 
-// forgetOld makes room for what one more message is about. The caller holds Notifier.mu.
+// forgetOld makes room for one more subject. The caller holds Notifier.mu.
 func (c *chatter) forgetOld() {
 	now, oldest := time.Now(), ""
 	for message, s := range c.Shown {
@@ -219,7 +218,7 @@ func (c *chatter) forgetOld() {
 	}
 }
 
-// run listens to the chat, and edits what it shows, until ctx ends.
+// run listens to the chat and edits its messages until ctx ends.
 func (c *chatter) run(ctx context.Context) {
 	done := make(chan struct{})
 	go func() { defer close(done); c.tend(ctx) }()
@@ -228,7 +227,7 @@ func (c *chatter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		var err error
 		switch {
-		case !known: // also if nobody is paired: doctor names a token that is none
+		case !known: // even if no chat is paired: doctor reports an invalid token
 			if err = c.meet(ctx); err == nil {
 				known = true
 			}
@@ -254,7 +253,7 @@ func (c *chatter) run(ctx context.Context) {
 	}
 }
 
-// asksToWait returns how long the service wants to be left alone.
+// asksToWait returns how long the service asks us to wait.
 func asksToWait(err error) time.Duration {
 	if e, ok := errors.AsType[*ChatError](err); ok {
 		return min(e.After, maxBotRetry)
@@ -262,13 +261,13 @@ func asksToWait(err error) time.Duration {
 	return 0
 }
 
-// isFinal reports whether asking again does not help.
+// isFinal reports whether a retry will not help.
 func isFinal(err error) bool {
 	e, ok := errors.AsType[*ChatError](err)
 	return ok && e.Final
 }
 
-// meet finds out who the bot is. What is kept of another is forgotten.
+// meet identifies the bot and forgets the state of any other.
 func (c *chatter) meet(ctx context.Context) error {
 	bot, err := c.chat.Bot(ctx)
 	if err != nil {
@@ -283,15 +282,15 @@ func (c *chatter) meet(ctx context.Context) error {
 	return nil
 }
 
-// wants reports whether somebody is to be listened to.
+// wants reports whether there is a chat or a code to listen for.
 func (c *chatter) wants() bool {
 	c.n.mu.Lock()
 	defer c.n.mu.Unlock()
 	return c.Chat != "" || c.pairs(time.Now())
 }
 
-// next takes what people do next. Each event is kept as dealt with before the service may forget it: one that a kill
-// cuts short comes again, and what it sends has the same key.
+// next processes people's next actions. It saves each as processed before the service may forget it: one interrupted
+// by a kill comes again, and its message has the same idempotency key.
 func (c *chatter) next(ctx context.Context) error {
 	c.n.mu.Lock()
 	place := c.Place
@@ -318,8 +317,7 @@ func (c *chatter) next(ctx context.Context) error {
 	return nil
 }
 
-// take does what an event asks for. What does not come from the person, and from them alone, is not answered: whoever
-// tries learns nothing.
+// take processes an event. Events from anyone but the person, alone, get no answer, so that others learn nothing.
 func (c *chatter) take(ctx context.Context, e *ChatEvent) {
 	c.n.mu.Lock()
 	obeyed := c.Chat != "" && e.Chat == c.Chat && e.User == c.User
@@ -335,7 +333,7 @@ func (c *chatter) take(ctx context.Context, e *ChatEvent) {
 	}
 }
 
-// say posts a text below a message of the paired chat. "" is nothing.
+// say posts a text below a message of the paired chat, unless the text is empty.
 func (c *chatter) say(ctx context.Context, below, text string) {
 	c.n.mu.Lock()
 	chat := c.Chat
@@ -348,13 +346,13 @@ func (c *chatter) say(ctx context.Context, below, text string) {
 	}
 }
 
-// shortToken is a button's token without what is remembered of the message that has the button.
+// shortToken returns a button's token without the parts that are remembered with its message.
 func shortToken(option int, token string) string {
 	_, mac, _ := strings.Cut(token, ".")
 	return string(rune('0'+option)) + mac
 }
 
-// longToken is the token of a button of a message, as shortToken has it. It is none of ours unless that was.
+// longToken restores the token of a message's button from shortToken's. The result is ours only if that was.
 func (s *shownMessage) longToken(short string) string {
 	if short == "" {
 		return ""

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/notify/telegramtest"
 )
 
-// told waits until the chat shows one more message than before that contains a text, and returns it.
+// answered writes a text in the chat, waits for one more message from the bot that contains want, and returns it.
 func (d *chatDesk) answered(text string, replyTo int64, want string) telegramtest.Message {
 	d.Helper()
 	before := len(d.server.Messages(d.me.ID))
@@ -29,8 +29,8 @@ func (d *chatDesk) answered(text string, replyTo int64, want string) telegramtes
 	return list[len(list)-1]
 }
 
-// TestChatReply holds that a reply stands below what the message is about, once, however often its update comes, and
-// settles what was asked; that it is data and no act of the person; and that what is about nothing is not sent.
+// TestChatReply: a reply goes below the shown message's letter, once, however often its update comes, and settles a
+// question; it is data, not an act of the person; and a reply to a message without a letter is not sent.
 func TestChatReply(t *testing.T) {
 	d := newChatDesk(t)
 	d.pair()
@@ -48,7 +48,7 @@ func TestChatReply(t *testing.T) {
 	}
 	d.server.Shows(t, d.me.ID, "Answered\n\nann asks: Which port?")
 
-	// As if the post office had been killed before it wrote that the reply was sent.
+	// As if the post office had been killed before it recorded the reply.
 	d.stop()
 	d.must(os.WriteFile(d.file, kept, 0o600))
 	again := fmt.Sprintf(`{"message_id":%d,"from":{"id":77},"chat":{"id":77,"type":"private"},`+
@@ -65,7 +65,7 @@ func TestChatReply(t *testing.T) {
 	}
 }
 
-// refusals writes what sends nothing.
+// refusals writes texts that are not sent.
 func (d *chatDesk) refusals() {
 	d.Helper()
 	d.answered("hello", 0, "Nothing was sent: reply to one of my messages")
@@ -82,7 +82,7 @@ func (d *chatDesk) refusals() {
 	}
 }
 
-// tellAlso has the chat be told of a letter and replies to that.
+// tellAlso sends the chat a digest and replies to it.
 func (d *chatDesk) tellAlso(subject string) {
 	d.Helper()
 	note := &Note{Subject: "2 questions", Text: subject, Letters: []Letter{{Room: "lab", ID: "a"}, {Room: "lab"}}}
@@ -100,8 +100,8 @@ func (d *chatDesk) tellAlso(subject string) {
 	d.answered("yes", m.ID, "the client of an agent asks that")
 }
 
-// TestChatOutsiders holds that nobody is obeyed or answered but the person in the paired chat: not others in chats of
-// their own, not others' presses in the person's chat, no group, and nobody once it is unpaired.
+// TestChatOutsiders: only the person in the paired chat is obeyed or answered: not others in chats of their own, not
+// others' presses in the person's chat, no group, and no one after unpairing.
 func TestChatOutsiders(t *testing.T) {
 	d := newChatDesk(t)
 	mallory := telegramtest.Person{ID: 666, Server: d.server}
@@ -144,7 +144,7 @@ func TestChatOutsiders(t *testing.T) {
 	d.me.Press(77, shown.ID, shown.Buttons[0].Data)
 	d.me.Write("8080", shown.ID)
 	d.me.Write("/inbox", 0)
-	p, err := d.notify.Pair(t.Context(), "telegram") // which has it listen
+	p, err := d.notify.Pair(t.Context(), "telegram") // makes it listen
 	d.must(err)
 	d.server.Dealt(t)
 	if !d.item(id).Open || len(d.server.Messages(77)) != 2 {
@@ -155,15 +155,15 @@ func TestChatOutsiders(t *testing.T) {
 	}
 	d.me.Write("/start "+strings.ToLower(p.Code), 0)
 	d.server.Wait(t, "it is paired again", func() bool { return len(d.server.Messages(77)) == 3 })
-	again := d.me.Press(77, shown.ID, shown.Buttons[0].Data) // of the pairing before
+	again := d.me.Press(77, shown.ID, shown.Buttons[0].Data) // from the previous pairing
 	d.server.Dealt(t)
 	if said := d.server.Pressed(again); !d.item(id).Open || !strings.HasPrefix(said, "Not sent") {
 		t.Errorf("a button of the pairing before says %q", said)
 	}
 }
 
-// TestChatCodes holds that a code counts once, and not after ten others were tried; that another chat takes over; and
-// that what is kept is for its owner alone.
+// TestChatCodes: a code works once, and not after ten wrong ones; another chat takes over; and the saved state is
+// private to its owner.
 func TestChatCodes(t *testing.T) {
 	d := newChatDesk(t)
 	mallory := telegramtest.Person{ID: 666, Server: d.server}
@@ -215,8 +215,8 @@ func TestChatCodes(t *testing.T) {
 	}
 }
 
-// TestChatSettledElsewhere holds that a message says so when its question was settled, also while no post office ran,
-// and that a press is dealt with that was made then.
+// TestChatSettledElsewhere: a message shows that its question was settled, even while no post office ran, and a
+// press made then is processed.
 func TestChatSettledElsewhere(t *testing.T) {
 	d := newChatDesk(t)
 	d.pair()
@@ -247,11 +247,11 @@ func TestChatSettledElsewhere(t *testing.T) {
 	}
 }
 
-// TestChatLists holds that /inbox lists and /waiting shows what can be answered there, without texts unless these may
-// go along, and dialogs without a way to answer them.
+// TestChatLists: /inbox lists mail and /waiting shows items that can be answered, without texts unless these are
+// included, and dialogs without a way to answer them.
 func TestChatLists(t *testing.T) {
 	d := newChatDesk(t)
-	d.tell.What = "urgent" // so that nothing is told but what is asked for
+	d.tell.What = "urgent" // so that only requested items are sent
 	d.stop()
 	d.start()
 	d.pair()
@@ -292,7 +292,7 @@ func TestChatLists(t *testing.T) {
 	d.server.Shows(t, 77, "a secret")
 }
 
-// TestChatAnswersOff holds that nothing is answered where answers are not turned on, not by a button of before either.
+// TestChatAnswersOff: without answers turned on nothing is answered, not even by an earlier button.
 func TestChatAnswersOff(t *testing.T) {
 	d := newChatDesk(t)
 	d.pair()
@@ -307,7 +307,7 @@ func TestChatAnswersOff(t *testing.T) {
 	}
 }
 
-// TestChatOtherBot holds that nothing that is kept of one bot holds for another.
+// TestChatOtherBot: state saved for one bot does not apply to another.
 func TestChatOtherBot(t *testing.T) {
 	d := newChatDesk(t)
 	d.pair()

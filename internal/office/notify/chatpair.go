@@ -11,31 +11,31 @@ import (
 	"pennypost/internal/wire"
 )
 
-// A chat is paired by a code that the person has from a command here and sends to the bot there. Only the two
-// together say whose chat it is. The code is in memory alone: a restart voids it.
+// A code pairs a chat: the person gets it from a command here and sends it to the bot there. Only both together
+// prove whose chat it is. The code is only in memory: a restart voids it.
 
 const (
-	pairTime     = 10 * time.Minute // how long a code counts
-	maxWrongCode = 10               // codes that are tried, by whomever, before it does not any more
-	codeLength   = 8                // letters, of 32: forty bits
+	pairTime     = 10 * time.Minute // how long a code is valid
+	maxWrongCode = 10               // wrong codes, from anyone, that void it
+	codeLength   = 8                // letters, out of 32: forty bits
 )
 
-// pairing is a code that pairs a chat, once.
+// pairing is a code that pairs one chat.
 type pairing struct {
 	code  string
 	until time.Time
-	wrong int // codes that were tried
+	wrong int // wrong codes so far
 }
 
-// pairs reports whether a code counts. The caller holds Notifier.mu.
+// pairs reports whether a code is valid. The caller holds Notifier.mu.
 func (c *chatter) pairs(now time.Time) bool { return c.pairing != nil && now.Before(c.pairing.until) }
 
-// unpaired says what to do without a chat.
+// unpaired tells how to pair a chat.
 func (c *chatter) unpaired() string {
 	return "no chat is paired with the bot; pair yours with: pennypost notify pair " + c.l.name
 }
 
-// chatNamed returns the channel of a chat.
+// chatNamed returns the channel of the chat called name.
 func (n *Notifier) chatNamed(name string) (*chatter, error) {
 	var names []string
 	for _, c := range n.chatters() {
@@ -52,8 +52,8 @@ func (n *Notifier) chatNamed(name string) (*chatter, error) {
 		strings.Join(names, ", "))
 }
 
-// Pair makes a code that pairs a chat, in place of one that was made before. The chat that is paired stays so until
-// the code is used.
+// Pair makes a code that pairs a chat, and voids any earlier one. The present chat stays paired until the code is
+// used.
 func (n *Notifier) Pair(ctx context.Context, name string) (wire.NotifyPairing, error) {
 	c, err := n.chatNamed(name)
 	if err != nil {
@@ -76,7 +76,7 @@ func (n *Notifier) Pair(ctx context.Context, name string) (wire.NotifyPairing, e
 	return out, nil
 }
 
-// Unpair has a chat obeyed no more, and a code count no more.
+// Unpair makes the chat obeyed no longer, and voids any code.
 func (n *Notifier) Unpair(_ context.Context, name string) error {
 	c, err := n.chatNamed(name)
 	if err != nil {
@@ -95,7 +95,7 @@ func (n *Notifier) Unpair(_ context.Context, name string) error {
 	return nil
 }
 
-// pair pairs the chat of an event, if that sends the code. Nothing else is answered.
+// pair pairs the chat of an event that sends the code. Other events get no answer.
 func (c *chatter) pair(ctx context.Context, e *ChatEvent) {
 	if e.Press != "" || !c.matches(e.Text) {
 		return
@@ -115,13 +115,13 @@ func (c *chatter) pair(ctx context.Context, e *ChatEvent) {
 	}
 	c.n.opts.Log.Info("a chat is paired", "channel", c.l.name, "with", e.Name)
 	c.say(ctx, e.Message, "This chat is paired with your post office. /help says what you can do here.")
-	c.n.reached(c.l) // what waited is told now
+	c.n.reached(c.l) // deliver the waiting letters now
 	if before.Chat != "" && before.Chat != e.Chat {
 		_, _ = c.chat.Post(ctx, before.Chat, &ChatPost{Text: "Another chat was paired. This one is not any more."})
 	}
 }
 
-// matches reports whether a text is the code, which counts no more then. So many wrong ones void it.
+// matches reports whether a text is the code, and uses it up. Too many wrong ones void it.
 func (c *chatter) matches(text string) bool {
 	command, code, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if code = strings.ToUpper(strings.TrimSpace(code)); command != "/pair" && command != "/start" || code == "" {

@@ -13,18 +13,18 @@ import (
 
 const (
 	chatInbox   = 10 // conversations that /inbox lists
-	chatWaiting = 5  // that /waiting shows, each as a message
+	chatWaiting = 5  // messages that /waiting shows
 	chatHelp    = "/waiting shows what waits for you, each as a message\n/inbox lists your mail\n" +
 		"/help says this\n\nReply to a message of mine to answer or to write below it."
 	chatHelpButtons = "\nA button answers at once."
 	chatHelpOff     = "\nThis chat answers nothing unless answers = true stands in its section of config.toml."
 )
 
-// heard returns what is to be said to a text of the person.
+// heard returns the answer to a text from the person.
 func (c *chatter) heard(ctx context.Context, e *ChatEvent) string {
 	text := strings.TrimSpace(e.Text)
 	command, _, _ := strings.Cut(text, " ")
-	command, _, _ = strings.Cut(command, "@") // of a bot
+	command, _, _ = strings.Cut(command, "@") // drop the bot's name
 	switch {
 	case text == "":
 		return "I can read words only."
@@ -47,7 +47,7 @@ func (c *chatter) heard(ctx context.Context, e *ChatEvent) string {
 	return c.reply(ctx, e, text)
 }
 
-// reply sends a text below the letter that a message is about, as the user.
+// reply sends a text as the user below the letter that a message shows.
 func (c *chatter) reply(ctx context.Context, e *ChatEvent, text string) string {
 	s := c.about(e.ReplyTo)
 	switch {
@@ -72,9 +72,9 @@ func (c *chatter) reply(ctx context.Context, e *ChatEvent, text string) string {
 		if err != nil {
 			return err
 		}
-		// However often the event comes, it is one message.
+		// Repeated events give one message.
 		d.Key = fmt.Sprintf("%s-%s-%s", c.l.name, e.Chat, e.Message)
-		d.Metadata, _ = jsonx.Marshal(map[string]string{"via": c.l.name}) // texts always can be
+		d.Metadata, _ = jsonx.Marshal(map[string]string{"via": c.l.name}) // strings always encode
 		sent, err := user.Send(ctx, d)
 		if err != nil {
 			return err
@@ -111,7 +111,7 @@ func (c *chatter) inbox(ctx context.Context) string {
 	return strings.Join(append(lines, unseen(&desk)...), "\n")
 }
 
-// letter is a row of the desk as far as the chat may tell it.
+// letter returns a row of the desk as a letter, with a preview only if the chat may have one.
 func (c *chatter) letter(row *mail.Conversation) Letter {
 	l := letterOf(row.Room, &row.Item)
 	if l.Preview = ""; c.l.text {
@@ -120,7 +120,7 @@ func (c *chatter) letter(row *mail.Conversation) Letter {
 	return l
 }
 
-// unseen says what of the desk could not be looked at.
+// unseen names the rooms that the desk could not read.
 func unseen(desk *mail.Desk) (lines []string) {
 	for _, room := range desk.Away {
 		lines = append(lines, "Room "+string(room)+" could not be looked at.")
@@ -128,7 +128,7 @@ func unseen(desk *mail.Desk) (lines []string) {
 	return lines
 }
 
-// waiting shows what waits for the person, each as a message that can be answered.
+// waiting shows the items that need the person, each as a message that can be answered.
 func (c *chatter) waiting(ctx context.Context) string {
 	desk, err := c.n.desk(ctx, mail.DeskQuery{Part: mail.NeedsYou, Limit: chatWaiting})
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *chatter) waiting(ctx context.Context) string {
 	return strings.Join(lines, "\n")
 }
 
-// showRow shows a row of the desk as a message of its own.
+// showRow shows a row of the desk as a message.
 func (c *chatter) showRow(ctx context.Context, row *mail.Conversation) error {
 	letter := c.letter(row)
 	note := compose(noteID(c.l.name, letter.key(), "asked"), []Letter{letter}, c.n.base(c.l), c.l.text)
@@ -172,7 +172,7 @@ func (c *chatter) showRow(ctx context.Context, row *mail.Conversation) error {
 	return err
 }
 
-// dialogs says what agents' clients ask.
+// dialogs lists the questions of agents' clients.
 func (c *chatter) dialogs(ctx context.Context) (lines []string) {
 	if c.n.opts.Dialogs == nil {
 		return nil
@@ -191,7 +191,7 @@ func (c *chatter) dialogs(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// desk returns what waits for the user in all rooms.
+// desk returns the user's desk across all rooms.
 func (n *Notifier) desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error) {
 	if n.opts.Desk == nil {
 		return mail.Desk{}, mail.Errorf(mail.Unavailable, "it is not known here")
@@ -199,7 +199,7 @@ func (n *Notifier) desk(ctx context.Context, q mail.DeskQuery) (mail.Desk, error
 	return n.opts.Desk(ctx, q)
 }
 
-// settles has messages looked at again that show buttons of a question. The caller holds Notifier.mu.
+// settles marks messages with buttons of a question for another look. The caller holds Notifier.mu.
 func (c *chatter) settles(key string) {
 	for _, s := range c.Shown {
 		if s.Buttons && keyOf(s.Room, s.ID) == key {
@@ -209,7 +209,7 @@ func (c *chatter) settles(key string) {
 	}
 }
 
-// tend edits the messages whose questions are settled, wherever that was, until ctx ends.
+// tend edits the messages of settled questions, wherever they were settled, until ctx ends.
 func (c *chatter) tend(ctx context.Context) {
 	for ctx.Err() == nil {
 		c.n.mu.Lock()
@@ -236,7 +236,7 @@ func (c *chatter) tend(ctx context.Context) {
 	}
 }
 
-// retell has the messages about a question say what became of it, and offer no answers any more.
+// retell replaces the messages about a settled question by its outcome, without buttons.
 func (c *chatter) retell(ctx context.Context, key string) error {
 	room, id, _ := strings.Cut(key, "/")
 	text := "It is not there any more."
@@ -279,7 +279,7 @@ func (c *chatter) retell(ctx context.Context, key string) error {
 	return nil
 }
 
-// outcome says how a question was settled. Of an answer it names one that the question offered, and no other words.
+// outcome says how a question was settled. It quotes the answer only if the question offered it.
 func outcome(ctx context.Context, user mail.Service, it *mail.Item) string {
 	s := it.Settled
 	said := strings.ToUpper(string(s.As[:1])) + string(s.As[1:])

@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// memoChat is a service in memory, for tests in which time passes. As Chat asks, a place is any word.
+// memoChat is a service in memory, for tests in which time passes. As Chat allows, a position is any word.
 type memoChat struct {
 	mu     sync.Mutex
 	events []ChatEvent
@@ -23,7 +23,7 @@ type memoChat struct {
 	edits  []string
 	fails  error // of Post
 	deaf   error // of Next
-	asked  int   // how often Next was called
+	asked  int   // number of calls of Next
 	hasty  bool  // Next does not wait
 }
 
@@ -71,14 +71,14 @@ func (m *memoChat) Edit(_ context.Context, _, message, text string) error {
 
 func (m *memoChat) Pressed(context.Context, string, string) error { return nil }
 
-// set changes what the service does.
+// set changes the service's behaviour.
 func (m *memoChat) set(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f()
 }
 
-// write has somebody write in a chat with the bot.
+// write writes in a user's chat with the bot.
 func (m *memoChat) write(user, text string) {
 	m.set(func() {
 		place := fmt.Sprintf("p%d", len(m.events))
@@ -87,7 +87,7 @@ func (m *memoChat) write(user, text string) {
 	})
 }
 
-// said returns what was posted, and times how often it was asked what people do.
+// said returns the posted texts.
 func (m *memoChat) said() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +100,7 @@ func (m *memoChat) times() int {
 	return m.asked
 }
 
-// inChat is inFixture with a chat in place of the pad.
+// inChat is inFixture with a chat instead of the pad.
 func inChat(t *testing.T, tell config.Telling, f func(b *fixture, m *memoChat)) {
 	t.Helper()
 	inFixture(t, config.Telling{What: "urgent"}, func(b *fixture) {
@@ -123,8 +123,8 @@ func (b *fixture) pairMemo(m *memoChat) {
 	}
 }
 
-// TestChatCodeEnds holds that a code counts for ten minutes and not for longer, nor over a restart; and that nobody is
-// listened to while nobody is to be.
+// TestChatCodeEnds: a code is valid for ten minutes, no longer, and not after a restart; and the bot listens only
+// when needed.
 func TestChatCodeEnds(t *testing.T) {
 	inChat(t, config.Telling{}, func(b *fixture, m *memoChat) {
 		b.pass(time.Hour)
@@ -159,8 +159,8 @@ func TestChatCodeEnds(t *testing.T) {
 	})
 }
 
-// TestChatQuiet holds that a chat has the rules of every channel: quiet hours and their digest, and nothing twice over
-// a restart; that what came before it was paired is told then; and that the person is answered in quiet hours too.
+// TestChatQuiet: a chat follows every channel's rules: quiet hours and their digest, and nothing twice after a
+// restart; mail from before the pairing is sent then; and the person gets answers in quiet hours too.
 func TestChatQuiet(t *testing.T) {
 	inChat(t, config.Telling{Quiet: "01:00-07:00"}, func(b *fixture, m *memoChat) {
 		b.send("ann", mail.Question, "Before?", mail.Draft{})
@@ -192,8 +192,8 @@ func TestChatQuiet(t *testing.T) {
 	})
 }
 
-// TestChatFlood holds that a service which wants to be left alone is, in both directions, and that a service which
-// does not wait is not asked all the time.
+// TestChatFlood: a service that asks us to wait is left alone, in both directions, and one that does not wait is not
+// polled continuously.
 func TestChatFlood(t *testing.T) {
 	inChat(t, config.Telling{}, func(b *fixture, m *memoChat) {
 		b.pairMemo(m)
@@ -229,7 +229,7 @@ func TestChatFlood(t *testing.T) {
 	})
 }
 
-// TestChatForgets holds that what messages are about is forgotten, so that what is kept does not grow.
+// TestChatForgets: old subjects are forgotten, so that the saved state does not grow.
 func TestChatForgets(t *testing.T) {
 	inChat(t, config.Telling{}, func(b *fixture, m *memoChat) {
 		b.pairMemo(m)

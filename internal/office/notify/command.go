@@ -11,17 +11,16 @@ import (
 )
 
 // Command runs a program without a shell. Each {subject}, {text}, {from}, {room}, {url} and {count} in Argv is
-// replaced; the same stands in variables, and the whole Note, as JSON, on standard input.
+// replaced; variables have the same values, and standard input has the whole Note as JSON.
 type Command struct {
 	Argv    []string
-	Env     []string // NAME=value, under the variables of the note
+	Env     []string // NAME=value; the note's variables take precedence
 	Dir     string
 	Timeout time.Duration
 }
 
 var _ Channel = (*Command)(nil)
 
-// Send implements Channel.
 func (c *Command) Send(ctx context.Context, n *Note) (string, error) {
 	var from []string
 	room := ""

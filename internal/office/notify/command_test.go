@@ -24,8 +24,8 @@ func testNote() *Note {
 	}, "https://box.example", true)
 }
 
-// TestCommand holds what a command is told by arguments, variables and its input, that names do not become options,
-// and that one which fails says why.
+// TestCommand: a command gets its arguments, variables and input, names do not become options, and a failing one
+// says why.
 func TestCommand(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell here")
@@ -60,7 +60,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestWebhook holds that a note is a signed POST of its own type.
+// TestWebhook: a note is a signed POST of its own type.
 func TestWebhook(t *testing.T) {
 	var got struct {
 		Type string

@@ -16,30 +16,29 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Desktop shows notifications on the desktop of this machine: through notify-send, which speaks the protocol of
-// freedesktop.org, or on macOS through terminal-notifier or osascript. A click opens the letter, where notify-send
-// (0.8 or later) can wait for it.
+// Desktop shows notifications on this machine's desktop: through notify-send, which uses freedesktop.org's protocol,
+// or on macOS through terminal-notifier or osascript. A click opens the letter if notify-send (0.8 or later) can
+// wait for it.
 type Desktop struct {
 	Env    []string // NAME=value
-	System string   // as runtime.GOOS; "": that of this program
+	System string   // as runtime.GOOS; "": this program's
 
 	offers  sync.Once
 	actions bool // notify-send can wait for a click
 
-	open    sync.WaitGroup // who waits for clicks
+	open    sync.WaitGroup // processes waiting for clicks
 	mu      sync.Mutex
-	waiting []context.CancelFunc // of these, the oldest first
+	waiting []context.CancelFunc // cancels these, oldest first
 }
 
 var _ Channel = (*Desktop)(nil)
 
 const (
-	desktopTime = 28 * time.Second // for a notification to be shown: who is to show it is asked for 25 s
-	clickTime   = 12 * time.Hour   // a process waits so long for a click
-	maxClicks   = 5                // processes that wait
+	desktopTime = 28 * time.Second // for showing a notification: D-Bus waits 25 s for the daemon
+	clickTime   = 12 * time.Hour   // how long a process waits for a click
+	maxClicks   = 5                // waiting processes
 )
 
-// Send implements Channel.
 func (d *Desktop) Send(ctx context.Context, n *Note) (string, error) {
 	switch cmp.Or(d.System, runtime.GOOS) {
 	case "darwin":
@@ -50,7 +49,7 @@ func (d *Desktop) Send(ctx context.Context, n *Note) (string, error) {
 	return d.freedesktop(ctx, n)
 }
 
-// Wait waits for those who wait for clicks, whose contexts have ended.
+// Wait waits for the processes that wait for clicks, whose contexts have ended.
 func (d *Desktop) Wait() { d.open.Wait() }
 
 func (d *Desktop) mac(ctx context.Context, n *Note) (string, error) {
@@ -61,13 +60,13 @@ func (d *Desktop) mac(ctx context.Context, n *Note) (string, error) {
 		}
 		return d.run(ctx, argv)
 	}
-	// The words are arguments, and no part of the script.
+	// The texts are arguments, not part of the script.
 	return d.run(ctx, []string{"osascript", "-e", "on run argv",
 		"-e", "display notification (item 2 of argv) with title (item 1 of argv)", "-e", "end run", "--",
 		n.Subject, n.Text})
 }
 
-// safe keeps terminal-notifier from taking words for an option, or for a list.
+// safe keeps terminal-notifier from reading a text as an option or a list.
 func safe(s string) string {
 	if s != "" && strings.ContainsRune("-[({<\"", rune(s[0])) {
 		return "\\" + s
@@ -100,7 +99,7 @@ func (d *Desktop) freedesktop(ctx context.Context, n *Note) (string, error) {
 	if clicks {
 		argv = append(argv, "--action=default=Open")
 	}
-	// The text is read as markup; the summary is not.
+	// The text is parsed as markup; the summary is not.
 	markup := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 	argv = append(argv, "--", n.Subject, markup.Replace(n.Text))
 	if !clicks {
@@ -109,8 +108,8 @@ func (d *Desktop) freedesktop(ctx context.Context, n *Note) (string, error) {
 	return d.clickable(ctx, argv, n.Open)
 }
 
-// clickable shows a notification and leaves a process behind that waits for the click. That tells nothing while it
-// waits, but it ends soon if the notification cannot be shown.
+// clickable shows a notification and leaves a process that waits for the click. The process prints nothing while it
+// waits, but ends soon if the notification cannot be shown.
 func (d *Desktop) clickable(ctx context.Context, argv []string, open func()) (string, error) {
 	waits, cancel := context.WithTimeout(ctx, clickTime)
 	cmd := exec.CommandContext(waits, argv[0], argv[1:]...)
@@ -137,13 +136,13 @@ func (d *Desktop) clickable(ctx context.Context, argv []string, open func()) (st
 		}
 		return "shown, and closed", nil
 	case <-time.After(desktopTime):
-	case <-ctx.Done(): // the post office closes; the notification stays
+	case <-ctx.Done(): // the post office stops; the notification stays
 	}
 	d.keep(cancel)
 	return "shown", nil
 }
 
-// keep has a process wait for a click, and ends the oldest of too many.
+// keep adds a process that waits for a click, and ends the oldest of too many.
 func (d *Desktop) keep(cancel context.CancelFunc) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -153,7 +152,7 @@ func (d *Desktop) keep(cancel context.CancelFunc) {
 	}
 }
 
-// openPages has the browser of this desktop show a letter or, of several, the inbox of the first.
+// openPages opens a letter in this desktop's browser or, for several letters, the inbox of the first one's room.
 func openPages(login func(mail.RoomName, mail.ID) (string, error), letters []Letter) error {
 	id := letters[0].ID
 	if len(letters) > 1 {

@@ -18,10 +18,9 @@ import (
 type screen struct {
 	env []string
 	mu  sync.Mutex
-	bus bytes.Buffer // what was said on the bus
+	bus bytes.Buffer // the traffic on the bus
 }
 
-// Write implements io.Writer.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +33,7 @@ func (s *screen) heard(what string) bool {
 	return strings.Contains(s.bus.String(), what)
 }
 
-// background starts a program and returns the first line that it writes, if it is to.
+// background starts a program and, with line, returns the first line of its output.
 func (s *screen) background(t *testing.T, line bool, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -83,16 +82,16 @@ func newScreen(t *testing.T) *screen {
 	return s
 }
 
-// dunst has the notification daemon do something.
+// dunst sends a command to the notification daemon.
 func (s *screen) dunst(what string, args ...string) {
 	cmd := exec.Command("dbus-send", append([]string{"--session", "--dest=org.freedesktop.Notifications",
 		"--print-reply", "/org/freedesktop/Notifications", "org.dunstproject.cmd0." + what}, args...)...)
 	cmd.Env = s.env
-	_ = cmd.Run() // whether it helped shows
+	_ = cmd.Run() // the result shows whether it helped
 }
 
-// TestDesktop shows a note through a real notification daemon, as text whatever is in it, and opens the letter when it
-// is clicked.
+// TestDesktop shows a note through a real notification daemon, as plain text whatever its content, and opens the
+// letter on a click.
 func TestDesktop(t *testing.T) {
 	s := newScreen(t)
 	d := &Desktop{Env: s.env}

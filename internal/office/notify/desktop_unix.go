@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// desktopEnv adds where the bus of the user's session is, which a post office that a service manager or a command
-// inside of ssh started may not know.
+// desktopEnv adds the address of the user's session bus, which a post office started by a service manager or over
+// ssh might not have.
 func desktopEnv(env []string) []string {
 	bus := "/run/user/" + strconv.Itoa(os.Getuid()) + "/bus"
 	known := slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "DBUS_SESSION_BUS_ADDRESS=") })

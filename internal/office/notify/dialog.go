@@ -10,13 +10,14 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// What an agent's client asks its person is told as a question is. No button answers it: what is allowed runs at once,
-// and whoever reads a topic could press. The person looks at all of it first, on the pages or in a terminal.
+// A dialog of an agent's client is announced like a question. No button answers it: an allowed action runs
+// immediately, and any reader of a topic could press. The person sees all of it first, on the pages or in a
+// terminal.
 
-// maxGist is how much of what a dialog asks is told, in characters.
+// maxGist is how much of a dialog's question a note has, in characters.
 const maxGist = 400
 
-// letterOfDialog returns what the person is told of a dialog.
+// letterOfDialog returns the letter about a dialog.
 func letterOfDialog(c *mail.Card) Letter {
 	title, _ := triage.Exposed(triage.DialogTitle(c))
 	l := Letter{Room: c.Room, ID: c.ID, From: mail.AgentAddress(c.Agent), Subject: shortened(title, maxShown),
@@ -27,7 +28,7 @@ func letterOfDialog(c *mail.Card) Letter {
 	return l
 }
 
-// takeDialog takes in that a dialog has opened, or is over.
+// takeDialog processes the start or end of a dialog.
 func (n *Notifier) takeDialog(room mail.RoomName, c *mail.DialogChange, at mail.Time) {
 	if c.Outcome == "" && !c.Doubt {
 		d := c.Dialog
@@ -42,8 +43,8 @@ func (n *Notifier) takeDialog(room mail.RoomName, c *mail.DialogChange, at mail.
 	}
 }
 
-// offerDialog has the lines wait for a chance to tell of a dialog. What it asks is known where its client runs; on
-// another machine that tells the person, what kind of thing it is.
+// offerDialog offers a dialog to the lines. Its question is known where its client runs; another machine tells the
+// person only the kind of dialog.
 func (n *Notifier) offerDialog(room mail.RoomName, agent mail.Name, d mail.Dialog) {
 	c, held := mail.Card{}, false
 	if n.opts.Card != nil {
@@ -56,7 +57,7 @@ func (n *Notifier) offerDialog(room mail.RoomName, agent mail.Name, d mail.Dialo
 	n.offerLetter(letterOfDialog(&c))
 }
 
-// offerDialogs offers the lines the dialogs at which agents stand already.
+// offerDialogs offers the lines the dialogs that are already open.
 func (n *Notifier) offerDialogs(ctx context.Context, room mail.RoomName, user mail.Service) error {
 	list, err := asking(ctx, user)
 	for _, a := range list {
@@ -69,14 +70,14 @@ func (n *Notifier) offerDialogs(ctx context.Context, room mail.RoomName, user ma
 	return err
 }
 
-// asking returns the agents that are at a dialog.
+// asking returns the agents at a dialog.
 func asking(ctx context.Context, user mail.Service) ([]mail.Agent, error) {
 	list, err := user.Agents(ctx, mail.RosterQuery{States: []mail.State{mail.Asking}, Limit: mail.MaxLimit})
 	return list.Agents, err
 }
 
-// dialogWaits reports whether a dialog still waits for the person, and whether this machine tells them. A room that
-// fails at present is believed to have it: told once too often is better than not at all.
+// dialogWaits reports whether a dialog still waits for the person and this machine must tell them. If the room
+// fails, it is assumed to wait: telling once too often is better than not at all.
 func (n *Notifier) dialogWaits(ctx context.Context, letter *Letter) bool {
 	waits := true
 	err := n.opts.Use(ctx, letter.Room, func(r Room) error {
@@ -92,7 +93,7 @@ func (n *Notifier) dialogWaits(ctx context.Context, letter *Letter) bool {
 	return waits && mail.CodeOf(err) != mail.NotFound
 }
 
-// dropDialogs returns letters without the dialogs that wait for the person no more.
+// dropDialogs returns letters without the dialogs that no longer wait.
 func (n *Notifier) dropDialogs(ctx context.Context, l *line, letters []Letter) []Letter {
 	return slices.DeleteFunc(letters, func(letter Letter) bool {
 		if !letter.Dialog || n.dialogWaits(ctx, &letter) {
@@ -106,7 +107,7 @@ func (n *Notifier) dropDialogs(ctx context.Context, l *line, letters []Letter) [
 	})
 }
 
-// dialogText is what stands below the title of a dialog: what is asked, and where.
+// dialogText returns the text below a dialog's title: its question and room.
 func (l *Letter) dialogText() string {
 	return strings.TrimSpace(l.Preview + "\nIn room " + string(l.Room) + ".")
 }

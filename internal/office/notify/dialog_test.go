@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// ask has the client of an agent ask its person.
+// ask opens a dialog of an agent's client.
 func (b *fixture) ask(agent mail.Name, id mail.ID, kind mail.DialogKind, tool string) {
 	b.Helper()
 	_, err := b.room.As(agent).Register(b.Context(), mail.Presence{Name: agent, Session: "s-" + string(agent),
@@ -29,7 +29,7 @@ func (b *fixture) dialog(agent mail.Name, c mail.DialogChange) {
 	synctest.Wait()
 }
 
-// held are dialogs as the machine holds them on which they stand.
+// held sets the dialogs that this machine holds.
 func (b *fixture) held(cards ...mail.Card) {
 	b.notify.opts.Card = func(id mail.ID) (mail.Card, bool) {
 		for _, c := range cards {
@@ -46,8 +46,8 @@ func command(id mail.ID, text string) mail.Card {
 		Offers: []mail.Offer{{Verdict: mail.SayAllow}, {Verdict: mail.SayDeny, Words: true}}}}
 }
 
-// TestDialogIsTold: what a client asks is told as a question is, and names the command; it opens the card, bears no
-// button, and is told once.
+// TestDialogIsTold: a dialog is told like a question, and names the command; it opens the card, has no button, and
+// is told once.
 func TestDialogIsTold(t *testing.T) {
 	inFixture(t, config.Telling{URL: "https://box.example"}, func(b *fixture) {
 		b.notify.lines[0].answers = true
@@ -72,8 +72,8 @@ func TestDialogIsTold(t *testing.T) {
 	})
 }
 
-// TestDialogAnsweredMeanwhile: of what was answered at once, or in doubt, nothing is told; nor of what the person does
-// not want to be told.
+// TestDialogAnsweredMeanwhile: a dialog that was answered immediately, or is in doubt, is not told; nor is one that
+// the person does not want to be told of.
 func TestDialogAnsweredMeanwhile(t *testing.T) {
 	inFixture(t, config.Telling{}, func(b *fixture) {
 		b.ask("ann", "d-one", mail.AsksPermission, "Bash")
@@ -94,8 +94,7 @@ func TestDialogAnsweredMeanwhile(t *testing.T) {
 	})
 }
 
-// TestDialogWithoutText: to whom one does not trust with words goes no command; of a dialog that another machine holds
-// the kind is told.
+// TestDialogWithoutText: a channel without texts gets no command; for a dialog on another machine the kind is told.
 func TestDialogWithoutText(t *testing.T) {
 	no := false
 	inFixture(t, config.Telling{Text: &no}, func(b *fixture) {
@@ -113,8 +112,7 @@ func TestDialogWithoutText(t *testing.T) {
 	})
 }
 
-// TestDialogsInADigest: of several each is named with what it asks, in so many characters at most; quiet hours hold
-// for them.
+// TestDialogsInADigest: a digest names each dialog with its question, limited in length; quiet hours apply.
 func TestDialogsInADigest(t *testing.T) {
 	inFixture(t, config.Telling{Quiet: "00:00-12:00"}, func(b *fixture) {
 		question := mail.Card{Dialog: mail.Dialog{ID: "d-two"}, Ask: mail.Ask{
@@ -137,7 +135,7 @@ func TestDialogsInADigest(t *testing.T) {
 	})
 }
 
-// TestDialogAfterRestart: what stood before the post office was started, and was not told, is told.
+// TestDialogAfterRestart: a dialog opened before the post office started, and not told, is told.
 func TestDialogAfterRestart(t *testing.T) {
 	inFixture(t, config.Telling{Quiet: "00:00-12:00"}, func(b *fixture) {
 		b.ask("ann", "d-one", mail.AsksPermission, "Bash")
@@ -152,12 +150,12 @@ func TestDialogAfterRestart(t *testing.T) {
 	})
 }
 
-// silent is a room of which another machine tells the person.
+// silent is a room whose person another machine tells.
 type silent struct{ *mailroom.Room }
 
 func (silent) Tells() bool { return false }
 
-// TestDialogIsToldByOneMachine: of a room that several machines have one tells.
+// TestDialogIsToldByOneMachine: of several machines with a room only one tells.
 func TestDialogIsToldByOneMachine(t *testing.T) {
 	inFixture(t, config.Telling{}, func(b *fixture) {
 		b.notify.opts.Use = func(_ context.Context, _ mail.RoomName, use func(Room) error) error {

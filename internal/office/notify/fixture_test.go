@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// pad is a channel that remembers its notes.
+// pad is a channel that records its notes.
 type pad struct {
 	mu    sync.Mutex
 	notes []*Note
@@ -43,7 +43,7 @@ func (p *pad) set(fails error) {
 	p.fails = fails
 }
 
-// subjects returns what was told.
+// subjects returns the subjects of the notes.
 func (p *pad) subjects() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,14 +54,14 @@ func (p *pad) subjects() []string {
 	return out
 }
 
-// fixture is a room in memory and a Notifier with one channel, in a bubble of fake time.
+// fixture is a room in memory and a Notifier with one channel, in a synctest bubble.
 type fixture struct {
 	*testing.T
 	file   string
 	tell   config.Telling
 	store  journaltest.Store
 	pad    pad
-	more   func(*Notifier) // adds channels; nil: none
+	more   func(*Notifier) // adds channels, if not nil
 	pages  string
 	room   *mailroom.Room
 	notify *Notifier
@@ -123,7 +123,7 @@ func (b *fixture) must(err error) {
 	}
 }
 
-// send has an agent write to the user.
+// send sends a message from an agent to the user.
 func (b *fixture) send(from mail.Name, typ mail.Type, subject string, d mail.Draft) mail.ID {
 	b.Helper()
 	d.To, d.Type, d.Subject = mail.Recipients{"user"}, string(typ), subject
@@ -153,7 +153,7 @@ func (b *fixture) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// told holds that these notes have been sent since the start, by their subjects.
+// told checks the subjects of the notes sent since the start.
 func (b *fixture) told(want ...string) {
 	b.Helper()
 	if got := b.pad.subjects(); !slices.Equal(got, want) {

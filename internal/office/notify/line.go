@@ -17,53 +17,53 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The pace of a line.
+// Timing of a line.
 const (
-	gather     = 2 * time.Second  // a letter waits so long for others that come with it
-	apart      = 30 * time.Second // notes are so far apart: a burst is one
+	gather     = 2 * time.Second  // how long a letter waits for others
+	apart      = 30 * time.Second // between notes, so that a burst becomes one
 	firstRetry = 10 * time.Second
 	lastRetry  = 30 * time.Minute
-	// tellAfter is how many failures in a row the person is told of. That is after five minutes: servers are
-	// restarted, and machines come back from sleep before their network does.
+	// tellAfter is after how many failures in a row the person is told. That is after five minutes: servers restart,
+	// and machines wake up before their network does.
 	tellAfter = 5
-	// longest is how long a line waits without looking at the clock: it may have been set, or the machine asleep.
+	// longest is how long a line waits without checking the clock: it may have been set, or the machine asleep.
 	longest = time.Minute
 )
 
-// line is a channel and what waits to be told through it.
+// line is a channel and its waiting letters.
 type line struct {
 	name    string
 	channel Channel
 	tell    config.Telling
-	text    bool // first words go along
+	text    bool // previews are included
 	answers bool // questions have buttons
-	buttons int  // that are shown at most
+	buttons int  // maximum number of buttons
 
-	nudge pause.Nudge // something is to be told
-	asked pause.Nudge // there are buttons to be pressed
+	nudge pause.Nudge // there is something to send
+	asked pause.Nudge // there are valid buttons
 
-	gather, apart time.Duration // tests have less time
+	gather, apart time.Duration // shorter in tests
 
 	// Guarded by Notifier.mu.
 	*memory
 	pending map[string]*waiting // by key
 	fails   int                 // in a row
-	retry   time.Time           // nothing is tried before
-	deaf    string              // why answers are not heard at present
+	retry   time.Time           // no attempt before
+	deaf    string              // why answers are not received at present
 }
 
-// waiting is a letter that is to be told.
+// waiting is a letter to send.
 type waiting struct {
 	Letter
 	came      time.Time
-	notBefore time.Time // it is put off until then
+	notBefore time.Time // put off until then
 }
 
 func keyOf(room mail.RoomName, id mail.ID) string { return string(room) + "/" + string(id) }
 
 func (l *Letter) key() string { return keyOf(l.Room, l.ID) }
 
-// addLine adds a channel, which says all that tell does.
+// addLine adds a channel with the settings in tell.
 func (n *Notifier) addLine(name string, c Channel, tell config.Telling, text, answers bool) {
 	tell.What = cmp.Or(config.What(strings.ReplaceAll(string(tell.What), " ", "")), config.DefaultWhat)
 	if tell.Text != nil {
@@ -79,21 +79,21 @@ func (n *Notifier) addLine(name string, c Channel, tell config.Telling, text, an
 	})
 }
 
-// enqueue has a letter wait, if the line is to tell it. The caller holds Notifier.mu.
+// enqueue adds a letter if the line wants it. The caller holds Notifier.mu.
 func (l *line) enqueue(letter Letter, notBefore time.Time) {
 	if !l.tell.What.Wants(letter.Question, letter.Urgent) || letter.notice == l.name ||
 		l.pending[letter.key()] != nil {
 		return
 	}
 	w := &waiting{letter, time.Now(), notBefore}
-	if letter.Office { // which nothing comes with
+	if letter.Office { // no others come with it
 		w.came = w.came.Add(-l.gather)
 	}
 	l.pending[letter.key()] = w
 	l.nudge.Give()
 }
 
-// rooms lists where letters wait. The caller holds Notifier.mu.
+// rooms returns the rooms of waiting letters. The caller holds Notifier.mu.
 func (l *line) rooms() []mail.RoomName {
 	var out []mail.RoomName
 	for _, w := range l.pending {
@@ -105,7 +105,7 @@ func (l *line) rooms() []mail.RoomName {
 	return out
 }
 
-// quiet says whether nothing of that kind is told now, and until when.
+// quiet reports whether letters of that kind must wait now, and until when.
 func (l *line) quiet(urgent bool, now time.Time) (until time.Time, ok bool) {
 	if urgent && l.tell.QuietUrgent != nil && *l.tell.QuietUrgent {
 		return time.Time{}, false
@@ -113,8 +113,7 @@ func (l *line) quiet(urgent bool, now time.Time) (until time.Time, ok bool) {
 	return l.tell.Quiet.Ends(now)
 }
 
-// plan returns the letters that are to be told now or, if that is none, when the first is. The caller holds
-// Notifier.mu.
+// plan returns the letters to send now or, if there are none, when the first is due. The caller holds Notifier.mu.
 func (l *line) plan(now time.Time) (letters []Letter, next time.Time) {
 	due := false
 	for _, w := range l.pending {
@@ -131,7 +130,7 @@ func (l *line) plan(now time.Time) (letters []Letter, next time.Time) {
 		if until, quiet := l.quiet(w.Urgent, now); quiet && until.After(at) {
 			at = until
 		} else if !w.notBefore.After(now) {
-			letters = append(letters, w.Letter) // with the first that is due
+			letters = append(letters, w.Letter) // together with the first that is due
 		}
 		due = due || !at.After(now)
 		if next.IsZero() || at.Before(next) {
@@ -144,7 +143,7 @@ func (l *line) plan(now time.Time) (letters []Letter, next time.Time) {
 	return letters, next
 }
 
-// serve tells what waits in a line until ctx ends.
+// serve sends a line's waiting letters until ctx ends.
 func (n *Notifier) serve(ctx context.Context, l *line) {
 	timer := time.NewTimer(longest)
 	defer timer.Stop()
@@ -163,7 +162,7 @@ func (n *Notifier) serve(ctx context.Context, l *line) {
 		var alarm <-chan time.Time
 		if !next.IsZero() {
 			in := next.Sub(now)
-			if in > longest && waits != saved { // a restart meanwhile is to know of it
+			if in > longest && waits != saved { // a restart must know of it
 				n.save()
 				saved = waits
 			}
@@ -178,7 +177,7 @@ func (n *Notifier) serve(ctx context.Context, l *line) {
 	}
 }
 
-// deliver tells of those letters that still wait for the person.
+// deliver sends the letters that still wait for the person.
 func (n *Notifier) deliver(ctx context.Context, l *line, letters []Letter) {
 	if letters = n.stillWaiting(ctx, l, letters); len(letters) == 0 {
 		return
@@ -208,16 +207,16 @@ func (n *Notifier) deliver(ctx context.Context, l *line, letters []Letter) {
 	}
 }
 
-// base is where the person's browser finds the pages, as far as a line may tell it.
+// base returns the address of the pages that a line may give the person's browser.
 func (n *Notifier) base(l *line) string { return cmp.Or(l.tell.URL, n.opts.Pages()) }
 
-// noteID names a note by what it tells, so that it is known when it is sent again.
+// noteID derives a note's id from its letters, so that a repeated note is recognised.
 func noteID(channel string, keys ...string) string {
 	sum := sha256.Sum256([]byte(channel + "\x00" + strings.Join(keys, "\x00")))
 	return "note_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:15]))
 }
 
-// stillWaiting returns those letters which the person has neither read nor settled nor put off since they came.
+// stillWaiting returns the letters that the person has not read, settled or snoozed since they arrived.
 func (n *Notifier) stillWaiting(ctx context.Context, l *line, letters []Letter) []Letter {
 	letters = n.dropDialogs(ctx, l, letters)
 	return slices.DeleteFunc(letters, func(letter Letter) bool {
@@ -241,7 +240,7 @@ func (n *Notifier) stillWaiting(ctx context.Context, l *line, letters []Letter) 
 			return true
 		case err == nil && !here && !told(&it) && !moot(&it, &letter):
 			if w := l.pending[letter.key()]; w != nil {
-				w.notBefore = time.Now().Add(elsewherePause) // and it is told here if that machine is away then
+				w.notBefore = time.Now().Add(elsewherePause) // this machine tells it if the other is away then
 			}
 			return true
 		case mail.CodeOf(err) == mail.NotFound, err == nil && (moot(&it, &letter) || !here):
@@ -249,14 +248,14 @@ func (n *Notifier) stillWaiting(ctx context.Context, l *line, letters []Letter) 
 			l.Told[letter.key()] = mail.TimeOf(time.Now())
 			return true
 		}
-		return false // also if the room fails at present: told once too often is better than not at all
+		return false // even if the room fails: telling once too often is better than not at all
 	})
 }
 
 // elsewherePause is how long another machine has to tell the person.
 const elsewherePause = 10 * time.Second
 
-// told reports whether the person was told of a message, wherever.
+// told reports whether the person was told of a message, on any machine.
 func told(it *mail.Item) bool {
 	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
 		return d.Agent == mail.User && d.State == mail.Notified
@@ -268,7 +267,7 @@ func moot(it *mail.Item, l *Letter) bool {
 	return it.Read || it.State == mail.Archived || it.Settled != nil || l.Question && !it.Open
 }
 
-// delivered notes that a note got through.
+// delivered records that a note was sent.
 func (n *Notifier) delivered(ctx context.Context, l *line, note *Note, answer string) {
 	now := time.Now()
 	n.mu.Lock()
@@ -286,7 +285,7 @@ func (n *Notifier) delivered(ctx context.Context, l *line, note *Note, answer st
 			l.Asked[letter.key()] = mail.TimeOf(now.Add(buttonTime))
 		}
 		if letter.Dialog || letter.Office {
-			continue // of which there are no receipts
+			continue // these have no receipts
 		}
 		receipts[letter.Room] = append(receipts[letter.Room], mail.Receipt{Message: letter.ID, Reader: mail.ToUser,
 			Mark: mail.MarkNotified, Door: l.name})
@@ -305,7 +304,7 @@ func (n *Notifier) delivered(ctx context.Context, l *line, note *Note, answer st
 	l.asked.Give()
 }
 
-// failed notes that a note did not get through, and has the person know when that goes on.
+// failed records that a note failed, and tells the person if failures continue.
 func (n *Notifier) failed(ctx context.Context, l *line, letters []Letter, err error) {
 	now := time.Now()
 	today := now.Format(time.DateOnly)
@@ -320,7 +319,7 @@ func (n *Notifier) failed(ctx context.Context, l *line, letters []Letter, err er
 		pause = min(firstRetry<<(l.fails-1), lastRetry)
 	}
 	pause = max(pause, asksToWait(err))
-	if errors.Is(err, webhook.ErrGone) { // who says so does not want to be asked again soon
+	if errors.Is(err, webhook.ErrGone) { // the receiver does not want another request soon
 		pause = 24 * time.Hour
 	}
 	l.retry = now.Add(pause)
@@ -332,7 +331,7 @@ func (n *Notifier) failed(ctx context.Context, l *line, letters []Letter, err er
 	n.mu.Unlock()
 	n.save()
 	in := slices.IndexFunc(letters, func(l Letter) bool { return !l.Office })
-	if !tell || in < 0 { // there is a room to say it in
+	if !tell || in < 0 { // only in a letter's room
 		return
 	}
 	err = n.opts.Use(ctx, letters[in].Room, func(r Room) error {
@@ -344,7 +343,7 @@ func (n *Notifier) failed(ctx context.Context, l *line, letters []Letter, err er
 	}
 }
 
-// failure drafts word to the user that a channel does not get through. One of a day is sent once.
+// failure drafts a message to the user that a channel fails. It is sent once a day.
 func failure(l *line, waits int, day string) mail.Draft {
 	return mail.Draft{
 		To: mail.Recipients{string(mail.ToUser)}, Type: string(mail.Custom), Priority: string(mail.Urgent),

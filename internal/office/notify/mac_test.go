@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What the programs of macOS are given, word for word: a letter's words are no option and no part of a script. No
-// macOS has run it yet.
+// The exact arguments of macOS's programs: a letter's text is neither an option nor part of a script. It has not run
+// on macOS yet.
 func TestDesktopOfMacOS(t *testing.T) {
 	bin, said := t.TempDir(), filepath.Join(t.TempDir(), "said")
 	program := func(name string) {

@@ -15,62 +15,62 @@ import (
 
 // Channel is one way to tell the person. Its errors are for people and hold no secrets.
 type Channel interface {
-	// Send hands a note over, and returns what the other side answered. It may be called again with the same note when
-	// it failed. It gives up when ctx ends, and within its own time in any case.
+	// Send delivers a note and returns the other side's answer. After a failure it may be called again with the same
+	// note. It gives up when ctx ends, and after a time of its own in any case.
 	Send(ctx context.Context, n *Note) (answer string, err error)
 }
 
-// Note is what the person is told at once: of one letter, or of several. Its JSON is what webhooks and commands get.
+// Note is one notification about one letter or several. Its JSON goes to webhooks and commands.
 type Note struct {
-	ID      string    `json:"id"`      // the same when it is sent again
+	ID      string    `json:"id"`      // the same on a retry
 	Subject string    `json:"subject"` // one line
-	Text    string    `json:"text"`    // what stands below it
+	Text    string    `json:"text"`    // the body
 	Urgent  bool      `json:"urgent"`
 	Letters []Letter  `json:"messages"`
-	URL     string    `json:"url,omitempty"` // what a click opens
-	Buttons []Button  `json:"-"`             // answers to the one letter that it is about
-	until   time.Time // when these end
-	// Open opens the pages at the letter, on the desktop of this machine. Nil: that cannot be done.
+	URL     string    `json:"url,omitempty"` // opened by a click
+	Buttons []Button  `json:"-"`             // answers to its only letter
+	until   time.Time // expiry of the buttons
+	// Open opens the letter in this machine's browser. Nil: not possible.
 	Open func() `json:"-"`
 }
 
-// Letter is a message that the person is told of, or a dialog.
+// Letter is a message or a dialog that the person is told of.
 type Letter struct {
 	Room     mail.RoomName `json:"room"`
 	ID       mail.ID       `json:"id"`
 	Type     mail.Type     `json:"type"`
 	From     mail.Address  `json:"from"`
 	Subject  string        `json:"subject,omitempty"`
-	Preview  string        `json:"preview,omitempty"` // its first words, where they go along
+	Preview  string        `json:"preview,omitempty"` // the first words, if included
 	Urgent   bool          `json:"urgent,omitzero"`
 	Question bool          `json:"question,omitzero"` // it waits for an answer
-	Dialog   bool          `json:"dialog,omitzero"`   // no message: what the client of an agent asks
-	Office   bool          `json:"office,omitzero"`   // no message, and in no room: word of the post office itself
+	Dialog   bool          `json:"dialog,omitzero"`   // not a message: a question of an agent's client
+	Office   bool          `json:"office,omitzero"`   // not a message and in no room: word from the post office itself
 	Sent     mail.Time     `json:"sent"`
-	Options  []string      `json:"options,omitempty"` // answers that it offers, where first words go along
+	Options  []string      `json:"options,omitempty"` // answers offered, if previews are included
 
-	seq     mail.Seq // its place in the room
-	options []string // answers that it offers
-	notice  string   // the channel of whose failure it tells; "": none
+	seq     mail.Seq // sequence number in the room
+	options []string // answers offered
+	notice  string   // the failed channel that it reports; "": none
 }
 
 // Button is an answer that can be given without opening anything.
 type Button struct {
 	Label string
-	Token string // what proves, when it comes back, that this button was pressed
+	Token string // proves, when it comes back, that this button was pressed
 }
 
 const (
 	maxPreview = 240      // characters
 	maxListed  = 8        // letters in a digest
-	maxNamed   = 3        // senders in the subject of one
+	maxNamed   = 3        // senders in a digest's subject
 	maxShown   = 120      // characters of a subject or a name
-	maxButtons = 3        // ntfy shows no more
+	maxButtons = 3        // ntfy's limit
 	maxLabel   = 40       // characters of a button's label
-	noticeKey  = "notify" // of the metadata of word that a channel fails
+	noticeKey  = "notify" // metadata key of a message that a channel fails
 )
 
-// letterOf returns what the person is told of a message.
+// letterOf returns the letter about a message.
 func letterOf(room mail.RoomName, it *mail.Item) Letter {
 	preview := cmp.Or(markdown.Preview(it.Body, maxPreview), shortened(it.DocNames(), maxShown))
 	l := Letter{
@@ -89,7 +89,7 @@ func letterOf(room mail.RoomName, it *mail.Item) Letter {
 	return l
 }
 
-// name is a sender in words.
+// name returns the sender's name for people.
 func (l *Letter) name() string {
 	if l.From.Signer() == mail.System {
 		return "the post office"
@@ -97,7 +97,7 @@ func (l *Letter) name() string {
 	return shortened(strings.TrimPrefix(strings.TrimPrefix(string(l.From), "agent:"), "far:"), maxShown)
 }
 
-// headline says in a line what a letter is.
+// headline describes a letter in one line.
 func (l *Letter) headline() string {
 	who := l.name()
 	switch {
@@ -113,7 +113,8 @@ func (l *Letter) headline() string {
 	return who + ": " + l.Subject
 }
 
-// listed is a letter in a digest. Of a dialog it names what is asked, of a letter without a subject how it begins.
+// listed returns a letter's line in a digest: with a dialog's question, or the beginning of a letter without a
+// subject.
 func (l *Letter) listed() string {
 	switch text := shortened(l.Preview, maxShown); {
 	case l.Dialog && text != "":
@@ -126,7 +127,7 @@ func (l *Letter) listed() string {
 	return l.headline()
 }
 
-// path is where the pages show a letter.
+// path returns a letter's path on the pages.
 func (l *Letter) path() string {
 	switch {
 	case l.Office:
@@ -137,8 +138,8 @@ func (l *Letter) path() string {
 	return "/@" + url.PathEscape(string(l.Room)) + "/?m=" + url.QueryEscape(string(l.ID))
 }
 
-// compose makes a note of letters. base is where the person's browser finds the pages, if that is known; with text,
-// first words go along.
+// compose makes a note from letters. base is the address of the pages for the person's browser, or ""; with text,
+// previews are included.
 func compose(id string, letters []Letter, base string, text bool) *Note {
 	slices.SortStableFunc(letters, func(a, b Letter) int {
 		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.seq, b.seq))
@@ -175,7 +176,7 @@ func compose(id string, letters []Letter, base string, text bool) *Note {
 	return n
 }
 
-// digest tells of several letters.
+// digest describes several letters.
 func digest(letters []Letter) (subject, text string) {
 	var names, lines []string
 	questions, urgent := 0, 0
@@ -211,7 +212,7 @@ func digest(letters []Letter) (subject, text string) {
 	return subject + " from " + named(names), strings.Join(lines, "\n")
 }
 
-// named lists names, the first of many.
+// named lists names, only the first few of many.
 func named(names []string) string {
 	switch more := len(names) - maxNamed; {
 	case more > 0:
@@ -222,7 +223,7 @@ func named(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// shortened is text in one line, of at most so many characters.
+// shortened returns s on one line, with at most that many characters.
 func shortened(s string, most int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if long := []rune(s); len(long) > most {

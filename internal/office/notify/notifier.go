@@ -14,40 +14,39 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Room is what a Notifier has to know of a room. *mailroom.Room is one.
+// Room is a Notifier's view of a room. *mailroom.Room implements it.
 type Room interface {
 	Name() mail.RoomName
-	// As returns the room as somebody sees it: the user to look, the system to write to the user.
+	// As returns the room as name sees it: the user to read, the system to write to the user.
 	As(mail.Name) mail.Service
-	// AsUser returns the room as the user sees it, who is known by these means.
+	// AsUser returns the room as the user sees it, known by the given means.
 	AsUser(mail.Means) mail.Service
-	// Shown returns the place of the last event that a watch shows.
+	// Shown returns the sequence number of the last event that a watch shows.
 	Shown() mail.Seq
-	// Note records receipts.
 	Note(ctx context.Context, receipts []mail.Receipt) (int, error)
-	// Tells reports whether it is for this machine to tell the person, and not for another that has the room too.
+	// Tells reports whether this machine, and not another that has the room too, must tell the person.
 	Tells() bool
 }
 
 // Options of a Notifier.
 type Options struct {
 	Config config.Notify
-	// Use calls use with a room, which is open until it returns.
+	// Use calls use with a room, which stays open until use returns.
 	Use  func(ctx context.Context, room mail.RoomName, use func(Room) error) error
 	Home string       // the data directory, where commands run
-	File string       // where is kept what was told; "": nowhere
+	File string       // the file for saved state; "": none
 	Log  *slog.Logger // default: discard
-	// Pages is where browsers of other machines find the pages, for channels that are not told; "": nowhere. Nil is
-	// "".
+	// Pages returns the address of the pages for other machines' browsers, for channels without one; "" if there is
+	// none. Nil: "".
 	Pages func() string
-	// Card returns what a dialog asks that is held on this machine. Nil: none is.
+	// Card returns a dialog that this machine holds. Nil: it holds none.
 	Card func(mail.ID) (mail.Card, bool)
-	// Desk returns what waits for the user in all rooms, and Dialogs what agents' clients ask. Nil: no chat can ask
-	// for it.
+	// Desk returns the user's desk across all rooms, and Dialogs the dialogs of agents' clients. Nil: chats cannot
+	// ask for them.
 	Desk    func(context.Context, mail.DeskQuery) (mail.Desk, error)
 	Dialogs func(context.Context) (mail.Cards, error)
-	// Login returns a link that logs the browser of this machine in and opens a letter, or a
-	// dialog. Nil: there are no pages.
+	// Login returns a link that logs in this machine's browser and opens a letter or a dialog. Nil: there are no
+	// pages.
 	Login func(room mail.RoomName, id mail.ID) (string, error)
 }
 
@@ -55,16 +54,16 @@ type Options struct {
 type Notifier struct {
 	opts  Options
 	lines []*line
-	left  []mail.RoomName // where letters waited when the last process ended
+	left  []mail.RoomName // rooms with waiting letters when the last process ended
 
 	saving sync.Mutex // held while the file is written
 
-	mu   sync.Mutex // guards what follows, and the changing part of lines
+	mu   sync.Mutex // guards the fields below and the changing part of lines
 	kept *remembered
-	said map[string]bool // questions of whose buttons the person was told what became of them
+	said map[string]bool // questions for which a button's outcome was shown
 }
 
-// New returns a Notifier with the channels of the configuration. Run runs it, once.
+// New returns a Notifier with the configured channels. Run runs it, once.
 func New(opts Options) *Notifier {
 	n := newNotifier(opts)
 	n.addChannels()
@@ -84,12 +83,12 @@ func newNotifier(opts Options) *Notifier {
 	return n
 }
 
-// Run tells until ctx ends. A note that is under way is broken off then.
+// Run sends notes until ctx ends, which cancels one in progress.
 func (n *Notifier) Run(ctx context.Context) {
 	if len(n.lines) == 0 {
 		return
 	}
-	n.save() // since when each channel tells
+	n.save() // saves since when each channel sends
 	var running sync.WaitGroup
 	for _, l := range n.lines {
 		running.Go(func() { n.serve(ctx, l) })
@@ -112,14 +111,14 @@ func (n *Notifier) Run(ctx context.Context) {
 // Able reports whether there is any channel.
 func (n *Notifier) Able() bool { return len(n.lines) > 0 }
 
-// Rooms are those in which letters waited to be told when the last process ended: they are to be opened.
+// Rooms returns the rooms with waiting letters when the last process ended: the caller must open them.
 func (n *Notifier) Rooms() []mail.RoomName {
 	slices.Sort(n.left)
 	return slices.Compact(n.left)
 }
 
-// Follow offers the lines what comes for the user in an open room, until ctx ends or the room is closed; first what
-// waits there already.
+// Follow offers the lines the user's mail in an open room, first the mail that is there, then new mail, until ctx
+// ends or the room is closed.
 func (n *Notifier) Follow(ctx context.Context, room Room) error {
 	if len(n.lines) == 0 {
 		return nil
@@ -153,7 +152,7 @@ func (n *Notifier) Follow(ctx context.Context, room Room) error {
 	}
 }
 
-// take takes in events, and reports whether there may be new letters behind seen.
+// take processes events, and reports whether there may be new letters after seen.
 func (n *Notifier) take(ctx context.Context, room mail.RoomName, user mail.Service, events []mail.Event,
 	seen mail.Seq) (fresh bool) {
 	for i := range events {
@@ -175,7 +174,8 @@ func (n *Notifier) take(ctx context.Context, room mail.RoomName, user mail.Servi
 	return fresh
 }
 
-// offerFrom offers the lines what stands unread in the user's inbox behind a place, and returns the place of the last.
+// offerFrom offers the lines the unread mail in the user's inbox after a sequence number, and returns that of the
+// last.
 func (n *Notifier) offerFrom(ctx context.Context, room mail.RoomName, user mail.Service, after mail.Seq) (mail.Seq,
 	error) {
 	q := mail.InboxQuery{After: after, Since: n.since()}
@@ -194,7 +194,7 @@ func (n *Notifier) offerFrom(ctx context.Context, room mail.RoomName, user mail.
 	}
 }
 
-// offerSnoozed has the lines wait for what the user has put off.
+// offerSnoozed puts off the snoozed messages.
 func (n *Notifier) offerSnoozed(ctx context.Context, room mail.RoomName, user mail.Service) error {
 	page, err := user.Inbox(ctx, mail.InboxQuery{Place: mail.InSnoozed, Newest: true})
 	if err != nil {
@@ -206,7 +206,7 @@ func (n *Notifier) offerSnoozed(ctx context.Context, room mail.RoomName, user ma
 	return nil
 }
 
-// since is when the oldest mail was sent that is told.
+// since returns the sent time from which mail is offered.
 func (n *Notifier) since() mail.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -217,7 +217,7 @@ func (n *Notifier) since() mail.Time {
 	return max(first, mail.TimeOf(time.Now().Add(-tellable)))
 }
 
-// offer has those lines wait for a chance to tell of a message that are to.
+// offer offers a message to the lines.
 func (n *Notifier) offer(room mail.RoomName, it *mail.Item) {
 	if it.From == mail.ToUser {
 		return
@@ -235,7 +235,7 @@ func (n *Notifier) offerLetter(l Letter) {
 	}
 }
 
-// putOff has the lines tell of a message, again perhaps, when it has been put off long enough.
+// putOff enqueues a snoozed message for its time, even if it was sent before.
 func (n *Notifier) putOff(room mail.RoomName, it *mail.Item) {
 	if it.Snoozed == 0 || it.Snoozed <= mail.TimeOf(time.Now()) {
 		return
@@ -250,7 +250,7 @@ func (n *Notifier) putOff(room mail.RoomName, it *mail.Item) {
 	}
 }
 
-// settled notes that a question waits for no answer any more.
+// settled records that a question no longer waits for an answer.
 func (n *Notifier) settled(room mail.RoomName, id mail.ID) {
 	if id == "" {
 		return
@@ -265,8 +265,8 @@ func (n *Notifier) settled(room mail.RoomName, id mail.ID) {
 	}
 }
 
-// Busy reports whether somebody waits: letters to be told within a day, or a button to be pressed. A channel that has
-// failed for long, of which the person knows, is waited for no more.
+// Busy reports whether something is pending: letters due within a day, or valid buttons. A channel that has failed
+// for long, which the person knows, does not count.
 func (n *Notifier) Busy() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -289,8 +289,8 @@ func (n *Notifier) Busy() bool {
 	return false
 }
 
-// Wake says how the user will be told of mail that comes now: the names of channels or, if all of these are silent for
-// the time being, mail.WakeDeferred and until when. "" means not at all. It does not block.
+// Wake says how the user will be told of mail that arrives now: the names of channels or, if all of them are quiet,
+// mail.WakeDeferred and until when. "" means not at all. It does not block.
 func (n *Notifier) Wake(asks, urgent bool, now mail.Time) (how string, putOff mail.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -317,7 +317,7 @@ func (n *Notifier) Wake(asks, urgent bool, now mail.Time) (how string, putOff ma
 	return "", 0
 }
 
-// Channels says how it stands with each channel.
+// Channels returns the status of each channel.
 func (n *Notifier) Channels() []wire.NotifyChannel {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -341,7 +341,7 @@ func (n *Notifier) Channels() []wire.NotifyChannel {
 	return out
 }
 
-// Troubles says what is wrong with channels.
+// Troubles returns the channels' failures.
 func (n *Notifier) Troubles() []string {
 	var out []string
 	for _, c := range n.Channels() {
@@ -352,7 +352,7 @@ func (n *Notifier) Troubles() []string {
 	return out
 }
 
-// Test sends a note through a channel, or through all if name is "", and says what each answered.
+// Test sends a note through a channel, or through all if name is "", and returns each answer.
 func (n *Notifier) Test(ctx context.Context, name string) ([]wire.NotifyTested, error) {
 	var names []string
 	out := []wire.NotifyTested{}
@@ -386,7 +386,7 @@ func (n *Notifier) Test(ctx context.Context, name string) ([]wire.NotifyTested, 
 	return out, nil
 }
 
-// reached has a line tell at once what it could not before.
+// reached makes a line send its waiting letters immediately.
 func (n *Notifier) reached(l *line) {
 	n.mu.Lock()
 	l.fails, l.retry, l.Failed, l.From = 0, time.Time{}, "", 0

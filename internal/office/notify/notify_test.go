@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestTells holds that questions and urgent mail are told, by default, and nothing else; what a note holds; and that
-// whoever wrote sees that the person was notified.
+// TestTells: by default questions and urgent mail are told, and nothing else; it checks a note's content, and that
+// the sender sees that the person was notified.
 func TestTells(t *testing.T) {
 	inFixture(t, config.Telling{URL: "https://box.example:8765"}, func(b *fixture) {
 		b.send("bea", mail.Status, "All is well", mail.Draft{})
@@ -31,7 +31,7 @@ func TestTells(t *testing.T) {
 			t.Errorf("the asker sees %+v, want that the user was notified through pad", d)
 		}
 		b.pass(time.Hour)
-		b.pages = "https://other.example" // the channel's own word goes before that
+		b.pages = "https://other.example" // the channel's own address takes precedence
 		b.send("bea", mail.Custom, "The disk is full", mail.Draft{Priority: "urgent"})
 		b.pass(time.Minute)
 		b.send("bea", mail.ReviewRequest, "My change", mail.Draft{})
@@ -46,7 +46,7 @@ func TestTells(t *testing.T) {
 	})
 }
 
-// TestTellsOfPushes: what has no subject is told by its text, or else by the documents that it names.
+// TestTellsOfPushes: a letter without a subject is told by its text, or else by its documents' names.
 func TestTellsOfPushes(t *testing.T) {
 	inFixture(t, config.Telling{What: "all"}, func(b *fixture) {
 		b.send("ann", mail.Custom, "", mail.Draft{Body: "\n# Drafted the piece"})
@@ -68,7 +68,7 @@ func TestTellsOfPushes(t *testing.T) {
 	})
 }
 
-// TestFilter holds that each kind can be told alone, and that all means all.
+// TestFilter: each kind can be told alone, and all means all.
 func TestFilter(t *testing.T) {
 	for what, want := range map[config.What][]string{
 		"questions": {"ann asks: Q"}, "urgent": {"Urgent: ann: U"},
@@ -86,11 +86,11 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestNoText holds that of a letter nothing but sender and subject goes to whom one does not trust with more.
+// TestNoText: a channel without texts gets only a letter's sender and subject.
 func TestNoText(t *testing.T) {
 	no := false
 	inFixture(t, config.Telling{Text: &no}, func(b *fixture) {
-		b.pages = "https://192.168.1.5:8766" // where phones find the pages
+		b.pages = "https://192.168.1.5:8766" // the pages' address for phones
 		b.send("ann", mail.Question, "Which port?", mail.Draft{Body: "the secret"})
 		b.pass(gather)
 		b.told("ann asks: Which port?")
@@ -101,8 +101,8 @@ func TestNoText(t *testing.T) {
 	})
 }
 
-// TestBurst holds that what comes at once is one note, that the rest of a burst is one more half a minute later, and
-// what a digest says.
+// TestBurst: letters at the same time are one note, the rest of a burst is one more half a minute later; and the
+// text of a digest.
 func TestBurst(t *testing.T) {
 	inFixture(t, config.Telling{URL: "https://box.example"}, func(b *fixture) {
 		b.send("ann", mail.Question, "One?", mail.Draft{})
@@ -124,8 +124,8 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// TestReadMeanwhile holds that nothing is told that the person has read, archived, put off or answered, or that is
-// withdrawn, erased or in a room that is gone; and that what was put off is told at its time.
+// TestReadMeanwhile: nothing is told that the person has read, archived, snoozed or answered, or that is withdrawn,
+// erased or in a deleted room; a snoozed letter is told at its time.
 func TestReadMeanwhile(t *testing.T) {
 	inFixture(t, config.Telling{}, func(b *fixture) {
 		b.send("ann", mail.Question, "First", mail.Draft{})
@@ -157,7 +157,7 @@ func TestReadMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSnoozedIsToldAgain holds that what was told and then put off is told again at its time, also by another process.
+// TestSnoozedIsToldAgain: a letter told and then snoozed is told again at its time, even by another process.
 func TestSnoozedIsToldAgain(t *testing.T) {
 	inFixture(t, config.Telling{}, func(b *fixture) {
 		id := b.send("ann", mail.Question, "Q", mail.Draft{})
@@ -173,8 +173,7 @@ func TestSnoozedIsToldAgain(t *testing.T) {
 	})
 }
 
-// TestQuietDigest holds that in quiet hours nothing is told but, where it may be, what is urgent, and that the rest is
-// one digest at their end.
+// TestQuietDigest: in quiet hours only urgent mail is told, if allowed, and the rest is one digest at their end.
 func TestQuietDigest(t *testing.T) {
 	for _, urgentToo := range []bool{false, true} {
 		inFixture(t, config.Telling{}, func(b *fixture) {
@@ -219,8 +218,8 @@ func TestQuietDigest(t *testing.T) {
 	}
 }
 
-// TestRetries holds that a note which does not get through is tried again with growing pauses, that the person is told
-// on the pages, once a day, and that all is told in the end, but what was read meanwhile.
+// TestRetries: a failed note is retried with growing pauses, the person is told on the pages once a day, and in the
+// end everything is told except letters read in the meantime.
 func TestRetries(t *testing.T) {
 	inFixture(t, config.Telling{}, func(b *fixture) {
 		b.pad.set(errDown)
@@ -265,7 +264,7 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestNoticeGoesElsewhere holds that word of a channel that fails is told through the others.
+// TestNoticeGoesElsewhere: a notice that a channel fails goes through the others.
 func TestNoticeGoesElsewhere(t *testing.T) {
 	inFixture(t, config.Telling{}, func(b *fixture) {
 		b.end()
@@ -282,8 +281,8 @@ func TestNoticeGoesElsewhere(t *testing.T) {
 	})
 }
 
-// TestRestart holds that nothing is told twice by the next process, that it tells what the last one could not, and
-// that a channel which is new is told nothing of what came before it.
+// TestRestart: the next process tells nothing twice, and tells what the last one could not; a new channel gets
+// nothing from before it.
 func TestRestart(t *testing.T) {
 	inFixture(t, config.Telling{}, func(b *fixture) {
 		b.send("ann", mail.Question, "Told", mail.Draft{})
@@ -311,7 +310,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestOldMail holds that mail which was sent long before it comes, by a bridge or an import, is not told.
+// TestOldMail: mail sent long before it arrives, through a bridge or an import, is not told.
 func TestOldMail(t *testing.T) {
 	inFixture(t, config.Telling{What: "all"}, func(b *fixture) {
 		b.pass(30 * 24 * time.Hour)

@@ -18,16 +18,16 @@ import (
 	"pennypost/internal/base/webhook"
 )
 
-// Ntfy publishes to a topic of an ntfy server (https://docs.ntfy.sh/publish/, as of 2.12; what replaces a
-// notification, sequence_id, came with 2.16, and servers before that show another one).
+// Ntfy publishes to a topic of an ntfy server (https://docs.ntfy.sh/publish/, as of 2.12; sequence_id, which
+// replaces a notification, came with 2.16, and earlier servers show another one).
 type Ntfy struct {
-	Server     string // without a closing slash
+	Server     string // without a trailing slash
 	Topic      string
-	Token      string // of access; "": none
-	ReplyTopic string // where buttons write
-	ReplyToken string // that buttons show; "": none
+	Token      string // access token; "": none
+	ReplyTopic string // topic that buttons write to
+	ReplyToken string // token in buttons; "": none
 
-	client http.Client // its redirects; set by NewNtfy
+	client http.Client // limits redirects; set by NewNtfy
 }
 
 var (
@@ -36,10 +36,10 @@ var (
 )
 
 const (
-	// A server takes 4096 bytes of text, and makes a file of more; it takes twice that of JSON.
+	// A server accepts 4096 bytes of text and turns longer ones into a file; of JSON it accepts twice that.
 	maxNtfyText  = 3000
 	ntfyTime     = 30 * time.Second // for one request
-	ntfySilence  = 3 * time.Minute  // a stream that says nothing for so long is dead: it is to every 45 s
+	ntfySilence  = 3 * time.Minute  // a stream silent for so long is dead: keep-alives come every 45 s
 	maxNtfyLine  = 64 << 10
 	ntfyUrgent   = 5
 	ntfyNormal   = 3
@@ -56,7 +56,7 @@ func NewNtfy(c *Ntfy) *Ntfy {
 	return c
 }
 
-// ntfyMessage is what is published, and with Event and ID what a stream says.
+// ntfyMessage is a published message and, with Event and ID, one in a stream.
 type ntfyMessage struct {
 	Event    string       `json:"event,omitempty"`
 	ID       string       `json:"id,omitempty"`
@@ -76,10 +76,9 @@ type ntfyAction struct {
 	Method  string            `json:"method,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	Body    string            `json:"body,omitempty"`
-	Clear   bool              `json:"clear,omitzero"` // once it has succeeded
+	Clear   bool              `json:"clear,omitzero"` // after it has succeeded
 }
 
-// Send implements Channel.
 func (c *Ntfy) Send(ctx context.Context, n *Note) (string, error) {
 	m := ntfyMessage{Topic: c.Topic, Title: n.Subject, Message: cutBytes(n.Text, maxNtfyText), Priority: ntfyNormal,
 		Click: n.URL, Sequence: n.ID}
@@ -100,7 +99,6 @@ func (c *Ntfy) Send(ctx context.Context, n *Note) (string, error) {
 	return c.publish(ctx, &m)
 }
 
-// Update implements replier.
 func (c *Ntfy) Update(ctx context.Context, id, subject, text string) error {
 	_, err := c.publish(ctx, &ntfyMessage{Topic: c.Topic, Title: subject, Message: text, Priority: ntfyNoSound,
 		Sequence: id})
@@ -129,7 +127,7 @@ func (c *Ntfy) publish(ctx context.Context, m *ntfyMessage) (string, error) {
 	return answer, nil
 }
 
-// do makes a request and returns the answer if it is of status 200. Errors hold neither topic nor token.
+// do sends a request and returns the answer if its status is 200. Errors contain neither topic nor token.
 func (c *Ntfy) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.Server+path, bytes.NewReader(body))
 	if err != nil {
@@ -159,7 +157,7 @@ func (c *Ntfy) do(ctx context.Context, method, path string, body []byte) (*http.
 	return nil, errors.New(said)
 }
 
-// Listen implements replier, by the JSON stream of the reply topic.
+// Listen implements replier with the JSON stream of the reply topic.
 func (c *Ntfy) Listen(ctx context.Context, after string, take func(place, text string) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -192,13 +190,13 @@ func (c *Ntfy) Listen(ctx context.Context, after string, take func(place, text s
 	return errors.New("the server ended the stream")
 }
 
-// isPlace reports whether an id of a message can stand in an address as it is.
+// isPlace reports whether a message id can be part of a URL unescaped.
 func isPlace(id string) bool {
 	return id != "" && len(id) <= 64 &&
 		strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
 }
 
-// cutBytes cuts a text behind a character.
+// cutBytes cuts a text at a character boundary.
 func cutBytes(s string, most int) string {
 	if len(s) <= most {
 		return s

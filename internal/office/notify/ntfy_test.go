@@ -23,10 +23,10 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// ntfyServer is a server with the topics desk and back: token may do all there, and button write to back alone.
+// ntfyServer is a server with the topics desk and back: token has full access, and button may only write to back.
 type ntfyServer struct{ url, token, button string }
 
-// standIn is as much of ntfy's server as we use, after its documentation.
+// standIn implements the part of ntfy's server that we use, from its documentation.
 type standIn struct {
 	mu    sync.Mutex
 	next  int
@@ -156,7 +156,7 @@ func realNtfy(t *testing.T) ntfyServer {
 	return s
 }
 
-// messages returns what was published to a topic.
+// messages returns the messages published to a topic.
 func (s *ntfyServer) messages(t *testing.T, topic string) (out []ntfyMessage) {
 	t.Helper()
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/"+topic+"/json?poll=1&since=all", nil)
@@ -177,7 +177,7 @@ func (s *ntfyServer) messages(t *testing.T, topic string) (out []ntfyMessage) {
 	}
 }
 
-// press does what the app does with a button.
+// press presses a button as the app does.
 func press(t *testing.T, a ntfyAction) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), a.Method, a.URL, bytes.NewReader([]byte(a.Body)))
@@ -203,7 +203,7 @@ func wait(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// desk is a room with a Notifier that speaks to an ntfy server, in real time.
+// desk is a room with a Notifier that uses an ntfy server, in real time.
 type desk struct {
 	*testing.T
 	server ntfyServer
@@ -238,7 +238,7 @@ func (d *desk) start() {
 	d.stop = func() { cancel(); running.Wait() }
 }
 
-// ask has ann ask the user something and returns the notification.
+// ask sends a question from ann to the user and returns the notification.
 func (d *desk) ask(draft mail.Draft) (id mail.ID, shown ntfyMessage) {
 	d.Helper()
 	draft.To = mail.Recipients{"user"}
@@ -272,8 +272,8 @@ func (d *desk) item(id mail.ID) mail.Item {
 	return it
 }
 
-// TestNtfy asks by a server, presses buttons as the app does, and reads the answers: once each, as the user, also what
-// was pressed while no post office ran; and nothing of what is settled.
+// TestNtfy asks through a server, presses buttons as the app does, and checks the answers: each once, as the user,
+// even if pressed while no post office ran, and none for a settled question.
 func TestNtfy(t *testing.T) {
 	t.Run("stand-in", func(t *testing.T) { testNtfy(t, newDesk(t, newStandIn(t))) })
 	t.Run("real", func(t *testing.T) { testNtfy(t, newDesk(t, realNtfy(t))) })
@@ -308,7 +308,7 @@ func testNtfy(t *testing.T, d *desk) {
 	}
 }
 
-// lateAnswers presses a button while no post office runs, and one of a question that was answered elsewhere.
+// lateAnswers presses a button while no post office runs, and one of a question answered elsewhere.
 func (d *desk) lateAnswers(t *testing.T) {
 	id, shown := d.ask(mail.Draft{Type: "review-request", Subject: "My change", Body: "x"})
 	if len(shown.Actions) != 3 || shown.Actions[1].Label != "changes-requested" {
@@ -340,7 +340,7 @@ func (d *desk) lateAnswers(t *testing.T) {
 	d.shows("Not sent: it was settled before")
 }
 
-// TestNtfyRefused holds that a server's own words are told, and neither topic nor token.
+// TestNtfyRefused: an error has the server's own words, and neither topic nor token.
 func TestNtfyRefused(t *testing.T) {
 	for _, server := range []ntfyServer{newStandIn(t)} {
 		c := NewNtfy(&Ntfy{Server: server.url, Topic: "hidden", Token: "tk_wrong"})
@@ -355,7 +355,7 @@ func TestNtfyRefused(t *testing.T) {
 	}
 }
 
-// TestTokens holds that a button says what it was made to say, for a day, and nothing else.
+// TestTokens: a button gives only its own answer, for a day.
 func TestTokens(t *testing.T) {
 	n := newNotifier(Options{})
 	n.addLine("ntfy", nil, config.Telling{}, false, true)
@@ -380,7 +380,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestNotHeard holds that it is told when answers do not come back.
+// TestNotHeard: it is reported when answers do not come back.
 func TestNotHeard(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

@@ -8,11 +8,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What the post office itself has to say, as that a server has stopped, may concern every room, and may have to be
-// said when no room takes mail. So it is no message, and stands in no room.
+// Word from the post office itself, such as that a server has stopped, may concern every room, and may be needed
+// when no room takes mail. So it is not a message and belongs to no room.
 
-// Announce has the person told of something that goes on, once however often it is called, until Over. about tells it
-// from others.
+// Announce tells the person of a condition once, however often it is called, until Over. about identifies the
+// condition.
 func (n *Notifier) Announce(about, subject, text string) {
 	if len(n.lines) == 0 {
 		return
@@ -21,7 +21,7 @@ func (n *Notifier) Announce(about, subject, text string) {
 		Preview: text, Urgent: true, Office: true, Sent: mail.TimeOf(time.Now())})
 }
 
-// Announced returns what was announced, and is not over.
+// Announced returns the announced conditions that are not over.
 func (n *Notifier) Announced() (about []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -41,11 +41,11 @@ func (n *Notifier) Announced() (about []string) {
 	return slices.Compact(about)
 }
 
-// mended is what Mended announces.
+// mended is the id of the announcement made by Over.
 const mended = "mended"
 
-// Over has what was announced forgotten, which may begin again. If the person was told of some of it, they are told
-// that it is over.
+// Over ends announced conditions, which may then begin again. If the person was told of any, they are told that it
+// is over.
 func (n *Notifier) Over(about []string, subject, text string) {
 	n.mu.Lock()
 	told := false

@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestAnnounced holds that what the post office has to say is told at once, also directly behind other mail, and once,
-// also over a restart, until it is over; and that this is told then, if the beginning was.
+// TestAnnounced: an announcement is told immediately, even right after other mail, and once, even across a restart,
+// until it is over; its end is told if its beginning was.
 func TestAnnounced(t *testing.T) {
 	inFixture(t, config.Telling{URL: "https://box.example:8765"}, func(b *fixture) {
 		b.send("ann", mail.Question, "Which port?", mail.Draft{})
@@ -55,8 +55,7 @@ func TestAnnounced(t *testing.T) {
 	})
 }
 
-// TestAnnouncedInVain holds that what could not be told is neither lost nor taken for told, and that nobody is told of
-// its end.
+// TestAnnouncedInVain: an announcement that failed is neither lost nor recorded as told, and its end is not told.
 func TestAnnouncedInVain(t *testing.T) {
 	no := false
 	inFixture(t, config.Telling{Text: &no}, func(b *fixture) {

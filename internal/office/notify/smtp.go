@@ -21,19 +21,18 @@ import (
 	"pennypost/internal/config"
 )
 
-// SMTP sends mail by a server.
+// SMTP sends mail through a server.
 type SMTP struct {
 	Config config.NotifySMTP
 	Getenv func(string) string
-	Roots  *tls.Config // of which certificates are trusted; nil: those of the system
+	Roots  *tls.Config // trusted certificates; nil: the system's
 }
 
 var _ Channel = (*SMTP)(nil)
 
-// smtpTime is for a whole delivery. Servers that greet late, against spam, take up to half of that.
+// smtpTime is the limit for a delivery. Servers that delay their greeting against spam take up to half of it.
 const smtpTime = time.Minute
 
-// Send implements Channel.
 func (s *SMTP) Send(ctx context.Context, n *Note) (string, error) {
 	password, err := s.password()
 	if err != nil {
@@ -77,7 +76,7 @@ func (s *SMTP) Send(ctx context.Context, n *Note) (string, error) {
 	return answer, nil
 }
 
-// password reads what the configuration points to.
+// password reads the password that the configuration points to.
 func (s *SMTP) password() (string, error) {
 	switch {
 	case s.Config.PasswordFile != "":
@@ -102,7 +101,7 @@ func firstLine(secret, file string) (string, error) {
 	return first, nil
 }
 
-// dial connects, and is behind TLS when it returns unless the configuration says that there is none.
+// dial connects, and returns a connection under TLS unless the configuration says that there is none.
 func (s *SMTP) dial(ctx context.Context) (*smtp.Client, error) {
 	own := &tls.Config{}
 	if s.Roots != nil {
@@ -141,7 +140,7 @@ func (s *SMTP) dial(ctx context.Context) (*smtp.Client, error) {
 	return c, nil
 }
 
-// data hands the mail over and returns what the server says of it, which net/smtp does not tell.
+// data sends the mail and returns the server's answer, which net/smtp does not.
 func data(c *textproto.Conn, text []byte) (string, error) {
 	id, err := c.Cmd("DATA")
 	if err != nil {
@@ -161,7 +160,7 @@ func data(c *textproto.Conn, text []byte) (string, error) {
 	return child.Plain(fmt.Sprintf("%d %s", code, said)), err
 }
 
-// letterText writes a note as mail.
+// letterText returns a note as mail.
 func letterText(n *Note, from *netmail.Address, to []string) []byte {
 	var b bytes.Buffer
 	head := func(name, value string) { fmt.Fprintf(&b, "%s: %s\r\n", name, value) }
@@ -174,7 +173,7 @@ func letterText(n *Note, from *netmail.Address, to []string) []byte {
 	head("MIME-Version", "1.0")
 	head("Content-Type", "text/plain; charset=utf-8")
 	head("Content-Transfer-Encoding", "quoted-printable")
-	head("Auto-Submitted", "auto-generated") // RFC 3834: no answering machine is to answer
+	head("Auto-Submitted", "auto-generated") // RFC 3834: prevents automatic replies
 	if n.Urgent {
 		head("Importance", "high")
 	}
@@ -199,7 +198,7 @@ func letterText(n *Note, from *netmail.Address, to []string) []byte {
 	return b.Bytes()
 }
 
-// inWordsOf says what went wrong with a server: its own words, or those of the network.
+// inWordsOf returns a server's or the network's error in words for people.
 func inWordsOf(err error) error {
 	if said, ok := errors.AsType[*textproto.Error](err); ok {
 		return errors.New(child.Plain(fmt.Sprintf("%d %s", said.Code, said.Msg)))

@@ -27,7 +27,7 @@ import (
 	"pennypost/internal/config"
 )
 
-// certificate makes one for this machine, and returns who trusts it.
+// certificate makes a certificate for this machine, and returns a configuration that trusts it.
 func certificate(t *testing.T, dir string) (trust *tls.Config, cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -62,10 +62,10 @@ func certificate(t *testing.T, dir string) (trust *tls.Config, cert, key string)
 	return &tls.Config{RootCAs: pool}, cert, key
 }
 
-// mailServer starts a real one and returns its port and the directory of its mail.
+// mailServer starts a real server and returns its port and the directory of its mail.
 func mailServer(t *testing.T, mode, cert, key string) (port int, dir string) {
 	t.Helper()
-	python := "/usr/bin/python3" // which Debian's packages are for
+	python := "/usr/bin/python3" // the Python of Debian's packages
 	if exec.Command(python, "-c", "import aiosmtpd").Run() != nil {
 		python = "python3"
 	}
@@ -95,7 +95,7 @@ func mailServer(t *testing.T, mode, cert, key string) (port int, dir string) {
 	return port, dir
 }
 
-// TestSMTP sends through a real server, behind STARTTLS and behind TLS, and reads what arrived.
+// TestSMTP sends through a real server, with STARTTLS and with TLS, and checks the mail that arrived.
 func TestSMTP(t *testing.T) {
 	trust, cert, key := certificate(t, t.TempDir())
 	for _, mode := range []string{config.SMTPStartTLS, config.SMTPTLS} {
@@ -158,7 +158,7 @@ func TestSMTP(t *testing.T) {
 	}
 }
 
-// TestMailOptions holds that mail about a question names the answers that it offers, and mail without text does not.
+// TestMailOptions: mail about a question lists its options, and mail without text does not.
 func TestMailOptions(t *testing.T) {
 	ask := func(subject string, options ...string) Letter {
 		return Letter{Room: "lab", ID: "msg_1", From: "agent:ann", Subject: subject, Question: true, options: options}
@@ -188,8 +188,7 @@ func TestMailOptions(t *testing.T) {
 	}
 }
 
-// TestSMTPKeepsPassword holds that a server without TLS is told neither user nor password, and that one which says
-// nothing is given up.
+// TestSMTPKeepsPassword: a server without TLS gets neither user nor password, and a silent one times out.
 func TestSMTPKeepsPassword(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

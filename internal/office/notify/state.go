@@ -12,32 +12,31 @@ import (
 	"pennypost/internal/mail"
 )
 
-// tellable is how old mail may be that nobody was told of: older mail is history, and what was told of it need not be
-// remembered.
+// tellable is the maximum age of mail that is offered: older mail is history, and need not be remembered as told.
 const tellable = 7 * 24 * time.Hour
 
-// remembered is the file in which a Notifier keeps what a restart must know.
+// remembered is a Notifier's saved state.
 type remembered struct {
-	Key      []byte             `json:"key"` // of the tokens of buttons
+	Key      []byte             `json:"key"` // of the buttons' tokens
 	Channels map[string]*memory `json:"channels"`
-	// Chats are the channels that are chats. What they tell may change without unpairing them.
+	// Chats are the chats' states. Changing the filter of a chat's channel does not unpair it.
 	Chats map[string]*chatMemory `json:"chats,omitempty"`
 }
 
-// memory is what is kept of a channel.
+// memory is a channel's saved state.
 type memory struct {
-	What  config.What `json:"what"`  // what it tells
-	Since mail.Time   `json:"since"` // since when it does: nothing that was sent before is told
-	// Told are the letters that need not be told any more, by room and id, and when that was found.
+	What  config.What `json:"what"`  // its filter
+	Since mail.Time   `json:"since"` // earlier mail is not sent
+	// Told has the letters that need not be sent any more, by room and id, with the time of that decision.
 	Told   map[string]mail.Time `json:"told,omitempty"`
-	Last   mail.Time            `json:"last,omitzero"`    // when it last told something
-	Answer string               `json:"answer,omitempty"` // what the other side answered then
-	Failed string               `json:"failed,omitempty"` // why it does not get through at present
-	From   mail.Time            `json:"from,omitzero"`    // since when it does not
-	Notice string               `json:"notice,omitempty"` // the day on which the person was last told that
-	Rooms  []mail.RoomName      `json:"rooms,omitempty"`  // where letters waited when this was written
-	// Asked are the questions with buttons, by room and id, and until when these count; Heard is the last that came
-	// back through them.
+	Last   mail.Time            `json:"last,omitzero"`    // when it last sent something
+	Answer string               `json:"answer,omitempty"` // the other side's answer then
+	Failed string               `json:"failed,omitempty"` // why it fails at present
+	From   mail.Time            `json:"from,omitzero"`    // since when it fails
+	Notice string               `json:"notice,omitempty"` // the day when the person was last told of that
+	Rooms  []mail.RoomName      `json:"rooms,omitempty"`  // rooms of waiting letters at the time of saving
+	// Asked has the questions with buttons, by room and id, and the buttons' expiry; Heard is the position of the
+	// last answer through them.
 	Asked map[string]mail.Time `json:"asked,omitempty"`
 	Heard string               `json:"heard,omitempty"`
 }
@@ -55,12 +54,12 @@ func load(file string) (*remembered, error) {
 	}
 	if len(k.Key) < 32 {
 		k.Key = make([]byte, 32)
-		_, _ = rand.Read(k.Key) // it does not fail
+		_, _ = rand.Read(k.Key) // it never fails
 	}
 	return k, err
 }
 
-// of returns what is kept of a channel that tells what from now on.
+// of returns the state of a channel. A new filter starts a new state.
 func (k *remembered) of(name string, what config.What) *memory {
 	m := k.Channels[name]
 	if m == nil || m.What != what {
@@ -76,7 +75,7 @@ func (k *remembered) of(name string, what config.What) *memory {
 	return m
 }
 
-// chat returns what is kept of a chat.
+// chat returns the state of a chat.
 func (k *remembered) chat(name string) *chatMemory {
 	m := k.Chats[name]
 	if m == nil {

@@ -20,21 +20,21 @@ import (
 	"pennypost/internal/config"
 )
 
-// Telegram is a bot of Telegram's Bot API (https://core.telegram.org/bots/api, version 10.1). It is asked by long
-// polling, so nobody has to reach this machine. Texts have no parse mode: no character of them is markup.
+// Telegram is a bot of Telegram's Bot API (https://core.telegram.org/bots/api, version 10.1). It uses long polling,
+// so this machine accepts no connections. Texts have no parse mode: no character in them is markup.
 type Telegram struct {
-	Server string                 // without a closing slash
-	Token  func() (string, error) // of the bot
+	Server string                 // without a trailing slash
+	Token  func() (string, error) // the bot's
 
-	client http.Client // its redirects; set by NewTelegram
+	client http.Client // limits redirects; set by NewTelegram
 }
 
 var _ Chat = (*Telegram)(nil)
 
 const (
 	telegramTime     = 30 * time.Second // for one request
-	telegramPoll     = 50 * time.Second // that getUpdates waits, at most
-	telegramBatch    = 20               // updates at a time: of 4096 characters each, and of what they reply to
+	telegramPoll     = 50 * time.Second // maximum wait of getUpdates
+	telegramBatch    = 20               // updates per request: each up to 4096 characters, twice for a reply
 	maxTelegram      = 4 << 20          // bytes of an answer
 	maxTelegramText  = 4096             // UTF-16 code units of a message
 	telegramForgets  = 6 * 24 * time.Hour
@@ -53,7 +53,7 @@ func NewTelegram(t *Telegram) *Telegram {
 	return t
 }
 
-// The forms of the Bot API, as far as they are used.
+// The parts of the Bot API in use.
 type (
 	telegramAnswer struct {
 		OK          bool        `json:"ok"`
@@ -96,7 +96,7 @@ type (
 	}
 )
 
-// Bot implements Chat, by getMe.
+// Bot implements Chat with getMe.
 func (t *Telegram) Bot(ctx context.Context) (ChatBot, error) {
 	var me telegramUser
 	if err := t.call(ctx, telegramTime, "getMe", struct{}{}, &me); err != nil {
@@ -109,14 +109,14 @@ func (t *Telegram) Bot(ctx context.Context) (ChatBot, error) {
 	return bot, nil
 }
 
-// Next implements Chat, by getUpdates. A place is the number of an update, and when it came: after a week of silence
-// Telegram numbers anew.
+// Next implements Chat with getUpdates. A position is the number of an update and its time: after a week of silence
+// Telegram restarts its numbers.
 func (t *Telegram) Next(ctx context.Context, after string) ([]ChatEvent, error) {
 	last, now := lastUpdate(after), time.Now()
 	ask := map[string]any{"timeout": int(telegramPoll.Seconds()), "limit": telegramBatch,
 		"allowed_updates": []string{"message", "callback_query"}}
 	if last > 0 {
-		ask["offset"] = last + 1 // what lies before is confirmed, and not sent again
+		ask["offset"] = last + 1 // confirms the earlier ones, which are not sent again
 	}
 	var updates []jsonx.Value
 	if err := t.call(ctx, telegramPoll+telegramTime, "getUpdates", ask, &updates); err != nil {
@@ -129,7 +129,7 @@ func (t *Telegram) Next(ctx context.Context, after string) ([]ChatEvent, error) 
 			ID int64 `json:"update_id"`
 		}
 		if err := jsonx.UnmarshalLenient(raw, &number); err != nil || number.ID <= last {
-			continue // without a number it cannot be confirmed; one that is confirmed was dealt with
+			continue // one without a number cannot be confirmed; a confirmed one was processed
 		}
 		place := fmt.Sprintf("%d.%d", number.ID, now.Unix())
 		if _, twice := numbers[place]; !twice {
@@ -137,14 +137,14 @@ func (t *Telegram) Next(ctx context.Context, after string) ([]ChatEvent, error) 
 			events = append(events, telegramEvent(place, raw))
 		}
 	}
-	if len(updates) > 0 && len(events) == 0 { // asking again at once would bring the same
+	if len(updates) > 0 && len(events) == 0 { // an immediate retry would return the same
 		return nil, errors.New("it sends updates that were dealt with")
 	}
 	slices.SortFunc(events, func(a, b ChatEvent) int { return cmp.Compare(numbers[a.Place], numbers[b.Place]) })
 	return events, nil
 }
 
-// lastUpdate is the number that a place has; 0 if it counts no more.
+// lastUpdate returns the update number in a position, or 0 if it has expired.
 func lastUpdate(place string) int64 {
 	number, at, _ := strings.Cut(place, ".")
 	last, err1 := strconv.ParseInt(number, 10, 64)
@@ -155,7 +155,7 @@ func lastUpdate(place string) int64 {
 	return last
 }
 
-// telegramEvent reads an update. What is of another form, or comes from elsewhere than a chat, is an event of nobody.
+// telegramEvent parses an update. One in another form, or from outside a chat, becomes an event without a user.
 func telegramEvent(place string, raw []byte) ChatEvent {
 	e := ChatEvent{Place: place}
 	var u telegramUpdate
@@ -186,7 +186,7 @@ func telegramEvent(place string, raw []byte) ChatEvent {
 	return e
 }
 
-// Post implements Chat, by sendMessage. Links have no preview, for which Telegram would fetch them.
+// Post implements Chat with sendMessage. Links have no preview, because Telegram would fetch them.
 func (t *Telegram) Post(ctx context.Context, chat string, p *ChatPost) (string, error) {
 	ask := telegramText(p.Text)
 	if err := target(ask, "chat_id", chat); err != nil {
@@ -213,7 +213,7 @@ func (t *Telegram) Post(ctx context.Context, chat string, p *ChatPost) (string, 
 	return strconv.FormatInt(sent.ID, 10), nil
 }
 
-// Edit implements Chat, by editMessageText, which takes the buttons away that it is not given.
+// Edit implements Chat with editMessageText, which removes buttons that are not repeated.
 func (t *Telegram) Edit(ctx context.Context, chat, message, text string) error {
 	ask := telegramText(text)
 	err := cmp.Or(target(ask, "chat_id", chat), target(ask, "message_id", message))
@@ -223,19 +223,19 @@ func (t *Telegram) Edit(ctx context.Context, chat, message, text string) error {
 	return t.call(ctx, telegramTime, "editMessageText", ask, nil)
 }
 
-// Pressed implements Chat, by answerCallbackQuery.
+// Pressed implements Chat with answerCallbackQuery.
 func (t *Telegram) Pressed(ctx context.Context, press, word string) error {
 	return t.call(ctx, telegramTime, "answerCallbackQuery", map[string]any{"callback_query_id": press, "text": word},
 		nil)
 }
 
-// telegramText begins to ask for a text.
+// telegramText returns the parameters for a text.
 func telegramText(text string) map[string]any {
 	return map[string]any{"text": cutUTF16(text, maxTelegramText),
 		"link_preview_options": map[string]any{"is_disabled": true}}
 }
 
-// target puts an id into what is asked for.
+// target adds an id to the parameters.
 func target(ask map[string]any, name, id string) error {
 	number, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -245,7 +245,7 @@ func target(ask map[string]any, name, id string) error {
 	return nil
 }
 
-// call makes a request. Errors do not hold the address, in which the token is.
+// call sends a request. Errors do not contain the address, which has the token.
 func (t *Telegram) call(ctx context.Context, limit time.Duration, method string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -253,7 +253,7 @@ func (t *Telegram) call(ctx context.Context, limit time.Duration, method string,
 	if err != nil {
 		return err
 	}
-	if !config.IsTelegramToken(token) { // it stands in an address
+	if !config.IsTelegramToken(token) { // it becomes part of the address
 		return errors.New("the token file does not hold a bot's token")
 	}
 	body, err := jsonx.Marshal(in)
@@ -292,7 +292,7 @@ func (t *Telegram) call(ctx context.Context, limit time.Duration, method string,
 	return nil
 }
 
-// telegramRefusal says why a request was refused.
+// telegramRefusal returns the error for a refused request.
 func telegramRefusal(status int, answer *telegramAnswer) error {
 	e := &ChatError{Msg: fmt.Sprintf("answered %d %s", status, http.StatusText(status)),
 		After: time.Duration(min(max(answer.Parameters.RetryAfter, 0), int64(maxBotRetry.Seconds()))) * time.Second}
@@ -311,7 +311,7 @@ func telegramRefusal(status int, answer *telegramAnswer) error {
 	return e
 }
 
-// cutUTF16 cuts a text behind a character.
+// cutUTF16 cuts a text at a character boundary.
 func cutUTF16(s string, most int) string {
 	units := utf16.Encode([]rune(s))
 	if len(units) <= most {

@@ -17,14 +17,14 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// chatDesk is a room with a Notifier that speaks to Telegram's stand-in, in real time.
+// chatDesk is a room with a Notifier that uses Telegram's stand-in, in real time.
 type chatDesk struct {
 	*testing.T
 	server *telegramtest.Server
 	me     telegramtest.Person
 	file   string
 	tell   config.Telling
-	mute   bool // answers nothing
+	mute   bool // answers are off
 	cards  []mail.Card
 	room   *mailroom.Room
 	notify *Notifier
@@ -81,7 +81,7 @@ func (d *chatDesk) pair() {
 	d.server.Shows(d.T, d.me.ID, "This chat is paired")
 }
 
-// ask has ann ask the user something, and returns the message in the chat.
+// ask sends a question from ann to the user, and returns the message in the chat.
 func (d *chatDesk) ask(draft mail.Draft) (mail.ID, telegramtest.Message) {
 	d.Helper()
 	draft.To = mail.Recipients{"user"}
@@ -99,7 +99,7 @@ func (d *chatDesk) item(id mail.ID) mail.Item {
 	return it
 }
 
-// sent returns what the user has sent.
+// sent returns the user's sent messages.
 func (d *chatDesk) sent() []mail.Item {
 	d.Helper()
 	page, err := d.room.As(mail.User).History(d.Context(), mail.HistoryQuery{From: "user"})
@@ -112,8 +112,8 @@ func portQuestion(subject string) mail.Draft {
 		Metadata: mail.Metadata(`{"options":["8080","9090"]}`)}
 }
 
-// TestTelegram asks through Telegram, presses a button there and reads the answer: once, as the user, with the proof
-// of a button; and the message says what became of it.
+// TestTelegram asks through Telegram, presses a button there and checks the answer: once, as the user, by means of a
+// button; and the message shows the outcome.
 func TestTelegram(t *testing.T) {
 	d := newChatDesk(t)
 	d.pair()
@@ -140,8 +140,8 @@ func TestTelegram(t *testing.T) {
 	})
 }
 
-// TestTelegramBadInput holds that torn, huge and foreign answers are refused as a whole, and that updates which are
-// replayed, or have no number, are none; what comes after is read.
+// TestTelegramBadInput: torn, huge and foreign answers are refused as a whole, and replayed updates and those
+// without a number are dropped; later ones are read.
 func TestTelegramBadInput(t *testing.T) {
 	s := telegramtest.New(t)
 	tg := NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return telegramtest.Token, nil }})
@@ -163,8 +163,8 @@ func TestTelegramBadInput(t *testing.T) {
 	}
 }
 
-// TestTelegramUpdates holds how updates are read: in their order, each once, none that was dealt with, and all after a
-// week of silence, when Telegram numbers anew.
+// TestTelegramUpdates: updates are read in order, each once, not if already processed, and all after a week of
+// silence, when Telegram restarts its numbers.
 func TestTelegramUpdates(t *testing.T) {
 	s := telegramtest.New(t)
 	tg := NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return telegramtest.Token, nil }})
@@ -203,8 +203,8 @@ func TestTelegramUpdates(t *testing.T) {
 	}
 }
 
-// TestTelegramText holds that a text is shown as it is, cut where Telegram would refuse it, and that a label and the
-// token of a button are as long as they may be.
+// TestTelegramText: a text is shown as it is, cut to Telegram's limit, and a button's label and token fit the
+// limits.
 func TestTelegramText(t *testing.T) {
 	s := telegramtest.New(t)
 	tg := NewTelegram(&Telegram{Server: s.URL, Token: func() (string, error) { return telegramtest.Token, nil }})
@@ -228,8 +228,8 @@ func TestTelegramText(t *testing.T) {
 	}
 }
 
-// TestTelegramRefused holds that it is told why Telegram refuses, and for how long it wants to be left alone, and that
-// the token is in no error; and that a token which is none is known before anybody is to be told of anything.
+// TestTelegramRefused: an error says why Telegram refuses and how long it asks us to wait, without the token; and an
+// invalid token is found before there is anything to tell.
 func TestTelegramRefused(t *testing.T) {
 	s := telegramtest.New(t)
 	const secret = "123456:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -272,7 +272,7 @@ func TestTelegramRefused(t *testing.T) {
 	}
 }
 
-// TestTelegramTaken holds that it is told when another program reads the bot's messages.
+// TestTelegramTaken: it is reported when another program reads the bot's messages.
 func TestTelegramTaken(t *testing.T) {
 	d := newChatDesk(t)
 	d.pair()
@@ -288,8 +288,8 @@ func TestTelegramTaken(t *testing.T) {
 	other.Wait()
 }
 
-// FuzzTelegramUpdate holds that whatever an update is, it is read, or is of nobody; and that who writes in a chat with
-// others is not taken to be alone.
+// FuzzTelegramUpdate: every update is parsed or belongs to no one, and a user in a chat with others is not taken as
+// alone.
 func FuzzTelegramUpdate(f *testing.F) {
 	f.Add([]byte(`{"message":{"message_id":1,"from":{"id":7},"chat":{"id":7,"type":"private"},"text":"/pair X"}}`))
 	f.Add([]byte(`{"message":{"message_id":1,"from":{"id":7},"chat":{"id":-7,"type":"group"},"text":"x"}}`))

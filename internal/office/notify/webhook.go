@@ -6,12 +6,11 @@ import (
 	"pennypost/internal/base/webhook"
 )
 
-// Webhook makes a POST, signed like that of a ring; its data is the Note.
+// Webhook sends a POST, signed like that of a ring; its data is the Note.
 type Webhook struct{ To *webhook.Receiver }
 
 var _ Channel = (*Webhook)(nil)
 
-// Send implements Channel.
 func (w *Webhook) Send(ctx context.Context, n *Note) (string, error) {
 	return w.To.Post(ctx, n.ID, "pennypost.notify", n)
 }

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// unread are the unread messages of an agent, as the roster counts them, and what its tool shows.
+// unread returns an agent's unread count on the roster, and the bodies that its tool shows.
 func (b *fixture) unread(agent mail.Name) (int, []string) {
 	b.T.Helper()
 	a, _, err := mail.OneAgent(b.T.Context(), b.As(mail.User), agent)
@@ -19,8 +19,8 @@ func (b *fixture) unread(agent mail.Name) (int, []string) {
 	return a.Unread, b.bodies(agent, "")
 }
 
-// AG-25, AG-24: what is older than the document keeps is history when it comes: nobody's unread mail, rung for by
-// nobody, open for nobody, and still in its file, until the post office starts again.
+// AG-25, AG-24: a message older than the document's retention is history when it arrives: unread, waking and open
+// for no one, and still in its file until the post office starts again.
 func TestOldLines(t *testing.T) {
 	b := newFixture(t)
 	if _, err := b.As(mail.User).Register(t.Context(), mail.Presence{Name: "orchestrator",
@@ -81,7 +81,7 @@ func TestOldLines(t *testing.T) {
 	}
 }
 
-// Mail of here that its file has trimmed is not unread any more either, by whatever it was sent.
+// Mail sent here and then trimmed from its file is no longer unread, whatever its kind of recipient.
 func TestTrimmedOfHere(t *testing.T) {
 	b := newFixture(t)
 	if _, err := b.As(mail.User).Register(t.Context(), mail.Presence{Name: "orchestrator",

@@ -1,9 +1,9 @@
-// Package agenties is the mailbox of Agenties, a desktop application that runs a team of coding agents under an
-// orchestrator.
+// Package agenties implements the mailbox of Agenties, a desktop application that runs a team of coding agents under
+// an orchestrator.
 //
 // The source is its public page "Mailbox" (agenties.app/docs/mailbox, as kept in seeds/000_ff510162274a11b3.txt, May
-// 2026) with the readings A1 to A15 of research/seeds.md. The application is closed: what its tools answer is not
-// documented, so the answers here are ours. docs/dialects/agenties.md lists every point in which we decide or differ.
+// 2026) with the readings A1 to A15 of research/seeds.md. The application is closed and the answers of its tools are
+// not documented, so the answers here are ours. docs/dialects/agenties.md lists every decision and difference.
 package agenties
 
 import "pennypost/internal/office/dialect"
@@ -25,8 +25,8 @@ func Dialect() dialect.Dialect {
 	}
 }
 
-// instructions are what the application tells its agents by their prompts (AG-30), and what DESIGN.md §7 wants said
-// wherever mail enters a model's context.
+// instructions are those of the application's prompts (AG-30), with the warning that DESIGN.md §7 requires wherever
+// mail enters a model's context.
 const instructions = `You share a mailbox with the other agents of this project. At the start of every turn, and ` +
 	`whenever you are woken, call read_messages (unread only is the default), deal with each message, then mark it ` +
 	`with mark_read: reading marks nothing. Report with task-done, ask with question; both go to "orchestrator". ` +

@@ -7,19 +7,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// extras is what either side says and the other has no place for. It travels as the last member of the metadata, which
-// both keep: as "agenties" in the room, as "pennypost" in the document's shape. On the way back it is taken out again.
+// extras holds data that one side has and the other has no field for. It is the last member of the metadata, which
+// both sides keep: "agenties" in the room, "pennypost" in the document's format. It is removed on the way back.
 type extras struct {
 	Agenties  *known  `json:"agenties,omitempty"`
 	Pennypost *beyond `json:"pennypost,omitempty"`
 }
 
-// known is what the document has a key for and a room has not.
+// known holds the fields that the document has and a room lacks.
 type known struct {
 	AgentID string `json:"agentId"`
 }
 
-// beyond is what a room's message says and the document has no key for.
+// beyond holds the fields that a room's message has and the document lacks.
 type beyond struct {
 	Priority mail.Priority `json:"priority,omitempty"`
 	Thread   mail.ID       `json:"thread,omitempty"`
@@ -27,7 +27,7 @@ type beyond struct {
 	Docs     []mail.Doc    `json:"docs,omitempty"`
 }
 
-// unfold returns the metadata of a foreign message without what it says of m beyond the document, which m gets.
+// unfold moves the fields beyond the document from a foreign message's metadata to m, and returns the rest.
 func unfold(meta mail.Metadata, m *mail.Message) mail.Metadata {
 	a, rest := takeLast(meta)
 	if a.Pennypost == nil || a.Agenties != nil {
@@ -38,7 +38,7 @@ func unfold(meta mail.Metadata, m *mail.Message) mail.Metadata {
 	return rest
 }
 
-// fold returns the metadata of a foreign message for m, and its agentId.
+// fold returns the metadata and the agentId of m as a foreign message.
 func fold(m *mail.Message) (meta mail.Metadata, agentID string) {
 	meta = m.Metadata
 	if a, rest := takeLast(meta); a.Agenties != nil && a.Pennypost == nil {
@@ -51,14 +51,14 @@ func fold(m *mail.Message) (meta mail.Metadata, agentID string) {
 	return meta, agentID
 }
 
-// withLast returns meta with one more member behind the others. Metadata that has such a member keeps its own.
+// withLast returns meta with one more member at its end. Metadata that already has the member stays as it is.
 func withLast(meta mail.Metadata, a extras) mail.Metadata {
 	last, err := jsonx.Marshal(a)
 	if err != nil {
 		return meta
 	}
 	head := bytes.TrimSuffix(bytes.TrimSpace(meta), []byte("}"))
-	if len(bytes.TrimSpace(head)) <= 1 { // none, or {}
+	if len(bytes.TrimSpace(head)) <= 1 { // empty, or {}
 		return last
 	}
 	joined := append(append(bytes.Clone(bytes.TrimSpace(head)), ','), last[1:]...)
@@ -68,8 +68,8 @@ func withLast(meta mail.Metadata, a extras) mail.Metadata {
 	return joined
 }
 
-// takeLast returns what withLast added, and the metadata without it. Only what stands there exactly as withLast wrote
-// it counts: whatever else somebody says under these names is theirs.
+// takeLast returns the member that withLast added, and the metadata without it. It counts only in withLast's exact
+// form: anything else under these names belongs to the writer.
 func takeLast(meta mail.Metadata) (extras, mail.Metadata) {
 	var a extras
 	if !bytes.Contains(meta, []byte(`"agenties"`)) && !bytes.Contains(meta, []byte(`"pennypost"`)) ||

@@ -19,38 +19,38 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Places below the project's directory.
+// Paths below the project's directory.
 const (
 	mailboxFile = ".agenties/mailbox.jsonl"
 	readsFile   = ".agenties/mailbox-reads.jsonl"
 	archiveDir  = ".agenties/mailbox-archive"
 )
 
-// perm is what files get that we make. Mail is for whoever runs the agents.
+// perm is the mode of files that we create. Mail is private to the user who runs the agents.
 const perm fs.FileMode = 0o600
 
 // files is the mailbox of a project.
 //
-// Messages are appended to mailbox.jsonl with read:false and never touched while we run. Who has read what is appended
-// to mailbox-reads.jsonl, a file of ours beside it (A1); tidy puts it into the lines when the files are opened.
+// Messages are appended to mailbox.jsonl with read:false and not changed while we run. Reads are appended to
+// mailbox-reads.jsonl, a file of ours beside it (A1); tidy moves them into the lines when the files are opened.
 type files struct {
 	opts    dialect.FilesOptions
 	dir     confined.Dir
 	mailbox *lines.File
 	reads   *lines.File
-	// trimmed has, in our own directory, lines that tidy took out of the mailbox and that the room may not know yet.
+	// trimmed, in our own directory, has lines that tidy removed from the mailbox and the room might not have.
 	trimmed *lines.File
 
-	// known says of each message that ever stood in the mailbox while we looked whether its line calls it read. What
-	// others take out stays in it: somebody who writes the file anew may have got half way when we look.
+	// known has the read flag of every message seen in the mailbox. Removed lines stay in it, because another
+	// program may be rewriting the file when we look.
 	known    map[mail.ID]bool
-	outdated map[mail.ID]bool // those that are beyond what the document has kept, when the files were opened
+	outdated map[mail.ID]bool // messages beyond the document's retention when the files were opened
 	marks    map[mail.ID]*marks
-	archived map[string]map[mail.ID]bool // by month, as far as somebody asked
+	archived map[string]map[mail.ID]bool // by month, loaded when needed
 	looked   bool                        // Read was called
-	count    int                         // lines that were read
-	rejected int                         // how many of them cannot be understood
-	why      string                      // what is wrong with the first
+	count    int                         // lines read
+	rejected int                         // malformed lines
+	why      string                      // the error of the first
 }
 
 // receipt is a line of mailbox-reads.jsonl.
@@ -58,7 +58,7 @@ type receipt struct {
 	ID     mail.ID      `json:"id"`
 	Reader mail.Address `json:"reader"`
 	Read   bool         `json:"read"`
-	All    bool         `json:"all,omitzero"` // with this, everybody whom the message is for has read it
+	All    bool         `json:"all,omitzero"` // with it, every recipient has read the message
 	At     mail.Time    `json:"at"`
 }
 
@@ -113,7 +113,7 @@ func (f *files) mark(r receipt) {
 	m.by[r.Reader], m.last = r, r
 }
 
-// marked returns our latest mark of a reader on a message.
+// marked returns our latest mark by a reader on a message.
 func (f *files) marked(id mail.ID, reader mail.Address) (r receipt, ok bool) {
 	if m := f.marks[id]; m != nil {
 		r, ok = m.by[reader]
@@ -121,13 +121,10 @@ func (f *files) marked(id mail.ID, reader mail.Address) (r receipt, ok bool) {
 	return r, ok
 }
 
-// Watch implements dialect.Files.
 func (f *files) Watch() []string { return []string{f.mailbox.Path()} }
 
-// Close implements dialect.Files.
 func (f *files) Close() error { return errors.Join(f.mailbox.Close(), f.reads.Close()) }
 
-// Read implements dialect.Files.
 func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	text, again, err := f.mailbox.Read()
 	if err != nil {
@@ -137,7 +134,7 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 		f.count, f.rejected = 0, 0
 	}
 	news, err := f.news(ctx, text)
-	if err != nil { // the next look is at the whole file
+	if err != nil { // the next Read starts over
 		f.mailbox.Forget()
 		f.count, f.rejected = 0, 0
 	}
@@ -149,7 +146,7 @@ func (f *files) news(ctx context.Context, text [][]byte) (dialect.News, error) {
 	var err error
 	if p.first {
 		err = p.leftovers()
-	} else { // and so the room has what the last Read said
+	} else { // the call means that the room has the last Read's news
 		err = f.confirmed()
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -187,14 +184,14 @@ func (f *files) notice() string {
 type pass struct {
 	*files
 	ctx    context.Context
-	first  bool            // nothing was read before
-	items  []mail.Item     // what was read
-	at     map[mail.ID]int // where in items
-	leader mail.Name       // who is meant by "orchestrator", once somebody asked
+	first  bool            // the first pass
+	items  []mail.Item     // messages of this pass
+	at     map[mail.ID]int // index in items
+	leader mail.Name       // the agent meant by "orchestrator", looked up when needed
 	news   dialect.News
 }
 
-// leftovers adds what was trimmed when the files were opened. The room knows most of it.
+// leftovers adds messages trimmed when the files were opened. The room has most of them.
 func (p *pass) leftovers() error {
 	text, _, err := p.trimmed.Again().Read()
 	for _, line := range text {
@@ -207,8 +204,7 @@ func (p *pass) leftovers() error {
 	return err
 }
 
-// line takes in one line. Of several with the same id the first says what the message is and the last whether it was
-// read.
+// line processes one line. Of several with the same id the first gives the message and the last its read flag.
 func (p *pass) line(line []byte) {
 	p.count++
 	if len(bytes.TrimSpace(line)) == 0 {
@@ -229,8 +225,7 @@ func (p *pass) line(line []byte) {
 	p.items = append(p.items, it)
 }
 
-// item decides what a message that was read means for the room. Lines that are known come again when somebody edited
-// the file.
+// item turns a message into news. Known lines come again when another program edits the file.
 func (p *pass) item(it *mail.Item) error {
 	switch was, known := p.known[it.ID]; {
 	case !known || p.first:
@@ -253,7 +248,7 @@ func translate(line []byte) (mail.Item, error) {
 	return m.item()
 }
 
-// complete adds who is meant by "orchestrator", and who has read a message, as far as the files say.
+// complete replaces "orchestrator" and adds the readers of a message, as far as the files tell.
 func (p *pass) complete(it *mail.Item) error {
 	named := it.From == mail.ToOrchestrator || slices.Contains(it.To, mail.ToOrchestrator)
 	if named && p.leader == "" {
@@ -281,18 +276,18 @@ func (p *pass) complete(it *mail.Item) error {
 	return nil
 }
 
-// age says of a message for how long the file keeps it. One that is beyond that when it comes has expired then: it is
-// in the history, and nobody's to read. What it asked is not open either.
+// age gives a message the file's retention time as its time to live. An older message is expired when it arrives: it
+// is in the history, no one's to read, and its question is not open.
 func (p *pass) age(it *mail.Item) {
 	life, limited := policy.Retention{Age: p.opts.RetainAge}.Keeps()
 	old := mail.TimeOf(p.opts.Now()).Sub(it.Sent)
 	switch {
 	case limited && old > life, p.outdated[it.ID] && old > 0:
-		if !limited || old < life { // the file had too many
+		if !limited || old < life { // trimmed for the count
 			life = old
 		}
 		it.TTLSeconds = max(1, int64(life/time.Second))
-		for i := range it.Deliveries { // when it was read nobody wrote down; later, it would count as never read
+		for i := range it.Deliveries { // no read time was recorded; after the expiry it would count as never read
 			it.Deliveries[i].At = it.Sent
 		}
 		if it.Type.Asks() {
@@ -300,11 +295,11 @@ func (p *pass) age(it *mail.Item) {
 				At: it.Sent.Add(life)}
 		}
 	case limited && mail.RolesAlone(it.To):
-		it.TTLSeconds = int64(life / time.Second) // as the room gives to what is sent here
+		it.TTLSeconds = int64(life / time.Second) // as the room gives to mail sent here
 	}
 }
 
-// cast puts into a message who is meant by "orchestrator": as its sender, and among those who have read it.
+// cast replaces "orchestrator" with its agent as the sender and among the readers of a message.
 func cast(it *mail.Item, orchestrator mail.Name) {
 	if it.From == mail.ToOrchestrator {
 		it.From = mail.AgentAddress(orchestrator)
@@ -312,8 +307,8 @@ func cast(it *mail.Item, orchestrator mail.Name) {
 	it.Deliveries = readers(it, orchestrator)
 }
 
-// readers returns the deliveries of a message that its line calls read, as far as the line says by whom: a role and a
-// broadcast name nobody.
+// readers returns the deliveries of a message with a read flag, for the recipients that the line names: a role and a
+// broadcast name none.
 func readers(it *mail.Item, orchestrator mail.Name) []mail.Delivery {
 	if !it.Read {
 		return nil
@@ -334,8 +329,8 @@ func readers(it *mail.Item, orchestrator mail.Name) []mail.Delivery {
 	return out
 }
 
-// noteSent adds the marks of a line that calls a message read, unless our own file says who did: those the room made
-// itself. A message that is new to the room brings them along; others were marked by somebody while we did not look.
+// noteSent adds read receipts for a line with a read flag, except for readers in our own file: the room made those.
+// A new message brings its reads along; on a known message another program set the flag while we were away.
 func (p *pass) noteSent(it *mail.Item) {
 	for _, d := range readers(it, p.leader) {
 		if _, ours := p.marked(it.ID, mail.AgentAddress(d.Agent)); !ours {
@@ -345,8 +340,7 @@ func (p *pass) noteSent(it *mail.Item) {
 	}
 }
 
-// changed adds the marks of a line that somebody edited: what its one word says holds for everybody whom the message
-// is for.
+// changed adds receipts for an edited line: its read flag applies to every recipient.
 func (p *pass) changed(it *mail.Item) error {
 	known, err := p.opts.Service.Message(p.ctx, it.ID)
 	if mail.CodeOf(err) == mail.NotFound {
@@ -365,7 +359,7 @@ func (p *pass) changed(it *mail.Item) error {
 	return err
 }
 
-// archive returns where the messages of a month go.
+// archive returns the archive file of a month.
 func (f *files) archive(month string) *lines.File {
 	return lines.Open(f.dir, archiveDir+"/"+month+".jsonl", perm)
 }

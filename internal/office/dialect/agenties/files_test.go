@@ -21,7 +21,7 @@ import (
 
 func (b *fixture) path(name string) string { return filepath.Join(b.Dir, filepath.FromSlash(name)) }
 
-// text returns a file's content, "" if it is not there.
+// text returns a file's content, or "" if it is missing.
 func (b *fixture) text(name string) string {
 	b.T.Helper()
 	text, err := os.ReadFile(b.path(name))
@@ -61,7 +61,7 @@ func historyIDs(b *fixture) []mail.ID {
 	return out
 }
 
-// foreign returns a line as somebody else writes it.
+// foreign returns a line from another program.
 func foreign(id, to string, read bool, at time.Time) string {
 	return fmt.Sprintf(
 		`{"id":%q,"type":"custom","from":"agent:ag_x2","to":%q,"body":"body of %s","read":%v,"createdAt":%q}`, id, to,
@@ -89,7 +89,7 @@ func TestOutward(t *testing.T) {
 	})
 	t.Run("AG-02 AG-05 the file only grows", func(t *testing.T) {
 		before, text := stat(t, b.path(mailboxFile)), b.text(mailboxFile)
-		for range 1000 { // without waiting for the file each time, which the tests above do
+		for range 1000 { // without a check of the file after each, as the tests above do
 			if _, err := b.Room.As("orchestrator").Send(t.Context(), mail.Draft{To: mail.Recipients{"agent:ag_x1"},
 				Body: "b"}); err != nil {
 				t.Fatal(err)
@@ -190,7 +190,7 @@ func TestFolded(t *testing.T) {
 	if diff := cmp.Diff(want, restart()); diff != "" {
 		t.Errorf("everybody has read the broadcast (-want +got):\n%s", diff)
 	}
-	// What was read once and then not is not read again because the line says so.
+	// A message marked read and then unread does not become read again because of its line.
 	if _, err := b.As("ag_x1").Mark(t.Context(),
 		mail.Marking{IDs: []mail.ID{direct}, Mark: mail.MarkUnread}); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestInward(t *testing.T) {
 		if st.Imported != 7 || st.Rejected != 0 || st.Failing != "" {
 			t.Errorf("%+v", st)
 		}
-		b.wantBodies("ag_x1", "", "body of msg_002", "body of msg_004") // a read broadcast does not say by whom
+		b.wantBodies("ag_x1", "", "body of msg_002", "body of msg_004") // a read broadcast does not name its readers
 		b.wantBodies("ag_x1", `{"unreadOnly":false}`, "body of msg_001", "body of msg_002", "body of msg_004")
 		b.wantBodies("orchestrator", "")
 		if n := len(b.Inbox(mail.User)); n != 0 {
@@ -390,7 +390,7 @@ func TestInward(t *testing.T) {
 	})
 }
 
-// After a crash changes are brought again from any place; the files take them once.
+// After a crash changes are replayed from any point; the files take them once.
 func TestWrittenOnce(t *testing.T) {
 	b := newFixture(t)
 	b.Bridge("")
@@ -477,7 +477,7 @@ func TestNews(t *testing.T) {
 	if text, err := os.ReadFile(f.trimmed.Path()); err != nil || len(text) != 0 {
 		t.Errorf("what was erased is still in our own list: %q, %v", text, err)
 	}
-	// Somebody writes the file anew, and we look while it is empty, and again while it is half there.
+	// Another program rewrites the file, and we look while it is empty and while it is half written.
 	text := strings.ReplaceAll(b.text(mailboxFile), "true", "false")
 	half := strings.Index(text, "\n") + 1
 	for _, part := range []string{"", text[:half], text} {
@@ -489,7 +489,7 @@ func TestNews(t *testing.T) {
 	if f.known["msg_1"] || f.known["msg_2"] {
 		t.Error("an edit was missed")
 	}
-	// A second line with an id is a second word on whether it was read.
+	// A second line with an id replaces the read flag.
 	b.add(mailboxFile, foreign("msg_3", "agent:ag_x1", false, dialecttest.Began)+foreign("msg_3", "agent:ag_x1", true,
 		dialecttest.Began))
 	if n := read(); len(n.Items) != 1 || len(n.Items[0].Deliveries) != 1 || len(n.Receipts) != 1 {
@@ -555,7 +555,7 @@ func TestBrokerAndDisk(t *testing.T) {
 		if st := b.Sync(); st.Failing == "" || st.Behind == 0 {
 			t.Errorf("%+v, want it failing", st)
 		}
-		// Away from the bridge, which makes .agenties anew when nothing is there.
+		// Out of the bridge's reach, because it would create a missing .agenties again.
 		dir, away := b.Dir, b.Dir+".away"
 		for _, err := range []error{
 			os.Rename(dir, away), os.Remove(filepath.Join(away, ".agenties")),
@@ -575,7 +575,7 @@ func TestBrokerAndDisk(t *testing.T) {
 	})
 }
 
-// Somebody else appends while we do: everybody has everything, once.
+// Another program appends while we do: both sides have everything once.
 func TestForeignWriter(t *testing.T) {
 	const each = 200
 	b := newFixture(t)
@@ -615,7 +615,7 @@ func TestForeignWriter(t *testing.T) {
 	}
 }
 
-// A room that cannot answer is asked again.
+// A room that fails is asked again.
 func TestReadAgain(t *testing.T) {
 	b := newFixture(t)
 	b.write(mailboxFile, foreign("msg_1", "agent:ag_x1", false, dialecttest.Began)+"garbage\n"+
@@ -629,7 +629,7 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
-// failing fails to list the agents a number of times.
+// failing fails to list the agents the given number of times.
 type failing struct {
 	mail.Service
 	times *int

@@ -13,7 +13,6 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// Write implements dialect.Files.
 func (f *files) Write(ctx context.Context, changes []dialect.Change) (int, error) {
 	b := batch{files: f}
 	done := 0
@@ -50,22 +49,21 @@ func (f *files) Write(ctx context.Context, changes []dialect.Change) (int, error
 	return len(changes), nil
 }
 
-// batchSize is how many lines are written, and synced, together at most: what was not yet is searched one by one.
+// batchSize is how many lines are written and synced together at most; it limits the linear searches in a batch.
 const batchSize = 500
 
-// batch is what is to be appended. What was not appended because of an error is found missing when it is brought
-// again.
+// batch holds lines to append. After an error the missing ones are written when the changes come again.
 type batch struct {
 	*files
-	lead     leaders // found out for the first message
+	lead     leaders // looked up for the first message
 	ids      []mail.ID
 	lines    [][]byte
 	receipts []receipt
 	marks    [][]byte
 }
 
-// message adds a message, unless the mailbox or its archive has it: because it came from there, or because it was
-// written before a crash.
+// message adds a message unless the mailbox or its archive has it, because it came from there or was written before
+// a crash.
 func (b *batch) message(c *dialect.Change) error {
 	m := *c.Message
 	if m.Sent == 0 {
@@ -87,7 +85,7 @@ func (b *batch) message(c *dialect.Change) error {
 	return nil
 }
 
-// has reports whether the mailbox has a message, or will have it.
+// has reports whether the mailbox has a message or will have it.
 func (b *batch) has(id mail.ID) bool {
 	_, ok := b.known[id]
 	for i := 0; !ok && i < len(b.ids); i++ {
@@ -96,7 +94,7 @@ func (b *batch) has(id mail.ID) bool {
 	return ok
 }
 
-// inArchive reports whether a message was trimmed. The archive changes only in tidy, and by erasing.
+// inArchive reports whether a message was trimmed. Only tidy and erasures change the archive.
 func (f *files) inArchive(m *mail.Message) (bool, error) {
 	month := monthOf(m.Sent)
 	if f.archived[month] == nil {
@@ -113,7 +111,7 @@ func (f *files) inArchive(m *mail.Message) (bool, error) {
 	return f.archived[month][m.ID], nil
 }
 
-// idOf returns the id in a line of any of our files, "" if there is none.
+// idOf returns the id in a line of any of our files, or "".
 func idOf(line []byte) mail.ID {
 	var l struct {
 		ID mail.ID `json:"id"`
@@ -122,8 +120,7 @@ func idOf(line []byte) mail.ID {
 	return l.ID
 }
 
-// receipt adds that somebody read a message, or did not. Other marks have no place in the document, nor has one on a
-// message that the mailbox does not have.
+// receipt adds a read or unread mark. The document has no other marks, and none on a message that the mailbox lacks.
 func (b *batch) receipt(c *dialect.Change) {
 	r := receipt{ID: c.Receipt.Message, Reader: c.Receipt.Reader, At: c.At}
 	switch c.Receipt.Mark {
@@ -146,7 +143,7 @@ func (b *batch) receipt(c *dialect.Change) {
 	b.receipts, b.marks = append(b.receipts, r), append(b.marks, line)
 }
 
-// last returns what our file says, or will say, of a reader.
+// last returns a reader's mark that our file has or will have.
 func (b *batch) last(id mail.ID, reader mail.Address) (receipt, bool) {
 	for i := len(b.receipts) - 1; i >= 0; i-- {
 		if r := b.receipts[i]; r.ID == id && r.Reader == reader {
@@ -156,7 +153,7 @@ func (b *batch) last(id mail.ID, reader mail.Address) (receipt, bool) {
 	return b.marked(id, reader)
 }
 
-// flush appends what was added.
+// flush appends the batch.
 func (b *batch) flush() error {
 	if err := b.mailbox.Append(b.lines...); err != nil {
 		return err
@@ -175,7 +172,7 @@ func (b *batch) flush() error {
 	return nil
 }
 
-// erase takes a message out of every file. It is the one thing for which the mailbox is rewritten while we run.
+// erase removes a message from every file. Only erasures rewrite the mailbox while we run.
 func (f *files) erase(id mail.ID) error {
 	all := []*lines.File{f.mailbox, f.reads, f.trimmed}
 	entries, err := f.dir.ReadDir(archiveDir)
@@ -198,7 +195,7 @@ func (f *files) erase(id mail.ID) error {
 	return nil
 }
 
-// drop takes the lines with an id out of a file.
+// drop removes the lines with an id from a file.
 func drop(file *lines.File, id mail.ID) error {
 	return file.Drop(func(line []byte) bool { return idOf(line) == id })
 }

@@ -18,11 +18,11 @@ type readParams struct {
 	Limit      *int   `json:"limit"`
 }
 
-// found answers read_messages.
+// found is the answer of read_messages.
 type found struct {
 	Messages []message `json:"messages"`
 	HasMore  bool      `json:"hasMore"`
-	Note     string    `json:"note,omitempty"` // what to do about bodies that were cut
+	Note     string    `json:"note,omitempty"` // how to get bodies that were cut
 }
 
 const defaultLimit = 50
@@ -71,12 +71,12 @@ func readMessages(ctx context.Context, c *dialect.Call, p readParams) (out found
 	return out, err
 }
 
-// noteOfCut goes with an answer that has a body cut.
+// noteOfCut is the note of an answer with a cut body.
 const noteOfCut = "Bodies that end in [Cut: …] are not whole. One message alone comes whole: limit 1, with since if " +
 	"it is not the first. Fewer messages come with more of their bodies."
 
-// asking says how read_messages is asked for the i-th message alone, as it was asked now: the message must be the
-// first after a moment. "" if it is not.
+// asking returns the arguments with which read_messages returns the i-th message alone, given the present ones, or
+// "" if another message has the same time.
 func asking(items []mail.Item, i int, p readParams) string {
 	how := "limit 1"
 	switch {
@@ -103,7 +103,7 @@ func parseSince(s string) (mail.Time, error) {
 	return mail.ParseTime(s)
 }
 
-// look returns what a caller sees, by time of creation. read is the caller's own in all of them (A2).
+// look returns the messages that a caller sees, by sent time. Their read flag is the caller's own (A2).
 func look(ctx context.Context, c *dialect.Call, to string, unread bool) ([]mail.Item, error) {
 	var items []mail.Item
 	var err error
@@ -112,20 +112,20 @@ func look(ctx context.Context, c *dialect.Call, to string, unread bool) ([]mail.
 	} else {
 		items, err = addressed(ctx, c, to, unread)
 	}
-	// The room's order is the order of arrival, in which what a bridge found in old files comes late (A10).
+	// The room has the order of arrival, in which messages from old files come late (A10).
 	slices.SortStableFunc(items, func(a, b mail.Item) int {
 		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Seq, b.Seq))
 	})
 	return items, err
 }
 
-// mailbox returns what is deliverable to the caller: direct, by role, and broadcasts, of which the orchestrator is no
-// recipient (A13): it asks for "broadcast" if it wants to see them.
+// mailbox returns the caller's mail: direct, by role, and broadcasts. The orchestrator is no recipient of broadcasts
+// (A13): it can ask for "broadcast".
 func mailbox(ctx context.Context, c *dialect.Call, unread bool) ([]mail.Item, error) {
 	return dialect.Inbox(ctx, c.Service, mail.InboxQuery{All: !unread})
 }
 
-// addressed returns the messages of the room to a recipient, whoever that is.
+// addressed returns the room's messages to any recipient.
 func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]mail.Item, error) {
 	a, bare, err := mail.ParseAddress(to, mail.TagNamespaces())
 	if err != nil {
@@ -142,10 +142,10 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 	if err != nil {
 		return nil, err
 	}
-	// Only the caller's own view says what it has read.
+	// Only the caller's own view has its read flags.
 	q.Agent = c.Caller
 	own, err := dialect.History(ctx, c.Service, q, 0)
-	if err != nil && mail.CodeOf(err) != mail.NotFound { // an agent that is not on the roster has no mailbox
+	if err != nil && mail.CodeOf(err) != mail.NotFound { // an agent not on the roster has no mailbox
 		return nil, err
 	}
 	mine := make(map[mail.ID]mail.Item, len(own))
@@ -164,7 +164,7 @@ func addressed(ctx context.Context, c *dialect.Call, to string, unread bool) ([]
 	return items, nil
 }
 
-// present records that text was handed to the caller: its mail of which nobody knew that yet.
+// present marks as presented the caller's messages that were not.
 func present(ctx context.Context, c *dialect.Call, items []mail.Item) {
 	var ids []mail.ID
 	for _, it := range items {

@@ -7,7 +7,6 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// Rejected implements dialect.Files.
 func (f *files) Rejected() ([]mail.BadLine, error) {
 	bad := dialect.BadLines{Dir: f.opts.Dir.Path(".")}
 	err := bad.Scan(f.mailbox, func(line []byte) error {

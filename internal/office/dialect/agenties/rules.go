@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// party is who writes, or to whom, in the words of the document's table of types. Several are or-ed together.
+// party is a kind of sender or recipient in the document's table of types. Several are or-ed together.
 type party uint8
 
 const (
@@ -17,17 +17,17 @@ const (
 	theUser
 )
 
-// direction is a way that messages of a type go.
+// direction is an allowed combination of types, senders and recipients.
 type direction struct {
 	types    mail.Type
 	from, to party
 }
 
-// directions are all ways between agents and orchestrator. The person, who is in charge of them all, may write
-// anything to anybody.
+// directions are all allowed ways between agents and orchestrator. The person, who is in charge, may send anything
+// to anyone.
 //
-// "Agent" as a recipient of work is one by its id or whoever has a role; an answer or a cancel is for one who is
-// known. Nobody but the orchestrator writes to the user, whatever the type (A7).
+// "Agent" as a recipient of work is an agent by id or the holders of a role; an answer or a cancel goes to one
+// agent. Only the orchestrator writes to the user, whatever the type (A7).
 func directions() []direction {
 	return []direction{
 		{mail.TaskAssigned, theOrchestrator, anAgent | aRole},
@@ -44,7 +44,7 @@ func directions() []direction {
 	}
 }
 
-// partyOf returns to whom an address leads.
+// partyOf returns the kind of an address.
 func partyOf(a mail.Address) party {
 	switch {
 	case a == mail.ToOrchestrator:
@@ -59,7 +59,7 @@ func partyOf(a mail.Address) party {
 	return everybody
 }
 
-// checkDirection returns why a sender may not send a message of type t to a.
+// checkDirection returns an error if the sender must not send a message of type t to a.
 func checkDirection(t mail.Type, from party, a mail.Address) error {
 	to := partyOf(a)
 	if from == theUser {
@@ -87,7 +87,7 @@ func checkDirection(t mail.Type, from party, a mail.Address) error {
 		t, strings.Join(ways, ", and "), from, spell(a))
 }
 
-// String says who is meant, in the words of an error.
+// String describes the parties in the words of an error.
 func (p party) String() string {
 	var words []string
 	for _, w := range []struct {

@@ -7,11 +7,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestDirections is the document's table of types, written out: who may send each type to whom.
+// TestDirections writes out the document's table of types: who may send each type to whom.
 func TestDirections(t *testing.T) {
 	targets := []mail.Address{"agent:x", mail.ToOrchestrator, "role:builder", mail.ToAll, mail.ToUser}
 	senders := map[party]string{anAgent: "agent", theOrchestrator: "orchestrator", theUser: "user"}
-	// A letter a target, in the order of targets: a, o, r, b, u; a dash refuses.
+	// One letter per target, in the order of targets: a, o, r, b, u; a dash means refused.
 	want := map[mail.Type]map[party]string{
 		mail.TaskAssigned:  {anAgent: "-----", theOrchestrator: "a-r--", theUser: "aorbu"},
 		mail.TaskDone:      {anAgent: "-o---", theOrchestrator: "-----", theUser: "aorbu"},

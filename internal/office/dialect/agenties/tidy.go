@@ -17,23 +17,22 @@ import (
 	"pennypost/internal/policy"
 )
 
-// entry is a line of the mailbox when it is tidied.
+// entry is a line of the mailbox for tidy.
 type entry struct {
 	id     mail.ID
 	line   []byte
-	folded []byte // the line with what our file says of read
+	folded []byte // the line with the read flag from our file
 	sent   mail.Time
 	read   bool
 }
 
-// tidy does what the document says happens on startup: it trims the mailbox to 7 days and 5,000 messages, and it puts
-// what was read into the lines that stay and into those that go. A mailbox that is only followed is somebody else's to
-// tidy.
+// tidy does the document's startup work: it trims the mailbox to 7 days and 5,000 messages, and sets the read flags
+// in the lines that stay and in those that go. It leaves alone a mailbox that is only followed.
 //
-// The first time, when the bridge is new, it touches nothing: who adds a bridge has not asked for that yet.
+// For a new bridge it changes nothing: adding a bridge does not ask for that.
 //
-// What goes is in our own list and in the archive before it leaves the mailbox. After a crash in between, the same
-// lines go again, and the archive takes those that it does not have.
+// Trimmed lines are in our own list and in the archive before they leave the mailbox. After a crash in between, the
+// same lines are trimmed again, and the archive takes those that it lacks.
 func (f *files) tidy() error {
 	entries, err := f.entries()
 	if err != nil || f.opts.Bridge.Mode == mail.BridgeFollow {
@@ -79,10 +78,10 @@ func (f *files) tidy() error {
 	return f.tidyMarks()
 }
 
-// begunFile says, in our own directory, that the room has what stood in the files before.
+// begunFile, in our own directory, records that the room has the files' first content.
 const begunFile = "begun"
 
-// isNew reports whether the room never was told what the files say.
+// isNew reports whether the room never got the files' content.
 func (f *files) isNew() (bool, error) {
 	_, err := os.Stat(filepath.Join(f.opts.State, begunFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,7 +90,7 @@ func (f *files) isNew() (bool, error) {
 	return false, err
 }
 
-// confirmed notes that the room has what Read returned.
+// confirmed records that the room has the news that Read returned.
 func (f *files) confirmed() error {
 	if new, err := f.isNew(); err != nil {
 		return err
@@ -103,7 +102,7 @@ func (f *files) confirmed() error {
 	return f.trimmed.Remove()
 }
 
-// noteEntries notes which messages are in the mailbox, and which of them are beyond the retention.
+// noteEntries records the messages in the mailbox and those beyond the retention.
 func (f *files) noteEntries(entries []entry, gone map[int]bool) {
 	for i := range entries {
 		f.known[entries[i].id] = entries[i].read
@@ -111,7 +110,7 @@ func (f *files) noteEntries(entries []entry, gone map[int]bool) {
 	}
 }
 
-// entries reads the lines of the mailbox. Those that are no messages are left out, and so they stay.
+// entries reads the messages of the mailbox. It skips other lines, which therefore stay.
 func (f *files) entries() ([]entry, error) {
 	text, _, err := f.mailbox.Again().Read()
 	var out []entry
@@ -127,8 +126,8 @@ func (f *files) entries() ([]entry, error) {
 	return out, err
 }
 
-// fold puts what our marks say into an entry: that everybody has read it, or that somebody took that back. A mark of
-// one of several readers says neither.
+// fold applies our marks to an entry: that every recipient has read it, or that a read was withdrawn. A mark by one
+// of several readers changes nothing.
 func (e *entry) fold(m *marks) {
 	if m == nil || m.last.Read && !m.last.All || m.last.Read == e.read {
 		return
@@ -137,8 +136,8 @@ func (e *entry) fold(m *marks) {
 	e.folded = setRead(e.line, e.read)
 }
 
-// outlived returns which entries go: everything over the age, read or not; then, over the count, what was read and is
-// older than a day, oldest first; then the oldest (A4).
+// outlived returns the entries to trim: all beyond the age, read or not; then, beyond the count, read ones older
+// than a day, oldest first; then the oldest (A4).
 func (f *files) outlived(entries []entry) (map[int]bool, mail.Trimmed) {
 	order := make([]int, len(entries))
 	for i := range order {
@@ -160,7 +159,7 @@ func (f *files) outlived(entries []entry) (map[int]bool, mail.Trimmed) {
 	return gone, t
 }
 
-// archiveGone appends the entries that go to the files of their months.
+// archiveGone appends the trimmed entries to their months' files.
 func (f *files) archiveGone(entries []entry, gone map[int]bool) error {
 	var all [][]byte
 	var months []string
@@ -177,7 +176,7 @@ func (f *files) archiveGone(entries []entry, gone map[int]bool) error {
 		byMonth[month] = append(byMonth[month], e.folded)
 		all = append(all, e.folded)
 	}
-	if f.opts.Bridge.Mode != mail.BridgeMirror { // which takes nothing in
+	if f.opts.Bridge.Mode != mail.BridgeMirror { // a mirror imports nothing
 		if err := f.trimmed.Append(all...); err != nil {
 			return err
 		}
@@ -190,7 +189,7 @@ func (f *files) archiveGone(entries []entry, gone map[int]bool) error {
 	return nil
 }
 
-// appendMissing appends those lines that a file does not have.
+// appendMissing appends the lines that a file lacks.
 func appendMissing(file *lines.File, add [][]byte) error {
 	text, _, err := file.Read()
 	if err != nil {
@@ -203,7 +202,7 @@ func appendMissing(file *lines.File, add [][]byte) error {
 	return file.Append(slices.DeleteFunc(add, func(line []byte) bool { return has[string(line)] })...)
 }
 
-// tidyMarks drops our marks on messages that have left the mailbox, and those that a later one of the same reader
+// tidyMarks drops our marks on messages that have left the mailbox, and marks that a later one of the same reader
 // replaced.
 func (f *files) tidyMarks() error {
 	text, _, err := f.reads.Again().Read()
@@ -225,7 +224,7 @@ func (f *files) tidyMarks() error {
 	return f.reads.Drop(stale)
 }
 
-// setRead returns a line with another value of its member read, and not another byte changed.
+// setRead returns a line with a new value of its member read and no other byte changed.
 func setRead(line []byte, to bool) []byte {
 	from, end := jsonx.Place(line, "read")
 	if string(line[from:end]) != strconv.FormatBool(!to) {

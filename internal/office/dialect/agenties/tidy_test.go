@@ -23,13 +23,13 @@ import (
 
 const day = 24 * time.Hour
 
-// aged returns a line of a message that is so old.
+// aged returns the line of a message of this age.
 func aged(id string, age time.Duration, read bool) string {
 	return strings.Replace(foreign(id, "agent:ag_x1", read, dialecttest.Began), "2026-05-10T14:00:00Z",
 		dialecttest.Began.Add(-age).Format("2006-01-02T15:04:05.000Z"), 1)
 }
 
-// files opens the files of a fixture as a start of the post office does.
+// files opens a fixture's files as a starting post office does.
 func (b *fixture) files(edit func(*dialect.FilesOptions)) *files {
 	b.T.Helper()
 	o := dialect.FilesOptions{
@@ -40,7 +40,7 @@ func (b *fixture) files(edit func(*dialect.FilesOptions)) *files {
 	if edit != nil {
 		edit(&o)
 	}
-	if err := os.WriteFile(filepath.Join(o.State, begunFile), nil, 0o600); err != nil { // it is not the first
+	if err := os.WriteFile(filepath.Join(o.State, begunFile), nil, 0o600); err != nil { // it is not the first start
 		b.T.Fatal(err)
 	}
 	f, err := open(o)
@@ -56,7 +56,7 @@ func TestRetention(t *testing.T) { // A3, A4, A5
 		name       string
 		edit       func(*dialect.FilesOptions)
 		lines      []string
-		keep, gone string // the first letters of ids
+		keep, gone string // first letters of the ids
 	}{
 		{"AG-25 age, read or not", nil, []string{
 			aged("a", 8*day, true), aged("b", 8*day, false), aged("c", 6*day, false),
@@ -135,7 +135,7 @@ func TestRetentionOfSixThousand(t *testing.T) {
 		b := newFixture(t)
 		var text strings.Builder
 		var want []mail.ID
-		for i := range 6000 { // from ten days old to new; of those that are left, every tenth was read
+		for i := range 6000 { // from ten days old to new; every tenth was read
 			age := 10 * day / 6000 * time.Duration(6000-i)
 			text.WriteString(aged(fmt.Sprint("m", i), age, i%10 == 0))
 			if age <= 7*day {
@@ -158,7 +158,7 @@ func TestRetentionOfSixThousand(t *testing.T) {
 		b := newFixture(t)
 		var text strings.Builder
 		var want []mail.ID
-		// a thousand too many: of 4,800 older than a day every sixth was read, so 200 unread ones go too
+		// a thousand too many: of the 4,800 older than a day every sixth was read, so 200 unread ones go too
 		for i := range 6000 {
 			age := 5 * day / 6000 * time.Duration(6000-i)
 			read := i%6 == 0
@@ -176,7 +176,7 @@ func TestRetentionOfSixThousand(t *testing.T) {
 	})
 }
 
-// begun has the bridge's files opened as those that the room has had before.
+// begun marks the bridge's files as known to the room.
 func (b *fixture) begun() {
 	b.T.Helper()
 	dir := filepath.Join(b.State, "agenties")
@@ -203,7 +203,7 @@ func TestArchive(t *testing.T) {
 	if diff := cmp.Diff(want, b.tree(archiveDir)); diff != "" {
 		t.Errorf("AG-25 the archive by month (-want +got):\n%s", diff)
 	}
-	// The room gets what was trimmed before anybody had read it: it has more than the file, never less.
+	// The room also gets messages that were trimmed before it read them: it has more than the file, never less.
 	if ids := historyIDs(b); len(ids) != 4 || st.Imported != 4 {
 		t.Errorf("the room has %v; %+v", ids, st)
 	}
@@ -235,8 +235,8 @@ func (b *fixture) tree(dir string) map[string]string {
 	return out
 }
 
-// A start that dies between any two of its writes is finished by the next: the states between are those of a whole
-// start with the later files as they were.
+// The next start finishes one that died between any two of its writes: each state in between is the final one with
+// the later files unchanged.
 func TestTidyCrash(t *testing.T) {
 	reads := `{"id":"msg_2","reader":"agent:ag_x1","read":true,"all":true,"at":"2026-05-10T13:00:00.000Z"}` + "\n" +
 		`{"id":"msg_1","reader":"agent:ag_x1","read":true,"all":true,"at":"2026-05-10T13:00:00.000Z"}` + "\n"
@@ -285,13 +285,13 @@ func TestTidyCrash(t *testing.T) {
 			got := b.tree(".agenties")
 			if torn, line, ok := strings.Cut(got["mailbox-archive/2026-05.jsonl"], "\n"); ok &&
 				!strings.HasSuffix(torn, "}") {
-				got["mailbox-archive/2026-05.jsonl"] = line // a torn line stays, with an end
+				got["mailbox-archive/2026-05.jsonl"] = line // a torn line stays, with a newline
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("after another start (-want +got):\n%s", diff)
 			}
-			b.Bridge("") // whose directory is another: the room is told of the lines that were trimmed by this one
-			b.Stop()     // or its next look would take the list for one that the room has been told
+			b.Bridge("") // it uses another directory: move the list of trimmed lines there
+			b.Stop()     // otherwise its next look would take the list as known to the room
 			if err := os.Rename(filepath.Join(b.State, "trimmed.jsonl"),
 				filepath.Join(b.State, "agenties", "trimmed.jsonl")); err != nil {
 				t.Fatal(err)
@@ -307,7 +307,7 @@ func TestTidyCrash(t *testing.T) {
 	}
 }
 
-// own writes the list of what was trimmed.
+// own writes the list of trimmed lines.
 func (b *fixture) own(text string) {
 	b.T.Helper()
 	if err := os.WriteFile(filepath.Join(b.State, "trimmed.jsonl"), []byte(text), 0o600); err != nil {

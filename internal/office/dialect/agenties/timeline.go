@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// everything returns the project's messages of some types in the document's shape, those in the archive too, in the
-// order in which they came. Of more than limit the newest are returned; 0 means all.
+// everything returns the project's messages of some types in the document's format, including archived ones, in the
+// order of arrival: the newest limit messages, or all if limit is 0.
 func everything(ctx context.Context, svc mail.Service, types []mail.Type, limit int) ([]message, error) {
 	lead, err := findLeaders(ctx, svc)
 	if err != nil {
@@ -34,7 +34,7 @@ func everything(ctx context.Context, svc mail.Service, types []mail.Type, limit 
 	return messages, nil
 }
 
-// encodeAll writes messages as a JSON array with one to a line.
+// encodeAll writes messages as a JSON array, one per line.
 func encodeAll(w io.Writer, messages []message) error {
 	open := "[\n"
 	for i := range messages {
@@ -55,7 +55,7 @@ func encodeAll(w io.Writer, messages []message) error {
 	return err
 }
 
-// decodeAll reads what encodeAll wrote, or the lines of a mailbox. bad counts what is no message.
+// decodeAll parses encodeAll's output or the lines of a mailbox. bad counts elements that are not messages.
 func decodeAll(text []byte) (items []mail.Item, bad int, err error) {
 	var raw []jsonx.Value
 	if strings.HasPrefix(strings.TrimSpace(string(text)), "[") {
@@ -81,8 +81,8 @@ func decodeAll(text []byte) (items []mail.Item, bad int, err error) {
 	return items, bad, nil
 }
 
-// timeline writes messages for people and models. Every line of a text has a mark before it, so that none can pass for
-// one of ours.
+// timeline writes messages for people and models. Every line of foreign text has a mark before it, so that none
+// passes for one of ours.
 func timeline(w io.Writer, messages []message) error {
 	var b strings.Builder
 	for i := range messages {
@@ -105,13 +105,13 @@ func timeline(w io.Writer, messages []message) error {
 	return err
 }
 
-// unixLines makes every way to end a line the same one.
+// unixLines turns every kind of line end into a newline.
 func unixLines(s string) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n",
 		"\u2029", "\n").Replace(s)
 }
 
-// plain makes text of strangers one line that cannot steer a terminal.
+// plain turns foreign text into one line without control characters for a terminal.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// tools are the document's three, with its parameters and no others.
+// tools are the document's three, with exactly its parameters.
 func tools() []dialect.Tool {
 	return []dialect.Tool{
 		{
@@ -72,21 +72,21 @@ type sendParams struct {
 	IssueID  string        `json:"issueId"`
 }
 
-// sent answers send_message.
+// sent is the answer of send_message.
 type sent struct {
 	ID         mail.ID     `json:"id"`
 	To         string      `json:"to"`
 	Recipients []recipient `json:"recipients"`
-	// Others counts the recipients that are not listed, by state.
+	// Others counts unlisted recipients by state.
 	Others map[mail.DeliveryState]int `json:"others,omitempty"`
 }
 
-// recipient is somebody who gets a message. Mail to a role that nobody has is held, and has none yet.
+// recipient is a recipient of a message. Mail to a role without a holder is held and has no agent yet.
 type recipient struct {
 	AgentID mail.Name          `json:"agentId,omitempty"`
 	State   mail.DeliveryState `json:"state"`
 	Wake    string             `json:"wake"`
-	PutOff  mail.Time          `json:"putOff,omitzero"` // of a wake that is deferred: until when
+	PutOff  mail.Time          `json:"putOff,omitzero"` // when a deferred wake is due
 }
 
 func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sent, err error) {
@@ -132,11 +132,11 @@ func sendMessage(ctx context.Context, c *dialect.Call, p sendParams) (out sent, 
 	return out, err
 }
 
-// maxListed is how many recipients or ids an answer lists. Of more it says how many they are.
+// maxListed is how many recipients or ids an answer lists; the rest are counted.
 const maxListed = 20
 
-// target reads a routing address that somebody sends to: one of the document's five, and nothing else. A room takes
-// several with commas between them, unless an agent has such a name.
+// target parses the address of a message: exactly one of the document's five forms. A room accepts several separated
+// by commas, unless an agent has such a name.
 func target(ctx context.Context, c *dialect.Call, s string) (mail.Address, error) {
 	a, bare, err := mail.ParseAddress(strings.TrimSpace(s), nil)
 	one := !strings.Contains(s, ",")
@@ -159,7 +159,7 @@ func target(ctx context.Context, c *dialect.Call, s string) (mail.Address, error
 	return a, nil
 }
 
-// sender returns as what the caller sends.
+// sender returns the caller's kind.
 func sender(ctx context.Context, c *dialect.Call) (party, error) {
 	if c.Caller == mail.User {
 		return theUser, nil
@@ -171,7 +171,7 @@ func sender(ctx context.Context, c *dialect.Call) (party, error) {
 	return anAgent, err
 }
 
-// showStatus puts a status where the roster shows it: the document's panel of agents. The message stands either way.
+// showStatus shows a status on the roster, the document's agent panel. The message is sent even if this fails.
 func showStatus(ctx context.Context, c *dialect.Call, p sendParams) {
 	line := p.Subject
 	if line == "" {
@@ -183,7 +183,7 @@ func showStatus(ctx context.Context, c *dialect.Call, p sendParams) {
 	}
 }
 
-// maxStatus is how much of a status, in bytes, a line of the roster shows.
+// maxStatus is how much of a status, in bytes, the roster shows.
 const maxStatus = 200
 
 type markParams struct {
@@ -191,16 +191,16 @@ type markParams struct {
 	All        bool      `json:"all"`
 }
 
-// marked answers mark_read (A14).
+// marked is the answer of mark_read (A14).
 type marked struct {
 	Marked      int       `json:"marked"`
 	AlreadyRead []mail.ID `json:"alreadyRead"`
 	NotFound    []mail.ID `json:"notFound"`
 	NotYours    []mail.ID `json:"notYours"`
-	Unlisted    int       `json:"unlisted,omitzero"` // how many ids the three lists leave out
+	Unlisted    int       `json:"unlisted,omitzero"` // number of ids missing from the three lists
 }
 
-// fit shortens the lists to what an answer holds.
+// fit shortens the lists to fit an answer.
 func (m marked) fit() (marked, error) {
 	first := func(k int, ids []mail.ID) []mail.ID { return ids[:min(k, len(ids))] }
 	out, _, err := fence.FitJSON(min(maxListed, max(len(m.AlreadyRead), len(m.NotFound), len(m.NotYours))),
@@ -235,8 +235,8 @@ func markRead(ctx context.Context, c *dialect.Call, p markParams) (marked, error
 	return out.fit()
 }
 
-// mark marks ids and notes what became of each. A room answers with an error if it could mark none; which of them it
-// does not know, and which are somebody else's, is then asked one by one.
+// mark marks ids and records each result. If the room marks none it returns only an error; then mark asks again for
+// each id, to tell unknown messages from those of others.
 func (m *marked) mark(ctx context.Context, svc mail.Service, ids []mail.ID) error {
 	done, err := svc.Mark(ctx, mail.Marking{IDs: ids, Mark: mail.MarkRead})
 	code := mail.CodeOf(err)

@@ -17,7 +17,7 @@ import (
 	"pennypost/internal/office/dialect/dialecttest"
 )
 
-// fixture is a room with a team in it.
+// fixture is a room with a team.
 type fixture struct{ *dialecttest.Fixture }
 
 func newFixture(t *testing.T) *fixture {
@@ -51,7 +51,7 @@ func (b *fixture) send(from mail.Name, typ mail.Type, to, more string) sent {
 	return ask[sent](b, from, "send_message", fmt.Sprintf(`{"type":%q,"to":%q,%s}`, typ, to, more))
 }
 
-// bodies reads a mailbox by the tool.
+// bodies reads a mailbox through the tool.
 func (b *fixture) bodies(agent mail.Name, args string) []string {
 	b.T.Helper()
 	out := []string{}
@@ -61,7 +61,7 @@ func (b *fixture) bodies(agent mail.Name, args string) []string {
 	return out
 }
 
-// wantBodies checks them.
+// wantBodies checks bodies.
 func (b *fixture) wantBodies(agent mail.Name, args string, want ...string) {
 	b.T.Helper()
 	if got := b.bodies(agent, args); !slices.Equal(got, want) {
@@ -69,7 +69,7 @@ func (b *fixture) wantBodies(agent mail.Name, args string, want ...string) {
 	}
 }
 
-// states are those of messages with their first recipients.
+// states returns the state of each message's first recipient.
 func (b *fixture) states(ids []mail.ID) string {
 	b.T.Helper()
 	var all []string
@@ -103,7 +103,7 @@ func TestSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	numbers := map[string]string{"read_messages": "AG-26", "send_message": "AG-27", "mark_read": "AG-29"}
-	want := make(map[string]map[string]string) // tool: parameter, with "?" if it may be left out: type
+	want := make(map[string]map[string]string) // tool: parameter, with "?" if optional: type
 	types := map[string]string{"string": "string", "boolean": "boolean", "number": "integer", "string[]": "array",
 		"MessageType": "string", "Record<string, unknown>": "object"}
 	for _, call := range regexp.MustCompile(`(?s)(\w+)\(\{(.*?)\}\)`).FindAllStringSubmatch(string(text), -1) {
@@ -112,7 +112,7 @@ func TestSchemas(t *testing.T) {
 			want[call[1]][p[1]] = types[p[2]]
 		}
 	}
-	// Either of mark_read's two is needed, which a schema that clients accept cannot say.
+	// mark_read needs one of its two, which a schema that clients accept cannot express.
 	want["mark_read"]["messageIds?"] = want["mark_read"]["messageIds"]
 	delete(want["mark_read"], "messageIds")
 	for _, e := range Dialect().Endpoints {
@@ -315,7 +315,7 @@ func TestRouting(t *testing.T) {
 		if a, _, err := mail.OneAgent(t.Context(), b.As(mail.User), mail.Orchestrator); err != nil || a.Unread != 1 {
 			t.Errorf("the roster has %+v, %v; it sees 1", a, err)
 		}
-		b.Advance(6 * 24 * time.Hour) // the document knows no expiry
+		b.Advance(6 * 24 * time.Hour) // the document has no expiry
 		b.wantBodies("ag_x2", "", "Running tests...")
 	})
 }
@@ -375,7 +375,7 @@ func TestRead(t *testing.T) {
 		b.wantBodies("ag_x2", `{"to":"orchestrator"}`, "up")
 		b.wantBodies("ag_x2", `{"to":"broadcast"}`, "all")
 		b.wantBodies("ag_x2", `{"to":"user"}`)
-		for _, who := range []mail.Name{"ag_x1", "b1", "orchestrator"} { // nobody's mail changed by that
+		for _, who := range []mail.Name{"ag_x1", "b1", "orchestrator"} { // this changed no one's mail
 			for _, it := range b.Inbox(who) {
 				if it.Body != "all" && who != "ag_x1" && it.State != mail.Queued {
 					t.Errorf("%q is %s with %s", it.Body, it.State, who)
@@ -442,8 +442,8 @@ func TestRead(t *testing.T) {
 			t.Errorf("after it was whole: %s", states)
 		}
 		ask[marked](b, "ag_x1", "mark_read", fmt.Sprintf(`{"messageIds":[%q,%q]}`, ids[0], ids[2]))
-		b.wantBodies("ag_x1", `{}`, diff) // now it is the only one
-		// one of the same moment cannot be asked for alone
+		b.wantBodies("ag_x1", `{}`, diff) // it is the only one now
+		// a message with the same time as another cannot be asked for alone
 		b.send("orchestrator", mail.Custom, "agent:ag_x2", `"body":"first"`)
 		b.send("orchestrator", mail.Custom, "agent:ag_x2", `"body":`+quoted)
 		two := b.bodies("ag_x2", `{}`)

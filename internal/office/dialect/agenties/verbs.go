@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// verbs are what the document's chat commands are on a command line, and the way back for what they export.
+// verbs are the document's chat commands as verbs, and the import of their export.
 func verbs() []dialect.Verb {
 	return []dialect.Verb{
 		{
@@ -139,7 +139,7 @@ func readInput(v *dialect.Invocation) ([]byte, error) {
 	return text, nil
 }
 
-// prompts are the same commands in the chat of an MCP client.
+// prompts are the same commands for an MCP client's chat.
 func prompts() []dialect.Prompt {
 	return []dialect.Prompt{
 		{
@@ -184,7 +184,7 @@ func historyPrompt(ctx context.Context, c *dialect.Call, args map[string]string)
 	return text, err
 }
 
-// maxInTimeline is how much of a body the prompt shows, in bytes: the newest message always fits into an answer.
+// maxInTimeline is how much of a body, in bytes, the prompt shows, so that the newest message always fits.
 const maxInTimeline = 2500
 
 func exportPrompt(ctx context.Context, c *dialect.Call, args map[string]string) (string, error) {

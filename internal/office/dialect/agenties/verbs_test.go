@@ -116,7 +116,7 @@ func TestExport(t *testing.T) {
 		if err := jsonx.UnmarshalStrict([]byte(exported), &messages); err != nil || len(messages) != len(b.History()) {
 			t.Errorf("%d messages, %v, want %d", len(messages), err, len(b.History()))
 		}
-		if !messages[0].Read || messages[1].Read { // by the builder whose it was; by nobody
+		if !messages[0].Read || messages[1].Read { // by its builder; by no one
 			t.Errorf("read = %v, %v", messages[0].Read, messages[1].Read)
 		}
 	})
@@ -129,7 +129,7 @@ func TestExport(t *testing.T) {
 			"mailbox.json"); got != "4 messages taken over, 0 were known, 0 could not be understood.\n" {
 			t.Error(got)
 		}
-		// Who had read the role's message is not in it, so it waits again.
+		// It does not name the reader of the role's message, so that waits again.
 		want := strings.Replace(exported, `"read":true`, `"read":false`, 1)
 		if diff := cmp.Diff(want, other.verb("export", "json")); diff != "" {
 			t.Errorf("exported again (-first +second):\n%s", diff)

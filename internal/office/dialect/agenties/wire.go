@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// message is the document's MailboxMessage: a line of the file, and what the tools show. Keys stand in the document's
-// order.
+// message is the document's MailboxMessage: a line of the file, and a message in the tools' answers. The keys have
+// the document's order.
 type message struct {
 	ID        string        `json:"id"`
 	Type      string        `json:"type"`
@@ -24,14 +24,14 @@ type message struct {
 	To        string        `json:"to"`
 	Subject   string        `json:"subject,omitempty"`
 	Body      string        `json:"body"`
-	Metadata  mail.Metadata `json:"metadata,omitzero"` // {} is not the same as none
+	Metadata  mail.Metadata `json:"metadata,omitzero"` // {} differs from none
 	IssueID   string        `json:"issueId,omitempty"`
 	AgentID   string        `json:"agentId,omitempty"`
 	Read      bool          `json:"read"`
 	CreatedAt string        `json:"createdAt"`
 }
 
-// parse reads a line, in which what JavaScript leaves when it cuts a text in an emoji is mended. The file keeps it.
+// parse parses a line and mends the half of an emoji that JavaScript leaves when it cuts a text. The file keeps it.
 func parse(line []byte) (message, error) {
 	var m message
 	if err := jsonx.UnmarshalLenient(jsonx.Mended(line), &m); err != nil {
@@ -40,10 +40,10 @@ func parse(line []byte) (message, error) {
 	return m, nil
 }
 
-// encode writes a line, without its end.
+// encode prints a line without the newline.
 func (m *message) encode() ([]byte, error) { return jsonx.Marshal(m) }
 
-// item translates a message into the room's words. An error says why it cannot be.
+// item returns a message as mail of the room, or an error that says why it cannot be.
 func (m *message) item() (mail.Item, error) {
 	it := mail.Item{Read: m.Read}
 	var err error
@@ -64,7 +64,7 @@ func (m *message) item() (mail.Item, error) {
 	}
 	it.Subject, it.Body, it.Issue = dialect.Subject(m.Subject), dialect.Clean(m.Body), dialect.Clean(m.IssueID)
 	if strings.TrimSpace(it.Body) == "" {
-		it.Body = "" // which a room takes from elsewhere, and white space not
+		it.Body = "" // from elsewhere a room takes an empty body, but not white space
 	}
 	if m.Metadata != nil && !jsonx.Value(m.Metadata).IsValid() {
 		return it, mail.Errorf(mail.Invalid, "the metadata has a member twice")
@@ -79,11 +79,11 @@ func (m *message) item() (mail.Item, error) {
 	return it, nil
 }
 
-// broadcastTTL is how long a broadcast waits, in seconds: as long as the file keeps it, for the document knows no
-// expiry. Other mail does not expire sooner anyway.
+// broadcastTTL is the time to live of a broadcast, in seconds: as long as the file keeps it, because the document
+// has no expiry. Other mail does not expire sooner anyway.
 const broadcastTTL = int64(policy.DefaultAge / time.Second)
 
-// parseType reads a type, which must be there.
+// parseType parses a type, which is required.
 func parseType(m *message) (mail.Type, error) {
 	if m.Type == "" {
 		return "", mail.Errorf(mail.Invalid, "the type is missing")
@@ -91,10 +91,10 @@ func parseType(m *message) (mail.Type, error) {
 	return mail.ParseType(m.Type)
 }
 
-// leaders are the agents who have the orchestrator's role, by name.
+// leaders are the names of the agents with the orchestrator's role.
 type leaders []mail.Name
 
-// findLeaders asks who has the orchestrator's role.
+// findLeaders looks up the agents with the orchestrator's role.
 func findLeaders(ctx context.Context, svc mail.Service) (leaders, error) {
 	list, err := svc.Agents(ctx, mail.RosterQuery{Role: string(mail.Orchestrator)})
 	out := leaders{}
@@ -104,8 +104,8 @@ func findLeaders(ctx context.Context, svc mail.Service) (leaders, error) {
 	return out, err
 }
 
-// first returns who is meant by "orchestrator" where one name is wanted: the agent of that name if it has the role, or
-// if nobody has.
+// first returns the agent meant by "orchestrator" where one name is needed: the agent of that name if it has the
+// role or no agent has it.
 func (l leaders) first() mail.Name {
 	if len(l) == 0 || slices.Contains(l, mail.Orchestrator) {
 		return mail.Orchestrator
@@ -113,8 +113,8 @@ func (l leaders) first() mail.Name {
 	return l[0]
 }
 
-// fromItem translates a message of the room. read says whether it counts as read: by whom depends on who asks. What
-// one of lead sent is from "orchestrator", whatever its name.
+// fromItem returns a message of the room as a foreign message. read is its flag, which depends on the reader.
+// Messages from an agent in lead are from "orchestrator".
 func fromItem(it *mail.Message, read bool, lead leaders) message {
 	m := message{
 		ID: string(it.ID), Type: string(it.Type), From: spellSender(it.From, lead), To: spellAll(it.To),
@@ -123,14 +123,14 @@ func fromItem(it *mail.Message, read bool, lead leaders) message {
 		IssueID: it.Issue, Read: read, CreatedAt: spellTime(it.Sent),
 	}
 	m.Metadata, m.AgentID = fold(it)
-	if m.AgentID == "" && it.Via == "" { // what a file says stays as it is there
+	if m.AgentID == "" && it.Via == "" { // a message from a file keeps the file's value
 		m.AgentID = relatesTo(m.From, it.To)
 	}
 	return m
 }
 
-// relatesTo returns the agent of the document's agentId, "the spawned agent this relates to": who sent the message, or
-// else the one agent that it is for. from is spelled as the document does.
+// relatesTo returns the document's agentId, "the spawned agent this relates to": the sender, or else the only
+// recipient, if that is an agent. from is in the document's form.
 func relatesTo(from string, to []mail.Address) string {
 	a := mail.Address(from)
 	if a.Kind() != mail.ToAgent && len(to) == 1 {
@@ -143,14 +143,13 @@ func relatesTo(from string, to []mail.Address) string {
 	return a.Value()
 }
 
-// spellTime writes a time as the document's example does, with milliseconds only where there are any.
+// spellTime prints a time as in the document's example, with milliseconds only if they are not zero.
 func spellTime(t mail.Time) string {
 	text, _ := t.MarshalText()
 	return strings.Replace(string(text), ".000Z", "Z", 1)
 }
 
-// everybodyRead reports whether a message counts as read where a single word has to do for all whom it is for: all of
-// them have read it (A2).
+// everybodyRead reports whether every recipient has read a message, for a read flag that applies to all (A2).
 func everybodyRead(it *mail.Item) bool {
 	for _, d := range it.Deliveries {
 		if d.State != mail.Read && d.State != mail.Archived {
@@ -160,8 +159,8 @@ func everybodyRead(it *mail.Item) bool {
 	return len(it.Deliveries) > 0 || it.Read
 }
 
-// parseSender reads the document's three forms of a sender. What the document does not know is signed as an agent of
-// a name that none can bear: Pennypost's own notices as agent:system, agents of other rooms as agent:far:NAME@ROOM.
+// parseSender parses the document's three forms of a sender. Other senders are signed as agents with names that no
+// agent can have: Pennypost's own notices as agent:system, agents of other rooms as agent:far:NAME@ROOM.
 func parseSender(s string) (mail.Address, error) {
 	if s == "agent:"+string(mail.System) {
 		return mail.FromSystem, nil
@@ -192,8 +191,8 @@ func spellSender(a mail.Address, lead leaders) string {
 	return string(a)
 }
 
-// parseRecipients reads a routing address. The document knows single ones only; a union, which other doors can send
-// to, is written with commas between, and tags as they are.
+// parseRecipients parses a routing address. The document knows only single ones; a union from another door is
+// written with commas, and tags as they are.
 func parseRecipients(s string) ([]mail.Address, error) {
 	s = norm.NFC.String(s)
 	var all []mail.Address

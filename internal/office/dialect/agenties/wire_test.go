@@ -36,14 +36,14 @@ func TestFixtureRoundTrip(t *testing.T) {
 	}
 }
 
-// again reads a line into the room's words and writes it.
+// again parses a line and encodes it again.
 func again(t *testing.T, line string) string {
 	t.Helper()
 	it, err := translate([]byte(line))
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	it.Via = "agenties" // which keeps what a file says as it is there
+	it.Via = "agenties" // so that the file's agentId is kept
 	out, err := new(fromItem(&it.Message, it.Read, nil)).encode()
 	if err != nil {
 		t.Fatal(err)
@@ -182,8 +182,8 @@ func seed(f *testing.F) {
 	}
 }
 
-// FuzzLine holds translation to what it promises for whatever can be read: what is written is read again as the same,
-// and stays the same when it is written again.
+// FuzzLine: every line that can be parsed is parsed to the same message again after encoding, and stays the same
+// when encoded again.
 func FuzzLine(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -211,8 +211,8 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// FuzzMessage: whatever a room's message says comes back from the file, but for when a broadcast expires and what only
-// a sender needs.
+// FuzzMessage: a room's message comes back from the file unchanged, except for a broadcast's expiry and fields that
+// only a sender needs.
 func FuzzMessage(f *testing.F) {
 	f.Add("msg_V1StGXR8_Z5jdHi6B-myT", 0, "orchestrator", "agent:ag_x1", "Parser", "body\n", `{"k":1.0}`, false, "",
 		"", "issue_1", int64(1778421600000))
@@ -263,14 +263,14 @@ func FuzzMessage(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		m.Via = "" // a line does not say it
+		m.Via = "" // a line does not contain it
 		if diff := cmp.Diff(m, back.Message, canonicalMetadata); diff != "" {
 			t.Errorf("by way of %s (-was +is):\n%s", line, diff)
 		}
 	})
 }
 
-// FuzzSetRead: one word changes, and not a byte besides.
+// FuzzSetRead: one word changes and no other byte.
 func FuzzSetRead(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -301,7 +301,7 @@ var canonicalMetadata = cmp.Comparer(func(a, b mail.Metadata) bool {
 	return len(a) == len(b) && len(a) == 0 || x.Canonicalize() == nil && y.Canonicalize() == nil && bytes.Equal(x, y)
 })
 
-// FuzzImport: whatever is imported, as a list or as lines, is a message in whole characters, or is counted.
+// FuzzImport: every imported element, from a list or from lines, is a message in valid UTF-8 or is counted.
 func FuzzImport(f *testing.F) {
 	line :=
 		`{"id":"msg_1","type":"status","from":"agent:a","to":"user","body":"b","read":true,"createdAt":"2026-05-10T14:00:00Z"}`

@@ -9,16 +9,16 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// arrival is a message that was not there before.
+// arrival is a new message in an inbox.
 type arrival struct {
 	item  mail.Item
 	frame frame
-	turn  mail.Time // not before those above it in its file: clocks go back
+	turn  mail.Time // sort time: never before that of an earlier entry in the file, because clocks go back
 }
 
-// compare returns what is new in an inbox, and adds what happened to the rest to n. Claude Code takes out what it has
-// delivered, so what is gone was read, unless it was nothing that it delivers. An inbox that is gone itself, or empty,
-// says nothing.
+// compare returns the new messages in an inbox and adds receipts for the others to n. Claude Code removes the
+// entries that it delivers, so a missing entry was read, unless Claude Code delivers it to no one. A missing or
+// empty inbox proves nothing.
 func (f *files) compare(ctx context.Context, b *box, n *dialect.News) (all []arrival) {
 	if !b.dirty || b.blank {
 		return nil
@@ -68,7 +68,7 @@ func (f *files) compare(ctx context.Context, b *box, n *dialect.News) (all []arr
 func (f *files) arrive(ctx context.Context, l *boxed, to mail.Name) arrival {
 	from := f.names.sender(ctx, l.From)
 	a := arrival{item: (&letter{entry: l.entry, id: l.id, team: f.team, from: from, to: to}).item()}
-	handed := !l.refused && !f.config.ours() && f.opts.Bridge.ID != "" // a captured team is handed nothing
+	handed := !l.refused && !f.config.ours() && f.opts.Bridge.ID != "" // a captured team delivers nothing
 	if !l.Read && handed {
 		a.item.Deliveries = []mail.Delivery{{Address: a.item.To[0], Agent: to, State: mail.Notified,
 			Door: mail.InboxDoor}}
@@ -77,7 +77,7 @@ func (f *files) arrive(ctx context.Context, l *boxed, to mail.Name) arrival {
 	return a
 }
 
-// identify decides what ids the new entries of an inbox have in the room.
+// identify gives the new entries of an inbox their ids in the room.
 func (f *files) identify(ctx context.Context, b *box) error {
 	settled := make(map[mail.ID]mail.ID)
 	b.taken = make(map[mail.ID]bool)
@@ -104,8 +104,8 @@ func (f *files) identify(ctx context.Context, b *box) error {
 	return nil
 }
 
-// identity returns the id in the room of an entry that has one of its own: that, or, if another entry has taken it
-// that stands elsewhere or says something else, one that is made of all of it. Each of the two is a message.
+// identity returns the room's id for an entry that has an id of its own: that id, or, if another inbox or an entry
+// with different content has taken it, one derived from the whole entry. Both entries are messages.
 func (f *files) identity(ctx context.Context, b *box, l *boxed) (mail.ID, error) {
 	taken := b.taken[l.id]
 	if _, ours := f.written.byEntry[l.id]; ours && !taken {
@@ -116,7 +116,7 @@ func (f *files) identity(ctx context.Context, b *box, l *boxed) (mail.ID, error)
 	case err == nil:
 		taken = taken || !(&letter{entry: l.entry}).saysAs(&it.Message)
 		if _, err := f.opts.Service.Message(ctx, l.words); err == nil {
-			taken = true // before, when the other one stood before it
+			taken = true // an earlier read saw the other entry first
 		}
 	case code != mail.NotFound:
 		return "", err
@@ -130,7 +130,7 @@ func (f *files) identity(ctx context.Context, b *box, l *boxed) (mail.ID, error)
 	return l.id, nil
 }
 
-// receipt says that an entry was read.
+// receipt returns a read receipt for an entry.
 func (f *files) receipt(entry mail.ID, by mail.Name) mail.Receipt {
 	if l, ok := f.written.byEntry[entry]; ok {
 		entry = l.Message
@@ -138,7 +138,7 @@ func (f *files) receipt(entry mail.ID, by mail.Name) mail.Receipt {
 	return mail.Receipt{Message: entry, Reader: mail.AgentAddress(by), Mark: mail.MarkRead}
 }
 
-// sort merges the inboxes by time, keeping the order of each, and ties answers to what they answer.
+// sort merges the inboxes by time, keeping the order within each, and links responses to their requests.
 func (f *files) sort(all []arrival) []mail.Item {
 	slices.SortStableFunc(all, func(a, b arrival) int { return cmp.Compare(a.turn, b.turn) })
 	answers := requests()

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// took is what an import came to.
+// took is the result of an import.
 type took struct {
 	Team     string `json:"team"`
 	Dir      string `json:"dir"`
@@ -59,7 +59,7 @@ func importTeams(ctx context.Context, v *dialect.Invocation) error {
 	return found.tell(v)
 }
 
-// tell says, a line each, what was skipped and why.
+// tell reports the skipped files and the reasons, one per line.
 func (s *search) tell(v *dialect.Invocation) error {
 	for _, line := range s.skipped {
 		if _, err := fmt.Fprintln(v.Stderr, "Skipped: "+line); err != nil {
@@ -73,7 +73,7 @@ func (s *search) tell(v *dialect.Invocation) error {
 	return nil
 }
 
-// importInto registers the members of a captured team, who are gone, and imports its mail.
+// importInto registers the members of a captured team as gone and imports its mail.
 func (c *capture) importInto(ctx context.Context, svc mail.Service, found *search) (took, error) {
 	out := took{Team: c.name, Dir: c.path(), Rejected: found.broken[c.inboxes]}
 	roster, err := mail.Roster(ctx, svc)
@@ -106,7 +106,7 @@ func (c *capture) importInto(ctx context.Context, svc mail.Service, found *searc
 	return out, nil
 }
 
-// path is where the team's files are.
+// path is the directory of the team's inboxes.
 func (c *capture) path() string { return c.dir.Path(c.inboxes) }
 
 // read returns the messages of the captured inboxes.
@@ -114,7 +114,7 @@ func (c *capture) read(ctx context.Context, f *files, found *search, out *took) 
 	var all []arrival
 	for _, base := range c.bases {
 		b := f.boxIn(c.dir, c.inboxes, base)
-		if err := b.load(); err != nil { // it could be read when it was looked for
+		if err := b.load(); err != nil { // the search could read it
 			return nil, err
 		}
 		if err := f.identify(ctx, b); err != nil {
@@ -127,7 +127,7 @@ func (c *capture) read(ctx context.Context, f *files, found *search, out *took) 
 	return f.sort(all), nil
 }
 
-// tellRejected says which elements of an inbox are no messages.
+// tellRejected reports the elements of an inbox that are not messages.
 func (s *search) tellRejected(b *box) {
 	for i := range b.letters {
 		if l := &b.letters[i]; l.why != "" {
@@ -139,7 +139,7 @@ func (s *search) tellRejected(b *box) {
 	}
 }
 
-// register puts the members on the roster, and those who have mail but are members no more.
+// register adds to the roster the members, and former members that have mail.
 func (c *capture) register(ctx context.Context, svc mail.Service, f *files, roster []mail.Agent, out *took) error {
 	natives := c.config.names()
 	for _, b := range f.boxes {
@@ -155,7 +155,7 @@ func (c *capture) register(ctx context.Context, svc mail.Service, f *files, rost
 		}
 		out.Members++
 		if _, ok := dialect.OnRoster(roster, name); ok {
-			continue // who is there already is not ours to change
+			continue // agents on the roster are not ours to change
 		}
 		if _, err := svc.Register(ctx, presence(name, f.team, native == c.config.lead, mail.Gone,
 			roster)); err != nil {
@@ -165,11 +165,11 @@ func (c *capture) register(ctx context.Context, svc mail.Service, f *files, rost
 	return nil
 }
 
-// capture is a team's files as somebody kept them.
+// capture is a saved copy of a team's files.
 type capture struct {
-	name    string // as it stands in file names
+	name    string // as in file names
 	config  config
 	dir     confined.Dir
-	inboxes string   // the directory below dir in which they are
-	bases   []string // their names without ".json"
+	inboxes string   // the directory of the inboxes, below dir
+	bases   []string // file names of the inboxes, without ".json"
 }

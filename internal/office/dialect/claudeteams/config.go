@@ -13,10 +13,10 @@ import (
 
 // config is a team's config.json.
 type config struct {
-	object  object // as it stands in the file
+	object  object // as in the file
 	name    string
 	lead    string // the lead's name
-	session string // the lead's
+	session string // of the lead
 	members []member
 }
 
@@ -31,17 +31,16 @@ type member struct {
 	state    mail.State // "" if the file does not say
 }
 
-// ourSession stands as the session of the lead in teams that Pennypost runs: there is no Claude Code that would tend
-// to them.
+// ourSession is the lead's session in teams that Pennypost runs, which no Claude Code manages.
 const ourSession = "pennypost"
 
-// Places below a team's directory.
+// Paths below a team's directory.
 const (
 	configFile = "config.json"
 	inboxDir   = "inboxes"
 )
 
-// readConfig reads a team's config.json. A file that is not there is an error of fs.ErrNotExist.
+// readConfig reads a team's config.json. If the file is missing, the error is fs.ErrNotExist.
 func readConfig(dir confined.Dir, name string) (config, error) {
 	text, err := dir.ReadFile(name)
 	if err != nil {
@@ -95,7 +94,7 @@ func parseMember(raw []byte) (m member, ok bool) {
 	return m, m.name != ""
 }
 
-// findLead returns the lead's name: who bears the team's leadAgentId, or, if nobody does, the name in it.
+// findLead returns the name of the member with the team's leadAgentId or, if there is none, the name in that id.
 func (c *config) findLead() string {
 	id := c.object.string("leadAgentId")
 	for _, m := range c.members {
@@ -109,7 +108,7 @@ func (c *config) findLead() string {
 	return leadName
 }
 
-// isTeam reports whether the object can be that of a team.
+// isTeam reports whether the object can be a team's config.
 func (c *config) isTeam() bool {
 	return c.object.raw("members") != nil || c.object.raw("leadAgentId") != nil
 }
@@ -117,8 +116,8 @@ func (c *config) isTeam() bool {
 // ours reports whether Pennypost runs the team.
 func (c *config) ours() bool { return c.session == ourSession }
 
-// summary is what an entry says that a message is about. Claude Code shows it before the text, and writes none of its
-// own that only repeats the text (2.1.330).
+// summary returns an entry's summary. Claude Code shows it before the text, and writes no summary that only repeats
+// the text (2.1.330).
 func (c *config) summary(m *mail.Message) string {
 	if m.Subject == "" && !c.ours() {
 		return ""
@@ -126,7 +125,7 @@ func (c *config) summary(m *mail.Message) string {
 	return summary(m)
 }
 
-// member returns the member of this name.
+// member returns the member called name.
 func (c *config) member(name string) (m member, ok bool) {
 	i := slices.IndexFunc(c.members, func(m member) bool { return m.name == name })
 	if i < 0 {
@@ -135,7 +134,7 @@ func (c *config) member(name string) (m member, ok bool) {
 	return c.members[i], true
 }
 
-// owner returns who gets what is in the inbox of this file name: a member, or who must have been one.
+// owner returns the owner of the inbox with this file name: a member or, presumably, a former one.
 func (c *config) owner(base string) string {
 	for _, m := range c.members {
 		if sanitise(m.name) == base {
@@ -145,7 +144,6 @@ func (c *config) owner(base string) string {
 	return base
 }
 
-// names returns the members' names.
 func (c *config) names() []string {
 	out := make([]string, len(c.members))
 	for i, m := range c.members {
@@ -154,7 +152,7 @@ func (c *config) names() []string {
 	return out
 }
 
-// neat prints the config as it stands in its file.
+// neat prints the config as its file holds it.
 func (c *config) neat() []byte {
 	raw := make([][]byte, len(c.members))
 	for i, m := range c.members {
@@ -163,7 +161,7 @@ func (c *config) neat() []byte {
 	return c.object.set("members", neatArray(raw)).neat(0)
 }
 
-// newConfig is the config of a team that Pennypost makes, with its lead. Times are in milliseconds.
+// newConfig returns the config of a new Pennypost team with its lead. Times are in milliseconds.
 func newConfig(name, description, dir string, now mail.Time) config {
 	ms := strconv.AppendInt(nil, int64(now), 10)
 	id := quote(leadName + "@" + name)
@@ -180,7 +178,7 @@ func newConfig(name, description, dir string, now mail.Time) config {
 	return config{object: o, name: name, lead: leadName, session: ourSession, members: []member{m}}
 }
 
-// newMember is what a newcomer is to the team.
+// newMember describes a member to add.
 type newMember struct {
 	name, kind, model, prompt string
 	planMode                  bool
@@ -201,7 +199,7 @@ func (c *config) add(n newMember, now mail.Time) {
 	c.members = append(c.members, m)
 }
 
-// nextColour returns the first colour that no member has, beginning behind those given out.
+// nextColour returns the first colour that no member has, starting after those already given out.
 func (c *config) nextColour() string {
 	all, used := colours(), 0
 	has := make(map[string]bool)
@@ -219,7 +217,6 @@ func (c *config) nextColour() string {
 	return all[used%len(all)]
 }
 
-// remove takes a member out.
 func (c *config) remove(name string) {
 	c.members = slices.DeleteFunc(c.members, func(m member) bool { return m.name == name })
 }
@@ -238,10 +235,10 @@ func editConfig(l locker, dir confined.Dir, change func(*config) error) error {
 	})
 }
 
-// isTeam reports whether a directory is a team's.
+// isTeam reports whether dir is a team's directory.
 func isTeam(dir confined.Dir) bool { return exists(dir, configFile) || exists(dir, inboxDir) }
 
-// exists reports whether anything stands at name.
+// exists reports whether name exists in dir, as a file of any kind.
 func exists(dir confined.Dir, name string) bool {
 	_, err := dir.Lstat(name)
 	return !errors.Is(err, fs.ErrNotExist)

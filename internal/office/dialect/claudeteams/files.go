@@ -18,36 +18,36 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// files is a team's directory, as a bridge sees it.
+// files is a team's directory as a bridge sees it.
 type files struct {
 	opts    dialect.FilesOptions
-	team    string // as it stands in file names
+	team    string // as in file names
 	names   *names
 	written *written
 	owed    *owed
 
-	config config // without members if there is no config.json
+	config config // no members if there is no config.json
 	boxes  map[string]*box
-	asked  map[string]mail.ID // requests, by their own ids
+	asked  map[string]mail.ID // requests, by the ids in their frames
 	seen   map[mail.Name]string
 	begun  bool // the inboxes were read once
-	// unreadSince says since when entries of ours are unread in the lead's inbox.
+	// unreadSince is when each unread entry of ours was first seen in the lead's inbox.
 	unreadSince map[mail.ID]time.Time
 
-	entered []mail.Receipt  // of what was written into inboxes since Read was last called
-	dropped map[string]bool // members without an inbox, of whom the room knows that
+	entered []mail.Receipt  // receipts for entries written since the last Read
+	dropped map[string]bool // members without an inbox that the room has been told of
 }
 
-// box is an inbox and what the room was told of it.
+// box is an inbox and the entries of it that the room knows.
 type box struct {
 	*inbox
-	base   string           // the file's name without ".json"
+	base   string           // the file name without ".json"
 	seen   map[mail.ID]bool // entries, and whether they were read
-	taken  map[mail.ID]bool // the ids of its entries that have one of their own
-	unfit  map[mail.ID]bool // of those seen, those that Claude Code hands to nobody
-	dirty  bool             // something was read from the file that was not compared with told
+	taken  map[mail.ID]bool // the room's ids of entries that have an id of their own
+	unfit  map[mail.ID]bool // entries in seen that Claude Code delivers to no one
+	dirty  bool             // the file was read but not yet compared with seen
 	broken string           // why the file cannot be read
-	odd    int              // entries that are for somebody whose name cannot be one
+	odd    int              // entries whose owner's name is not valid
 }
 
 // open opens a team's directory.
@@ -76,14 +76,12 @@ func open(opts dialect.FilesOptions) (dialect.Files, error) {
 
 func (f *files) dir() confined.Dir { return f.opts.Dir }
 
-// Watch implements dialect.Files.
 func (f *files) Watch() []string { return []string{f.dir().Path("."), f.dir().Path(inboxDir)} }
 
-// Close implements dialect.Files.
 func (f *files) Close() error { return nil }
 
-// readConfig reads config.json again. When it is gone the team has no members any more; while it cannot be read it has
-// those before.
+// readConfig reads config.json again. If the file is gone, the team has no members; if it cannot be read, the team
+// keeps the members it had.
 func (f *files) readConfig() error {
 	c, err := readConfig(f.dir(), configFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +102,7 @@ func (f *files) elsewhere(ctx context.Context, native string) bool {
 	}
 	plain := mail.Name(norm.NFC.String(native))
 	bearer, known, err := mail.OneAgent(ctx, f.opts.Service, plain)
-	if known && bearer.Name != plain { // it was a lead's of another team before its session was known
+	if known && bearer.Name != plain { // it was a lead of another team before its session was known
 		return !slices.Contains(bearer.Tags, teamTag(f.team))
 	}
 	roster, more := mail.Roster(ctx, f.opts.Service)
@@ -114,7 +112,7 @@ func (f *files) elsewhere(ctx context.Context, native string) bool {
 	return held(roster, f.team, native)
 }
 
-// box returns the inbox of this file name.
+// box returns the inbox with this file name.
 func (f *files) box(base string) *box { return f.boxIn(f.dir(), inboxDir, base) }
 
 func (f *files) boxIn(dir confined.Dir, below, base string) *box {
@@ -138,7 +136,6 @@ func (b *box) load() error {
 	return err
 }
 
-// Read implements dialect.Files.
 func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	n := found{News: new(dialect.News)}
 	if err := f.readConfig(); err != nil {
@@ -168,16 +165,16 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	return *n.News, f.tellAgents(ctx, n.News, roster)
 }
 
-// found is news as it is put together.
+// found collects the news.
 type found struct{ *dialect.News }
 
-// reject adds pieces that cannot be understood.
+// reject counts pieces that cannot be parsed.
 func (n *found) reject(pieces int, why string) {
 	n.Rejected += pieces
 	n.Notice = strings.TrimPrefix(n.Notice+"; "+why, "; ")
 }
 
-// loadBoxes reads the inboxes again, and returns the names of their files.
+// loadBoxes reads the inboxes again and returns their file names.
 func (f *files) loadBoxes(ctx context.Context, n *found) ([]string, error) {
 	breakOurs(f.dir(), ".")
 	breakOurs(f.dir(), inboxDir)
@@ -196,7 +193,7 @@ func (f *files) loadBoxes(ctx context.Context, n *found) ([]string, error) {
 	return bases, nil
 }
 
-// readBoxes adds what is new in the inboxes.
+// readBoxes adds the new messages of the inboxes.
 func (f *files) readBoxes(ctx context.Context, bases []string, n *found) error {
 	for _, base := range bases {
 		if err := f.identify(ctx, f.box(base)); err != nil {
@@ -223,8 +220,8 @@ func (f *files) readBoxes(ctx context.Context, bases []string, n *found) error {
 	return err
 }
 
-// nameLead has the room call the lead what the agent of its session is called. One by the name that the team gives it,
-// from before that session was known, is the same agent: what it had goes there.
+// nameLead gives the lead the room name of its session's agent. An agent that the room named after the lead, before
+// it knew that session, is the same agent and is merged into it.
 func (f *files) nameLead(roster func() ([]mail.Agent, error), n *dialect.News) error {
 	if f.config.ours() || f.config.session == "" || len(f.config.members) == 0 {
 		return nil
@@ -242,7 +239,7 @@ func (f *files) nameLead(roster func() ([]mail.Agent, error), n *dialect.News) e
 	a, ok := dialect.OnRoster(list, was.Room)
 	switch {
 	case !ok || was.Room == "":
-	case a.Session != "": // the lead was another session before
+	case a.Session != "": // another session was the lead before
 		n.Agents = append(n.Agents, farewell(a, f.team))
 	default:
 		n.Merged = append(n.Merged, dialect.Merger{From: was.Room, Into: list[i].Name})
@@ -250,8 +247,8 @@ func (f *files) nameLead(roster func() ([]mail.Agent, error), n *dialect.News) e
 	return nil
 }
 
-// dropBoxes forgets the inboxes that are gone. What was unread there Claude Code hands over no more: it is mail of the
-// room like any other.
+// dropBoxes forgets the inboxes that are gone. Claude Code no longer delivers their unread mail, so it becomes
+// ordinary mail of the room.
 func (f *files) dropBoxes(ctx context.Context, bases []string, n *dialect.News) error {
 	maps.DeleteFunc(f.boxes, func(base string, _ *box) bool { return !slices.Contains(bases, base) })
 	for native, known := range f.names.Names {
@@ -277,11 +274,11 @@ func (f *files) dropBoxes(ctx context.Context, bases []string, n *dialect.News) 
 	return nil
 }
 
-// nameAll gives a name to everybody of whom there is news, and writes it down. Until that could be done nothing that
-// they wrote is taken: it would not be offered again.
+// nameAll names everyone in the news and saves the names. If saving fails, their messages are not taken, so that the
+// next read offers them again.
 func (f *files) nameAll(ctx context.Context) error {
 	for _, m := range f.config.members {
-		_, _ = f.names.member(ctx, m.name) // a name that cannot be one is told of by compare
+		_, _ = f.names.member(ctx, m.name) // compare reports invalid names
 	}
 	for _, b := range f.boxes {
 		if !b.dirty {
@@ -297,8 +294,8 @@ func (f *files) nameAll(ctx context.Context) error {
 	return f.names.save()
 }
 
-// drained finds what was delivered while nobody looked: mail of this bridge that is unread in the room and no longer
-// in its inbox.
+// drained finds mail that was delivered while no bridge watched: mail of this bridge that is unread in the room and
+// no longer in its inbox.
 func (f *files) drained(ctx context.Context, n *dialect.News) error {
 	for _, b := range f.boxes {
 		name, err := f.names.of(ctx, b.owner)
@@ -313,7 +310,7 @@ func (f *files) drained(ctx context.Context, n *dialect.News) error {
 			}
 			if _, here := b.seen[entry]; !here && (ours && l.Done || f.came(&it.Message)) {
 				n.Receipts = append(n.Receipts, f.receipt(entry, name))
-			} else if ours && !here { // a crash came after takeBack, or before the entry was written
+			} else if ours && !here { // a crash followed takeBack, or preceded the write of the entry
 				n.Receipts = append(n.Receipts, mail.Receipt{Message: it.ID, Reader: mail.AgentAddress(name),
 					Mark: mail.MarkUntold})
 			}
@@ -326,14 +323,14 @@ func (f *files) drained(ctx context.Context, n *dialect.News) error {
 	return nil
 }
 
-// came reports whether a message of the room came from the files of this team, and is one that Claude Code hands over.
+// came reports whether a message came from this team's files and is one that Claude Code delivers.
 func (f *files) came(m *mail.Message) bool {
 	c := carriedBy(m.Metadata)
 	refused, _ := c.bool("refused")
 	return m.Via == f.opts.Bridge.ID && c.string("team") == f.team && !refused
 }
 
-// unread calls each with the unread mail of an agent.
+// unread calls each for every unread message of an agent.
 func (f *files) unread(ctx context.Context, name mail.Name, each func(*mail.Item) error) error {
 	items, err := dialect.Inbox(ctx, f.opts.Service, mail.InboxQuery{Agent: name})
 	if mail.CodeOf(err) == mail.NotFound {
@@ -345,7 +342,7 @@ func (f *files) unread(ctx context.Context, name mail.Name, each func(*mail.Item
 	return err
 }
 
-// tellAgents adds to n what changed about members.
+// tellAgents adds to n the changes of members.
 func (f *files) tellAgents(ctx context.Context, n *dialect.News, roster func() ([]mail.Agent, error)) error {
 	present := make(map[string]bool)
 	for _, m := range f.config.members {
@@ -353,7 +350,7 @@ func (f *files) tellAgents(ctx context.Context, n *dialect.News, roster func() (
 		name, err := f.names.member(ctx, m.name)
 		lead := m.name == f.config.lead
 		if says := fmt.Sprint(m.state, lead, f.names.Names[f.config.lead].Room); err != nil || f.seen[name] == says {
-			continue // a name that cannot be one: config.json is not ours to judge
+			continue // the name is not valid, but config.json is not ours to judge
 		} else {
 			f.seen[name] = says
 		}
@@ -365,9 +362,9 @@ func (f *files) tellAgents(ctx context.Context, n *dialect.News, roster func() (
 		p.Inbox = new(f.opts.Bridge.ID)
 		switch a, _ := dialect.OnRoster(list, name); {
 		case f.config.ours():
-			p.Client, p.Inbox = "", new("") // members may run in whatever they like
+			p.Client, p.Inbox = "", new("") // members may run in any client
 		case hooked(&a):
-			p.State = "" // which its hooks know better
+			p.State = "" // its hooks know its state better
 		case f.config.inside(m):
 			p.Parent = f.parent(list)
 		}
@@ -376,7 +373,7 @@ func (f *files) tellAgents(ctx context.Context, n *dialect.News, roster func() (
 	return f.tellGone(ctx, n, present, roster)
 }
 
-// parent returns the lead's agent, if it has a session: those who share its process are its children.
+// parent returns the lead's agent if it has a session: members that share its process are its children.
 func (f *files) parent(roster []mail.Agent) *mail.Name {
 	i := slices.IndexFunc(roster, func(a mail.Agent) bool { return a.Session == f.config.session })
 	if i < 0 {
@@ -385,7 +382,7 @@ func (f *files) parent(roster []mail.Agent) *mail.Name {
 	return &roster[i].Name
 }
 
-// tellGone adds those who are members no more, or were before anybody looked.
+// tellGone adds the agents that are no longer members, including those that left before the bridge first looked.
 func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[string]bool,
 	roster func() ([]mail.Agent, error)) error {
 	const gone = "gone"
@@ -410,7 +407,7 @@ func (f *files) tellGone(ctx context.Context, n *dialect.News, present map[strin
 	return nil
 }
 
-// left returns those who are members no more, and whether they are on the roster for sure.
+// left returns the agents that are no longer members, and whether each is known to be on the roster.
 func (f *files) left(ctx context.Context, present map[string]bool) map[mail.Name]bool {
 	left := make(map[mail.Name]bool)
 	for native, known := range f.names.Names {

@@ -28,7 +28,7 @@ type hq struct {
 	t *testing.T
 }
 
-// newHQ returns a fixture whose directory is a team of Claude Code with a lead and two teammates, joined when the
+// newHQ returns a fixture whose directory is a Claude Code team of a lead and two teammates that joined when the
 // fixture began.
 func newHQ(t *testing.T, name string) *hq {
 	b := dialecttest.New(t, Dialect())
@@ -63,7 +63,7 @@ func (h *hq) write(path, text string) {
 
 func (h *hq) inbox(name string) string { return filepath.Join(h.Dir, "inboxes", name+".json") }
 
-// swap is write in one step: who writes in place empties the file first, and an empty inbox is one to write to.
+// swap replaces a file in one step: a write in place empties the file first, and an empty inbox is open to writers.
 func (h *hq) swap(path, text string) {
 	h.t.Helper()
 	h.write(path+".new", text)
@@ -72,7 +72,7 @@ func (h *hq) swap(path, text string) {
 	}
 }
 
-// there reports whether anything stands at a path.
+// there reports whether path exists.
 func there(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -91,12 +91,12 @@ func (h *hq) read(path string) string {
 	return string(text)
 }
 
-// bare returns the text of an inbox without what stands below each message of ours: how to answer it.
+// bare returns an inbox's text without our notes on how to answer each message.
 func bare(text string) string {
 	return regexp.MustCompile(`\\n\\nThis is message [^\n]*…\\"\}`).ReplaceAllString(text, "")
 }
 
-// put writes an inbox of these entries.
+// put writes an inbox with these entries.
 func (h *hq) put(name string, entries ...entry) {
 	h.t.Helper()
 	raw := make([][]byte, len(entries))
@@ -106,12 +106,12 @@ func (h *hq) put(name string, entries ...entry) {
 	h.write(h.inbox(name), string(neatArray(raw)))
 }
 
-// at returns the time so many seconds after the fixture began, as an entry says it.
+// at returns the time that many seconds after the fixture began, in an entry's format.
 func at(seconds int) string {
 	return isoTime(dialecttest.Began.Add(time.Duration(seconds) * time.Second))
 }
 
-// item finds a message of the room by its body.
+// item returns the message of the room with this body.
 func (h *hq) item(body string) mail.Item {
 	h.t.Helper()
 	for _, it := range h.History() {
@@ -136,7 +136,7 @@ func (h *hq) bodies(name mail.Name) []string {
 	return out
 }
 
-// agents returns the roster, as "name state roles tags".
+// agents returns the roster as "name state roles tags".
 func (h *hq) agents() []string {
 	h.t.Helper()
 	list, err := mail.Roster(h.t.Context(), h.As(mail.User))
@@ -150,7 +150,7 @@ func (h *hq) agents() []string {
 	return out
 }
 
-// recovered brings room and files in step, and waits while the bridge still finds what was wrong before.
+// recovered syncs room and files, and waits while the bridge still reports the earlier trouble.
 func (h *hq) recovered() {
 	h.t.Helper()
 	var st mail.BridgeStatus
@@ -163,7 +163,6 @@ func (h *hq) recovered() {
 	h.t.Errorf("the bridge says %+v", st)
 }
 
-// wantDiff fails if got is not want.
 func wantDiff(t *testing.T, want, got any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -249,7 +248,7 @@ func TestInward(t *testing.T) {
 		if _, err := f.Read(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		h.Stop() // the bridge's own eyes see it too
+		h.Stop() // the bridge's own watcher sees it too
 		if err := os.RemoveAll(h.Dir); err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +271,7 @@ func TestInward(t *testing.T) {
 	})
 }
 
-// TestWhileAway: what happened to the files while no post office ran.
+// TestWhileAway changes the files while no post office runs.
 func TestWhileAway(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.put("reviewer", entry{From: "team-lead", Text: "one", Timestamp: at(1)},
@@ -293,7 +292,7 @@ func TestWhileAway(t *testing.T) {
 	if a := h.agents(); !strings.HasPrefix(a[2], "tester gone") {
 		t.Errorf("the roster is %v", a)
 	}
-	wantDiff(t, []string{"two", "new"}, h.bodies("reviewer")) // one and mine were delivered
+	wantDiff(t, []string{"two", "new"}, h.bodies("reviewer")) // "one" and "mine" were delivered
 	wantDiff(t, []string{"kept"}, h.bodies("tester"))
 	wantDiff(t, kept, h.read(h.inbox("tester")))
 }
@@ -407,7 +406,7 @@ func TestOutward(t *testing.T) {
 	})
 }
 
-// TestOutwardNative: in teams of current releases the entries have ids.
+// TestOutwardNative: entries have ids in teams of current releases.
 func TestOutwardNative(t *testing.T) {
 	h := newHQ(t, "session-0a1b2c3d")
 	h.Register("codex")
@@ -437,7 +436,7 @@ func TestOutwardNative(t *testing.T) {
 	h.Sync()
 	wantDiff(t, []string(nil), h.bodies("reviewer"))
 	h.Stop()
-	if err := os.Remove(filepath.Join(h.State, "claudeteams", "cursor")); err != nil { // a crash: all is brought again
+	if err := os.Remove(filepath.Join(h.State, "claudeteams", "cursor")); err != nil { // a crash: all comes again
 		t.Fatal(err)
 	}
 	h.Start()
@@ -445,7 +444,7 @@ func TestOutwardNative(t *testing.T) {
 	wantDiff(t, "[]", h.read(h.inbox("reviewer")))
 }
 
-// TestCrash: an entry that was announced, and perhaps written, is written once.
+// TestCrash: an entry that was announced, and perhaps written, is written only once.
 func TestCrash(t *testing.T) {
 	for name, test := range map[string]struct {
 		keepEntry, keepLines bool
@@ -482,7 +481,7 @@ func TestCrash(t *testing.T) {
 			h.Sync()
 			got := h.read(h.inbox("reviewer"))
 			if name == "with the notes forgone" {
-				// Only a disk that lost our own directory comes here: then it is a stranger's entry, and ours is
+				// Happens only if the disk lost our own directory: then the entry is a stranger's, and ours is
 				// written.
 				if strings.Count(got, `"once\n`) != 2 {
 					t.Errorf("the inbox is %s", got)
@@ -553,9 +552,8 @@ func TestBrokenFiles(t *testing.T) {
 	})
 }
 
-// TestBlankInbox: Claude Code makes an inbox and then writes to it, and others write in place. What is empty for that
-// instant, or says null, is an inbox without messages: it can be written to, and does not say that what stood there
-// was read.
+// TestBlankInbox: Claude Code creates an inbox before it writes to it, and others write in place. An inbox that is
+// briefly empty or null has no messages: it can be written to, and does not prove that its messages were read.
 func TestBlankInbox(t *testing.T) {
 	for _, blank := range []string{"", "\n", "null"} {
 		h := newHQ(t, "alpha")
@@ -586,8 +584,8 @@ func TestBlankInbox(t *testing.T) {
 	}
 }
 
-// TestOneBrokenInbox: an inbox that cannot be read keeps the team's others from nothing. What is for it waits, also
-// across a crash, and comes in order and once when somebody has mended it.
+// TestOneBrokenInbox: an unreadable inbox does not block the team's others. Its messages wait, even across a crash,
+// and arrive in order and once when the file is repaired.
 func TestOneBrokenInbox(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Register("codex")
@@ -636,8 +634,7 @@ func TestOneBrokenInbox(t *testing.T) {
 	}
 }
 
-// TestNamesNotWritten: while nobody can write down who is called what, nothing is taken from the inboxes, and nothing
-// is lost.
+// TestNamesNotWritten: while names cannot be saved, nothing is taken from the inboxes, and nothing is lost.
 func TestNamesNotWritten(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Bridge("")
@@ -708,7 +705,7 @@ func TestStates(t *testing.T) {
 	}, h.agents())
 }
 
-// TestNames: what members are called when others have the name.
+// TestNames names members whose names others already have.
 func TestNames(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Bridge("")
@@ -773,7 +770,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestSharedIDs: copies of one message in two inboxes are two messages.
+// TestSharedIDs: two inboxes' copies of one message are two messages.
 func TestSharedIDs(t *testing.T) {
 	h := newHQ(t, "alpha")
 	e := entry{From: "team-lead", Text: "to both", Timestamp: at(1), native: true,
@@ -789,7 +786,7 @@ func TestSharedIDs(t *testing.T) {
 	wantDiff(t, []string(nil), h.bodies("tester"))
 }
 
-// TestSameWords: entries that say the same are as many messages; clocks that go back lose none.
+// TestSameWords: entries with the same content are separate messages, and clocks that go back lose none.
 func TestSameWords(t *testing.T) {
 	h := newHQ(t, "alpha")
 	e := entry{From: "reviewer", Text: "again", Timestamp: at(9)}
@@ -802,7 +799,7 @@ func TestSameWords(t *testing.T) {
 	}
 }
 
-// TestAnswers: a response answers its request.
+// TestAnswers: a response replies to its request.
 func TestAnswers(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.put("reviewer", entry{From: "team-lead",
@@ -817,7 +814,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestLargeInbox: what stands in front is not read again, and nothing is missed by that.
+// TestLargeInbox: the unchanged start of an inbox is not parsed again, and no change is missed.
 func TestLargeInbox(t *testing.T) {
 	dir := t.TempDir()
 	b := inboxAt(filepath.Join(dir, "a.json"), "t", "a")
@@ -847,7 +844,7 @@ func TestLargeInbox(t *testing.T) {
 		if i%4 == 0 {
 			check()
 		}
-		if i == 20 { // a stranger prints it another way, and flips a flag in front
+		if i == 20 { // another writer changes the layout and flips an earlier flag
 			text, _ := os.ReadFile(b.path())
 			a, _ := parseInbox(text, 0)
 			o, _ := parseObject(a.elements[3])

@@ -7,14 +7,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// frame is a message of the protocol, which stands as a JSON object in the text of an entry.
+// frame is a protocol message: a JSON object in the text of an entry.
 type frame struct {
 	kind    string
 	payload object
-	rule    rule // zero if the frame is not known, or lacks what it needs
+	rule    rule // zero if the frame is unknown or lacks a required member
 }
 
-// classify says what a text is. Text that does not begin with '{', is not JSON or says no type is plain.
+// classify parses a text as a frame. Text that does not begin with '{', is not JSON or has no type is plain.
 func classify(text string) (f frame, ok bool) {
 	if text == "" || text[0] != '{' {
 		return f, false
@@ -43,10 +43,10 @@ func (f *frame) fits(r rule) bool {
 	return true
 }
 
-// known reports whether the frame is understood.
+// known reports whether a rule matches the frame.
 func (f *frame) known() bool { return f.rule.frame != "" }
 
-// typ is the frame's type in the room.
+// typ returns the frame's type in the room.
 func (f *frame) typ() mail.Type {
 	if !f.known() {
 		return mail.Custom
@@ -62,13 +62,13 @@ func (f *frame) request() string {
 	return f.payload.string("request_id")
 }
 
-// approved returns the answer of a response.
+// approved returns the verdict of a response.
 func (f *frame) approved() bool {
 	yes, _ := f.payload.bool("approved")
 	return yes || f.kind == "shutdown_approved"
 }
 
-// verdict is the answer as the room spells it, "" if the frame is no review.
+// verdict returns the verdict in the room's words, or "" if the frame is not a review.
 func (f *frame) verdict() string {
 	switch {
 	case f.typ() != mail.ReviewResult:
@@ -79,7 +79,7 @@ func (f *frame) verdict() string {
 	return "changes-requested"
 }
 
-// subject says in a line what the frame is. derived names "subject" if the line is not in the frame.
+// subject describes the frame in one line. derived contains "subject" if the line is not in the frame.
 func (f *frame) subject() (line string, derived []string) {
 	r := f.rule
 	if own := f.payload.string(r.subject); r.subject != "" && own != "" {
@@ -99,7 +99,7 @@ func (f *frame) subject() (line string, derived []string) {
 	return oneLine(line, mail.MaxSubject), []string{"subject"}
 }
 
-// words is what the frame says for somebody to read, "" if nothing.
+// words returns the frame's text for a reader, or "" if it has none.
 func (f *frame) words() string {
 	for _, name := range f.rule.text {
 		if s := f.payload.string(name); s != "" {
@@ -109,13 +109,13 @@ func (f *frame) words() string {
 	return ""
 }
 
-// at is when the frame was made, 0 if it does not say.
+// at returns the frame's time, or 0 if it has none.
 func (f *frame) at() mail.Time {
 	t, _ := parseTime(f.payload.raw("timestamp"))
 	return t
 }
 
-// pair is a member of a frame that is made.
+// pair is a member of a new frame.
 type pair struct {
 	name  string
 	value string
@@ -125,7 +125,7 @@ type pair struct {
 func isBool(name string, v bool) pair { return pair{name, strconv.FormatBool(v), true} }
 func isText(name, v string) pair      { return pair{name: name, value: v} }
 
-// makeFrame returns the text of a frame. Members that are empty are left out.
+// makeFrame returns the text of a frame. Empty members are left out.
 func makeFrame(kind string, pairs ...pair) string {
 	text := append([]byte(`{"type":`), quote(kind)...)
 	for _, p := range pairs {

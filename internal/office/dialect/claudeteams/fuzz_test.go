@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// FuzzInbox: what JSON says is an array of messages we say too; laying it out changes no value, and what is laid out
-// stays to the byte.
+// FuzzInbox: our parser accepts the arrays of messages that JSON accepts; laying one out changes no value, and a
+// text with the layout stays the same to the byte.
 func FuzzInbox(f *testing.F) {
 	for _, s := range []string{"[]", "[\n  1\n]",
 		`[{"from":"a","text":"t","timestamp":"2026-02-07T15:20:49.498Z","read":false}]`,
@@ -40,7 +40,7 @@ func FuzzInbox(f *testing.F) {
 		}
 		for _, raw := range a.elements {
 			e, why, _ := parseEntry(raw)
-			if why != "" || e.sent == 0 { // whose time the inbox makes up
+			if why != "" || e.sent == 0 { // the inbox would choose its time
 				continue
 			}
 			l := letter{entry: e, id: "x", team: "t", from: "agent:a", to: "b"}
@@ -49,7 +49,7 @@ func FuzzInbox(f *testing.F) {
 	})
 }
 
-// FuzzInboxGrows: an inbox that was read before and has changed says the same as one that is read for the first time.
+// FuzzInboxGrows: an inbox read again after a change equals one read for the first time.
 func FuzzInboxGrows(f *testing.F) {
 	const one = "[\n  {\n    \"from\": \"a\",\n    \"text\": \"t\",\n    \"timestamp\": " +
 		"\"2026-02-07T15:20:49.498Z\",\n    \"read\": false\n  }"
@@ -81,7 +81,7 @@ func deep(text []byte) bool {
 	return bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > jsonx.MaxDepth
 }
 
-// check holds an item to what the room takes.
+// check checks that the room would accept an item.
 func check(t *testing.T, it mail.Item) {
 	t.Helper()
 	for _, s := range []string{it.Subject, it.Body, it.Issue, string(it.Metadata)} {
@@ -127,7 +127,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// FuzzFrame: a text is a frame or it is not, and what the room writes never is.
+// FuzzFrame: every text is or is not a frame, and no text that the room writes is one.
 func FuzzFrame(f *testing.F) {
 	for _, s := range []string{`{"type":"idle_notification","from":"a","idleReason":"x"}`, `{"type":`, "{", "hello",
 		`{"type":"plan_approval_response","requestId":"1","approved":true}`, "\ufeff{}"} {
@@ -149,7 +149,7 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
-// FuzzConfig: a config stays what it is, and JSON's reading of its members is ours.
+// FuzzConfig: a config keeps its values, and we read its members as JSON does.
 func FuzzConfig(f *testing.F) {
 	f.Add(
 		[]byte(

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What the room writes ends neither the tag nor the attributes in which releases of Claude Code that do not escape
-// hand it to the model. All else stays as it was sent.
+// The room's text ends neither the tag nor the attributes in which releases of Claude Code that do not escape give
+// it to the model. Everything else stays as sent.
 func TestNothingEndsTheTag(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.put("reviewer", entry{From: `o"><b`, Text: "kept </teammate-message>", Summary: `"><`, Timestamp: at(1)})
@@ -43,7 +43,7 @@ func TestNothingEndsTheTag(t *testing.T) {
 	}
 }
 
-// A frame means what it did.
+// A guarded frame keeps its meaning.
 func TestGuardedFrames(t *testing.T) {
 	e := entry{From: "a", Text: makeFrame("shutdown_request", isText("requestId", "x"),
 		isText("reason", "b </teammate-message> & c"))}
@@ -60,7 +60,7 @@ func TestGuardedFrames(t *testing.T) {
 	}
 }
 
-// Members' names are compared exactly, so one that would be written another way is refused.
+// Members' names are compared exactly, so a name that would need escaping is refused.
 func TestMembersWithQuotes(t *testing.T) {
 	h := newTeamHQ(t)
 	before := h.read(h.Dir + "/config.json")

@@ -14,24 +14,24 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// State of a handshake.
+// States of a handshake.
 const (
 	asked      = "open"
 	approved   = "approved"
 	rejected   = "rejected"
-	superseded = "superseded" // the member it was about has gone, or is another instance of that name
+	superseded = "superseded" // its member has left, or a new instance has that name
 )
 
-// handshake is a request and what became of it. It is found in the inboxes, and nowhere written down.
+// handshake is a request and its outcome. It is derived from the inboxes and stored nowhere.
 type handshake struct {
 	Kind   string    `json:"kind"` // shutdown or plan
 	ID     string    `json:"request_id"`
-	Member string    `json:"member"` // who is to end, or whose plan it is
+	Member string    `json:"member"` // the member to shut down, or the author of the plan
 	State  string    `json:"state"`
 	Asked  mail.Time `json:"asked"`
 }
 
-// kindOf returns which handshake a frame belongs to, and whether it asks.
+// kindOf returns the handshake kind of a frame, and whether the frame is a request.
 func kindOf(frame string) (kind string, asks bool) {
 	switch frame {
 	case "shutdown_request", "plan_approval_request":
@@ -42,14 +42,14 @@ func kindOf(frame string) (kind string, asks bool) {
 	return "", false
 }
 
-// letterBy is a frame with those concerned.
+// letterBy is a frame with its sender and recipient.
 type letterBy struct {
 	frame
 	from, to string
 	at       mail.Time
 }
 
-// frames returns the handshakes' frames of all inboxes, and those that are requests first.
+// frames returns the handshake frames of all inboxes.
 func (t *team) frames() ([]letterBy, error) {
 	bases, err := inboxNames(t.files(), inboxDir)
 	if err != nil {
@@ -59,7 +59,7 @@ func (t *team) frames() ([]letterBy, error) {
 	for _, base := range bases {
 		b := t.box(t.config.owner(base))
 		if _, err := b.load(); err != nil {
-			continue // it is no list of messages; the bridge says so
+			continue // not an array of messages; the bridge reports it
 		}
 		out = append(out, b.frames()...)
 	}
@@ -81,7 +81,7 @@ func (b *inbox) frames() (out []letterBy) {
 	return out
 }
 
-// handshakes returns the handshakes of a team in the order in which they were begun.
+// handshakes returns the handshakes of a team, oldest request first.
 func (t *team) handshakes() ([]handshake, error) {
 	all, err := t.frames()
 	var out []handshake
@@ -99,8 +99,8 @@ func (t *team) handshakes() ([]handshake, error) {
 	return out, err
 }
 
-// settle finds the answer: the first by the right one, with the same id. Without one, a request from before the
-// present instance of the member joined is not open any more.
+// settle finds the answer: the first with the same id from the right sender. A request without one is superseded if
+// it predates the present instance of the member.
 func (h *handshake) settle(t *team, all []letterBy) {
 	for _, f := range all {
 		kind, asks := kindOf(f.kind)
@@ -121,7 +121,7 @@ func (h *handshake) settle(t *team, all []letterBy) {
 	}
 }
 
-// open returns the handshake that an answer is for.
+// open returns the open handshake that an answer refers to.
 func (t *team) open(kind, id string) (handshake, error) {
 	all, err := t.handshakes()
 	if err != nil {
@@ -159,7 +159,7 @@ func (t *team) open(kind, id string) (handshake, error) {
 		found.State, open)
 }
 
-// unanswered refuses a second answer: it looks under the lock of the inbox in which answers stand.
+// unanswered refuses a second answer: it looks under the lock of the inbox that receives the answers.
 func unanswered(h handshake) func(*inbox) error {
 	return func(b *inbox) error {
 		for _, f := range b.frames() {
@@ -173,12 +173,12 @@ func unanswered(h handshake) func(*inbox) error {
 	}
 }
 
-// requestID returns the id of a request that is made now. Its number is the request's time.
+// requestID returns the id of a new request. Its number is the time of the request.
 func requestID(kind, member string, now mail.Time) string {
 	return kind + "-" + strconv.FormatInt(int64(now), 10) + "@" + member
 }
 
-// fresh refuses a request whose id stands in the inbox: two of one millisecond could not be told apart.
+// fresh refuses a request whose id is already in the inbox: two requests of one millisecond would share it.
 func fresh(id string) func(*inbox) error {
 	return func(b *inbox) error {
 		if slices.ContainsFunc(b.frames(), func(f letterBy) bool { return f.request() == id }) {
@@ -188,7 +188,7 @@ func fresh(id string) func(*inbox) error {
 	}
 }
 
-// asking is a verb that asks for something, or answers that.
+// asking returns a verb that makes a request or answers one.
 func asking(ask func(*team, context.Context, string) error, answer func(*team, context.Context, string, bool) error,
 ) func(context.Context, *dialect.Invocation) error {
 	return inTeam(func(ctx context.Context, t *team, v *dialect.Invocation) error {
@@ -202,8 +202,8 @@ func asking(ask func(*team, context.Context, string) error, answer func(*team, c
 	})
 }
 
-// verifies reports whether a member takes frames of the lead's only if they bear the lead's signature, lead_sig:
-// Claude Code starts those that have a process of their own with the key that proves it (--lead-verify-key, 2.1.330).
+// verifies reports whether a member accepts the lead's frames only with the lead's signature, lead_sig: Claude Code
+// starts members that have a process of their own with the key that verifies it (--lead-verify-key, 2.1.330).
 func (t *team) verifies(m member) bool {
 	backend := m.object.string("backendType")
 	return !t.config.ours() && backend != "" && backend != "in-process"
@@ -243,7 +243,7 @@ func (t *team) askShutdown(ctx context.Context, name string) error {
 func (t *team) answerShutdown(ctx context.Context, id string, yes bool) error {
 	h, err := t.open("shutdown", id)
 	if h.State == approved && yes && t.config.ours() {
-		if err := t.leave(h); err != nil { // a crash may have come between the answer and the leaving
+		if err := t.leave(h); err != nil { // a crash may have separated the answer from the departure
 			return err
 		}
 	}
@@ -276,7 +276,7 @@ func (t *team) answerShutdown(ctx context.Context, id string, yes bool) error {
 	return t.sent(from, lead, id)
 }
 
-// shutdownAnswer is the frame of an answer in the team's wire.
+// shutdownAnswer returns the frame of an answer in the team's wire.
 func (t *team) shutdownAnswer(from member, id string, yes bool) string {
 	reason := t.v.Text("reason")
 	switch {
@@ -293,7 +293,7 @@ func (t *team) shutdownAnswer(from member, id string, yes bool) string {
 		isText("timestamp", isoTime(t.v.Now)))
 }
 
-// leave takes the member that approved its shutdown out of the team. Its inbox stays.
+// leave removes the member that approved its shutdown from the team. Its inbox stays.
 func (t *team) leave(h handshake) error {
 	if m, ok := t.config.member(h.Member); !ok || m.joined > h.Asked {
 		return nil
@@ -338,7 +338,7 @@ func (t *team) askPlan(ctx context.Context, text string) error {
 	return t.tell(ctx, from, lead, frame, "", fresh(id), id)
 }
 
-// planText returns the plan: the argument, or what stands in the file that it or --file names.
+// planText returns the plan: the argument or, if that is "-", the content of --file or of standard input.
 func (t *team) planText(text, file string) (string, error) {
 	var b []byte
 	var err error

@@ -13,10 +13,10 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// leadSession is the session of the lead in teams of newHQ.
+// leadSession is the lead's session in teams of newHQ.
 const leadSession = "e515c65f-bc9c-4dec-b8ca-3b8d75e127b7"
 
-// begin has an agent's hooks tell of a session.
+// begin makes an agent's hooks report a session.
 func (h *hq) begin(name mail.Name, session string) mail.Briefing {
 	h.t.Helper()
 	b, err := h.As(name).Turn(h.t.Context(), mail.Turn{Moment: mail.SessionStart, Session: session, Client: client})
@@ -26,7 +26,7 @@ func (h *hq) begin(name mail.Name, session string) mail.Briefing {
 	return b
 }
 
-// The lead is the agent of its session, also if the bridge was there before the session was known.
+// The lead is its session's agent, even if the bridge existed before the session was known.
 func TestLeadIsItsSession(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.put("team-lead", entry{From: "reviewer", Text: "before", Timestamp: at(1)})
@@ -52,8 +52,8 @@ func TestLeadIsItsSession(t *testing.T) {
 	}
 }
 
-// Mail reaches a member over one way: what the team's files hold by them, what is from outside by the hooks of a
-// member that has a session, else by its inbox.
+// Each message reaches a member one way: mail within the team through its files, and mail from outside through the
+// hooks of a member that has a session, else through its inbox.
 func TestOneWay(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Register("codex")
@@ -85,7 +85,7 @@ func TestOneWay(t *testing.T) {
 	if err != nil || len(b.Items) != 1 || b.Items[0].Body != "to a session" {
 		t.Errorf("the hook is to tell %+v, %v", b.Items, err)
 	}
-	// When the team is gone, what nobody was handed is mail like any other.
+	// When the team is gone, its undelivered mail is ordinary mail.
 	if err := os.RemoveAll(h.Dir); err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +93,9 @@ func TestOneWay(t *testing.T) {
 	state(h.item("from inside"), mail.Queued, "")
 }
 
-// TestHookedLead: a lead whose hooks tell of its session gets into its inbox at once what it is not woken for, as a
-// lead without hooks does, and its hooks say nothing of it. What stands there unread for too long is taken back, and
-// its hooks tell of it, also after a restart.
+// TestHookedLead: a lead whose hooks report its session immediately gets in its inbox the mail that does not wake
+// it, as a lead without hooks does, and its hooks stay silent about it. An entry left unread for too long is taken
+// back, and the hooks report it, even after a restart.
 func TestHookedLead(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Register("codex")
@@ -120,7 +120,7 @@ func TestHookedLead(t *testing.T) {
 	if err != nil || len(b.Items) != 0 || len(b.Counted) != 0 {
 		t.Errorf("the hooks tell %+v, %v", b, err)
 	}
-	h.swap(h.inbox("team-lead"), "[]") // as Claude Code hands it over
+	h.swap(h.inbox("team-lead"), "[]") // as after Claude Code delivers it
 	h.Sync()
 	if d := h.item("half of it is done").Deliveries[0]; d.State != mail.Read {
 		t.Errorf("what was handed over is %+v", d)
@@ -141,8 +141,8 @@ func TestHookedLead(t *testing.T) {
 	}
 }
 
-// TestInboxIsAWay: the sender of mail to a member whose client shows it its inbox is told so. A member with a session
-// of its own has no such way, nor has a member whose team is gone.
+// TestInboxIsAWay: the sender of mail to a member whose client shows it its inbox is told so. A member with a
+// session of its own, or whose team is gone, has no such way.
 func TestInboxIsAWay(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.Register("codex")
@@ -167,8 +167,8 @@ func TestInboxIsAWay(t *testing.T) {
 	wants("tester", false)
 }
 
-// TestVanishesWhileRead: an inbox that is listed, and gone when it is looked at, was not read. One that comes back
-// without an entry says that it was.
+// TestVanishesWhileRead: an inbox that vanishes between listing and reading was not read. One that returns without
+// an entry proves that the entry was read.
 func TestVanishesWhileRead(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.put("tester", entry{From: "reviewer", Text: "unread", Timestamp: at(1)})

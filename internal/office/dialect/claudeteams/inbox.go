@@ -17,35 +17,35 @@ import (
 	"pennypost/internal/mail"
 )
 
-// inbox is the file of one recipient, as it was last read.
+// inbox is one recipient's file as it was last read.
 type inbox struct {
 	dir   confined.Dir
 	name  string // below dir
 	team  string
-	owner string // whose it is, by the name that the team gives it
+	owner string // the owner's name in the team
 
-	info    fs.FileInfo // nil until the file was read
+	info    fs.FileInfo // nil until the file is read
 	text    []byte
-	end     int // of the last element, if the text up to there is laid out as Claude Code does; else 0
+	end     int // offset after the last element if the text up to there has Claude Code's layout; else 0
 	sum     uint32
 	neat    bool
-	blank   bool // the file is gone, empty or null: it holds no messages, and does not say that any were taken out
+	blank   bool // the file is missing, empty or null: it holds no messages, and does not prove that any were removed
 	letters []boxed
-	counts  map[mail.ID]int     // how many entries say the same, by the id of the first
-	settled map[mail.ID]mail.ID // which ids entries with one of their own have in the room, by boxed.words
-	clock   mail.Time           // when the last message was sent whose time is known
+	counts  map[mail.ID]int     // number of entries with the same content, by the id of the first
+	settled map[mail.ID]mail.ID // room ids of the entries that have an id of their own, by boxed.words
+	clock   mail.Time           // sent time of the last message whose time is known
 }
 
 // boxed is an element of an inbox.
 type boxed struct {
 	entry
 	id    mail.ID // "" if it is not a message
-	words mail.ID // names inbox, own id and words; "" if it has no id of its own
-	why   string  // what is wrong with it
-	junk  bool    // nobody could take it for a message
+	words mail.ID // derived from inbox, own id and content; "" if it has no id of its own
+	why   string  // why it is not a message
+	junk  bool    // it cannot be meant as a message
 }
 
-// rejectedSuffix is behind the name of an inbox where elements are kept that are no messages.
+// rejectedSuffix is appended to an inbox's name for the file that keeps elements that are not messages.
 const rejectedSuffix = ".rejected.jsonl"
 
 // newInbox returns the inbox called name below dir, which need not exist.
@@ -55,8 +55,8 @@ func newInbox(dir confined.Dir, name, team, owner string) *inbox {
 
 func (b *inbox) path() string { return b.dir.Path(b.name) }
 
-// load reads the file again, if it may have changed. It reports whether anything is new to us. A file that is not
-// there has no messages; one that is no array is an error, and what was read before still stands.
+// load reads the file again if it may have changed, and reports whether the content is new. A missing file has no
+// messages; a file that is not an array is an error and leaves the earlier content in place.
 func (b *inbox) load() (changed bool, err error) {
 	info, err := b.dir.Lstat(b.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,8 +86,8 @@ func (b *inbox) load() (changed bool, err error) {
 	return true, nil
 }
 
-// take makes a text, that was written at a time, what the inbox says. What stands in front, unchanged since the last
-// time, is not parsed again: the inbox of a busy lead has thousands of messages.
+// take parses a text that was written at a given time. It does not parse the unchanged start of the text again: the
+// inbox of a busy lead has thousands of messages.
 func (b *inbox) take(text []byte, written mail.Time) error {
 	known := b.end
 	if known > len(text) || crc32.Checksum(text[:known], crc32.MakeTable(crc32.Castagnoli)) != b.sum {
@@ -118,8 +118,8 @@ func (b *inbox) take(text []byte, written mail.Time) error {
 	return nil
 }
 
-// dateFirst gives the messages in front whose time nobody can tell that of the next one, or else when the file was
-// written.
+// dateFirst dates the first messages, if their time is unknown, like the next message or, if none has a time, like
+// the file.
 func (b *inbox) dateFirst(written mail.Time) {
 	known := slices.IndexFunc(b.letters, func(l boxed) bool { return l.sent != 0 })
 	if known >= 0 {
@@ -132,8 +132,7 @@ func (b *inbox) dateFirst(written mail.Time) {
 	}
 }
 
-// isBlank reports whether a text is what an inbox holds in the instant between being made and being written: nothing,
-// or null.
+// isBlank reports whether a text is empty or null, like an inbox between its creation and the first write.
 func isBlank(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) == 0 || string(text) == "null"
@@ -147,7 +146,7 @@ func (b *inbox) box(raw []byte) boxed {
 	if why != "" {
 		return boxed{why: why, junk: junk}
 	}
-	e.sent = cmp.Or(e.sent, b.clock) // it stands behind what was written before it
+	e.sent = cmp.Or(e.sent, b.clock) // it follows the messages written before it
 	b.clock = e.sent
 	first := e.entryID(b.team, b.owner, 0)
 	l := boxed{entry: e, id: e.entryID(b.team, b.owner, b.counts[first])}
@@ -159,7 +158,7 @@ func (b *inbox) box(raw []byte) boxed {
 	return l
 }
 
-// nextID is the id that an entry will have if it is added behind those that are given.
+// nextID returns the id that an entry will have if it is added after those in behind.
 func (b *inbox) nextID(e *entry, behind []*entry) mail.ID {
 	n := b.counts[e.entryID(b.team, b.owner, 0)]
 	for _, o := range behind {
@@ -170,12 +169,12 @@ func (b *inbox) nextID(e *entry, behind []*entry) mail.ID {
 	return e.entryID(b.team, b.owner, n)
 }
 
-// find returns the place of the entry with this id, or -1.
+// find returns the index of the entry with this id, or -1.
 func (b *inbox) find(id mail.ID) int {
 	return slices.IndexFunc(b.letters, func(l boxed) bool { return id != "" && l.id == id })
 }
 
-// wire returns whether its last message is of the native wire; ok is false if it has none.
+// wire reports whether the last message is of the native wire; ok is false if there is none.
 func (b *inbox) wire() (native, ok bool) {
 	for _, l := range slices.Backward(b.letters) {
 		if l.why == "" {
@@ -185,7 +184,7 @@ func (b *inbox) wire() (native, ok bool) {
 	return false, false
 }
 
-// rejected returns how many elements are no messages.
+// rejected returns the number of elements that are not messages.
 func (b *inbox) rejected() (n int) {
 	for _, l := range b.letters {
 		if l.why != "" {
@@ -195,18 +194,18 @@ func (b *inbox) rejected() (n int) {
 	return n
 }
 
-// changes are what is to be done to an inbox.
+// changes are changes to an inbox.
 type changes struct {
 	add    [][]byte
-	read   map[mail.ID]bool // the flag that entries are to have
+	read   map[mail.ID]bool // new read flags
 	remove []mail.ID
 }
 
 func (c *changes) empty() bool { return len(c.add)+len(c.read)+len(c.remove) == 0 }
 
-// edit changes the file under its lock. plan says what is to be done, looking at what stands there; if that is
-// nothing, the file stays as it is. A file that is not there is made, with what it is to hold in it: a reader finds no
-// file or a whole one. Claude Code makes an empty one first, before it takes the lock.
+// edit changes the file under its lock. plan looks at the content and returns the changes; if there are none, the
+// file stays as it is. A missing file is created with its content, so that a reader finds no file or a whole one.
+// Claude Code creates an empty file first, before it takes the lock.
 func (b *inbox) edit(l locker, plan func() (changes, error)) error {
 	if err := b.dir.MkdirAll(filepath.Dir(b.name), 0o700); err != nil {
 		return err
@@ -227,7 +226,7 @@ func (b *inbox) edit(l locker, plan func() (changes, error)) error {
 	})
 }
 
-// apply returns the text with the changes made, and the elements that are left out because they are junk.
+// apply returns the changed text and the junk elements that it leaves out.
 func (b *inbox) apply(c changes) (text []byte, junk [][]byte) {
 	if b.neat && len(c.read)+len(c.remove)+b.rejected() == 0 {
 		a := array{text: b.text, neat: true}
@@ -253,7 +252,8 @@ func (b *inbox) apply(c changes) (text []byte, junk [][]byte) {
 	return neatArray(append(keep, c.add...)), junk
 }
 
-// setAside keeps what is no message in a file beside the inbox. What a crash had kept there already is not kept twice.
+// setAside keeps elements that are not messages in a file beside the inbox, except those that it kept before a
+// crash.
 func (b *inbox) setAside(junk [][]byte) error {
 	if len(junk) == 0 {
 		return nil

@@ -8,18 +8,18 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// inboxPatience is how long an entry of ours may be left unread in the inbox of a lead that has a session. Claude Code
-// looks there every second while it leads a team and is between turns.
+// inboxPatience is how long an entry of ours may stay unread in the inbox of a lead that has a session. While it
+// leads a team, Claude Code checks the inbox every second between turns.
 const inboxPatience = 15 * time.Second
 
-// looksSooner reports whether a member with a session of its own sees a message in its inbox sooner than its hooks or
-// doors bring it: it is the lead, which looks at its inbox by itself, and the room does not wake it for this one.
+// looksSooner reports whether a member with a session of its own sees a message in its inbox before its hooks or
+// doors deliver it: the lead does, because it polls its inbox, if the room does not wake it for the message.
 func (f *files) looksSooner(m member, wake string) bool {
 	return m.name == f.config.lead && (wake == mail.WakeNone || wake == mail.WakeNoDoor)
 }
 
-// takeBack removes from the lead's inbox what it has left unread for too long, because it works, or was restarted and
-// leads no team any more. The hooks then tell of it as of any other mail.
+// takeBack removes from the lead's inbox entries that it has left unread for too long, because it is working, or was
+// restarted and no longer leads a team. Its hooks then deliver them like any other mail.
 func (f *files) takeBack(ctx context.Context, n *dialect.News) {
 	b := f.boxes[sanitise(f.config.lead)]
 	if b == nil || b.broken != "" || f.config.ours() {
@@ -27,7 +27,7 @@ func (f *files) takeBack(ctx context.Context, n *dialect.News) {
 	}
 	name, err := f.names.of(ctx, b.owner)
 	if err != nil || !f.hooked(ctx, name) {
-		return // its inbox is its only way
+		return // the inbox is its only way
 	}
 	now, unread := f.opts.Now(), make(map[mail.ID]time.Time)
 	var late []mail.ID
@@ -49,8 +49,8 @@ func (f *files) takeBack(ctx context.Context, n *dialect.News) {
 	}
 }
 
-// remove takes entries of ours out of an inbox, if they are unread still. That they do not stand there is noted first:
-// who finds out after a crash that they are gone must not take them for read.
+// remove takes entries of ours out of an inbox if they are still unread. It first records that they are not there:
+// after a crash their absence must not be taken for a read.
 func (f *files) remove(ctx context.Context, b *box, name mail.Name, entries []mail.ID, n *dialect.News) {
 	var removed []line
 	err := b.edit(locker{ctx, 0}, func() (c changes, err error) {
@@ -65,7 +65,7 @@ func (f *files) remove(ctx context.Context, b *box, name mail.Name, entries []ma
 		return c, f.written.note(removed...)
 	})
 	if err != nil {
-		return // somebody has the lock: at the next look
+		return // another process has the lock: the next look tries again
 	}
 	for _, l := range removed {
 		delete(b.seen, l.Entry)

@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// odd is an inbox that JSON.parse takes, and that a strict reader of JSON does not, or does not understand. The inner
-// lines are as JSON.stringify(…, null, 2) prints them, but for the members that are repeated.
+// odd is an inbox that JSON.parse accepts and a strict JSON parser does not. The inner lines are as
+// JSON.stringify(…, null, 2) prints them, except for repeated members.
 const odd = `[
   {
     "from": "nobody",
@@ -68,8 +68,8 @@ const odd = `[
   }
 ]`
 
-// TestReadAsTheClientReads: what Claude Code reads from a file is mail, whatever a strict reader would say of the
-// file. The file stays as it is, and what Claude Code makes of it is no news.
+// TestReadAsTheClientReads: every message that Claude Code reads from a file is mail, even if a strict parser
+// rejects the file. The file stays as it is, and Claude Code's rewrite of it is no news.
 func TestReadAsTheClientReads(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.write(h.inbox("tester"), odd)
@@ -138,8 +138,8 @@ func TestReadAsTheClientReads(t *testing.T) {
 	})
 }
 
-// TestOneIDTwice: an entry that has the id of an earlier one, and says something else, is a message, also if the
-// earlier one is gone, and in whatever order they stand when somebody looks anew.
+// TestOneIDTwice: an entry that has an earlier entry's id and different content is a message, even if the earlier
+// one is gone, and whatever their order at the next start.
 func TestOneIDTwice(t *testing.T) {
 	h := newHQ(t, "alpha")
 	one := entry{From: "team-lead", Text: "one", Timestamp: at(1), native: true,
@@ -168,8 +168,8 @@ func TestOneIDTwice(t *testing.T) {
 	}
 }
 
-// TestErasedTwin: an entry that has another id in the room than in its file is erased from the file too, also if that
-// was written by somebody in between.
+// TestErasedTwin: an entry whose id in the room differs from that in its file is erased from the file too, even if
+// someone rewrote the file in between.
 func TestErasedTwin(t *testing.T) {
 	h := newHQ(t, "alpha")
 	one := entry{From: "team-lead", Text: "one", Timestamp: at(1), native: true,
@@ -191,8 +191,8 @@ func TestErasedTwin(t *testing.T) {
 	}
 }
 
-// TestRefusedByTheClient: an entry that Claude Code drops, and so hands to nobody, is not said to have been handed
-// over, nor read when Claude Code has dropped it.
+// TestRefusedByTheClient: an entry that Claude Code drops is not reported as delivered, nor as read once it is
+// dropped.
 func TestRefusedByTheClient(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.write(h.inbox("tester"), `[{"from":"reviewer","text":"no color","timestamp":"`+at(1)+`","color":null}]`)
@@ -217,7 +217,7 @@ func TestRefusedByTheClient(t *testing.T) {
 	check("later")
 }
 
-// TestNativeKeys: what 2.1.330 writes beside the members of the document is in the room, and stays in the file.
+// TestNativeKeys: members that 2.1.330 writes beyond those in the document reach the room and stay in the file.
 func TestNativeKeys(t *testing.T) {
 	const raw = `[
   {
@@ -251,7 +251,7 @@ func TestNativeKeys(t *testing.T) {
 	}
 }
 
-// entryFor returns the id that an entry has in its file.
+// entryFor returns an entry's id in its file.
 func (h *hq) entryFor(name, text string) mail.ID {
 	h.t.Helper()
 	b := inboxAt(h.inbox(name), "x", name)
@@ -267,8 +267,8 @@ func (h *hq) entryFor(name, text string) mail.ID {
 	return ""
 }
 
-// TestTimeOfOddTimes: an entry whose time nobody can tell was written when what stands before it was; the first, when
-// the next was, or, if there is none, when the file was.
+// TestTimeOfOddTimes: an entry with an unreadable time gets that of the entry before it; the first gets that of the
+// next or, if there is none, the file's.
 func TestTimeOfOddTimes(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.put("tester", entry{From: "reviewer", Text: "first", Timestamp: "?"},

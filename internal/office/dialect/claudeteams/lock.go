@@ -17,24 +17,24 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The lock of a file is a directory, as proper-lockfile 4.1.2 makes it for Claude Code: whoever makes <file>.lock has
-// it. Its time is to be renewed by its holder; one that is older than staleAfter belongs to somebody who died, and may
-// be taken away. A holder that finds its directory changed has lost it.
+// The lock of a file is a directory, made as proper-lockfile 4.1.2 makes it for Claude Code: the process that
+// creates <file>.lock holds it. The holder renews its time; a lock older than staleAfter belongs to a dead process
+// and may be removed. A holder that finds its directory changed has lost the lock.
 const (
 	staleAfter = 10 * time.Second
-	lockTries  = 30 // after the first; they take two seconds
-	fewTries   = 4  // of somebody for whom others wait: a tenth of a second
+	lockTries  = 30 // after the first; two seconds in total
+	fewTries   = 4  // for a caller that others wait for; a tenth of a second
 	firstWait  = 5 * time.Millisecond
 	lastWait   = 100 * time.Millisecond
 )
 
-// ourMode tells a directory that we made from one of Claude Code, whose mode is 0777 without what the umask takes: no
-// umask takes the right to write from oneself. It is the note of whose the lock is, and is made with it in one step.
-// As long as we hold it, the directory is also locked (flock), which the system ends when the process does, however
-// that ends. So one of ours that nobody has locked is of a process that was killed, and is ours at once.
+// ourMode marks a lock directory of ours. Claude Code's have mode 0777 less the umask, and no umask removes the
+// owner's write permission. Creating the directory sets the mark in the same step. While we hold the lock, we also
+// hold flock on the directory, which the system releases when the process ends for any reason. So a directory of
+// ours without flock belongs to a killed process and can be taken over immediately.
 const ourMode = 0o500
 
-// youngest is how old a lock of ours is at least that is taken over.
+// youngest is the minimum age of a lock of ours that may be taken over.
 const youngest = 100 * time.Millisecond
 
 // locker takes locks.
@@ -43,8 +43,8 @@ type locker struct {
 	tries int // after the first
 }
 
-// hold runs f while it has the lock of a file. f calls confirm right before it changes anything: the error says that
-// the lock was lost.
+// hold runs f while it holds the lock of a file. f calls confirm right before it changes anything; an error means
+// that the lock was lost.
 func (l locker) hold(dir confined.Dir, name string, f func(confirm func() error) error) error {
 	lock := name + ".lock"
 	own, err := l.acquire(dir, name, lock)
@@ -64,7 +64,7 @@ func (l locker) hold(dir confined.Dir, name string, f func(confirm func() error)
 	}
 	defer func() {
 		if still() {
-			_ = dir.Remove(lock) // what is left behind is found to be ours, or is stale in ten seconds
+			_ = dir.Remove(lock) // a leftover is recognised as ours, or stale in ten seconds
 		}
 	}()
 	return f(func() error {
@@ -85,8 +85,8 @@ func lost(path string) error {
 	return mail.Errorf(mail.Unavailable, "the lock of %s was taken away; nothing was written there. Try again", path)
 }
 
-// acquire makes the lock, and returns what holds it. Nil: the system cannot lock directories, and it holds by its time
-// alone.
+// acquire makes the lock and returns the flock on it. Nil: the system cannot lock directories, and the lock's time
+// alone protects it.
 func (l locker) acquire(dir confined.Dir, name, lock string) (*durable.Lock, error) {
 	wait := firstWait
 	for try := 0; ; try++ {
@@ -105,7 +105,7 @@ func (l locker) acquire(dir confined.Dir, name, lock string) (*durable.Lock, err
 	}
 }
 
-// takeLock makes the lock, or takes over one of a process of ours that was killed. fs.ErrExist: somebody has it.
+// takeLock makes the lock, or takes it over from a killed process of ours. fs.ErrExist: another process holds it.
 func takeLock(dir confined.Dir, name, lock string) (*durable.Lock, error) {
 	err := dir.Mkdir(lock, ourMode)
 	if errors.Is(err, fs.ErrExist) {
@@ -121,13 +121,13 @@ func takeLock(dir confined.Dir, name, lock string) (*durable.Lock, error) {
 	}
 	own, err := lockOurs(dir, lock)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, err // another process of ours thought that we were dead
+		return nil, err // another process of ours took us for dead
 	}
 	return own, nil
 }
 
-// lockOurs locks the directory that is a lock of ours. fs.ErrExist: it is gone, or another process has locked it;
-// other errors: nobody can tell whose it is, or the system cannot lock it.
+// lockOurs takes flock on a lock directory of ours. fs.ErrExist: the directory is gone, or another process has
+// locked it; other errors: its owner is unknown, or the system cannot lock it.
 func lockOurs(dir confined.Dir, lock string) (*durable.Lock, error) {
 	info, err := dir.Lstat(lock)
 	if err != nil {
@@ -148,8 +148,8 @@ func lockOurs(dir confined.Dir, lock string) (*durable.Lock, error) {
 	return own, err
 }
 
-// inherit takes over a lock that a process of ours has left behind. Nil: it is not such a one, or was made so lately
-// that its maker may not have come to lock it.
+// inherit takes over a lock that a killed process of ours left. Nil: it is not one of those, or is so new that its
+// maker might not have locked it yet.
 func inherit(dir confined.Dir, name, lock string) *durable.Lock {
 	info, err := dir.Lstat(lock)
 	if err != nil || time.Since(info.ModTime()) < youngest {
@@ -167,10 +167,10 @@ func inherit(dir confined.Dir, name, lock string) *durable.Lock {
 	return own
 }
 
-// breakOurs removes the locks in a directory that killed processes of ours have left: Claude Code would wait for them,
-// and give up.
+// breakOurs removes the locks in a directory that killed processes of ours left: Claude Code would wait for them and
+// give up.
 func breakOurs(dir confined.Dir, below string) {
-	list, _ := dir.ReadDir(below) // whoever needs it says that it cannot be read
+	list, _ := dir.ReadDir(below) // later steps report an unreadable directory
 	for _, e := range list {
 		name, ok := strings.CutSuffix(e.Name(), ".lock")
 		if !ok || !e.IsDir() {
@@ -183,8 +183,7 @@ func breakOurs(dir confined.Dir, below string) {
 	}
 }
 
-// takeAway removes a lock that is stale, and what its holder did not come to rename. It reports whether the lock is
-// gone.
+// takeAway removes a stale lock and its holder's temporary files. It reports whether the lock is gone.
 func takeAway(dir confined.Dir, name, lock string) bool {
 	info, err := dir.Lstat(lock)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,7 +192,7 @@ func takeAway(dir confined.Dir, name, lock string) bool {
 	if err != nil || time.Since(info.ModTime()) <= staleAfter {
 		return false
 	}
-	again, err := dir.Lstat(lock) // as late as can be: somebody else may have taken it away too, and have made its own
+	again, err := dir.Lstat(lock) // as late as possible: another process may have removed the lock and made its own
 	if err != nil || !os.SameFile(info, again) || !again.ModTime().Equal(info.ModTime()) || dir.Remove(lock) != nil {
 		return false
 	}
@@ -201,7 +200,7 @@ func takeAway(dir confined.Dir, name, lock string) bool {
 	return true
 }
 
-// removeLeft removes what a writer of a file that was killed did not come to rename.
+// removeLeft removes the temporary files of a writer that was killed before its rename.
 func removeLeft(dir confined.Dir, name string) {
 	parent, base := filepath.Split(name)
 	left, _ := dir.ReadDir(filepath.Clean(parent))
@@ -212,7 +211,7 @@ func removeLeft(dir confined.Dir, name string) {
 	}
 }
 
-// replace writes a file, if the lock is still held at the last moment.
+// replace writes a file if the lock is still held just before the rename.
 func replace(dir confined.Dir, name string, text []byte, confirm func() error) error {
 	return dir.Replace(name, 0o600, func(w io.Writer) error {
 		if _, err := w.Write(text); err != nil {

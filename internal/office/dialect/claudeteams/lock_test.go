@@ -23,7 +23,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The test binary is a writer of its own when it is run with this variable: a path, who writes, and how many messages.
+// With this variable the test binary is a separate writer: it gives a path, a sender and a number of messages.
 const writerEnv = "PENNYPOST_TEST_TEAM_WRITER"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// write adds n messages, one at a time, as often as it takes, and tells of each when it is there.
+// write adds n messages, one at a time, with as many tries as it takes, and calls wrote after each.
 func write(path, from string, n int, wrote func(int)) {
 	b := inboxAt(path, "t", strings.TrimSuffix(filepath.Base(path), ".json"))
 	for i := range n {
@@ -64,7 +64,7 @@ func write(path, from string, n int, wrote func(int)) {
 	}
 }
 
-// holdForEver takes the lock of a file, says so, and keeps it.
+// holdForEver takes the lock of a file, reports that, and keeps it.
 func holdForEver(path string) {
 	l := locker{context.Background(), lockTries}
 	_ = l.hold(confined.At(filepath.Dir(path)), filepath.Base(path), func(func() error) error {
@@ -92,8 +92,8 @@ func heldBy(t testing.TB, path string) (kill func()) {
 	}
 }
 
-// TestOurOwnLock: a lock that a process of ours has left when it was killed is ours at once, and nobody waits until it
-// is stale. One that it still has is its own.
+// TestOurOwnLock: a lock left by a killed process of ours can be taken over immediately, before it is stale. A lock
+// of a live process cannot.
 func TestOurOwnLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(quickDir(t), "a.json")
@@ -119,8 +119,8 @@ func TestOurOwnLock(t *testing.T) {
 	}
 }
 
-// TestLockLeftByUs: a lock that a killed process of ours has left does not keep Claude Code waiting, also if nobody
-// has anything to write. A lock of Claude Code stays.
+// TestLockLeftByUs: a lock left by a killed process of ours does not block Claude Code, even if we have nothing to
+// write. A lock of Claude Code stays.
 func TestLockLeftByUs(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.put("tester")
@@ -155,8 +155,7 @@ func another(t testing.TB, path, from string, n int) (*exec.Cmd, io.Reader) {
 	return cmd, out
 }
 
-// quickDir returns a directory in memory, where there is one: five thousand waits for a disk are no better a test than
-// none.
+// quickDir returns a directory in memory if there is one: five thousand disk flushes would not improve the test.
 func quickDir(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "pennypost-test-")
 	if err != nil {
@@ -166,7 +165,7 @@ func quickDir(t testing.TB) string {
 	return dir
 }
 
-// texts returns what each sender wrote, in order.
+// texts returns each sender's messages in order.
 func texts(t testing.TB, path string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -187,7 +186,7 @@ func texts(t testing.TB, path string) map[string][]string {
 	return out
 }
 
-// TestCC14_ManyWriters: and X4. Most writers are goroutines, ten are processes.
+// TestCC14_ManyWriters also covers X4. Most writers are goroutines, ten are processes.
 func TestCC14_ManyWriters(t *testing.T) {
 	writers, each := 50, 100/patience
 	if testing.Short() {
@@ -249,8 +248,8 @@ func TestCC14_ManyWriters(t *testing.T) {
 	}
 }
 
-// TestKilledWriter: a writer that is killed at any moment leaves a whole file with all that it had acknowledged, and
-// keeps nobody out, also if it had the lock.
+// TestKilledWriter: a writer killed at any moment leaves a whole file with everything that it acknowledged, and
+// blocks no one, even if it held the lock.
 func TestKilledWriter(t *testing.T) {
 	rounds := 15
 	if testing.Short() {
@@ -379,7 +378,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestInboxMadeWhole: a reader of an inbox that is being made finds no file, or a whole one.
+// TestInboxMadeWhole: a reader of a new inbox finds no file or a whole one.
 func TestInboxMadeWhole(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -12,29 +12,29 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// client is what the roster says of members.
+// client is the client that the roster shows for members.
 const client = "claude"
 
-// names says what the members of a team are called in the room: by their own names, or, if another team has the name
-// already, by <name>.<team>. What somebody is called once stays, whoever comes and goes.
+// names maps a team's members to their names in the room: their own names or, if another team has the name,
+// <name>.<team>. A name once given stays, regardless of who joins or leaves.
 type names struct {
 	team string
-	file dialect.Own // without a path: nowhere
-	// unsaved says that it is not kept there yet as it is.
+	file dialect.Own // no path: not saved
+	// unsaved means that the file is out of date.
 	unsaved bool
-	// elsewhere reports whether another team has the name. It is asked once for a name.
+	// elsewhere reports whether another team has the name. It is called once for each name.
 	elsewhere func(ctx context.Context, native string) bool
 
 	Names map[string]named `json:"names"` // by the team's name
 }
 
-// named is what somebody is called.
+// named is a member's or sender's name in the room.
 type named struct {
 	Room   mail.Name `json:"room"`
-	Member bool      `json:"member,omitzero"` // has been in config.json
+	Member bool      `json:"member,omitzero"` // was in config.json
 }
 
-// openNames reads what file keeps.
+// openNames loads the names from file.
 func openNames(team, file string, elsewhere func(context.Context, string) bool) (*names, error) {
 	n := &names{team: team, elsewhere: elsewhere, Names: make(map[string]named),
 		file: dialect.Own{Path: file, Has: "what the members of " + team + " are called"}}
@@ -44,7 +44,7 @@ func openNames(team, file string, elsewhere func(context.Context, string) bool) 
 	return n, n.file.Load(n)
 }
 
-// of returns what the room calls somebody. The error says that it is no name.
+// of returns the room's name for a native name. An error means that the native name is not valid.
 func (n *names) of(ctx context.Context, native string) (mail.Name, error) {
 	if known, ok := n.Names[native]; ok {
 		return known.Room, nil
@@ -72,12 +72,12 @@ func (n *names) choose(ctx context.Context, native string) (mail.Name, error) {
 	return mail.Name(plain), nil
 }
 
-// reserved reports whether a name means somebody whom whoever wrote a team's files is not.
+// reserved reports whether a name belongs to a party that no writer of a team's files can be.
 func reserved(n mail.Name) bool {
 	return slices.Contains([]mail.Name{mail.User, mail.Orchestrator, mail.System, "all", "broadcast"}, n)
 }
 
-// member notes that somebody is a member, and returns what the room calls it.
+// member records that native is a member and returns its name in the room.
 func (n *names) member(ctx context.Context, native string) (mail.Name, error) {
 	name, err := n.of(ctx, native)
 	if known := n.Names[native]; err == nil && !known.Member {
@@ -87,7 +87,7 @@ func (n *names) member(ctx context.Context, native string) (mail.Name, error) {
 	return name, err
 }
 
-// renamed notes that the room calls an agent by another name now.
+// renamed records an agent's new name in the room.
 func (n *names) renamed(from, to mail.Name) {
 	for native, known := range n.Names {
 		if known.Room == from {
@@ -100,7 +100,7 @@ func (n *names) renamed(from, to mail.Name) {
 
 func (n *names) set(native string, as named) { n.Names[native], n.unsaved = as, true }
 
-// save writes down what somebody was called since it was last called, before anybody else is told of it.
+// save writes new names to the file, before anyone else learns them.
 func (n *names) save() error {
 	if n.file.Path == "" || !n.unsaved {
 		return nil
@@ -110,10 +110,10 @@ func (n *names) save() error {
 	return err
 }
 
-// nobody is who wrote what is signed with what cannot be a name.
+// nobody is the sender of messages whose signature is not a valid name.
 const nobody = "unknown"
 
-// sender is who wrote a message. "system" is Claude Code itself.
+// sender returns the author of a message. "system" is Claude Code itself.
 func (n *names) sender(ctx context.Context, native string) mail.Address {
 	if native == string(mail.System) {
 		return mail.FromSystem
@@ -125,14 +125,15 @@ func (n *names) sender(ctx context.Context, native string) mail.Address {
 	return mail.AgentAddress(name)
 }
 
-// signs reports whether somebody can sign with a name: one with an '@' would read as that of another room's agent.
+// signs reports whether a name can be a signature: one with an '@' would read as an agent of another room.
 func signs(native string) bool {
 	plain := mail.Name(norm.NFC.String(native))
 	_, err := mail.ParseName(string(plain))
 	return reserved(plain) || err == nil && plain.CheckNew() == nil
 }
 
-// claimed reports whether another team of the room has a name before us: it was bridged, or got the member, earlier.
+// claimed reports whether another team of the room has an earlier claim to a name: it was bridged, or got the
+// member, before us.
 func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native string) bool {
 	since := max(self.Added, joined)
 	for _, o := range others {
@@ -158,10 +159,10 @@ func claimed(self mail.Bridge, joined mail.Time, others []mail.Bridge, native st
 	return false
 }
 
-// teamTag is the tag that members carry, so that mail to it reaches the team.
+// teamTag returns the tag that members carry, so that mail to the tag reaches the team.
 func teamTag(team string) string { return "project:" + team }
 
-// held reports whether the roster has an agent of this name that is of another team.
+// held reports whether the roster has an agent of this name from another team.
 func held(roster []mail.Agent, team, native string) bool {
 	a, ok := dialect.OnRoster(roster, mail.Name(norm.NFC.String(native)))
 	if !ok || a.Client != client && !slices.Contains(a.Roles, leadName) || slices.Contains(a.Tags, teamTag(team)) {
@@ -170,7 +171,7 @@ func held(roster []mail.Agent, team, native string) bool {
 	return slices.ContainsFunc(a.Tags, func(t string) bool { return strings.HasPrefix(t, teamTag("")) })
 }
 
-// presence is what the room is told of a member. What the roster says already of its roles and tags stays.
+// presence returns the presence that the room gets for a member. It keeps the roles and tags on the roster.
 func presence(name mail.Name, team string, lead bool, state mail.State, roster []mail.Agent) mail.Presence {
 	p := mail.Presence{Name: name, Client: client, State: state, Tags: []string{teamTag(team)}}
 	if lead {
@@ -178,7 +179,7 @@ func presence(name mail.Name, team string, lead bool, state mail.State, roster [
 	}
 	if a, ok := dialect.OnRoster(roster, name); ok {
 		p.Tags, p.Roles = union(a.Tags, p.Tags), union(a.Roles, p.Roles)
-		p.Update = true // or one with a live session would get a namesake
+		p.Update = true // otherwise a name with a live session would get a namesake
 		if state == "" && !a.State.Live() {
 			p.State = mail.Idle
 		}
@@ -186,8 +187,8 @@ func presence(name mail.Name, team string, lead bool, state mail.State, roster [
 	return p
 }
 
-// farewell is what the room is told of an agent that is a member no more: it has gone, or, if a session of its own
-// says that it lives, does not belong to the team.
+// farewell returns the presence of an agent that is no longer a member: gone or, if it has a session of its own,
+// merely out of the team.
 func farewell(a mail.Agent, team string) mail.Presence {
 	if a.Session == "" {
 		return mail.Presence{Name: a.Name, State: mail.Gone, Inbox: new(""), Update: true}
@@ -209,7 +210,7 @@ func union(a, b []string) []string {
 	return out
 }
 
-// rosterOf is asked for the roster when it is needed, and only once.
+// rosterOf returns a function that loads the roster on first use.
 func rosterOf(ctx context.Context, svc mail.Registrar) func() ([]mail.Agent, error) {
 	var list []mail.Agent
 	return func() ([]mail.Agent, error) {

@@ -10,23 +10,23 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// job is what is to be done to one inbox.
+// job holds the changes to one inbox.
 type job struct {
 	box   *box
-	since mail.Seq // the place of the first change that needs it
+	since mail.Seq // sequence number of the first change that needs it
 	post  []*mail.Item
 	to    member
 	read  map[mail.ID]bool // by the room's ids
-	erase []mail.ID        // of entries
+	erase []mail.ID        // entry ids
 }
 
-// jobs are what a batch of changes comes to.
+// jobs are the jobs for a batch of changes.
 type jobs struct {
 	f    *files
 	list []*job
 }
 
-// of returns the job of an inbox.
+// of returns the job for an inbox.
 func (j *jobs) of(base string, since mail.Seq) *job {
 	for _, o := range j.list {
 		if o.box.base == base {
@@ -38,7 +38,7 @@ func (j *jobs) of(base string, since mail.Seq) *job {
 	return o
 }
 
-// Write implements dialect.Files. An inbox that cannot be written keeps no other waiting: what is for it is owed.
+// Write implements dialect.Files. An inbox that cannot be written delays no other: its changes are owed.
 func (f *files) Write(ctx context.Context, all []dialect.Change) (int, error) {
 	if err := f.readConfig(); err != nil {
 		return 0, err
@@ -87,11 +87,11 @@ func (f *files) plan(ctx context.Context, plan *jobs, c *dialect.Change) error {
 	return nil
 }
 
-// mayGetMail reports whether an agent joins, or takes a role or a tag: it may have got mail by that.
+// mayGetMail reports whether an agent joins, or takes a role or a tag, and may so receive mail.
 func mayGetMail(c *mail.AgentChange) bool { return c.Roles != nil || c.Tags != nil || c.State != "" }
 
-// address plans that a message goes to an agent, if that is a member and the message did not come from its team. wake
-// is how the room wakes the agent for it; "": that is not known.
+// address plans the delivery of a message to an agent that is a member, if the message did not come from its team.
+// wake says how the room wakes the agent for it, or is "" if that is not known.
 func (f *files) address(ctx context.Context, plan *jobs, since mail.Seq, it *mail.Item, to mail.Name,
 	state mail.DeliveryState, wake string) {
 	m, ok := f.memberCalled(ctx, to)
@@ -119,17 +119,18 @@ func (f *files) address(ctx context.Context, plan *jobs, since mail.Seq, it *mai
 	}
 }
 
-// hooked reports whether an agent's own session is handed its mail by hooks and doors. Then no inbox gets it too.
+// hooked reports whether an agent's own session gets its mail from hooks and doors. Then it does not go to the
+// inbox.
 func (f *files) hooked(ctx context.Context, name mail.Name) bool {
 	list, err := mail.Roster(ctx, f.opts.Service)
 	a, ok := dialect.OnRoster(list, name)
 	return err == nil && ok && hooked(&a)
 }
 
-// hooked reports whether an agent has a session of its own, besides connections of its client's MCP server.
+// hooked reports whether an agent has a session of its own, not only connections of its client's MCP server.
 func hooked(a *mail.Agent) bool { return a.Session != "" && !strings.HasPrefix(a.Session, "mcp-") }
 
-// memberCalled returns the member that the room calls name.
+// memberCalled returns the member with this name in the room.
 func (f *files) memberCalled(ctx context.Context, name mail.Name) (member, bool) {
 	for _, m := range f.config.members {
 		if called, err := f.names.member(ctx, m.name); err == nil && called == name {
@@ -139,8 +140,7 @@ func (f *files) memberCalled(ctx context.Context, name mail.Name) (member, bool)
 	return member{}, false
 }
 
-// planMark plans that a flag is set. Only in teams that Pennypost runs: in others it is Claude Code that says what was
-// read.
+// planMark plans the change of a read flag, only in teams that Pennypost runs: in others Claude Code sets the flags.
 func (f *files) planMark(ctx context.Context, plan *jobs, c *dialect.Change) {
 	m, ok := f.memberCalled(ctx, c.Receipt.Reader.Signer())
 	if !ok || c.Receipt.Mark != mail.MarkRead && c.Receipt.Mark != mail.MarkUnread ||
@@ -150,7 +150,7 @@ func (f *files) planMark(ctx context.Context, plan *jobs, c *dialect.Change) {
 	plan.of(sanitise(m.name), c.Seq).read[c.Receipt.Message] = c.Receipt.Mark == mail.MarkRead
 }
 
-// planErasure plans that the text of a message goes from every inbox: it would come back from there otherwise.
+// planErasure plans the removal of a message from every inbox: otherwise the bridge would bring it back.
 func (f *files) planErasure(ctx context.Context, plan *jobs, since mail.Seq, id mail.ID) error {
 	bases, err := inboxNames(f.dir(), inboxDir)
 	for _, base := range bases {
@@ -165,7 +165,7 @@ func (f *files) planErasure(ctx context.Context, plan *jobs, since mail.Seq, id 
 	return err
 }
 
-// entryOf returns the id of the entry that is a message of the room.
+// entryOf returns the entry id of a message of the room.
 func (f *files) entryOf(b *box, id mail.ID) mail.ID {
 	if l, ok := f.written.byRoom[place{b.base, id}]; ok {
 		return l.Entry
@@ -173,13 +173,13 @@ func (f *files) entryOf(b *box, id mail.ID) mail.ID {
 	return id
 }
 
-// do does a job, with a lock. What it wrote is no news: a flag that comes back as a stranger's mark would fight with
-// the next mark.
+// do does a job under the inbox's lock. Read does not report its changes: a flag that came back as a stranger's mark
+// would conflict with the next mark.
 func (f *files) do(ctx context.Context, j *job, l locker) error {
 	var did changes
 	var after []line
 	err := j.box.edit(l, func() (_ changes, err error) {
-		j.box.dirty = true // edit has read the file, and Read is to see what else is new there
+		j.box.dirty = true // edit has read the file, and Read must see its other changes
 		if err := f.identify(ctx, j.box); err != nil {
 			return changes{}, err
 		}
@@ -213,7 +213,8 @@ func (f *files) do(ctx context.Context, j *job, l locker) error {
 	return err
 }
 
-// changes is called under the lock of the inbox. It returns what to write there, and what to note before and after.
+// changes is called under the lock of the inbox. It returns the changes, and the lines to record before and after
+// them.
 func (f *files) changes(ctx context.Context, j *job) (c changes, before, after []line) {
 	b := j.box
 	var added []*entry
@@ -247,7 +248,7 @@ func (f *files) changes(ctx context.Context, j *job) (c changes, before, after [
 	return c, before, after
 }
 
-// entry is a message of the room as it stands in an inbox. It is always plain text.
+// entry returns a message of the room as an inbox entry. The text is always plain.
 func (f *files) entry(ctx context.Context, j *job, it *mail.Item) entry {
 	e := entry{Text: disarm(dialect.WithDocs(&it.Message, " at %s")) + f.answering(ctx, it),
 		Summary: f.config.summary(&it.Message), Timestamp: it.Sent.String(), Read: j.read[it.ID], sent: it.Sent}
@@ -262,9 +263,8 @@ func (f *files) entry(ctx context.Context, j *job, it *mail.Item) entry {
 	return e
 }
 
-// answering says below a message of somebody outside of a team that Claude Code runs how to answer it: a teammate is
-// shown the entry and nothing else, and its own SendMessage reaches only the team. "" where agents of the room read
-// the room's mail.
+// answering returns a note on how to answer, for mail from outside to a team that Claude Code runs: a teammate sees
+// only the entry, and its own SendMessage reaches only the team. It is "" where members read mail in the room.
 func (f *files) answering(ctx context.Context, it *mail.Item) string {
 	signer := it.From.Signer()
 	if _, inside := f.memberCalled(ctx, signer); inside || f.config.ours() ||
@@ -284,7 +284,7 @@ func (f *files) answering(ctx context.Context, it *mail.Item) string {
 		"the sender. Answer with Pennypost's tool send_message: " + string(input)
 }
 
-// signature is how a sender signs to the team. Who is no member cannot sign as one.
+// signature returns the name with which a sender signs in the team. A non-member cannot sign as a member.
 func (f *files) signature(ctx context.Context, from mail.Address) (name, color string) {
 	signer := from.Signer()
 	if m, ok := f.memberCalled(ctx, signer); ok {
@@ -299,8 +299,8 @@ func (f *files) signature(ctx context.Context, from mail.Address) (name, color s
 	return name, ""
 }
 
-// native decides between the wires by what the files contain: the last message of the inbox, or of any other, or else
-// the name that current releases give their teams.
+// native chooses the wire from the files: that of the inbox's last message, or of any other inbox; without messages,
+// native if the team's name is like those that current releases give.
 func (f *files) native(b *box) bool {
 	if native, ok := b.wire(); ok {
 		return native

@@ -11,21 +11,21 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// owed is what could not be brought into inboxes that cannot be read or written. It is kept in a file of the bridge's
-// own and made up for when they can be again, so that one inbox in trouble keeps the team's others from nothing.
+// owed holds the changes to inboxes that could not be read or written. It is saved in a file of the bridge's own,
+// and the changes are retried later, so that one bad inbox does not block the team's others.
 type owed struct {
 	file    dialect.Own
 	unsaved bool
 
-	Inboxes map[string]*debt `json:"inboxes"` // by the file's name without ".json"
+	Inboxes map[string]*debt `json:"inboxes"` // by file name without ".json"
 }
 
-// debt is a job for later.
+// debt is a job to retry.
 type debt struct {
-	Post  []mail.ID        `json:"post,omitempty"` // messages of the room
+	Post  []mail.ID        `json:"post,omitempty"` // message ids of the room
 	Read  map[mail.ID]bool `json:"read,omitempty"`
-	Erase []mail.ID        `json:"erase,omitempty"` // entries
-	Since mail.Seq         `json:"since"`           // the place of the first change that it is for
+	Erase []mail.ID        `json:"erase,omitempty"` // entry ids
+	Since mail.Seq         `json:"since"`           // sequence number of its first change
 	Why   string           `json:"why"`
 }
 
@@ -35,7 +35,7 @@ func openOwed(file string) (*owed, error) {
 	return o, o.file.Load(o)
 }
 
-// note notes a job that could not be done.
+// note records a job that failed.
 func (o *owed) note(j *job, why error) {
 	d := &debt{Read: j.read, Erase: j.erase, Since: j.since, Why: why.Error()}
 	for _, it := range j.post {
@@ -44,7 +44,7 @@ func (o *owed) note(j *job, why error) {
 	o.Inboxes[j.box.base], o.unsaved = d, true
 }
 
-// paid notes that nothing is owed to an inbox any more.
+// paid records that nothing is owed to an inbox any more.
 func (o *owed) paid(base string) {
 	if o.Inboxes[base] != nil {
 		delete(o.Inboxes, base)
@@ -52,7 +52,7 @@ func (o *owed) paid(base string) {
 	}
 }
 
-// save writes down what changed.
+// save writes the file if anything changed.
 func (o *owed) save() error {
 	if !o.unsaved {
 		return nil
@@ -62,7 +62,7 @@ func (o *owed) save() error {
 	return err
 }
 
-// trouble says what is owed, "" if nothing is.
+// trouble describes the debts, or returns "" if there are none.
 func (o *owed) trouble() string {
 	var all []string
 	for _, base := range slices.Sorted(maps.Keys(o.Inboxes)) {
@@ -86,9 +86,9 @@ func (f *files) Owes() (first mail.Seq) {
 	return first
 }
 
-// settle does jobs, each after what was owed to its inbox before. First those are done that need not wait for a lock;
-// then, if they are fresh, the others. What cannot be done is owed, and tried again whenever something changes beside
-// the inboxes, as when a lock is given back.
+// settle does jobs, each after the debts of its inbox. It first tries all without waiting for a lock; then, if they
+// are fresh, it waits briefly for the others. The rest is owed, and retried on every change in the directory, such
+// as the release of a lock.
 func (f *files) settle(ctx context.Context, list []*job, fresh bool) error {
 	var late []*job
 	for _, j := range list {
@@ -101,7 +101,7 @@ func (f *files) settle(ctx context.Context, list []*job, fresh bool) error {
 		}
 	}
 	for _, j := range late {
-		_ = f.try(ctx, j, fewTries) // then it is owed, and trouble tells of it
+		_ = f.try(ctx, j, fewTries) // a failure is owed and reported by trouble
 	}
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -109,7 +109,7 @@ func (f *files) settle(ctx context.Context, list []*job, fresh bool) error {
 	return f.owed.save()
 }
 
-// try does a job, or notes that it is owed.
+// try does a job or records it as owed.
 func (f *files) try(ctx context.Context, j *job, tries int) error {
 	err := f.do(ctx, j, locker{ctx, tries})
 	if err != nil {
@@ -120,7 +120,7 @@ func (f *files) try(ctx context.Context, j *job, tries int) error {
 	return err
 }
 
-// addDebt adds to a job what is owed to its inbox: messages that the room still has, to somebody who is still a
+// addDebt adds to a job the debts of its inbox: messages that the room still has, for an owner who is still a
 // member.
 func (f *files) addDebt(ctx context.Context, j *job) error {
 	d := f.owed.Inboxes[j.box.base]
@@ -160,12 +160,12 @@ func (f *files) addDebt(ctx context.Context, j *job) error {
 	return nil
 }
 
-// pay makes up for what is owed to inboxes that can be written again.
+// pay retries the changes owed to inboxes.
 func (f *files) pay(ctx context.Context) error {
 	plan := &jobs{f: f}
 	for _, base := range slices.Sorted(maps.Keys(f.owed.Inboxes)) {
 		if _, member := f.config.member(f.config.owner(base)); !member && !exists(f.dir(), inboxDir+"/"+base+".json") {
-			f.owed.paid(base) // nobody is left who would be told, and no file
+			f.owed.paid(base) // no member and no file is left
 			continue
 		}
 		plan.of(base, f.owed.Inboxes[base].Since)

@@ -2,5 +2,5 @@
 
 package claudeteams
 
-// patience divides how much the stress tests do: the race detector looks at every byte of a file that grows.
+// patience divides the work of the stress tests: the race detector checks every byte of a growing file.
 const patience = 10

@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// Rejected implements dialect.Files. The line of an entry is the one on which it begins.
+// Rejected implements dialect.Files. An entry's line number is that of its first line.
 func (f *files) Rejected() ([]mail.BadLine, error) {
 	bad := dialect.BadLines{Dir: f.dir().Path(".")}
 	if _, err := readConfig(f.dir(), configFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		text, _ := f.dir().ReadFile(configFile) // what cannot be read has no excerpt
+		text, _ := f.dir().ReadFile(configFile) // an unreadable file has no excerpt
 		bad.Add(f.dir().Path(configFile), 0, err, text)
 	}
 	for _, base := range slices.Sorted(maps.Keys(f.boxes)) {
@@ -25,7 +25,7 @@ func (f *files) Rejected() ([]mail.BadLine, error) {
 	return bad.List, nil
 }
 
-// bad adds what in the inbox is no message.
+// bad adds the elements of the inbox that are not messages.
 func (b *box) bad(to *dialect.BadLines) {
 	if b.broken != "" {
 		text, _ := b.dir.ReadFile(b.name)

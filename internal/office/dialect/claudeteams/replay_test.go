@@ -14,14 +14,14 @@ import (
 	"pennypost/internal/office/dialect/dialecttest"
 )
 
-// version is a line of a capture's index: a file as it stood from then on, or one that went.
+// version is a line of a capture's index: a file's content from then on, or its removal.
 type version struct {
 	File string `json:"file"`
-	As   string `json:"as_"` // where its text is kept
+	As   string `json:"as_"` // the file that holds its text
 	Gone string `json:"gone"`
 }
 
-// versions returns all that happened to the files of a captured team, in order.
+// versions returns the changes to the files of a captured team, in order.
 func versions(t *testing.T, dir string) (all []version) {
 	t.Helper()
 	index, err := os.ReadFile(filepath.Join(dir, "index.jsonl"))
@@ -45,7 +45,7 @@ type taken struct {
 	Sent     mail.Time
 }
 
-// entriesOf returns the messages of a version of an inbox; none if it is another file.
+// entriesOf returns the messages of a version of an inbox, or none for another file.
 func entriesOf(t *testing.T, file string, text []byte) (all []taken) {
 	t.Helper()
 	owner, ok := strings.CutSuffix(filepath.Base(file), ".json")
@@ -66,8 +66,8 @@ func entriesOf(t *testing.T, file string, text []byte) (all []taken) {
 	return all
 }
 
-// TestReplay has a room follow a real team through every version of every file: each message comes in once, with its
-// sender and its recipient, in the order in which they were written.
+// TestReplay bridges a room to a real team through every version of every file: each message arrives once, with its
+// sender and recipient, in the order of writing.
 func TestReplay(t *testing.T) {
 	captured := filepath.Join(fixtures(t), "2.1.330", "in-process")
 	const team = "session-e11877e3"

@@ -6,26 +6,25 @@ import (
 	"pennypost/internal/mail"
 )
 
-// rule says what a protocol frame is in the room.
+// rule maps a protocol frame to mail of the room.
 type rule struct {
 	frame string
 	typ   mail.Type
-	needs []string // members without which it is not that frame
-	about string   // what it is, for a subject, which frames have not
-	// subject is the member that is one.
+	needs []string // required members
+	about string   // subject for a frame that has none
+	// subject is the member that holds the subject.
 	subject string
-	// detail is the member that a subject of ours goes on with.
+	// detail is the member whose value follows about in the subject.
 	detail string
-	// text are the members that hold what is for somebody to read. The first that is there becomes the body.
+	// text are the members that may hold text for a reader. The first that is present becomes the body.
 	text []string
 }
 
-// rules are the frames that were seen: those of the seed document, then those of later releases. A shutdown is custom
-// mail and not a cancel, for a cancel may come only from somebody who has been proven to be allowed it, and nobody has
-// proven who wrote a file.
+// rules are the frames seen so far: those of the seed document, then those of later releases. A shutdown is custom
+// mail, not a cancel: only a proven, authorised sender may cancel, and the writer of a file is not proven.
 func rules() []rule {
 	return []rule{
-		// Its result is the last that the model said. One that follows another at once says no reason (2.1.330).
+		// Its result is the model's last output. The second of two in a row has no reason (2.1.330).
 		{frame: "idle_notification", typ: mail.Status, needs: []string{"from"}, about: "idle",
 			detail: "idleReason", text: []string{"failureReason", "result", "summary"}},
 		{frame: "shutdown_request", typ: mail.Custom, needs: []string{"requestId"}, about: "shutdown requested",
@@ -57,8 +56,7 @@ func rules() []rule {
 	}
 }
 
-// requests are the frames that ask something, by what they are answered with. They are tied together by requestId or
-// request_id.
+// requests maps each response frame to its request frame. requestId or request_id links the two.
 func requests() map[string]string {
 	return map[string]string{
 		"shutdown_response": "shutdown_request", "shutdown_approved": "shutdown_request",
@@ -68,19 +66,19 @@ func requests() map[string]string {
 	}
 }
 
-// colours are those of teammates in the order in which they join. The lead has none.
+// colours are the colours of teammates, in the order of joining. The lead has none.
 func colours() []string {
 	return []string{"blue", "green", "yellow", "purple", "orange", "pink", "cyan", "red"}
 }
 
-// leadName is what the lead of every team is called.
+// leadName is the name of every team's lead.
 const leadName = "team-lead"
 
-// maxSummary is the longest summary that is written, in characters; Claude Code cuts longer ones.
+// maxSummary is the maximum length, in characters, of a summary that we write; Claude Code cuts longer ones.
 const maxSummary = 100
 
-// sanitise returns the name of the file or directory of an agent or a team. Claude Code counts UTF-16: what takes two
-// places there becomes two dashes.
+// sanitise returns the file or directory name for an agent or a team. Claude Code counts UTF-16 code units: a
+// character of two units becomes two dashes.
 func sanitise(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -96,5 +94,5 @@ func sanitise(name string) string {
 	return b.String()
 }
 
-// sameFile reports whether two names may lie in one file: on some file systems letters of either case are the same.
+// sameFile reports whether two names may share a file: some file systems ignore case.
 func sameFile(a, b string) bool { return strings.EqualFold(sanitise(a), sanitise(b)) }

@@ -6,12 +6,12 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// The files are kept by programs that parse them whole and print them whole, and they are shared with us. So what
-// stands there is never decoded and encoded again: values are found in the text, and keep every byte of their strings,
-// numbers and member names. Only the white space between them becomes that of JSON.stringify(value, null, 2) when a
-// file is written. Like JSON.parse we take repeated member names, and like a reader of UTF-8 any bytes in strings.
+// The files belong to programs that parse and print them whole, and that share them with us. So we never decode and
+// re-encode their content: we find values in the text and keep every byte of their strings, numbers and member
+// names. Only the white space between them becomes that of JSON.stringify(value, null, 2) when we write a file. Like
+// JSON.parse we accept repeated member names, and like a UTF-8 reader any bytes in strings.
 
-// object is a JSON object: its members in order, in the bytes in which they stand in the text.
+// object is a JSON object: its members in order, as the bytes of the text.
 type object []field
 
 type field struct{ name, raw []byte }
@@ -24,7 +24,7 @@ func (f *field) called(name string) bool {
 	return s == name
 }
 
-// parseObject reads a text that is an object.
+// parseObject parses a text that is an object.
 func parseObject(text []byte) (o object, ok bool) {
 	all, err := jsonx.Split(text, '{')
 	o = make(object, 0, len(all)/2)
@@ -34,13 +34,13 @@ func parseObject(text []byte) (o object, ok bool) {
 	return o, err == nil
 }
 
-// parseArray reads a text that is an array.
+// parseArray parses a text that is an array.
 func parseArray(text []byte) (elements [][]byte, ok bool) {
 	elements, err := jsonx.Split(text, '[')
 	return elements, err == nil
 }
 
-// find returns the place of the last member called name, the one that JSON.parse keeps, or -1.
+// find returns the index of the last member called name, the one that JSON.parse keeps, or -1.
 func (o object) find(name string) int {
 	for i := len(o) - 1; i >= 0; i-- {
 		if o[i].called(name) {
@@ -50,7 +50,7 @@ func (o object) find(name string) int {
 	return -1
 }
 
-// raw returns the value of a member; nil if there is none or it is null.
+// raw returns the value of a member, or nil if it is missing or null.
 func (o object) raw(name string) []byte {
 	i := o.find(name)
 	if i < 0 || string(o[i].raw) == "null" {
@@ -59,7 +59,7 @@ func (o object) raw(name string) []byte {
 	return o[i].raw
 }
 
-// text returns a member that is a string. ok is false if it is something else; a member that is not there is "".
+// text returns a string member. ok is false if it is not a string; a missing member is "".
 func (o object) text(name string) (s string, ok bool) {
 	raw := o.raw(name)
 	if raw == nil {
@@ -68,19 +68,19 @@ func (o object) text(name string) (s string, ok bool) {
 	return unquote(raw)
 }
 
-// string returns a member that is a string, or "".
+// string returns a string member, or "".
 func (o object) string(name string) string {
 	s, _ := o.text(name)
 	return s
 }
 
-// bool returns a member that is true or false.
+// bool returns a boolean member.
 func (o object) bool(name string) (value, ok bool) {
 	raw := string(o.raw(name))
 	return raw == "true", raw == "true" || raw == "false"
 }
 
-// set changes a member, or adds it at the end.
+// set changes a member or adds it at the end.
 func (o object) set(name string, raw []byte) object {
 	if i := o.find(name); i >= 0 {
 		o[i].raw = raw
@@ -89,7 +89,7 @@ func (o object) set(name string, raw []byte) object {
 	return append(o, field{quote(name), raw})
 }
 
-// neat prints an object whose own lines are indented by depth.
+// neat prints an object, its lines indented by depth.
 func (o object) neat(depth int) []byte {
 	raw := []byte{'{'}
 	for i, f := range o {
@@ -107,8 +107,8 @@ func neatArray(elements [][]byte) []byte {
 	return jsonx.AppendIndented(nil, append(raw, ']'), 0)
 }
 
-// appendParsed appends JSON text as JSON.stringify prints what JSON.parse has made of it: members that are repeated
-// stand where the first stood and have the value of the last, and what is not valid in strings is U+FFFD.
+// appendParsed appends JSON text as JSON.stringify prints it after JSON.parse: a repeated member has the position of
+// the first and the value of the last, and invalid bytes in strings become U+FFFD.
 func appendParsed(dst, raw []byte) []byte {
 	switch raw[0] {
 	case '{':
@@ -150,7 +150,7 @@ func appendMembers(dst []byte, o object) []byte {
 	return dst
 }
 
-// unquote decodes a JSON string. What is not valid in it becomes U+FFFD.
+// unquote decodes a JSON string. Invalid bytes become U+FFFD.
 func unquote(raw []byte) (s string, ok bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return "", false
@@ -158,5 +158,5 @@ func unquote(raw []byte) (s string, ok bool) {
 	return s, jsonx.UnmarshalLenient(raw, &s) == nil
 }
 
-// quote encodes s as JSON.stringify does: U+2028, '<' and the like stand for themselves.
+// quote encodes s as JSON.stringify does: it does not escape U+2028, '<' and the like.
 func quote(s string) []byte { return jsonx.AppendQuote(nil, s) }

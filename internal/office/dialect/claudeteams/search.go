@@ -12,20 +12,20 @@ import (
 	"pennypost/internal/base/confined"
 )
 
-// search looks for the files of teams in a tree, wherever somebody has put them.
+// search looks for teams' files anywhere in a tree.
 type search struct {
 	root    confined.Dir
-	configs map[string]config   // by path below root, or, of those beside the root, by whole path
-	inboxes map[string][]string // directories, and the names of the inboxes there, without ".json"
+	configs map[string]config   // by path below root, or, for those outside the root, by absolute path
+	inboxes map[string][]string // directories, and the file names of their inboxes, without ".json"
 	teams   []capture
-	broken  map[string]int // inboxes that cannot be read, by directory
-	skipped []string       // a path and why
-	others  int            // JSON files that have nothing to do with teams
+	broken  map[string]int // number of unreadable inboxes, by directory
+	skipped []string       // paths with reasons
+	others  int            // JSON files unrelated to teams
 }
 
-// findCaptures returns the teams in a directory, at any depth. An inbox is a file that holds a message, or that lies
-// in a directory "inboxes". The config.json of a team lies in its directory; one that was captured apart is called
-// config-NAME.json and may lie anywhere.
+// findCaptures returns the teams in a directory, at any depth. An inbox is a file that holds a message or is in a
+// directory "inboxes". A team's config.json is in its directory; a config captured separately is called
+// config-NAME.json and may be anywhere.
 func findCaptures(dir string) (*search, error) {
 	s := &search{root: confined.At(dir), configs: make(map[string]config), inboxes: make(map[string][]string),
 		broken: make(map[string]int)}
@@ -56,7 +56,7 @@ func (s *search) add(c capture) {
 	s.teams = append(s.teams, c)
 }
 
-// teamDir returns the whole path of the directory of the team whose inboxes are below the root at a path.
+// teamDir returns the absolute path of the directory of the team whose inboxes are at a path below the root.
 func (s *search) teamDir(below string) string {
 	path := s.root.Path(below)
 	if filepath.Base(path) == inboxDir {
@@ -67,7 +67,7 @@ func (s *search) teamDir(below string) string {
 
 func (s *search) skip(path, why string) { s.skipped = append(s.skipped, path+": "+why) }
 
-// walk looks at a directory and those below it. Only the first has to be readable.
+// walk searches a directory and those below it. Only the first must be readable.
 func (s *search) walk(dir string) error {
 	list, err := s.root.ReadDir(dir)
 	if err != nil {
@@ -84,14 +84,14 @@ func (s *search) walk(dir string) error {
 			}
 		case e.Type()&fs.ModeSymlink != 0:
 			s.skip(s.root.Path(path), "it is a link, and links are not followed here")
-		case isJSON && base != "" && base[0] != '.': // as a writer that was killed leaves
+		case isJSON && base != "" && base[0] != '.': // a killed writer leaves names with a dot
 			s.take(dir, base)
 		}
 	}
 	return nil
 }
 
-// take takes a file for what it says that it is: an array for an inbox, or an object, if its name fits, for a config.
+// take classifies a file by its content: an array is an inbox, and an object with a fitting file name is a config.
 func (s *search) take(dir, base string) {
 	path := filepath.Join(dir, base+".json")
 	text, err := s.root.ReadFile(path)
@@ -112,7 +112,7 @@ func (s *search) take(dir, base string) {
 		s.skip(b.path(), "it holds no message")
 	case named && isConfig && config.isTeam():
 		s.configs[path] = config
-	case isConfig && !inPlace: // of another program, or a team's task
+	case isConfig && !inPlace: // another program's, or a team's task
 		s.others++
 	case named:
 		s.skip(b.path(), "it is not the config.json of a team")
@@ -122,7 +122,7 @@ func (s *search) take(dir, base string) {
 	}
 }
 
-// nameIn returns NAME of config-NAME.json, "" of other files.
+// nameIn returns the NAME of config-NAME.json, or "" for other files.
 func nameIn(path string) string {
 	name, ok := strings.CutPrefix(strings.TrimSuffix(filepath.Base(path), ".json"), "config-")
 	if !ok {
@@ -131,13 +131,13 @@ func nameIn(path string) string {
 	return name
 }
 
-// lookAround reads configs that are kept beside the root, for a root that has no more than inboxes: one in the team's
-// directory, or config-NAME.json there or in a directory "team".
+// lookAround reads configs beside the root, for a root that holds only inboxes: config.json in the team's directory,
+// or config-NAME.json there or in a directory "team".
 func (s *search) lookAround() {
 	root := s.root.Path(".")
 	up := filepath.Dir(root)
 	for _, dir := range []string{up, filepath.Join(up, "team"), filepath.Join(filepath.Dir(up), "team")} {
-		list, _ := os.ReadDir(dir) // most are not there
+		list, _ := os.ReadDir(dir) // most do not exist
 		for _, e := range list {
 			own := e.Name() == configFile && dir == up && filepath.Base(root) == inboxDir
 			if !own && nameIn(e.Name()) == "" {
@@ -150,8 +150,8 @@ func (s *search) lookAround() {
 	}
 }
 
-// configOf returns the path of the config of the team whose inboxes are at a path: the one in its directory, or else,
-// of those that have its name, the one that is the least far away. "" if there is none.
+// configOf returns the path of the config of the team whose inboxes are at a path: the one in the team's directory,
+// or else the nearest one with the team's name, or "".
 func (s *search) configOf(inboxes, name string) (best string) {
 	most := -1
 	for _, path := range slices.Sorted(maps.Keys(s.configs)) {
@@ -169,7 +169,7 @@ func (s *search) configOf(inboxes, name string) (best string) {
 	return best
 }
 
-// shared returns how many directories two paths have in common.
+// shared returns the number of leading directories that two paths have in common.
 func shared(a, b string) (n int) {
 	as, bs := strings.Split(a, string(filepath.Separator)), strings.Split(b, string(filepath.Separator))
 	for n < len(as) && n < len(bs) && as[n] == bs[n] {

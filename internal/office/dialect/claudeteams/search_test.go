@@ -21,7 +21,7 @@ func (h *hq) tree(files map[string]string) (dir string) {
 	return dir
 }
 
-// captured is the text of an inbox with one message, and config of a team with two members.
+// captured returns the text of an inbox with one message.
 func captured(text string) string {
 	e := entry{From: "reader", Text: text, Timestamp: at(1)}
 	return string(neatArray([][]byte{e.neat()}))
@@ -32,8 +32,7 @@ const twoMembers = `{"leadAgentId":"team-lead@NAME","name":"NAME","members":[{"n
 
 func configFor(name string) string { return strings.ReplaceAll(twoMembers, "NAME", name) }
 
-// TestImportTree: every team of a tree is found, in whatever way somebody has put it there, and what is skipped is
-// told, a line each.
+// TestImportTree: the import finds every team of a tree, in any layout, and reports each skipped file in one line.
 func TestImportTree(t *testing.T) {
 	h := newHQ(t, "alpha")
 	broken := captured("torn")[:30]
@@ -109,7 +108,7 @@ func TestImportTree(t *testing.T) {
 	}
 }
 
-// TestImportFromInside: the config of a team is found beside a directory that holds no more than inboxes.
+// TestImportFromInside: a team's config is found beside a directory that holds only inboxes.
 func TestImportFromInside(t *testing.T) {
 	for name, files := range map[string]struct{ root, config string }{
 		"inboxes of a team":            {"teams/goose/inboxes", "teams/goose/config.json"},
@@ -140,7 +139,7 @@ func TestImportFromInside(t *testing.T) {
 	}
 }
 
-// TestImportUnreadable: what cannot be read is told, and keeps nothing else from being taken.
+// TestImportUnreadable: an unreadable file is reported and blocks no other.
 func TestImportUnreadable(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")

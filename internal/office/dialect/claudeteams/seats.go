@@ -13,18 +13,18 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// Team is a team that Claude Code runs, as its files say who is who.
+// Team is a team that Claude Code runs, as its files describe it.
 type Team struct {
-	Name string // as it stands in file names
-	Dir  string // where its files are
+	Name string // as in file names
+	Dir  string // the directory of its files
 
 	config config
 }
 
-// Teams returns the teams below a directory, ~/.claude/teams, that a session of Claude Code leads. What cannot be read
-// is none.
+// Teams returns the teams below a directory, ~/.claude/teams, that a session of Claude Code leads. It skips
+// unreadable ones.
 func Teams(dir string) (all []Team) {
-	list, _ := os.ReadDir(dir) // there may never have been a team
+	list, _ := os.ReadDir(dir) // there may be no teams
 	for _, d := range list {
 		c, err := readConfig(confined.At(filepath.Join(dir, d.Name())), configFile)
 		if err != nil || c.session == "" || c.ours() {
@@ -43,7 +43,7 @@ func Teams(dir string) (all []Team) {
 // LedBy reports whether a session leads the team.
 func (t *Team) LedBy(session string) bool { return session != "" && t.config.session == session }
 
-// Inside returns the members that run in the process of the lead's session, and have no session of their own.
+// Inside returns the members that run in the lead's process and have no session of their own.
 func (t *Team) Inside() (names []string) {
 	for _, m := range t.config.members {
 		if t.config.inside(m) {
@@ -53,13 +53,13 @@ func (t *Team) Inside() (names []string) {
 	return names
 }
 
-// inside reports whether a member runs in the process of its lead.
+// inside reports whether a member runs in the lead's process.
 func (c *config) inside(m member) bool {
 	return m.name != c.lead && m.object.string("backendType") == "in-process"
 }
 
-// Worker returns the member that is the subagent of an id and a kind, as Claude Code 2.1.330 calls them in its hooks:
-// a<name>-<hex> and the name. "" if it is none.
+// Worker returns the member that runs as the subagent with an id and a kind, as the hooks of Claude Code 2.1.330
+// report them: a<name>-<hex> and the name. It is "" if there is none.
 func (t *Team) Worker(id, kind string) string {
 	if slices.Contains(t.Inside(), kind) && strings.HasPrefix(id, "a"+kind+"-") {
 		return kind
@@ -67,9 +67,8 @@ func (t *Team) Worker(id, kind string) string {
 	return ""
 }
 
-// InPane returns the member that runs in a pane of tmux, and is of a kind of agent, as its hooks say; "" if there is
-// none. The numbers of panes are those of one tmux server, so the kind, which sessions of a person do not have, must
-// be the member's.
+// InPane returns the member that runs in a tmux pane as an agent of a kind, as its hooks report it, or "". Pane
+// numbers are those of one tmux server, so the kind, which a person's sessions do not have, must match the member's.
 func (t *Team) InPane(pane, kind string) string {
 	for _, m := range t.config.members {
 		if pane != "" && kind != "" && m.kind == kind && m.object.string("tmuxPaneId") == pane {
@@ -79,7 +78,7 @@ func (t *Team) InPane(pane, kind string) string {
 	return ""
 }
 
-// Called returns what a room with a roster calls a member of the team.
+// Called returns the name that a room with this roster gives a member of the team.
 func (t *Team) Called(roster []mail.Agent, member string) mail.Name {
 	plain := mail.Name(norm.NFC.String(member))
 	own := plain + "." + mail.Name(t.Name)

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// shown is a team as "team show" prints it.
+// shown is a team in the output of "team show".
 type shown struct {
 	Team        string      `json:"team"`
 	Dir         string      `json:"dir"`
@@ -26,8 +26,8 @@ type shownOne struct {
 	State    mail.State `json:"state,omitempty"`
 	PlanMode bool       `json:"plan_mode,omitzero"`
 	Messages int        `json:"messages"`
-	Unread   int        `json:"unread"`       // all
-	Plain    int        `json:"unread_plain"` // without the frames of the protocol
+	Unread   int        `json:"unread"`       // including frames
+	Plain    int        `json:"unread_plain"` // without protocol frames
 }
 
 // show implements "team show".
@@ -100,21 +100,20 @@ func (s *shown) print(w io.Writer) error {
 	return err
 }
 
-// shownLetter is a line of an inbox.
+// shownLetter is one line of an inbox listing.
 type shownLetter struct {
 	From    string    `json:"from"`
 	To      string    `json:"to"`
-	Type    string    `json:"type,omitempty"` // of a frame
+	Type    string    `json:"type,omitempty"` // of the frame
 	Subject string    `json:"subject,omitempty"`
 	Text    string    `json:"text"`
 	Sent    mail.Time `json:"timestamp"`
 	Read    bool      `json:"read"`
-	Times   int       `json:"times,omitzero"` // idle notices that this one stands for; the last is shown
+	Times   int       `json:"times,omitzero"` // number of idle notices merged into this one, the last
 
-	line string // what it is about
+	line string // the summary
 }
 
-// showInbox prints the inbox of a member.
 func (t *team) showInbox(name string) error {
 	b := t.box(name)
 	if _, ok := t.config.member(name); !ok && !exists(b.dir, b.name) {
@@ -143,7 +142,7 @@ func (t *team) showInbox(name string) error {
 	return nil
 }
 
-// collapsed returns the messages, with idle notices of one sender that follow each other made one.
+// collapsed returns the messages, with consecutive idle notices of one sender merged.
 func (b *inbox) collapsed() []shownLetter {
 	out := []shownLetter{}
 	for _, l := range b.letters {

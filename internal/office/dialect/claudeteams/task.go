@@ -50,7 +50,7 @@ func task(ctx context.Context, t *team, v *dialect.Invocation) error {
 		false: " stands in the list"}[owner != ""])
 }
 
-// announce tells a member that a task is its own. Members give tasks to themselves too.
+// announce tells a member that a task is assigned to it. Members also assign tasks to themselves.
 func (t *team) announce(by member, owner, id string, o object) error {
 	to, err := t.member(owner)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *team) announce(by member, owner, id string, o object) error {
 	return t.post(by, to, text, "", nil)
 }
 
-// saveTask writes the task's file: a new one, or the one of --id, changed.
+// saveTask writes a task's file: a new one, or the changed one of --id.
 func (t *team) saveTask(owner string) (id string, o object, err error) {
 	if err := durable.MkdirAll(t.tasks, 0o700); err != nil {
 		return "", nil, err
@@ -120,7 +120,7 @@ func (t *team) changedTask(owner string) (id string, o object, err error) {
 	return id, o, nil
 }
 
-// nextTask returns the number behind the highest.
+// nextTask returns the number after the highest.
 func (t *team) nextTask() (string, error) {
 	list, err := confined.At(t.tasks).ReadDir(".")
 	last := 0

@@ -17,17 +17,17 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// team is a team as a verb sees it.
+// team is a team as a verb uses it.
 type team struct {
 	v      *dialect.Invocation
 	lock   locker
 	dir    string
 	tasks  string
-	name   string // as it stands in file names
+	name   string // as in file names
 	config config
 }
 
-// root returns where Claude Code keeps its things.
+// root returns Claude Code's configuration directory.
 func root(v *dialect.Invocation) string {
 	if dir := v.Getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		return v.Path(dir)
@@ -39,7 +39,7 @@ func root(v *dialect.Invocation) string {
 	return v.Path(filepath.Join(home, ".claude"))
 }
 
-// newTeam returns the team that an argument names: by its name, or by its directory.
+// newTeam returns the team that an argument gives by name or by directory.
 func newTeam(ctx context.Context, v *dialect.Invocation, arg string) *team {
 	t := &team{v: v, lock: locker{ctx, lockTries}}
 	if strings.ContainsAny(arg, `/\`) {
@@ -55,7 +55,7 @@ func newTeam(ctx context.Context, v *dialect.Invocation, arg string) *team {
 	return t
 }
 
-// openTeam returns a team that is there.
+// openTeam returns an existing team.
 func openTeam(ctx context.Context, v *dialect.Invocation, arg string) (*team, error) {
 	t := newTeam(ctx, v, arg)
 	var err error
@@ -71,7 +71,7 @@ func openTeam(ctx context.Context, v *dialect.Invocation, arg string) (*team, er
 	return t, err
 }
 
-// inTeam is a verb that works in the team of its first argument.
+// inTeam returns a verb that works in the team of its first argument.
 func inTeam(run func(context.Context, *team, *dialect.Invocation) error) func(context.Context,
 	*dialect.Invocation) error {
 	return func(ctx context.Context, v *dialect.Invocation) error {
@@ -83,7 +83,7 @@ func inTeam(run func(context.Context, *team, *dialect.Invocation) error) func(co
 	}
 }
 
-// others lists the teams beside t.
+// others lists the other teams beside t.
 func (t *team) others() string {
 	var names []string
 	list, _ := os.ReadDir(filepath.Dir(t.dir))
@@ -104,7 +104,7 @@ func (t *team) box(name string) *inbox {
 	return newInbox(t.files(), inboxDir+"/"+sanitise(name)+".json", t.name, name)
 }
 
-// member returns a member by name.
+// member returns the member called name, or an error that lists the members.
 func (t *team) member(name string) (member, error) {
 	m, ok := t.config.member(name)
 	if !ok {
@@ -114,7 +114,7 @@ func (t *team) member(name string) (member, error) {
 	return m, nil
 }
 
-// native reports whether the team writes as current releases do.
+// native reports whether the team uses the wire of current releases.
 func (t *team) native() bool {
 	bases, _ := inboxNames(t.files(), inboxDir)
 	for _, base := range bases {
@@ -129,7 +129,7 @@ func (t *team) native() bool {
 	return !t.config.ours() && strings.HasPrefix(t.name, "session-")
 }
 
-// post adds a message to the inbox of a member. fits is called under the lock of the inbox, and may refuse.
+// post adds a message to a member's inbox. fits is called under the inbox's lock and may refuse.
 func (t *team) post(from, to member, text, summary string, fits func(*inbox) error) error {
 	b := t.box(to.name)
 	native := t.native()
@@ -152,7 +152,7 @@ func (t *team) post(from, to member, text, summary string, fits func(*inbox) err
 	return t.explain(to, err)
 }
 
-// announce makes an error of one that is not meant for people.
+// explain turns an error that is not meant for people into one that is.
 func (t *team) explain(to member, err error) error {
 	if _, ok := errors.AsType[*mail.Error](err); ok || err == nil {
 		return err
@@ -161,8 +161,8 @@ func (t *team) explain(to member, err error) error {
 		Msg: fmt.Sprintf("%s's inbox could not be written: %v. Nothing was sent. Try again", to.name, err), Err: err}
 }
 
-// sync has the room take what was just written, if the team is bridged. An agent may not ask for that: the bridge sees
-// it anyway.
+// sync makes the room take the new entries if the team is bridged. Only the user may ask for that; for agents the
+// bridge notices them by itself.
 func (t *team) sync(ctx context.Context) error {
 	if caller, err := t.v.Caller(ctx); err != nil || caller != mail.User {
 		return err
@@ -183,12 +183,12 @@ func (t *team) sync(ctx context.Context) error {
 	return err
 }
 
-// bridge returns the room's bridge onto the team; without an id if there is none.
+// bridge returns the room's bridge to the team; its id is empty if there is none.
 func (t *team) bridge(ctx context.Context, svc mail.Connector) (mail.BridgeStatus, error) {
 	all, err := svc.Bridges(ctx)
 	dir := t.dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // as the command line adds bridges
+		dir = real // the command line adds bridges by real path
 	}
 	i := slices.IndexFunc(all, func(b mail.BridgeStatus) bool {
 		return b.Dialect == dialectName && (b.Dir == t.dir || b.Dir == dir)
@@ -209,7 +209,7 @@ func create(ctx context.Context, v *dialect.Invocation) error {
 		return mail.Errorf(mail.Invalid,
 			"%q is not the name of a team; where it lies is decided by $CLAUDE_CONFIG_DIR", v.Args[0])
 	}
-	if _, err := v.As(ctx, mail.User); err != nil { // before anything is made
+	if _, err := v.As(ctx, mail.User); err != nil { // check before anything is made
 		return err
 	}
 	list, _ := os.ReadDir(filepath.Dir(t.dir))
@@ -247,7 +247,7 @@ func create(ctx context.Context, v *dialect.Invocation) error {
 	}{c.name, t.dir, c.names()}, "Team %s is in %s. Its members are %s.", c.name, t.dir, strings.Join(c.names(), ", "))
 }
 
-// free checks that a newcomer's name can be one, and that its inbox would not be another's.
+// free checks that a new member's name is valid and that no one else has its inbox.
 func (t *team) free(c *config, name string) error {
 	if _, err := mail.ParseName(name); err != nil {
 		return err
@@ -303,8 +303,8 @@ func add(ctx context.Context, t *team, v *dialect.Invocation) error {
 	}{t.config.name, name, m.color}, "%s joined team %s; its colour is %s.", name, t.config.name, m.color)
 }
 
-// mayChange checks that the caller may say who is in a team: the user and the lead may, in teams that Claude Code does
-// not run.
+// mayChange checks that the caller may change a team's members: the user and the lead may, except in teams that
+// Claude Code runs.
 func (t *team) mayChange(ctx context.Context) error {
 	if !t.config.ours() {
 		return mail.Errorf(mail.Denied,
@@ -345,7 +345,7 @@ func send(ctx context.Context, t *team, v *dialect.Invocation) error {
 	return t.tell(ctx, from, to, disarm(dialect.Clean(text)), line, nil, "")
 }
 
-// tell puts a text into an inbox, brings it into the room, and says so. check may refuse.
+// tell puts a text into an inbox, brings it into the room and reports that. check may refuse.
 func (t *team) tell(ctx context.Context, from, to member, text, summary string, check func(*inbox) error,
 	request string) error {
 	if err := t.post(from, to, text, summary, check); err != nil {
@@ -357,7 +357,7 @@ func (t *team) tell(ctx context.Context, from, to member, text, summary string, 
 	return t.sent(from, to, request)
 }
 
-// sent says that something stands in an inbox.
+// sent reports a sent message.
 func (t *team) sent(from, to member, request string) error {
 	words := "Sent to " + to.name + "."
 	if request != "" {
@@ -384,7 +384,7 @@ func remove(ctx context.Context, t *team, v *dialect.Invocation) error {
 	if err != nil {
 		return err
 	}
-	if b.ID != "" { // the room takes what is new in the files, and sees that the members leave
+	if b.ID != "" { // the room takes the new entries and sees the members leave
 		if err := editConfig(t.lock, t.files(), func(c *config) error { c.members = nil; return nil }); err != nil {
 			return err
 		}
@@ -414,7 +414,7 @@ func remove(ctx context.Context, t *team, v *dialect.Invocation) error {
 	}{t.config.name, erased}, "Team %s is deleted.", t.config.name)
 }
 
-// mayDelete returns why a team is not deleted unless somebody insists.
+// mayDelete returns why deleting the team needs --force.
 func (t *team) mayDelete() error {
 	left := slices.DeleteFunc(t.config.names(), func(n string) bool { return n == t.config.lead })
 	switch {
@@ -429,7 +429,7 @@ func (t *team) mayDelete() error {
 	return nil
 }
 
-// eraseTeam erases what came from the files of a team.
+// eraseTeam erases the messages that came from a team's files.
 func eraseTeam(ctx context.Context, svc mail.Service, name string) (n int, err error) {
 	var ids []mail.ID
 	for it, err := range svc.Export(ctx) {

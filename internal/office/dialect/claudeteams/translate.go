@@ -16,11 +16,11 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// maxText is the longest text, in bytes, that becomes mail: what the room takes of messages that were accepted
-// elsewhere.
+// maxText is the maximum length, in bytes, of a text that becomes mail: the room's limit for messages that were
+// accepted elsewhere.
 const maxText = 1 << 20
 
-// letter is an entry of somebody's inbox, as the room names those concerned.
+// letter is an inbox entry with the room's names of sender and recipient.
 type letter struct {
 	entry
 	id   mail.ID
@@ -29,7 +29,7 @@ type letter struct {
 	to   mail.Name
 }
 
-// item is the letter as mail of the room.
+// item returns the letter as mail of the room.
 func (l *letter) item() mail.Item {
 	m := mail.Message{
 		ID: l.id, Type: mail.Custom, From: l.from, To: []mail.Address{mail.AgentAddress(l.to)},
@@ -60,13 +60,13 @@ func (l *letter) item() mail.Item {
 	}
 	it := mail.Item{Message: m}
 	if l.Read {
-		// When it was read nobody wrote down. Not later than its expiry, or it would count as never read.
+		// No one recorded when it was read. After its expiry it would count as never read.
 		it.Deliveries = []mail.Delivery{{Address: m.To[0], Agent: l.to, State: mail.Read, At: l.sent}}
 	}
 	return it
 }
 
-// others are the members of the entry that have no place in a message.
+// others returns the entry's members that a message has no field for.
 func (l *letter) others() (o object) {
 	for _, f := range l.stamp {
 		s, _ := unquote(f.raw)
@@ -79,14 +79,14 @@ func (l *letter) others() (o object) {
 	return append(o, l.extra...)
 }
 
-// saysAs reports whether a message of the room says what the letter says.
+// saysAs reports whether a message of the room has the letter's content.
 func (l *letter) saysAs(m *mail.Message) bool {
 	same := l.item()
 	return same.Body == m.Body &&
 		bytes.Equal(carriedBy(same.Metadata).raw("payload"), carriedBy(m.Metadata).raw("payload"))
 }
 
-// issue is the task that a frame is about. Teams count their tasks from 1, so the team belongs to it.
+// issue returns the task of a frame. Every team numbers its tasks from 1, so the result contains the team.
 func (f *frame) issue(team string) string {
 	id := dialect.Clean(f.payload.string("taskId"))
 	if !f.known() || id == "" || len(team)+1+len(id) > mail.MaxName {
@@ -95,20 +95,20 @@ func (f *frame) issue(team string) string {
 	return team + "#" + id
 }
 
-// carried is what the room has no place for, in a message's metadata under "claudeteams".
+// carried holds the data that the room has no field for, in a message's metadata under "claudeteams".
 type carried struct {
 	Team      string      `json:"team"`
-	Type      string      `json:"type,omitempty"` // of a frame
-	From      string      `json:"from,omitempty"` // if it cannot be a name
+	Type      string      `json:"type,omitempty"` // of the frame
+	From      string      `json:"from,omitempty"` // if it is not a valid name
 	Color     string      `json:"color,omitempty"`
-	Timestamp string      `json:"timestamp,omitempty"` // if it is not as JavaScript prints times
-	Refused   bool        `json:"refused,omitzero"`    // Claude Code hands it to nobody
-	Derived   []string    `json:"derived,omitempty"`   // what of the message is not in the files: subject, body
-	Extra     jsonx.Value `json:"extra,omitempty"`     // members of the entry that are not known
-	Payload   jsonx.Value `json:"payload,omitempty"`   // of a frame
+	Timestamp string      `json:"timestamp,omitempty"` // if it is not in JavaScript's format
+	Refused   bool        `json:"refused,omitzero"`    // Claude Code delivers it to no one
+	Derived   []string    `json:"derived,omitempty"`   // parts of the message that are not in the files: subject, body
+	Extra     jsonx.Value `json:"extra,omitempty"`     // unknown members of the entry
+	Payload   jsonx.Value `json:"payload,omitempty"`   // of the frame
 }
 
-// metadata prints c, without what makes it too long, or cannot be said again.
+// metadata prints c without the parts that make it too long or cannot be encoded.
 func (c carried) metadata(verdict string) mail.Metadata {
 	for {
 		text, err := jsonx.Marshal(struct {
@@ -119,7 +119,7 @@ func (c carried) metadata(verdict string) mail.Metadata {
 		case err == nil && len(text) <= mail.MaxKept:
 			return text
 		case c.Payload != nil:
-			c.Payload = nil // the whole text is the body then
+			c.Payload = nil // then the body is the whole text
 		case c.Extra != nil:
 			c.Extra = nil
 		default:
@@ -128,15 +128,15 @@ func (c carried) metadata(verdict string) mail.Metadata {
 	}
 }
 
-// carriedBy returns what a message carries of a team's, nil if nothing.
+// carriedBy returns a message's "claudeteams" metadata, or nil.
 func carriedBy(m mail.Metadata) object {
 	outer, _ := parseObject(m)
 	inner, _ := parseObject(outer.raw("claudeteams"))
 	return inner
 }
 
-// json prints an object without white space; nil if it is empty. What jsonx cannot take is printed as JavaScript would
-// print what it has read: of repeated members the last.
+// json prints an object without white space, or returns nil if it is empty. An object that jsonx refuses is printed
+// as JavaScript would print it after parsing: the last of repeated members counts.
 func (o object) json() jsonx.Value {
 	if len(o) == 0 {
 		return nil
@@ -148,12 +148,12 @@ func (o object) json() jsonx.Value {
 	return appendParsed(nil, text)
 }
 
-// disarm keeps a text from being taken for a frame of the protocol: Claude Code parses what it gets, white space in
-// front or not.
+// disarm keeps a text from being taken for a protocol frame: Claude Code parses texts even after leading white
+// space.
 func disarm(text string) string {
 	bare := strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 	_, ok := parseObject([]byte(bare))
-	// others may know how to read it
+	// too deep for our parser, but not for every other
 	deep := strings.HasPrefix(bare, "{") && strings.Count(bare, "[")+strings.Count(bare, "{") > jsonx.MaxDepth
 	if ok || deep {
 		return "```json\n" + text + "\n```"
@@ -161,7 +161,7 @@ func disarm(text string) string {
 	return text
 }
 
-// summary is the line that a message shows in a list.
+// summary returns the line that a list shows for a message.
 func summary(m *mail.Message) string {
 	if s := oneLine(m.Subject, len(m.Subject)); s != "" {
 		return wording.ClipRunes(s, maxSummary)
@@ -173,15 +173,15 @@ func summary(m *mail.Message) string {
 	return first
 }
 
-// oneLine makes a line of at most n bytes of s.
+// oneLine makes s a line of at most n bytes.
 func oneLine(s string, n int) string {
 	return wording.Clip(strings.TrimSpace(dialect.Line(s)), n)
 }
 
-// space is the name space of the ids that are derived, itself a UUID chosen by lot.
+// space is the namespace of derived ids, a random UUID.
 const space = "8f0c5d1e-3b7a-4c56-9d2e-6a41b7e0f9c3"
 
-// deriveID returns a UUID of version 5 (RFC 9562) for a thing that these words name.
+// deriveID returns a version 5 UUID (RFC 9562) derived from words.
 func deriveID(words ...string) mail.ID {
 	ns, _ := hex.DecodeString(strings.ReplaceAll(space, "-", ""))
 	h := sha1.New()
@@ -195,8 +195,8 @@ func deriveID(words ...string) mail.ID {
 	return mail.ID(strings.Join([]string{s[:8], s[8:12], s[12:16], s[16:20], s[20:]}, "-"))
 }
 
-// entryID is the id of an entry in the room: its own, if it has one, else one made of what it says. nth counts entries
-// that say the same.
+// entryID returns the entry's id in the room: its own if it has one, else one derived from its content. nth counts
+// entries with the same content.
 func (e *entry) entryID(team, owner string, nth int) mail.ID {
 	if id, err := mail.ParseID(e.MsgID); err == nil {
 		return id
@@ -204,12 +204,12 @@ func (e *entry) entryID(team, owner string, nth int) mail.ID {
 	return deriveID(team, owner, e.From, e.Timestamp, e.Text, strconv.Itoa(nth))
 }
 
-// same reports whether two entries say the same.
+// same reports whether two entries have the same content.
 func (e *entry) same(o *entry) bool {
 	return e.MsgID == o.MsgID && e.From == o.From && e.Timestamp == o.Timestamp && e.Text == o.Text
 }
 
-// isUUID reports whether an id may stand as msg_id.
+// isUUID reports whether an id can be a msg_id.
 func isUUID(id mail.ID) bool {
 	parts := strings.Split(string(id), "-")
 	if len(id) != 36 || len(parts) != 5 {

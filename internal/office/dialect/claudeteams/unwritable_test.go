@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// said returns the first lines of what stands in an inbox; nothing of one that cannot be read.
+// said returns the first line of each message in an inbox, or nothing if it cannot be read.
 func (h *hq) said(name string) (out []string) {
 	h.t.Helper()
 	b := inboxAt(h.inbox(name), "alpha", name)
@@ -33,7 +33,7 @@ func (h *hq) must(err error) {
 	}
 }
 
-// eventually waits for what a bridge does by itself.
+// eventually waits for something that a bridge does by itself.
 func (h *hq) eventually(what string, done func() bool) {
 	h.t.Helper()
 	for began := time.Now(); !done(); time.Sleep(5 * time.Millisecond) {
@@ -43,8 +43,8 @@ func (h *hq) eventually(what string, done func() bool) {
 	}
 }
 
-// TestUnwritableInbox: an inbox that cannot be written, for whatever reason, stops no other; it is told of, by its
-// name, until it can be, and then gets what it lacks, in order and once, without anybody doing anything.
+// TestUnwritableInbox: an inbox that cannot be written, for any reason, blocks no other. The bridge reports it by
+// name until it is writable, and then writes the missing entries, in order and once, without anyone's help.
 func TestUnwritableInbox(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil, mend func(h *hq, inbox string)
@@ -124,8 +124,8 @@ func TestUnwritableInbox(t *testing.T) {
 	}
 }
 
-// TestVanishedTeam: a post office that starts when a team's directory is gone has nothing to do there, and is not
-// failing for it.
+// TestVanishedTeam: a post office that starts after a team's directory is gone has nothing to do, and does not
+// report a failure.
 func TestVanishedTeam(t *testing.T) {
 	h := newHQ(t, "alpha")
 	h.put("tester", entry{From: "reviewer", Text: "hello", Timestamp: at(1)})

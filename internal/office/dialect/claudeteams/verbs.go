@@ -25,7 +25,7 @@ func Dialect() dialect.Dialect {
 	}
 }
 
-// asMember is the flag of verbs that speak for a member.
+// asMember returns the flag that names the member a verb speaks for.
 func asMember(who string) dialect.Flag {
 	return dialect.Flag{Name: "agent", Usage: "`MEMBER` who speaks; default: you, or for the user " + who}
 }
@@ -135,7 +135,7 @@ func verbs() []dialect.Verb {
 	}
 }
 
-// actor returns the member for whom the command speaks: the caller itself, or, for the user, who is named by --agent,
+// actor returns the member that the command speaks for: the caller itself or, for the user, the one named by --agent
 // or fallback.
 func (t *team) actor(ctx context.Context, fallback string) (member, error) {
 	caller, err := t.v.Caller(ctx)
@@ -163,7 +163,7 @@ func (t *team) actor(ctx context.Context, fallback string) (member, error) {
 		strings.Join(t.config.names(), ", "))
 }
 
-// called reports whether an agent of the room may be the member of this name.
+// called reports whether an agent of the room may be the member called native.
 func called(agent mail.Name, native, team string) bool {
 	return agent == mail.Name(native) || agent == mail.Name(native+"."+team)
 }

@@ -20,7 +20,7 @@ import (
 	"pennypost/internal/office/dialect/dialecttest"
 )
 
-// newTeamHQ returns a fixture with a team of Pennypost's own, "parser", whose members are reader and writer.
+// newTeamHQ returns a fixture with a Pennypost team, "parser", whose members are reader and writer.
 func newTeamHQ(t *testing.T) *hq {
 	h := &hq{dialecttest.New(t, Dialect()), t}
 	h.Env["HOME"] = h.Dir
@@ -40,7 +40,7 @@ func (h *hq) verb(words ...string) string {
 	return out
 }
 
-// refused runs a verb that must fail with this code and these words, and must not have changed a file.
+// refused runs a verb that must fail with this code and text and leave the files unchanged.
 func (h *hq) refused(code mail.Code, text string, words ...string) {
 	h.t.Helper()
 	before := h.files()
@@ -51,7 +51,6 @@ func (h *hq) refused(code mail.Code, text string, words ...string) {
 	wantDiff(h.t, before, h.files())
 }
 
-// files returns the team's files.
 func (h *hq) files() map[string]string {
 	out := make(map[string]string)
 	_ = filepath.WalkDir(filepath.Dir(filepath.Dir(h.Dir)), func(path string, d fs.DirEntry, err error) error {
@@ -64,7 +63,7 @@ func (h *hq) files() map[string]string {
 	return out
 }
 
-// entries returns what stands in an inbox.
+// entries returns the entries of an inbox.
 func (h *hq) entries(name string) []entry {
 	h.t.Helper()
 	b := inboxAt(h.inbox(name), "parser", name)
@@ -404,7 +403,7 @@ func TestShutdown(t *testing.T) {
 		h.Advance(time.Second)
 		old := requestPattern.FindString(h.verb("team", "shutdown", "parser", "request", "reader"))
 		h.Advance(time.Second)
-		// it crashed, and is begun again
+		// reader crashed and was started again
 		cut := editConfig(locker{t.Context(), lockTries}, confined.At(h.Dir), func(c *config) error {
 			c.remove("reader")
 			c.add(newMember{name: "reader"}, mail.TimeOf(h.Now()))
@@ -421,8 +420,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// TestNativeShutdown: in a team of Claude Code the answers are spelled as it spells them, and it alone takes members
-// out.
+// TestNativeShutdown: in a Claude Code team, answers have its format, and only Claude Code removes members.
 func TestNativeShutdown(t *testing.T) {
 	h := newHQ(t, "session-0a1b2c3d")
 	h.put("team-lead", entry{From: "tester", Text: "t", Timestamp: at(0), native: true,
@@ -496,7 +494,8 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// TestMembersAreAgents: who joins a team of Pennypost's own keeps what it is in the room, and keeps it when it leaves.
+// TestMembersAreAgents: an agent that joins a Pennypost team keeps its roles and tags in the room, and keeps them
+// when it leaves.
 func TestMembersAreAgents(t *testing.T) {
 	h := newTeamHQ(t)
 	if _, err := h.As("codex").Register(t.Context(), mail.Presence{Client: "codex", Session: "s1",
@@ -525,8 +524,7 @@ func TestNativePlan(t *testing.T) {
 		`{"type":"plan_approval_request","from":"planner","timestamp":"2026-05-10T14:00:00.000Z","planContent":"# Plan","requestId":"`+id+`"}`, e.Text)
 }
 
-// TestSigned: what a member with a process of its own takes from the lead only with its signature is not written in
-// vain.
+// TestSigned: a frame that a member with a process of its own accepts only with the lead's signature is not written.
 func TestSigned(t *testing.T) {
 	h := newHQ(t, "session-0a1b2c3d")
 	for _, name := range []string{"planner", "apart"} {
@@ -639,7 +637,7 @@ func TestImport(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(fixtures(t))); err != nil {
 		t.Fatal(err)
 	}
-	// What lies below the number of a release is each version that a file ever had, and no team.
+	// Below a release's number are all versions of each file, not a team.
 	if err := os.RemoveAll(filepath.Join(dir, "2.1.330")); err != nil {
 		t.Fatal(err)
 	}
@@ -715,7 +713,7 @@ func TestImport(t *testing.T) {
 	h.refused(mail.NotFound, "no directory", "team", "import", filepath.Join(dir, "nowhere"))
 }
 
-// TestBridgeFixture: a captured team as a bridge sees it, and what an import and a bridge say is the same.
+// TestBridgeFixture: an import of a captured team gives the same result as a bridge to it.
 func TestBridgeFixture(t *testing.T) {
 	src := filepath.Join(fixtures(t), "synthetic", "session-0a1b2c3d")
 	h := &hq{dialecttest.New(t, Dialect()), t}

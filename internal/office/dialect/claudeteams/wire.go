@@ -14,23 +14,22 @@ import (
 // entry is a message in an inbox.
 type entry struct {
 	From, Text, Summary, Color string
-	Timestamp                  string // as it stands in the file
+	Timestamp                  string // as in the file
 	Read                       bool
-	MsgID                      string // of the native wire
-	native                     bool   // it is of the native wire
-	extra                      object // members that are not known
-	stamp                      object // what the native wire adds, as it stands in the file
+	MsgID                      string // native wire only
+	native                     bool   // native wire
+	extra                      object // unknown members
+	stamp                      object // members that the native wire adds, as in the file
 
-	sent    mail.Time // 0 if nobody can say when
+	sent    mail.Time // 0 if unknown
 	refused bool      // Claude Code drops it: its model never sees it
 }
 
-// tag is in what Claude Code hands an entry to the model: sender and summary are attributes, the text stands between
-// two. Not all releases escape them.
+// tag is the element in which Claude Code gives an entry to the model: sender and summary are attributes, the text
+// is the content. Not all releases escape them.
 const tag = "teammate-message"
 
-// guard takes from an entry of ours what ends an attribute or a tag there, and nothing else. A frame keeps its
-// meaning.
+// guard removes from an entry of ours only what would end an attribute or a tag there. A frame keeps its meaning.
 func (e *entry) guard() {
 	e.From, e.Summary = fence.Quoted(e.From), fence.Quoted(e.Summary)
 	if fence.Without(tag, e.Text) == e.Text {
@@ -43,7 +42,7 @@ func (e *entry) guard() {
 	}
 }
 
-// neat prints the entry as it stands in an inbox.
+// neat prints the entry as an inbox holds it.
 func (e *entry) neat() []byte {
 	o := object{}.set("from", quote(e.From)).set("text", quote(e.Text))
 	if e.Summary != "" {
@@ -59,11 +58,11 @@ func (e *entry) neat() []byte {
 	return append(o.set("read", strconv.AppendBool(nil, e.Read)), e.extra...).neat(1)
 }
 
-// parseEntry reads an element of an inbox. why says what is wrong with it, "" if it is a message; junk, that nobody
-// could take it for one.
+// parseEntry parses an element of an inbox. why is "" for a message, else the reason that it is none; junk means
+// that it cannot be meant as a message.
 //
-// What Claude Code takes is a message, and so is what other writers make of it: null for a summary or a color, times
-// as a number of milliseconds, "content" for "text". A read flag that is not there says false.
+// Every entry that Claude Code accepts is a message, and so are variants of other writers: null for a summary or a
+// color, milliseconds as the time, "content" for "text". A missing read flag is false.
 func parseEntry(raw []byte) (e entry, why string, junk bool) {
 	o, ok := parseObject(raw)
 	if !ok {
@@ -98,7 +97,7 @@ func parseEntry(raw []byte) (e entry, why string, junk bool) {
 	return e, "", false
 }
 
-// readTexts reads the members that are texts, but for the sender. It returns what is wrong with them.
+// readTexts reads the string members except the sender. It returns an error text, or "".
 func (e *entry) readTexts(o object) (why string) {
 	raw := o.raw("text")
 	if raw == nil {
@@ -117,7 +116,7 @@ func (e *entry) readTexts(o object) (why string) {
 	return ""
 }
 
-// refused reports whether Claude Code (2.1.330) takes an object for no message: then it hands it to nobody, and
+// refused reports whether Claude Code (2.1.330) rejects an object as a message: then it delivers it to no one and
 // removes it from the inbox.
 func refused(o object) bool {
 	for _, name := range []string{"from", "text", "timestamp", "type", "color", "summary", "from_plugin"} {
@@ -140,11 +139,11 @@ func (f *field) known() bool {
 	return false
 }
 
-// year10000 is the first time that RFC 3339 cannot say, in milliseconds.
+// year10000 is the first time that RFC 3339 cannot express, in milliseconds.
 const year10000 = 253402300800000
 
-// parseTime reads a timestamp. To Claude Code any string is one: of a string that is no time that can be told the time
-// is 0. Numbers are milliseconds since 1970; ok is false of anything else.
+// parseTime parses a timestamp. Claude Code accepts any string: an unreadable one gives 0. Numbers are milliseconds
+// since 1970; ok is false for anything else.
 func parseTime(raw []byte) (t mail.Time, ok bool) {
 	if len(raw) == 0 {
 		return 0, false
@@ -154,7 +153,7 @@ func parseTime(raw []byte) (t mail.Time, ok bool) {
 		ms, err := strconv.ParseFloat(string(raw), 64)
 		return mail.Time(ms), err == nil && ms >= 1 && ms < year10000
 	}
-	s, _, _ = strings.Cut(s, " (") // JavaScript adds the name of the zone
+	s, _, _ = strings.Cut(s, " (") // JavaScript adds the zone's name
 	for _, layout := range timeLayouts() {
 		if at, err := time.Parse(layout, s); err == nil {
 			if t := mail.TimeOf(at); t > 0 && t < year10000 {
@@ -165,25 +164,25 @@ func parseTime(raw []byte) (t mail.Time, ok bool) {
 	return 0, true
 }
 
-// timeLayouts are the spellings of times that programs print of themselves: that of JSON, with an offset or, as Python
-// prints it and means UTC, without; dates; what JavaScript prints for people; and HTTP's.
+// timeLayouts are the time formats that programs print by default: JSON's, with an offset or, as Python prints UTC,
+// without; dates; JavaScript's for people; and HTTP's.
 func timeLayouts() []string {
 	return []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime, time.DateOnly,
 		"2006-01-02T15:04Z07:00", "Mon Jan _2 2006 15:04:05 GMT-0700", "Mon, 02 Jan 2006 15:04:05 GMT"}
 }
 
-// isoTime is how JavaScript prints a time.
+// isoTime prints a time as JavaScript does.
 func isoTime(t time.Time) string { return mail.TimeOf(t).String() }
 
-// array is an inbox as a text.
+// array is the text of an inbox.
 type array struct {
 	text     []byte
 	elements [][]byte
-	neat     bool // the text is laid out as Claude Code does
+	neat     bool // the text has Claude Code's layout
 }
 
-// parseInbox reads the text of an inbox. known is how much of it, up to the end of an element, is known to be in order
-// and to be laid out so; elements are those behind it.
+// parseInbox parses the text of an inbox. The first known bytes, up to the end of an element, are known to be valid
+// and in Claude Code's layout; a.elements are those after them.
 func parseInbox(text []byte, known int) (a array, ok bool) {
 	a.text = text
 	list := text[known:]
@@ -203,7 +202,7 @@ func parseInbox(text []byte, known int) (a array, ok bool) {
 	return a, ok && (known == 0 || len(a.elements) > 0)
 }
 
-// join returns the text with elements added, which are laid out already.
+// join returns the text with more elements, which already have the layout.
 func (a *array) join(more [][]byte) []byte {
 	if !a.neat || string(a.text) == "[]" {
 		return neatArray(append(a.elements, more...))

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// fixtures is where captured teams lie: beside the repository, because they are not ours to publish.
+// fixtures returns the directory of the captured teams: outside the repository, because we may not publish them.
 func fixtures(t testing.TB) string {
 	dir := os.Getenv("PENNYPOST_FIXTURES")
 	if dir == "" {
@@ -46,7 +46,7 @@ func walk(t testing.TB, f func(path string, text []byte)) {
 	}
 }
 
-// again decodes and encodes an inbox: its elements, laid out anew.
+// again decodes and encodes an inbox.
 func again(text []byte) ([]byte, bool) {
 	a, ok := parseInbox(text, 0)
 	if !ok {
@@ -58,7 +58,7 @@ func again(text []byte) ([]byte, bool) {
 func TestFixturesRoundTrip(t *testing.T) {
 	n, configs := 0, 0
 	walk(t, func(path string, text []byte) {
-		if isBlank(text) { // an inbox that was just made, which has nothing to come around: TestBlankInbox
+		if isBlank(text) { // a new, blank inbox does not round-trip: TestBlankInbox
 			return
 		}
 		if c, ok := parseConfig(text); ok {
@@ -97,7 +97,7 @@ func TestFixturesRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFixtureEntries holds what was captured to what the document says, and our own encoding to both.
+// TestFixtureEntries compares the captures with the document, and our encoding with both.
 func TestFixtureEntries(t *testing.T) {
 	iso := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
 	plain, frames := 0, 0
@@ -128,7 +128,7 @@ func TestFixtureEntries(t *testing.T) {
 			if diff := cmp.Diff(e, again, cmp.AllowUnexported(entry{}, field{})); diff != "" {
 				t.Errorf("%s: entry %d: decode(encode(e)) (-want +got):\n%s", path, i, diff)
 			}
-			// Only the wire between the two (a type, and no msgV) is none that we write.
+			// We write both wires except the one between them (a type, and no msgV).
 			if o, _ := parseObject(raw); (o.raw("type") != nil) == (o.raw("msgV") != nil) &&
 				string(e.neat()) != string(raw) {
 				t.Errorf("CC-03: %s: entry %d: %s", path, i, cmp.Diff(string(raw), string(e.neat())))
@@ -283,7 +283,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestFrames is what each frame becomes in the room.
+// TestFrames checks the mail that each frame becomes.
 func TestFrames(t *testing.T) {
 	for _, test := range []struct {
 		name, text    string
@@ -381,7 +381,7 @@ func TestPlainLetter(t *testing.T) {
 	}
 }
 
-// TestDisarm holds that no text of the room is taken for a frame.
+// TestDisarm: no text of the room is taken for a frame.
 func TestDisarm(t *testing.T) {
 	for in, want := range map[string]string{
 		"hello":                       "hello",
@@ -437,7 +437,7 @@ func TestDeriveID(t *testing.T) {
 	}
 }
 
-// TestJoin is how an entry is added to files of all kinds.
+// TestJoin adds an entry to files of all kinds.
 func TestJoin(t *testing.T) {
 	e := []byte("{\n    \"a\": 1\n  }")
 	for name, test := range map[string]struct{ text, want string }{

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// written remembers which entries of the inboxes are messages of the room: the format has no place for their ids. It
-// is kept in a file of its own, which says what will be written before it is, and that it was after.
+// written records which inbox entries are messages of the room, because the format has no field for the room's ids.
+// Its file announces an entry before the write and confirms it afterwards.
 type written struct {
 	file    *lines.File
 	byEntry map[mail.ID]line
@@ -21,17 +21,17 @@ type place struct {
 	message mail.ID
 }
 
-// line is a line of the file. The last one about an entry counts.
+// line is a line of the file. The last line for an entry counts.
 type line struct {
 	Entry   mail.ID `json:"entry"`
 	Inbox   string  `json:"inbox"`
 	Message mail.ID `json:"message"`
-	Done    bool    `json:"done,omitzero"` // it stands in the inbox, or has stood there
+	Done    bool    `json:"done,omitzero"` // it is, or was, in the inbox
 	Gone    bool    `json:"gone,omitzero"` // the message was erased
 }
 
-// maxWritten is how many lines the file may have when it is opened; of more, those of the older half are forgotten.
-// What is forgotten would, after a crash and only then, be taken for a stranger's.
+// maxWritten is how many lines the file may have when it is opened; if there are more, the older half is dropped.
+// After a crash, and only then, a dropped entry would be taken for a stranger's.
 const maxWritten = 20_000
 
 func openWritten(dir string) (*written, error) {
@@ -70,7 +70,7 @@ func (w *written) know(l line) {
 	w.byRoom[place{l.Inbox, l.Message}] = l
 }
 
-// note adds lines, durably.
+// note appends lines durably.
 func (w *written) note(all ...line) error {
 	texts := make([][]byte, len(all))
 	for i, l := range all {

@@ -1,5 +1,4 @@
-// Package dialecttest runs a dialect on a room in memory, with a clock of its own, and its files in a directory of the
-// test.
+// Package dialecttest runs a dialect on a room in memory, with its own clock and its files in a test directory.
 package dialecttest
 
 import (
@@ -27,7 +26,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// Began is when a Fixture's clock begins: 10 May 2026, 14:00 UTC.
+// Began is the start of a Fixture's clock: 10 May 2026, 14:00 UTC.
 var Began = time.Date(2026, 5, 10, 14, 0, 0, 0, time.UTC)
 
 // Room is the name of a Fixture's room.
@@ -38,14 +37,14 @@ type Fixture struct {
 	T       testing.TB
 	Dialect dialect.Dialect
 	Room    *mailroom.Room
-	Dir     string // of the foreign mailbox, and where verbs run
+	Dir     string // the foreign mailbox's, and the working directory of verbs
 	State   string // of the bridges
 	Env     map[string]string
 
 	shared *shared
 }
 
-// shared is what beds on one room have in common.
+// shared is the state that fixtures on one room share.
 type shared struct {
 	dialects []dialect.Dialect
 	elapsed  atomic.Int64 // nanoseconds since Began
@@ -55,15 +54,15 @@ type shared struct {
 // New returns a fixture that ends with the test.
 func New(t testing.TB, d dialect.Dialect) *Fixture { return NewIn(t, d, t.TempDir()) }
 
-// NewIn is New with the directory given.
+// NewIn is New with a given directory.
 func NewIn(t testing.TB, d dialect.Dialect, dir string) *Fixture {
 	b := newFixture(t, d, dir, &shared{dialects: []dialect.Dialect{d}})
 	b.open()
 	return b
 }
 
-// NewAll returns a fixture for each dialect. All are on one room, whose bridges any of them starts and stops; each has
-// a directory of its own.
+// NewAll returns a fixture for each dialect. All share one room, whose bridges any of them starts and stops; each
+// has its own directory.
 func NewAll(t testing.TB, all ...dialect.Dialect) (beds []*Fixture) {
 	common := &shared{dialects: all}
 	for _, d := range all {
@@ -101,7 +100,7 @@ func (b *Fixture) open() {
 	})
 }
 
-// Start starts the room's bridges, as a post office does that is started.
+// Start starts the room's bridges, as a starting post office does.
 func (b *Fixture) Start() {
 	b.shared.bridges = bridge.NewSet(b.shared.dialects, b.State, bridge.Options{
 		Room: b.Room, Now: b.Now, Log: slog.New(slog.NewTextHandler(b.T.Output(), nil)), Getenv: b.getenv,
@@ -109,7 +108,7 @@ func (b *Fixture) Start() {
 	b.reconcile()
 }
 
-// Stop stops them.
+// Stop stops the bridges.
 func (b *Fixture) Stop() { b.shared.bridges.Close() }
 
 func (b *Fixture) reconcile() {
@@ -126,10 +125,10 @@ func (b *Fixture) getenv(name string) string { return b.Env[name] }
 // Now is the fixture's time.
 func (b *Fixture) Now() time.Time { return Began.Add(time.Duration(b.shared.elapsed.Load())) }
 
-// Advance lets time pass.
+// Advance advances the clock.
 func (b *Fixture) Advance(d time.Duration) { b.shared.elapsed.Add(int64(d)) }
 
-// service is a room whose changes are in the files before they are answered, as a post office's are.
+// service is a room that, like a post office, answers a change only after it is in the files.
 type service struct {
 	mail.Service
 	fixture *Fixture
@@ -201,7 +200,7 @@ func (s service) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, 
 	return s.fixture.shared.bridges.RejectedLines(ctx, id)
 }
 
-// settle waits until the files say what the room says, on a busy machine longer than a post office would.
+// settle waits until the files agree with the room; on a busy machine longer than a post office would.
 func (b *Fixture) settle(ctx context.Context) {
 	late := func(s mail.BridgeStatus) bool {
 		return s.Running && s.Failing == "" && s.Mode != mail.BridgeFollow && s.Behind > 0
@@ -214,7 +213,7 @@ func (b *Fixture) settle(ctx context.Context) {
 	}
 }
 
-// As returns the room as somebody sees it.
+// As returns the room as name sees it.
 func (b *Fixture) As(name mail.Name) mail.Service {
 	s := b.Room.As(name)
 	if b.shared.bridges == nil {
@@ -223,7 +222,7 @@ func (b *Fixture) As(name mail.Name) mail.Service {
 	return service{s, b}
 }
 
-// Register puts an agent on the roster: words with a colon are tags, others are roles.
+// Register puts an agent on the roster: words with a colon are tags, the others roles.
 func (b *Fixture) Register(name mail.Name, words ...string) {
 	b.T.Helper()
 	p := mail.Presence{Name: name}
@@ -239,7 +238,7 @@ func (b *Fixture) Register(name mail.Name, words ...string) {
 	}
 }
 
-// Send sends as somebody and returns the id.
+// Send sends a message and returns its id.
 func (b *Fixture) Send(from mail.Name, d mail.Draft) mail.ID {
 	b.T.Helper()
 	sent, err := b.As(from).Send(b.T.Context(), d)
@@ -249,7 +248,7 @@ func (b *Fixture) Send(from mail.Name, d mail.Draft) mail.ID {
 	return sent.ID
 }
 
-// Inbox returns what is unread in a mailbox.
+// Inbox returns the unread messages of a mailbox.
 func (b *Fixture) Inbox(name mail.Name) []mail.Item {
 	b.T.Helper()
 	p, err := b.As(name).Inbox(b.T.Context(), mail.InboxQuery{Limit: mail.MaxLimit})
@@ -269,7 +268,7 @@ func (b *Fixture) History() []mail.Item {
 	return p.Messages
 }
 
-// Bridge adds a bridge of the dialect to the fixture's directory and returns how it fares.
+// Bridge adds a bridge of the dialect to the fixture's directory and returns its status.
 func (b *Fixture) Bridge(mode mail.BridgeMode) mail.BridgeStatus {
 	b.T.Helper()
 	st, err := b.As(mail.User).AddBridge(b.T.Context(), mail.Bridge{Dialect: b.Dialect.Name, Dir: b.Dir, Mode: mode})
@@ -279,7 +278,7 @@ func (b *Fixture) Bridge(mode mail.BridgeMode) mail.BridgeStatus {
 	return st
 }
 
-// Sync brings room and files in step and returns how the dialect's first bridge fares.
+// Sync syncs room and files and returns the status of the dialect's first bridge.
 func (b *Fixture) Sync() mail.BridgeStatus {
 	b.T.Helper()
 	all := b.shared.bridges.Statuses()
@@ -368,8 +367,7 @@ func (b *Fixture) Route(method, target, body string) *httptest.ResponseRecorder 
 	return w
 }
 
-// Verb runs a verb in the fixture's directory. The words are those behind the dialect's name; --as and --json are
-// understood.
+// Verb runs a verb in the fixture's directory. words follow the dialect's name, and may include --as and --json.
 func (b *Fixture) Verb(words ...string) (stdout, stderr string, err error) {
 	b.T.Helper()
 	v, rest := b.verb(words)
@@ -418,7 +416,7 @@ func (b *Fixture) caller(ctx context.Context, as string) (mail.Name, error) {
 	return mail.User, nil
 }
 
-// verb finds the verb with the longest path that words begin with.
+// verb finds the verb with the longest path that begins words.
 func (b *Fixture) verb(words []string) (*dialect.Verb, []string) {
 	b.T.Helper()
 	var best *dialect.Verb

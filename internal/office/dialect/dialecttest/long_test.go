@@ -16,19 +16,19 @@ import (
 	"pennypost/internal/office/dialect/openalice"
 )
 
-// A foreign line of 1 MiB becomes mail whole, whether its text makes it so long or what mail has no word for; one that
-// is longer is refused, listed, and in nobody's way. What is sent here keeps its limits.
+// A foreign line of 1 MiB becomes mail whole, whether its text or its unknown members make it that long; a longer
+// one is refused, listed, and blocks nothing. Mail sent here keeps its limits.
 func TestLongLines(t *testing.T) {
 	t.Parallel()
 	const time = "2026-05-10T13:00:00.000Z"
 	for _, c := range []struct {
 		dialect dialect.Dialect
 		file    string
-		// line is one with a text and something besides; of files that are one array, an element.
+		// line returns a line with a text and an extra member; for files that are one array, an element.
 		line     func(n int, text, more string) string
 		array    bool
 		besides  map[string]string // other files
-		markedBy string            // the member of metadata that keeps what is besides
+		markedBy string            // the metadata member that keeps the extra
 	}{
 		{dialect: agenties.Dialect(), file: ".agenties/mailbox.jsonl", markedBy: `{"more":"`,
 			line: func(n int, text, more string) string {

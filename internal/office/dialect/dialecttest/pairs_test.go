@@ -20,39 +20,39 @@ import (
 	"pennypost/internal/office/dialect/superportia"
 )
 
-// object is a message as a dialect shows it: the members of its JSON.
+// object is a message as a dialect shows it: its JSON members.
 type object = map[string]any
 
-// party is a dialect, or the room's own words, as somebody uses it who knows nothing else.
+// party is a dialect, or the native tools, as used by someone who knows nothing else.
 type party struct {
 	name  string
 	sends []sending
 	reads []reading
-	// mark marks a message as read by the reader, and isRead reports what is shown of that. Nil: the dialect does not
-	// say it.
+	// mark marks a message as read by the reader, and isRead reports whether the dialect shows it as read. Nil: the
+	// dialect does not show it.
 	mark   func(o *office, id mail.ID)
 	isRead func(o *office, id mail.ID) bool
-	// carries reports whether mail from and to somebody is shown in this dialect. Nil: all mail is.
+	// carries reports whether this dialect shows a message. Nil: it shows all mail.
 	carries func(m *mail.Message) bool
 }
 
-// sending is a way to send with a dialect's own means.
+// sending is a way to send with a dialect.
 type sending struct {
 	name string
-	// only and never are readers: "" is nobody.
+	// only and never are readers; "" is none.
 	only, never mail.Name
-	// send sends to the reader all that can be said in this way, and returns what the list in docs/dialects/README.md
-	// makes of it, without its time, and how long it lives; 0: for ever. Where the sender does not learn the id, or
-	// does not make it, the message has none.
+	// send sends the reader everything that this way can express. It returns the message that the list in
+	// docs/dialects/README.md promises, without its time, and its time to live; 0: no expiry. If the sender does not
+	// learn or choose the id, the message has none.
 	send func(o *office) (m mail.Message, life time.Duration)
 }
 
-// reading is a way to read with a dialect's own means.
+// reading is a way to read with a dialect.
 type reading struct {
 	name string
-	// show returns a message as it is shown, nil if it is not.
+	// show returns a message as shown, or nil if it is not.
 	show func(o *office, id mail.ID) object
-	// promise returns what the table makes of a message.
+	// promise returns a message as the table promises it.
 	promise func(o *office, m *mail.Message) object
 }
 
@@ -60,11 +60,11 @@ type reading struct {
 type office struct {
 	*testing.T
 	beds   map[string]*dialecttest.Fixture
-	reader mail.Name // who is written to
+	reader mail.Name // the recipient
 	parent mail.ID   // a message that the reader sent to the writer
 }
 
-// Who takes part. The writer is a workspace too; the mate is, with the reader, of a team of Claude Code.
+// The participants. The writer is also a workspace; mate and reader form a Claude Code team.
 const (
 	writer mail.Name = "writer"
 	reader mail.Name = "reader"
@@ -110,10 +110,10 @@ func newOffice(t *testing.T, to mail.Name) *office {
 
 func (o *office) advance(d time.Duration) { o.beds["haak"].Advance(d) }
 
-// at is the time now, as JavaScript and most others write it.
+// at returns the present time, as JavaScript and most others print it.
 func (o *office) at() string { return mail.TimeOf(o.beds["haak"].Now()).String() }
 
-// to is the address of the reader.
+// to returns the reader's address.
 func (o *office) to() mail.Address {
 	if o.reader == mail.User {
 		return mail.ToUser
@@ -121,10 +121,10 @@ func (o *office) to() mail.Address {
 	return mail.AgentAddress(o.reader)
 }
 
-// settle brings the room and all files in step.
+// settle syncs the room and all files.
 func (o *office) settle() {
 	o.Helper()
-	for range 2 { // what came out of one file goes into others
+	for range 2 { // messages from one file go into others
 		for _, b := range o.beds {
 			if b.Dialect.Files == nil {
 				continue
@@ -150,7 +150,7 @@ func (o *office) item(id mail.ID) mail.Item {
 	return p.Messages[i]
 }
 
-// write replaces a file of a foreign system, which makes no directories but its own.
+// write replaces a file of a foreign system, which creates only its own directories.
 func (o *office) write(b *dialecttest.Fixture, file, text string) {
 	o.Helper()
 	path := filepath.Join(b.Dir, filepath.FromSlash(file))
@@ -162,14 +162,14 @@ func (o *office) write(b *dialecttest.Fixture, file, text string) {
 	}
 }
 
-// append adds a line to a file of a foreign system, as it does.
+// append adds a line to a file as the foreign system does.
 func (o *office) append(dialect, file string, line object) {
 	o.Helper()
 	b := o.beds[dialect]
 	o.write(b, file, o.text(b, file)+o.json(line)+"\n")
 }
 
-// text returns a file of a foreign system, "" if there is none.
+// text returns the content of a foreign system's file, or "" if there is none.
 func (o *office) text(b *dialecttest.Fixture, file string) string {
 	o.Helper()
 	text, err := os.ReadFile(filepath.Join(b.Dir, filepath.FromSlash(file)))
@@ -196,7 +196,7 @@ func decode[T any](o *office, text string) (v T) {
 	return v
 }
 
-// call calls a tool that has to succeed.
+// call calls a tool that must succeed.
 func (o *office) call(dialect string, agent mail.Name, tool string, args object) object {
 	o.Helper()
 	out, err := o.beds[dialect].Call(agent, tool, o.json(args))
@@ -206,7 +206,7 @@ func (o *office) call(dialect string, agent mail.Name, tool string, args object)
 	return decode[object](o, out)
 }
 
-// verb runs a verb that has to succeed.
+// verb runs a verb that must succeed.
 func (o *office) verb(dialect string, words ...string) string {
 	o.Helper()
 	out, _, err := o.beds[dialect].Verb(words...)
@@ -216,7 +216,7 @@ func (o *office) verb(dialect string, words ...string) string {
 	return out
 }
 
-// find returns the object in a list whose member is the id, nil if there is none.
+// find returns the object in a list whose member is the id, or nil.
 func find(list []any, member string, id mail.ID) object {
 	for _, v := range list {
 		if m, ok := v.(object); ok && m[member] == string(id) {
@@ -226,7 +226,7 @@ func find(list []any, member string, id mail.ID) object {
 	return nil
 }
 
-// line returns the line of a file whose member id is the id, nil if there is none.
+// line returns the line of a file whose member id is the id, or nil.
 func (o *office) line(dialect, file string, id mail.ID) object {
 	o.Helper()
 	var list []any
@@ -236,9 +236,9 @@ func (o *office) line(dialect, file string, id mail.ID) object {
 	return find(list, "id", id)
 }
 
-// TestPairs sends in each dialect, by each of its own means, what can be said there, and reads it in each, by each of
-// its own means. What is shown is, to the last member, what the list in docs/dialects/README.md promises. The room
-// keeps the files of all of them all the while.
+// TestPairs sends in each dialect, in each of its ways, everything that it can express, and reads it in each
+// dialect, in each of its ways. Each message is shown exactly as the list in docs/dialects/README.md promises, to
+// the last member. The room keeps all dialects' files meanwhile.
 func TestPairs(t *testing.T) {
 	all := parties()
 	for i := range all {
@@ -292,7 +292,7 @@ func pair(o *office, a *party, s sending, b *party) {
 	}
 }
 
-// sent checks that the room has what was sent.
+// sent checks the message in the room.
 func (o *office) sent(want *mail.Message, life time.Duration, it *mail.Item) {
 	o.Helper()
 	if want.ID == "" {
@@ -321,7 +321,7 @@ func metadata(o *office, m *mail.Message) object {
 	return decode[object](o, string(m.Metadata))
 }
 
-// marked marks a message in b and looks in a.
+// marked marks a message in b and checks it in a.
 func (o *office) marked(a, b *party, id mail.ID) {
 	o.Helper()
 	if a.isRead != nil && a.isRead(o, id) {

@@ -25,7 +25,7 @@ func split(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// bare is a name where a dialect has no form for addresses.
+// bare returns a name for a dialect without a form for addresses.
 func bare(a mail.Address) string { return string(a.Signer()) }
 
 func native() party {
@@ -38,7 +38,7 @@ func native() party {
 				Docs:     []mail.Doc{{Path: "docs/plan.md", Revision: "r1"}, {Path: "store.go"}},
 				Metadata: mail.Metadata(`{"verdict":"approved"}`), TTLSeconds: 48 * 3600,
 			})
-			if !isUUID(id) { // as the files of some in the room have it
+			if !isUUID(id) { // as the files of some dialects in the room require
 				o.Errorf("the id is %s", id)
 			}
 			return mail.Message{
@@ -131,7 +131,7 @@ func agentiesMessage(o *office, m *mail.Message) object {
 	if a, ok := meta["agenties"].(object); ok {
 		out["agentId"] = a["agentId"]
 		delete(meta, "agenties")
-	} else if m.Via == "" && m.From.Kind() == mail.ToAgent { // who sent it here
+	} else if m.Via == "" && m.From.Kind() == mail.ToAgent { // the sender
 		out["agentId"] = m.From.Value()
 	} else if m.Via == "" && m.To[0].Kind() == mail.ToAgent {
 		out["agentId"] = m.To[0].Value()
@@ -157,7 +157,7 @@ func agentiesMessage(o *office, m *mail.Message) object {
 	return out
 }
 
-// put adds a member that is not there when it is empty.
+// put adds a member unless it is empty.
 func put(to object, name, value string) {
 	if value != "" {
 		to[name] = value
@@ -221,7 +221,7 @@ func haakParty() party {
 				return find(decode[[]any](o, o.verb("haak", "mailbox", "list", "--json")), "id", id)
 			}, haakMessage},
 		},
-		mark: func(o *office, id mail.ID) { // reading marks what was shown
+		mark: func(o *office, id mail.ID) { // reading marks the shown messages
 			list, _ := o.call("haak", o.reader, "read_mailbox", object{})["messages"].([]any)
 			m := o.item(id).Message
 			of := haakMessage(o, &m)
@@ -269,10 +269,10 @@ func haakMessage(o *office, m *mail.Message) object {
 	return out
 }
 
-// haakTime has fractions only where there are any, without zeros behind them.
+// haakTime prints fractions only if they are not zero, without trailing zeros.
 func haakTime(t mail.Time) string { return t.Std().Format("2006-01-02T15:04:05.999Z07:00") }
 
-// withDocs is a body with the documents named below it.
+// withDocs returns a body followed by its documents.
 func withDocs(m *mail.Message, before, after string) string {
 	if len(m.Docs) == 0 {
 		return m.Body
@@ -417,7 +417,7 @@ func openaliceEntry(o *office, m *mail.Message) object {
 	return out
 }
 
-// openaliceRow is an entry as a list shows it.
+// openaliceRow returns an entry as a list shows it.
 func openaliceRow(o *office, m *mail.Message) object {
 	out := openaliceEntry(o, m)
 	out["room"], out["canReply"], out["preview"] = "lab", true, "Done."
@@ -476,7 +476,7 @@ func claudeteamsParty() party {
 			}
 			return list[0].(object)
 		}, func(o *office, m *mail.Message) object {
-			// the entry is the one that was written
+			// the entry is the original one
 			if frame := metadata(o, m)["claudeteams"]; m.Via == "claudeteams" && frame != nil {
 				if _, ok := frame.(object)["payload"]; ok {
 					return entry(o, frameText, "")
@@ -491,7 +491,7 @@ func claudeteamsParty() party {
 					`{"to":["` + string(m.From) + `"],"reply_to":"` + string(m.ID) + `","body":"…"}`,
 				"timestamp": m.Sent.String(), "msgV": 1, "msg_id": m.ID, "type": "message", "read": false,
 			}
-			if !isUUID(m.ID) { // one is made of it
+			if !isUUID(m.ID) { // otherwise a UUID is derived from it
 				derived, _ := letters(o)[0].(object)["msg_id"].(string)
 				if !isUUID(mail.ID(derived)) {
 					o.Errorf("msg_id is %q, want a UUID", derived)
@@ -500,7 +500,7 @@ func claudeteamsParty() party {
 			}
 			return out
 		}}},
-		mark: func(o *office, id mail.ID) { // as Claude Code does when it has handed over the message
+		mark: func(o *office, id mail.ID) { // as Claude Code does after delivering the message
 			b := o.beds["claudeteams"]
 			o.write(b, inbox, strings.Replace(strings.Replace(o.text(b, inbox), `"read": false`, `"read": true`, 1),
 				`"read":false`, `"read":true`, 1))

@@ -21,13 +21,13 @@ import (
 	"pennypost/internal/office/dialect/openalice"
 )
 
-// plant puts something in the place of a file or directory of a mailbox.
+// plant replaces a file or directory of a mailbox.
 type plant struct {
 	name string
 	put  func(path string, v *victims) error
 }
 
-// victims are what must stay as it is: a file and a directory outside, and a hook inside the bridged directory.
+// victims must stay unchanged: a file and a directory outside, and a hook inside the bridged directory.
 type victims struct{ outside, inside string }
 
 const kept = "#!/bin/sh\n"
@@ -117,7 +117,7 @@ func newBox(t *testing.T, d dialect.Dialect) *box {
 	return b
 }
 
-// use has the bridge write, and rewrite, all its files. Nobody waits for them.
+// use makes the bridge write, and rewrite, all its files. It does not wait for them.
 func (b *box) use(body string) {
 	b.t.Helper()
 	b.Advance(time.Second)
@@ -127,7 +127,7 @@ func (b *box) use(body string) {
 	}
 	for _, text := range []string{body, body + " erased"} {
 		sent, err := b.Room.As(b.from).Send(b.t.Context(), mail.Draft{To: mail.Recipients{to}, Body: text})
-		// where mail that was read is not written any more
+		// there read mail is not written any more
 		if err == nil && text == body && b.Dialect.Name != "claudeteams" {
 			_, err = b.Room.As(b.to).Mark(b.t.Context(), mail.Marking{IDs: []mail.ID{sent.ID}, Mark: mail.MarkRead})
 		}
@@ -142,7 +142,7 @@ func (b *box) use(body string) {
 	b.Sync()
 }
 
-// paths returns what the bridge keeps in its directory.
+// paths returns the paths in the bridge's directory.
 func (b *box) paths() (out []string) {
 	err := filepath.WalkDir(b.Dir, func(path string, _ fs.DirEntry, err error) error {
 		if rel, _ := filepath.Rel(b.Dir, path); rel != "." {
@@ -156,7 +156,7 @@ func (b *box) paths() (out []string) {
 	return out
 }
 
-// text returns what all files of the directory say.
+// text returns the content of all files in the directory.
 func (b *box) text() string {
 	var all strings.Builder
 	for _, rel := range b.paths() {
@@ -167,8 +167,8 @@ func (b *box) text() string {
 	return all.String()
 }
 
-// TestPlanted: whatever somebody puts in the place of a file or directory of a mailbox, before a bridge opens it or
-// under it, leads nowhere and stops nothing; when it is taken away the bridge goes on.
+// TestPlanted: anything put in place of a mailbox's file or directory, before a bridge opens it or while it runs,
+// leads nowhere and stops nothing; when it is removed the bridge continues.
 func TestPlanted(t *testing.T) {
 	for _, d := range []dialect.Dialect{agenties.Dialect(), haak.Dialect(), openalice.Dialect(),
 		claudeteams.Dialect()} {
@@ -199,7 +199,7 @@ func plantAt(t *testing.T, d dialect.Dialect, p plant, rel string, restart bool)
 		b.Stop()
 	}
 	if info, err := os.Lstat(path); err != nil || info.IsDir() && p.name == "directory" {
-		return // which is what belongs there, or was a lock
+		return // it belongs there, or it was a lock
 	}
 	if err := os.Rename(path, aside); err != nil {
 		t.Fatalf("%s: %v", rel, err)

@@ -2,5 +2,5 @@
 
 package dialecttest_test
 
-// patience divides how large the huge room is: the race detector takes ten times the time.
+// patience divides the size of the huge room: the race detector takes ten times as long.
 const patience = 5

@@ -19,8 +19,8 @@ import (
 	"pennypost/internal/office/dialect/openalice"
 )
 
-// Each piece of a bridge's files that is not understood is named: where it stands now, why, and how it begins. There
-// are as many as the bridge counts, and naming them changes nothing.
+// Each malformed piece of a bridge's files is listed with its present position, reason and beginning. The list has
+// as many as the bridge counts, and listing changes nothing.
 func TestRejectedLines(t *testing.T) {
 	t.Parallel()
 	const mailbox, roster, reads = "data/agent-mailbox.jsonl", "data/agent-roster.jsonl",
@@ -33,7 +33,7 @@ func TestRejectedLines(t *testing.T) {
 		dialect dialect.Dialect
 		files   map[string]string
 		want    []string // FILE:LINE EXCERPT
-		send    bool     // the room writes into the files, too
+		send    bool     // the room also writes the files
 	}{
 		{
 			dialect: haak.Dialect(), send: true,

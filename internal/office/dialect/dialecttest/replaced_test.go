@@ -19,15 +19,15 @@ import (
 	"pennypost/internal/office/dialect/openalice"
 )
 
-// swap puts something else in the place of a bridged directory, or of one above it, and returns what undoes that.
+// swap replaces a bridged directory, or one above it, and returns a function that undoes it.
 type swap struct {
 	name string
 	put  func(b *box, v *victims) (undo func() error, err error)
-	// anew says that a mailbox which its owner removes and makes again may be another directory
+	// anew means that the mailbox's owner may remove it and make it again as another directory
 	anew bool
 }
 
-// instead moves a path away and has put make something there.
+// instead moves a path away and lets put create something there.
 func instead(path string, put func(aside string) error) (undo func() error, err error) {
 	aside := path + ".aside"
 	if err := os.Rename(path, aside); err != nil {
@@ -73,9 +73,8 @@ func swaps() []swap {
 	}
 }
 
-// TestDirectoryReplaced: whatever somebody puts in the place of a bridged directory or of one above it, while the
-// bridge runs or while it does not, nothing is written there; the person is told, once; and when the directory is back
-// the bridge goes on.
+// TestDirectoryReplaced: if something replaces a bridged directory or one above it, while the bridge runs or not,
+// nothing is written there; the person is told once; and when the directory is back the bridge continues.
 func TestDirectoryReplaced(t *testing.T) {
 	for _, d := range []dialect.Dialect{agenties.Dialect(), haak.Dialect(), openalice.Dialect(),
 		claudeteams.Dialect()} {

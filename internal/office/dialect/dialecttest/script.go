@@ -12,25 +12,25 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// fixtureKey is under what a script holds its Fixture.
+// fixtureKey is the key of a script's Fixture.
 type fixtureKey struct{}
 
-// Scripts runs testdata/*.txtar as testscript does, each on a Fixture of its own whose directory is the script's.
-// Besides the commands of testscript there are
+// Scripts runs testdata/*.txtar with testscript, each on a Fixture of its own in the script's directory. In addition
+// to testscript's commands there are
 //
 //	register NAME [ROLE|NS:TAG…]      put an agent on the roster
 //	state NAME working|idle|frozen|gone
 //	retire NAME
-//	[!] call AGENT TOOL [JSON]        the answer goes to stdout; ! wants an error, whose text goes to stderr
+//	[!] call AGENT TOOL [JSON]        the answer goes to stdout; ! expects an error, whose text goes to stderr
 //	[!] verb WORDS…                   run a verb of the dialect
 //	route STATUS METHOD TARGET [BODY] the body of the answer goes to stdout
-//	send FROM TO BODY                 natively; the id goes to stdout
+//	send FROM TO BODY                 send without the dialect; the id goes to stdout
 //	bridge [MODE]                     add a bridge to the script's directory
-//	sync                              bring room and files in step
+//	sync                              sync room and files
 //	stop, start                       stop and start the bridges, as a restart of the post office does
-//	inbox NAME                        one line a message: id type from "subject" "body"
-//	history                           one line a message, with its addressees
-//	advance DURATION                  let time pass
+//	inbox NAME                        one line per message: id type from "subject" "body"
+//	history                           one line per message, with its addressees
+//	advance DURATION                  advance the clock
 //	setenv NAME VALUE
 func Scripts(t *testing.T, d dialect.Dialect) {
 	testscript.Run(t, testscript.Params{

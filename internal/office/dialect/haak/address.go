@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// recipients reads a recipient: an address, or several with commas between them.
+// recipients parses a recipient: an address, or several separated by commas.
 func recipients(s string, known sessions) ([]mail.Address, error) {
 	one, err := recipient(s, known)
 	if err == nil {
@@ -20,7 +20,7 @@ func recipients(s string, known sessions) ([]mail.Address, error) {
 	return union(strings.Split(s, ","), known)
 }
 
-// union reads addresses, each of which counts once.
+// union parses addresses and drops duplicates.
 func union(words []string, known sessions) ([]mail.Address, error) {
 	var all []mail.Address
 	for _, w := range words {
@@ -35,7 +35,7 @@ func union(words []string, known sessions) ([]mail.Address, error) {
 	return all, nil
 }
 
-// listed returns the words of a recipient that is a JSON array of addresses, nil if it is none.
+// listed returns the words of a recipient that is a JSON array of addresses, or nil if it is not.
 func listed(recipient []byte) []string {
 	var words []string
 	if len(recipient) == 0 || recipient[0] != '[' || jsonx.Unmarshal(recipient, &words) != nil {
@@ -44,8 +44,8 @@ func listed(recipient []byte) []string {
 	return words
 }
 
-// recipient reads one address. The id of a session names a session, whether it is known or not. A word that is nothing
-// else is a role, which somebody will take some day.
+// recipient parses one address. A session's id is that session, known or not. Any other word is a role, which some
+// session may take later.
 func recipient(s string, known sessions) (mail.Address, error) {
 	s = norm.NFC.String(strings.TrimSpace(s))
 	ns, value, spaced := strings.Cut(s, ":")
@@ -73,7 +73,7 @@ func recipient(s string, known sessions) (mail.Address, error) {
 	return mail.RoleAddress(role), err
 }
 
-// spell writes an address as HAAK does: the bare id or role where that is read as the same again.
+// spell writes an address as HAAK does: the bare id or role if that parses to the same address.
 func spell(a mail.Address, known sessions) string {
 	if k := a.Kind(); k == mail.ToAgent || k == mail.ToRole {
 		if back, err := recipient(a.Value(), known); err == nil && back == a {
@@ -87,7 +87,7 @@ func spellAll(to []mail.Address, known sessions) string {
 	return wording.Join(to, ",", func(a mail.Address) string { return spell(a, known) })
 }
 
-// signer reads the name of a session, as whom somebody wrote or read.
+// signer parses the name of a session that wrote or read something.
 func signer(s string) (mail.Address, error) {
 	s = norm.NFC.String(strings.TrimSpace(s))
 	switch s {
@@ -104,7 +104,7 @@ func signer(s string) (mail.Address, error) {
 	return mail.AgentAddress(name), err
 }
 
-// by is signer where sessions are known: the first digits of an id stand for the session of that id.
+// by is signer with known sessions: the first digits of an id stand for the session.
 func by(s string, known sessions) (mail.Address, error) {
 	a, err := signer(s)
 	if err == nil && a.Kind() == mail.ToAgent {

@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/office/dialect/haak"
 )
 
-// TestRoleBeforeSession holds that mail for a role is no session's that is called like it, whether somebody types the
-// role or a line of the file names it, and whether anybody holds the role yet.
+// TestRoleBeforeSession: mail for a role goes to no session of that name, whether the role is typed or in a line of
+// the file, and whether or not it has a holder.
 func TestRoleBeforeSession(t *testing.T) {
 	t.Parallel()
 	at := "2026-05-10T14:00:00Z"
@@ -33,16 +33,16 @@ func TestRoleBeforeSession(t *testing.T) {
 			t.Errorf("mail for a role expires: %v", m)
 		}
 	}
-	d.Advance(48 * 60 * 60e9) // longer than mail to a session waits
+	d.Advance(48 * 60 * 60e9) // longer than the TTL of mail to a session
 	d.register("lina", "--role", "architect")
 	d.wantUnread("lina", "typed", "in a line")
-	d.Stop() // without the post office the files say the same
+	d.Stop() // the files give the same without the post office
 	if out, _, err := d.offline("check-mailbox", "--session-id", "architect-new"); err != nil || out != "" {
 		t.Errorf("from the files: %q, %v", out, err)
 	}
 }
 
-// TestAbbreviatedSession holds what people may shorten: random ids, never names.
+// TestAbbreviatedSession: people may shorten random ids, but not names.
 func TestAbbreviatedSession(t *testing.T) {
 	t.Parallel()
 	const uuid = "a1b2c3d4-0000-4000-8000-000000000000"
@@ -67,8 +67,8 @@ func TestAbbreviatedSession(t *testing.T) {
 	}
 }
 
-// TestSessionIsNoRole holds that the id of a session, or its first 8 digits, is never taken for a role, whether the
-// session is known or not: old mail to it has expired, and a session that comes later under that id finds none of it.
+// TestSessionIsNoRole: a session's id, or its first 8 digits, is never taken for a role, whether the session is
+// known or not: old mail to it has expired, and a later session with that id does not get it.
 func TestSessionIsNoRole(t *testing.T) {
 	t.Parallel()
 	const uuid = "0f1e2d3c-0000-4000-8000-000000000000"
@@ -92,8 +92,7 @@ func TestSessionIsNoRole(t *testing.T) {
 	d.refused(mail.NotFound, "mailbox", "send", "--from", "s", "--to", "12345678", "--body", "x")
 }
 
-// TestShortAndWholeID holds that the 8 digits of a roster and the UUID that a hook hands over are one session, in
-// whichever order they come.
+// TestShortAndWholeID: a roster's 8 digits and a hook's UUID are one session, in either order.
 func TestShortAndWholeID(t *testing.T) {
 	t.Parallel()
 	const uuid = "a1b2c3d4-0000-4000-8000-000000000000"
@@ -136,7 +135,7 @@ func TestShortAndWholeID(t *testing.T) {
 	}
 }
 
-// TestHookComesFirst holds that a session is one when its hook runs before the room knows its project's roster.
+// TestHookComesFirst: a session is recognised even if its hook runs before the room knows its project's roster.
 func TestHookComesFirst(t *testing.T) {
 	t.Parallel()
 	const uuid = "a1b2c3d4-0000-4000-8000-000000000000"

@@ -127,7 +127,7 @@ func TestRosterAndTags(t *testing.T) {
 			"a1b2c3d":    {"a1b2c3d", "role:a1b2c3d"},
 			"architect":  {"architect", "agent:architect"},
 			"steward":    {"steward", "role:steward"},
-			"librarian":  {"librarian", "role:librarian"}, // who has the role, not who is called so
+			"librarian":  {"librarian", "role:librarian"}, // the role's holder, not a session of that name
 			"librarian-": {"librarian-", "role:librarian-"},
 			"all":        {"all", "all"},
 			"user":       {"user", "user"},
@@ -272,7 +272,7 @@ func TestArchive(t *testing.T) {
 		d.register("bob")
 		d.Stop()
 		all := append(old(1001), foreign("role-1", "alice", "architect", "2026-03-16T14:30:00Z", "unsettled"))
-		// The archive has what a rotation that died brought there: half of March and none of April.
+		// A rotation that died left half of March and none of April in the archive.
 		var march []string
 		for _, l := range all[:500] {
 			if strings.Contains(l, "2026-03-16") {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSessionEnd holds what the hook at a session's end does: the session is dead, its unread mail is nobody's but the
-// next holder's, and what it kept for later is sent.
+// TestSessionEnd: after the session-end hook the session is dead, its unread role mail waits for the next holder,
+// and its drafts are sent.
 func TestSessionEnd(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

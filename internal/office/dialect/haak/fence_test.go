@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/office/dialect/dialecttest"
 )
 
-// What the session-start script prints goes into a model's context: no text of another session passes for a tag that
-// its client obeys, nor for another message, however its brackets are spelled.
+// The output of the session-start script enters a model's context: no text of another session passes for a tag that
+// its client obeys, or for another message, however its brackets are encoded.
 func TestPrintedMailIsFenced(t *testing.T) {
 	b := dialecttest.New(t, Dialect())
 	b.Register("reader-1")

@@ -21,31 +21,31 @@ type pair struct {
 type files struct {
 	o dialect.FilesOptions
 	store
-	agreed    *lines.File // of our own: the roster's lines as of when room and file agreed on them
-	withdrawn *lines.File // of our own: reads that the room has taken back, which the format cannot say
+	agreed    *lines.File // our own: the roster's lines when room and file last agreed
+	withdrawn *lines.File // our own: reads that the room has withdrawn, which the format cannot express
 
-	queue [3]queue // lines that were read and not yet looked at: of the roster, the reads, the mailbox
+	queue [3]queue // unprocessed lines of roster, reads and mailbox
 
 	names    ids // all present and past sessions
 	entries  map[mail.Name]entry
 	settled  map[mail.Name]string // the lines in agreed
-	parents  map[mail.ID]mail.ID  // of every message of mailbox and archive
+	parents  map[mail.ID]mail.ID  // of every message in mailbox and archive
 	box      map[mail.ID]bool     // messages in the mailbox
 	months   map[mail.ID]string   // messages in the archive
 	readers  map[mail.ID][]reading
-	moved    map[pair]bool // reads that are in the archive
-	back     map[pair]bool // reads that are withdrawn
+	moved    map[pair]bool // reads in the archive
+	back     map[pair]bool // withdrawn reads
 	loaded   bool
-	compared bool // all agents were compared with the roster file
+	compared bool // all agents have been compared with the roster file
 
 	pending     dialect.News
 	worked      int    // calls of working
-	unconfirmed bool   // the room may not have all messages that Read returned last
-	rejected    [4]int // of roster, reads, mailbox and archive
+	unconfirmed bool   // the room might not have all messages of the last Read
+	rejected    [4]int // counts for roster, reads, mailbox and archive
 	rotation
 }
 
-// queue is lines of a file; again says that they are all of it.
+// queue holds lines of a file; again means that they are the whole file.
 type queue struct {
 	lines [][]byte
 	again bool
@@ -57,7 +57,7 @@ func openFiles(o dialect.FilesOptions) (dialect.Files, error) {
 	return f, nil
 }
 
-// reset forgets everything, so that all of it is read again: after an error nobody knows what stands in the files.
+// reset forgets everything, so that the files are read again in full: after an error their content is unknown.
 func (f *files) reset() {
 	for _, file := range []*lines.File{f.roster, f.reads, f.mailbox} {
 		file.Forget()
@@ -72,10 +72,9 @@ func (f *files) reset() {
 	}
 }
 
-// Read implements dialect.Files.
 func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	err := f.catchUp(ctx)
-	f.unconfirmed = false // what was returned before: it is asked again only when the room knows that
+	f.unconfirmed = false // Read is called again only after the room has the previous news
 	if err == nil {
 		err = f.rotate(ctx)
 	}
@@ -93,22 +92,20 @@ func (f *files) Read(ctx context.Context) (dialect.News, error) {
 	return news, nil
 }
 
-// Watch implements dialect.Files.
 func (f *files) Watch() []string {
 	return []string{f.o.Dir.Path("data")}
 }
 
-// Close implements dialect.Files.
 func (f *files) Close() error { return f.store.close() }
 
 func (f *files) known() sessions { return f.names.find }
 
-// catchUp reads what others have written and notes it in pending.
+// catchUp reads others' new lines into pending.
 func (f *files) catchUp(ctx context.Context) error {
 	if err := f.load(ctx); err != nil {
 		return err
 	}
-	// In this order: a session is known before it is written to, and a reads line is seen no earlier than its message.
+	// The order matters: a session is known before mail to it, and a read is not seen before its message.
 	for i, file := range []*lines.File{f.roster, f.reads, f.mailbox} {
 		more, again, err := file.Read()
 		if err != nil {
@@ -135,7 +132,7 @@ func (f *files) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// load reads, once, our own files and the archive, which nobody adds to but who rotates.
+// load reads our own files and the archive, once: only rotation adds to the archive.
 func (f *files) load(ctx context.Context) error {
 	if f.loaded {
 		return nil
@@ -162,7 +159,7 @@ func (f *files) load(ctx context.Context) error {
 	}
 	for _, l := range withdrawn {
 		if r, err := decodeReading(l, f.known()); err == nil {
-			f.back[pair{r.message, r.reader}] = r.at != 0 // without a time: it was read once more
+			f.back[pair{r.message, r.reader}] = r.at != 0 // without a time: it was read again
 		}
 	}
 	f.loaded = true
@@ -189,7 +186,7 @@ func (f *files) loadArchive(ctx context.Context) error {
 	return nil
 }
 
-// takeRoster looks at new lines of the roster: what strangers say of sessions becomes news.
+// takeRoster processes new lines of the roster: others' changes to sessions become news.
 func (f *files) takeRoster(ctx context.Context) error {
 	if len(f.queue[0].lines) == 0 {
 		return nil
@@ -251,8 +248,8 @@ func (f *files) agents(ctx context.Context) (map[mail.Name]*mail.Agent, error) {
 	return agents, nil
 }
 
-// agree notes that room and file say the same of these sessions: if the room moves on while nobody looks after the
-// files, their lines are old, and not what a stranger has changed.
+// agree records that room and file agree on these sessions. If the room changes while no bridge runs, their lines
+// are then known to be old, not a stranger's changes.
 func (f *files) agree(names []mail.Name) error {
 	var text [][]byte
 	for _, name := range names {
@@ -264,7 +261,7 @@ func (f *files) agree(names []mail.Name) error {
 	return f.agreed.Append(text...)
 }
 
-// takeReads notes lines of a reads file and returns those that nobody had written before.
+// takeReads processes lines of a reads file and returns the new reads.
 func (f *files) takeReads(text [][]byte, archived bool) (fresh []reading) {
 	for _, l := range text {
 		f.working()
@@ -283,7 +280,7 @@ func (f *files) takeReads(text [][]byte, archived bool) (fresh []reading) {
 	return fresh
 }
 
-// note notes that somebody has read a message, and reports whether that is new.
+// note records that a reader has read a message, and reports whether that is new.
 func (f *files) note(r reading) bool {
 	if slices.ContainsFunc(f.readers[r.message], func(o reading) bool { return o.reader == r.reader }) {
 		return false
@@ -300,7 +297,7 @@ func (f *files) takeMessages(ctx context.Context) {
 	f.queue[2] = queue{}
 }
 
-// take notes lines of the mailbox, or of a month of the archive, and returns how many cannot be understood.
+// take processes lines of the mailbox, or of an archived month, and returns the number of malformed ones.
 func (f *files) take(ctx context.Context, text [][]byte, month string) (rejected int) {
 	all := make([]object, 0, len(text))
 	writers := make(map[mail.Name]mail.Time)
@@ -319,7 +316,7 @@ func (f *files) take(ctx context.Context, text [][]byte, month string) (rejected
 		}
 	}
 	for name := range writers {
-		f.names.add(name) // a writer is a session, and can be written to
+		f.names.add(name) // a writer is a session and can receive mail
 	}
 	known := f.known()
 	for _, o := range all {
@@ -337,14 +334,14 @@ func (f *files) take(ctx context.Context, text [][]byte, month string) (rejected
 	return rejected
 }
 
-// working shows that a call goes on. It is called for each line that is looked at.
+// working reports progress every hundred lines. It is called for each line.
 func (f *files) working() {
 	if f.worked++; f.worked%100 == 0 && f.o.Working != nil {
 		f.o.Working()
 	}
 }
 
-// introduce registers sessions that have no line on the roster. Who was silent for a day is not taken for alive.
+// introduce registers sessions that are not on the roster. One that was silent for a day is not taken as alive.
 func (f *files) introduce(ctx context.Context, writers map[mail.Name]mail.Time) {
 	for name, at := range writers {
 		f.working()
@@ -379,17 +376,17 @@ func (f *files) takeMessage(ctx context.Context, m mail.Message, readers []mail.
 			State: mail.Read, At: r.at})
 	}
 	if month != "" && len(it.Deliveries) == 0 && it.TTLSeconds == 0 {
-		it.TTLSeconds = 1 // the archive is not polled: what was put there unread reaches nobody
+		it.TTLSeconds = 1 // the archive is not polled: a message archived unread reaches no one
 	}
 	f.pending.Items = append(f.pending.Items, it)
 }
 
-// root returns the message that began the thread of a message's parent.
+// root returns the first message of a parent's thread.
 func (f *files) root(ctx context.Context, parent mail.ID) mail.ID {
 	if parent == "" {
 		return ""
 	}
-	for range len(f.parents) + 1 { // a circle has no root; where it is broken does not matter
+	for range len(f.parents) + 1 { // a cycle has no root; it may be cut anywhere
 		up, ok := f.parents[parent]
 		if !ok {
 			if it, err := f.o.Service.Message(ctx, parent); err == nil {

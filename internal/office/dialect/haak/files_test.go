@@ -280,7 +280,7 @@ func TestFailure(t *testing.T) {
 	d := newDesk(t)
 	d.register("bob")
 	first := d.send("alice", "bob", "one")
-	// The mailbox leads nowhere: a send stands all the same, and is made up for.
+	// The mailbox is a dangling link: the send succeeds and is written later.
 	aside := d.path(mailbox) + ".aside"
 	if err := os.Rename(d.path(mailbox), aside); err != nil {
 		t.Fatal(err)
@@ -305,7 +305,7 @@ func TestFailure(t *testing.T) {
 	if diff := cmp.Diff([]string{"one", "two", "three"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// After a crash the events come again.
+	// After a crash the events are replayed.
 	d.Stop()
 	if err := os.Remove(filepath.Join(d.State, "haak", "cursor")); err != nil {
 		t.Fatal(err)
@@ -316,7 +316,7 @@ func TestFailure(t *testing.T) {
 	if after := [3]string{d.text(mailbox), d.text(reads), d.text(roster)}; after != before {
 		t.Errorf("written twice (-want +got):\n%s", cmp.Diff(before, after))
 	}
-	// Erased mail is nowhere.
+	// Erased mail is in no file.
 	if err := d.As(mail.User).Erase(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}

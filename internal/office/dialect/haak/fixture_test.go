@@ -21,7 +21,7 @@ import (
 	"pennypost/internal/office/dialect/haak"
 )
 
-// desk is a fixture with a bridge, and what these tests do with it.
+// desk is a fixture with a bridge, and helpers for these tests.
 type desk struct{ *dialecttest.Fixture }
 
 func newDesk(t *testing.T) desk {
@@ -30,7 +30,7 @@ func newDesk(t *testing.T) desk {
 	return d
 }
 
-// ok runs a verb that must succeed, and returns what it prints.
+// ok runs a verb that must succeed and returns its output.
 func (d desk) ok(words ...string) string {
 	d.T.Helper()
 	out, errs, err := d.Verb(words...)
@@ -40,7 +40,7 @@ func (d desk) ok(words ...string) string {
 	return out
 }
 
-// notes runs a verb that must succeed, and returns what it says on standard error.
+// notes runs a verb that must succeed and returns its standard error.
 func (d desk) notes(words ...string) string {
 	d.T.Helper()
 	_, errs, err := d.Verb(words...)
@@ -65,7 +65,7 @@ func (d desk) register(id string, flags ...string) {
 	d.ok(append([]string{"roster", "register", "--session-id", id}, flags...)...)
 }
 
-// send sends and returns the id.
+// send sends a message and returns its id.
 func (d desk) send(from, to, body string, flags ...string) mail.ID {
 	d.T.Helper()
 	out := d.ok(append([]string{"mailbox", "send", "--json", "--from", from, "--to", to, "--body", body}, flags...)...)
@@ -78,7 +78,7 @@ func (d desk) send(from, to, body string, flags ...string) mail.ID {
 	return sent.ID
 }
 
-// unread returns the bodies that a session would be shown; nothing is marked.
+// unread returns the bodies of a session's unread mail, without marking them.
 func (d desk) unread(id string) []string {
 	d.T.Helper()
 	var bodies []string
@@ -135,7 +135,7 @@ func (d desk) last(name string) map[string]any {
 	return all[len(all)-1]
 }
 
-// stranger appends lines as somebody else does, and has the bridge look.
+// stranger appends lines as another program would, and syncs the bridge.
 func (d desk) stranger(name string, lines ...string) mail.BridgeStatus {
 	d.T.Helper()
 	if err := os.MkdirAll(d.path("."), 0o755); err != nil {
@@ -162,7 +162,7 @@ func foreign(id, sender, recipient, at, content string) string {
 
 var uuid4 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// unseen is stranger while nobody looks.
+// unseen appends a line while no bridge looks.
 func (d desk) unseen(name string, line string) {
 	d.T.Helper()
 	f, err := os.OpenFile(d.path(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -175,7 +175,7 @@ func (d desk) unseen(name string, line string) {
 	}
 }
 
-// offline runs a verb where no post office can be reached.
+// offline runs a verb without a post office.
 func (d desk) offline(words ...string) (stdout, stderr string, err error) {
 	d.T.Helper()
 	var verb *dialect.Verb

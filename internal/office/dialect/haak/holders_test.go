@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestHoldersSeeRoleMail holds H4 and H5: all live holders of a role see its mail until one has read it, by whichever
-// way it came; the first read takes it.
+// TestHoldersSeeRoleMail covers H4 and H5: all live holders of a role see its mail until one has read it, however it
+// arrived; the first read takes it.
 func TestHoldersSeeRoleMail(t *testing.T) {
 	t.Parallel()
 	t.Run("sent by the verb, and in a file", func(t *testing.T) {

@@ -7,19 +7,19 @@ import (
 	"pennypost/internal/mail"
 )
 
-// sessions finds the session that a word means. A word that means none is returned as it is.
+// sessions finds the session that a word names. It returns an unknown word as it is.
 type sessions func(word string) (mail.Name, bool)
 
-// ids are the names of sessions. HAAK gives a session a UUID, and its roster often has the first 8 digits of it alone,
-// while the hook hands over all of it: both name one session, which is called here as it was called first.
+// ids are the names of sessions. HAAK gives a session a UUID; its roster often has only the first 8 digits, while
+// the hook passes the whole id. Both name one session, which keeps the form first seen.
 type ids struct {
 	whole  map[mail.Name]bool
-	begins map[string]mail.Name // random ids by their first 8 digits; "": several begin so
+	begins map[string]mail.Name // random ids by their first 8 digits; "": ambiguous
 }
 
 func newIDs() ids { return ids{make(map[mail.Name]bool), make(map[string]mail.Name)} }
 
-// add notes the name of a session.
+// add records the name of a session.
 func (s ids) add(name mail.Name) {
 	if s.whole[name] {
 		return
@@ -35,7 +35,7 @@ func (s ids) add(name mail.Name) {
 	s.begins[short] = name
 }
 
-// find finds sessions as lines of files name them: by their whole ids, or by the first 8 digits.
+// find finds a session by its name in a file: the whole id or the first 8 digits.
 func (s ids) find(word string) (mail.Name, bool) {
 	name := mail.Name(word)
 	switch {
@@ -49,12 +49,12 @@ func (s ids) find(word string) (mail.Name, bool) {
 	return name, false
 }
 
-// minPrefix is how much of a session's id stands for it.
+// minPrefix is the length of a short id.
 const minPrefix = 8
 
-// abbreviated finds sessions for what people type: as find does or, where the ids are random ones, by the only one
-// that begins so. A word that somebody has as a role is that role, and a session that was given a name of words is
-// called by all of it: "architect" is never architect-new.
+// abbreviated finds a session by a word that a person typed: as find does or, for random ids, by a unique prefix. A
+// role in use takes precedence, and a session named in words needs its whole name: "architect" is never
+// architect-new.
 func (s ids) abbreviated(isRole func(string) bool) sessions {
 	return func(word string) (found mail.Name, ok bool) {
 		if name, ok := s.find(word); ok || len(word) <= minPrefix || isRole(word) {
@@ -74,7 +74,7 @@ func (s ids) abbreviated(isRole func(string) bool) sessions {
 	}
 }
 
-// isRandom reports whether an id is a UUID, or other hexadecimal digits.
+// isRandom reports whether an id is a UUID or other hexadecimal digits.
 func isRandom(id string) bool { return strings.Trim(id, "0123456789abcdefABCDEF-") == "" }
 
 var (
@@ -85,5 +85,5 @@ var (
 func isShort(word string) bool { return len(word) == minPrefix && shortID.MatchString(word) }
 func isUUID(word string) bool  { return len(word) == 36 && uuid.MatchString(word) }
 
-// isSessionID reports whether a word can only be the id of a session, and never a role.
+// isSessionID reports whether a word can only be a session's id, never a role.
 func isSessionID(word string) bool { return isShort(word) || isUUID(word) }

@@ -20,7 +20,7 @@ type row struct {
 	Quality  string `json:"quality"`
 }
 
-// entity is a message as a situation, after the document's ontological mapping.
+// entity is a message as a situation, as the document's ontological mapping defines it.
 type entity struct {
 	Entity string `json:"entity"`
 	Type   string `json:"type"`
@@ -101,7 +101,7 @@ func (e *entity) print(w io.Writer) error {
 	return err
 }
 
-// ingest prints what came since the last time, and notes how far that is.
+// ingest prints the messages since the last time and records the last one.
 func ingest(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
 	if len(v.Args) > 0 {
 		return mail.Errorf(mail.Invalid, "--new finds out which messages are new; leave the ids away")
@@ -126,13 +126,13 @@ func ingest(ctx context.Context, v *dialect.Invocation, svc mail.Service) error 
 		{Name: "timestamp", Value: quote(stamp(mail.TimeOf(v.Now)))}}.Line())
 }
 
-// ingested is where it stands how far the entity graph is: the last message of each time. It is no file of HAAK's.
+// ingested is the file that records the graph's progress: the last message of each run. HAAK has no such file.
 func ingested(project string) *lines.File {
 	return lines.Open(confined.At(project), "data/agent-mailbox-ingested.jsonl", perm)
 }
 
-// place returns the place of the last message of the graph in the room's order. One that was erased has none: then
-// what was last before it counts, and the graph is given some messages again.
+// place returns the sequence number of the graph's last message. If that message was erased, the one recorded before
+// it counts, and the graph gets some messages again.
 func place(ctx context.Context, svc mail.Service, done *lines.File) (mail.Seq, error) {
 	text, _, err := done.Read()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// ingest runs the librarian's command and returns the messages that it gave out.
+// ingest runs the librarian's command and returns the messages in its output.
 func (d desk) ingest(flags ...string) []mail.ID {
 	d.T.Helper()
 	var ids []mail.ID
@@ -23,7 +23,7 @@ func (d desk) ingest(flags ...string) []mail.ID {
 	return ids
 }
 
-// A librarian gets each message once, whichever session is the librarian and however the message came.
+// The graph gets each message once, whichever session is the librarian and however the message arrived.
 func TestIngestion(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -40,7 +40,7 @@ func TestIngestion(t *testing.T) {
 	want("the rest", d.ingest(), c)
 	want("no more", d.ingest())
 
-	// Marking and dying is no news, and neither is what the roster says. What a stranger writes is, however old it is.
+	// Marks, deaths and roster changes are no news. A stranger's new line is, however old its message.
 	d.ok("mailbox", "read", "--session-id", "bob")
 	d.ok("roster", "bury", "--session-id", "bob")
 	want("marks", d.ingest())
@@ -48,7 +48,7 @@ func TestIngestion(t *testing.T) {
 	d.stranger(mailbox, foreign(old, "carol", "all", "2026-05-01T10:00:00Z", "old"))
 	want("a stranger's", d.ingest("--as", "carol"), mail.ID(old))
 
-	// Expired mail is given out too, and the last one of the graph may be gone.
+	// Expired mail is included, and the graph's last message may be gone.
 	d.Advance(30 * time.Hour)
 	e := d.send("alice", "all", "e")
 	d.Advance(30 * time.Hour)
@@ -59,7 +59,7 @@ func TestIngestion(t *testing.T) {
 	f := d.send("alice", "all", "f")
 	want("after one that was erased", d.ingest(), f)
 
-	// What cannot be noted is given out again, and a line of another's does no harm.
+	// Messages that could not be recorded come again, and a foreign line is harmless.
 	d.unseen("agent-mailbox-ingested.jsonl", "garbage")
 	d.unseen("agent-mailbox-ingested.jsonl", `{"message_id":""}`)
 	want("garbage", d.ingest())

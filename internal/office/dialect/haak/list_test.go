@@ -10,9 +10,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestRecipientMayBeAList holds that an array of tags is a recipient wherever one stands: in a tool's arguments,
-// behind --to, in a draft that is kept, and in a line of the file, and that what was given as an array is written as
-// one.
+// TestRecipientMayBeAList: an array of tags is a recipient in a tool's arguments, after --to, in a saved draft and
+// in a line of the file, and an array is written as an array.
 func TestRecipientMayBeAList(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

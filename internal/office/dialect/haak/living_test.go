@@ -7,8 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestWouldReachTheLiving holds that what send says of whom a message would reach are sessions that live, however it
-// is addressed.
+// TestWouldReachTheLiving: send lists only live sessions as reached, for every kind of address.
 func TestWouldReachTheLiving(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

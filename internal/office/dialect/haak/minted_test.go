@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestNativeMailIsMinted holds that mail which is not sent through HAAK has the required form in HAAK's file, whoever
-// it is for: an id that is a UUID, version 4, and the document's own time to live, which null says.
+// TestNativeMailIsMinted: mail sent outside HAAK has the required form in HAAK's file, for every kind of recipient:
+// a version 4 UUID as id, and the document's default time to live, written as null.
 func TestNativeMailIsMinted(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)

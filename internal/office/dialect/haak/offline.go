@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// desk is what the files alone say to one session, when no post office is there to ask.
+// desk is one session's view of the files alone, when no post office can be reached.
 type desk struct {
 	name    mail.Name
 	roles   []string
@@ -20,8 +20,8 @@ type desk struct {
 	readers map[mail.ID][]mail.Address
 }
 
-// offline prints a session's unread mail from the files, and then adds to the file of reads. The post office learns of
-// it from there.
+// offline prints a session's unread mail from the files and then appends to the reads file, where the post office
+// finds the reads later.
 func offline(v *dialect.Invocation) error {
 	s := openStore(confined.At(v.Project))
 	d, err := s.desk(v.Text("session-id"))
@@ -57,7 +57,7 @@ func offline(v *dialect.Invocation) error {
 	return s.reads.Append(reads...)
 }
 
-// desk reads what the roster and the reads say.
+// desk reads the roster and the reads.
 func (s *store) desk(session string) (*desk, error) {
 	me, err := signer(session)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *store) desk(session string) (*desk, error) {
 	return d, nil
 }
 
-// live takes in one line of the session's life.
+// live applies one roster line of the session.
 func (d *desk) live(e *entry) {
 	if roles := e.roles(); roles != nil {
 		d.roles = roles
@@ -113,8 +113,8 @@ func (d *desk) live(e *entry) {
 	}
 }
 
-// unread reports whether a message waits for the session: it reaches it, the session has not read it, nobody has if it
-// is for a role, and it has not expired.
+// unread reports whether a message is unread for the session: it is addressed to it, has not expired, and was not
+// read by the session or, for role mail, by anyone.
 func (d *desk) unread(m *mail.Message, readers []mail.Address, now mail.Time) bool {
 	me := mail.AgentAddress(d.name)
 	readers = append(readers, d.readers[m.ID]...)

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// readBy returns the bodies that read_mailbox shows a session, and how many it says are unread.
+// readBy returns the bodies that read_mailbox shows a session, and its unread count.
 func (d desk) readBy(session mail.Name) (bodies []string, unread int) {
 	d.T.Helper()
 	out, err := d.Call(session, "read_mailbox", "{}")
@@ -34,8 +34,8 @@ func (d desk) readBy(session mail.Name) (bodies []string, unread int) {
 	return bodies, answer.Unread
 }
 
-// TestReadingOverMCPIsRecorded holds that a session which was shown its mail by the tool stands in the file of reads,
-// so that nobody takes the mail for new again: neither the tool, nor the verb, nor whoever reads the files alone.
+// TestReadingOverMCPIsRecorded: mail that the tool showed a session is in the reads file, so that it is not new
+// again to the tool, the verb or a reader of the files alone.
 func TestReadingOverMCPIsRecorded(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -71,9 +71,9 @@ func TestReadingOverMCPIsRecorded(t *testing.T) {
 	}
 }
 
-// TestReadingInParts holds that more mail than one answer holds comes call by call, and that a text which does not
-// fit beside others comes alone, whole; one that is longer than what a room's agents may send is not read before its
-// reader was handed the whole otherwise.
+// TestReadingInParts: mail that exceeds one answer comes over several calls, and a text that does not fit with
+// others comes alone and whole; one over the room's body limit is not read until its reader got the whole some other
+// way.
 func TestReadingInParts(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -107,7 +107,7 @@ func TestReadingInParts(t *testing.T) {
 		}
 	}
 	if _, err := d.As("bob").Mark(t.Context(), mail.Marking{IDs: []mail.ID{it.ID}, Mark: mail.MarkPresented,
-		Door: "cli"}); err != nil { // as "pennypost read" does when it has printed the whole
+		Door: "cli"}); err != nil { // as "pennypost read" does after printing the whole
 		t.Fatal(err)
 	}
 	d.readBy("bob")

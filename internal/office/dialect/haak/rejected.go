@@ -6,7 +6,6 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// Rejected implements dialect.Files.
 func (f *files) Rejected() ([]mail.BadLine, error) {
 	bad := dialect.BadLines{Dir: f.o.Dir.Path(".")}
 	known := f.known()

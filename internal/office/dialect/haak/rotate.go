@@ -8,22 +8,22 @@ import (
 	"pennypost/internal/mail"
 )
 
-// maxMailbox is how many messages the mailbox holds before the settled ones move to the archive.
+// maxMailbox is how many messages the mailbox holds before settled ones move to the archive.
 const maxMailbox = 1000
 
-// again is how long a mailbox that could not be made small enough is left alone, if it does not grow.
+// again is how long rotation leaves alone a mailbox that it could not make small enough and that does not grow.
 const again = time.Minute
 
-// rotation is when the mailbox was last looked through, and what came of it.
+// rotation is the time and the result of the last rotation.
 type rotation struct {
 	tried  time.Time
 	size   int
 	notice string
 }
 
-// settled reports whether a message needs to be in the mailbox no longer: everybody whom it can reach has read it, or
-// it has expired, or its reader is dead. What the room itself keeps no longer among the hot ones is settled too; mail
-// to roles it keeps until somebody takes it.
+// settled reports whether a message may leave the mailbox: everyone whom it can reach has read it, it has expired,
+// or its reader is dead. A message past the room's retention is settled too, except role mail, which stays until it
+// is taken.
 func settled(it *mail.Item, now mail.Time, retain time.Duration) bool {
 	role := false
 	for _, a := range it.To {
@@ -42,15 +42,15 @@ func settled(it *mail.Item, now mail.Time, retain time.Duration) bool {
 	return true
 }
 
-// rotate moves settled messages from an overfull mailbox to the archive. The archive is durable before the mailbox is
-// replaced, so a crash leaves at most messages that stand in both, and they are known by their ids.
+// rotate moves settled messages from an overfull mailbox to the archive. The archive is durable before the mailbox
+// is replaced, so a crash leaves at most messages in both, which their ids identify.
 func (f *files) rotate(ctx context.Context) error {
 	if f.o.Bridge.Mode == mail.BridgeFollow || len(f.box) <= maxMailbox {
 		f.rotation = rotation{}
 		return nil
 	}
 	if f.unconfirmed || len(f.pending.Items) > 0 {
-		return nil // until the room knows them nobody can say whether they are settled
+		return nil // not settled until the room has them
 	}
 	if now := f.o.Now(); len(f.box) <= f.size && now.Sub(f.tried) < again {
 		return nil
@@ -76,8 +76,8 @@ func (f *files) rotate(ctx context.Context) error {
 	return nil
 }
 
-// movable returns the settled messages of the mailbox with the month of each, and how many others still wait for a
-// reader.
+// movable returns the settled messages of the mailbox with their months, and the number of messages that still wait
+// for a reader.
 func (f *files) movable(ctx context.Context) (months map[mail.ID]string, waiting int, err error) {
 	months = make(map[mail.ID]string)
 	now := mail.TimeOf(f.o.Now())
@@ -97,7 +97,7 @@ func (f *files) movable(ctx context.Context) (months map[mail.ID]string, waiting
 	return months, waiting, nil
 }
 
-// archiveMessages appends the lines of these messages to the files of their months.
+// archiveMessages appends the lines of these messages to their months' files.
 func (f *files) archiveMessages(months map[mail.ID]string) error {
 	text, _, err := f.mailbox.Again().Read()
 	if err != nil {
@@ -114,7 +114,7 @@ func (f *files) archiveMessages(months map[mail.ID]string) error {
 	return f.append(byMonth, "")
 }
 
-// archiveReads appends the reads of archived messages to the files of their months.
+// archiveReads appends the reads of archived messages to their months' files.
 func (f *files) archiveReads(months map[mail.ID]string) error {
 	text, _, err := f.reads.Again().Read()
 	if err != nil {
@@ -133,7 +133,7 @@ func (f *files) archiveReads(months map[mail.ID]string) error {
 	return f.append(byMonth, readsSuffix)
 }
 
-// stays reports whether a message is not, or not only, in the archive once these messages have left the mailbox.
+// stays reports whether a message remains outside the archive after these messages have left the mailbox.
 func (f *files) stays(id mail.ID, months map[mail.ID]string) bool {
 	return f.months[id] == "" || f.box[id] && months[id] == ""
 }
@@ -147,7 +147,7 @@ func (f *files) append(byMonth map[string][][]byte, suffix string) error {
 	return nil
 }
 
-// drop takes out of mailbox and reads what the archive has.
+// drop removes archived lines from mailbox and reads.
 func (f *files) drop(months map[mail.ID]string) error {
 	if err := f.mailbox.Drop(func(l []byte) bool {
 		f.working()
@@ -165,7 +165,7 @@ func (f *files) drop(months map[mail.ID]string) error {
 	})
 }
 
-// idOf returns the id of a message's line, "" if it has none.
+// idOf returns the id in a message's line, or "".
 func idOf(line []byte) mail.ID {
 	o, err := parseObject(line)
 	if err != nil {
@@ -174,7 +174,7 @@ func idOf(line []byte) mail.ID {
 	return mail.ID(o.Text("id"))
 }
 
-// erase takes a message out of the mailbox and the archive.
+// erase removes a message from the mailbox and the archive.
 func (f *files) erase(id mail.ID) error {
 	if _, known := f.parents[id]; !known {
 		return nil

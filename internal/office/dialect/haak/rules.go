@@ -11,11 +11,11 @@ import (
 	"pennypost/internal/policy"
 )
 
-// maxWordCount is how long mail is: longer texts are documents.
+// maxWordCount is the recommended limit for mail: longer texts are documents.
 const maxWordCount = 500
 
-// answersTo adds to the roles of a new session its own id, if mail was sent to that word while nobody bore it: such a
-// word is a role.
+// answersTo adds a new session's id to its roles if mail was sent to that word while no session had the name: such a
+// word was a role.
 func answersTo(ctx context.Context, svc mail.Service, name mail.Name, roles []string) []string {
 	if _, err := mail.ParseRole(string(name)); err != nil || isSessionID(string(name)) ||
 		slices.Contains(roles, string(name)) {
@@ -28,18 +28,17 @@ func answersTo(ctx context.Context, svc mail.Service, name mail.Name, roles []st
 	return append(roles, string(name))
 }
 
-// address is a recipient as somebody typed it, found.
+// address is a resolved recipient.
 type address struct {
 	to    mail.Recipients
-	words []string // as the file is to have them
+	words []string // as the file will have them
 	list  bool     // as an array
 	notes []string
 }
 
-// written is the recipient in words.
 func (a *address) written() string { return strings.Join(a.words, ",") }
 
-// value is the recipient as the file is to have it.
+// value returns the recipient as the file will have it.
 func (a *address) value() jsonx.Value {
 	if a.list {
 		return words(a.words)
@@ -47,9 +46,9 @@ func (a *address) value() jsonx.Value {
 	return quote(a.written())
 }
 
-// find resolves what somebody typed behind --to: all, then tags and roles with their namespace, then sessions by their
-// whole id, roles that somebody has, sessions by the beginning of their ids, and last a role that somebody will take.
-// Several are a union, with commas between them or as a JSON array.
+// find resolves the argument of --to. It tries, in order: all; tags and roles with a namespace; whole session ids;
+// roles in use; prefixes of session ids; and last a role that some session may take. Several, separated by commas or
+// in a JSON array, are a union.
 func find(typed string, r *roster) (address, error) {
 	typed = strings.TrimSpace(typed)
 	parts := listed([]byte(typed))
@@ -86,21 +85,21 @@ func findOne(word string, r *roster) (address, error) {
 	a, err := recipient(word, r.typed())
 	if err != nil {
 		if ns, _, ok := strings.Cut(word, ":"); ok && ns != "role" && ns != "agent" {
-			// a namespace of this room perhaps: the room knows
+			// perhaps a namespace of this room, which the room checks
 			return address{to: mail.Recipients{word}, words: []string{word}}, nil
 		}
 		return address{}, err
 	}
 	if a.Kind() == mail.ToAgent {
-		word = a.Value() // the beginning of an id is for people
+		word = a.Value() // write the whole id: the short form is for people
 	}
 	return address{to: mail.Recipients{string(a)}, words: []string{word}, notes: r.notes(a)}, nil
 }
 
-// roster is who is there.
+// roster is the room's roster.
 type roster struct {
 	agents []mail.Agent
-	tags   []string // that mail was sent to lately, besides those of agents
+	tags   []string // recently addressed, in addition to those of agents
 }
 
 func readRoster(ctx context.Context, svc mail.Service) (*roster, error) {
@@ -108,10 +107,10 @@ func readRoster(ctx context.Context, svc mail.Service) (*roster, error) {
 	return &roster{agents: agents}, err
 }
 
-// known finds sessions as lines name them.
+// known finds sessions by their names in lines.
 func (r *roster) known() sessions { return r.ids().find }
 
-// typed finds sessions as people name them.
+// typed finds sessions by words that people type.
 func (r *roster) typed() sessions { return r.ids().abbreviated(r.ever) }
 
 func (r *roster) ids() ids {
@@ -129,7 +128,7 @@ func (r *roster) find(name mail.Name) *mail.Agent {
 	return nil
 }
 
-// living returns the sessions that are neither dead nor frozen.
+// living maps each session to whether it is neither dead nor frozen.
 func (r *roster) living() map[mail.Name]bool {
 	living := make(map[mail.Name]bool, len(r.agents))
 	for _, a := range r.agents {
@@ -138,7 +137,7 @@ func (r *roster) living() map[mail.Name]bool {
 	return living
 }
 
-// holders returns the live sessions that carry a tag or hold a role.
+// holders returns the live sessions with a tag or a role.
 func (r *roster) holders(a mail.Address) []mail.Name {
 	var names []mail.Name
 	for _, g := range r.agents {
@@ -150,7 +149,7 @@ func (r *roster) holders(a mail.Address) []mail.Name {
 	return names
 }
 
-// notes says what the sender should know of an address.
+// notes returns notes to the sender about an address.
 func (r *roster) notes(a mail.Address) []string {
 	switch a.Kind() {
 	case mail.ToAgent:
@@ -179,14 +178,14 @@ func (r *roster) notes(a mail.Address) []string {
 	return nil
 }
 
-// ever reports whether anybody on the roster has a role, alive or not.
+// ever reports whether any session on the roster, alive or not, has a role.
 func (r *roster) ever(role string) bool {
 	return slices.ContainsFunc(r.agents, func(a mail.Agent) bool { return slices.Contains(a.Roles, role) })
 }
 
-// channel is a tag as a group of the console.
+// channel is a tag as a group in the console.
 type channel struct {
-	Name    string      `json:"name"` // "#inscription", or "#project:inscription" where two tags end alike
+	Name    string      `json:"name"` // "#inscription", or "#project:inscription" if two tags end alike
 	Tag     string      `json:"tag"`
 	Members []mail.Name `json:"members"` // live ones
 }

@@ -13,19 +13,19 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// draft is a message as its sender gives it.
+// draft is an unsent message.
 type draft struct {
 	to, subject, body string
 	thread            mail.ID
-	ttlHours          int // 0: the default of the way it is addressed
+	ttlHours          int // 0: the default for its recipients
 	key               string
 }
 
-// posted is what became of a draft.
+// posted is a sent draft.
 type posted struct {
 	ID        mail.ID     `json:"id"`
 	Recipient string      `json:"recipient"`
-	Reaches   []mail.Name `json:"reaches"` // the living whom it reaches now; who reads it later is decided then
+	Reaches   []mail.Name `json:"reaches"` // live recipients now; later readers are decided later
 	Notes     []string    `json:"notes,omitempty"`
 }
 
@@ -78,7 +78,7 @@ func send(ctx context.Context, svc mail.Service, d draft) (*posted, error) {
 	return out, nil
 }
 
-// addMailed adds the tags to which mail was sent lately.
+// addMailed adds recently addressed tags.
 func (r *roster) addMailed(ctx context.Context, svc mail.Service) error {
 	page, err := svc.History(ctx, mail.HistoryQuery{Limit: mail.MaxLimit})
 	if err != nil {
@@ -139,12 +139,12 @@ func names(list []mail.Name) string {
 	return wording.Join(list, ", ", func(n mail.Name) string { return string(n) })
 }
 
-// drafts is where messages wait that are to be sent when their session ends. It is no file of HAAK's.
+// drafts is the file of messages to send when their session ends. HAAK has no such file.
 func drafts(v *dialect.Invocation) *lines.File {
 	return lines.Open(confined.At(v.Project), "data/agent-mailbox-drafts.jsonl", perm)
 }
 
-// postpone keeps a draft until its session says bye or checkpoint. The post office need not run.
+// postpone saves a draft until its session says bye or checkpoint. It does not need the post office.
 func postpone(ctx context.Context, v *dialect.Invocation, d draft) error {
 	from := v.Text("from")
 	if from == "" {
@@ -154,7 +154,7 @@ func postpone(ctx context.Context, v *dialect.Invocation, d draft) error {
 		}
 		from = string(caller)
 	}
-	id := string(mail.NewUUID()) // the key by which a draft is sent once, whatever happens between
+	id := string(mail.NewUUID()) // the idempotency key of the draft
 	hours, thread := null, null
 	if d.ttlHours > 0 {
 		hours = fmt.Sprint(d.ttlHours)
@@ -176,7 +176,7 @@ func postpone(ctx context.Context, v *dialect.Invocation, d draft) error {
 	return err
 }
 
-// flush sends what a session has postponed. What is refused stays, and is told.
+// flush sends a session's drafts. Refused ones stay and are reported.
 func flush(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name) error {
 	text, _, err := drafts(v).Read()
 	if err != nil {

@@ -40,7 +40,7 @@ func sessionVerbs() []dialect.Verb {
 	}
 }
 
-// runCheck never fails: an agent starts with its mail, or without.
+// runCheck never fails: an agent starts with or without its mail.
 func runCheck(ctx context.Context, v *dialect.Invocation) error {
 	err := speaking("session-id", check)(ctx, v)
 	if unreachable(err) {
@@ -52,7 +52,7 @@ func runCheck(ctx context.Context, v *dialect.Invocation) error {
 	return nil
 }
 
-// runEnd never fails: the session ends all the same.
+// runEnd never fails: the session ends anyway.
 func runEnd(ctx context.Context, v *dialect.Invocation) error {
 	if err := speaking("session-id", end)(ctx, v); err != nil && !unreachable(err) {
 		fmt.Fprintln(v.Stderr, "session-end:", err)
@@ -60,8 +60,8 @@ func runEnd(ctx context.Context, v *dialect.Invocation) error {
 	return nil
 }
 
-// end notes that a session is dead, unless it was frozen before, to be resumed. Nobody reads mail any more, so none is
-// shown or marked.
+// end marks a session as dead unless it was frozen, to be resumed. No one reads its mail any more, so it shows and
+// marks none.
 func end(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name) error {
 	r, err := readRoster(ctx, svc)
 	if err != nil {
@@ -77,7 +77,7 @@ func end(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail
 	return err
 }
 
-// unreachable reports whether the post office could not be asked.
+// unreachable reports whether the post office could not be reached.
 func unreachable(err error) bool {
 	switch mail.CodeOf(err) {
 	case mail.Unavailable, mail.Timeout, mail.Internal:
@@ -91,7 +91,7 @@ func check(ctx context.Context, v *dialect.Invocation, svc mail.Service, name ma
 	if err == nil && !connected {
 		err = offline(v)
 	}
-	if err == nil && isSessionID(string(name)) { // the room may know it now by another part of its id, from the files
+	if err == nil && isSessionID(string(name)) { // from the files, the room may now know it by its short or whole id
 		svc, name, err = speaker(ctx, v, "session-id")
 	}
 	if err != nil {
@@ -115,12 +115,12 @@ func check(ctx context.Context, v *dialect.Invocation, svc mail.Service, name ma
 	return vacancies(ctx, v, svc)
 }
 
-// connect adds the bridge to the project's files if there are any and the room has no bridge. Only the person may do
-// that: for an agent whose person has not done it the files speak for themselves.
+// connect adds a bridge to the project's files if they exist and the room has no bridge. Only the person may do
+// that; an agent without a bridge works from the files.
 func connect(ctx context.Context, v *dialect.Invocation, svc mail.Service) (connected bool, err error) {
 	s := openStore(confined.At(v.Project))
 	if _, err := s.mailbox.Stat(); err != nil {
-		return true, nil // there is nothing to connect
+		return true, nil // no files
 	}
 	bridges, err := svc.Bridges(ctx)
 	if err != nil || slices.ContainsFunc(bridges, func(b mail.BridgeStatus) bool { return b.Dialect == "haak" }) {
@@ -141,8 +141,8 @@ func greeting(n int) string {
 	return fmt.Sprintf("%d unread %s.", n, noun)
 }
 
-// begin notes that a session has started: it is on the roster, and alive for as long as the client that runs the hook.
-// A frozen one was resumed by whoever started it.
+// begin records that a session has started: it is on the roster, and lives as long as the client that runs the hook.
+// A frozen session counts as resumed.
 func begin(ctx context.Context, svc mail.Service, name mail.Name, program string) error {
 	if name == mail.User {
 		return nil
@@ -162,7 +162,7 @@ func begin(ctx context.Context, svc mail.Service, name mail.Name, program string
 	return err
 }
 
-// vacancies prints the roles for which mail waits because nobody alive holds them.
+// vacancies prints the roles that have mail waiting and no live holder.
 func vacancies(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
 	r, err := readRoster(ctx, svc)
 	if err != nil {
@@ -191,7 +191,7 @@ func vacancies(ctx context.Context, v *dialect.Invocation, svc mail.Service) err
 	return nil
 }
 
-// closing is a verb that sends what the session kept for later, prints its mail, and then goes on.
+// closing returns a verb that sends the session's drafts, prints its mail, and then calls run.
 func closing(run func(context.Context, *dialect.Invocation, mail.Service, mail.Name) error) func(context.Context,
 	*dialect.Invocation) error {
 	return speaking("session-id", func(ctx context.Context, v *dialect.Invocation, svc mail.Service,

@@ -9,9 +9,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestMuchMail takes in ten thousand lines of a year, to sessions whose ids are short or whole and of whom the roster
-// knows some. All but what is young or waits for a role is settled and moves to the archive, and nothing is said of
-// readers that are missing.
+// TestMuchMail reads ten thousand lines of a year, to sessions with short or whole ids, only some on the roster. All
+// but recent and role mail is settled and moves to the archive, and missing readers are not reported.
 func TestMuchMail(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -29,7 +28,7 @@ func TestMuchMail(t *testing.T) {
 	lines = append(lines, foreign("role", id(0), "steward", at.Add(-200*24*time.Hour).Format(time.RFC3339), "x"))
 	d.stranger(roster, entries...)
 	st := d.stranger(mailbox, lines...)
-	for range 20 { // it goes on by itself if this machine is slow
+	for range 20 { // the bridge continues by itself on a slow machine
 		if st.Behind == 0 && st.Notice == "" && strings.Count(d.text(mailbox), "\n") < 1000 {
 			break
 		}

@@ -15,7 +15,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// speaker returns the room as the session that a flag names sees it, or as the caller does if the flag is empty.
+// speaker returns the room for the session that a flag names, or for the caller if the flag is empty.
 func speaker(ctx context.Context, v *dialect.Invocation, flag string) (mail.Service, mail.Name, error) {
 	word := strings.TrimSpace(v.Text(flag))
 	if word == "" {
@@ -33,7 +33,7 @@ func speaker(ctx context.Context, v *dialect.Invocation, flag string) (mail.Serv
 	return svc, name, err
 }
 
-// speaking is a verb of the session that a flag names.
+// speaking returns a verb that runs for the session that a flag names.
 func speaking(flag string, run func(context.Context, *dialect.Invocation, mail.Service, mail.Name) error) func(
 	context.Context, *dialect.Invocation) error {
 	return func(ctx context.Context, v *dialect.Invocation) error {
@@ -45,7 +45,7 @@ func speaking(flag string, run func(context.Context, *dialect.Invocation, mail.S
 	}
 }
 
-// inRoster is a verb that looks at the roster.
+// inRoster returns a verb that needs the roster.
 func inRoster(run func(context.Context, *dialect.Invocation, mail.Service, *roster) error) func(context.Context,
 	*dialect.Invocation) error {
 	return speaking("", func(ctx context.Context, v *dialect.Invocation, svc mail.Service, _ mail.Name) error {
@@ -57,8 +57,8 @@ func inRoster(run func(context.Context, *dialect.Invocation, mail.Service, *rost
 	})
 }
 
-// named returns the room as somebody sees it, and the session that a word means: one on the roster that it begins, or
-// itself.
+// named returns the room for the agent as, and the session that a word names: one on the roster whose id begins with
+// it, or the word itself.
 func named(ctx context.Context, v *dialect.Invocation, as mail.Name, word string) (mail.Service, mail.Name, error) {
 	a, err := signer(word)
 	if err != nil {
@@ -78,13 +78,13 @@ func named(ctx context.Context, v *dialect.Invocation, as mail.Name, word string
 	return svc, a.Signer(), nil
 }
 
-// history returns messages with what became of each, oldest first; all of them if limit is 0.
+// history returns messages with their deliveries, oldest first; limit 0 means all.
 func history(ctx context.Context, svc mail.Service, q mail.HistoryQuery, limit int) ([]mail.Item, error) {
 	q.Deliveries = true
 	return dialect.History(ctx, svc, q, limit)
 }
 
-// readersOf returns who has read a message, in the order in which they did.
+// readersOf returns the readers of a message in the order of reading.
 func readersOf(it *mail.Item) []string {
 	var read []mail.Delivery
 	for _, d := range it.Deliveries {
@@ -100,7 +100,7 @@ func readersOf(it *mail.Item) []string {
 	return list
 }
 
-// seen is a message in the file's form, with its readers filled in.
+// seen returns a message in the file's form, with read_by filled in.
 func seen(it *mail.Item, known sessions) jsonx.Value {
 	o, err := parseObject(encodeMessage(&it.Message, known))
 	if err != nil {
@@ -118,7 +118,7 @@ func seenAll(items []mail.Item, known sessions) []jsonx.Value {
 	return list
 }
 
-// deliveryText is the short word on where a message stands.
+// deliveryText describes a message's state in a few words.
 func deliveryText(it *mail.Item) string {
 	var waiting, held, gone int
 	for _, d := range it.Deliveries {
@@ -148,7 +148,7 @@ func deliveryText(it *mail.Item) string {
 	return "unread"
 }
 
-// expired reports whether a message expired for everybody.
+// expired reports whether a message expired for every recipient.
 func expired(it *mail.Item) bool {
 	for _, d := range it.Deliveries {
 		if d.State != mail.Expired {
@@ -158,7 +158,7 @@ func expired(it *mail.Item) bool {
 	return len(it.Deliveries) > 0
 }
 
-// printList prints one line a message.
+// printList prints one line per message.
 func printList(w io.Writer, items []mail.Item, known sessions, indent func(*mail.Item) int) error {
 	for i := range items {
 		it := &items[i]
@@ -178,11 +178,11 @@ func printList(w io.Writer, items []mail.Item, known sessions, indent func(*mail
 
 func flat(*mail.Item) int { return 0 }
 
-// oneLine shows a text on one line that is not too long, without what could move the cursor of a terminal.
+// oneLine shortens a text to one line, without control characters that could move a terminal's cursor.
 func oneLine(s string) string { return wording.ClipRunes(wording.OneLine(s, ' '), 100) }
 
-// inject prints messages as they are put before an agent's turn: each with the head that the document gives it, then
-// in a fence, so that no text of it passes for another message.
+// inject prints messages for the start of an agent's turn: each has the document's header and a fence, so that no
+// text in it passes for another message.
 func inject(w io.Writer, items []mail.Item, known sessions) error {
 	f := fence.New()
 	_, err := fmt.Fprintf(w, "%s\n\n", f.Notice(items))
@@ -197,12 +197,12 @@ func inject(w io.Writer, items []mail.Item, known sessions) error {
 	return err
 }
 
-// inbox returns what waits for a session, all of it; with all set, what it has read too.
+// inbox returns all unread mail of a session; with all set, read mail too.
 func inbox(ctx context.Context, svc mail.Service, all bool) ([]mail.Item, error) {
 	return dialect.Inbox(ctx, svc, mail.InboxQuery{All: all})
 }
 
-// handOver prints messages and then, when they are out, marks those that were unread.
+// handOver prints messages and then marks the unread ones as read.
 func handOver(ctx context.Context, v *dialect.Invocation, svc mail.Service, items []mail.Item) error {
 	r, err := readRoster(ctx, svc)
 	if err != nil {
@@ -210,7 +210,7 @@ func handOver(ctx context.Context, v *dialect.Invocation, svc mail.Service, item
 	}
 	switch {
 	case v.JSON:
-		for i := range items { // a mailbox does not say who else has read
+		for i := range items { // the inbox does not list other readers
 			it, err := svc.Message(ctx, items[i].ID)
 			if err != nil {
 				return err
@@ -240,7 +240,7 @@ func handOver(ctx context.Context, v *dialect.Invocation, svc mail.Service, item
 	return nil
 }
 
-// taken says who read a message for a role before somebody who was shown it at the same time.
+// taken says which session read a role's message first, for another that was shown it at the same time.
 func taken(ctx context.Context, svc mail.Service, id mail.ID) string {
 	by := "another holder of the role"
 	if it, err := svc.Message(ctx, id); err == nil && len(readersOf(&it)) > 0 {

@@ -12,13 +12,13 @@ import (
 	"pennypost/internal/base/lines"
 )
 
-// perm is for files that we make: people share them as they share their project.
+// perm is the mode of files that we create: people share them like the rest of their project.
 const perm = 0o644
 
-// dataDir returns where the files of a project lie.
+// dataDir returns the directory of a project's files.
 func dataDir(project string) string { return filepath.Join(project, "data") }
 
-// store is the three files and the archive.
+// store holds the three files and the archive.
 type store struct {
 	project                confined.Dir
 	roster, reads, mailbox *lines.File
@@ -33,14 +33,14 @@ func openStore(dir confined.Dir) store {
 	}
 }
 
-// close ends the use of the files to which others append.
+// close closes the files that others append to.
 func (s *store) close() error { return errors.Join(s.reads.Close(), s.mailbox.Close()) }
 
 const archive = "data/agent-mailbox-archive"
 
 const readsSuffix = "-reads"
 
-// archived returns the months that have a file in the archive.
+// archived returns the months that have an archive file.
 func (s *store) archived() ([]string, error) {
 	list, err := s.project.ReadDir(archive)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,7 +57,7 @@ func (s *store) archived() ([]string, error) {
 	return months, err
 }
 
-// month returns the archive's file of a month: "2026-03", or "2026-03-reads".
+// month returns the archive file of a month: "2026-03" or "2026-03-reads".
 func (s *store) month(name string) *lines.File {
 	return lines.Open(s.project, archive+"/"+name+".jsonl", perm)
 }

@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// tools are those of HAAK's later runner, agent-runner §7: their names and parameters are all that is known of them.
+// tools are those of HAAK's later runner, agent-runner §7, which documents only their names and parameters.
 func tools() []dialect.Tool {
 	return []dialect.Tool{
 		{
@@ -42,10 +42,10 @@ func tools() []dialect.Tool {
 	}
 }
 
-// toParam is a recipient as somebody types it behind --to; in JSON a list may stand as itself.
+// toParam is a recipient in the form of --to; in JSON it may be a list.
 type toParam string
 
-// UnmarshalJSON reads a string, or keeps a list of strings as it is.
+// UnmarshalJSON decodes a string, or keeps a list of strings as it is.
 func (t *toParam) UnmarshalJSON(b []byte) error {
 	if listed(b) != nil {
 		*t = toParam(b)
@@ -73,20 +73,20 @@ func toolSend(ctx context.Context, c *dialect.Call, args sendParams) (any, error
 		out.Recipient, out.Reaches = wording.Clip(all.Recipient, maxRecipient), all.Reaches[:k]
 		return struct {
 			posted
-			Others int `json:"others,omitzero"` // how many it reaches that are not listed
+			Others int `json:"others,omitzero"` // number of recipients not listed
 		}{out, len(all.Reaches) - k}
 	})
 	return out, err
 }
 
 const (
-	// maxListed is how many sessions an answer lists that a message reaches.
+	// maxListed is how many reached sessions an answer lists.
 	maxListed = 20
-	// maxRecipient is how much of the recipient it repeats, in bytes: a hundred addresses may have been given.
+	// maxRecipient is how much of the recipient it repeats, in bytes: there may be a hundred addresses.
 	maxRecipient = 500
 )
 
-// shown is a message as a reader of the mailbox sees it.
+// shown is a message as read_mailbox returns it.
 type shown struct {
 	ID        mail.ID `json:"id"`
 	From      string  `json:"from"`
@@ -97,13 +97,13 @@ type shown struct {
 	Thread    mail.ID `json:"thread,omitzero"`
 }
 
-// readout answers read_mailbox.
+// readout is the answer of read_mailbox.
 type readout struct {
 	Messages []shown `json:"messages"`
-	Unread   int     `json:"unread"`         // those that are shown among them
-	Note     string  `json:"note,omitempty"` // what to do about those that are not shown
+	Unread   int     `json:"unread"`         // including the messages shown
+	Note     string  `json:"note,omitempty"` // how to get the messages not shown
 
-	whole []mail.ID // of messages, those whose text is all there, or was handed over before
+	whole []mail.ID // messages whose whole text is here or was delivered before
 }
 
 func toolRead(ctx context.Context, c *dialect.Call, _ struct{}) (any, error) {
@@ -112,7 +112,7 @@ func toolRead(ctx context.Context, c *dialect.Call, _ struct{}) (any, error) {
 		return nil, err
 	}
 	items, err := inbox(ctx, c.Service, false)
-	// one that is not on the roster yet: nobody can have written to it
+	// a caller not yet on the roster has no mail
 	if err != nil && mail.CodeOf(err) != mail.NotFound {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func toolRead(ctx context.Context, c *dialect.Call, _ struct{}) (any, error) {
 		handed = append(handed, whole[i].ID)
 	}
 	out.whole = handed
-	for i := range items { // or its reader was handed the whole otherwise
+	for i := range items { // the whole text was delivered some other way
 		if items[i].State == mail.Presented && slices.ContainsFunc(out.Messages, func(s shown) bool {
 			return s.ID == items[i].ID
 		}) {
@@ -133,8 +133,8 @@ func toolRead(ctx context.Context, c *dialect.Call, _ struct{}) (any, error) {
 	return out, err
 }
 
-// readoutOf shows as many letters as an answer holds, and returns those that it shows whole. One that does not fit
-// beside others comes alone, and whole, when no other is left.
+// readoutOf returns as many letters as an answer holds, and those that it shows whole. A letter that does not fit
+// with others comes alone and whole, after all of them.
 func readoutOf(ctx context.Context, c *dialect.Call, items []mail.Item, known sessions) (readout, []mail.Item, error) {
 	answer := func(s fence.Shown) readout {
 		out := readout{Messages: make([]shown, len(s.Items)), Unread: len(items)}
@@ -179,7 +179,7 @@ func shownOf(m *mail.Message, known sessions) shown {
 	}
 }
 
-// markGiven marks what a session was shown as read by it.
+// markGiven marks the shown messages as read.
 func markGiven(ctx context.Context, c *dialect.Call, answer any) error {
 	ids := answer.(readout).whole
 	if len(ids) == 0 {

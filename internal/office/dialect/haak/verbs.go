@@ -125,7 +125,7 @@ func runList(ctx context.Context, v *dialect.Invocation, svc mail.Service, r *ro
 	return list(v, items, r.known(), q.Thread != "")
 }
 
-// list prints messages; those of a thread as a tree.
+// list prints messages, a thread's as a tree.
 func list(v *dialect.Invocation, items []mail.Item, known sessions, thread bool) error {
 	if v.JSON {
 		return v.WriteJSON(seenAll(items, known))
@@ -137,7 +137,7 @@ func list(v *dialect.Invocation, items []mail.Item, known sessions, thread bool)
 	return printList(v.Stdout, tree, known, func(it *mail.Item) int { return depth[it.ID] })
 }
 
-// treeOf orders messages so that each stands behind the one it answers, and tells how deep.
+// treeOf orders messages so that each follows the one it answers, and returns their depths.
 func treeOf(items []mail.Item) (tree []mail.Item, depth map[mail.ID]int) {
 	depth = make(map[mail.ID]int)
 	children := make(map[mail.ID][]int)
@@ -168,7 +168,7 @@ func treeOf(items []mail.Item) (tree []mail.Item, depth map[mail.ID]int) {
 	for _, i := range children[""] {
 		place(i, 0)
 	}
-	for i := range items { // messages of foreign files may answer each other in a circle
+	for i := range items { // messages in foreign files may answer each other in a cycle
 		place(i, 0)
 	}
 	return tree, depth
@@ -240,7 +240,7 @@ func openPath(project string) string {
 	return s.mailbox.Path()
 }
 
-// count returns how many lines a project's mailbox has.
+// count returns the number of lines in a project's mailbox.
 func count(project string) (int, error) {
 	s := openStore(confined.At(project))
 	text, _, err := s.mailbox.Read()
@@ -260,8 +260,7 @@ func runDeadLetters(ctx context.Context, v *dialect.Invocation, svc mail.Service
 	return list(v, items, r.known(), false)
 }
 
-// deadLetter reports whether a message to a session was not read before the session died. Its time may have run out
-// since.
+// deadLetter reports whether a message to a session was unread when the session died. It may have expired since.
 func deadLetter(it *mail.Item, r *roster) bool {
 	return slices.ContainsFunc(it.Deliveries, func(d mail.Delivery) bool {
 		if d.State == mail.Dead || r == nil || d.State != mail.Expired || d.Address.Kind() != mail.ToAgent {

@@ -41,9 +41,8 @@ func rosterVerbs() []dialect.Verb {
 	}
 }
 
-// registering is a verb that says something of a session: it has the room as seen by an agent that may speak of the
-// session, and the session as it stands on the roster. The person speaks of all, for a session that spoke of itself
-// would by that be alive.
+// registering returns a verb that changes a session's entry: run gets the room for an agent that may do so, and the
+// session's present entry. The user acts as the user, because acting as the session would make it alive.
 func registering(run func(context.Context, *dialect.Invocation, mail.Service, mail.Name, *mail.Agent) error) func(
 	context.Context, *dialect.Invocation) error {
 	return func(ctx context.Context, v *dialect.Invocation) error {
@@ -96,13 +95,13 @@ func runUpdate(ctx context.Context, v *dialect.Invocation, svc mail.Service, nam
 			}
 		}
 		if p.State == mail.Idle && a != nil && a.State.Live() {
-			p.State = "" // it lives, and may be at work
+			p.State = "" // it is alive, and may be working
 		}
 	}
 	return register(ctx, v, svc, p)
 }
 
-// aboutSession is what the flags say of a session that so far is a, or nobody.
+// aboutSession returns the flags as changes to a, which may be nil.
 func aboutSession(v *dialect.Invocation, a *mail.Agent) mail.Presence {
 	var p mail.Presence
 	if a == nil {
@@ -149,7 +148,7 @@ func split(list string) []string {
 	return all
 }
 
-// mayResume refuses to wake a frozen session for anybody but the person.
+// mayResume lets only the person wake a frozen session.
 func mayResume(ctx context.Context, v *dialect.Invocation, a *mail.Agent) error {
 	if a == nil || a.State != mail.Frozen {
 		return nil
@@ -173,8 +172,8 @@ func freeze(ctx context.Context, v *dialect.Invocation, svc mail.Service, name m
 	return register(ctx, v, svc, mail.Presence{Name: name, Update: true, State: mail.Frozen})
 }
 
-// bury notes that a session is dead, and says which roles nobody alive holds any more. That is found out before:
-// whoever looks is alive.
+// bury marks a session as dead and prints the roles that then have no live holder. It checks them first, because
+// looking makes a session alive.
 func bury(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mail.Name, a *mail.Agent) error {
 	vacant, err := vacatedBy(ctx, svc, a)
 	if err != nil {
@@ -193,7 +192,7 @@ func bury(ctx context.Context, v *dialect.Invocation, svc mail.Service, name mai
 	return nil
 }
 
-// vacatedBy returns what is to be said of the roles that only this session holds.
+// vacatedBy returns notices about the roles that only this session holds.
 func vacatedBy(ctx context.Context, svc mail.Service, a *mail.Agent) (notices []string, err error) {
 	if a == nil || !a.State.Live() {
 		return nil, nil
@@ -222,10 +221,10 @@ func vacatedBy(ctx context.Context, svc mail.Service, a *mail.Agent) (notices []
 	return notices, nil
 }
 
-// maxHeld bounds how many messages to a vacant role are counted.
+// maxHeld limits how many messages to a vacant role are counted.
 const maxHeld = 100
 
-// heldFor returns how many messages wait for a role that nobody holds.
+// heldFor returns the number of messages that wait for a vacant role.
 func heldFor(ctx context.Context, svc mail.Service, role string) (n int, err error) {
 	page, err := svc.History(ctx, mail.HistoryQuery{To: string(mail.RoleAddress(role)), Limit: maxHeld,
 		States: []mail.DeliveryState{mail.Held}})
@@ -280,7 +279,7 @@ func runShow(_ context.Context, v *dialect.Invocation, _ mail.Service, r *roster
 
 func entryJSON(a *mail.Agent) jsonx.Value { return encodeEntry(nil, a, max(a.Seen, a.Since)) }
 
-// printEntries prints a line for each session, or its roster entry with --json.
+// printEntries prints a line for each session, or with --json its roster entry.
 func printEntries(v *dialect.Invocation, agents []mail.Agent) error {
 	for i := range agents {
 		a := &agents[i]

@@ -32,8 +32,8 @@ const (
 	nothing = "[]"
 )
 
-// Names of members. In the document's text the reads lost their underscores; files written after it may have lost them
-// too. The amendment and later memos call sender, recipient and content from, to and body.
+// Member names. The document's text lost the underscores of the reads, and files that follow it may lack them too.
+// The amendment and later memos rename sender, recipient and content to from, to and body.
 var (
 	senderNames    = [...]string{"sender", "from"}
 	recipientNames = [...]string{"recipient", "to"}
@@ -42,12 +42,12 @@ var (
 	readerNames    = [...]string{"reader_session_id", "readersession_id", "readersessionid"}
 )
 
-// timeLayout is ISO 8601 in UTC, to the second where that is all there is to say.
+// timeLayout is ISO 8601 in UTC, with milliseconds only if they are not zero.
 const timeLayout = "2006-01-02T15:04:05.999Z07:00"
 
 func stamp(t mail.Time) string { return t.Std().Format(timeLayout) }
 
-// parseTime reads RFC 3339, and what Python writes for a time without a zone, which is taken for UTC.
+// parseTime parses RFC 3339, and Python's format without a zone, which is taken as UTC.
 func parseTime(s string) (mail.Time, error) {
 	s = strings.Replace(strings.TrimSpace(s), " ", "T", 1)
 	if t, err := time.Parse("2006-01-02T15:04:05", s); err == nil {
@@ -56,14 +56,14 @@ func parseTime(s string) (mail.Time, error) {
 	return mail.ParseTime(s)
 }
 
-// directTTL is how long mail to a session waits.
+// directTTL is the time to live of mail to a session.
 const directTTL = 24 * time.Hour
 
 func direct(to []mail.Address) bool {
 	return !slices.ContainsFunc(to, func(a mail.Address) bool { return a.Kind() != mail.ToAgent })
 }
 
-// audience is that of all mail of HAAK to a role: every live holder sees it until one has read it.
+// audience returns the audience of HAAK's role mail: every live holder sees it until one has read it.
 func audience(to []mail.Address) string {
 	if slices.ContainsFunc(to, func(a mail.Address) bool { return a.Kind() == mail.ToRole }) {
 		return mail.AudienceHolders
@@ -71,7 +71,7 @@ func audience(to []mail.Address) string {
 	return ""
 }
 
-// defaultTTL returns the seconds that a message without ttl_hours lives; 0 where HAAK's default is the room's.
+// defaultTTL returns the time to live, in seconds, of a message without ttl_hours; 0 means the room's default.
 func defaultTTL(to []mail.Address) int64 {
 	if direct(to) {
 		return int64(directTTL / time.Second)
@@ -79,7 +79,7 @@ func defaultTTL(to []mail.Address) int64 {
 	return 0
 }
 
-// ttlHours is what the file says of a message's life: whole hours, the last one begun.
+// ttlHours returns the file's value for a message's time to live, in whole hours, rounded up.
 func ttlHours(m *mail.Message) string {
 	seconds := m.TTLSeconds
 	if seconds == 0 && direct(m.To) {
@@ -91,7 +91,7 @@ func ttlHours(m *mail.Message) string {
 	return strconv.FormatInt((seconds+3599)/3600, 10)
 }
 
-// maxHours is a century, the longest life that a message may have.
+// maxHours is a century, the longest time to live.
 const maxHours = 100 * 366 * 24
 
 func ttlSeconds(v jsonx.Value, to []mail.Address) (int64, error) {
@@ -105,8 +105,8 @@ func ttlSeconds(v jsonx.Value, to []mail.Address) (int64, error) {
 	return max(1, int64(math.Round(min(hours, maxHours)*3600))), nil
 }
 
-// encodeMessage writes the line of a message. What a foreign line said otherwise than this package would, and the
-// members that only others know, are taken from the message's metadata, unless they contradict the message.
+// encodeMessage returns the line of a message. Foreign spellings and members that only others know are restored from
+// the message's metadata, unless they contradict the message.
 func encodeMessage(m *mail.Message, known sessions) []byte {
 	o, kept := plain(m, known), keptOf(m)
 	if len(kept) == 0 {
@@ -122,7 +122,8 @@ func encodeMessage(m *mail.Message, known sessions) []byte {
 	return o.Line()
 }
 
-// sameMessage reports whether back, read from a line with kept members, says what the plain line o of m says.
+// sameMessage reports whether back, parsed from a line with kept members, equals the message in the plain line o of
+// m.
 func sameMessage(back, m *mail.Message, o object, known sessions) bool {
 	want, _, err := messageOf(o, known)
 	return err == nil && back.ID == m.ID && back.From == want.From && slices.Equal(back.To, m.To) &&
@@ -157,11 +158,11 @@ func plain(m *mail.Message, known sessions) object {
 	return o
 }
 
-// content is the body, with the documents behind it: the format has no place of their own for them.
+// content returns the body followed by the documents, for which the format has no member.
 func content(m *mail.Message) string { return dialect.WithDocs(m, " (%s)") }
 
-// decodeMessage reads a line of the mailbox. readers are those that the line itself calls readers; HAAK leaves that
-// list empty.
+// decodeMessage parses a line of the mailbox. readers are those that the line itself lists; HAAK leaves that list
+// empty.
 func decodeMessage(line []byte, known sessions) (m mail.Message, readers []mail.Address, err error) {
 	o, err := parseObject(line)
 	if err != nil {
@@ -215,18 +216,18 @@ func messageOf(o object, known sessions) (m mail.Message, readers []mail.Address
 	return m, readers, nil
 }
 
-// subject makes a subject of foreign text: one line that is not too long.
+// subject turns foreign text into a subject: one line of limited length.
 func subject(s string) string {
 	return dialect.Subject(strings.Join(strings.FieldsFunc(s, func(r rune) bool {
 		return r == '\n' || r == '\r' || r == 0
 	}), " "))
 }
 
-// keptKey is the member of metadata that holds what a line says otherwise than this package would, or beyond it.
+// keptKey is the metadata member that holds the parts of a foreign line that its plain form lacks.
 const keptKey = "haak"
 
-// kept returns, as metadata, the members of a foreign line that its plain form would not say, in the order in which
-// they would be written again; nil if there are none.
+// kept returns, as metadata, the members of a foreign line that its plain form lacks or spells differently, in the
+// order of writing; nil if there are none.
 func kept(foreign, plain object) mail.Metadata {
 	var rest, unknown object
 	for _, m := range foreign {
@@ -270,7 +271,7 @@ func keptOf(m *mail.Message) object {
 	return rest
 }
 
-// asWritten is the metadata by which a line spells its recipient as its sender did.
+// asWritten returns metadata that preserves the sender's spelling of the recipient.
 func asWritten(recipient jsonx.Value) mail.Metadata {
 	return object{{Name: keptKey, Value: object{{Name: "recipient", Value: recipient}}.Line()}}.Line()
 }
@@ -290,7 +291,7 @@ func encodeReading(r reading) []byte {
 	}.Line()
 }
 
-// decodeReading reads a line of the reads file. A time that cannot be read is none.
+// decodeReading parses a line of the reads file. An unreadable time is dropped.
 func decodeReading(line []byte, known sessions) (r reading, err error) {
 	o, err := parseObject(line)
 	if err != nil {

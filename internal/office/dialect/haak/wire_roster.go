@@ -13,17 +13,17 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// entry is a line of the roster file. The last one of a session counts.
+// entry is a line of the roster file. A session's last line counts.
 type entry struct {
 	name mail.Name
 	said object
 	line string
 }
 
-// client is how the room knows the agents that came from here.
+// client is the client of HAAK's agents in the room.
 const client = "haak"
 
-// The states of a session.
+// States of a session.
 const (
 	live   = "live"
 	frozen = "frozen"
@@ -43,7 +43,7 @@ func decodeEntry(line []byte, known sessions) (entry, error) {
 	return entry{name: name, said: o, line: string(line)}, nil
 }
 
-// retired reports whether the entry stands only for the name: its agent was taken off the room's roster.
+// retired reports whether the entry only reserves the name: its agent was removed from the room's roster.
 func (e *entry) retired() bool { return string(e.said.Value("retired")) == "true" }
 
 func (e *entry) state() mail.State { return stateOf(e.said.Text("state")) }
@@ -62,7 +62,7 @@ func stateOf(word string) mail.State {
 	case dead:
 		return mail.Gone
 	}
-	return "" // the entry does not say
+	return "" // the entry has no state
 }
 
 func wordOf(s mail.State) string {
@@ -75,7 +75,7 @@ func wordOf(s mail.State) string {
 	return live
 }
 
-// roles returns the roles that an entry gives: its role, and those among its tags. nil: it says nothing of roles.
+// roles returns the entry's role and the roles among its tags, or nil if it names neither.
 func (e *entry) roles() []string {
 	var roles []string
 	role, tags := e.said.Find("role") >= 0, e.tagWords()
@@ -90,8 +90,7 @@ func (e *entry) roles() []string {
 	return roles
 }
 
-// tags returns the tags that an entry gives, those of kinds that every room knows and those in more. nil: it says
-// nothing of tags.
+// tags returns the entry's tags that have a standard namespace or are in more, or nil if it has no tags member.
 func (e *entry) tags(more []string) []string {
 	if e.said.Find("tags") < 0 {
 		return nil
@@ -110,7 +109,7 @@ func (e *entry) tagWords() []string {
 	return words
 }
 
-// maxWords is how many roles or tags an agent may have.
+// maxWords is the maximum number of roles or tags of an agent.
 const maxWords = 50
 
 func valid(words []string, parse func(string) (string, error)) []string {
@@ -124,14 +123,14 @@ func valid(words []string, parse func(string) (string, error)) []string {
 	return out
 }
 
-// summary makes the room's line about what an agent does of what an entry says.
+// summary turns an entry's summary into the room's line about an agent's task.
 func summary(s string) string {
 	const most = 512
 	return wording.Beginning(subject(dialect.Line(s)), most)
 }
 
-// news returns what the entry says otherwise than the room, where the agent is a, or nobody if a is nil. parents are
-// the agents that the room knows. ok is false if it says nothing new.
+// news returns the differences between the entry and the room's agent a, which may be nil. parents are the agents
+// that the room knows. ok is false if there are none.
 func (e *entry) news(a *mail.Agent, parents map[mail.Name]bool) (p mail.Presence, ok bool) {
 	p = mail.Presence{Name: e.name, Update: a != nil}
 	if a == nil {
@@ -166,13 +165,14 @@ func sameWords(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// given returns the roles of an agent but for its own name: that one it has only so that mail finds it which was sent
-// to the word before anybody bore it.
+// given returns an agent's roles except its own name: that role only delivers mail that was sent to the word before
+// an agent had the name.
 func given(a *mail.Agent) []string {
 	return slices.DeleteFunc(slices.Clone(a.Roles), func(r string) bool { return r == string(a.Name) })
 }
 
-// encodeEntry writes the line that says of an agent what the room does, and keeps what an earlier one said besides.
+// encodeEntry returns the roster line for the room's state of an agent, with other members kept from an earlier
+// line.
 func encodeEntry(before object, a *mail.Agent, now mail.Time) []byte {
 	o := slices.Clone(before)
 	if i := o.Find("retired"); i >= 0 {
@@ -186,7 +186,7 @@ func encodeEntry(before object, a *mail.Agent, now mail.Time) []byte {
 			tags = append(tags, "role:"+r)
 		}
 	}
-	if o.Find("session_id") < 0 { // else it has the name, or the part of it by which its own system knows it
+	if o.Find("session_id") < 0 { // otherwise keep the id, short or whole, that its own system uses
 		o.Put("session_id", quote(string(a.Name)))
 	}
 	o.Put("state", quote(wordOf(a.State)))
@@ -206,7 +206,7 @@ func encodeEntry(before object, a *mail.Agent, now mail.Time) []byte {
 	return o.Line()
 }
 
-// says reports whether the entry says of an agent what a new one would.
+// says reports whether the entry already has the content of a new one for the agent.
 func (e *entry) says(a *mail.Agent) bool {
 	want, err := parseObject(encodeEntry(e.said, a, 0))
 	if err != nil {
@@ -230,7 +230,7 @@ func sameList(a, b jsonx.Value) bool {
 	return a[0] == '[' && jsonx.Unmarshal(a, &x) == nil && jsonx.Unmarshal(b, &y) == nil && sameWords(x, y)
 }
 
-// encodeRetired writes the line of an agent who was taken off the roster. Without the mark the entry would bring it
+// encodeRetired returns the line of an agent removed from the roster. Without the mark the entry would bring it
 // back.
 func encodeRetired(before object, name mail.Name, now mail.Time) []byte {
 	o := slices.Clone(before)
@@ -244,6 +244,6 @@ func encodeRetired(before object, name mail.Name, now mail.Time) []byte {
 }
 
 func words(list []string) jsonx.Value {
-	text, _ := jsonx.Marshal(append([]string{}, list...)) // of names, which are valid
+	text, _ := jsonx.Marshal(append([]string{}, list...)) // names are always valid
 	return text
 }

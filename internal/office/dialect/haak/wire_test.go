@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// some is a roster for tests of the wire.
+// some returns a roster for wire tests.
 func some() sessions {
 	all := newIDs()
 	for _, name := range []mail.Name{"bob", "architect", "a1b2c3d4-0000", "x:y", "name, with comma"} {
@@ -143,7 +143,7 @@ func TestLongSubject(t *testing.T) {
 	}
 }
 
-// fixture returns the lines of a file of the seed's examples.
+// fixture returns the lines of a file from the seed's examples.
 func fixture(t *testing.T, name string) []string {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "shared", "fixtures", "seed-examples", name))
 	if err != nil {
@@ -206,8 +206,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// wellFormed reports whether a line has the members of the format in their order, first of all, written as this
-// package writes.
+// wellFormed reports whether a line begins with the format's members in order and has this package's encoding.
 func wellFormed(line []byte, m *mail.Message) bool {
 	o, err := parseObject(line)
 	if err != nil || string(o.Line()) != string(line) {
@@ -279,7 +278,7 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// A line that was cut in an emoji is read.
+// A line cut inside an emoji is parsed.
 func TestHalfOfAnEmoji(t *testing.T) {
 	m, _, err := decodeMessage([]byte(`{"id":"m1","sender":"a","recipient":"all","timestamp":"2026-03-17T10:00:00Z",`+
 		`"content":"half \ud83d"}`), newIDs().find)
@@ -288,7 +287,7 @@ func TestHalfOfAnEmoji(t *testing.T) {
 	}
 }
 
-// TestStatesInHaak: the three words of haak for our states. Who is at a dialog is alive.
+// TestStatesInHaak maps our states to HAAK's three words. An agent at a dialog is live.
 func TestStatesInHaak(t *testing.T) {
 	want := map[mail.State]string{mail.Working: live, mail.Asking: live, mail.Idle: live, mail.Frozen: frozen,
 		mail.Gone: dead}

@@ -8,14 +8,13 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// batch is what a call of Write has to bring into the files.
+// batch holds the changes of one Write.
 type batch struct {
 	messages, reads, withdrawn [][]byte
 	agents                     []mail.Name
 	erased                     []mail.ID
 }
 
-// Write implements dialect.Files.
 func (f *files) Write(ctx context.Context, changes []dialect.Change) (int, error) {
 	err := f.write(ctx, changes)
 	if err != nil {
@@ -58,7 +57,7 @@ func (f *files) write(ctx context.Context, changes []dialect.Change) error {
 	return nil
 }
 
-// plan notes in b what a change means for the files.
+// plan adds a change to b.
 func (f *files) plan(b *batch, c *dialect.Change) {
 	switch {
 	case c.Agent != nil:
@@ -70,7 +69,7 @@ func (f *files) plan(b *batch, c *dialect.Change) {
 		}
 	case c.Erased != nil:
 		b.erased = append(b.erased, c.Erased.Message)
-	case c.Item == nil: // it is gone meanwhile
+	case c.Item == nil: // gone in the meantime
 	case c.Message != nil:
 		f.planMessage(b, &c.Item.Message)
 	case c.Receipt != nil:
@@ -78,7 +77,7 @@ func (f *files) plan(b *batch, c *dialect.Change) {
 	}
 }
 
-// heartbeat reports whether a change is but a sign of life of a session that the file calls live.
+// heartbeat reports whether a change is only a sign of life of a session that the file shows as live.
 func (f *files) heartbeat(c *mail.AgentChange) bool {
 	quiet := c.Roles == nil && c.Tags == nil && c.State == "" && c.Task == nil && c.Parent == nil && c.Renamed == "" &&
 		!c.Retired && !c.End
@@ -98,8 +97,8 @@ func (f *files) planMessage(b *batch, m *mail.Message) {
 	f.box[m.ID] = true
 }
 
-// planReceipt notes a mark. Archived mail counts as read here: it is not to be shown to its reader again. That a read
-// was taken back the format cannot say, so it is remembered beside it.
+// planReceipt plans a mark. Archived mail counts as read here, so that its reader is not shown it again. The format
+// cannot express a withdrawn read, so it is recorded in a file of ours.
 func (f *files) planReceipt(b *batch, rc *mail.Receipt, at mail.Time) {
 	if _, stands := f.parents[rc.Message]; !stands {
 		return
@@ -123,8 +122,8 @@ func (f *files) planReceipt(b *batch, rc *mail.Receipt, at mail.Time) {
 	}
 }
 
-// withdrawal is a line of the file of withdrawn reads: with a time the read was taken back, without one it counts
-// again.
+// withdrawal returns a line of the file of withdrawn reads: with a time the read was withdrawn, without one it
+// counts again.
 func withdrawal(r reading, back bool) []byte {
 	line := encodeReading(r)
 	if !back {
@@ -134,8 +133,7 @@ func withdrawal(r reading, back bool) []byte {
 	return line
 }
 
-// writeRoster appends the lines of agents of whom the room says something else than the file; at first those of all
-// agents.
+// writeRoster appends lines for agents whose entry differs from the room; the first time it checks all agents.
 func (f *files) writeRoster(ctx context.Context, names []mail.Name) error {
 	if len(names) == 0 && f.compared {
 		return nil
@@ -159,16 +157,16 @@ func (f *files) writeRoster(ctx context.Context, names []mail.Name) error {
 		if f.o.Bridge.Mode == mail.BridgeBoth && slices.ContainsFunc(f.pending.Agents, func(p mail.Presence) bool {
 			return p.Name == name
 		}) {
-			continue // what a stranger says of it comes into the room first, and then back
+			continue // others' changes reach the room first
 		}
 		line := f.entryOf(name, agents)
 		if line == nil {
-			changed = append(changed, name) // what stands there is what the room says
+			changed = append(changed, name) // the file agrees with the room
 			continue
 		}
 		e, err := decodeEntry(line, f.known())
 		if err != nil {
-			continue // a name that the format cannot say
+			continue // a name that the format cannot express
 		}
 		f.entries[name] = e
 		changed = append(changed, name)
@@ -180,7 +178,7 @@ func (f *files) writeRoster(ctx context.Context, names []mail.Name) error {
 	return f.agree(changed)
 }
 
-// entryOf returns the line that the roster file should have of an agent; nil if it has a good one.
+// entryOf returns the roster line that an agent needs, or nil if its present one is right.
 func (f *files) entryOf(name mail.Name, agents map[mail.Name]*mail.Agent) []byte {
 	e, stands := f.entries[name]
 	now := mail.TimeOf(f.o.Now())

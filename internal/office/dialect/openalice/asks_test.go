@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// needs returns what needs the user, and the answers that it offers.
+// needs returns the items that need the user, with the answers that they offer.
 func (b *fixture) needs() (out []string) {
 	b.T.Helper()
 	desk, err := b.As(mail.User).Desk(b.T.Context(), mail.DeskQuery{})

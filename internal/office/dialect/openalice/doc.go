@@ -1,13 +1,13 @@
-// Package openalice is the dialect of OpenAlice's workspace Inbox: agents that work in a workspace push entries
-// (documents of the workspace, a comment, or both) to the person.
+// Package openalice implements the dialect of OpenAlice's workspace Inbox: agents that work in a workspace push
+// entries (documents of the workspace, a comment, or both) to the person.
 //
-// Source: seeds/003 (https://www.traderalice.com/docs/workspaces/inbox) and what was observed of TraderAlice/OpenAlice
-// at 7253ad5c of 2026-08-06: the shape of read-state.json, the answers of the HTTP routes, the order of checks.
+// Source: seeds/003 (https://www.traderalice.com/docs/workspaces/inbox) and observation of TraderAlice/OpenAlice at
+// 7253ad5c of 2026-08-06: the shape of read-state.json, the answers of the HTTP routes, the order of checks.
 //
-// An entry is a message to the user. It differs from the original in that the workspace is proven by a token, a bad
-// line in entries.jsonl is skipped and counted where the original answers 500, symbolic links that lead out of a
-// workspace are refused, and binary documents can be downloaded, as its documentation promises.
-// docs/dialects/openalice.md lists the rest.
+// An entry is a message to the user. Differences from the original: a token proves the workspace, a bad line in
+// entries.jsonl is skipped and counted where the original answers 500, symbolic links that lead out of a workspace
+// are refused, and binary documents can be downloaded, as its documentation promises. docs/dialects/openalice.md
+// lists the rest.
 package openalice
 
 import (
@@ -40,13 +40,13 @@ func Dialect() dialect.Dialect {
 		Files:       openFiles,
 		Where:       "the directory that holds data/inbox",
 		Top:         []string{"workspace"},
-		SharedNames: true, // a workspace is a directory, with as many sessions as somebody opens in it
+		SharedNames: true, // a workspace is a directory that any number of sessions may open
 		Verbs:       verbs(),
 		Routes:      routes(),
 	}
 }
 
-// knownWorkspace lets workspaces in and nobody else.
+// knownWorkspace admits workspaces only.
 func knownWorkspace(ctx context.Context, svc mail.Service, agent mail.Name) error {
 	labels, err := labels(ctx, svc)
 	if err != nil {
@@ -58,7 +58,7 @@ func knownWorkspace(ctx context.Context, svc mail.Service, agent mail.Name) erro
 	return nil
 }
 
-// labels returns the labels of the workspaces that the room has now.
+// labels returns the labels of the room's present workspaces.
 func labels(ctx context.Context, svc mail.Service) (map[mail.Name]string, error) {
 	list, err := svc.Workspaces(ctx)
 	if err != nil {

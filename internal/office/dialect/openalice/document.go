@@ -16,30 +16,30 @@ import (
 	"pennypost/internal/mail"
 )
 
-// MaxDocument is the largest document that is shown, in bytes. One that is downloaded has no limit: it is never held
-// whole.
+// MaxDocument is the size limit, in bytes, of a document that is shown. Downloads have no limit: they are never held
+// in memory whole.
 const MaxDocument = 1 << 20
 
-// Document is a file of a workspace as it is now.
+// Document is a file of a workspace in its present state.
 type Document struct {
 	Name    string // the last part of its path
-	Text    []byte // all of it if it can be shown, else how it begins
+	Text    []byte // the whole text if it can be shown, else its beginning
 	Size    int64  // in bytes
-	Binary  bool   // to be downloaded and not shown
+	Binary  bool   // it is downloaded, not shown
 	changed time.Time
-	content io.ReadSeeker // all of it
+	content io.ReadSeeker // the whole file
 }
 
-// Large reports whether it is too large to be shown.
+// Large reports whether the document is too large to show.
 func (d *Document) Large() bool { return d.Size > MaxDocument }
 
-// Serve answers a request with the document, or with the ranges of it that the request asks for. The caller has said
-// in the header what it is and what may be done with it.
+// Serve answers a request with the document or the ranges that the request asks for. The caller has set the headers
+// for type and disposition.
 func (d *Document) Serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", d.changed, d.content)
 }
 
-// Close ends the reading of a document.
+// Close closes the document's file.
 func (d *Document) Close() error {
 	if c, ok := d.content.(io.Closer); ok {
 		return c.Close()
@@ -47,7 +47,7 @@ func (d *Document) Close() error {
 	return nil
 }
 
-// The reasons of a DocumentError, in the words of the original's route.
+// Reasons of a DocumentError, in the words of the original's route.
 const (
 	PathRequired  = "path required"
 	InvalidPath   = "invalid_path"
@@ -55,15 +55,15 @@ const (
 	FileTooLarge  = "file_too_large"
 	ReadFailed    = "read_failed"
 	NoWorkspace   = "workspace_not_found"
-	binaryLookout = 8000 // how much of a file is searched for a NUL, as git does
+	binaryLookout = 8000 // bytes searched for a NUL, as git does
 )
 
 // DocumentError says why a document cannot be shown.
 type DocumentError struct {
 	Reason string
 	Size   int64 // of a file that is too large
-	Err    error // the private cause, if there is one
-	// of Elsewhere: which machine, and when it was last heard of; 0 if that is not known
+	Err    error // the private cause, or nil
+	// for Elsewhere: the machine and when it was last heard from, or 0
 	Machine mail.Machine
 	Heard   mail.Time
 }
@@ -77,7 +77,7 @@ func (e *DocumentError) Error() string {
 
 func (e *DocumentError) Unwrap() error { return e.Err }
 
-// shown refuses a text that is too large to be shown.
+// shown refuses a text that is too large to show.
 func (d *Document) shown() error {
 	if !d.Binary && d.Large() {
 		return &DocumentError{Reason: FileTooLarge, Size: d.Size}
@@ -85,8 +85,8 @@ func (d *Document) shown() error {
 	return nil
 }
 
-// OpenDocument opens the file at path below dir, which must be closed. It follows symbolic links inside dir and none
-// that lead out, reads regular files only, and never waits for what is none. Every error is a *DocumentError.
+// OpenDocument opens the file at path below dir; the caller closes it. It follows symbolic links only inside dir,
+// reads only regular files, and never blocks on others. Every error is a *DocumentError.
 func OpenDocument(dir, path string) (Document, error) {
 	if path == "" {
 		return Document{}, &DocumentError{Reason: PathRequired}
@@ -94,7 +94,7 @@ func OpenDocument(dir, path string) (Document, error) {
 	if checkPath(path) != "" {
 		return Document{}, &DocumentError{Reason: InvalidPath}
 	}
-	root, err := os.OpenRoot(dir + "/.") // or a pipe that has taken its place would be waited for
+	root, err := os.OpenRoot(dir + "/.") // with "/." the open does not block on a pipe that replaced dir
 	if err != nil {
 		return Document{}, &DocumentError{Reason: NoWorkspace, Err: err}
 	}
@@ -111,7 +111,7 @@ func OpenDocument(dir, path string) (Document, error) {
 	return doc, nil
 }
 
-// begin reads of a file as much as is needed to show it or to see that it cannot be shown.
+// begin reads enough of a file to show it or to see that it cannot be shown.
 func (d *Document) begin(file io.Reader) error {
 	head, err := io.ReadAll(io.LimitReader(file, binaryLookout))
 	if d.Text, d.Binary = head, binary(head, d.Size); err != nil || d.Binary || d.Large() {
@@ -119,13 +119,13 @@ func (d *Document) begin(file io.Reader) error {
 	}
 	rest, err := io.ReadAll(io.LimitReader(file, MaxDocument+1-int64(len(head))))
 	d.Text = append(head, rest...)
-	d.Size = max(d.Size, int64(len(d.Text))) // it may have grown
+	d.Size = max(d.Size, int64(len(d.Text))) // the file may have grown
 	d.Binary = binary(d.Text, d.Size)
 	return err
 }
 
-// openRegular opens a regular file. It looks before it opens, because opening some devices does something, and again
-// afterwards, because the file may have been replaced between.
+// openRegular opens a regular file. It checks before opening, because opening some devices has effects, and again
+// afterwards, because the file may have been replaced in between.
 func openRegular(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	info, err := root.Stat(path)
 	if err != nil {
@@ -156,8 +156,8 @@ func notRegular(info fs.FileInfo) error {
 		info.Mode())}
 }
 
-// unreadable sorts the errors of a path. What is neither absent nor forbidden leads out of the workspace, in circles
-// or nowhere.
+// unreadable classifies the errors of a path. A path that is neither absent nor forbidden leads out of the
+// workspace, in a circle or nowhere.
 func unreadable(err error) error {
 	reason := InvalidPath
 	switch {
@@ -169,8 +169,8 @@ func unreadable(err error) error {
 	return &DocumentError{Reason: reason, Err: err}
 }
 
-// binary reports whether a file of a size that begins with head is none that can be shown as text. A character may be
-// cut where the head ends.
+// binary reports whether a file of this size that begins with head cannot be shown as text. The end of head may cut
+// a character.
 func binary(head []byte, size int64) bool {
 	if bytes.HasPrefix(head, []byte("%PDF-")) || bytes.IndexByte(head[:min(len(head), binaryLookout)], 0) >= 0 {
 		return true

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A FIFO would keep a reader waiting for ever.
+// A FIFO would block a reader forever.
 func TestOpenDocumentNeverWaits(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {

@@ -11,24 +11,24 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Elsewhere is the reason of a DocumentError for a document on another machine that could not be asked for it.
+// Elsewhere is the reason of a DocumentError for a document that another machine could not supply.
 const Elsewhere = "elsewhere"
 
-// DocumentSubject is the subject of requests by which machines ask each other for documents.
+// DocumentSubject is the subject of requests for documents between machines.
 const DocumentSubject = "document"
 
-// Documents reads the documents of workspaces, those on other machines through the post offices there. Those know a
-// document as the nth of a message, so that nothing leaves a machine that no message of its own agents names. A nil
-// *Documents has the files of this machine only.
+// Documents reads the documents of workspaces, on other machines through their post offices. Those identify a
+// document as the nth of a message, so that a machine sends only documents named in messages of its own agents. A
+// nil *Documents reads this machine's files only.
 type Documents struct {
 	Here mail.Machine
-	// Ask has the post office of another machine answer a request.
+	// Ask sends a request to the post office of another machine and returns its answer.
 	Ask func(ctx context.Context, to mail.Machine, subject string, request []byte) ([]byte, error)
-	// Heard returns when another machine was last heard of; 0 if that is not known.
+	// Heard returns when another machine was last heard from, or 0 if that is unknown.
 	Heard func(mail.Machine) mail.Time
 }
 
-// request is the question for a document, and answered what is said.
+// request asks for a document, and answered is the answer.
 type (
 	request struct {
 		Room    mail.RoomName `json:"room"`
@@ -42,7 +42,7 @@ type (
 	}
 )
 
-// Read reads the nth document of a message of a workspace's agent, to show it: see ReadDocument. Every error is a
+// Read reads the nth document of a message from a workspace's agent, to show it: see OpenDocument. Every error is a
 // *DocumentError.
 func (d *Documents) Read(ctx context.Context, room mail.RoomName, m *mail.Message, n int,
 	ws *mail.Workspace) (Document, error) {
@@ -54,8 +54,8 @@ func (d *Documents) Read(ctx context.Context, room mail.RoomName, m *mail.Messag
 	return doc, doc.shown()
 }
 
-// Open opens the nth document of a message of a workspace's agent, to serve it; it must be closed. What another
-// machine has comes in one message, and so is at most MaxDocument long. Every error is a *DocumentError.
+// Open opens the nth document of a message from a workspace's agent, to serve it; the caller closes it. A document
+// from another machine arrives in one message and so has at most MaxDocument bytes. Every error is a *DocumentError.
 func (d *Documents) Open(ctx context.Context, room mail.RoomName, m *mail.Message, n int,
 	ws *mail.Workspace) (Document, error) {
 	path := m.Docs[n].Path
@@ -83,7 +83,7 @@ func (d *Documents) Open(ctx context.Context, room mail.RoomName, m *mail.Messag
 		content: bytes.NewReader(said.Text)}, nil
 }
 
-// Answer answers a request of another machine for a document that is here.
+// Answer answers another machine's request for a document on this one.
 func (d *Documents) Answer(ctx context.Context, office mail.Office, text []byte) ([]byte, error) {
 	var ask request
 	if err := jsonx.Unmarshal(text, &ask); err != nil {
@@ -119,7 +119,7 @@ func (d *Documents) Answer(ctx context.Context, office mail.Office, text []byte)
 	return jsonx.Marshal(answered{Text: text})
 }
 
-// all returns all of a document that is not large.
+// all returns the whole content of a document that is not large.
 func (d *Document) all() ([]byte, error) {
 	if d.Large() {
 		return nil, &DocumentError{Reason: FileTooLarge, Size: d.Size}
@@ -135,7 +135,7 @@ func (d *Document) all() ([]byte, error) {
 	return text, nil
 }
 
-// naming returns the newest message of a workspace's agent that names a document, and which it is there.
+// naming returns the newest message of a workspace's agent that names a document, and the document's index in it.
 func naming(ctx context.Context, svc mail.Service, ws mail.Name, path string) (*mail.Message, int, error) {
 	page, err := svc.History(ctx, mail.HistoryQuery{From: string(mail.AgentAddress(ws)), Limit: mail.MaxLimit})
 	if err != nil {

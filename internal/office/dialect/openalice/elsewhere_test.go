@@ -23,8 +23,8 @@ func (o oneRoom) Room(_ context.Context, _ mail.RoomName, as mail.Name) (mail.Se
 	return o.room.As(as), nil
 }
 
-// TestDocumentsElsewhere: a document of a workspace on another machine comes from there, if a message names it, and
-// from nowhere but the workspace; if nobody answers there, the error says which machine it is.
+// TestDocumentsElsewhere: a document of a workspace on another machine comes from there if a message names it, and
+// only from inside the workspace; if the machine does not answer, the error names it.
 func TestDocumentsElsewhere(t *testing.T) {
 	var store journaltest.Store
 	open := func(m mail.Machine) oneRoom {

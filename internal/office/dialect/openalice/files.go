@@ -17,7 +17,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// Places below the directory of a bridge.
+// Paths below a bridge's directory.
 const (
 	inboxDir  = "data/inbox"
 	readsFile = inboxDir + "/read-state.json"
@@ -25,28 +25,28 @@ const (
 
 // files is OpenAlice's data/inbox below a directory.
 //
-// What the files do not say by themselves is who changed them: a line or a marker that is missing may never have been
-// there. So it is remembered which there were at the last look, also from one run to the next (seen.go).
+// The files do not show who changed them: a missing line or marker may never have existed. So the bridge remembers
+// the lines and markers of the last look, even across restarts (seen.go).
 type files struct {
 	opts    dialect.FilesOptions
 	dir     confined.Dir
 	entries *lines.File
 
 	looked   bool
-	order    []mail.ID        // the entries in the file, as they stand there
-	ids      map[mail.ID]bool // the same
-	rejected int              // lines that are no entries
-	lost     map[mail.ID]bool // entries that are gone and were not erased
-	info     fs.FileInfo      // of the file as it was last looked at or written
+	order    []mail.ID        // the entries in the file, in order
+	ids      map[mail.ID]bool // the same as a set
+	rejected int              // number of lines that are not entries
+	lost     map[mail.ID]bool // entries that are missing but were not erased
+	info     fs.FileInfo      // of the file when last looked at or written
 
 	markText []byte           // read-state.json as last seen
-	marks    *marks           // the same; nil if it cannot be understood
+	marks    *marks           // parsed from markText, or nil
 	marked   map[mail.ID]bool // entries that had a marker at the last look
-	badMarks error            // why it cannot be understood
+	badMarks error            // parse error of markText
 
-	news        dialect.News // found, and not yet returned by Read
-	unconfirmed bool         // what the last Read returned may not be in the room yet
-	saved       seen         // as it is in the state directory
+	news        dialect.News // not yet returned by Read
+	unconfirmed bool         // the room might not have the last Read's news yet
+	saved       seen         // as saved in the state directory
 }
 
 func openFiles(opts dialect.FilesOptions) (dialect.Files, error) {
@@ -61,9 +61,8 @@ func openFiles(opts dialect.FilesOptions) (dialect.Files, error) {
 	return f, nil
 }
 
-// Read implements dialect.Files.
 func (f *files) Read(context.Context) (dialect.News, error) {
-	f.unconfirmed = false // it is read again only when what it said before has been taken
+	f.unconfirmed = false // Read is called again only after the room has the previous news
 	if err := f.look(); err != nil {
 		return dialect.News{}, err
 	}
@@ -77,13 +76,13 @@ func (f *files) Read(context.Context) (dialect.News, error) {
 		news.Rejected++
 	}
 	f.unconfirmed = !news.Empty()
-	if err := f.saveSeen(false); err != nil { // no reason to keep the news back
+	if err := f.saveSeen(false); err != nil { // not a reason to hold back the news
 		f.opts.Log.Warn("what was seen is not written down", "err", err)
 	}
 	return news, nil
 }
 
-// notice says what the person should know of the files.
+// notice returns a notice about the files for the person.
 func (f *files) notice() string {
 	var all []string
 	if n := len(f.lost); n > 0 {
@@ -97,7 +96,7 @@ func (f *files) notice() string {
 	return strings.Join(all, " ")
 }
 
-// look reads what is new in entries.jsonl.
+// look reads the new lines of entries.jsonl.
 func (f *files) look() error {
 	text, again, err := f.entries.Read()
 	if err != nil {
@@ -140,7 +139,7 @@ func readItem(line []byte) (mail.Item, error) {
 	return e.item()
 }
 
-// add notes that an entry is in the file, and reports whether that is new.
+// add records that an entry is in the file, and reports whether it is new.
 func (f *files) add(id mail.ID) bool {
 	if f.ids[id] {
 		return false
@@ -151,11 +150,10 @@ func (f *files) add(id mail.ID) bool {
 	return true
 }
 
-// miss finds out what became of entries that were in the file before. The person who deletes one in OpenAlice wants it
-// gone for good, and so it is erased. But what is missing at the end of a file may have been cut off, or is not
-// written yet by somebody who writes the file anew in place: there only a single entry counts as deleted, and only if
-// another file has taken the place of the one before, as OpenAlice does it. If the file is gone, or has newly
-// unreadable lines, nothing counts.
+// miss decides about entries that are missing from the file. The person deletes an entry in OpenAlice to remove it
+// for good, so it is erased. But entries missing at the end may have been cut off, or not yet rewritten in place:
+// there only a single entry counts as deleted, and only if a new file replaced the old one, as OpenAlice does it. If
+// the file is gone or has new malformed lines, none counts.
 func (f *files) miss(before []mail.ID, replaced, damaged bool) {
 	deleted, tail := gone(before, f.ids)
 	switch {
@@ -170,8 +168,7 @@ func (f *files) miss(before []mail.ID, replaced, damaged bool) {
 	}
 }
 
-// gone returns which of the entries before are not among now: those behind which one stands that is, and those at the
-// end.
+// gone returns the entries of before that are not in now: those with a later entry that is, and those at the end.
 func gone(before []mail.ID, now map[mail.ID]bool) (deleted, tail []mail.ID) {
 	for _, id := range before {
 		if !now[id] {
@@ -184,7 +181,6 @@ func gone(before []mail.ID, now map[mail.ID]bool) (deleted, tail []mail.ID) {
 	return deleted, tail
 }
 
-// Write implements dialect.Files.
 func (f *files) Write(ctx context.Context, changes []dialect.Change) (int, error) {
 	if !f.looked {
 		if err := f.look(); err != nil {
@@ -201,17 +197,17 @@ func (f *files) Write(ctx context.Context, changes []dialect.Change) (int, error
 	return w.done, err
 }
 
-// writing is one Write: changes gather until they are flushed, lines before marks.
+// writing is one Write: it gathers changes until a flush, which writes lines before marks.
 type writing struct {
 	*files
-	labels map[mail.Name]string // of the workspaces, once they are needed
+	labels map[mail.Name]string // of the workspaces, loaded when needed
 	done   int                  // changes before this one are in the files
 	lines  [][]byte
-	ids    []mail.ID // of lines
+	ids    []mail.ID // ids of lines
 	edits  []edit
 }
 
-// change takes in change number i.
+// change applies change number i.
 func (w *writing) change(ctx context.Context, i int, c *dialect.Change) error {
 	switch {
 	case c.Message != nil:
@@ -227,7 +223,7 @@ func (w *writing) change(ctx context.Context, i int, c *dialect.Change) error {
 	return nil
 }
 
-// message gathers the line of an entry.
+// message adds an entry's line.
 func (w *writing) message(ctx context.Context, c *dialect.Change) error {
 	if c.Item == nil || w.files.ids[c.Item.ID] || slices.Contains(w.ids, c.Item.ID) {
 		return nil
@@ -252,8 +248,7 @@ func (w *writing) message(ctx context.Context, c *dialect.Change) error {
 	return nil
 }
 
-// receipt gathers what the user did with an entry. An archived entry counts as read, because it is out of sight
-// elsewhere.
+// receipt adds the user's mark on an entry. An archived entry counts as read, because other views hide it.
 func (w *writing) receipt(c *dialect.Change) {
 	id := c.Receipt.Message
 	if c.Receipt.Reader != mail.ToUser || !w.files.ids[id] && !slices.Contains(w.ids, id) {
@@ -271,7 +266,7 @@ func (w *writing) receipt(c *dialect.Change) {
 	}
 }
 
-// readAt returns when the user read an entry, and whether.
+// readAt returns when the user read an entry, and whether the user did.
 func readAt(it *mail.Item) (mail.Time, bool) {
 	if it == nil {
 		return 0, false
@@ -284,13 +279,13 @@ func readAt(it *mail.Item) (mail.Time, bool) {
 	return 0, false
 }
 
-// flush brings into the files what was gathered; with it everything before change i is there.
+// flush writes the gathered changes; after it the files have all changes before number i.
 func (w *writing) flush(i int) error {
 	if len(w.lines) > 0 {
 		if err := w.entries.Append(w.lines...); err != nil {
 			return err
 		}
-		w.info, _ = w.entries.Stat() // it may be a new one
+		w.info, _ = w.entries.Stat() // it may be a new file
 	}
 	for _, id := range w.ids {
 		w.add(id)
@@ -303,8 +298,8 @@ func (w *writing) flush(i int) error {
 	return nil
 }
 
-// erase takes an entry out of the files for good: its line, its marker, a torn line that begins as it does, and what a
-// crash left of earlier rewriting.
+// erase removes an entry from the files for good: its line, its marker, a torn line with the same beginning, and the
+// temporary files of a crashed rewrite.
 func (f *files) erase(id mail.ID) error {
 	torn := jsonx.AppendQuote([]byte(`{"id":`), string(id))
 	text, err := f.dir.ReadFile(inboxDir + "/entries.jsonl")
@@ -324,14 +319,14 @@ func (f *files) erase(id mail.ID) error {
 	delete(f.ids, id)
 	f.order = slices.DeleteFunc(f.order, func(o mail.ID) bool { return o == id })
 	f.news.Items = slices.DeleteFunc(f.news.Items, func(it mail.Item) bool { return it.ID == id })
-	// a marker that cannot be found holds nothing but an id
+	// a marker in an unreadable file holds only an id
 	if err := f.editMarks([]edit{{id: id}}); err != nil && f.badMarks == nil {
 		return err
 	}
 	return f.sweep()
 }
 
-// sweep removes temporary files of a rewriting that was killed: they hold what is being erased.
+// sweep removes the temporary files of a killed rewrite: they contain the erased text.
 func (f *files) sweep() error {
 	all, err := f.dir.ReadDir(inboxDir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -345,8 +340,6 @@ func (f *files) sweep() error {
 	return err
 }
 
-// Watch implements dialect.Files.
 func (f *files) Watch() []string { return []string{f.entries.Path()} }
 
-// Close implements dialect.Files.
 func (f *files) Close() error { return errors.Join(f.entries.Close(), f.saveSeen(true)) }

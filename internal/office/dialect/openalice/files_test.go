@@ -16,13 +16,13 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// line is a line of a stranger.
+// line returns a stranger's line.
 func line(id, comments string) string {
 	return `{"id":"` + id + `","ts":1715789012345,"workspaceId":"ws-old","workspaceLabel":"Old","comments":"` +
 		comments + `"}` + "\n"
 }
 
-// all lists the comments of the room, oldest first.
+// all returns the comments in the room, oldest first.
 func (b *fixture) all() string {
 	b.T.Helper()
 	var out []string
@@ -32,7 +32,7 @@ func (b *fixture) all() string {
 	return strings.Join(out, " ")
 }
 
-// replace puts another file in the place of entries.jsonl, as OpenAlice does when it deletes.
+// replace puts a new file in place of entries.jsonl, as OpenAlice does when it deletes.
 func (b *fixture) replace(text string) {
 	b.T.Helper()
 	b.write("theirs.tmp", text)
@@ -55,7 +55,7 @@ func (b *fixture) expect(want string) {
 	}
 }
 
-// Strangers append, delete and edit.
+// Other programs append, delete and edit.
 func TestStrangers(t *testing.T) {
 	t.Run("OA-12 lines come in once", func(t *testing.T) {
 		b := newFixture(t)
@@ -77,7 +77,7 @@ func TestStrangers(t *testing.T) {
 		b.write("entries.jsonl", line("x1", "theirs")+`{"id":"x2","ts":17`)
 		b.expect("theirs")
 		b.says("ws-abc", "ours")
-		b.Sync() // it waits for the rest of their line first
+		b.Sync() // it first waits for the rest of their line
 		if got, want := b.file("entries.jsonl"), line("x1", "theirs")+
 			"{\"id\":\"x2\",\"ts\":17\n{"; !strings.HasPrefix(got, want) {
 			t.Errorf("entries.jsonl says %q, want %q…", got, want)
@@ -159,7 +159,7 @@ func TestStrangers(t *testing.T) {
 				t.Errorf("their file was changed from %s to %s", before, after)
 			}
 		}
-		marked("x1", "nobody") // before its entry, so that both come in together
+		marked("x1", "nobody") // before its entry, so that both arrive together
 		b.write("entries.jsonl", b.file("entries.jsonl")+line("x1", "theirs"))
 		check(1)
 		if entries, _ := b.list("workspaceId=ws-old"); entries[0].ReadAt != 1715789099999 {
@@ -169,7 +169,7 @@ func TestStrangers(t *testing.T) {
 		check(0)
 		marked("nobody", id)
 		check(1)
-		b.Sync() // which shows that the room has heard of it
+		b.Sync() // after which the room must have the news
 		b.Stop()
 		marked("nobody", "x1")
 		b.Start()
@@ -177,11 +177,11 @@ func TestStrangers(t *testing.T) {
 		if entries, _ := b.list(""); entries[0].ReadAt != 0 || entries[1].ReadAt == 0 {
 			t.Errorf("the entries are %+v", entries)
 		}
-		b.write("read-state.json", "") // by somebody who is about to write it; this takes no mark back
+		b.write("read-state.json", "") // from a program about to write; this withdraws no mark
 		check(1)
 		marked("nobody", "x1")
 		check(1)
-		if err := os.Remove(b.path("read-state.json")); err != nil { // nor does this
+		if err := os.Remove(b.path("read-state.json")); err != nil { // neither does this
 			t.Fatal(err)
 		}
 		b.Sync()
@@ -200,7 +200,7 @@ func TestStrangers(t *testing.T) {
 		}
 		b.write("read-state.json", `{"version":1,"read":{}}`)
 		st := b.Sync()
-		for n := 0; n < 20 && st.Failing != ""; n++ { // an attempt from before the repair may just have ended
+		for n := 0; n < 20 && st.Failing != ""; n++ { // an attempt from before the repair may have ended just now
 			st = b.Sync()
 		}
 		if st.Failing != "" || !strings.Contains(b.file("read-state.json"), id) {
@@ -209,7 +209,7 @@ func TestStrangers(t *testing.T) {
 	})
 }
 
-// From one inbox over the room into another, to the byte.
+// Entries pass from one inbox through the room to another unchanged, to the byte.
 func TestTwoInboxes(t *testing.T) {
 	b := newFixture(t)
 	other := t.TempDir()
@@ -230,7 +230,7 @@ func TestTwoInboxes(t *testing.T) {
 	}
 }
 
-// erasing says to a process of this test that it is to erase, and where.
+// erasing tells a process of this test to erase, and where.
 const erasing = "PENNYPOST_TEST_ERASING"
 
 func TestMain(m *testing.M) {
@@ -250,7 +250,7 @@ func eraseAll(dir string) {
 	panic(err)
 }
 
-// OA-13: whoever kills a deletion finds the old file or the new one.
+// OA-13: after a killed deletion the file is the old one or the new one.
 func TestKilledWhileErasing(t *testing.T) {
 	const entries = 300
 	var text strings.Builder
@@ -280,7 +280,7 @@ func TestKilledWhileErasing(t *testing.T) {
 			}
 			return entries + 1 - strings.Count(rest, "\n")
 		}
-		for erased() <= n { // seen by a reader while it goes on
+		for erased() <= n { // observed by a reader in the meantime
 		}
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -302,7 +302,7 @@ func TestKilledWhileErasing(t *testing.T) {
 	}
 }
 
-// written opens the files of a fixture by hand, and returns a function that writes changes of its room.
+// written returns a function that opens a fixture's files directly, and the changes of its room.
 func written(b *fixture) (open func() dialect.Files, changes []dialect.Change) {
 	svc := b.As(mail.User)
 	w, err := svc.Watch(b.T.Context(), 0)
@@ -337,7 +337,7 @@ func written(b *fixture) (open func() dialect.Files, changes []dialect.Change) {
 	}, changes
 }
 
-// After a crash anywhere changes are written again; the files say the same.
+// Changes written again after a crash at any point leave the same files.
 func TestWriteAgain(t *testing.T) {
 	b := newFixture(t)
 	id := b.says("ws-abc", "one")
@@ -351,7 +351,7 @@ func TestWriteAgain(t *testing.T) {
 	open, changes := written(b)
 	var want [2]string
 	for cut := 0; cut <= len(changes); cut++ {
-		f := open().(*files) // and never closed: a crash
+		f := open().(*files) // never closed: a crash
 		if n, err := f.Write(t.Context(), changes[:cut]); n != cut || err != nil {
 			t.Fatalf("Write = %d, %v", n, err)
 		}
@@ -382,7 +382,7 @@ func TestWriteAgain(t *testing.T) {
 	}
 }
 
-// News that nobody took before the process died comes again from the next.
+// The next process reads news again that the room did not get before the crash.
 func TestReadAgain(t *testing.T) {
 	b := newFixture(t)
 	open, _ := written(b)
@@ -440,7 +440,7 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
-// A mark costs one look at the files, however many there are.
+// Marks cost one look at the files, however many there are.
 func TestManyMarks(t *testing.T) {
 	b := newFixture(t)
 	var ids []string

@@ -14,11 +14,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Inbox is the one inbox of the person, over all rooms. The zero value is ready; it may be used concurrently.
+// Inbox is the person's single inbox across all rooms. The zero value is ready to use; it is safe for concurrent
+// use.
 type Inbox struct {
 	mu sync.Mutex
-	// The rooms that had no entries, and where their journals stood then: a room that has not changed since is not
-	// opened to look again.
+	// Rooms without entries, and their sequence numbers at that time: an unchanged room is not opened again.
 	without map[mail.RoomName]mail.Seq
 	pushes  map[mail.RoomName]*pushes
 }
@@ -30,7 +30,7 @@ type InRoom struct {
 }
 
 // Rooms returns the rooms of a post office that have workspaces, a bridge of this dialect, or entries among the
-// newest mail to the user. A room that cannot be opened keeps nobody from the others: they come with the error.
+// user's newest mail. If some rooms cannot be opened, it returns the others with the error.
 func (b *Inbox) Rooms(ctx context.Context, office mail.Office) (rooms []InRoom, err error) {
 	all, err := office.Rooms(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (b *Inbox) noteNone(st *mail.RoomStatus) {
 	b.without[st.Name] = st.Seq
 }
 
-// newestMail is how much of the user's mail is searched for entries in a room that has no workspace: its last one may
+// newestMail is how much of the user's mail is searched for entries in a room without workspaces, whose last one may
 // have been removed.
 const newestMail = 100
 
@@ -95,16 +95,16 @@ func hasEntries(ctx context.Context, svc mail.Service) (bool, error) {
 	}), err
 }
 
-// Bounds of a page. The original knows the first.
+// Limits of a page. The original has the first.
 const (
 	defaultLimit = 100
 	maxLimit     = 1000
 )
 
-// query asks for a page of entries.
+// query selects a page of entries.
 type query struct {
 	limit     int       // 0 means 100; at most 1000
-	before    string    // only entries behind this one, by its id, or sent before this time, in milliseconds
+	before    string    // only entries after the one with this id, or sent before this time in milliseconds
 	until     mail.Time // only entries sent before this time
 	workspace string    // only entries of this workspace
 }
@@ -114,9 +114,9 @@ type row struct {
 	mail.Item
 	room     mail.RoomName
 	label    string    // of the workspace, when the entry was written
-	preview  string    // one line of it
-	readAt   mail.Time // when the user read it; 0: not yet
-	canReply bool      // somebody is on the roster who would get an answer
+	preview  string    // one line
+	readAt   mail.Time // when the user read it, or 0
+	canReply bool      // an answer would reach an agent on the roster
 }
 
 // rows is a part of the inbox, newest first.
@@ -125,7 +125,7 @@ type rows struct {
 	more bool
 }
 
-// spot is where an entry stands in the inbox: a list of them is all that is kept of what is not on the page.
+// spot is an entry's position in the inbox, the only data kept for entries outside the page.
 type spot struct {
 	room      int
 	id        mail.ID
@@ -135,13 +135,13 @@ type spot struct {
 	label     string
 }
 
-// newestFirst orders by the time of sending: what was bridged in late stands where it belongs.
+// newestFirst orders by sent time, so that an entry bridged in late has its proper position.
 func newestFirst(a, b spot) int {
 	return cmp.Or(cmp.Compare(b.sent, a.sent), cmp.Compare(a.room, b.room), cmp.Compare(b.seq, a.seq))
 }
 
-// list returns a page of the entries of some rooms. An entry that came into several of them over bridges is there
-// once. A before that is no entry of the list and no time gives an empty page.
+// list returns a page of the entries of some rooms. An entry that bridges brought into several of them appears once.
+// If before is neither an entry of the list nor a time, the page is empty.
 func (b *Inbox) list(ctx context.Context, rooms []InRoom, q query) (rows, error) {
 	var all []spot
 	for i := range rooms {
@@ -178,7 +178,7 @@ func (b *Inbox) list(ctx context.Context, rooms []InRoom, q query) (rows, error)
 	return page, nil
 }
 
-// behind returns the spots that the page may begin with.
+// behind returns the spots after q.before.
 func (q *query) behind(all []spot) []spot {
 	if q.before == "" {
 		return all
@@ -194,7 +194,7 @@ func (q *query) behind(all []spot) []spot {
 	return slices.DeleteFunc(all, func(s spot) bool { return float64(s.sent) >= until })
 }
 
-// number reads a parameter as the original does, to which a number that is none is no number.
+// number parses a parameter as the original does, which treats an invalid number as absent.
 func number(s string) float64 {
 	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	if err != nil && !math.IsInf(n, 0) || math.IsNaN(n) {
@@ -203,7 +203,7 @@ func number(s string) float64 {
 	return n
 }
 
-// spots finds the entries of a room that q asks for, in no order.
+// spots returns the entries of a room that match q, unordered.
 func (b *Inbox) spots(ctx context.Context, rooms []InRoom, room int, q *query) ([]spot, error) {
 	svc := rooms[room]
 	labels, err := labels(ctx, svc)
@@ -228,13 +228,13 @@ func (b *Inbox) spots(ctx context.Context, rooms []InRoom, room int, q *query) (
 	return out, nil
 }
 
-// looking is one look at entries.
+// looking is one lookup of entries.
 type looking struct {
 	rooms  []InRoom
-	roster map[spot]bool // by room and workspace: whether somebody of that name is there
+	roster map[spot]bool // by room and workspace: whether the workspace's agent is there
 }
 
-// entry gathers what is shown of an entry.
+// entry collects the data that lists show of an entry.
 func (l *looking) entry(ctx context.Context, s spot) (row, error) {
 	svc := l.rooms[s.room]
 	it, err := svc.Message(ctx, s.id)
@@ -255,21 +255,21 @@ func (l *looking) entry(ctx context.Context, s spot) (row, error) {
 	return e, nil
 }
 
-// answers reports whether mail to an address would reach somebody. A workspace that was removed, or that is known from
-// a file only, is on no roster.
+// answers reports whether mail to an address would reach an agent. A workspace that was removed, or is known only
+// from a file, is on no roster.
 func answers(ctx context.Context, svc mail.Service, to mail.Address) (bool, error) {
-	if to == mail.ToOrchestrator { // for whom mail is held
+	if to == mail.ToOrchestrator { // mail is held for it
 		return true, nil
 	}
 	_, ok, err := mail.OneAgent(ctx, svc, to.Signer())
 	return ok, err
 }
 
-// maxPreview is in characters: more than a row shows.
+// maxPreview is in characters, more than a row shows.
 const maxPreview = 200
 
-// preview returns the first line of an entry's comments that says something, without the marks of Markdown before it,
-// else the first document's path.
+// preview returns the first non-empty line of an entry's comments without its leading Markdown characters, or else
+// the documents' names.
 func preview(m *mail.Message) string {
 	text := m.Body
 	if labelIn(m.Metadata) == "" && m.Subject != "" { // sent with other tools: the subject is its first line
@@ -283,8 +283,8 @@ func preview(m *mail.Message) string {
 	return wording.ClipRunes(m.DocNames(), maxPreview)
 }
 
-// find returns those of some rooms that have an entry of an id, and the entry as it stands in the first of them. Other
-// mail is not found here.
+// find returns the rooms that have an entry with an id, and the entry from the first of them. It finds no other
+// mail.
 func find(ctx context.Context, rooms []InRoom, id string) (in []InRoom, first mail.Item, err error) {
 	for _, room := range rooms {
 		it, err := oneEntry(ctx, room, id)
@@ -303,7 +303,7 @@ func find(ctx context.Context, rooms []InRoom, id string) (in []InRoom, first ma
 	return in, first, nil
 }
 
-// oneEntry returns the entry of an id in one room.
+// oneEntry returns the entry with an id in one room.
 func oneEntry(ctx context.Context, svc mail.Service, id string) (mail.Item, error) {
 	it, err := svc.Message(ctx, mail.ID(id))
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// marks is the content of read-state.json, with all that somebody else put there, in its order.
+// marks is the content of read-state.json, with all foreign members in their order.
 type marks struct {
-	top  dialect.Object // "read" among them, for its place only
+	top  dialect.Object // includes "read", for its position only
 	read dialect.Object // by id: when it was read, in milliseconds
 }
 
-// parseMarks reads read-state.json; nothing at all means that nothing is read.
+// parseMarks parses read-state.json; an empty text has no read entries.
 func parseMarks(text []byte) (*marks, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte(`{"version":1,"read":{}}`)
@@ -32,7 +32,7 @@ func parseMarks(text []byte) (*marks, error) {
 	return m, err
 }
 
-// encode writes m as JSON.stringify does with two spaces, and a newline.
+// encode prints m as JSON.stringify does with two spaces, and a newline.
 func (m *marks) encode() []byte {
 	m.top.Put("read", m.read.Lines("    ", "  "))
 	return append(m.top.Lines("  ", ""), '\n')
@@ -42,7 +42,7 @@ func named(name string) func(jsonx.Member) bool {
 	return func(m jsonx.Member) bool { return m.Name == name }
 }
 
-// instant reads the time of a marker; 0 if it is none.
+// instant parses the time of a marker, or returns 0.
 func instant(v jsonx.Value) mail.Time {
 	var ms float64
 	if jsonx.Unmarshal(v, &ms) != nil || ms < 0 || ms > latest {
@@ -51,7 +51,7 @@ func instant(v jsonx.Value) mail.Time {
 	return mail.Time(ms)
 }
 
-// set marks an entry as read unless it is, and reports whether it was not.
+// set marks an entry as read, and reports whether it was unread.
 func (m *marks) set(id mail.ID, at mail.Time) bool {
 	if m.read.Find(string(id)) >= 0 {
 		return false
@@ -60,7 +60,7 @@ func (m *marks) set(id mail.ID, at mail.Time) bool {
 	return true
 }
 
-// drop takes the marker of an entry away, and reports whether there was one.
+// drop removes an entry's marker, and reports whether there was one.
 func (m *marks) drop(id mail.ID) bool {
 	n := len(m.read)
 	m.read = slices.DeleteFunc(m.read, named(string(id)))

@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) { dialecttest.Scripts(t, Dialect()) }
 // fixture is a room with the workspaces ws-abc and ws-def, and a bridge.
 type fixture struct {
 	*dialecttest.Fixture
-	dir string // of ws-abc
+	dir string // directory of ws-abc
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -43,7 +43,7 @@ func (b *fixture) workspace(id mail.Name, label, dir string) {
 	}
 }
 
-// push pushes and returns the answer.
+// push pushes an entry and returns the answer.
 func (b *fixture) push(workspace mail.Name, args string) pushed {
 	b.T.Helper()
 	out, err := b.Call(workspace, "inbox_push", args)
@@ -72,14 +72,14 @@ func decode[T any](t testing.TB, text string) (v T) {
 	return v
 }
 
-// listed is an entry of an answer.
+// listed is an entry of the history.
 type listed struct {
 	ID, WorkspaceID, WorkspaceLabel, Comments string
 	TS, ReadAt                                int64
 	Docs                                      []mail.Doc
 }
 
-// list asks for the history.
+// list requests the history.
 func (b *fixture) list(query string) (entries []listed, more bool) {
 	b.T.Helper()
 	w := b.Route("GET", "/api/inbox/history?"+query, "")
@@ -96,7 +96,7 @@ func (b *fixture) list(query string) (entries []listed, more bool) {
 	return page.Entries, *page.HasMore
 }
 
-// comments lists what the history says, newest first.
+// comments returns the comments in the history, newest first.
 func (b *fixture) comments(query string) string {
 	b.T.Helper()
 	entries, more := b.list(query)
@@ -371,7 +371,7 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// TestBridgedInLate: what was sent before the newest entry, and came over the bridge after it, stands behind it.
+// TestBridgedInLate: an entry sent before the newest one, but bridged in after it, follows it in the list.
 func TestBridgedInLate(t *testing.T) {
 	b := newFixture(t)
 	b.Advance(time.Hour)
@@ -394,7 +394,7 @@ func TestBridgedInLate(t *testing.T) {
 	}
 }
 
-// TestRows holds what a list shows of an entry beside what stands in the file.
+// TestRows checks the data that a list adds to an entry's line.
 func TestRows(t *testing.T) {
 	b := newFixture(t)
 	at := b.Now().UnixMilli()
@@ -438,7 +438,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestArchivedMarks: what the history shows can be marked, wherever it is.
+// TestArchivedMarks: every entry in the history can be marked, even in the archive.
 func TestArchivedMarks(t *testing.T) {
 	b := newFixture(t)
 	read, fresh, put := b.says("ws-abc", "read"), b.says("ws-abc", "fresh"), b.says("ws-abc", "put away")
@@ -477,7 +477,7 @@ func TestArchivedMarks(t *testing.T) {
 	check("what the person put away is unread again", "read")
 	b.route(200, "PUT", "/api/inbox/"+put+"/read", "")
 	b.route(200, "PUT", "/api/inbox/"+fresh+"/read", "")
-	b.Advance(8 * 24 * time.Hour) // retention leaves what is unread
+	b.Advance(8 * 24 * time.Hour) // retention keeps unread mail
 	if trimmed, err := b.As(mail.User).Archive(t.Context()); err != nil || trimmed.Age != 3 {
 		t.Fatalf("%+v, %v", trimmed, err)
 	}
@@ -623,7 +623,7 @@ func TestDelete(t *testing.T) {
 	b.says("ws-def", "last")
 	before := b.file("entries.jsonl")
 	b.route(200, "PUT", "/api/inbox/"+id+"/read", "")
-	b.write(".entries.jsonl.123.tmp", before) // of a rewriting that was killed
+	b.write(".entries.jsonl.123.tmp", before) // left by a killed rewrite
 	if w := b.Route("DELETE", "/api/inbox/"+id, ""); w.Code != http.StatusNoContent || w.Body.Len() != 0 {
 		t.Fatalf("DELETE: %d %s", w.Code, w.Body)
 	}

@@ -9,16 +9,15 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// pushes is what agents sent to the user in one room, as far as somebody has looked. Of what stands there nothing
-// changes but by erasing, and to read the whole archive for each page of an inbox that is asked for every 20 s would
-// take seconds.
+// pushes caches the pushes of one room's agents to the user. Only erasing changes old ones, and reading the whole
+// archive for each page of an inbox that is polled every 20 s would take seconds.
 type pushes struct {
 	mu    sync.Mutex
-	upTo  mail.Seq // all up to this place are known
-	known []spot   // in order, with the labels of their metadata
+	upTo  mail.Seq // all pushes up to this sequence number are known
+	known []spot   // in order, with the labels in their metadata
 }
 
-// mostPushes is how many of a room are kept, in some 10 MB. Where there are more, the newest are read each time.
+// mostPushes is the maximum number kept per room, about 10 MB. Beyond it, the newest are read each time.
 const mostPushes = 1 << 16
 
 // pushesIn returns the pushes of a room.
@@ -42,7 +41,7 @@ func (p *pushes) all(ctx context.Context, svc mail.Service) ([]spot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if st.Seq < p.upTo { // the journal was put back
+	if st.Seq < p.upTo { // the journal was restored from a backup
 		p.upTo, p.known = 0, nil
 	}
 	more, err := pushedAfter(ctx, svc, p.upTo)
@@ -52,21 +51,21 @@ func (p *pushes) all(ctx context.Context, svc mail.Service) ([]spot, error) {
 	list := append(slices.Clip(p.known), more...)
 	if len(list) <= mostPushes {
 		p.known, p.upTo = list, st.Seq
-		if n := len(list); n > 0 { // something may have come since st
+		if n := len(list); n > 0 { // something may have arrived after Status
 			p.upTo = max(p.upTo, list[n-1].seq)
 		}
 	}
 	return list, nil
 }
 
-// forget drops what was erased.
+// forget drops an erased push.
 func (p *pushes) forget(id mail.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.known = slices.DeleteFunc(slices.Clone(p.known), func(s spot) bool { return s.id == id })
 }
 
-// pushedAfter reads the pushes behind a place, in order.
+// pushedAfter reads the pushes after a sequence number, in order.
 func pushedAfter(ctx context.Context, svc mail.Service, after mail.Seq) ([]spot, error) {
 	items, err := dialect.Since(ctx, svc, mail.HistoryQuery{To: string(mail.ToUser), Agent: mail.User, Archive: true},
 		after)

@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// asked is a room that notes behind which places its history was asked for.
+// asked is a room that records the sequence numbers after which its history was requested.
 type asked struct {
 	mail.Service
 	after []mail.Seq
@@ -19,7 +19,7 @@ func (a *asked) History(ctx context.Context, q mail.HistoryQuery) (mail.Page, er
 	return a.Service.History(ctx, q)
 }
 
-// TestPushesAreReadOnce holds that a look reads only what has come since the last one, and finds all the same.
+// TestPushesAreReadOnce: a look reads only the pushes since the last one, but returns all.
 func TestPushesAreReadOnce(t *testing.T) {
 	b := newFixture(t)
 	room := &asked{Service: b.As(mail.User)}

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// door answers the routes. It may be used concurrently.
+// door answers the routes. It is safe for concurrent use.
 type door struct{ inbox Inbox }
 
 func routes() []dialect.Route {
@@ -31,7 +31,8 @@ func routes() []dialect.Route {
 	}
 }
 
-// answering is a route that answers with a value or, after it has written its answer itself, with nil.
+// answering returns a route that replies with answer's value; a nil value means that answer has written the reply
+// itself.
 func answering(answer func(http.ResponseWriter, *http.Request, *dialect.Call) (any, error)) func(http.ResponseWriter,
 	*http.Request, *dialect.Call) {
 	return func(w http.ResponseWriter, r *http.Request, c *dialect.Call) {
@@ -45,8 +46,7 @@ func answering(answer func(http.ResponseWriter, *http.Request, *dialect.Call) (a
 	}
 }
 
-// rooms returns the room that a request names, else all that belong to the inbox. With an error some of those are
-// missing.
+// rooms returns the room that a request names, or all rooms of the inbox. With an error some rooms are missing.
 func (d *door) rooms(ctx context.Context, c *dialect.Call) ([]InRoom, error) {
 	if c.Office == nil {
 		return []InRoom{{c.Room, c.Service}}, nil
@@ -54,7 +54,7 @@ func (d *door) rooms(ctx context.Context, c *dialect.Call) ([]InRoom, error) {
 	return d.inbox.Rooms(ctx, c.Office)
 }
 
-// queryOf reads the parameters as the original does.
+// queryOf parses the parameters as the original does.
 func queryOf(v url.Values) query {
 	q := query{before: v.Get("before"), workspace: v.Get("workspaceId")}
 	if n := number(v.Get("limit")); n >= 1 {
@@ -66,7 +66,7 @@ func queryOf(v url.Values) query {
 	return q
 }
 
-// historyPage answers GET /api/inbox/history.
+// historyPage is the answer of GET /api/inbox/history.
 type historyPage struct {
 	Entries []jsonx.Value `json:"entries"`
 	HasMore bool          `json:"hasMore"`
@@ -105,11 +105,11 @@ func (d *door) history(w http.ResponseWriter, r *http.Request, c *dialect.Call) 
 	return out, nil
 }
 
-// encode writes an entry as its line in the file, with what a list shows besides.
+// encode returns an entry's line with the additional members that a list shows.
 func (e *row) encode() (jsonx.Value, error) {
 	more := make([]jsonx.Member, 0, 4)
 	add := func(name string, value any) {
-		text, _ := jsonx.Marshal(value) // of texts and numbers
+		text, _ := jsonx.Marshal(value) // strings and numbers always encode
 		more = append(more, jsonx.Member{Name: name, Value: text})
 	}
 	if e.readAt > 0 {
@@ -125,8 +125,7 @@ func (e *row) encode() (jsonx.Value, error) {
 	return line.encode(more...)
 }
 
-// malformed returns how many lines of the room's entries.jsonl cannot be understood, and whether it has such files at
-// all.
+// malformed returns the number of malformed lines in the room's entries.jsonl, and whether it has such a file.
 func malformed(ctx context.Context, svc mail.Service) (n int, ok bool) {
 	list, err := svc.Bridges(ctx)
 	if err != nil {
@@ -140,7 +139,7 @@ func malformed(ctx context.Context, svc mail.Service) (n int, ok bool) {
 	return n, ok
 }
 
-// maxSeed is the largest body of a seed, in bytes: a comment of the size that rooms take, however it is escaped.
+// maxSeed is the size limit of a seed's body, in bytes: the largest comment that rooms accept, in any escaping.
 const maxSeed = 6*maxImport + 1<<20
 
 // seed adds an entry as if a workspace had pushed it.
@@ -159,7 +158,7 @@ func (d *door) seed(w http.ResponseWriter, r *http.Request, c *dialect.Call) (an
 	return pushed{OK: true, EntryID: mail.ID(e.ID), TS: e.TS}, err
 }
 
-// plant adds the entry that body says.
+// plant adds the entry in body.
 func (d *door) plant(ctx context.Context, c *dialect.Call, body []byte) (entry, error) {
 	e, err := parse(body)
 	if err != nil {
@@ -185,9 +184,9 @@ func (d *door) plant(ctx context.Context, c *dialect.Call, body []byte) (entry, 
 	return e, err
 }
 
-// seeded returns the room to which a seed of a workspace goes, and the workspace's label, if a room knows it. The
-// original appends to entries.jsonl. So a room that is bridged to such a file comes first, then one that has the
-// workspace, then the one that is meant where a request names none.
+// seeded returns the room for a seed of a workspace, and the workspace's label if a room has it. The original
+// appends to entries.jsonl, so a room bridged to such a file comes first, then one that has the workspace, then the
+// request's default room.
 func (d *door) seeded(ctx context.Context, c *dialect.Call, id string) (mail.Service, string, error) {
 	rooms, missing := d.rooms(ctx, c)
 	svc, label, best := c.Service, "", 0
@@ -208,7 +207,7 @@ func (d *door) seeded(ctx context.Context, c *dialect.Call, id string) (mail.Ser
 		}
 	}
 	if best == 0 && missing != nil {
-		return nil, "", missing // it may be meant for one of those
+		return nil, "", missing // it may belong in a missing room
 	}
 	return svc, label, nil
 }
@@ -219,7 +218,7 @@ type workspaceIn struct {
 	in InRoom
 }
 
-// workspaces returns the workspaces with an id in some rooms. Each room may have one.
+// workspaces returns the workspaces with an id in some rooms, at most one per room.
 func workspaces(ctx context.Context, rooms []InRoom, id string) (found []workspaceIn, err error) {
 	for _, room := range rooms {
 		list, err := room.Workspaces(ctx)
@@ -235,11 +234,11 @@ func workspaces(ctx context.Context, rooms []InRoom, id string) (found []workspa
 	return found, nil
 }
 
-// delete erases an entry from every room that has it: two that are bridged to the same files do.
+// delete erases an entry from every room that has it, such as two rooms bridged to the same files.
 func (d *door) delete(w http.ResponseWriter, r *http.Request, c *dialect.Call) (any, error) {
 	in, first, err := d.find(r, c)
 	for _, room := range in {
-		// what the files lost by the first of them, a bridge may have erased from the next
+		// after the first erasure, a bridge may have erased it from the next room
 		if again := room.Erase(r.Context(), first.ID); mail.CodeOf(again) != mail.NotFound {
 			err = errors.Join(err, again)
 		}
@@ -251,12 +250,12 @@ func (d *door) delete(w http.ResponseWriter, r *http.Request, c *dialect.Call) (
 	return nil, nil
 }
 
-// find returns the entry that a request names, and the rooms that have it.
+// find returns the entry that a request names and the rooms that have it.
 func (d *door) find(r *http.Request, c *dialect.Call) ([]InRoom, mail.Item, error) {
 	rooms, missing := d.rooms(r.Context(), c)
 	in, first, err := find(r.Context(), rooms, r.PathValue("id"))
 	if missing != nil && mail.CodeOf(err) == mail.NotFound {
-		err = missing // it may be in one of those
+		err = missing // it may be in a missing room
 	}
 	return in, first, err
 }
@@ -271,7 +270,7 @@ func (d *door) read(_ http.ResponseWriter, r *http.Request, c *dialect.Call) (an
 	}{true, it.ID, int64(at)}, err
 }
 
-// unread takes the entry out of the person's archive too, because what is archived counts as read.
+// unread also takes the entry out of the user's archive, because archived entries count as read.
 func (d *door) unread(_ http.ResponseWriter, r *http.Request, c *dialect.Call) (any, error) {
 	it, err := d.mark(r, c, mail.MarkUnarchived, mail.MarkUnread)
 	return struct {
@@ -280,8 +279,8 @@ func (d *door) unread(_ http.ResponseWriter, r *http.Request, c *dialect.Call) (
 	}{true, it.ID}, err
 }
 
-// mark makes marks on an entry in every room that has it, and returns it as it stands then. What retention has moved
-// to the archive stays there, and in the history.
+// mark marks an entry in every room that has it, and returns it in its new state. Messages in retention's archive
+// stay there, and in the history.
 func (d *door) mark(r *http.Request, c *dialect.Call, all ...mail.Mark) (mail.Item, error) {
 	in, it, err := d.find(r, c)
 	if err != nil {
@@ -305,7 +304,7 @@ func (d *door) file(w http.ResponseWriter, r *http.Request, c *dialect.Call) (an
 	case err != nil:
 		return nil, err
 	case len(found) == 0 && missing != nil:
-		return nil, missing // it may be in one of those
+		return nil, missing // it may be in a missing room
 	case len(found) == 0:
 		return nil, &DocumentError{Reason: NoWorkspace}
 	case len(found) > 1:
@@ -323,7 +322,7 @@ func (d *door) file(w http.ResponseWriter, r *http.Request, c *dialect.Call) (an
 	return nil, nil
 }
 
-// openAny opens a document of a workspace, of one on another machine only if a message names it.
+// openAny opens a workspace's document; on another machine, only if a message names it.
 func openAny(ctx context.Context, c *dialect.Call, ws *workspaceIn, path string) (Document, error) {
 	if ws.Machine == "" || ws.Machine == c.Machine {
 		return OpenDocument(ws.Dir, path)
@@ -336,12 +335,12 @@ func openAny(ctx context.Context, c *dialect.Call, ws *workspaceIn, path string)
 	return elsewhere.Open(ctx, ws.in.Name, m, n, &ws.Workspace)
 }
 
-// serve answers with a document in a way in which no browser runs it: as plain text, or as a download.
+// serve sends a document so that no browser runs it: as plain text or as a download.
 func serve(w http.ResponseWriter, r *http.Request, doc *Document) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Cache-Control", "no-store") // it is shown as it is now
+	h.Set("Cache-Control", "no-store") // documents change
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	if doc.Binary {
 		h.Set("Content-Type", "application/octet-stream")
@@ -350,7 +349,7 @@ func serve(w http.ResponseWriter, r *http.Request, doc *Document) {
 	doc.Serve(w, r)
 }
 
-// Status returns the HTTP status of the reason.
+// Status returns the HTTP status for the reason.
 func (e *DocumentError) Status() int {
 	switch e.Reason {
 	case PathRequired, InvalidPath:
@@ -365,13 +364,13 @@ func (e *DocumentError) Status() int {
 	return http.StatusInternalServerError
 }
 
-// failure is how the original's routes refuse.
+// failure is an error answer of the original's routes.
 type failure struct {
 	Error     string `json:"error"`
 	SizeBytes int64  `json:"sizeBytes,omitzero"`
 }
 
-// refuse answers with the error of a call.
+// refuse replies with the error of a call.
 func refuse(w http.ResponseWriter, c *dialect.Call, err error) {
 	if why, ok := errors.AsType[*DocumentError](err); ok {
 		if why.Err != nil {
@@ -405,5 +404,5 @@ func reply(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // whoever asked has gone if this fails
+	_, _ = w.Write(text) // a failed write means that the client has gone
 }

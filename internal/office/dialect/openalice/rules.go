@@ -8,10 +8,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// nothingSaid is what the original says to a push without content.
+// nothingSaid is the original's answer to an empty push.
 const nothingSaid = "at least one of docs or comments must be present"
 
-// checkPush returns what is wrong with the content of a push, "" if nothing is.
+// checkPush returns an error text for the content of a push, or "".
 func checkPush(docs []mail.Doc, comments string) string {
 	if len(docs) == 0 && strings.TrimSpace(comments) == "" {
 		return "inbox_push: " + nothingSaid
@@ -24,8 +24,8 @@ func checkPush(docs []mail.Doc, comments string) string {
 	return ""
 }
 
-// checkPath returns what is wrong with the path of a document, "" if nothing is. Both kinds of slashes count, wherever
-// this runs: the path is read again by whoever shows the entry.
+// checkPath returns an error text for a document's path, or "". It checks both kinds of slashes on every system,
+// because the machine that shows the entry interprets the path again.
 func checkPath(path string) string {
 	slashed := strings.ReplaceAll(path, `\`, "/")
 	drive := len(path) > 1 && path[1] == ':' && (path[0]|0x20 >= 'a' && path[0]|0x20 <= 'z')
@@ -42,8 +42,8 @@ func checkPath(path string) string {
 	return ""
 }
 
-// labelOf returns the label of the entry that m is, and whether it is one: mail to the user that was pushed, or that
-// came out of an inbox, or whose sender is a workspace of the room. Notifications are none, whoever sent them.
+// labelOf returns the label of the entry that m is, and whether it is one: mail to the user that was pushed, came
+// from an inbox, or was sent by a workspace of the room. Notifications are never entries.
 func labelOf(m *mail.Message, workspaces map[mail.Name]string) (string, bool) {
 	if !isPush(m) {
 		return "", false
@@ -55,7 +55,7 @@ func labelOf(m *mail.Message, workspaces map[mail.Name]string) (string, bool) {
 	return label, ok
 }
 
-// Label returns the label of the workspace from which m was pushed or came out of an inbox, and whether it was.
+// Label returns the label of the workspace that pushed m or whose inbox it came from, and whether there is one.
 func Label(m *mail.Message) (string, bool) { return labelOf(m, nil) }
 
 // isPush reports whether m is an entry if its sender is a workspace.

@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// seen is what was in the files at the last look: ids and no text. It lets a later run tell what was deleted or marked
-// unread meanwhile.
+// seen holds the ids in the files at the last look, without text. With it a later run recognises entries that were
+// deleted or marked unread in the meantime.
 type seen struct {
 	Entries  []mail.ID `json:"entries"`
 	Read     []mail.ID `json:"read"`
@@ -25,8 +25,8 @@ type seen struct {
 
 func (f *files) seenFile() string { return filepath.Join(f.opts.State, "seen.json") }
 
-// loadSeen takes up where the last run ended. A file that is not there or cannot be understood says nothing: then
-// nothing counts as deleted.
+// loadSeen restores the state of the last run. A missing or invalid file counts as empty: then nothing counts as
+// deleted.
 func (f *files) loadSeen() error {
 	text, err := durable.ReadFile(f.seenFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,9 +45,9 @@ func (f *files) loadSeen() error {
 	return nil
 }
 
-// saveSeen writes down what was seen. What the room may not have heard of yet, because the last Read told of it, is
-// not in it: a later run is to find it again. Entries that were only added wait, except at the end, until they are
-// many: to forget them in a crash means no more than that a deletion may go unnoticed.
+// saveSeen saves the ids seen. It omits those that the room might not know yet, because the last Read returned them:
+// a later run must find them again. Entries that were only added are saved at the end or when there are many: losing
+// them in a crash means only that a deletion may be missed.
 func (f *files) saveSeen(end bool) error {
 	if !f.looked {
 		return nil
@@ -70,7 +70,7 @@ func (f *files) saveSeen(end bool) error {
 	return nil
 }
 
-// everSeen returns the entries that were saved, gone ones too, and those that came since.
+// everSeen returns the saved entries, including missing ones, and those added since.
 func (f *files) everSeen() []mail.ID {
 	all := slices.Clone(f.saved.Entries)
 	has := make(map[mail.ID]bool, len(all))
@@ -85,10 +85,10 @@ func (f *files) everSeen() []mail.ID {
 	return all
 }
 
-// lookMarks finds out what others did to read-state.json.
+// lookMarks finds others' changes to read-state.json.
 func (f *files) lookMarks() error {
 	text, err := f.dir.ReadFile(readsFile)
-	if errors.Is(err, fs.ErrNotExist) { // a file that is gone says nothing, least of all that everything is unread
+	if errors.Is(err, fs.ErrNotExist) { // a missing file does not mean that everything is unread
 		clear(f.marked)
 		f.markText, f.badMarks = nil, nil
 		f.marks, _ = parseMarks(nil)
@@ -107,13 +107,13 @@ func (f *files) lookMarks() error {
 		}
 		f.badMarks = nil
 	}
-	if len(bytes.TrimSpace(text)) > 0 { // somebody who writes the file anew in place has not got far
+	if len(bytes.TrimSpace(text)) > 0 { // an empty file is being rewritten in place
 		f.compareMarks()
 	}
 	return nil
 }
 
-// compareMarks turns markers that came and went into marks of the user. The first time, all of them came.
+// compareMarks turns added and removed markers into marks of the user. The first time, all are added.
 func (f *files) compareMarks() {
 	now := f.inMarks()
 	fresh := make(map[mail.ID]*mail.Item)
@@ -142,7 +142,8 @@ func (f *files) compareMarks() {
 	f.marked = now
 }
 
-// inMarks returns the entries that have a marker. A marker without its entry waits: the entry may still come.
+// inMarks returns the entries that have a marker. A marker without an entry waits, because the entry may still
+// arrive.
 func (f *files) inMarks() map[mail.ID]bool {
 	now := make(map[mail.ID]bool, len(f.marks.read))
 	for _, m := range f.marks.read {
@@ -153,22 +154,21 @@ func (f *files) inMarks() map[mail.ID]bool {
 	return now
 }
 
-// edit is a change of a marker.
+// edit is a change to a marker.
 type edit struct {
 	id   mail.ID
 	read bool
 	at   mail.Time
 }
 
-// editMarks changes markers in read-state.json. What others changed there meanwhile is kept, and told at the next
-// Read.
+// editMarks changes markers in read-state.json. It keeps others' changes, and the next Read reports them.
 func (f *files) editMarks(edits []edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
 	if _, err := f.dir.Lstat(readsFile); errors.Is(err, fs.ErrNotExist) &&
 		!slices.ContainsFunc(edits, func(e edit) bool { return e.read }) {
-		return nil // no file is made to say that nothing is read
+		return nil // no file is needed when nothing is read
 	}
 	if err := f.dir.MkdirAll(inboxDir, 0o700); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (f *files) editMarks(edits []edit) error {
 	}
 	text := f.marks.encode()
 	if err := f.dir.WriteFile(readsFile, text, 0o600); err != nil {
-		f.marks = nil // it is read again
+		f.marks = nil // read it again
 		return err
 	}
 	f.markText = text

@@ -45,7 +45,7 @@ func inboxPush() dialect.Tool {
 	}
 }
 
-// pushed answers a push. A push that is refused is an answer too: the original throws nothing at the agent.
+// pushed is the answer to a push, even a refused one: the original returns no errors to the agent.
 type pushed struct {
 	OK      bool    `json:"ok"`
 	EntryID mail.ID `json:"entryId,omitempty"`
@@ -53,7 +53,7 @@ type pushed struct {
 	Error   string  `json:"error,omitempty"`
 }
 
-// refused is the answer to a push that is refused. It quotes what was pushed, and so has a limit.
+// refused is the answer to a refused push. Its text may quote the push, so it has a limit.
 func refused(why string) pushed { return pushed{Error: wording.Clip(why, fence.MaxError)} }
 
 type pushParams struct {
@@ -65,7 +65,7 @@ type pushParams struct {
 	Options  []string `json:"options"`
 }
 
-// asks returns the type of a push and its members that the document does not have, or what is wrong with them.
+// asks returns the type of a push and its members beyond the document's, or an error text.
 func (p *pushParams) asks() (t mail.Type, more []jsonx.Member, why string) {
 	switch {
 	case p.Needs == "" && len(p.Options) == 0:
@@ -77,7 +77,7 @@ func (p *pushParams) asks() (t mail.Type, more []jsonx.Member, why string) {
 	}
 	var options jsonx.Value
 	if len(p.Options) > 0 {
-		options, _ = jsonx.Marshal(p.Options) // of texts
+		options, _ = jsonx.Marshal(p.Options) // strings always encode
 	}
 	more = asking(options)
 	if got := metadata("", more).Options(); len(got) != len(p.Options) {
@@ -103,7 +103,7 @@ func push(ctx context.Context, c *dialect.Call, args pushParams) (any, error) {
 		return nil, err
 	}
 	label := labels[c.Caller]
-	if label == "" { // the workspace was removed after the door had let it in
+	if label == "" { // the workspace was removed after the door admitted it
 		label = string(c.Caller)
 	}
 	return answer(ctx, c, mail.Draft{
@@ -131,7 +131,7 @@ func deliver(ctx context.Context, c *dialect.Call, d mail.Draft) (mail.ID, mail.
 		return "", 0, err
 	}
 	it, err := c.Service.Message(ctx, sent.ID)
-	if err != nil { // it is sent all the same
+	if err != nil { // it was sent anyway
 		return sent.ID, mail.TimeOf(c.Now), nil
 	}
 	return sent.ID, it.Sent, nil

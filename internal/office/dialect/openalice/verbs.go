@@ -89,7 +89,8 @@ The token is shown only here. Another one is made by running this again without 
 		cmp.Or(url, "none: the post office listens on no port (pennypost serve --listen 127.0.0.1:8765)"), token)
 }
 
-// installWorkspace has a client work in the workspace as its agent. That needs no token, so the one there is stays.
+// installWorkspace sets up a client to work in the workspace as its agent. It needs no token, so an existing one
+// stays.
 func installWorkspace(v *dialect.Invocation, w *mail.Workspace, room mail.RoomName, client string) error {
 	lines, err := v.Install(client, w.Dir, w.ID, room)
 	if err != nil {

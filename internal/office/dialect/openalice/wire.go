@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// entry is a line of entries.jsonl. The order of the fields is that of the document; what is empty is left out.
+// entry is a line of entries.jsonl. The fields have the document's order; empty ones are omitted.
 type entry struct {
 	ID             string     `json:"id"`
 	TS             int64      `json:"ts"` // milliseconds
@@ -20,13 +20,12 @@ type entry struct {
 	Docs           []mail.Doc `json:"docs,omitempty"` // with revision, a later addition of the original
 	Comments       string     `json:"comments,omitempty"`
 
-	// Body is what the original has had in place of docs and comments since 0.92.1. It is read and never written.
+	// Body replaces docs and comments in the original since 0.92.1. It is read but never written.
 	Body string `json:"body,omitempty"`
-	// more are the members that mail has no word for: origin, and whatever comes.
+	// more are the members that mail has no field for: origin and future ones.
 	more []jsonx.Member
 }
 
-// known reports whether entry has a field for a member.
 func known(name string) bool {
 	switch name {
 	case "id", "ts", "workspaceId", "workspaceLabel", "docs", "comments", "body":
@@ -35,7 +34,7 @@ func known(name string) bool {
 	return false
 }
 
-// parse reads a line.
+// parse parses a line.
 func parse(line []byte) (entry, error) {
 	line = jsonx.Mended(line)
 	var e entry
@@ -47,7 +46,7 @@ func parse(line []byte) (entry, error) {
 	return e, err
 }
 
-// encode writes e as JSON.stringify would, without the end of the line, with more behind it.
+// encode returns e as JSON.stringify would, without a newline, followed by more members.
 func (e *entry) encode(more ...jsonx.Member) ([]byte, error) {
 	out, err := jsonx.Marshal(e)
 	if err != nil {
@@ -56,26 +55,26 @@ func (e *entry) encode(more ...jsonx.Member) ([]byte, error) {
 	return join(out, slices.Concat(e.more, more)), nil
 }
 
-// join returns object, which has members, with more members behind them.
+// join returns object, which is not empty, with more members at its end.
 func join(object []byte, more []jsonx.Member) []byte {
 	for _, m := range more {
 		value := m.Value.Clone()
-		_ = value.Compact() // on one line; it was read from JSON, so it can be
+		_ = value.Compact() // on one line; it cannot fail, because the value was read from JSON
 		object = jsonx.AppendQuote(append(object[:len(object)-1], ','), m.Name)
 		object = append(append(append(object, ':'), value...), '}')
 	}
 	return object
 }
 
-// The members of an entry that asks. They are ours: OpenAlice keeps them, as all that it does not know, and shows the
-// entry as any other.
+// Members of an entry that asks. They are ours: OpenAlice keeps them like all unknown members and shows the entry
+// like any other.
 const (
 	needsMember   = "needs"
-	decision      = "decision" // its one value: the person is asked to decide
-	optionsMember = "options"  // answers to choose from, as mail.Metadata has them
+	decision      = "decision" // its only value: the person must decide
+	optionsMember = "options"  // offered answers, as mail.Metadata has them
 )
 
-// kind is the type of the message that an entry is: a question if it needs a decision.
+// kind returns the message type of an entry: a question if it needs a decision.
 func (e *entry) kind() mail.Type {
 	if i := slices.IndexFunc(e.more, named(needsMember)); i >= 0 && string(e.more[i].Value) == `"`+decision+`"` {
 		return mail.Question
@@ -83,7 +82,7 @@ func (e *entry) kind() mail.Type {
 	return mail.Custom
 }
 
-// asking returns the members of an entry that asks. It may offer answers, as a list in JSON.
+// asking returns the members of an entry that asks. options are offered answers, as a JSON list, or empty.
 func asking(options jsonx.Value) []jsonx.Member {
 	more := []jsonx.Member{{Name: needsMember, Value: jsonx.Value(`"` + decision + `"`)}}
 	if len(options) > 0 {
@@ -92,14 +91,14 @@ func asking(options jsonx.Value) []jsonx.Member {
 	return more
 }
 
-// annotated is what the metadata of a message say: of an entry its label and the members that mail has no word for, of
-// a notification its tool; of an entry that asks the answers that it offers, where those of every question are.
+// annotated is the metadata of a message: for an entry its label and the members that mail has no field for, for a
+// notification its tool; and for an entry that asks its offered answers, in the member that every question uses.
 type annotated struct {
 	Openalice jsonx.Value `json:"openalice"`
 	Options   jsonx.Value `json:"options,omitempty"`
 }
 
-// notification is the metadata of what notify_user sends.
+// notification is the metadata of notify_user's messages.
 const notification = `{"openalice":"notify_user"}`
 
 func isNotification(m mail.Metadata) bool { return m.Text("openalice") == "notify_user" }
@@ -109,7 +108,7 @@ type labelled struct {
 	WorkspaceLabel string `json:"workspaceLabel"`
 }
 
-// labelIn returns the label that the metadata of a message hold, "" if they hold none.
+// labelIn returns the label in a message's metadata, or "".
 func labelIn(m mail.Metadata) string {
 	var of struct {
 		Openalice labelled `json:"openalice"`
@@ -120,7 +119,7 @@ func labelIn(m mail.Metadata) string {
 	return of.Openalice.WorkspaceLabel
 }
 
-// moreIn returns what the metadata of a message keep of the entry that it was.
+// moreIn returns the entry members kept in a message's metadata.
 func moreIn(m mail.Metadata) []jsonx.Member {
 	var of annotated
 	if len(m) == 0 || jsonx.Unmarshal(m, &of) != nil {
@@ -130,7 +129,7 @@ func moreIn(m mail.Metadata) []jsonx.Member {
 	return slices.DeleteFunc(all, func(m jsonx.Member) bool { return known(m.Name) })
 }
 
-// optionsIn returns the answers that a question offers, as they are written.
+// optionsIn returns the answers that a question offers, in their original encoding.
 func optionsIn(m mail.Metadata) jsonx.Value {
 	var of annotated
 	if len(m.Options()) == 0 || jsonx.UnmarshalLenient(m, &of) != nil {
@@ -139,8 +138,7 @@ func optionsIn(m mail.Metadata) jsonx.Value {
 	return of.Options
 }
 
-// metadata returns the metadata of an entry: its label, and as much of more as there is space for, which is all or
-// nothing.
+// metadata returns the metadata of an entry: its label and, if it all fits, more.
 func metadata(label string, more []jsonx.Member) mail.Metadata {
 	inner, _ := jsonx.Marshal(labelled{label})
 	all := annotated{Openalice: join(slices.Clone(inner), more)}
@@ -154,13 +152,13 @@ func metadata(label string, more []jsonx.Member) mail.Metadata {
 	return out
 }
 
-// Bounds of what a room takes from another system.
+// Limits for mail from another system.
 const (
 	maxImport = 1 << 20             // bytes of a body
 	latest    = 253_402_300_799_999 // milliseconds: the end of the year 9999
 )
 
-// item returns the message that e is. An error says why it cannot be one.
+// item returns e as a message, or an error that says why it cannot be one.
 func (e *entry) item() (mail.Item, error) {
 	var it mail.Item
 	id, err := mail.ParseID(e.ID)
@@ -205,7 +203,7 @@ func possible(docs []mail.Doc) []mail.Doc {
 	return out
 }
 
-// entryOf returns the entry that a message is, under the label that labelOf found.
+// entryOf returns a message as an entry, with the label that labelOf found.
 func entryOf(m *mail.Message, label string) entry {
 	e := entry{
 		ID: string(m.ID), TS: int64(m.Sent), WorkspaceID: string(m.From.Signer()), WorkspaceLabel: label,
@@ -214,7 +212,7 @@ func entryOf(m *mail.Message, label string) entry {
 	if m.Type == mail.Question && e.kind() != mail.Question { // sent with other tools
 		e.more = append(e.more, asking(optionsIn(m.Metadata))...)
 	}
-	if labelIn(m.Metadata) == "" && m.Subject != "" { // sent with other tools: an entry has no place for a subject
+	if labelIn(m.Metadata) == "" && m.Subject != "" { // sent with other tools: an entry has no subject
 		e.Comments = strings.TrimSuffix("**"+m.Subject+"**\n\n"+m.Body, "\n\n")
 	}
 	return e

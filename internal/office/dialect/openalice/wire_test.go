@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// samples are lines as OpenAlice writes them, of every age.
+// samples are lines from OpenAlice, of all ages.
 var samples = []string{
 	`{"id":"0b5d","ts":1715789012345,"workspaceId":"ws-abc123","workspaceLabel":"Macro","docs":[{"path":"a.md"},{"path":"b/c.png"}],"comments":"c"}`,
 	`{"id":"0b5d","ts":1,"workspaceId":"ws","workspaceLabel":"<L> & \"co\"","comments":"tab\t nl\n cr\r bell\u0007 sep` + "\u2028\u2029\x7f" + ` ü 小克 😀 \\ / \b\f"}`,
@@ -146,7 +146,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// The examples of the documents, where they are at hand.
+// TestFixtures reads the documents' examples, if they are available.
 func TestFixtures(t *testing.T) {
 	fixture := func(t *testing.T, name string) []byte {
 		dir := os.Getenv("PENNYPOST_FIXTURES")
@@ -254,7 +254,7 @@ func FuzzCheckPath(f *testing.F) {
 	})
 }
 
-// A line that was cut in an emoji keeps what mail has no word for.
+// A line cut inside an emoji keeps the members that mail has no field for.
 func TestHalfOfAnEmoji(t *testing.T) {
 	e, err := parse([]byte(`{"id":"a","ts":5,"workspaceId":"ws","comments":"half \ud83d","origin":{"kind":"agent"}}`))
 	if err != nil || e.Comments != "half \uFFFD" || len(e.more) != 1 || e.more[0].Name != "origin" {

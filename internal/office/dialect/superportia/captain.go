@@ -6,21 +6,21 @@ import (
 	"pennypost/internal/mail"
 )
 
-// captainRole is the role of the one whom the others ask what to do. In the document that is the person (夏哥), so who
-// has it is the user of Pennypost: mail to them stands on the desk, and nobody else speaks as them.
+// captainRole is the role of the identity that the others ask for instructions. In the document that is the person
+// (夏哥), so its holder is Pennypost's user: mail to the holder is on the desk, and no one else speaks as the holder.
 const captainRole = "Captain"
 
-// captainOf returns the identity that is the user, as the roster would show it; ok is false where there is none.
+// captainOf returns the user's identity as a roster entry; ok is false if there is none.
 func captainOf(ctx context.Context, svc mail.Registrar) (a mail.Agent, ok bool, err error) {
 	a, ok, err = mail.OneAgent(ctx, svc, mail.User)
 	if !ok || err != nil || tagValue(a, placeTag) == "" || len(a.Aliases) == 0 {
 		return mail.Agent{}, false, err
 	}
-	a.Name = a.Aliases[len(a.Aliases)-1] // the last that was loaded
+	a.Name = a.Aliases[len(a.Aliases)-1] // the last one loaded
 	return a, true, nil
 }
 
-// fleetRoster returns all identities, the roster and the Captain, and how their names are spelled.
+// fleetRoster returns all identities, those on the roster and the Captain, and a signer for their names.
 func fleetRoster(ctx context.Context, svc mail.Registrar) (roster []mail.Agent, signs signer, err error) {
 	if roster, err = mail.Roster(ctx, svc); err != nil {
 		return nil, signs, err
@@ -32,7 +32,7 @@ func fleetRoster(ctx context.Context, svc mail.Registrar) (roster []mail.Agent, 
 	return roster, signer{captain.Name}, err
 }
 
-// signer spells who wrote or got a message: what the user wrote is the Captain's.
+// signer writes the names of senders and recipients: the user's name is the Captain's.
 type signer struct{ captain mail.Name }
 
 func signerOf(ctx context.Context, svc mail.Registrar) (signer, error) {
@@ -40,7 +40,7 @@ func signerOf(ctx context.Context, svc mail.Registrar) (signer, error) {
 	return signer{captain.Name}, err
 }
 
-// bare returns an address as the document writes it.
+// bare returns an address in the document's form.
 func (s signer) bare(a mail.Address) mail.Name {
 	if name := a.Signer(); name != mail.User || s.captain == "" {
 		return name
@@ -48,7 +48,7 @@ func (s signer) bare(a mail.Address) mail.Name {
 	return s.captain
 }
 
-// owner returns whose mailbox a name means in the room.
+// owner returns the room's name for a mailbox's owner.
 func (s signer) owner(n mail.Name) mail.Name {
 	if n == s.captain && n != "" {
 		return mail.User
@@ -56,7 +56,7 @@ func (s signer) owner(n mail.Name) mail.Name {
 	return n
 }
 
-// enlist registers an identity that is the Captain as the user.
+// enlist registers the Captain's identity and merges it into the user.
 func enlist(ctx context.Context, svc mail.Service, p mail.Presence) error {
 	if _, err := svc.Register(ctx, p); err != nil {
 		return err

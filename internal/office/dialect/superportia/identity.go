@@ -16,30 +16,29 @@ import (
 	"pennypost/internal/policy"
 )
 
-// identity is a line of the document's table of identities, and of the file that "identities load" reads.
+// identity is a line of the document's table of identities, and of the file for "identities load".
 type identity struct {
 	Identity mail.Name `json:"identity"`
 	Ship     string    `json:"ship"`
 	Platform string    `json:"platform"`
 	Role     string    `json:"role"`
-	// ID is what SP_AGENT_ID may hold instead of the identity, such as mac-cli.
+	// ID is a substitute for the identity in SP_AGENT_ID, such as mac-cli.
 	ID string `json:"id,omitempty"`
 }
 
-// Where the roster keeps an identity: the role is the agent's first role, the rest are tags, so that mail can be
-// addressed to a ship. The agent's Client is no place for the platform: whichever program connects puts its own name
-// there.
+// An identity on the roster: the role is the agent's first role, the rest are tags, so that mail can be addressed to
+// a ship. The platform is not the agent's Client, because every program that connects puts its own name there.
 const (
 	shipTag     = "domain:ship:"
 	platformTag = "domain:platform:"
-	// placeTag is followed by the identity's place in its file, three digits, and ":" and its ID if it has one.
+	// placeTag is followed by the identity's index in its file, three digits, and ":" and its ID if it has one.
 	placeTag = "domain:identity:"
 )
 
-// maxIdentities is what three digits can count.
+// maxIdentities is the limit of three digits.
 const maxIdentities = 999
 
-// decodeIdentities reads a file of identities and checks that all can be registered.
+// decodeIdentities parses a file of identities and checks that all can be registered.
 func decodeIdentities(data []byte) ([]identity, error) {
 	var list []identity
 	if err := jsonx.Unmarshal(data, &list); err != nil {
@@ -95,7 +94,7 @@ func (id *identity) check() error {
 	return nil
 }
 
-// tags are what the roster is to hold of id, which stands at a place of its file.
+// tags returns the roster's tags for id, whose index in its file is place.
 func (id *identity) tags(place int) []string {
 	tag := fmt.Sprintf("%s%03d", placeTag, place)
 	if id.ID != "" {
@@ -111,11 +110,11 @@ func (id *identity) tags(place int) []string {
 	return tags
 }
 
-// presence registers id, keeping what the roster says of the agent beyond it.
+// presence returns the presence that registers id and keeps the agent's other roles and tags.
 func (id *identity) presence(place int, known mail.Agent) mail.Presence {
 	p := mail.Presence{Name: id.Identity, Roles: []string{id.Role}, Tags: id.tags(place)}
 	if loaded := tagValue(known, placeTag) != ""; loaded && len(known.Roles) > 0 {
-		known.Roles = known.Roles[1:] // that one came from a file
+		known.Roles = known.Roles[1:] // the first role came from a file
 	}
 	for _, role := range known.Roles {
 		if role != id.Role {
@@ -131,15 +130,15 @@ func (id *identity) presence(place int, known mail.Agent) mail.Presence {
 	return p
 }
 
-// identityOf is what the roster says of an agent, and its place in the order of identities: those that were loaded as
-// they stand in their file, then the others.
+// identityOf returns an agent's identity and its sort key: loaded identities in the order of their file, then the
+// others.
 func identityOf(a mail.Agent) (id identity, place string) {
 	id = identity{Identity: a.Name, Ship: tagValue(a, shipTag), Platform: tagValue(a, platformTag)}
 	if len(a.Roles) > 0 {
 		id.Role = a.Roles[0]
 	}
 	place, id.ID, _ = strings.Cut(tagValue(a, placeTag), ":")
-	return id, cmp.Or(place, "others") // letters are behind digits
+	return id, cmp.Or(place, "others") // letters sort after digits
 }
 
 func tagValue(a mail.Agent, prefix string) string {
@@ -151,7 +150,7 @@ func tagValue(a mail.Agent, prefix string) string {
 	return ""
 }
 
-// identities returns the identities of a roster in their order.
+// identities returns the identities of a roster in order.
 func identities(roster []mail.Agent) []identity {
 	roster = slices.Clone(roster)
 	slices.SortStableFunc(roster, func(a, b mail.Agent) int {
@@ -166,7 +165,7 @@ func identities(roster []mail.Agent) []identity {
 	return list
 }
 
-// load registers identities. Those that the room has besides stay.
+// load registers identities. The room's others stay.
 func load(ctx context.Context, svc mail.Service, list []identity) error {
 	roster, _, err := fleetRoster(ctx, svc)
 	if err != nil {
@@ -187,9 +186,9 @@ func load(ctx context.Context, svc mail.Service, list []identity) error {
 	return nil
 }
 
-// exact returns the identity that was typed: one of the roster, or the person, as whom the room's mail can come from
-// and must be answerable. Only NFC is applied, no folding of case or width and no trimming. reason begins the error's
-// text.
+// exact returns the identity that was typed: one on the roster, or the person, who may have sent mail in the room
+// and must be answerable. It applies only NFC, without folding case or width and without trimming. reason begins the
+// error's text.
 func exact(ctx context.Context, svc mail.Service, typed, reason string) (mail.Name, error) {
 	name := mail.Name(norm.NFC.String(typed))
 	if name == mail.User {
@@ -206,10 +205,10 @@ func exact(ctx context.Context, svc mail.Service, typed, reason string) (mail.Na
 		typed, suggest(roster, typed))
 }
 
-// maxSuggested is how many identities an error lists if none resembles what was typed.
+// maxSuggested is how many identities an error lists if none is similar.
 const maxSuggested = 20
 
-// suggest names the identities that resemble a word most.
+// suggest lists the identities most similar to a word.
 func suggest(roster []mail.Agent, word string) string {
 	names := make([]string, 0, len(roster))
 	for _, id := range identities(roster) {
@@ -224,15 +223,15 @@ func suggest(roster []mail.Agent, word string) string {
 	return "The identities are " + quoteAll(names[:min(len(names), maxSuggested)])
 }
 
-// quoteAll quotes, so that the spaces within a name are seen to belong to it.
+// quoteAll quotes names, so that their spaces are visible.
 func quoteAll(words []string) string { return `"` + wording.Join(words, `", "`, mail.Slug) + `"` }
 
-// agentID is the variable in which SuperPortia's configuration names the identity of a process.
+// agentID is the variable in which SuperPortia's configuration gives the identity of a process.
 const agentID = "SP_AGENT_ID"
 
-// identify finds out who SP_AGENT_ID is, or are, with commas between: an identity of exactly that name, else the one
-// that was loaded with that id. Guessing further ("mac-cli" fits two of the document's identities) would give one
-// agent the mailbox of another.
+// identify returns the identities in SP_AGENT_ID, separated by commas: each an identity of exactly that name, or
+// else the one loaded with that id. Guessing further ("mac-cli" fits two of the document's identities) would give
+// one agent the mailbox of another.
 func identify(ctx context.Context, svc mail.Service, getenv func(string) string) ([]mail.Name, error) {
 	given := norm.NFC.String(getenv(agentID))
 	if given == "" {
@@ -258,7 +257,7 @@ func identify(ctx context.Context, svc mail.Service, getenv func(string) string)
 	return all, nil
 }
 
-// called returns the identity of a name or of an id.
+// called returns the identity with a name or an id.
 func called(roster []mail.Agent, given string) (mail.Name, bool) {
 	if a, ok := dialect.OnRoster(roster, mail.Name(given)); ok {
 		return a.Name, true
@@ -278,8 +277,8 @@ func unknownID(roster []mail.Agent, given string) error {
 		agentID, given, suggest(roster, strings.ReplaceAll(given, "-", " ")), given)
 }
 
-// known lets in whoever is on the roster, and the person. A process that was not told whose mailbox it serves has a
-// name that was made up for it, which is nobody's.
+// known admits agents on the roster and the person. A process without an identity has a generated name that belongs
+// to no one.
 func known(ctx context.Context, svc mail.Service, name mail.Name) error {
 	if _, ok, err := mail.OneAgent(ctx, svc, name); ok || err != nil || name == mail.User {
 		return err

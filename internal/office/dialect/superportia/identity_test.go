@@ -35,7 +35,7 @@ func standings(b *dialecttest.Fixture) (list []standing) {
 	return list
 }
 
-// Who is online is in the list, as a heartbeat says it.
+// The list shows each identity's status as a heartbeat does.
 func TestStanding(t *testing.T) {
 	b := fleetFixture(t)
 	of := func(name mail.Name) standing {
@@ -61,7 +61,7 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// A process that was not told whose mailbox it serves gets none, and leaves nobody on the roster.
+// A process without an identity gets no mailbox, and adds no one to the roster.
 func TestNobodysMailbox(t *testing.T) {
 	b := fleetFixture(t)
 	for _, name := range []mail.Name{"agent-home", "mac cli 小克"} {
@@ -165,7 +165,7 @@ func TestIdentify(t *testing.T) {
 	for _, c := range []struct {
 		given string
 		want  []mail.Name
-		says  string // in the error
+		says  string // part of the error
 	}{
 		{"", nil, ""},
 		{"Mac App 小克", []mail.Name{"Mac App 小克"}, ""},

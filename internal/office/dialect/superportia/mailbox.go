@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// mailbox returns everything that was ever delivered to an identity, newest first, from the room's archive too: the
-// document's mailbox is a log from which nothing goes. It is read whole, because the answer counts it.
+// mailbox returns all messages ever delivered to an identity, newest first, including those in the room's archive:
+// the document's mailbox is a log that nothing leaves. It is read whole, because the answer counts it.
 func mailbox(ctx context.Context, svc mail.Service, owner mail.Name, now mail.Time) (m contents, err error) {
 	if m.signs, err = signerOf(ctx, svc); err != nil {
 		return m, err
@@ -25,27 +25,27 @@ func mailbox(ctx context.Context, svc mail.Service, owner mail.Name, now mail.Ti
 	return m, err
 }
 
-// contents is what is in a mailbox.
+// contents is the content of a mailbox.
 type contents struct {
 	letters []letter
-	owner   mail.Name // in the room
+	owner   mail.Name // name in the room
 	signs   signer
 }
 
-// selection is what of a mailbox is asked for.
+// selection selects messages of a mailbox.
 type selection struct {
 	unreadOnly, withArchived bool
 	limit                    int
 }
 
-// choice is what a selection is of a mailbox.
+// choice is the result of a selection.
 type choice struct {
-	contents // unread urgent ones first, then all newest first
-	// How much of the whole mailbox is unread and how much there is, without archived mail unless that was asked for.
+	contents // urgent unread ones first, then all newest first
+	// The mailbox's unread and total counts, without archived mail unless it was selected.
 	unread, total int
 }
 
-// choose returns what s selects, however much that is. Archived mail is never unread.
+// choose returns all messages that s selects. Archived mail is never unread.
 func (s selection) choose(m contents) (c choice) {
 	c.owner, c.signs = m.owner, m.signs
 	var rest []letter
@@ -68,7 +68,7 @@ func (s selection) choose(m contents) (c choice) {
 	return c
 }
 
-// list answers with what s selects, as much of it as one answer holds, and tells which of it is fresh and whole.
+// list returns as many selected messages as one answer holds, and the ids of those that are fresh and whole.
 func (s selection) list(letters fence.Letters, c choice) (out listing, fresh []mail.ID, err error) {
 	letters.Reader = c.owner
 	was := make(map[mail.ID]bool)
@@ -93,7 +93,7 @@ func (s selection) list(letters fence.Letters, c choice) (out listing, fresh []m
 	return out, fresh, err
 }
 
-// note says how the reader goes on.
+// note tells the reader how to continue.
 func note(more int, cut bool) string {
 	const on = "mark or archive what you have dealt with, and check again with unread_only"
 	switch {

@@ -6,23 +6,23 @@ import (
 	"pennypost/internal/mail"
 )
 
-// What the document fixes.
+// Values from the document.
 const (
 	maxBody      = 4096 // bytes of UTF-8: the document says "~4KB"
 	defaultLimit = 30
 )
 
-// What it leaves open.
+// Our own values.
 const (
-	// lifeSeconds is a century, the longest that a draft may ask for: the document's mailbox is a log without end,
-	// while a room lets direct mail expire after a week unless the sender says otherwise.
+	// lifeSeconds is a century, the maximum for a draft: the document's mailbox is an endless log, while a room
+	// expires direct mail after a week unless the sender says otherwise.
 	lifeSeconds = 100 * 365 * 24 * 3600
 
-	onlineFor  = 15 * time.Minute // how long an identity counts as online after it was last seen
-	staleAfter = 24 * time.Hour   // from when on a task of somebody who was not seen is doubtful
+	onlineFor  = 15 * time.Minute // time after an identity was last seen during which it counts as online
+	staleAfter = 24 * time.Hour   // silence after which an identity's task is doubtful
 )
 
-// What a heartbeat says of an identity.
+// States in a heartbeat.
 const (
 	statusOnline  = "online"
 	statusWorking = "working" // online, with a task

@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// A server that was started for several identities sends as the one that from_agent names, and keeps the mailboxes of
-// all of them. It speaks for nobody else.
+// A server started for several identities sends as the one in from_agent, and keeps all their mailboxes. It speaks
+// for no one else.
 func TestSharedServer(t *testing.T) {
 	b := fleetFixture(t)
 	const app mail.Name = "Mac App 小克"

@@ -43,7 +43,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// newFixture returns a fixture in whose room identities were loaded.
+// newFixture returns a fixture whose room has the identities.
 func newFixture(t *testing.T, identities []byte) *dialecttest.Fixture {
 	t.Helper()
 	b := dialecttest.New(t, Dialect())
@@ -62,7 +62,7 @@ func loadFile(b *dialecttest.Fixture, identities []byte) error {
 	return err
 }
 
-// fleet is a few identities for tests that need no particular ones.
+// fleet is a few identities, for tests that need no particular ones.
 const fleet = `[
 	{"identity":"Mac CLI 小克","ship":"SS1","platform":"Claude Code CLI","role":"Engineer","id":"mac-cli"},
 	{"identity":"Mac App 小克","ship":"SS1","platform":"Desktop","role":"Engineer"},
@@ -75,11 +75,11 @@ const (
 
 func fleetFixture(t *testing.T) *dialecttest.Fixture { return newFixture(t, []byte(fleet)) }
 
-// must calls a tool that has to succeed and decodes its answer.
+// must calls a tool that must succeed and decodes its answer.
 func must[T any](b *dialecttest.Fixture, as mail.Name, tool, args string) (out T) {
 	b.T.Helper()
 	if as == captain {
-		as = mail.User // nobody else speaks as them
+		as = mail.User // no one else speaks as them
 	}
 	answer, err := b.Call(as, tool, args)
 	if err == nil {
@@ -101,7 +101,7 @@ func post(b *dialecttest.Fixture, from, to mail.Name, subject string) mail.ID {
 	return must[sent](b, from, "send_agent_message", fmt.Sprintf(`{"to":%q,"subject":%q,"body":"b"}`, to, subject)).ID
 }
 
-// fixture reads a file of the examples that came with the project, which are not part of the repository.
+// fixture reads one of the project's example files, which are not part of the repository.
 func fixture(t *testing.T, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("../../../../../shared/fixtures/seed-examples", name))
@@ -216,8 +216,8 @@ func TestManyMessages(t *testing.T) {
 	})
 }
 
-// SP-08, SP-10: a mailbox of thirty long messages is listed whole, an older urgent one first; bodies say that they are
-// cut, one message alone is not, and only what was whole counts as presented.
+// SP-08, SP-10: a mailbox of thirty long messages is listed whole, an older urgent one first; cut bodies say so, a
+// single message is not cut, and only messages shown whole count as presented.
 func TestLongMessages(t *testing.T) {
 	b := fleetFixture(t)
 	send := func(subject, priority string) mail.ID {
@@ -267,7 +267,7 @@ func TestLongMessages(t *testing.T) {
 	}
 }
 
-// A message of another dialect that is longer than an answer is whole when it is alone.
+// A message of another dialect that is longer than an answer comes whole when it is alone.
 func TestLongForeignMessage(t *testing.T) {
 	b := fleetFixture(t)
 	long := strings.Repeat("diff <b>\n", 4000)
@@ -303,7 +303,7 @@ func TestAges(t *testing.T) {
 		if it, err := b.As(cli).Message(t.Context(), hidden); err != nil {
 			t.Fatal(err)
 		} else if it.State == "" {
-			before.Messages[0].Read = true // what was archived counts as read in the room's archive
+			before.Messages[0].Read = true // archived mail counts as read in the room's archive
 		}
 		if diff := cmp.Diff(before, got); diff != "" {
 			t.Errorf("after retention (-before +after):\n%s", diff)
@@ -374,8 +374,8 @@ func TestPerson(t *testing.T) {
 	})
 }
 
-// TestCaptainOfBefore: what waits for a Captain who was an agent, as in earlier versions, goes to the desk when the
-// file is loaded.
+// TestCaptainOfBefore: mail that waits for a Captain who is an agent, as in earlier versions, goes to the desk when
+// the file is loaded.
 func TestCaptainOfBefore(t *testing.T) {
 	b := dialecttest.New(t, Dialect())
 	b.Register(captain, captainRole)
@@ -393,8 +393,8 @@ func TestCaptainOfBefore(t *testing.T) {
 	}
 }
 
-// TestCaptain: the identity whose role is Captain is the person. Mail to it stands on the desk, what the person sends
-// is from it, and nobody else speaks as it.
+// TestCaptain: the identity with the role Captain is the person. Mail to it is on the desk, the person's mail is
+// from it, and no one else speaks as it.
 func TestCaptain(t *testing.T) {
 	b := fleetFixture(t)
 	id := must[sent](b, cli, "send_agent_message",

@@ -80,10 +80,10 @@ func tools() []dialect.Tool {
 	}
 }
 
-// single is the one recipient of a message.
+// single is the only recipient of a message.
 type single string
 
-// UnmarshalJSON reads a string. For a list, its error says how to write to several recipients instead.
+// UnmarshalJSON decodes a string. For a list, its error says how to write to several recipients instead.
 func (s *single) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '[' {
 		return errors.New(noGroups)
@@ -122,7 +122,7 @@ func deliver(ctx context.Context, c *dialect.Call, p sendParams) (*sent, error) 
 		return nil, err
 	}
 	out := &sent{ID: s.ID, To: to, From: c.Caller, Subject: p.Subject, Delivered: true, At: stamp(mail.TimeOf(c.Now))}
-	// it knows the time to the second; if it fails, the mail is sent all the same
+	// the room has the time to the second; if this fails, the mail was sent anyway
 	if it, err := c.Service.Message(ctx, s.ID); err == nil {
 		signs, _ := signerOf(ctx, c.Service)
 		out.At, out.From = stamp(it.Sent), signs.bare(it.From)
@@ -130,7 +130,7 @@ func deliver(ctx context.Context, c *dialect.Call, p sendParams) (*sent, error) 
 	return out, nil
 }
 
-// check checks what can be checked without the room.
+// check checks the parameters without the room.
 func (p *sendParams) check() error {
 	for _, f := range []struct{ name, value string }{{"to", string(p.To)}, {"subject", p.Subject}, {"body", p.Body}} {
 		if f.value == "" {
@@ -148,8 +148,8 @@ func (p *sendParams) check() error {
 	return nil
 }
 
-// sender returns the call as the identity that from_agent names: the one as which the caller is connected, or another
-// that its server was started for. An argument alone proves nothing.
+// sender returns the call for the identity in from_agent: the connected one, or another for which the server was
+// started. An argument alone proves nothing.
 func sender(ctx context.Context, c *dialect.Call, from string) (*dialect.Call, error) {
 	if from == "" {
 		return c, nil
@@ -166,7 +166,7 @@ func sender(ctx context.Context, c *dialect.Call, from string) (*dialect.Call, e
 		"between", c.Caller, name, agentID)
 }
 
-// recipient returns the identity that a message is for.
+// recipient returns the identity of a message's recipient.
 func recipient(ctx context.Context, svc mail.Service, to string) (mail.Name, error) {
 	name, err := exact(ctx, svc, to, "unknown_recipient")
 	if err == nil {
@@ -231,7 +231,7 @@ func archive(ctx context.Context, c *dialect.Call, p archiveParams) (archived, e
 	return archived{p.ID, true}, setMark(ctx, c, p.ID, mail.MarkArchived)
 }
 
-// setMark marks a message in the mailbox of the caller, or else in that of another for whom it speaks.
+// setMark marks a message in the caller's mailbox, or else in that of another identity that it speaks for.
 func setMark(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark) error {
 	err := markOwn(ctx, c, id, m)
 	for _, name := range slices.Sorted(maps.Keys(c.Also)) {
@@ -246,7 +246,7 @@ func setMark(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark) erro
 	return err
 }
 
-// markOwn marks a message in the caller's mailbox. Marking again changes nothing and is no error.
+// markOwn marks a message in the caller's mailbox. Repeating a mark is no error.
 func markOwn(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark) error {
 	if id == "" {
 		return mail.Errorf(mail.Invalid, "msg_id is missing: nothing was marked")
@@ -262,8 +262,8 @@ func markOwn(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark) erro
 	return err
 }
 
-// explainCold says why a message that is listed cannot be marked: retention has moved it to the room's archive, where
-// what its readers did is settled. What it says there already needs no mark.
+// explainCold explains why a listed message cannot be marked: retention has moved it to the room's archive, where
+// its readers' marks are final. A mark that it already has succeeds.
 func explainCold(ctx context.Context, c *dialect.Call, id mail.ID, m mail.Mark, notFound error) error {
 	it, err := c.Service.Message(ctx, id)
 	if err != nil {
@@ -291,20 +291,20 @@ func beat(ctx context.Context, c *dialect.Call, p beatParams) (presence, error) 
 	return presenceOf(a, mail.TimeOf(c.Now)), err
 }
 
-// heartbeat registers the caller as online. A nil task leaves the one it has.
+// heartbeat registers the caller as online. A nil task keeps the present one.
 func heartbeat(ctx context.Context, c *dialect.Call, task *string) (mail.Agent, error) {
 	if c.Caller == mail.User {
 		captain, ok, err := captainOf(ctx, c.Service)
 		if !ok && err == nil {
 			err = errNoIdentity()
 		}
-		captain.Seen, captain.State = mail.TimeOf(c.Now), mail.Idle // the person is where they type
+		captain.Seen, captain.State = mail.TimeOf(c.Now), mail.Idle // the person is present when calling
 		return captain, err
 	}
 	return c.Service.Register(ctx, mail.Presence{Task: task})
 }
 
-// errNoIdentity is for whoever has not said which agent it is.
+// errNoIdentity is the error for a caller without an identity.
 func errNoIdentity() error {
 	return mail.Errorf(mail.Invalid,
 		"this is done as an identity, and you are the person: say %s=IDENTITY in the environment, or --as IDENTITY",

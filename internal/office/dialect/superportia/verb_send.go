@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// sendVerb is send_agent_message for what speaks no MCP: the document has an SRE system that alerts all agents.
+// sendVerb is send_agent_message for programs without MCP: the document has an SRE system that alerts all agents.
 func sendVerb() dialect.Verb {
 	return dialect.Verb{
 		Path: "send", Short: "put a message into an identity's mailbox, or into everybody's", Writes: true,
@@ -63,7 +63,7 @@ func runSend(ctx context.Context, v *dialect.Invocation) error {
 	return nil
 }
 
-// others are all identities but the caller.
+// others returns all identities except the caller.
 func others(ctx context.Context, c *dialect.Call) ([]single, error) {
 	roster, _, err := fleetRoster(ctx, c.Service)
 	if err != nil {

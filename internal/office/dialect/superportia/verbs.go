@@ -52,30 +52,31 @@ func verbs() []dialect.Verb {
 	}
 }
 
-// call is what a verb does a tool's work with.
+// call returns a Call for a verb that uses a tool's code.
 func call(ctx context.Context, v *dialect.Invocation) (*dialect.Call, error) {
 	svc, who, err := v.Room(ctx)
 	return &dialect.Call{Service: svc, Caller: who, Now: v.Now, Log: slog.New(slog.DiscardHandler)}, err
 }
 
-// taipei is where the fleet's clock is. Taiwan has had no summer time since 1979, so no time zone data is needed.
+// taipei is the time zone of the fleet's clock. Taiwan has had no summer time since 1979, so no time zone data is
+// needed.
 func taipei() *time.Location { return time.FixedZone("Asia/Taipei", 8*60*60) }
 
-// booted is boot's answer in JSON.
+// booted is the JSON output of boot.
 type booted struct {
 	Time string `json:"timestamp"` // RFC 3339 with Taipei's offset
 	Zone string `json:"timezone"`
-	// Missing is why the rest is not known.
+	// Missing says why the rest is unknown.
 	Missing string `json:"missing,omitempty"`
 	*mailroom
 }
 
-// mailroom is what the post office knows.
+// mailroom is the post office's part of booted.
 type mailroom struct {
 	Heartbeat presence `json:"heartbeat"`
 	Unread    int      `json:"unread"`
 	Urgent    []entry  `json:"urgent"` // the unread ones
-	captain   bool     // it is the Captain's own
+	captain   bool     // the reader is the Captain
 }
 
 func boot(ctx context.Context, v *dialect.Invocation) error {
@@ -95,7 +96,7 @@ func boot(ctx context.Context, v *dialect.Invocation) error {
 	return err
 }
 
-// enter registers the caller as online and looks into its mailbox.
+// enter registers the caller as online and reads its mailbox.
 func enter(ctx context.Context, v *dialect.Invocation) (*mailroom, error) {
 	c, err := call(ctx, v)
 	if err != nil {
@@ -120,7 +121,7 @@ func enter(ctx context.Context, v *dialect.Invocation) (*mailroom, error) {
 	return out, nil
 }
 
-// text is what the agent reads.
+// text returns the output for the agent.
 func (b *booted) text() string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "Taipei time: %s (%s)\n", b.Time, b.Zone)
@@ -141,7 +142,7 @@ func (b *booted) text() string {
 	switch {
 	case b.captain && b.Unread > 0:
 		t.WriteString(read + ".\n")
-	case b.captain: // whom should a Captain ask?
+	case b.captain: // a Captain has no one to ask
 	case b.Unread > 0:
 		t.WriteString(read + ", then ask the Captain what to do.\n")
 	default:
@@ -157,7 +158,7 @@ func ship(p presence) string {
 	return " on ship " + oneLine(p.Ship)
 }
 
-// headline is the subject; mail of other dialects may have none.
+// headline returns the subject; mail of other dialects may have none.
 func headline(e entry) string {
 	if e.Subject != "" {
 		return e.Subject
@@ -166,14 +167,14 @@ func headline(e entry) string {
 	return wording.ClipRunes(first, 80)
 }
 
-// oneLine shows that something was there which would break the line: strangers choose subjects and names.
+// oneLine replaces characters that would break the line visibly: others choose subjects and names.
 func oneLine(s string) string { return wording.OneLine(s, unicode.ReplacementChar) }
 
-// standing is an identity and how it is, as a heartbeat answers it.
+// standing is an identity and its status, as in a heartbeat's answer.
 type standing struct {
 	identity
 	Task   string `json:"current_task,omitempty"`
-	Seen   stamp  `json:"last_seen,omitzero"` // not for one that never was
+	Seen   stamp  `json:"last_seen,omitzero"` // omitted if never seen
 	Status string `json:"status"`
 }
 
@@ -206,7 +207,7 @@ func listIdentities(ctx context.Context, v *dialect.Invocation) error {
 	return err
 }
 
-// loadIdentities acts as the user, not as the caller: $SP_AGENT_ID may name an identity that is in this very file.
+// loadIdentities acts as the user, not as the caller: $SP_AGENT_ID may name an identity in this very file.
 func loadIdentities(ctx context.Context, v *dialect.Invocation, svc mail.Service) error {
 	data, err := os.ReadFile(v.Path(v.Args[0]))
 	if err != nil {

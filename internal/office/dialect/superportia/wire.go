@@ -11,34 +11,32 @@ import (
 	"pennypost/internal/policy"
 )
 
-// stamp is a time as the document writes it: RFC 3339 in UTC and whole seconds.
+// stamp is a time in the document's form: RFC 3339 in UTC and whole seconds.
 type stamp mail.Time
 
-// MarshalText implements encoding.TextMarshaler.
 func (s stamp) MarshalText() ([]byte, error) {
 	return mail.Time(s).Std().Truncate(time.Second).AppendFormat(nil, time.RFC3339), nil
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (s *stamp) UnmarshalText(b []byte) error { return (*mail.Time)(s).UnmarshalText(b) }
 
-// sent answers send_agent_message.
+// sent is the answer of send_agent_message.
 type sent struct {
 	ID        mail.ID   `json:"msg_id"`
 	To        mail.Name `json:"to"`
 	From      mail.Name `json:"from"`
 	Subject   string    `json:"subject"`
-	Delivered bool      `json:"delivered"` // always true: what is not delivered is an error
+	Delivered bool      `json:"delivered"` // always true: a failed delivery is an error
 	At        stamp     `json:"timestamp"`
 }
 
-// listing answers check_agent_mailbox.
+// listing is the answer of check_agent_mailbox.
 type listing struct {
 	Unread   int     `json:"unread"`
 	Total    int     `json:"total"`
 	Messages []entry `json:"messages"`
-	// More is how many messages that were asked for are not among them, and Note how to see those, and bodies that
-	// were cut, whole.
+	// More is the number of selected messages that are not listed; Note says how to get those, and how to get cut
+	// bodies whole.
 	More int    `json:"more,omitzero"`
 	Note string `json:"note,omitempty"`
 }
@@ -53,12 +51,12 @@ type entry struct {
 	Read     bool      `json:"read"`
 	Archived bool      `json:"archived"`
 	At       stamp     `json:"created_at"`
-	// Body is missing in the document's example. But no tool of it returns one message, so without it nobody could
-	// read mail.
+	// Body is missing in the document's example. But no tool of it returns a single message, so without it mail
+	// could not be read.
 	Body string `json:"body"`
 }
 
-// marked answers mark_message, and archived archive_message. The document does not show their answers.
+// marked is the answer of mark_message, and archived that of archive_message. The document does not show them.
 type marked struct {
 	ID   mail.ID `json:"msg_id"`
 	Read bool    `json:"read"`
@@ -69,7 +67,7 @@ type archived struct {
 	Archived bool    `json:"archived"`
 }
 
-// presence answers agent_heartbeat.
+// presence is the answer of agent_heartbeat.
 type presence struct {
 	ID       mail.Name `json:"agent_id"`
 	Ship     string    `json:"ship"`
@@ -85,30 +83,31 @@ func presenceOf(a mail.Agent, now mail.Time) presence {
 		Status: statusOf(a, now)}
 }
 
-// letter is a message in a mailbox. Its State and Read are as they are there.
+// letter is a message in a mailbox, with the State and Read that it has there.
 type letter struct {
 	mail.Item
-	fresh bool // it is not known yet that the text reached the owner
+	fresh bool // the owner might not have got the text yet
 }
 
-// letterOf shows a message of a history as it stands in owner's mailbox; ok is false if it was never delivered there.
+// letterOf returns a message of a history as a letter in owner's mailbox; ok is false if it was never delivered
+// there.
 func letterOf(it mail.Item, owner mail.Name, now mail.Time) (l letter, ok bool) {
 	fresh := it.State == mail.Queued || it.State == mail.Notified
 	if it.State == "" {
 		if it.State, ok = coldState(it, owner, now); !ok {
 			return letter{}, false
 		}
-		it.Read = it.State == mail.Read || it.State == mail.Archived // the archive does not tell them apart
+		it.Read = it.State == mail.Read || it.State == mail.Archived // the archive does not distinguish them
 	}
 	return letter{it, fresh}, true
 }
 
-// archived reports whether the mailbox shows it only if archived mail is asked for.
+// archived reports whether the mailbox shows the letter only with archived mail.
 func (l *letter) archived() bool { return l.State == mail.Archived || l.State == mail.Expired }
 
 func (l *letter) unread() bool { return !l.Read && !l.archived() }
 
-// entryOf shows a letter, or what an answer holds of it.
+// entryOf returns a letter, or the part of it that fits an answer, as an entry.
 func entryOf(it *mail.Item, signs signer) entry {
 	l := letter{Item: *it}
 	return entry{
@@ -118,8 +117,8 @@ func entryOf(it *mail.Item, signs signer) entry {
 	}
 }
 
-// coldState returns the state that a message of the archive had: whoever left a mark was its reader, and whom it
-// names. The archive knows no expiry, so the usual ones are taken.
+// coldState returns the former state of an archived message, and whether it was owner's: its readers are the agents
+// that left a mark and those that it names. The archive has no expiry, so the default ones apply.
 func coldState(it mail.Item, owner mail.Name, now mail.Time) (state mail.DeliveryState, mine bool) {
 	state = mail.Queued
 	if i := slices.IndexFunc(it.Deliveries, func(d mail.Delivery) bool { return d.Agent == owner }); i >= 0 {
@@ -145,14 +144,14 @@ func priority(p mail.Priority) string {
 	return "normal"
 }
 
-// recipients writes addresses as this protocol would: identities bare. Mail of other dialects may have several, or be
-// for a role.
+// recipients writes addresses in this protocol's form: identities bare. Mail of other dialects may have several
+// recipients, or a role.
 func recipients(to []mail.Address, signs signer) string {
 	return wording.Join(to, ", ", func(a mail.Address) string { return string(signs.bare(a)) })
 }
 
-// body is a message's text. What other dialects keep beside it is named at its end, which is where the document has
-// its people name the message that they answer, and files.
+// body returns a message's text, followed by the reply and documents of other dialects: the document puts references
+// to messages and files in the body too.
 func body(m mail.Message) string {
 	var b strings.Builder
 	b.WriteString(m.Body)

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/dialect/dialecttest"
 )
 
-// TestFixtures reads the document's answers into the types of ours and writes them again.
+// TestFixtures decodes the document's answers into our types and encodes them again.
 func TestFixtures(t *testing.T) {
 	again := func(t *testing.T, data []byte, v any) string {
 		t.Helper()
@@ -148,7 +148,7 @@ func TestForeignMail(t *testing.T) {
 	}
 }
 
-// FuzzArguments calls every tool with anything: it answers or refuses, and what it refuses is not our fault.
+// FuzzArguments calls every tool with arbitrary arguments: it answers or refuses, without an internal error.
 func FuzzArguments(f *testing.F) {
 	for _, args := range []string{
 		``, `{}`, `null`, `[]`, `{"to":"夏哥","subject":"s","body":"b","priority":"urgent","from_agent":"Mac CLI 小克"}`,

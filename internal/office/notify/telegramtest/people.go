@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Add queues an update as it is, under the next number; kind is its member.
+// Add queues an update with the next number; kind is its member.
 func (s *Server) Add(kind string, value any) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -19,14 +19,14 @@ func (s *Server) Add(kind string, value any) int64 {
 	return s.update
 }
 
-// Jump has the next update be of this number.
+// Jump sets the number of the next update.
 func (s *Server) Jump(number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.update = number - 1
 }
 
-// Again queues an update once more, as after a kill before it was confirmed.
+// Again queues an update again, as after a kill before it was confirmed.
 func (s *Server) Again(number int64, kind, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +34,7 @@ func (s *Server) Again(number int64, kind, text string) {
 	s.change()
 }
 
-// Queued returns the updates that are not confirmed.
+// Queued returns the unconfirmed updates.
 func (s *Server) Queued() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *Server) Queued() []string {
 	return list
 }
 
-// Person is somebody with an account.
+// Person is a user with an account.
 type Person struct {
 	ID     int64
 	Server *Server
@@ -59,15 +59,15 @@ func (p Person) private() map[string]any {
 	return map[string]any{"id": p.ID, "type": "private", "first_name": fmt.Sprintf("P%d", p.ID)}
 }
 
-// Write sends a text to the bot; to a reply, replyTo is the id of the message.
+// Write sends a text to the bot; for a reply, replyTo is the message's id.
 func (p Person) Write(text string, replyTo int64) { p.WriteIn(p.private(), text, replyTo) }
 
-// WriteIn sends a text in some chat.
+// WriteIn sends a text in any chat.
 func (p Person) WriteIn(chat map[string]any, text string, replyTo int64) {
 	p.Server.Add("message", p.message(chat, text, replyTo))
 }
 
-// message is one of the person's.
+// message returns a new message from the person.
 func (p Person) message(chat map[string]any, text string, replyTo int64) map[string]any {
 	p.Server.mu.Lock()
 	p.Server.message++
@@ -79,7 +79,7 @@ func (p Person) message(chat map[string]any, text string, replyTo int64) map[str
 	return m
 }
 
-// Press presses a button, or one that is not there, below a message of some chat. It returns the id of the press.
+// Press presses a button, which need not exist, below a message of any chat. It returns the id of the press.
 func (p Person) Press(chat, message int64, data string) string {
 	s := p.Server
 	s.mu.Lock()
@@ -93,7 +93,7 @@ func (p Person) Press(chat, message int64, data string) string {
 	return id
 }
 
-// Pressed returns what the person was told of a press.
+// Pressed returns the text that the person was shown for a press.
 func (s *Server) Pressed(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package telegramtest has a server that speaks the part of Telegram's Bot API that we use, as
+// Package telegramtest has a server for the part of Telegram's Bot API that we use, as
 // https://core.telegram.org/bots/api (10.1) describes it, and people who write to the bot.
 package telegramtest
 
@@ -19,7 +19,7 @@ import (
 // Token is the bot's.
 const Token = "4839574812:AAFD39kkdpWt3ywyRZergyOLMaJhac60qc_"
 
-// Message is what a chat shows.
+// Message is a message shown in a chat.
 type Message struct {
 	ID      int64
 	Chat    int64
@@ -29,30 +29,30 @@ type Message struct {
 	Edited  int // how often
 }
 
-// Button is one below a message.
+// Button is a button below a message.
 type Button struct {
 	Text string `json:"text"`
 	Data string `json:"callback_data"`
 }
 
-// Server is Telegram, as one bot sees it.
+// Server is Telegram for one bot.
 type Server struct {
 	URL string
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed at every change
 	update   int64         // the last number
-	queue    []update      // those that are not confirmed
+	queue    []update      // unconfirmed
 	message  int64         // the last number
 	shown    []Message
-	presses  map[string]string // what was answered, by query
+	presses  map[string]string // answers, by query
 	pressing int
-	polls    int            // getUpdates that wait
-	newest   int            // the last of them, which ends the others
+	polls    int            // number of waiting getUpdates calls
+	newest   int            // the latest one, which ends the others
 	called   map[string]int // by method
-	flood    map[string]int // how often a method answers 429 still
-	offsets  []int64        // that getUpdates was given
-	broken   []string       // answers to the next getUpdates in place of updates
+	flood    map[string]int // how many more times a method answers 429
+	offsets  []int64        // offsets passed to getUpdates
+	broken   []string       // answers to the next getUpdates calls instead of updates
 }
 
 type update struct {
@@ -72,13 +72,13 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// change wakes who waits. The caller holds s.mu.
+// change wakes the waiters. The caller holds s.mu.
 func (s *Server) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// ask is what methods are given.
+// ask has the parameters of all methods.
 type ask struct {
 	ChatID  int64    `json:"chat_id"`
 	Text    string   `json:"text"`
@@ -96,14 +96,13 @@ type ask struct {
 	} `json:"reply_markup"`
 }
 
-// refusal is an answer that is not ok.
+// refusal is an error answer.
 type refusal struct {
 	status int
 	about  string
 	after  int
 }
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, method, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/bot"), "/")
 	var in ask
@@ -231,7 +230,7 @@ func (s *Server) sendMessage(in *ask) (any, *refusal) {
 		"chat": map[string]any{"id": m.Chat, "type": "private"}}, nil
 }
 
-// refuseText says what is wrong with a message.
+// refuseText checks a message.
 func refuseText(m *Message) *refusal {
 	switch n := len(utf16.Encode([]rune(m.Text))); {
 	case m.Chat == 0:
@@ -249,7 +248,7 @@ func refuseText(m *Message) *refusal {
 	return nil
 }
 
-// edit puts another text in place of a message. The caller holds s.mu.
+// edit replaces a message's text. The caller holds s.mu.
 func (s *Server) edit(in *ask) (any, *refusal) {
 	for i := range s.shown {
 		m := &s.shown[i]
@@ -266,7 +265,7 @@ func (s *Server) edit(in *ask) (any, *refusal) {
 	return nil, &refusal{status: 400, about: "Bad Request: message to edit not found"}
 }
 
-// Messages returns what a chat shows from the bot.
+// Messages returns the bot's messages in a chat.
 func (s *Server) Messages(chat int64) (list []Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,7 +277,7 @@ func (s *Server) Messages(chat int64) (list []Message) {
 	return list
 }
 
-// Wait waits until ok, which is called at every change, and fails the test if that takes too long.
+// Wait waits until ok returns true, and fails the test if that takes too long. It calls ok at every change.
 func (s *Server) Wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	late := time.After(30 * time.Second)
@@ -291,14 +290,14 @@ func (s *Server) Wait(t testing.TB, what string, ok func() bool) {
 		}
 		select {
 		case <-changed:
-		case <-time.After(50 * time.Millisecond): // what is waited for may not be ours
+		case <-time.After(50 * time.Millisecond): // the condition might not depend on the server
 		case <-late:
 			t.Fatalf("%s: not within 30 s; shown: %+v", what, s.shown)
 		}
 	}
 }
 
-// Shows waits for a message that contains a text, and returns the last.
+// Shows waits for a message that contains a text, and returns the last one.
 func (s *Server) Shows(t testing.TB, chat int64, text string) (found Message) {
 	t.Helper()
 	s.Wait(t, fmt.Sprintf("a message with %q", text), func() bool {
@@ -329,14 +328,14 @@ func (s *Server) Called(method string) int {
 	return s.called[method]
 }
 
-// Flood has a method answer 429 for some times.
+// Flood makes a method answer 429 the next times.
 func (s *Server) Flood(method string, times int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flood[method] = times
 }
 
-// Break has the next getUpdates answered by these texts, one each, in place of updates.
+// Break makes the next getUpdates calls return these texts, one each, instead of updates.
 func (s *Server) Break(texts ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

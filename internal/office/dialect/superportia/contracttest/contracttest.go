@@ -1,14 +1,14 @@
-// Package contracttest holds whatever serves the superportia dialect to one contract: in process, over stdio, over
-// HTTP.
+// Package contracttest tests every server of the superportia dialect against one contract: in process, over stdio,
+// over HTTP.
 //
-// The cases stand in contract.json. Each is played in a room of its own that knows the identities in identities.json.
-// A step is one call of a tool by an identity and what comes of it: "want", the whole answer, or "error", words that
-// the error has. In answers a string that begins with "@" stands for a value that is not known beforehand:
+// The cases are in contract.json. Each runs in a room of its own with the identities in identities.json. A step is
+// one tool call by an identity and its result: "want", the whole answer, or "error", words that the error contains.
+// In answers a string that begins with "@" stands for an unpredictable value:
 //
 //	@id:x   a message id of the dialect's form: the first x names it, later ones are the same
 //	@time   a time in whole seconds of UTC
 //
-// "@id:x" in arguments is the id that was named so; "@bytes:4097" is a text of so many bytes.
+// In arguments "@id:x" is the id with that name; "@bytes:4097" is a text of that many bytes.
 package contracttest
 
 import (
@@ -30,15 +30,15 @@ import (
 type Session interface {
 	// Tools returns the names of the tools.
 	Tools() ([]string, error)
-	// Call calls a tool with a JSON object and returns its answer, which is JSON. If the tool refuses, the error is
-	// the text that the model is shown.
+	// Call calls a tool with a JSON object and returns its answer, which is JSON. If the tool refuses, the error has
+	// the text that the model gets.
 	Call(tool string, args []byte) ([]byte, error)
 }
 
-// Connect opens a session as an identity. It is closed by whoever made Connect, at the end of the test.
+// Connect opens a session as an identity. The maker of Connect closes it at the end of the test.
 type Connect func(t *testing.T, identity string) Session
 
-// Office makes a room, loads identities (a file for "identities load") into it, and returns how to connect to it.
+// Office makes a room, loads identities (a file for "identities load") into it, and returns a Connect for it.
 type Office func(t *testing.T, identities []byte) Connect
 
 //go:embed contract.json
@@ -58,11 +58,11 @@ type step struct {
 	Times int            `json:"times"` // 0: once
 	Args  map[string]any `json:"args"`
 	Want  map[string]any `json:"want"`
-	Count map[string]int `json:"count"` // only of these members: a number, or the length of a list
+	Count map[string]int `json:"count"` // only these members: a number, or the length of a list
 	Error []string       `json:"error"`
 }
 
-// Run plays the contract.
+// Run runs the contract.
 func Run(t *testing.T, open Office) {
 	var cases []testCase
 	if err := jsonx.UnmarshalStrict(contractFile, &cases); err != nil {
@@ -94,11 +94,11 @@ func Run(t *testing.T, open Office) {
 	}
 }
 
-// player plays the steps of one case.
+// player runs the steps of one case.
 type player struct {
 	connect  Connect
 	sessions map[string]Session
-	ids      map[string]string // message ids by the names that the case gives them
+	ids      map[string]string // message ids by their names in the case
 }
 
 func (p *player) play(t *testing.T, s step) error {
@@ -134,7 +134,7 @@ func (p *player) play(t *testing.T, s step) error {
 	return nil
 }
 
-// refused checks that a call failed with all the words that were expected.
+// refused checks that a call failed with all the expected words.
 func refused(words []string, answer []byte, err error) error {
 	if err == nil {
 		return fmt.Errorf("it was answered with %s; an error with %q is wanted", answer, words)
@@ -157,7 +157,7 @@ func size(v any) int {
 	return -1
 }
 
-// fill replaces what stands for values in arguments.
+// fill replaces placeholders in arguments.
 func (p *player) fill(args map[string]any) map[string]any {
 	out := maps.Clone(args)
 	if out == nil {
@@ -181,7 +181,7 @@ var (
 	timeForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$`)
 )
 
-// bind returns want with what stands for a value replaced by the value that is there, if it may be there.
+// bind returns want with each placeholder replaced by got's value, if that is acceptable.
 func (p *player) bind(want, got any) any {
 	switch want := want.(type) {
 	case map[string]any:
