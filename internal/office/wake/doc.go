@@ -8,8 +8,8 @@
 //   - A ring that no door took is retried after a second, backing off by doubling, up to five minutes.
 //   - A ring that a door took is outstanding until the agent is handed its mail or reads it. If the agent instead
 //     begins a turn and ends it with the mail unread, or reads a part of it and more arrives, it is rung again
-//     immediately. If it does nothing, it is rung again after two minutes, then after twice as long each time, starting
-//     with the next of its doors.
+//     immediately. If it does nothing, it is rung again after two minutes, then after twice as long each time,
+//     starting with the next of its doors.
 //   - An agent that works, or is frozen, is not rung.
 //   - Unanswered rings have an hourly budget. A ring over the budget is deferred.
 //   - After eight failures, or five rings without effect, the user gets a message that names the doors and their

@@ -231,7 +231,7 @@ func (m *Machines) Move(room mail.RoomName, from, to mail.Name) {
 	}
 	m.mu.Unlock()
 	for _, l := range tell {
-		_ = l.say(&said{Moved: &moved{Room: room, From: from, To: to}}) // otherwise it learns the name with the next hook
+		_ = l.say(&said{Moved: &moved{Room: room, From: from, To: to}}) // otherwise the next hook tells it
 	}
 }
 

@@ -53,7 +53,7 @@ func (r *Relay) Serve(ctx context.Context, conn io.ReadWriteCloser) error {
 	return l.hear(ctx, func(s *said) {
 		switch {
 		case s.Order != nil:
-			running.Go(func() { _ = l.say(&said{Rung: r.ring(ctx, s.Order)}) }) // if this fails, the other end has noticed the break
+			running.Go(func() { _ = l.say(&said{Rung: r.ring(ctx, s.Order)}) }) // on failure, the other end knows
 		case s.Moved != nil:
 			r.Moved(s.Moved.Room, s.Moved.From, s.Moved.To)
 		}
