@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// What a client never took is not waited for, and any number of such are bounded.
+// Output that a client never took is not waited for, and the number of tickets is limited.
 func TestHookTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &Hooks{}

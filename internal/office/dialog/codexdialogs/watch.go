@@ -18,7 +18,7 @@ import (
 // Timing of connections. Codex never waits for any of it.
 const (
 	lookPause  = 500 * time.Millisecond // between looks for sessions
-	againPause = 2 * time.Second        // before a server that was away is tried again, and between looks while there is none
+	againPause = 2 * time.Second        // before a server is retried, and between looks without one
 	openTime   = 2 * time.Second        // for establishing a connection
 	sweepTime  = time.Second            // until the session of a dialog must be known
 	roomTime   = 5 * time.Second        // for a room to record a dialog
