@@ -372,7 +372,7 @@ func (b *Box) note(e *entry, s *settled, sent mail.Sent, refused error) error {
 	if err != nil {
 		return err
 	}
-	at, err := b.file.append(text, s.As != asSent) // losing this line only resends the letter with its key: still one message
+	at, err := b.file.append(text, s.As != asSent) // unsynced when sent: if lost, the letter is resent with its key
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil && s.As == asWithdrawn {

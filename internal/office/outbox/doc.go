@@ -14,8 +14,8 @@
 //	{"settled":{"room":…,"name":…,"key":…,"as":"sent"},"crc":"…"}
 //
 // where as is sent, refused (with why) or withdrawn. A refused letter stays until it is dismissed. A last line without
-// a line feed was never acknowledged: it is cut. A line that cannot be read is left as it is, and counted. As soon as a
-// letter is settled the file is rewritten without it, so that its text is not left here.
+// a line feed was never acknowledged: it is cut. A line that cannot be read is left as it is, and counted. As soon as
+// a letter is settled the file is rewritten without it, so that its text is not left here.
 //
 // After a crash between the send and its settling line the letter is sent again, with the same key: it is one message.
 package outbox
