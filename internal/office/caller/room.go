@@ -187,7 +187,8 @@ func (v *Room) Carry(ctx context.Context, r *wire.Route, _, _ any, on func(mail.
 	}
 }
 
-// waiting makes a wait that ends with the caller's credential or session.
+// waiting makes a wait that ends when the lives end that the caller depends on: its credential, its entry in the
+// roster and the room.
 func waiting(ctx context.Context, s mail.Service, on func(mail.Service) error) error {
 	ctx, end := life.Begin(ctx)
 	defer end()
@@ -208,7 +209,7 @@ func (s standing) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error)
 	return endingWith(ctx, s.ctx, func(ctx context.Context) (mail.Item, error) { return s.Service.Wait(ctx, q) })
 }
 
-// endingWith runs do, which ends with the credential or session of stands.
+// endingWith runs do, and cancels it when a life ends that stands depends on.
 func endingWith[T any](ctx, stands context.Context, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -242,7 +243,7 @@ func (v *Room) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	return &borrowedWatch{Watch: w, ctx: ctx, giveBack: sync.OnceFunc(func() { end(); v.leave(e) })}, nil
 }
 
-// borrowedWatch ends with the credential or session of its context.
+// borrowedWatch ends when a life ends that its context depends on.
 type borrowedWatch struct {
 	mail.Watch
 	ctx      context.Context

@@ -196,7 +196,7 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, who 
 	if err != nil {
 		return err
 	}
-	client := "" // the client that names the session in each call
+	client := "" // set if the client's calls carry their tool use
 	if claimed && s.client == "claude" {
 		client = s.client
 	}
@@ -242,8 +242,8 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, who 
 	return err
 }
 
-// mailbox returns the mailbox of the session's agent, for a server. client is "claude" if that names its session in
-// each call. The heartbeat may change the session's name later; the post office maps the old name.
+// mailbox returns the mailbox of the session's agent, for a server. client is "claude" if its calls carry their tool
+// use. The heartbeat may change the session's name later; the post office maps the old name.
 func (s *session) mailbox(ctx context.Context, client string) (mcpserver.Mailbox, error) {
 	name := s.name
 	svc, err := s.office.Room(ctx, s.room, name)

@@ -2,11 +2,12 @@ package hook
 
 import "pennypost/internal/mail"
 
-// agy is Antigravity CLI (antigravity.google/docs/hooks; what automatis-tools saw of 1.2.7, agents-can-communicate,
-// packages/adapter-antigravity/COMPATIBILITY.md). We have not run it. Its hook input names neither the event nor,
-// without an open folder (agy -p), the project. PreInvocation runs before every request to the model and its output
-// is in that request; the first of a turn has the number 0. In 1.2.7 no hook can stop a tool, and none reports the
-// end of a session. An unknown member makes the whole request fail, so an answer holds only members that take effect.
+// agy is Antigravity CLI (antigravity.google/docs/hooks; observations of 1.2.7 by automatis-tools;
+// agents-can-communicate, packages/adapter-antigravity/COMPATIBILITY.md). We have not run it. Its hook input names
+// neither the event nor, without an open folder (agy -p), the project. PreInvocation runs before every request to the
+// model and its output is in that request; the first of a turn has the number 0. In 1.2.7 no hook can stop a tool, and
+// none reports the end of a session. An unknown member makes the whole request fail, so an answer holds only members
+// that take effect.
 //
 // It is not known whether Esc or subagents run hooks.
 func agy() Client {

@@ -25,8 +25,8 @@ type Asked struct {
 	// Told says that the client reports the end of the dialog, so that other tool calls of the session, which may run
 	// at the same time, do not imply it.
 	Told bool
-	// Later says that the client sends another event when it shows its dialog, so that only someone who waits is told
-	// now.
+	// Later says that the client sends another event when it shows its dialog, so this event counts only if its hook
+	// waits for an answer.
 	Later bool
 }
 

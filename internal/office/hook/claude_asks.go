@@ -8,7 +8,7 @@ import (
 )
 
 // The dialogs of Claude Code, as seen in 2.1.330. For the session itself, the PermissionRequest hook runs while the
-// dialog is shown. For a subagent, a teammate in the same process and a form, it runs before.
+// dialog is shown. For a subagent, a teammate in the same process and a form, it runs before the dialog is shown.
 
 // asksClaude fills in the dialog that an event opens.
 func asksClaude(e *Event, in input) {

@@ -138,7 +138,7 @@ type script struct {
 	has      string   // a member that every conversation line has
 	told     []string // the types that contain hook output
 	fleeting string   // the one of them that a resumed session lacks
-	sums     string   // the type or subtype that summarizes the conversation and drops the lines before it
+	sums     string   // the type or subtype that summarises the conversation and drops the lines before it
 }
 
 // recall reads a line of the transcript.

@@ -72,7 +72,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// The conversations of other clients hold hook output, each in its own format, until they are summarized.
+// The conversations of other clients hold hook output, each in its own format, until they are summarised.
 func TestHoldsOthers(t *testing.T) {
 	letter := func(open, shut string, id mail.ID) string {
 		return `Pennypost: 1 message\n` + open + `mail-abc origin=\"user\" from=\"user\" id=\"` + string(id) +

@@ -2,9 +2,9 @@ package hook
 
 import "pennypost/internal/mail"
 
-// copilot is the GitHub Copilot CLI (docs.github.com, "GitHub Copilot hooks reference", 2026-11; seen in 1.0.102).
-// Its events have two spellings, and the input follows the spelling. If a pre-tool hook fails, the tool is denied.
-// Interrupting a turn runs no hook; the client's own notes record it (wake.CopilotNotes).
+// copilot is the GitHub Copilot CLI (docs.github.com, "GitHub Copilot hooks reference", 2026-11; seen in 1.0.102). Its
+// events have two spellings, and the input follows the spelling. If a pre-tool hook fails, the tool is denied.
+// Interrupting a turn runs no hook; the client's own log records it (door.CopilotNotes).
 func copilot() Client {
 	// Hook output is in a tool result, or in the prompt. A resumed session no longer has it in the prompt.
 	kept := script{has: `"parentId"`, told: []string{"user.message", "tool.execution_complete"},

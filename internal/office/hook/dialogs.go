@@ -13,7 +13,7 @@ type Dialogs interface {
 	Of(client, session string) []Held
 	// Note records a tool call, because a later event may ask about it without naming it.
 	Note(e *Event)
-	// Noted returns the last tool call recorded for a session that is not known to have ended.
+	// Noted returns a session's last recorded tool call that is not known to have ended.
 	Noted(e *Event) (tool, use string, input []byte)
 	// Open records a dialog, tells the room and returns its id.
 	Open(ctx context.Context, svc Service, h Held) (mail.ID, error)

@@ -59,8 +59,8 @@ func (e *Event) proves() bool {
 	return !e.Sub && (e.Moment == mail.BeforeTool || e.Moment == mail.TurnEnd && !e.Over)
 }
 
-// Session is what a client says of a session. Its socket and token are credentials: they are for doors of this
-// machine, and must not enter a journal or log.
+// Session has the facts that a client gives about a session. Its socket and token are credentials: they are for doors
+// of this machine, and must not enter a journal or log.
 type Session struct {
 	ID      string
 	Dir     string // the project's directory, as an absolute path

@@ -18,10 +18,10 @@ import (
 type Mailbox struct {
 	Room  mail.RoomName
 	Agent mail.Name
-	// As returns the room as an agent sees it: Agent, or the name that Agent has because another session bears its
-	// name.
+	// As returns the room as an agent sees it: Agent itself, or the name given instead because another session has
+	// that one.
 	As func(mail.Name) (Service, error)
-	// Ring waits until Agent is rung, and passes the ring to hand: once, and nil after every silence.
+	// Ring waits until Agent is rung, and passes the ring to hand, once. After every silence it passes nil.
 	Ring func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error
 }
 
@@ -47,7 +47,7 @@ type Call struct {
 	Window func(ctx context.Context, e *Event) (*Window, error)
 	// Busy reports whether the client says that a turn of a session is running; nil: not known.
 	Busy func(*Session) bool
-	// Log finds the transcript of a session whose client does not name it; nil: there is no way to.
+	// Log finds the transcript of a session whose client does not name it; nil: it cannot be found.
 	Log func(*Session) string
 	// First reports whether this is the first question about a session; nil: always.
 	First func(session string) bool
@@ -175,8 +175,8 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	return t, nil
 }
 
-// claim makes the agent claim what the tool is about to write, or denies the tool. It does not deny it only because
-// claims could not be checked.
+// claim makes the agent claim what the tool is about to write, or denies the tool. It does not deny the tool if the
+// claim could not be checked.
 func (c *Call) claim(ctx context.Context, e *Event, t *pending) {
 	if c.Write == nil || e.Moment != mail.BeforeTool || e.Own {
 		return

@@ -18,7 +18,7 @@ const MaxText = 4000
 // together must not exceed 20 KB (P12).
 const maxOrder = MaxText / 2
 
-// greeting begins every text. With it we recognize a text that a client hands back as a prompt.
+// greeting begins every text. With it we recognise a text that a client hands back as a prompt.
 const greeting = "Pennypost: "
 
 // marking ends a text with mail in it. The command works as printed in the shell of any agent that reaches the post

@@ -133,8 +133,8 @@ func TestP7_OwnToolProves(t *testing.T) {
 	b.wantState(id, "ann", mail.Presented)
 }
 
-// A subagent's events are not its parent's: they make no agent working and prove nothing, but a cancel applies to the
-// subagent.
+// A subagent's events are not its parent's: they do not make the agent count as working, and prove nothing, but a
+// cancel applies to the subagent.
 func TestP8_SubagentsWorkForNobody(t *testing.T) {
 	t.Run("claude", func(t *testing.T) {
 		subagentsWorkForNobody(t, hooktest.Claude(), map[string]any{"agent_id": "a1", "agent_type": "general-purpose"})

@@ -13,10 +13,10 @@ import (
 // (code.claude.com/docs/en/hooks, asyncRewake). Our extensions in other clients do the same.
 const wakeStatus = 2
 
-// Wait waits beside a session whose turn has ended until it is rung, and passes hand the output of the hook's process:
-// once, and nil after every silence. An answer without text ends the wait for good. A session has one waiter: each end
-// of a turn begins another, which ends the one before. The wait continues through the turns of the session, during
-// which no ring comes: a turn that a person interrupts runs no hook that could begin another.
+// Wait waits beside a session whose turn has ended until it is rung, and passes the output of the hook's process to
+// hand, once. After every silence it passes nil. An answer without text ends the wait for good. A session has one
+// waiter: each end of a turn begins another, which ends the one before. The wait continues through the turns of the
+// session, during which no ring comes: a turn that a person interrupts runs no hook that could begin another.
 func (c *Call) Wait(ctx context.Context, hand func(*Answer) error) error {
 	client, ok := FindClient(c.Client)
 	if !ok {

@@ -16,8 +16,8 @@ type Letter struct {
 	Why    string        `json:"why"` // why the way was away
 }
 
-// Sender is the sender of a letter, as the gate identified it. The letter is sent with no more rights than it had
-// then.
+// Sender is the sender of a letter, as the gate identified it. The letter is sent with no more rights than the sender
+// had then.
 type Sender struct {
 	Name  mail.Name  `json:"name"`
 	Means mail.Means `json:"means,omitempty"` // for the user, in the post office of the room

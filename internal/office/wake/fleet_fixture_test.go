@@ -43,7 +43,8 @@ type outpost struct {
 	lost  []time.Time           // when the record of a ring may have been lost; guarded by fleet.mu
 }
 
-// How long the fleet takes to consider a machine away, a machine to consider itself cut off, and it to be back.
+// How long it takes until the fleet considers a machine away, until a machine considers itself cut off, and until it
+// is back.
 const (
 	testAway = 10 * time.Second
 	testCut  = 6 * time.Second

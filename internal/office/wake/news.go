@@ -102,8 +102,8 @@ func (r *Ringer) heard(rc *mail.Receipt, at mail.Time) {
 	r.count(rc.Reader, s)
 }
 
-// answerRoles applies the messages that agents were given. Mail for which a role without a holder was rung is read by
-// an agent.
+// answerRoles applies the messages that agents were given to the rings of roles: a role without a holder is rung, but
+// an agent reads the mail.
 func (r *Ringer) answerRoles(given map[mail.ID]bool) {
 	for k, s := range r.sleepers {
 		if s.told == nil || k == mail.ToOrchestrator || k.Kind() != mail.ToRole {

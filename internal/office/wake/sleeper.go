@@ -273,7 +273,7 @@ func leave(u *mail.Unwoken, urgent bool, typed func(mail.Name) mail.Time, now ma
 // noDoor decides what to do if no door can be rung. Doors that are all off are for the user to repair. If there never
 // was one, the session or its person often reads the mail unprompted, and gets the time of the ladder's last step.
 //
-// A machine that is away may be back in a moment, so the user is told later.
+// If the agent's machine is away, the user is told after awayPatience: it may be back in a moment.
 func (s *sleeper) noDoor(off, away bool, now mail.Time) verdict {
 	if off {
 		return giveUp

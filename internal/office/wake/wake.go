@@ -12,8 +12,8 @@ import (
 // Waker is one way to make an agent look.
 //
 // Ring returns nil when the door was rung; the door's type states when that is. It never means that the agent has seen
-// anything. Any other error has the door's answer, in words for the user and without secrets, and means that the ring
-// may be retried; one that wraps ErrOff, that it must not.
+// anything. An error has the door's answer, in words for the user and without secrets. The ring may be retried, unless
+// the error wraps ErrOff.
 //
 // Ring gives up when ctx ends, and within its own timeout in any case. It may be called concurrently, but not for the
 // same agent. A failed ring may be retried with the same Ring.ID, perhaps with more mail.

@@ -16,11 +16,11 @@ import (
 // Timing of requests.
 const (
 	tendPause = 250 * time.Millisecond // between checks for overdue events
-	// saidTime is how long the server may take to report that a request which is over was declined. If it reports
-	// that, it was seen to do so immediately; that one was allowed shows when the tool has ended, which may take
-	// hours.
+	// saidTime is how long the server may take to report that a request which is over was declined. It was seen to do
+	// so immediately, if at all; an approval shows only when the tool has ended, which may take hours.
 	saidTime = 40 * time.Millisecond
-	// toldTime is the same for a request that was not answered from the desk, or was denied there.
+	// toldTime is how long it may take to report the outcome of a request that was not answered from the desk, or was
+	// denied there.
 	toldTime = 300 * time.Millisecond
 	// hooksTime is how long a dialog may be missing from the desk, because a hook says that it is over, before the
 	// server says so too. After that, the hook was wrong, or forged.

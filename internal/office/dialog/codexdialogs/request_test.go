@@ -202,7 +202,7 @@ func TestPatchShowsPaths(t *testing.T) {
 	}
 }
 
-// Parsing a request never fails badly, whatever the server sends, and only offered answers are replied.
+// Parsing a request never panics, and only offered answers are sent.
 func FuzzRequest(f *testing.F) {
 	for _, s := range []string{command, question, tool, `{"itemId":"call_1"}`} {
 		f.Add(s)

@@ -29,7 +29,7 @@ import (
 // The ring succeeded if the text was complete in the client's prompt, Enter was pressed, and the text then left the
 // prompt. That does not prove that a model saw it.
 //
-// It types only into an empty prompt that it recognizes. Enter in a dialog approves the request; so in any doubt
+// It types only into an empty prompt that it recognises. Enter in a dialog approves the request; so in any doubt
 // (another program, a shell, copy mode, a dialog, half-typed text, a person at the keyboard, an unknown screen) it
 // does not type, and says why. It looks at the screen again before it presses Enter. Typed text that could not be sent
 // stays, and the next try of the same ring sends it.
@@ -85,7 +85,7 @@ func (t *Tmux) leads(s *sessions.Session) bool {
 	return s.Pane != "" && !hasNoTerminal(process.Number(s.Terminal()))
 }
 
-// AtSessions implements AtSessions.
+// AtSessions implements wake.AtSessions.
 func (t *Tmux) AtSessions() {}
 
 // pane is the pane in which a session's client should run.

@@ -235,7 +235,7 @@ func unframed(l line) line {
 	return l
 }
 
-// geminiWritten recognizes the placeholder of Gemini CLI and Qwen Code by its text: it is grey, not faint.
+// geminiWritten recognises the placeholder of Gemini CLI and Qwen Code by its text: it is grey, not faint.
 func geminiWritten(l line) string {
 	text := strings.ReplaceAll(l.written(), "\u200b", "") // Qwen Code's cursor
 	if strings.TrimSpace(text) == "Type your message or @path/to/file" {

@@ -121,7 +121,7 @@ type Seat struct {
 	Agent mail.Name
 }
 
-// SeatOf returns the seat of an agent, whose name it normalizes (NFC).
+// SeatOf returns the seat of an agent, whose name it normalises (NFC).
 func SeatOf(room mail.RoomName, agent mail.Name) Seat {
 	return Seat{room, mail.Name(norm.NFC.String(string(agent)))}
 }
@@ -252,7 +252,7 @@ func (l *List) Programs() []Program {
 }
 
 // In returns the agent of a session that is not known to be over and that runs in one of programs; "": none. It
-// ignores sessions of the room not; "": of no room.
+// ignores sessions of the room in not; "": it ignores none.
 func (l *List) In(programs []string, not mail.RoomName) mail.Name {
 	l.mu.Lock()
 	defer l.mu.Unlock()
