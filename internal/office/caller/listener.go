@@ -55,7 +55,7 @@ func (o *Rooms) listenAs(ctx context.Context, v *Room, at mail.Listener, silence
 // post is the place where a process waits for rings of an agent; agent is "" if there are none to wait for.
 type post struct {
 	agent mail.Name
-	look  func() // shows the ringer of the agent that a listener waits
+	look  func() // makes the agent's ringer see the listener
 	leave func()
 }
 

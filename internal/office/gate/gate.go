@@ -212,7 +212,7 @@ func (g *Gate) Browser(ctx context.Context) (context.Context, error) {
 		if name := s.session(g.opts.Session); name != "" {
 			return nil, inSession(name)
 		}
-		if s.client != nil && !s.client.Above(os.Getpid()) { // not when an agent's client runs the tests
+		if s.client != nil && !s.client.Above(os.Getpid()) { // allow a client above the post office, as in tests
 			return nil, mail.Errorf(mail.Denied, "this browser runs below %s, an agent's client, and an agent cannot "+
 				"act as the user: nothing was done. Start it from elsewhere", s.client.Names()[0])
 		}

@@ -35,7 +35,7 @@ func readGemini(typed string, in input) Event {
 		}
 	case "afteragent":
 		e.Over = in.text("prompt_response") == "[no response text]"
-	case "notification": // the turn waits for the person, and if that answers with Esc, no hook runs
+	case "notification": // the turn waits for the person, and if they answer with Esc, no hook runs
 		if in.text("notification_type") == "ToolPermission" {
 			e.Moment, e.Over = mail.TurnEnd, true
 			asksGemini(&e, in)

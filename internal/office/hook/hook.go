@@ -317,7 +317,7 @@ func say(e *Event, box *Mailbox, brief *mail.Briefing) (speechKind, words) {
 	return tell, w
 }
 
-// Write records the mail told as told.
+// Write marks the mail that was told.
 func (t *Marks) Write(ctx context.Context) error {
 	if t.taken != nil {
 		t.taken()

@@ -35,7 +35,7 @@ type Codex struct {
 	Binary   string // default codex
 	// NAME=value: without the variables of an agent that may have started the post office
 	Env     []string
-	Timeout time.Duration // kills the command; default 30 s
+	Timeout time.Duration // then the command is killed; default 30 s
 }
 
 var _ wake.Waker = (*Codex)(nil)

@@ -32,7 +32,7 @@ type Exec struct {
 	Env     []string      // NAME=value; the variables of the ring override them
 	Dir     string        // the working directory
 	Home    string        // PENNYPOST_HOME
-	Timeout time.Duration // kills the command with its process group; default 30 s
+	Timeout time.Duration // then the command and its process group are killed; default 30 s
 	Log     *slog.Logger  // default: discard
 
 	Gone     bool
