@@ -50,8 +50,7 @@ type Pipe struct {
 	Debug func(why string)
 }
 
-// Run runs the hook and returns the exit status of its process: 0, unless the status itself tells the client
-// something.
+// Run runs the hook and returns the exit status of its process: 0, unless the status tells the client something.
 func (p *Pipe) Run(ctx context.Context) (exit int) {
 	defer func() {
 		if v := recover(); v != nil { // the status of a panic would block the client

@@ -160,8 +160,8 @@ func (t *Turn) start() (*program, error) {
 	return p, nil
 }
 
-// end ends the program, and returns its exit state. The program has some time to exit by itself after its input is
-// closed.
+// end ends the program, and returns its exit state. With its input closed, the program has some time to exit by
+// itself.
 func (p *program) end(patience time.Duration) string {
 	select {
 	case <-p.out.ended:

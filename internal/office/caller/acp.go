@@ -15,8 +15,7 @@ import (
 	"pennypost/internal/office/wake/door"
 )
 
-// askOverACP asks the person a question of an agent in a turn over ACP, which no client shows. It returns when ctx
-// ends.
+// askOverACP asks the person an agent's question in a turn over ACP, which no client shows. It returns when ctx ends.
 func (o *Rooms) askOverACP(ctx context.Context, who door.Asker, q *acp.Question) (option string) {
 	svc := o.Own(context.WithoutCancel(ctx), who.Room, who.Agent)
 	h := held(who, q)

@@ -125,8 +125,8 @@ func notEntered(pass *mail.Pass, name mail.RoomName) error {
 		"by: pennypost rooms", name, pass.Machine)
 }
 
-// GuestOf returns the guest whose token of a room has a hash, which only an admitted guest's token has; ctx ends with
-// the token.
+// GuestOf returns the guest whose token of a room has a hash, which only an admitted guest's has; ctx ends with the
+// token.
 func (o *Rooms) GuestOf(ctx context.Context, room mail.RoomName, sum string) (mail.Caller, error) {
 	name, err := o.HolderOf(ctx, room, sum)
 	return mail.Caller{Name: name, Room: room, Means: mail.ByGuest}, err
@@ -145,8 +145,7 @@ func (o *Rooms) HolderOf(ctx context.Context, room mail.RoomName, sum string) (n
 }
 
 // AgentOf returns the agent whose token this is. The token names its room, which is opened only if it exists: a
-// made-up token creates nothing. The time of the refusal reveals whether a room exists, which is no secret on this
-// machine.
+// made-up token creates nothing. The time of the refusal reveals whether a room exists, which is no secret here.
 func (o *Rooms) AgentOf(ctx context.Context, token string) (mail.Caller, error) {
 	name, sum, ok := mailroom.ParseToken(token)
 	if ok && o.Far != nil {

@@ -81,8 +81,7 @@ func (o *Rooms) asked(ctx context.Context, names []mail.RoomName) ([]mail.RoomNa
 	return names, nil
 }
 
-// away marks the rooms that do not answer in their desks. The error is that of a query about an agent that no room
-// knows.
+// away marks the rooms that do not answer in their desks. The error is that of a query about an unknown agent.
 func (o *Rooms) away(names []mail.RoomName, desks []mail.Desk, errs []error) (nobody error) {
 	found := false
 	for i, err := range errs {

@@ -240,8 +240,7 @@ type clientDialogs struct {
 }
 
 // Settle does not trust a hook that reports the end of a dialog while the client's record says that it is open: a
-// command of the agent may have run it. TendDialogs checks again. With several open dialogs, the record does not say
-// which.
+// command of the agent may have run it. TendDialogs checks again. With several open, the record does not say which.
 func (d clientDialogs) Settle(ctx context.Context, svc hook.Service, h *hook.Held, how mail.DialogOutcome) error {
 	if stands, known := d.office.stands(h); known && stands && len(d.Of(h.Client, h.Session)) == 1 {
 		d.Believe(h.ID, how)

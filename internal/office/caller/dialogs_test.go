@@ -13,8 +13,7 @@ import (
 	"pennypost/internal/office/rooms"
 )
 
-// looking is a room with an observer that looks as soon as the room was told about a dialog, and before the call
-// returns.
+// looking is a room with an observer that looks once the room was told about a dialog, before the call returns.
 type looking struct {
 	hook.Service
 	look func(outcome mail.DialogOutcome)

@@ -98,8 +98,7 @@ func (o *Rooms) FleetMail(ctx context.Context, q mail.FleetMailQuery) (out mail.
 }
 
 // inRooms asks several rooms as the user, a few at a time. A room that does not know the subject of the question has
-// no answer; one that cannot be asked is away. The error is that of an invalid question, or of a request that has
-// ended.
+// no answer; one that cannot be asked is away. The error is that of an invalid question, or of an ended request.
 func inRooms[T any](ctx context.Context, o *Rooms, names []mail.RoomName,
 	ask func(mail.RoomName, mail.Service) (T, error)) (
 	answers map[mail.RoomName]T, away []mail.RoomName, wrong error) {

@@ -17,8 +17,7 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// behindPatience is how long a message waits for earlier kept messages of its sender to be sent, while the way is
-// there.
+// behindPatience is how long a message waits for its sender's kept messages to be sent, while the way is there.
 const behindPatience = 2 * time.Second
 
 // keepingAfter is the age from which a letter is looked up before it is sent: the room may have forgotten its key, if

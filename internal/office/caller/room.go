@@ -332,8 +332,7 @@ func (v *Room) registerSession(ctx context.Context, as *Room, p mail.Presence, a
 	return a, nil
 }
 
-// confirmed rejects the user if an important act needs confirmation first. The API itself knows the acts that always
-// do.
+// confirmed rejects the user if an important act needs confirmation first. The API knows those that always do.
 func (v *Room) confirmed(ctx context.Context) error {
 	if v.ID.Name() != mail.User {
 		return nil

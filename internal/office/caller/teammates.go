@@ -106,8 +106,7 @@ func teamsDir(transcript string) string {
 	return filepath.Join(reach.ClaudeDir(), "teams")
 }
 
-// Teammate returns the agent of a Claude Code hook's session, if that is a teammate with a session of its own; "" if
-// not.
+// Teammate returns the agent of a Claude Code hook's session, if that is a teammate with its own session; "" if not.
 func (o *Rooms) Teammate(ctx context.Context, room mail.RoomName, pane string, e *hook.Event) (mail.Name, error) {
 	if e.Client != "claude" || e.Sub || pane == "" || e.Kind == "" {
 		return "", nil

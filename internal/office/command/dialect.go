@@ -212,8 +212,7 @@ func (a *app) identify(ctx context.Context, d *dialect.Dialect) (also []mail.Nam
 	return all[1:], nil
 }
 
-// bridgeProject makes the room keep the dialect's files in the project, where its users expect them, if it does not
-// yet.
+// bridgeProject makes the room keep the dialect's files in the project, where its users expect them, if it keeps none.
 func (a *app) bridgeProject(ctx context.Context, d *dialect.Dialect) {
 	if !d.InProject {
 		return

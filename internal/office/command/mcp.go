@@ -140,8 +140,7 @@ func (a *app) serveOne(ctx context.Context, s *session, d *dialect.Dialect, f mc
 	return a.serveMCP(ctx, s, d, who, channel, claims)
 }
 
-// connect finds the post office, and the session's agent. The token of another machine's post office names the agent
-// itself.
+// connect finds the post office, and the session's agent. The token of a remote post office names the agent itself.
 func (a *app) connect(ctx context.Context, s *session, d *dialect.Dialect) error {
 	var err error
 	if s.room, err = a.RoomName(); err != nil {

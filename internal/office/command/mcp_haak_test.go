@@ -11,8 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A session of HAAK reads over MCP: the files record it, nothing is new twice, and it is still alive after the client
-// has left.
+// A session of HAAK reads over MCP: the files record it, nothing is new twice, and it outlives its client.
 func TestMCPHaak(t *testing.T) {
 	project := t.TempDir() // outlives the post office
 	env := mcpHome(t)

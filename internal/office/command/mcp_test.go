@@ -85,8 +85,7 @@ func call(t *testing.T, s *mcp.ClientSession, tool string, args any) map[string]
 	return out
 }
 
-// The mail of a name belongs to its next session; while one lives, a second one gets another name, unless it takes
-// over.
+// The mail of a name belongs to its next session; while one lives, a second gets another name, unless it takes over.
 func TestMCPNames(t *testing.T) {
 	env := mcpHome(t)
 	first := connect(t, env, "--as", "bob")

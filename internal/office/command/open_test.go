@@ -11,8 +11,7 @@ import (
 	"pennypost/internal/office/daemon"
 )
 
-// TestLoginLinkIsNotKept: a login link is never printed to an output that is stored. systemtest checks that a terminal
-// shows it.
+// TestLoginLinkIsNotKept: a login link is never printed to an output that is stored. systemtest checks a terminal.
 func TestLoginLinkIsNotKept(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/log")
 	if err != nil {

@@ -26,8 +26,7 @@ func newRelay(a *app) *cobra.Command {
 		About: "TCP `HOST:PORT` of this machine for the pages and MCP, or \"none\""})
 }
 
-// remote returns the post office that this machine has joined, nil if it has joined none and f does not ask for a
-// relay.
+// remote returns the post office that this machine has joined, nil if it has joined none and f asks for no relay.
 func (a *app) remote(home config.Home, f serveFlags) (*relay.Remote, error) {
 	joined, err := config.LoadRemote(home)
 	switch {

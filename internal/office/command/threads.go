@@ -39,8 +39,8 @@ type seat struct {
 // later tools are announced.
 const besideTime = 100 * time.Millisecond
 
-// serveThreads serves Codex until standard input ends or a signal comes. It needs no post office before the first
-// call.
+// serveThreads serves Codex until standard input ends or a signal comes. It needs a post office only from the first
+// call on.
 func (a *app) serveThreads(ctx context.Context, s *session, f mcpFlags) (err error) {
 	if f.takeOver || f.channel {
 		return cli.Usage("--take-over and --channel are not for Codex, whose sessions share one server")

@@ -55,8 +55,7 @@ func (d *Desk) join(id mail.ID, shown string) (*entry, waiter) {
 	return e, w
 }
 
-// Back ends the waits of hooks whose clients show no dialog meanwhile, for agents that the person is no longer away
-// for.
+// Back ends the waits of hooks whose clients show no dialog meanwhile, for agents whose person is back.
 func (d *Desk) Back() {
 	for _, h := range d.All() {
 		if h.Beside || d.Away(h.Room, h.Agent) {

@@ -347,7 +347,7 @@ func TestStillStands(t *testing.T) {
 	})
 }
 
-// TestOverMeanwhile: when a dialog is settled at its client, its hook stops waiting, and an answer under way does not
+// TestOverMeanwhile: when a dialog is settled at its client, its hook stops waiting, and a pending answer does not
 // count.
 func TestOverMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -33,8 +33,7 @@ func (d *Desk) Settle(ctx context.Context, svc hook.Service, h *hook.Held, how m
 	return d.end(ctx, svc, h, how, "", mail.AtClient)
 }
 
-// leave leaves the outcome of a dialog that is being answered to the caller of Answer, and reports whether there is
-// one.
+// leave leaves the outcome of a dialog to the caller of Answer, and reports whether there is one.
 func (d *Desk) leave(id mail.ID, how mail.DialogOutcome) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -141,8 +141,7 @@ func (id Identity) ForToolUse(use string) Identity {
 }
 
 // Opening returns id for a call about a session of a program, of a client that may run many in one, if the peer runs
-// in that program. Otherwise the call is like any other, and a program of this machine that the peer does not run in
-// is ignored.
+// in that program. Otherwise the call is like any other, and a local program that the peer does not run in is ignored.
 func (id Identity) Opening(program, session string, many bool) (of Identity, taken string) {
 	if id.own || program == "" {
 		return id, program

@@ -8,8 +8,7 @@ import (
 )
 
 // persons remembers the standing of processes that were known to be the person's. Such a process is the person's while
-// it runs, even on a new connection after its terminal was closed: the last command given there must still be carried
-// out.
+// it runs, even on a new connection after its terminal was closed: the last command given there must still run.
 type persons struct {
 	mu sync.Mutex
 	at map[running]*standing

@@ -158,7 +158,7 @@ func servers() []string {
 }
 
 // terminalPrograms show a terminal to a person: terminal windows, and editors with terminals. [user] terminals adds
-// others.
+// more.
 func terminalPrograms() []string {
 	return []string{
 		"xterm", "uxterm", "gnome-terminal-server", "kgx", "ptyxis*", "konsole", "yakuake", "kitty", "alacritty",

@@ -43,7 +43,7 @@ type Held struct {
 	Known string
 }
 
-// Shown is the hash of the dialog as the person sees it, with the answers offered. An answer is valid for that hash
+// Shown is the hash of the dialog as the person sees it, with the answers offered. An answer counts for that hash
 // only.
 func (h *Held) Shown() string {
 	text, err := jsonx.Marshal(struct {

@@ -10,8 +10,7 @@ import (
 // SDK 0.3.329 (Claude Code 2.1.329).
 //
 // additionalContext at Stop keeps a turn going in versions known to accept it. In other versions a decision does;
-// every version accepts that, but hands it to the model twice. The client allows eight of either in a row; we send at
-// most three.
+// every version accepts that, but hands it to the model twice. The client allows eight in a row; we send three.
 func claude() Client {
 	return Client{Name: "claude", waits: true, reloads: true, read: readClaude, recall: recallClaude,
 		answer: answerClaude, decide: decideClaude}

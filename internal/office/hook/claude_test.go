@@ -26,8 +26,8 @@ func (b *fixture) claudeSays(in string, environ ...string) string {
 	return out.String()
 }
 
-// additionalContext keeps a turn going in versions that accept it, where the model sees one copy. In others a decision
-// does.
+// additionalContext keeps a turn going in versions that accept it, where the model sees one copy. In others, a
+// decision.
 func TestClaudeStop(t *testing.T) {
 	for _, c := range []struct {
 		variable string

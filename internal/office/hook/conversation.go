@@ -15,17 +15,15 @@ import (
 )
 
 // Transcripts have one JSON object per line. In Claude Code 2.1.330, Qwen Code 0.15.10, pi 0.73.1 and the Copilot CLI
-// 1.0.102 each line of the conversation has an id and names its parent. A prompt that was taken back ends up on a
-// dead branch, and the last line is the current end of the conversation. Codex 0.169.0 has no ids; its lines are in
-// order.
+// 1.0.102 each line of the conversation has an id and names its parent. A prompt that was taken back ends up on a dead
+// branch, and the last line is the end of the conversation. Codex 0.169.0 has no ids; its lines are in order.
 
 // maxConversation is how many bytes are read from the end of a transcript. Mail told before that is told again.
 const maxConversation = 16 << 20
 
-// Holds returns the messages that a client still has in its transcribed conversation and so sends in its next
-// request. At the start of a session the whole transcript counts. Later, a prompt without an answer may have been
-// taken back, so it and the lines after it do not count. For a client without a readable transcript Holds returns
-// nil.
+// Holds returns the messages that a client still has in its transcribed conversation and so sends in its next request.
+// At the start of a session the whole transcript counts. Later, a prompt without an answer may have been taken back,
+// so it and the lines after it do not count. Without a readable transcript Holds returns nil.
 func Holds(client, transcript string, starts bool) map[mail.ID]bool {
 	c, ok := FindClient(client)
 	if !ok || c.recall == nil || transcript == "" {
@@ -194,8 +192,8 @@ func decode(line []byte, member string, into any) bool {
 	return bytes.Contains(line, []byte(member)) && jsonx.UnmarshalLenient(line, into) == nil
 }
 
-// tagOf finds the fence's tags in a line of JSON; some clients escape the brackets. The fence keeps such tags out of
-// other text.
+// tagOf finds the fence's tags in a line of JSON; some clients escape the brackets. The fence keeps them out of other
+// text.
 var tagOf = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:<|&lt;|\\u003c)(/?)mail-[a-z0-9]+`)
 })

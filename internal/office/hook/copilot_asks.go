@@ -157,8 +157,7 @@ func repliesCopilot() map[string]mail.DialogOutcome {
 		"accept": mail.DialogAnswered, "decline": mail.DialogDenied}
 }
 
-// decideCopilot answers the dialog that e opened: as hook output, or as the value that our extension hands to the
-// SDK.
+// decideCopilot answers the dialog that e opened: as hook output, or as the value that our extension gives the SDK.
 func decideCopilot(e *Event, _ input, a *mail.DialogAnswer) string {
 	type decision struct {
 		Behavior string `json:"behavior"`

@@ -61,7 +61,7 @@ func (c *Call) settle(ctx context.Context, client *Client, e *Event) error {
 	return errors.Join(errs...)
 }
 
-// noteUse records a tool call that the client may later ask about without naming it, and fills e in from the last
+// noteUse records a tool call that the client may later ask about without naming it, and completes e from the last
 // one.
 func (c *Call) noteUse(e *Event) {
 	if c.Dialogs == nil {
@@ -124,7 +124,7 @@ func (e *Event) held() Held {
 // headless reports whether no person attends the session: Claude Code then shows no dialog.
 func (c *Call) headless(e *Event) bool { return e.Client == "claude" && c.Getenv(attended) == "0" }
 
-// stands tells the room that the agent is working, and fills in its identity in h. It returns nil if the session is
+// stands tells the room that the agent is working, and fills in h.Room and h.Agent. It returns nil if the session is
 // no agent.
 func (c *Call) stands(ctx context.Context, client *Client, e *Event, h *Held) (Service, error) {
 	box, err := c.Enter(ctx, e)

@@ -24,21 +24,18 @@ type Event struct {
 
 	Input jsonx.Value // the tool's input
 	Asks  *Asked      // the dialog that opens; nil: none does
-	// Given says that the client ended the hook that waited beside a dialog because its person had answered the
-	// dialog.
+	// Given says that the client ended the hook that waited beside a dialog because its person had answered.
 	Given      bool
 	Outcome    mail.DialogOutcome // how the dialog that is Given ended; "": the client does not say
 	LeftWorker bool               // the subagent has ended
 	Untold     bool               // the client asks its person about something that it does not name
-	// sumBy hashes a tool and its input for a client that does not write them the same way each time; nil: sumOf
-	// does.
+	// sumBy hashes a tool and its input for a client that writes them differently each time; nil: sumOf does.
 	sumBy func(tool string, given jsonx.Value) string
 	// noted is given the last tool call that the client reported, and completes the dialog with it; nil: there is no
 	// dialog, or it is complete.
 	noted func(e *Event, tool, use string, given jsonx.Value)
 
-	// Held are the messages that the client still has in the conversation; nil: it does not say, and its transcript
-	// may.
+	// Held are the messages that the client still has in the conversation; nil: its transcript may tell.
 	Held map[mail.ID]bool
 
 	Carries   bool // text in the answer reaches the model
@@ -209,8 +206,7 @@ func (in input) command() string {
 }
 
 // ownTool reports whether a tool is Pennypost's own: an MCP tool of a server of that name, however the client spells
-// it, or a single command. These are never denied: with them an agent reads the order to stop, and confirms that it
-// has.
+// it, or a single command. These are never denied: with them an agent reads the order to stop, and confirms it.
 func ownTool(name, command string) bool {
 	name = strings.ToLower(name)
 	if strings.HasPrefix(name, "pennypost") || strings.HasPrefix(name, "mcp") && strings.Contains(name, "pennypost") {

@@ -91,8 +91,7 @@ func TestGeminiBrokenOff(t *testing.T) {
 	}
 }
 
-// A turn of Gemini CLI that is interrupted after a tool has no end; the client's own follow-up prompt begins the next
-// one.
+// A turn of Gemini CLI that is interrupted after a tool has no end; the client's follow-up prompt begins the next.
 func TestGeminiAsksByItself(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Gemini(), "ann", "s1")

@@ -18,8 +18,7 @@ import (
 type Mailbox struct {
 	Room  mail.RoomName
 	Agent mail.Name
-	// As returns the room as an agent sees it: Agent itself, or the name given instead because another session has
-	// that one.
+	// As returns the room as an agent sees it: Agent, or the name given instead because another session has it.
 	As func(mail.Name) (Service, error)
 	// Ring waits until Agent is rung, and passes the ring to hand, once. After every silence it passes nil.
 	Ring func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error

@@ -71,8 +71,7 @@ func TestIncident_BusyToIdle(t *testing.T) {
 	}
 }
 
-// agmsg#13, #677: a hook consumed mail without displaying it. Here it is shown with the next hook, or the user is
-// told.
+// agmsg#13, #677: a hook consumed mail without displaying it. The next hook shows it, or the user is told.
 func TestIncident_ConsumedWithoutDisplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFixture(t)
@@ -120,8 +119,7 @@ func TestIncident_Politeness(t *testing.T) {
 	}
 }
 
-// claude-mem#3161: a stopped worker caused an endless loop of the Stop hook. Here the turn ends in silence, and the
-// mail waits.
+// claude-mem#3161: a stopped worker caused an endless loop of the Stop hook. The turn ends in silence; the mail waits.
 func TestIncident_DownAtStop(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")

@@ -6,8 +6,7 @@ import "pennypost/internal/mail"
 // events have the names of opencode's own hooks, except SessionStart, the first event of a session that the plugin
 // sees. busy marks a prompt sent while the session works on another: it interrupts nothing, and waits for the next
 // request of that turn. Text told after the model has written (experimental.text.complete) is a prompt in the middle
-// of the turn. Told only at the end of the turn (session.idle), it would be too late for a headless run, which has
-// then ended.
+// of the turn. Told only at the end of the turn (session.idle), it would be too late for a headless run.
 func opencode() Client {
 	return Client{Name: "opencode", Many: true, waits: true, read: readOpencode, answer: answerExtension,
 		decide: decideOpencode}

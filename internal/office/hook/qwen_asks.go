@@ -28,8 +28,8 @@ func asksQwen(e *Event, in input) {
 // decideQwen answers the dialog that e opened.
 func decideQwen(_ *Event, _ input, a *mail.DialogAnswer) string { return permission(a) }
 
-// permission is the PermissionRequest decision for clients that only accept whether the tool may run, and a text if it
-// may not.
+// permission is the PermissionRequest decision for clients that only accept whether the tool may run, and a reason if
+// not.
 func permission(a *mail.DialogAnswer) string {
 	d := decisionClaude{Behavior: "allow"}
 	if a.Verdict == mail.SayDeny {

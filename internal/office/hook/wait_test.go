@@ -201,8 +201,7 @@ func TestRewakeOncePerSession(t *testing.T) {
 	})
 }
 
-// A waiting hook always ends in silence and with status 0: any other end wakes its session, or makes the client run it
-// again.
+// A waiting hook always ends in silence and with status 0: any other end wakes its session, or runs it again.
 func TestRewakeFailsOpen(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens func(b *listenerFixture)
@@ -273,8 +272,7 @@ func TestRewakeIsForClaudeOnly(t *testing.T) {
 	}
 }
 
-// Mail that keeps a turn going has come through the door "hook": the sender was told when it would, and no other door
-// rings.
+// Mail that keeps a turn going has come through the door "hook": the sender was told when, and no other door rings.
 func TestContinuationIsADoor(t *testing.T) {
 	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 		h.Start("startup")

@@ -227,8 +227,7 @@ func (b *Box) Keep(l Letter) (*Waiting, error) {
 }
 
 // earlier returns the waiting letter that a new one repeats: one with its key or, if the sender did not choose the
-// key, with its text, because the room would take that for a repetition. A refused letter that is sent again is a new
-// one.
+// key, with its text, because the room would take that for a repetition. A refused letter sent again is new.
 func (b *Box) earlier(by of, l *Letter) (*entry, error) {
 	hash := hashOf(&l.Draft)
 	e := b.find(by, l.Key)

@@ -56,8 +56,7 @@ func SendOf(room mail.RoomName, from mail.Name, session string, d mail.Draft) Se
 	return Send{room, from, hex.EncodeToString(sum[:])}
 }
 
-// OpenDoubts reads the file at path, which need not exist. If it cannot be read, that is logged, and the list is
-// empty.
+// OpenDoubts reads the file at path, which need not exist. It logs a read error, and starts empty.
 func OpenDoubts(path string, log *slog.Logger) *Doubts {
 	d := &Doubts{path: path, log: log}
 	if err := kept.Load(path, &d.all); err != nil {

@@ -50,8 +50,7 @@ const (
 // sameText is how long the room takes the same text for a repetition.
 const sameText = 5 * time.Minute
 
-// ToSend returns the draft to send now. Its time to live is reduced by the time waited; an error says that none is
-// left.
+// ToSend returns the draft to send now. Its time to live is reduced by the time waited; an error says that it is over.
 func (l *Letter) ToSend(now time.Time) (mail.Draft, error) {
 	d := l.Draft
 	d.Key = l.Key

@@ -108,8 +108,7 @@ func TestP8_ToldAndNoDoor(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// An agent whose turn was interrupted is left alone for a minute, unless the mail is urgent; and the sender is told
-// so.
+// An agent whose turn was interrupted is left alone for a minute, unless the mail is urgent; and its sender is told.
 func TestP8_AfterBreak(t *testing.T) {
 	for _, urgent := range []bool{false, true} {
 		door := &bell{kind: "socket"}

@@ -107,8 +107,7 @@ func TestP8_DoorsOnSeveralMachines(t *testing.T) {
 	}, "a", "b", "c")
 }
 
-// TestOneMachineTells: of the machines that can notify the person of mail, only one does, and another one when it is
-// away.
+// TestOneMachineTells: of the machines that can notify the person of mail, only one does, or another while it is away.
 func TestOneMachineTells(t *testing.T) {
 	inFleet(t, nil, func(w *fleet) {
 		for _, m := range w.machines[1:] {

@@ -103,8 +103,7 @@ func overspent(u *mail.Unwoken, s *sleeper, now mail.Time) mail.Draft {
 		"budget-"+hex.EncodeToString(sum[:])+now.String()[:len("2006-01-02T15")])
 }
 
-// notice drafts a message to the user. Its key is an idempotency key: the same key is sent only once, whatever the
-// text.
+// notice drafts a message to the user. With the same idempotency key it is sent only once, whatever the text.
 func notice(subject, body string, metadata any, key string) mail.Draft {
 	raw, err := jsonx.Marshal(metadata)
 	if err != nil || len(raw) > mail.MaxMetadata {

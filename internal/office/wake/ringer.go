@@ -71,8 +71,8 @@ const (
 	// silence is how long the journal must be quiet before the replay counts as finished. The last sequence number
 	// alone does not show it: compaction may have dropped that event.
 	silence = 500 * time.Millisecond
-	// awayLook is how often we check whether a machine that others wait for is away or back, and whether a recording
-	// has failed.
+	// awayLook is how often we check whether a machine that others wait for is away or back, or a recording has
+	// failed.
 	awayLook = 2 * time.Second
 )
 
@@ -185,8 +185,7 @@ func (r *Ringer) Run(ctx context.Context) error {
 	}
 }
 
-// Quiet reports whether no ring is outstanding after all events so far: the room can be closed. A nil *Ringer is
-// quiet.
+// Quiet reports whether no ring is outstanding after all events: the room can be closed. A nil *Ringer is quiet.
 func (r *Ringer) Quiet() bool { return r == nil || r.quiet.Load() > uint64(r.Room.Shown()) }
 
 // count tells the doors when s may be rung, because senders are told.
@@ -239,8 +238,7 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 func unsettled(u *mail.Unwoken) bool { return u.Elsewhere || u.Away != "" || u.Recording }
 
 // leftAlone reports whether there is nothing to do for u now, because another machine rings, or because the fact that
-// u was given mail is being recorded. If the recording fails, the journal has no event of it: only the next look finds
-// out.
+// u was given mail is being recorded. If the recording fails, the journal has no event of it: the next look finds out.
 func (r *Ringer) leftAlone(u *mail.Unwoken, now mail.Time) bool {
 	s := r.sleepers[key(u)]
 	switch {

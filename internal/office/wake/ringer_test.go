@@ -141,8 +141,8 @@ func TestP8_SlowMarks(t *testing.T) {
 	}, orchestrator())
 }
 
-// TestP8_LostMark: an agent is rung again if recording that it was given mail failed, although no event in the journal
-// says so.
+// TestP8_LostMark: an agent is rung again if recording that it was given mail failed, although the journal has no
+// event of that.
 func TestP8_LostMark(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "agent:lead", Wakers: []Waker{door}}}, func(b *fixture) {
@@ -368,8 +368,7 @@ func TestP12_BrokenOffTurnsAreVain(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// A role without a holder is rung for without limit while each new holder reads the mail, and within the budget if
-// none does.
+// A role without a holder is rung for without limit while each new holder reads the mail, otherwise within the budget.
 func TestP12_RoleBudget(t *testing.T) {
 	for read, want := range map[bool]int{true: 20, false: 4} {
 		door := &bell{kind: "exec"}

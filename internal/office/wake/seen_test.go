@@ -167,8 +167,7 @@ func (l *looker) sees(ids []mail.ID) {
 	}
 }
 
-// moment reports a moment of the session, whose hook hands over its text. The next moment may prove that the text
-// arrived.
+// moment reports a moment of the session, whose hook hands over its text. The next moment may prove its arrival.
 func (l *looker) moment(t mail.Turn) mail.Briefing {
 	l.Helper()
 	if t.Proof {

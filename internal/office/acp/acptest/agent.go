@@ -31,8 +31,7 @@ func Command(t *testing.T, how, file string) []string {
 	return []string{self, marker, how, file}
 }
 
-// Main runs the agent if Command started the program. TestMain calls it first, and it returns if the program is a
-// test.
+// Main runs the agent if Command started the program. TestMain calls it first; in a test it returns.
 func Main() {
 	if len(os.Args) != 4 || os.Args[1] != marker {
 		return

@@ -210,8 +210,7 @@ func (t *thread) note(i *item) {
 	}
 }
 
-// stands records the status of a thread. A thread that waits for its person is joined, and left when it no longer
-// waits.
+// stands records the status of a thread. A thread is joined while it waits for its person.
 func (c *connection) stands(id string, s status) {
 	waits := slices.Contains(s.Flags, "waitingOnApproval") || slices.Contains(s.Flags, "waitingOnUserInput")
 	t := c.threads[id]

@@ -65,7 +65,7 @@ func readRequest(m *appserver.Message, changes map[string][]change) *request {
 	return r
 }
 
-// bound limits the request to the sizes that the desk and the room accept. If anything is not shown exactly, it cannot
+// bound limits the request to the sizes that the desk and the room accept. A request that is not shown exactly cannot
 // be allowed.
 func (r *request) bound(params jsonx.Value) {
 	if r.Cut = r.Cut || !utf8.Valid(params); len(params) > mail.MaxAsk {
@@ -250,8 +250,7 @@ type change struct {
 	Diff string `json:"diff"`
 }
 
-// readPatch parses a request to change files. The request does not name them: the item sent to the thread's listeners
-// does.
+// readPatch parses a request to change files. Only the item sent to the thread's listeners names them.
 func (r *request) readPatch(params jsonx.Value, changes map[string][]change) bool {
 	var p struct {
 		Item   string      `json:"itemId"`

@@ -156,8 +156,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// A request fits the limits of a room and the desk, however long it is. One that is not shown exactly cannot be
-// allowed.
+// A request of any length fits the limits of a room and the desk. One that is not shown exactly cannot be allowed.
 func TestRequestsAreBounded(t *testing.T) {
 	long, huge := strings.Repeat("é", mail.MaxName), strings.Repeat("é", mail.MaxAsk)
 	for name, r := range map[string]*request{

@@ -45,8 +45,7 @@ import (
 // version is assumed to be one of them. Windows has named pipes instead, which are not supported.
 type ClaudeSocket struct {
 	Sessions *sessions.List
-	// Config is Claude Code's own directory, which has a session's version and the user's settings; "": they are not
-	// looked up.
+	// Config is Claude Code's own directory, which has a session's version and the user's settings; "": not used.
 	Config  string
 	Below   string        // the first version that is not rung; default 2.2.0
 	Timeout time.Duration // for the socket to take the message; default 5 s. The session waits 30 s for a line
@@ -146,7 +145,7 @@ func crossSession(text string) string {
 		"\n</cross-session-message>"
 }
 
-// ringUUID returns an id in the form of a random UUID that depends only on the ring, so that a retried ring is one
+// ringUUID returns an id in the form of a random UUID that depends only on the ring, so that a retry is the same
 // message.
 func ringUUID(id string) string {
 	sum := sha256.Sum256([]byte(id))
@@ -172,8 +171,7 @@ func post(ctx context.Context, path string, frame []byte) error {
 	}
 	end := time.Now().Add(claudeLinger)
 	for {
-		// No reply is expected. Reading reveals a reset: the session has closed the connection with the message
-		// unread.
+		// No reply is expected. Reading reveals a reset: the session closed the connection with the message unread.
 		_ = conn.SetReadDeadline(end)
 		switch _, err := conn.Read(make([]byte, 1<<10)); {
 		case err == nil:

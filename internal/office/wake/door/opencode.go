@@ -33,8 +33,7 @@ import (
 //
 // Based on opencode 1.18 and its SDK 1.19. The servers of opencode 2 have another interface and are not supported.
 type OpenCode struct {
-	// http://127.0.0.1:4096; its user overrides opencode's default name; ?directory=PATH, if the server has several
-	// projects
+	// http://127.0.0.1:4096; its user overrides opencode's default name; ?directory=PATH for one of several projects
 	Server   string
 	Password sessions.Secret
 	Timeout  time.Duration // default 30 s

@@ -154,8 +154,7 @@ func TestMachines(t *testing.T) {
 	})
 }
 
-// TestMachinesBreak: an order over a link that breaks has failed; a ring waits for the link to recover, but not for
-// ever.
+// TestMachinesBreak: an order over a link that breaks has failed; a ring waits for the link to recover, for a while.
 func TestMachinesBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaraway()

@@ -174,8 +174,7 @@ func (s *Session) same(old *Session) bool {
 	return a == b
 }
 
-// fill copies known facts to the empty fields of s. A socket and its token are copied together, and so are a pane and
-// its server.
+// fill copies known facts to the empty fields of s. A socket goes with its token, and a pane with its server.
 func (s *Session) fill(old *Session) {
 	for _, f := range []struct{ to, from *string }{{&s.Dir, &old.Dir}, {&s.Version, &old.Version},
 		{&s.Process, &old.Process}, {&s.Mode, &old.Mode}, {&s.Home, &old.Home},
