@@ -11,19 +11,19 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Bounds of a hook that may wait beside a dialog. The client's own dialog stands meanwhile, or comes when the hook has
-// ended, so that a post office which shows no sign of life is left.
+// Limits of a hook that may wait beside a dialog. The client shows its own dialog meanwhile, or after the hook has
+// ended, so the hook gives up a post office that shows no sign of life.
 const (
-	firstSign = 300 * time.Millisecond // until the post office has begun to answer
-	nextSign  = 3 * time.Second        // it promises one each second
-	overTime  = 300 * time.Millisecond // to tell it that the client has ended the hook
-	takenTime = 2 * time.Second        // for an extension to say whether its client took an answer
+	firstSign = 300 * time.Millisecond // until the post office begins to answer
+	nextSign  = 3 * time.Second        // it promises a sign each second
+	overTime  = 300 * time.Millisecond // to report that the client has ended the hook
+	takenTime = 2 * time.Second        // for an extension to report whether its client took an answer
 )
 
 var errNoSign = errors.New("the post office shows no sign of life")
 
-// dialog runs a hook by which the client asks its person. ctx ends when the client ends the hook: then the person has
-// answered at the client.
+// dialog runs a hook with which the client asks its person. ctx ends when the client ends the hook: the person has
+// then answered in the client.
 func (p *Pipe) dialog(ctx context.Context) (exit int) {
 	began := time.Now()
 	reading, cancel := context.WithTimeout(ctx, askTime)
@@ -60,8 +60,8 @@ func (p *Pipe) dialog(ctx context.Context) (exit int) {
 	return p.leave(ctx, office, &a, began, time.Since(began)+Deadline)
 }
 
-// leaveTo leaves the answer to an extension of ours, and confirms it only if that says that its client took it: the
-// person may have answered the client's own dialog at the same moment.
+// leaveTo passes the answer to one of our extensions, and confirms it only if the extension reports that its client
+// took it: the person may have answered the client's own dialog at the same moment.
 func (p *Pipe) leaveTo(ctx context.Context, office Office, a *wire.HookAnswer) (exit int) {
 	if err := p.write(a); err != nil {
 		p.debug("the output was not taken: " + err.Error())
@@ -88,8 +88,8 @@ func (p *Pipe) leaveTo(ctx context.Context, office Office, a *wire.HookAnswer) (
 	return 0
 }
 
-// held hands the hook over and returns the answer, however long it takes while the post office shows that it is there
-// and the client runs.
+// held sends the hook and returns the answer, however long that takes while the post office shows signs of life and
+// the client runs.
 func (p *Pipe) held(ctx context.Context, office Office) (wire.HookAnswer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var beside sync.WaitGroup

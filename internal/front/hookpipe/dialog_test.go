@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/wire"
 )
 
-// counter is a post office that a hook asks.
+// counter is a post office for a hook.
 type counter struct {
-	// asking is HookAsking.
+	// asking implements HookAsking.
 	asking func(ctx context.Context, sign func()) (wire.HookAnswer, error)
-	events []string // that were handed over to Hook
+	events []string // the events passed to Hook
 	taken  []string
 }
 
@@ -34,7 +34,7 @@ func (c *counter) HookTaken(_ context.Context, ticket string) error {
 	return nil
 }
 
-// signsFor shows a sign each second for so long, and nothing afterwards.
+// signsFor gives a sign each second for a time, and then none.
 func signsFor(long time.Duration) func(context.Context, func()) (wire.HookAnswer, error) {
 	return func(ctx context.Context, sign func()) (wire.HookAnswer, error) {
 		for began := time.Now(); time.Since(began) < long; {
@@ -48,16 +48,16 @@ func signsFor(long time.Duration) func(context.Context, func()) (wire.HookAnswer
 	}
 }
 
-// TestDialog: a hook that may wait beside a dialog ends by itself, with nothing said, whatever becomes of the post
-// office; and hands its client the answer, however late that is.
+// TestDialog: a hook that may wait beside a dialog ends by itself, in silence, whatever happens to the post office;
+// and passes the answer to its client, however late it comes.
 func TestDialog(t *testing.T) {
 	const yes = `{"behavior":"allow"}`
 	for name, tt := range map[string]struct {
 		asking  func(ctx context.Context, sign func()) (wire.HookAnswer, error)
 		stopped time.Duration // when the client ends the hook; 0: it does not
-		ended   time.Duration // when the client itself ends
+		ended   time.Duration // when the client itself exits
 		out     string
-		within  time.Duration // at least, and at most half a second more, it takes
+		within  time.Duration // it takes at least this, and at most half a second more
 		events  string
 	}{
 		"it never begins to answer": {asking: signsFor(0), within: firstSign},

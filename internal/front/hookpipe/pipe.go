@@ -1,8 +1,8 @@
-// Package hookpipe is the process of a hook that an agent's client runs: it hands the client's words to the post
-// office and prints what that answers.
+// Package hookpipe is the process of a hook that an agent's client runs: it passes the client's input to the post
+// office and prints the answer.
 //
-// A hook never disturbs its client. If the post office is away, slow or of another version, or nobody understands the
-// input, the hook is silent and succeeds within a second.
+// A hook never disturbs its client. If the post office is away, slow or of another version, or the input is not
+// understood, the hook is silent and succeeds within a second.
 package hookpipe
 
 import (
@@ -20,39 +20,37 @@ import (
 const (
 	// Deadline is how long a client waits for a hook at most.
 	Deadline = time.Second
-	// askTime is how much of it may go by until the post office has answered. The rest is for the confirmation.
+	// askTime is the part of it within which the post office must answer. The rest is for the confirmation.
 	askTime = 800 * time.Millisecond
 )
 
-// Office is the post office as a hook needs it. A client.Office is one.
+// Office is the part of the post office that a hook needs. A client.Office implements it.
 type Office interface {
-	// Hook hands a hook over and returns its answer.
+	// Hook sends a hook and returns its answer.
 	Hook(ctx context.Context, h *wire.Hook) (wire.HookAnswer, error)
-	// HookAsking is Hook for one by which a client asks its person. It may take long, and has sign called each time
-	// that the post office shows that it is there.
+	// HookAsking is Hook for one with which a client asks its person. It may take long, and calls sign for each sign
+	// of life of the post office.
 	HookAsking(ctx context.Context, h *wire.Hook, sign func()) (wire.HookAnswer, error)
 	// HookTaken confirms that the client has taken an answer.
 	HookTaken(ctx context.Context, ticket string) error
 }
 
-// Pipe is one hook that a client runs.
+// Pipe is one hook run by a client.
 type Pipe struct {
-	Hook           wire.Hook // but for its Input
+	Hook           wire.Hook // without its Input
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Enter returns the post office. It may start one when a session starts, and at no other moment: a person may have
-	// stopped it.
+	// Enter returns the post office. It may start one only at the start of a session: a person may have stopped it.
 	Enter func(start bool) (Office, error)
-	// Append appends to a file, which it makes if need be; nil: nothing is written.
+	// Append appends to a file, which it creates if necessary; nil: nothing is written.
 	Append func(path, text string) error
 	// Ended reports whether the program that runs the hook has ended; nil: it never does.
 	Ended func() bool
-	// Debug is told why the hook is silent; nil: nobody is.
+	// Debug receives the reason why the hook is silent; nil: it is dropped.
 	Debug func(why string)
 }
 
-// Run runs the hook and returns the status with which its process is to end. It is 0, unless that is how the client is
-// told something.
+// Run runs the hook and returns the exit status of its process: 0, unless the status tells the client something.
 func (p *Pipe) Run(ctx context.Context) (exit int) {
 	defer func() {
 		if v := recover(); v != nil { // the status of a panic would block the client
@@ -77,7 +75,8 @@ func (p *Pipe) Run(ctx context.Context) (exit int) {
 	return p.leave(ctx, office, &a, began, Deadline)
 }
 
-// leave leaves the answer to the client, and confirms that it was taken, within a time since the hook began.
+// leave passes the answer to the client, and confirms within the given time since the start of the hook that the
+// client took it.
 func (p *Pipe) leave(ctx context.Context, office Office, a *wire.HookAnswer, began time.Time,
 	within time.Duration) (exit int) {
 	if a.Why != "" {
@@ -104,7 +103,7 @@ func (p *Pipe) debug(why string) {
 	}
 }
 
-// ask hands over what the client says.
+// ask sends the client's input.
 func (p *Pipe) ask(ctx context.Context) (Office, wire.HookAnswer, error) {
 	var err error
 	if p.Hook.Input, err = read(ctx, p.Stdin); err != nil {
@@ -118,7 +117,7 @@ func (p *Pipe) ask(ctx context.Context) (Office, wire.HookAnswer, error) {
 	return office, a, err
 }
 
-// write hands the answer over.
+// write writes the answer.
 func (p *Pipe) write(a *wire.HookAnswer) error {
 	if file := p.Hook.Getenv("CLAUDE_ENV_FILE"); a.Shell != "" && file != "" && p.Append != nil {
 		if err := p.Append(file, a.Shell); err != nil {
@@ -139,8 +138,8 @@ func (p *Pipe) write(a *wire.HookAnswer) error {
 	return nil
 }
 
-// read reads the client's object. Some clients leave the pipe open, so its end is not waited for, and one that says
-// nothing is left when the time is over; the goroutine that waits then ends with the process.
+// read reads the client's JSON object. Some clients leave the pipe open, so it does not wait for the end, and it gives
+// up a client that sends nothing; the waiting goroutine then ends with the process.
 func read(ctx context.Context, r io.Reader) ([]byte, error) {
 	type result struct {
 		text []byte

@@ -11,25 +11,25 @@ import (
 	"pennypost/internal/base/pause"
 )
 
-// Bounds of a hook that waits. It ends with status 2 to wake its session, and otherwise with 0 and in silence: a hook
-// of this kind that fails would wake its session again and again.
+// Limits of a hook that waits. It exits with status 2 to wake its session, and otherwise with 0 and in silence: if a
+// hook of this kind fails, it wakes its session again and again.
 const (
-	// WaitTimeout is how long the client lets it run, in seconds. Others were seen to ask for as much.
+	// WaitTimeout is how long the client lets it run, in seconds. Other tools were seen to ask for as much.
 	WaitTimeout = 28_800
-	// waitTime is how long it waits by itself, so that it ends in peace.
+	// waitTime is how long it waits, so that it exits before the client ends it.
 	waitTime = WaitTimeout*time.Second - time.Minute
-	// awayTime is how long a post office may be away that was there: it may be a new version that starts.
+	// awayTime is how long a post office that was there may be away: a new version may be starting.
 	awayTime = 30 * time.Second
-	// waitPause keeps it from asking in a circle, and from hurrying one that starts.
+	// waitPause limits the rate of its requests, and gives a starting post office time.
 	waitPause = 500 * time.Millisecond
-	// endedPause is how often it looks whether the program that runs it has ended, whose next session is not to lose a
-	// ring to it.
+	// endedPause is how often it checks whether its client has ended, so that it does not take a ring from the
+	// client's next session.
 	endedPause = time.Second
 )
 
-// attended is the variable in which Claude Code says whether somebody sits before the session: "0" for `claude -p`,
-// "1" for an interactive one (seen with 2.1.330). A headless run waits for this hook before it ends, and nobody is
-// there who could be kept waiting by mail: it looks when it begins, between its tools and at its end.
+// attended is the variable in which Claude Code says whether a person attends the session: "0" for `claude -p`, "1"
+// for an interactive one (seen with 2.1.330). A headless run waits for this hook before it exits, and needs no ring:
+// it looks at its mail at its beginning, between its tools and at its end.
 const attended = "CLAUDE_CODE_SESSION_ATTENDED"
 
 // wait runs the hook that waits.
@@ -64,7 +64,7 @@ func (p *Pipe) wait(ctx context.Context) (exit int) {
 	return exit
 }
 
-// await returns what a ring says, and the status that wakes; "" if there is none to wait for any more.
+// await returns the text of a ring, and the exit status that wakes; "" if there is nothing more to wait for.
 func (p *Pipe) await(ctx context.Context) (string, int, error) {
 	reading, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -76,11 +76,11 @@ func (p *Pipe) await(ctx context.Context) (string, int, error) {
 	if err != nil {
 		return "", 0, err
 	}
-	var met time.Time // when the post office was there last; zero: never
+	var met time.Time // when the post office was last there; zero: never
 	for {
 		began := time.Now()
 		a, err := office.Hook(ctx, &p.Hook)
-		held := time.Since(began) >= waitPause // a connection that breaks late was one
+		held := time.Since(began) >= waitPause // a connection that breaks late did exist
 		if err == nil || held {
 			met = time.Now()
 		}

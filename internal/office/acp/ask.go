@@ -9,26 +9,26 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// Bounds of the questions of a turn.
+// Limits on the questions of a turn.
 const (
-	maxAsked   = 32 // that wait at a time
+	maxAsked   = 32 // open at a time
 	maxOptions = 32
 )
 
-// Question is what an agent asks before it uses a tool.
+// Question is a permission request of an agent before it uses a tool.
 type Question struct {
-	Tool    jsonx.Value // the use of the tool, as the agent describes it: a JSON object
+	Tool    jsonx.Value // the tool call, as the agent describes it: a JSON object
 	Options []Option
 }
 
-// Option is an answer that the agent takes.
+// Option is an answer that the agent accepts.
 type Option struct {
 	ID   string `json:"optionId"`
 	Name string `json:"name"`
 	Kind string `json:"kind"` // allow_once, allow_always, reject_once or reject_always
 }
 
-// handle answers what the agent asks of us. It may read and write files and run commands by itself: we offer neither.
+// handle answers the agent's requests to us. We do not offer access to files or commands: it has its own.
 func (c *conversation) handle(_ context.Context, method string, params json.RawMessage) (any, *sdk.RequestError) {
 	if method != sdk.ClientMethodSessionRequestPermission {
 		return nil, sdk.NewMethodNotFound(method)
@@ -47,7 +47,7 @@ func (c *conversation) handle(_ context.Context, method string, params json.RawM
 	return out, nil
 }
 
-// readQuestion reads a request of permission; nil: it is none.
+// readQuestion parses a permission request; nil: it is not one.
 func readQuestion(params jsonx.Value) (q *Question, session string) {
 	var p struct {
 		Session string      `json:"sessionId"`
@@ -61,7 +61,7 @@ func readQuestion(params jsonx.Value) (q *Question, session string) {
 	return &Question{p.Tool, p.Options}, p.Session
 }
 
-// begin reports whether somebody is to be asked. Then answered is to be called.
+// begin reports whether a question may be asked. If so, call answered afterwards.
 func (c *conversation) begin() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *conversation) answered() {
 	c.calls.Done()
 }
 
-// close has nobody asked any more, and ends the waits of those who are.
+// close stops new questions, and ends the open ones.
 func (c *conversation) close() {
 	c.mu.Lock()
 	c.over = true

@@ -12,17 +12,17 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// conversation is what is said in a turn.
+// conversation is the exchange of messages in a turn.
 type conversation struct {
 	turn   *Turn
 	conn   *sdk.Connection
-	asking context.Context    // of those who are asked
-	let    context.CancelFunc // ends it
+	asking context.Context    // the context of open questions
+	let    context.CancelFunc // cancels asking
 	calls  sync.WaitGroup     // goroutines that talk, or ask
 
 	mu      sync.Mutex
-	over    bool // nobody is asked any more
-	waiting int  // for an answer
+	over    bool // no more questions are asked
+	waiting int  // the number of open questions
 	session string
 }
 
@@ -31,11 +31,11 @@ func newConversation(ctx context.Context, t *Turn, p *program) *conversation {
 	c.asking, c.let = context.WithCancel(ctx)
 	c.conn = sdk.NewConnection(c.handle, p.in, p.out)
 	c.conn.SetLogger(slog.New(slog.DiscardHandler))
-	close(p.out.ready) // after the logger is set, which the library's readers look at
+	close(p.out.ready) // after the logger is set, because the library's readers use it
 	return c
 }
 
-// talk has the turn from the first word to the reason why it ended.
+// talk runs the turn from the first message to its end.
 func (c *conversation) talk(ctx context.Context) error {
 	loaded, err := c.open(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *conversation) talk(ctx context.Context) error {
 	return nil
 }
 
-// open has a session, and reports whether it is the one that was to go on.
+// open opens a session, and reports whether it is the one to load.
 func (c *conversation) open(ctx context.Context) (loaded bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, openTime,
 		fmt.Errorf("has not opened a session within %s", openTime))
@@ -85,7 +85,7 @@ func (c *conversation) open(ctx context.Context) (loaded bool, err error) {
 	return false, c.enter(string(s.SessionId))
 }
 
-// late returns why ctx has ended, if it has, instead of what came of that.
+// late returns why ctx has ended, if it has, instead of the resulting error.
 func late(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
@@ -105,7 +105,7 @@ func (c *conversation) servers() []sdk.McpServer {
 	return out
 }
 
-// enter notes the session.
+// enter records the session.
 func (c *conversation) enter(id string) error {
 	if id == "" || len(id) > maxSession {
 		return fmt.Errorf("has opened a session whose id has %d bytes; use 1 to %d", len(id), maxSession)
@@ -125,8 +125,8 @@ func (c *conversation) sessionID() string {
 	return c.session
 }
 
-// cancel cancels the turn, and waits for a moment until it is over. The program may not read what it is told. It is
-// told before its questions end as cancelled, as the protocol has it: with these alone it would end its turn by
+// cancel cancels the turn, and waits up to cancelTime for it to end. The program may not read its input. As the
+// protocol requires, it is notified before its questions end as cancelled: with these alone it would end its turn by
 // itself.
 func (c *conversation) cancel(over <-chan error) {
 	moment, end := context.WithTimeout(context.Background(), cancelTime)

@@ -9,25 +9,25 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// Bounds of what a program may write.
+// Limits on a program's output.
 const (
 	maxLine  = 4 << 20 // bytes of one message
-	maxNoise = 1000    // lines that are no messages: some programs greet on their standard output
+	maxNoise = 1000    // lines that are not messages: some programs print a greeting on their standard output
 )
 
-// lines are the messages that an agent's program writes, one a line, as an io.Reader. What the agent says and does
-// meanwhile (session/update) is counted and left out, as are lines that are no messages: a session that goes on is
-// told from its beginning, faster than the library takes notifications.
+// lines is an io.Reader of the messages that an agent's program writes, one per line. Reports of the agent's progress
+// (session/update) are counted and left out, and so are lines that are not messages: a resumed session is replayed
+// from its beginning, faster than the library takes notifications.
 type lines struct {
-	ended chan struct{} // closed when nothing more comes
-	ready chan struct{} // closed when the reading may begin
+	ended chan struct{} // closed at the end of the output
+	ready chan struct{} // closed when reading may begin
 
-	// of whoever reads, until ended is closed
+	// owned by the reader, until ended is closed
 	from    *bufio.Reader
-	rest    []byte // of the line that is being read
+	rest    []byte // of the current line
 	noise   int
 	updates int
-	err     error // why nothing more is read, if the program is to blame
+	err     error // why reading has stopped, if the program is at fault
 }
 
 func newLines(out io.Reader) *lines {
@@ -50,7 +50,7 @@ func (l *lines) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// line returns the next line that is a message for the library; nil: the next is none.
+// line returns the next line if it is a message for the library; nil: it is not.
 func (l *lines) line() ([]byte, error) {
 	var line []byte
 	for {
@@ -63,7 +63,7 @@ func (l *lines) line() ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err != nil:
-			return nil, err // a last line without its end was torn
+			return nil, err // a last line without a line feed is torn
 		}
 		return l.wanted(line)
 	}

@@ -1,5 +1,5 @@
-// Package acp has an agent that speaks the Agent Client Protocol (version 1) do one turn: it starts the agent's
-// program, gives it one prompt, hands its questions to whoever may answer them, and ends it. Start at Turn.Run.
+// Package acp makes an agent that speaks the Agent Client Protocol (version 1) run one turn: it starts the agent's
+// program, gives it one prompt, passes its questions on, and ends it. Start at Turn.Run.
 package acp
 
 import (
@@ -17,36 +17,36 @@ import (
 	"pennypost/internal/base/process"
 )
 
-// Times of a turn.
+// Timing of a turn.
 const (
-	// openTime is how long a program may take to start, say what it is, and open a session: the slowest known, which
+	// openTime is how long a program may take to start, identify itself, and open a session: the slowest known, which
 	// loads its own client, took 9 s on a busy machine.
 	openTime = 90 * time.Second
-	// cancelTime is how long a turn that is cancelled may take to end by itself.
+	// cancelTime is how long a cancelled turn may take to end by itself.
 	cancelTime = time.Second
-	// endTime is how long a program may take to end when its input does, so that its session is kept and its MCP
-	// servers say goodbye: Gemini CLI with hooks took more than 3 s. After a turn that was cancelled it has less.
+	// endTime is how long a program may take to exit after its input is closed, so that it can save its session and
+	// its MCP servers can exit: Gemini CLI with hooks took more than 3 s. After a cancelled turn it has less.
 	endTime      = 10 * time.Second
 	endCancelled = 2 * time.Second
 )
 
-// maxSession is how long the id of a session may be, in bytes.
+// maxSession is the maximum length of a session id, in bytes.
 const maxSession = 1024
 
-// Turn is one turn of an agent. All must be set, but for Load, Ask, Started and Log.
+// Turn is one turn of an agent. All fields must be set, except Load, Ask, Started and Log.
 type Turn struct {
 	Argv    []string // the program, run without a shell
-	Env     []string // NAME=value, all of it
-	Dir     string   // where it works: an absolute path
-	Servers []Server // of MCP, which the agent starts for the session
-	Load    string   // the session that is to go on, where the program can do that; "": a new one
-	// Prompt returns the text that the agent is given; loaded says that its session goes on.
+	Env     []string // NAME=value: the complete environment
+	Dir     string   // the working directory: an absolute path
+	Servers []Server // MCP servers, which the agent starts for the session
+	Load    string   // the session to resume, if the program can; "": a new one
+	// Prompt returns the prompt; loaded says that the session was resumed.
 	Prompt  func(loaded bool) string
-	Timeout time.Duration // of all of it
-	// Ask has somebody answer a question, and returns the option that was chosen; "": nobody has answered. It returns
-	// when ctx ends. Nil: nobody answers.
+	Timeout time.Duration // for the whole turn
+	// Ask gets an answer to a question, and returns the chosen option; "": there is none. It returns when ctx ends.
+	// Nil: no question is answered.
 	Ask func(ctx context.Context, q *Question) (option string)
-	// Started is told which program runs, as package process names it.
+	// Started is called with the running program, as package process names it.
 	Started func(program string)
 	Log     *slog.Logger // default: discard
 }
@@ -58,11 +58,11 @@ type Server struct {
 	Env           map[string]string
 }
 
-// errStopped is why the program is ended that runs no turn any more.
+// errStopped is the error of a program that is stopped after its turn was cancelled.
 var errStopped = errors.New("the turn was cancelled")
 
-// Run runs the turn, and returns the id of its session once there is one. An error says in words for people what went
-// wrong. If ctx ends the turn is cancelled. The program has ended, with its process group, when Run returns.
+// Run runs the turn, and returns the id of its session once there is one. An error describes the failure for people.
+// If ctx ends, the turn is cancelled. When Run returns, the program and its process group have ended.
 func (t *Turn) Run(ctx context.Context) (session string, err error) {
 	limited, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
@@ -86,7 +86,7 @@ func (t *Turn) Run(ctx context.Context) (session string, err error) {
 	end()
 	c.close()
 	c.calls.Wait()
-	<-c.conn.Done() // from now on nobody reads
+	<-c.conn.Done() // from now on nothing reads the output
 	t.log().Debug("turn over ACP ended", "program", t.Argv[0], "session", c.sessionID(), "updates", p.out.updates,
 		"err", err, "status", state)
 	return c.sessionID(), t.explain(ctx, limited, err, p, state)
@@ -99,7 +99,7 @@ func (t *Turn) log() *slog.Logger {
 	return t.Log
 }
 
-// explain says what went wrong: what the program wrote that nobody can read goes before that it does not answer.
+// explain describes the failure: unreadable output takes precedence over a missing answer.
 func (t *Turn) explain(ctx, limited context.Context, err error, p *program, state string) error {
 	refused, answered := errors.AsType[*sdk.RequestError](err)
 	switch {
@@ -122,16 +122,16 @@ func (t *Turn) explain(ctx, limited context.Context, err error, p *program, stat
 	return child.WithOutput(err, p.stderr.Text())
 }
 
-// authRequired is the error by which an agent says that it wants a login.
+// authRequired is the error code with which an agent demands a login.
 const authRequired = -32000
 
-// program is an agent's that runs.
+// program is a running agent program.
 type program struct {
 	cmd    *exec.Cmd
-	kill   context.CancelFunc // with its process group
+	kill   context.CancelFunc // kills its process group too
 	in     io.WriteCloser
 	out    *lines
-	stderr child.Tail // to be read when it has ended
+	stderr child.Tail // read it after the program has ended
 	left   bool       // it has closed its output by itself
 }
 
@@ -160,7 +160,8 @@ func (t *Turn) start() (*program, error) {
 	return p, nil
 }
 
-// end ends the program, and returns how it ended. It has some time for that by itself when its input is closed.
+// end ends the program, and returns its exit state. With its input closed, the program has some time to exit by
+// itself.
 func (p *program) end(patience time.Duration) string {
 	select {
 	case <-p.out.ended:
@@ -174,7 +175,7 @@ func (p *program) end(patience time.Duration) string {
 	case <-timer.C:
 	}
 	timer.Stop()
-	p.kill()         // what it has started is in its process group, and goes with it
-	_ = p.cmd.Wait() // which says that it was killed
+	p.kill()         // its process group ends with it, and so do its children
+	_ = p.cmd.Wait() // the error says that it was killed
 	return p.cmd.ProcessState.String()
 }

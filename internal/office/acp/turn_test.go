@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// testTurn returns a turn of an agent that behaves in some way, and what reads the agent's notes.
+// testTurn returns a turn of an agent that behaves as how says, and a function that reads the agent's notes.
 func testTurn(t *testing.T, how string) (*Turn, func() string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -63,7 +63,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A session goes on where the agent can do that, and else another begins.
+// A session is resumed if the agent can do that, otherwise a new one begins.
 func TestRunLoads(t *testing.T) {
 	for how, want := range map[string]struct{ session, text, not string }{
 		"replay":    {"s0", `"text":"again"`, "session/new"},
@@ -80,7 +80,7 @@ func TestRunLoads(t *testing.T) {
 	}
 }
 
-// What an agent does wrong is said in words, and it is ended.
+// An agent's errors are reported in words, and the agent is ended.
 func TestRunFails(t *testing.T) {
 	for how, want := range map[string]string{
 		"version":  "speaks version 99 of ACP, and Pennypost speaks version 1",
@@ -110,14 +110,14 @@ func TestRunFails(t *testing.T) {
 	if _, err := turn.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "could not be run") {
 		t.Errorf("Run of what is not there = %v", err)
 	}
-	turn.Argv = []string{os.Args[0], "-test.run=^$"} // which ends at once, and speaks no ACP
+	turn.Argv = []string{os.Args[0], "-test.run=^$"} // exits immediately, and does not speak ACP
 	if _, err := turn.Run(t.Context()); err == nil ||
 		!strings.HasPrefix(err.Error(), "ended in the middle of its turn: exit status 0") {
 		t.Errorf("Run of another program = %v", err)
 	}
 }
 
-// Whoever does not end its turn in time is told to, and then killed.
+// An agent that does not end its turn in time is told to, and then killed.
 func TestRunTimesOut(t *testing.T) {
 	for _, how := range []string{"silent", "hang", "deaf"} {
 		t.Run(how, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestRunTimesOut(t *testing.T) {
 	}
 }
 
-// A turn is cancelled with its context, and what was asked in it is answered by that.
+// A turn is cancelled with its context, which also answers its open questions.
 func TestRunCancelled(t *testing.T) {
 	turn, notes := testTurn(t, "ask")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -175,7 +175,7 @@ func TestRunAsks(t *testing.T) {
 	}
 }
 
-// Who says nothing at all is given up long before the time of a turn.
+// An agent that says nothing is given up long before the time limit of a turn.
 func TestOpenTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in, told := io.Pipe()

@@ -15,8 +15,7 @@ import (
 	"pennypost/internal/office/wake/door"
 )
 
-// askOverACP has the person answer what an agent asks in a turn over ACP, where no client shows it. It returns when
-// ctx ends.
+// askOverACP asks the person an agent's question in a turn over ACP, which no client shows. It returns when ctx ends.
 func (o *Rooms) askOverACP(ctx context.Context, who door.Asker, q *acp.Question) (option string) {
 	svc := o.Own(context.WithoutCancel(ctx), who.Room, who.Agent)
 	h := held(who, q)
@@ -45,7 +44,7 @@ func (o *Rooms) askOverACP(ctx context.Context, who door.Asker, q *acp.Question)
 	return chosen(q, answer)
 }
 
-// held is a question as the desk holds it, but for the session. It is shown whole.
+// held returns a question in the desk's form, without the session. It is shown whole.
 func held(who door.Asker, q *acp.Question) hook.Held {
 	var tool struct {
 		Title   string      `json:"title"`
@@ -70,13 +69,13 @@ func held(who door.Asker, q *acp.Question) hook.Held {
 	return h
 }
 
-// reply is an answer that an agent takes, and the option that it chooses.
+// reply is an answer that an agent accepts, with its option.
 type reply struct {
 	mail.Offer
 	option string
 }
 
-// replies are those to a question. A refusal for good is left to the client's own settings.
+// replies returns the replies to a question. A permanent refusal is left to the client's own settings.
 func replies(q *acp.Question) (list []reply) {
 	once := make(map[mail.Verdict]bool)
 	for i, o := range q.Options {
@@ -98,7 +97,7 @@ func replies(q *acp.Question) (list []reply) {
 	return list
 }
 
-// chosen returns the option that an answer means, "" if it is none.
+// chosen returns the option of an answer, "" if there is none.
 func chosen(q *acp.Question, a *mail.DialogAnswer) string {
 	for _, r := range replies(q) {
 		if r.Verdict == a.Verdict && r.Rule == a.Rule {
@@ -108,9 +107,9 @@ func chosen(q *acp.Question, a *mail.DialogAnswer) string {
 	return ""
 }
 
-// makeWay has turns over ACP make way for a session of their agent, which the caller begins: one that runs is
-// cancelled, and none begins until begun is called, when the room and the doors know of the session. What runs below a
-// session of another agent is that agent's, whatever it says: it cancels nothing.
+// makeWay makes turns over ACP yield to a session of their agent that the caller is beginning: a running turn is
+// cancelled, and none begins until begun is called, when the room and the doors know the session. A process below
+// another agent's session belongs to that agent, whatever it claims: it cancels nothing.
 func (v *Room) makeWay(ctx context.Context) (begun func()) {
 	turns := v.office.Set.Reach.Turns
 	if v.ID.Own() || v.inTurn() {
@@ -132,7 +131,7 @@ func (v *Room) makeWay(ctx context.Context) (begun func()) {
 	return begun
 }
 
-// lives reports whether an agent has a session at this moment.
+// lives reports whether an agent has a session now.
 func (o *Rooms) lives(ctx context.Context, room mail.RoomName, agent mail.Name) bool {
 	a, ok, err := mail.OneAgent(ctx, o.Own(ctx, room, mail.User), agent)
 	return ok && err == nil && a.Session != ""
@@ -143,8 +142,8 @@ func (v *Room) inTurn() bool {
 	return v.office.Set.Reach.Turns.Has(v.name, v.ID.Name(), v.ID.Programs())
 }
 
-// shares reports whether a connection is one more of a turn over ACP, whose agent has another one already: it is no
-// session of its own. Gemini CLI starts a server that stands in its settings for itself and for the session.
+// shares reports whether a connection is an additional one of a turn over ACP whose agent already has one: it is no
+// session of its own. Gemini CLI starts a configured server once for itself and once for the session.
 func (v *Room) shares(ctx context.Context, p *mail.Presence) (a mail.Agent, shared bool) {
 	if !p.Join || p.End || !v.inTurn() {
 		return a, false
@@ -153,7 +152,7 @@ func (v *Room) shares(ctx context.Context, p *mail.Presence) (a mail.Agent, shar
 	return a, ok && err == nil && a.Session != "" && a.Session != p.Session
 }
 
-// working has an agent that has joined in its turn over ACP be at work, which no hook may tell.
+// working marks an agent that has joined in its turn over ACP as working, because no hook reports it.
 func (v *Room) working(ctx context.Context, agent mail.Name) {
 	if !v.inTurn() {
 		return

@@ -19,14 +19,14 @@ import (
 	"pennypost/internal/office/wake/door"
 )
 
-// What an agent asks over ACP is shown whole, whatever it is, and can be allowed only then.
+// An agent's question over ACP is always shown whole, and can only be allowed then.
 func TestHeldOverACP(t *testing.T) {
 	who := door.Asker{Room: "lab", Agent: "ann", Client: "gemini", Process: "1.2@x", Dir: "/src"}
 	once := []acp.Option{{ID: "a", Kind: "allow_once"}, {ID: "n", Kind: "reject_once"}}
 	for _, tt := range []struct {
 		name, tool string
 		form       mail.AskForm
-		text       string // that the person sees
+		text       string // shown to the person
 		cut        bool
 	}{
 		{"command", `{"kind":"execute","rawInput":{"command":"make deploy"}}`, mail.FormCommand, "make deploy", false},
@@ -87,10 +87,10 @@ func TestRepliesOverACP(t *testing.T) {
 	}
 }
 
-// TestNoTurnBesideASession holds that no turn over ACP begins from the moment at which a session of its agent begins
-// until that has ended, whenever the ring was made.
+// TestNoTurnBesideASession: no turn over ACP begins between the start and the end of a session of its agent, whenever
+// the ring was made.
 func TestNoTurnBesideASession(t *testing.T) {
-	home, err := os.MkdirTemp("", "pp") // names of sockets are short
+	home, err := os.MkdirTemp("", "pp") // socket names must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestNoTurnBesideASession(t *testing.T) {
 	for name, say := range says {
 		began := make(chan error, 1)
 		err = o.Set.With(t.Context(), "lab", func(e *rooms.Entry) error {
-			e.Changing.Lock() // so that the room does not hear of the session yet, and answers nobody
+			e.Changing.Lock() // so that the room does not learn of the session yet, and answers no call
 			defer e.Changing.Unlock()
 			lives := x.Turns.Lives
 			defer func() { x.Turns.Lives = lives }()
@@ -126,7 +126,7 @@ func TestNoTurnBesideASession(t *testing.T) {
 					return errors.New("a turn may begin while a session does")
 				}
 			}
-			for since := time.Now(); time.Since(since) < 100*time.Millisecond; { // and until the room knows of it
+			for since := time.Now(); time.Since(since) < 100*time.Millisecond; { // until the room knows the session
 				if got := ring(); !strings.Contains(got, "begins at this moment") {
 					return errors.New("a turn may begin before the room knows of the session: " + got)
 				}

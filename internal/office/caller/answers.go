@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/office/rooms"
 )
 
-// Answers are what this machine answers to others, by subject.
+// Answers are the functions that answer other machines, by subject.
 func (o *Rooms) Answers() map[string]func(context.Context, mail.Machine, []byte) ([]byte, error) {
 	return map[string]func(context.Context, mail.Machine, []byte) ([]byte, error){
 		openalice.DocumentSubject: func(ctx context.Context, _ mail.Machine, request []byte) ([]byte, error) {

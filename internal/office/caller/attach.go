@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Attach brings the session of an agent to the front, or says what does. Only the user is to get here.
+// Attach brings the session of an agent to the front, or returns the command that does. Only the user may call it.
 func (o *Rooms) Attach(ctx context.Context, room mail.RoomName, agent mail.Name, from wire.Attach) (wire.Attached,
 	error) {
 	user := o.Own(ctx, room, mail.User)
@@ -46,7 +46,7 @@ func (o *Rooms) Attach(ctx context.Context, room mail.RoomName, agent mail.Name,
 	return out, err
 }
 
-// workspaceDir returns where the agent of a workspace works, "" if it is of none.
+// workspaceDir returns the directory of an agent with a workspace, "" if it has none.
 func workspaceDir(ctx context.Context, svc mail.Service, agent mail.Name) (string, error) {
 	list, err := svc.Workspaces(ctx)
 	i := slices.IndexFunc(list, func(w mail.Workspace) bool { return w.ID == agent })
@@ -56,7 +56,7 @@ func workspaceDir(ctx context.Context, svc mail.Service, agent mail.Name) (strin
 	return list[i].Dir, nil
 }
 
-// shellLine writes a command as a person types it.
+// shellLine formats a command as a person types it.
 func shellLine(words []string) string {
 	out := slices.Clone(words)
 	for i, w := range out {

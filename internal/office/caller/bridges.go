@@ -58,7 +58,7 @@ func (v *Room) RemoveBridge(ctx context.Context, id string) error {
 // SyncBridge implements mail.Connector.
 func (v *Room) SyncBridge(ctx context.Context, id string) (mail.BridgeStatus, error) {
 	return v.bridging(ctx, func(s mail.Service) (string, error) {
-		b, err := s.SyncBridge(ctx, id) // which refuses who may not, and what is not there
+		b, err := s.SyncBridge(ctx, id) // it rejects a caller without the right, and a missing bridge
 		if err == nil && b.Machine != "" && b.Machine != v.office.Set.Config.MachineName() {
 			err = mail.Errorf(mail.Invalid,
 				"the bridge %s is on the machine %s, and keeps itself in step there; what is "+
@@ -81,12 +81,12 @@ func (v *Room) RejectedLines(ctx context.Context, id string) ([]mail.BadLine, er
 	all, err := s.Bridges(ctx)
 	if i := slices.IndexFunc(all, func(b mail.BridgeStatus) bool { return b.ID == id }); err != nil ||
 		i >= 0 && e.Elsewhere(&all[i].Bridge) {
-		return nil, err // they are named on the machine that has the files
+		return nil, err // the machine that has the files names them
 	}
 	return e.Bridges.RejectedLines(ctx, id)
 }
 
-// bridging changes the list of bridges, if call does, and brings the one that call names in step.
+// bridging changes the list of bridges with call, and syncs the bridge that call returns.
 func (v *Room) bridging(ctx context.Context, call func(mail.Service) (string, error)) (mail.BridgeStatus,
 	error) {
 	e, s, err := v.enter(ctx, true)
@@ -95,7 +95,7 @@ func (v *Room) bridging(ctx context.Context, call func(mail.Service) (string, er
 	}
 	defer v.leave(e)
 	id, err := call(s)
-	if e == nil { // of a relay; bridges run where the post office is
+	if e == nil { // in a relay; bridges run in the post office
 		return mail.BridgeStatus{}, err
 	}
 	if err == nil {

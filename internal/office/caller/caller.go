@@ -20,21 +20,21 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Rooms are the rooms for those who call: each of them enters a room as the gate says that it may.
+// Rooms are the rooms for callers: each caller enters a room with the rights that the gate grants.
 type Rooms struct {
 	Set      *rooms.Set          // the rooms of this machine
-	ToolUses toolUses            // by whom tools are used, as hooks told
-	Confirm  *gate.Confirmations // nil: nothing is
-	Asked    *dialog.Desk        // what clients on this machine ask their person
-	Claimed  claims.Watch        // what is held on this machine
-	Far      *relay.Far          // of a relay, which has no rooms; nil: this is a post office
+	ToolUses toolUses            // who uses which tool, as hooks report
+	Confirm  *gate.Confirmations // nil: no confirmation
+	Asked    *dialog.Desk        // the questions of clients on this machine to their person
+	Claimed  claims.Watch        // the claims on this machine
+	Far      *relay.Far          // set in a relay, which has no rooms; nil: this is a post office
 	Kept     *outbox.Box         // mail for rooms that are away; nil: this machine has all of its rooms
-	Doubts   *outbox.Doubts      // sends that failed and may have arrived; nil: they are forgotten
+	Doubts   *outbox.Doubts      // failed sends that may have arrived; nil: they are not remembered
 }
 
 var _ mail.Office = (*Rooms)(nil)
 
-// New returns the rooms of a configuration for those who call.
+// New returns the rooms of a configuration, for callers.
 func New(cfg *config.Config, log *slog.Logger, m *rooms.Metrics, dialects []dialect.Dialect) *Rooms {
 	o := &Rooms{Set: rooms.New(cfg, log, m, dialects), Asked: dialog.Open(cfg.Home.Dialogs(), log)}
 	o.Claimed.Machine = cfg.MachineName()
@@ -50,8 +50,8 @@ func New(cfg *config.Config, log *slog.Logger, m *rooms.Metrics, dialects []dial
 	return o
 }
 
-// Room implements mail.Office. The service still works when the room was closed because it was idle: each call opens
-// it again. A room that does not exist is made by the first call that changes something there.
+// Room implements mail.Office. The service still works after the room was closed because it was idle: each call opens
+// it again. A room that does not exist is created by the first call that changes it.
 func (o *Rooms) Room(ctx context.Context, name mail.RoomName, as mail.Name) (mail.Service, error) {
 	if _, err := mail.ParseRoom(string(name)); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (o *Rooms) Rooms(ctx context.Context) ([]mail.RoomStatus, error) {
 	return o.Set.Statuses(ctx)
 }
 
-// RemoveRoom takes a room out of the post office.
+// RemoveRoom removes a room from the post office.
 func (o *Rooms) RemoveRoom(ctx context.Context, name mail.RoomName) (wire.RemovedRoom, error) {
 	if o.Far != nil {
 		return o.Far.There.RemoveRoom(ctx, name)
@@ -90,18 +90,18 @@ func (o *Rooms) RemoveRoom(ctx context.Context, name mail.RoomName) (wire.Remove
 	return removed, err
 }
 
-// StandAs has ctx end when an agent that is on the roster of a room is taken off it.
+// StandAs ends ctx when an agent on the roster of a room is removed from it.
 func (o *Rooms) StandAs(ctx context.Context, name mail.RoomName, caller mail.Name) error {
 	if o.Far != nil || !o.Set.Exists(name) {
 		return nil
 	}
 	return o.Set.With(ctx, name, func(e *rooms.Entry) error {
-		_ = mailroom.Stand(ctx, e.Room.As(caller)) // who is off the roster may come back to it by what it asks
+		_ = mailroom.Stand(ctx, e.Room.As(caller)) // an agent off the roster may return to it by this request
 		return nil
 	})
 }
 
-// Relayed has the relay offer what doors there are on this machine.
+// Relayed makes the relay offer the doors of this machine.
 func (o *Rooms) Relayed(f *relay.Far) {
 	o.Far, o.Set.Reach.Changed = f, f.Doors.Changed
 	f.Doors.Offers, f.Doors.Doors = o.Set.Reach.Offers, o.Set.Reach.Here
@@ -111,7 +111,7 @@ func (o *Rooms) Relayed(f *relay.Far) {
 	}
 }
 
-// Quiet reports whether nobody is to be woken, and the person not told.
+// Quiet reports whether no ring, notification or kept mail is outstanding.
 func (o *Rooms) Quiet() bool {
 	quiet := !o.Set.Notify.Busy() && (o.Kept == nil || !o.Kept.Waits()) &&
 		(o.Far == nil || len(o.Set.Reach.Offers()) == 0)
@@ -119,20 +119,20 @@ func (o *Rooms) Quiet() bool {
 	return quiet
 }
 
-// notEntered says that a room is not there for a machine, in the same words whether there is one or not.
+// notEntered says that a room does not exist for a machine, in the same words whether it exists or not.
 func notEntered(pass *mail.Pass, name mail.RoomName) error {
 	return mail.Errorf(mail.NotFound, "there is no room %q for the machine %s. Those that it was let into are listed "+
 		"by: pennypost rooms", name, pass.Machine)
 }
 
-// GuestOf returns the guest whose token of a room has a hash, which only a guest's that was let in has; ctx ends with
-// the token.
+// GuestOf returns the guest whose token of a room has a hash, which only an admitted guest's has; ctx ends with the
+// token.
 func (o *Rooms) GuestOf(ctx context.Context, room mail.RoomName, sum string) (mail.Caller, error) {
 	name, err := o.HolderOf(ctx, room, sum)
 	return mail.Caller{Name: name, Room: room, Means: mail.ByGuest}, err
 }
 
-// HolderOf returns whose token of a room has a hash; ctx ends with the token.
+// HolderOf returns the agent whose token of a room has a hash; ctx ends with the token.
 func (o *Rooms) HolderOf(ctx context.Context, room mail.RoomName, sum string) (name mail.Name, err error) {
 	if !o.Set.Exists(room) {
 		return "", mailroom.UnknownToken()
@@ -144,9 +144,8 @@ func (o *Rooms) HolderOf(ctx context.Context, room mail.RoomName, sum string) (n
 	return name, err
 }
 
-// AgentOf returns whose token of a room this is. The token names its room, which is opened only if it exists: a
-// made-up token makes nothing. That a room exists can be told from how long the refusal takes, and is no secret from
-// this machine.
+// AgentOf returns the agent whose token this is. The token names its room, which is opened only if it exists: a
+// made-up token creates nothing. The time of the refusal reveals whether a room exists, which is no secret here.
 func (o *Rooms) AgentOf(ctx context.Context, token string) (mail.Caller, error) {
 	name, sum, ok := mailroom.ParseToken(token)
 	if ok && o.Far != nil {

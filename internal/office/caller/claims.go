@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/office/claims"
 )
 
-// Claim implements mail.Claimer. What words stand for is looked up here, for those who call from this machine. Files
-// that were looked up here, and no others, are watched: where a caller says that one is, may be anywhere.
+// Claim implements mail.Claimer. Words are resolved here, for callers on this machine. Only files resolved here are
+// watched: the paths that a caller sends may be anywhere.
 func (v *Room) Claim(ctx context.Context, r mail.ClaimRequest) (mail.Claimed, error) {
 	found := len(r.Take) == 0
 	if len(r.Words) > 0 && (v.ID.Peer() != nil || v.ID.Own()) {
@@ -22,7 +22,7 @@ func (v *Room) Claim(ctx context.Context, r mail.ClaimRequest) (mail.Claimed, er
 		if err != nil {
 			return mail.Claimed{}, err
 		}
-		if r.Release { // what was a path when it was taken may be none now
+		if r.Release { // a path when it was taken may not be one now
 			for _, w := range r.Words {
 				if t, err := claims.Resolve([]string{"./" + w}, r.Dir); err == nil {
 					targets = append(targets, t...)
@@ -47,7 +47,7 @@ func (v *Room) Claim(ctx context.Context, r mail.ClaimRequest) (mail.Claimed, er
 	return out, err
 }
 
-// on returns targets as they are called on another machine.
+// on returns targets under their names on another machine.
 func on(machine mail.Machine, targets []mail.Target) []mail.Target {
 	targets = slices.Clone(targets)
 	for i := range targets {
@@ -56,7 +56,7 @@ func on(machine mail.Machine, targets []mail.Target) []mail.Target {
 	return targets
 }
 
-// WatchClaims has agents told of writes to what they hold that no hook told of, until ctx ends.
+// WatchClaims tells agents about writes to their claims that no hook reported, until ctx ends.
 func (o *Rooms) WatchClaims(ctx context.Context) {
 	for pause.For(ctx, claims.LookEvery) {
 		o.Claimed.Look(ctx, time.Now())

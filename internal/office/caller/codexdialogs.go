@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// TendCodexDialogs has the dialogs of Codex's sessions that share an app-server on the desk, until ctx ends.
+// TendCodexDialogs keeps the dialogs of Codex sessions that share an app-server on the desk, until ctx ends.
 func (o *Rooms) TendCodexDialogs(ctx context.Context) {
 	w := codexdialogs.Watch{
 		Desk: o.Asked, Log: o.Set.Log,

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/office/gate"
 )
 
-// desksAtOnce is how many rooms are asked, and perhaps opened, at a time.
+// desksAtOnce is how many rooms are asked, and possibly opened, at a time.
 const desksAtOnce = 8
 
 // Desk implements mail.Office.
@@ -58,13 +58,13 @@ func notAll(ctx context.Context) error {
 	return &mail.Error{Code: mail.Timeout, Msg: "the request ended before all rooms had answered", Err: ctx.Err()}
 }
 
-// isElsewhere reports whether a closed room is in a file of another machine, which tells of it.
+// isElsewhere reports whether a closed room is in a file of another machine, which reports it.
 func (o *Rooms) isElsewhere(name mail.RoomName) bool {
 	k, err := o.Set.KindOf(name)
 	return err == nil && k.Moved != ""
 }
 
-// asked returns the rooms that are asked for: those that the caller of ctx enters, if none are named.
+// asked returns the rooms of a query: those that the caller of ctx may enter, if it names none.
 func (o *Rooms) asked(ctx context.Context, names []mail.RoomName) ([]mail.RoomName, error) {
 	pass := gate.PassOf(ctx)
 	if len(names) == 0 {
@@ -81,8 +81,7 @@ func (o *Rooms) asked(ctx context.Context, names []mail.RoomName) ([]mail.RoomNa
 	return names, nil
 }
 
-// away notes in the desks of rooms which of them do not answer. The error is that of a query about somebody whom no
-// room knows.
+// away marks the rooms that do not answer in their desks. The error is that of a query about an unknown agent.
 func (o *Rooms) away(names []mail.RoomName, desks []mail.Desk, errs []error) (nobody error) {
 	found := false
 	for i, err := range errs {
@@ -103,8 +102,8 @@ func (o *Rooms) away(names []mail.RoomName, desks []mail.Desk, errs []error) (no
 	return nobody
 }
 
-// preview completes the rows of a desk: only now those that are shown, of perhaps a thousand rooms. Rows of rooms that
-// cannot be read are left out.
+// preview completes the rows of a desk: only now, for the rows shown, of perhaps a thousand rooms. It omits rows of
+// rooms that cannot be read.
 func (o *Rooms) preview(ctx context.Context, rows []mail.Conversation) (shown []mail.Conversation,
 	away []mail.RoomName) {
 	type spot struct {
@@ -140,11 +139,11 @@ func (o *Rooms) preview(ctx context.Context, rows []mail.Conversation) (shown []
 	return shown, away
 }
 
-// errNothingThere is the error of a room that was not asked: it is closed, and is known to have nothing, or is in a
+// errNothingThere is the error of a room that was not asked: it is closed, and known to have nothing, or it is in a
 // file of another machine, on whose desk it is.
 var errNothingThere = errors.New("nothing for the user")
 
-// deskOf asks one room, for rows without texts.
+// deskOf asks one room for rows without texts.
 func (o *Rooms) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery) (mail.Desk, error) {
 	open, st, known := o.Set.LastKnown(name)
 	has := st.Inbox
@@ -168,15 +167,15 @@ func (o *Rooms) deskOf(ctx context.Context, name mail.RoomName, q mail.DeskQuery
 	return e.Room.DeskRows(q)
 }
 
-// gatherDesk is how long a watch of the desk waits for more, once something has happened.
+// gatherDesk is how long a watch of the desk waits for more changes after the first.
 const gatherDesk = 100 * time.Millisecond
 
 // deskWatch implements mail.DeskWatch.
 type deskWatch struct {
 	office *Rooms
-	pass   *mail.Pass // of the machine that watches; nil: this one does
+	pass   *mail.Pass // of the watching machine; nil: this one
 	heard  uint64
-	told   bool // the first change
+	told   bool // the first change was returned
 	due    map[mail.RoomName]mail.Time
 	closed chan struct{}
 	close  func()
@@ -202,7 +201,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.changes(names) // for when something is due
+		w.changes(names) // to learn when rows come due
 		return []mail.DeskChange{{}}, nil
 	}
 	for {
@@ -216,7 +215,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 			}
 			continue
 		}
-		if err := w.until(ctx, nil, time.After(gatherDesk)); err != nil { // what happens close together comes together
+		if err := w.until(ctx, nil, time.After(gatherDesk)); err != nil { // gather changes that are close together
 			return nil, err
 		}
 		rang, w.heard, _ = w.office.Set.Bell.Since(w.heard)
@@ -226,7 +225,7 @@ func (w *deskWatch) Next(ctx context.Context) ([]mail.DeskChange, error) {
 	}
 }
 
-// wait waits for the next ring, or until something that was put off comes back.
+// wait waits for the next ring, or until a deferred row is due.
 func (w *deskWatch) wait(ctx context.Context, next <-chan struct{}) error {
 	var first mail.Time
 	for _, due := range w.due {
@@ -241,7 +240,7 @@ func (w *deskWatch) wait(ctx context.Context, next <-chan struct{}) error {
 	return w.until(ctx, next, alarm)
 }
 
-// until waits for the next ring, or for an alarm. What rings in the meantime is told by a later call.
+// until waits for the next ring, or for an alarm. A later call reports the rings in the meantime.
 func (w *deskWatch) until(ctx context.Context, next <-chan struct{}, alarm <-chan time.Time) error {
 	select {
 	case <-next:
@@ -254,7 +253,7 @@ func (w *deskWatch) until(ctx context.Context, next <-chan struct{}, alarm <-cha
 	return nil
 }
 
-// dueBy returns the rooms in which something that was put off has come back.
+// dueBy returns the rooms with a deferred row that is due.
 func (w *deskWatch) dueBy(now mail.Time) (rooms []mail.RoomName) {
 	for name, due := range w.due {
 		if due <= now {
@@ -264,7 +263,8 @@ func (w *deskWatch) dueBy(now mail.Time) (rooms []mail.RoomName) {
 	return rooms
 }
 
-// changes says how rooms stand that the watcher enters. A room that is closed stays so: it stands as it did then.
+// changes returns the state of the rooms that the watcher may enter. It opens no closed room, whose state has not
+// changed since.
 func (w *deskWatch) changes(rooms []mail.RoomName) (out []mail.DeskChange) {
 	for _, name := range rooms {
 		if !w.pass.Enters(name) {

@@ -18,11 +18,11 @@ import (
 	"pennypost/internal/wire"
 )
 
-// hookKey is under what a context holds that its call is a client's hook.
+// hookKey is the context key that marks the call of a client's hook.
 type hookKey struct{}
 
-// Dialog implements mail.Turner. Of the dialogs that are held on this machine only hooks may tell, and the post office
-// itself: what an agent says of itself would hide one of its own from the person, and so would a script.
+// Dialog implements mail.Turner. Only hooks and the post office itself may report dialogs held on this machine:
+// otherwise an agent could hide one of its own from the person, and so could a script.
 func (v *Room) Dialog(ctx context.Context, c mail.DialogChange) error {
 	if ctx.Value(hookKey{}) == nil && !v.ID.Own() && v.office.Asked.Holds(c.ID) {
 		return mail.Errorf(mail.Denied, "of this dialog its client tells: nothing was noted")
@@ -62,14 +62,14 @@ func (o *Rooms) Dialogs(ctx context.Context, q mail.DialogQuery) (mail.Cards, er
 	return out, err
 }
 
-// allCards returns the dialogs that are held here, with what they ask, and behind them, without, all that are known.
+// allCards returns the dialogs held here with their questions, followed by all known ones without.
 func (o *Rooms) allCards(ctx context.Context, q mail.DialogQuery) (cards []mail.Card, err error) {
 	held := o.Asked.All()
 	known, err := o.knownCards(ctx, q)
 	cards = []mail.Card{}
 	for _, h := range held {
-		// One that is being ended goes when its room knows of the end, and not a moment later, when the desk forgets
-		// it: whoever looks in between was told by the room, and is told nothing more.
+		// A dialog that is being ended disappears once its room knows of the end, not when the desk forgets it a
+		// moment later: a page that asks in between was told by the room, and gets no further event.
 		if o.Asked.Stands(h.ID) || slices.ContainsFunc(known, func(c mail.Card) bool { return c.ID == h.ID }) {
 			cards = append(cards, o.cardOf(&h))
 		}
@@ -77,7 +77,7 @@ func (o *Rooms) allCards(ctx context.Context, q mail.DialogQuery) (cards []mail.
 	return append(cards, known...), err
 }
 
-// ownCards returns the dialogs for what the post office itself tells the user of them.
+// ownCards returns the dialogs for the post office's own messages to the user.
 func (o *Rooms) ownCards(ctx context.Context) (mail.Cards, error) {
 	cards, err := o.allCards(ctx, mail.DialogQuery{})
 	slices.SortFunc(cards, func(a, b mail.Card) int {
@@ -86,7 +86,7 @@ func (o *Rooms) ownCards(ctx context.Context) (mail.Cards, error) {
 	return mail.Cards{Cards: slices.CompactFunc(cards, func(a, b mail.Card) bool { return a.ID == b.ID })}, err
 }
 
-// knownCards returns the dialogs that are known of in the rooms, without what they ask.
+// knownCards returns the dialogs known in the rooms, without their questions.
 func (o *Rooms) knownCards(ctx context.Context, q mail.DialogQuery) (cards []mail.Card, err error) {
 	if o.Far != nil {
 		there, err := o.Far.There.Dialogs(ctx, q)
@@ -110,7 +110,7 @@ func elsewhere(m mail.Machine) string {
 	return "what it asks is held on " + string(m) + ": answer there, or in its terminal"
 }
 
-// cardOf is a dialog that is held here as the person sees it.
+// cardOf returns a dialog held here as the person sees it.
 func (o *Rooms) cardOf(h *hook.Held) mail.Card {
 	c := mail.Card{Room: h.Room, Agent: h.Agent, Client: h.Client, Dialog: h.Dialog, Ask: h.Ask, Beside: h.Beside}
 	c.Sum, c.Since = h.Shown(), mail.TimeOf(h.Opened)
@@ -130,10 +130,10 @@ func (o *Rooms) cardOf(h *hook.Held) mail.Card {
 	return c
 }
 
-// mostBehind is how many who wait a card shows.
+// mostBehind is how many waiting agents a card shows.
 const mostBehind = 20
 
-// waiting returns who waits for whom in a room. Of one that cannot be read now it is not known.
+// waiting returns who waits for whom in a room; nothing if the room cannot be read now.
 func (o *Rooms) waiting(ctx context.Context, room mail.RoomName) []mail.Waiting {
 	list, err := o.Own(ctx, room, mail.User).Waiting(ctx, mail.WaitingQuery{Limit: mail.MaxLimit})
 	if err != nil {
@@ -142,7 +142,7 @@ func (o *Rooms) waiting(ctx context.Context, room mail.RoomName) []mail.Waiting 
 	return list.Waiting
 }
 
-// behind returns who waits for an agent, or for somebody that waits for it.
+// behind returns the waits for an agent, including indirect ones.
 func behind(waiting []mail.Waiting, agent mail.Name) (list []mail.Waiting) {
 	for _, w := range waiting {
 		if w.Asker != agent && w.Asker != mail.User && slices.Contains(w.Chain, agent) && len(list) < mostBehind {
@@ -213,8 +213,8 @@ func (o *Rooms) SetAway(ctx context.Context, a wire.Away) (wire.Aways, error) {
 // goesTime is how long a client may take to close its dialog.
 const goesTime = 2 * time.Second
 
-// goes waits until a client that notes where it stands has closed a dialog. Of others, and where several dialogs of a
-// session stand, nobody can tell. The Copilot CLI itself says that it has taken an answer.
+// goes waits until a client that records its state has closed a dialog. With other clients, and with several dialogs
+// in a session, that is not known. The Copilot CLI itself reports that it has taken an answer.
 func (o *Rooms) goes(ctx context.Context, h *hook.Held) bool {
 	if h.Client == "copilot" {
 		return true
@@ -230,17 +230,17 @@ func (o *Rooms) goes(ctx context.Context, h *hook.Held) bool {
 	return false
 }
 
-// mostAway is how long the person may be away at a time: agents whose dialogs nobody sees stand still so long.
+// mostAway limits an absence of the person: agents stand still that long at dialogs that no person sees.
 const mostAway = 24 * time.Hour
 
-// clientDialogs are the dialogs as hooks know them.
+// clientDialogs are the dialogs in the form that hooks use.
 type clientDialogs struct {
 	*dialog.Desk
 	office *Rooms
 }
 
-// Settle does not believe a hook that tells of the end of a dialog at which the client notes to stand: a command
-// of the agent may have said so. TendDialogs looks again. Where several stand, the notes do not say which.
+// Settle does not trust a hook that reports the end of a dialog while the client's record says that it is open: a
+// command of the agent may have run it. TendDialogs checks again. With several open, the record does not say which.
 func (d clientDialogs) Settle(ctx context.Context, svc hook.Service, h *hook.Held, how mail.DialogOutcome) error {
 	if stands, known := d.office.stands(h); known && stands && len(d.Of(h.Client, h.Session)) == 1 {
 		d.Believe(h.ID, how)
@@ -252,7 +252,7 @@ func (d clientDialogs) Settle(ctx context.Context, svc hook.Service, h *hook.Hel
 	return d.Desk.Settle(ctx, svc, h, how)
 }
 
-// stands reports whether a client notes that a session is at a dialog; known is false if it does not tell.
+// stands reports whether a client's record says that a session is at a dialog; known is false if there is no record.
 func (o *Rooms) stands(h *hook.Held) (stands, known bool) {
 	s, lives := o.Set.Reach.Sessions.Find(h.Client, h.Session)
 	switch {
@@ -267,8 +267,8 @@ func (o *Rooms) stands(h *hook.Held) (stands, known bool) {
 	return false, false
 }
 
-// noted returns what the Copilot CLI notes of the last dialog of a session that is over; ok is false of others, and if
-// that was before this one opened.
+// noted returns the Copilot CLI's record of a session's last ended dialog; ok is false for other clients, and if that
+// dialog ended before since.
 func (o *Rooms) noted(h *hook.Held, since time.Time) (d door.CopilotDialog, ok bool) {
 	s, lives := o.Set.Reach.Sessions.Find(h.Client, h.Session)
 	if h.Client != "copilot" || !lives {
@@ -278,10 +278,10 @@ func (o *Rooms) noted(h *hook.Held, since time.Time) (d door.CopilotDialog, ok b
 	return d, known && !d.Stands && d.At.After(since)
 }
 
-// atOnce is how soon Copilot answers itself when there is nobody whom it could ask.
+// atOnce is how soon Copilot answers by itself when there is no person to ask.
 const atOnce = 2 * time.Second
 
-// Open leaves out what was answered already because nobody sits before a headless run.
+// Open omits a dialog that was already answered because no person attends a headless run.
 func (d clientDialogs) Open(ctx context.Context, svc hook.Service, h hook.Held) (mail.ID, error) {
 	if n, ok := d.office.noted(&h, time.Now().Add(-atOnce)); ok && n.Nobody && len(h.Offers) == 0 {
 		return "", nil
@@ -289,20 +289,20 @@ func (d clientDialogs) Open(ctx context.Context, svc hook.Service, h hook.Held) 
 	return d.Desk.Open(ctx, svc, h)
 }
 
-// When a dialog is looked for.
+// Timing of checks for dialogs.
 const (
 	tendPause   = 400 * time.Millisecond
-	orphanPause = 8 * time.Second  // for those of which nothing is held, and while none is open
-	drawnWithin = 10 * time.Second // after its hook has begun: 7 s were seen on a busy machine
-	// hooksTime is how long a hook may take to tell how a dialog ended that is not there any more.
+	orphanPause = 8 * time.Second  // for dialogs not held here, and while none is open
+	drawnWithin = 10 * time.Second // after the start of its hook: 7 s were seen on a busy machine
+	// hooksTime is how long a hook may take to report the outcome of a dialog that is no longer there.
 	hooksTime = 700 * time.Millisecond
-	// certainTime is how long a dialog stands for certain whose client does not tell when its person closes it. People
-	// who sit there answer within that; whether the others have, nobody knows.
+	// certainTime is how long a dialog counts as certainly open if its client does not report that its person closes
+	// it. Attending people answer within that; whether others have is not known.
 	certainTime = 30 * time.Second
 )
 
-// TendDialogs ends, until ctx ends, the dialogs of programs that have ended, and those at which a client notes that it
-// stands no more; and it tells rooms of those that may have been answered without a sign.
+// TendDialogs ends, until ctx ends, the dialogs of programs that have ended, and those that a client's record no
+// longer shows; and it tells rooms which dialogs may have been answered without a report.
 func (o *Rooms) TendDialogs(ctx context.Context) {
 	var looked time.Time
 	for long := time.Duration(0); o.Asked.Opened.Await(ctx, long); {
@@ -323,7 +323,7 @@ func (o *Rooms) TendDialogs(ctx context.Context) {
 	}
 }
 
-// tend tells the room what has become of a dialog, as far as can be seen.
+// tend tells the room the outcome of a dialog, as far as it is visible.
 func (o *Rooms) tend(ctx context.Context, h *hook.Held) error {
 	svc := o.Own(ctx, h.Room, mail.User)
 	if how, over := o.over(h); over {
@@ -335,8 +335,8 @@ func (o *Rooms) tend(ctx context.Context, h *hook.Held) error {
 	return nil
 }
 
-// endOrphans ends what rooms have for open of sessions on this machine, for some time, and what is not held here: the
-// file was lost, or it ended while it opened. Its client shows it, if it stands.
+// endOrphans ends dialogs that have been open in rooms for some time, for sessions on this machine, but are not held
+// here: the file was lost, or the dialog ended while it opened. If it is still open, its client shows it.
 func (o *Rooms) endOrphans(ctx context.Context, older time.Duration) {
 	type orphan struct {
 		room mail.RoomName
@@ -363,7 +363,7 @@ func (o *Rooms) endOrphans(ctx context.Context, older time.Duration) {
 	}
 }
 
-// over reports whether a dialog is over as far as can be seen without its hooks, and how it ended.
+// over reports whether a dialog is over as far as is visible without its hooks, and how it ended.
 func (o *Rooms) over(h *hook.Held) (how mail.DialogOutcome, over bool) {
 	if h.Process != "" && !o.Set.Alive(h.Process) {
 		return mail.DialogEnded, true
@@ -384,7 +384,7 @@ func (o *Rooms) over(h *hook.Held) (how mail.DialogOutcome, over bool) {
 		return "", false
 	}
 	if drawn && waits && !handed {
-		return hook.Used(h.Kind), true // it ends the hook if the person says no, and leaves it waiting for a yes
+		return hook.Used(h.Kind), true // a no ends the hook; a yes leaves it waiting
 	}
 	return cmp.Or(believed, mail.DialogEnded), true
 }

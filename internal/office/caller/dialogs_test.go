@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/rooms"
 )
 
-// looking is a room in which somebody looks as soon as it was told of a dialog, and before it has said so.
+// looking is a room with an observer that looks once the room was told about a dialog, before the call returns.
 type looking struct {
 	hook.Service
 	look func(outcome mail.DialogOutcome)
@@ -25,10 +25,10 @@ func (l looking) Dialog(ctx context.Context, c mail.DialogChange) error {
 	return err
 }
 
-// TestDialogEndsWithItsEvent: a page that hears of the end of a dialog from the room, and asks for the dialogs at
-// once, is not shown that one any more. Nothing would tell the page later.
+// TestDialogEndsWithItsEvent: a page that learns from the room that a dialog has ended, and then asks for the dialogs,
+// no longer gets that one. No later event would correct the page.
 func TestDialogEndsWithItsEvent(t *testing.T) {
-	home, err := os.MkdirTemp("", "pp") // names of sockets are short
+	home, err := os.MkdirTemp("", "pp") // socket names must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
-// Package caller has the rooms as those who call see them: whom the gate has identified gets a room that speaks as it,
-// whether the room is of this machine or, in a relay, of the post office far away. It finds out which agent a session
-// is, and tells rooms of sessions' ends that no hook tells of.
+// Package caller provides the rooms to callers: a caller that the gate has identified gets a room that speaks with its
+// name, on this machine or, in a relay, in the remote post office. The package finds the agent of a session, and tells
+// rooms about ends of sessions that no hook reports.
 //
-// Start with Rooms in caller.go, which is the mail.Office of the daemon, and Room in room.go, through which each call
-// goes. hooks.go is where a hook's event comes in; place.go, windows.go and teammates.go say which agent it is of.
+// Start with Rooms in caller.go, the mail.Office of the daemon, and Room in room.go, which handles each call. Hook
+// events arrive in hooks.go; place.go, windows.go and teammates.go find their agent.
 package caller

@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// How often the office looks for turns that were broken off, which costs a small file for each session that works, and
-// every how many of these looks for sessions that were killed, which costs a look at each session's process.
+// How often we look for interrupted turns, which reads a small file per working session, and every how many of these
+// looks for killed sessions, which checks each session's process.
 const (
 	brokenOffPause = time.Second
 	killedLooks    = 3
@@ -21,8 +21,8 @@ const (
 	restAfterLook = 50
 )
 
-// FollowSessions tells the rooms, until ctx ends, of ends that no hook tells of: turns that were broken off, and
-// sessions whose program was killed.
+// FollowSessions tells the rooms, until ctx ends, about ends that no hook reports: interrupted turns, and sessions
+// whose program was killed.
 func (o *Rooms) FollowSessions(ctx context.Context) {
 	var rested time.Time
 	for look := 0; pause.For(ctx, brokenOffPause); look++ {
@@ -44,8 +44,8 @@ func (o *Rooms) FollowSessions(ctx context.Context) {
 	}
 }
 
-// lookForDead has the rooms note which programs of agents have ended, also those that no hook reports, such as MCP
-// servers. It returns how long that took.
+// lookForDead makes the rooms record which programs of agents have ended, including those that no hook reports, such
+// as MCP servers. It returns how long that took.
 func (o *Rooms) lookForDead() time.Duration {
 	began := time.Now()
 	var open []*rooms.Entry
@@ -56,11 +56,11 @@ func (o *Rooms) lookForDead() time.Duration {
 	return time.Since(began)
 }
 
-// ended tells a session's room that the session or its turn has ended, and reports whether the room took note.
+// ended tells a session's room that the session or its turn has ended, and reports whether the room recorded it.
 func (o *Rooms) ended(ctx context.Context, s sessions.Session, m mail.Moment) bool {
 	t := mail.Turn{Moment: m, Session: s.ID, Client: s.Client, Process: s.Process, Over: true, Quiet: true,
 		Held: func() map[mail.ID]bool { return hook.Holds(s.Client, s.Transcript, m == mail.SessionEnd) }}
-	o.guard().Ended(s.Room, s.Agent, "") // no hook tells that a call ended which was broken off, or killed
+	o.guard().Ended(s.Room, s.Agent, "") // no hook reports the end of an interrupted or killed call
 	_, err := o.Own(ctx, s.Room, s.Agent).Turn(ctx, t)
 	if err != nil {
 		o.Set.Log.Warn("the end of a session or a turn is not noted", "agent", s.Agent, "moment", m, "err", err)

@@ -16,8 +16,8 @@ import (
 	"pennypost/internal/office/rooms"
 )
 
-// TestHiddenWriteOfTheDead: a client is killed while it runs a tool, which no hook ends. What is written after that to
-// what another holds was not written by the dead agent; nor by one whose call was refused.
+// TestHiddenWriteOfTheDead: a client is killed while it runs a tool, which no hook ends. Later writes to paths that
+// another agent holds are not the dead agent's; nor are they those of an agent whose call was refused.
 func TestHiddenWriteOfTheDead(t *testing.T) {
 	for what, refused := range map[string]bool{"killed": false, "refused": true} {
 		t.Run(what, func(t *testing.T) { hiddenWrite(t, refused) })
@@ -25,7 +25,7 @@ func TestHiddenWriteOfTheDead(t *testing.T) {
 }
 
 func hiddenWrite(t *testing.T, refused bool) {
-	home, err := os.MkdirTemp("", "pp") // names of sockets are short
+	home, err := os.MkdirTemp("", "pp") // socket names must be short
 	if err != nil {
 		t.Fatal(err)
 	}

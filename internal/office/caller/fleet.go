@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/office/rooms"
 )
 
-// openForFleet is how many closed rooms are opened at most to answer one query that names none.
+// openForFleet is how many closed rooms are opened at most for a query that names no rooms.
 const openForFleet = 16
 
 // Fleet implements mail.Office.
@@ -57,7 +57,7 @@ func (o *Rooms) Fleet(ctx context.Context, q mail.FleetQuery) (out mail.Fleet, e
 	return out, err
 }
 
-// FleetMail implements mail.Office. Of the closed rooms it opens those that were active most recently.
+// FleetMail implements mail.Office. It opens the most recently active of the closed rooms.
 func (o *Rooms) FleetMail(ctx context.Context, q mail.FleetMailQuery) (out mail.FleetMail, err error) {
 	if o.Far != nil {
 		return o.Far.There.FleetMail(ctx, q)
@@ -97,8 +97,8 @@ func (o *Rooms) FleetMail(ctx context.Context, q mail.FleetMailQuery) (out mail.
 	return out, err
 }
 
-// inRooms asks several rooms as the user, a few at a time. One that does not know what is asked about has no answer;
-// one that cannot be asked is away. The error is that of a wrong question, or of a request that has ended.
+// inRooms asks several rooms as the user, a few at a time. A room that does not know the subject of the question has
+// no answer; one that cannot be asked is away. The error is that of an invalid question, or of an ended request.
 func inRooms[T any](ctx context.Context, o *Rooms, names []mail.RoomName,
 	ask func(mail.RoomName, mail.Service) (T, error)) (
 	answers map[mail.RoomName]T, away []mail.RoomName, wrong error) {

@@ -19,25 +19,25 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Bounds of what waits for a hook's client to take what it was told.
+// Limits on output that waits for its client's confirmation.
 const (
 	ticketTime = 10 * time.Second
 	maxTickets = 1000
 )
 
-// maxAsked is how many sessions are remembered whose person was told to start them again.
+// maxAsked is how many sessions are remembered whose person was told to restart them.
 const maxAsked = 100
 
-// Hooks answers what agents' clients run at moments of a session.
+// Hooks answers the hooks of agents' clients.
 type Hooks struct {
 	Rooms *Rooms
 
 	mu      sync.Mutex
 	tickets map[string]ticket
-	asked   []string // the last sessions of which first was asked
+	asked   []string // the last sessions that first was called for
 }
 
-// ticket is what is to be marked once a client has taken what it was told.
+// ticket has the marks to write once a client has taken the output.
 type ticket struct {
 	marks *hook.Marks
 	until time.Time
@@ -75,7 +75,7 @@ func (h *Hooks) Taken(ctx context.Context, id string) error {
 	return t.marks.Write(ctx)
 }
 
-// keep returns the ticket of marks, "" if there are none. Of more than can be waited for, the mail is told again.
+// keep returns the ticket of marks, "" if there are none. Beyond maxTickets, the mail is told again.
 func (h *Hooks) keep(marks *hook.Marks) string {
 	if marks == nil {
 		return ""
@@ -99,7 +99,7 @@ func (h *Hooks) keep(marks *hook.Marks) string {
 	return id
 }
 
-// first reports whether it is asked about a session for the first time, as far as the last of them are remembered.
+// first reports whether this is the first call for a session, among the last maxAsked.
 func (h *Hooks) first(session string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,7 +111,7 @@ func (h *Hooks) first(session string) bool {
 	return true
 }
 
-// call returns a hook as the package that understands clients takes it.
+// call returns a hook in the form of package hook.
 func (h *Hooks) call(in *wire.Hook, silence time.Duration) *hook.Call {
 	c := &hook.Call{
 		Client: in.Client, Event: in.Event, Input: in.Input, Getenv: in.Getenv, Tools: toolsOf(h.Rooms.Set.Dialects),
@@ -184,8 +184,7 @@ func (h *Hooks) enter(ctx context.Context, in *wire.Hook, getenv func(string) st
 	return box, nil
 }
 
-// place returns in which room a session is, and as whom, if the person has to be asked for nothing that was not asked
-// already.
+// place returns the room and agent of a session, if no new consent of the person is needed.
 func (h *Hooks) place(ctx context.Context, p *config.Place, client string) (mail.RoomName, mail.Name, error) {
 	if p.Plain() {
 		room, name := p.Here()
@@ -197,7 +196,7 @@ func (h *Hooks) place(ctx context.Context, p *config.Place, client string) (mail
 	return placed.Room, placed.Agent, err
 }
 
-// guard has writes of agents claimed.
+// guard returns the guard that claims agents' writes.
 func (o *Rooms) guard() *claims.Guard {
 	return &claims.Guard{Watch: &o.Claimed, Others: o.Set.Reach.Sessions.Others, Rule: func(
 		room mail.RoomName) policy.ClaimRule {

@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// What a client never took is not waited for, and any number of such are bounded.
+// Marks that no client confirms are dropped after a time, and their number is limited.
 func TestHookTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &Hooks{}

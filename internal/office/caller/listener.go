@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// Listen has a process beside the caller of ctx wait at a door until it is rung; see wake.Waiter.Wait. It is a sign of
-// life of the caller's session.
+// Listen makes a process beside the caller of ctx wait at a door until it is rung; see door.Waiter.Wait. It is a sign
+// of life of the caller's session.
 func (o *Rooms) Listen(ctx context.Context, name mail.RoomName, caller mail.Name, at mail.Listener,
 	silence time.Duration, hand func(*mail.Rung) error) error {
 	v, err := o.roomAs(ctx, name, caller)
@@ -21,7 +21,7 @@ func (o *Rooms) Listen(ctx context.Context, name mail.RoomName, caller mail.Name
 	return o.listenAs(ctx, v, at, silence, hand)
 }
 
-// listenAs is listen for a caller that the gate has identified.
+// listenAs is Listen for a caller that the gate has identified.
 func (o *Rooms) listenAs(ctx context.Context, v *Room, at mail.Listener, silence time.Duration,
 	hand func(*mail.Rung) error) error {
 	name, caller := v.name, v.ID.Name()
@@ -52,14 +52,14 @@ func (o *Rooms) listenAs(ctx context.Context, v *Room, at mail.Listener, silence
 	return err
 }
 
-// post is where a process waits for the rings of an agent; the agent is "" if there is nothing to wait for.
+// post is the place where a process waits for rings of an agent; agent is "" if there are none to wait for.
 type post struct {
 	agent mail.Name
-	look  func() // has whoever rings the agent see that somebody waits
+	look  func() // makes the agent's ringer see the listener
 	leave func()
 }
 
-// post returns where a process of the caller waits.
+// post returns the post of a process of the caller.
 func (o *Rooms) post(ctx context.Context, v *Room, session string) (post, error) {
 	if o.Far != nil {
 		agent, err := o.seatedFar(ctx, v, session)
@@ -79,8 +79,8 @@ func (o *Rooms) post(ctx context.Context, v *Room, session string) (post, error)
 	return post{agent, e.Ringer.Look, func() { v.leave(e) }}, err
 }
 
-// seated returns the agent whose rings a process of the caller waits for: the caller by its present name or, of a
-// session of that name, the agent in which it runs, "" if it runs no more. The session of somebody else does not
+// seated returns the agent for whose rings a process of the caller waits: the caller by its present name or, for a
+// session started under that name, the session's agent, "" if the session is over. Another agent's session does not
 // count.
 func (o *Rooms) seated(ctx context.Context, e *rooms.Entry, v *Room, session string) (mail.Name, error) {
 	if session != "" {
@@ -98,7 +98,7 @@ func (o *Rooms) seated(ctx context.Context, e *rooms.Entry, v *Room, session str
 	return a.Name, err
 }
 
-// seatedFar is seated in a relay: that a session is over is known here, in which agent it runs is known far away.
+// seatedFar is seated in a relay: whether a session is over is known here, its agent only in the post office.
 func (o *Rooms) seatedFar(ctx context.Context, v *Room, session string) (mail.Name, error) {
 	if session != "" {
 		if _, over := o.Set.Reach.Sessions.Of(v.name, session); over {

@@ -15,10 +15,10 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// TestP14_NoDialogWithoutAClient: a dialog that a room has for open, and of which this machine holds nothing, is
-// ended, or its agent would be asking for ever. It may have been told a moment ago, be held, or be another machine's.
+// TestP14_NoDialogWithoutAClient: a dialog that is open in a room but unknown on this machine is ended, or its agent
+// would be asking for ever. It is not ended if it is recent, held here, or another machine's.
 func TestP14_NoDialogWithoutAClient(t *testing.T) {
-	home, err := os.MkdirTemp("", "pp") // names of sockets are short
+	home, err := os.MkdirTemp("", "pp") // socket names must be short
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,15 +17,15 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// behindPatience is how long a message waits behind those of its sender that are kept, while the way is there.
+// behindPatience is how long a message waits for its sender's kept messages to be sent, while the way is there.
 const behindPatience = 2 * time.Second
 
-// keepingAfter is after how long a letter is looked for before it is sent: the room may have forgotten its key, if it
-// was stored at first and nobody was told.
+// keepingAfter is the age from which a letter is looked up before it is sent: the room may have forgotten its key, if
+// the first attempt stored the letter unnoticed.
 const keepingAfter = 20 * time.Hour
 
-// send sends a message, or keeps it on this machine if the way to its room is away. A send that failed and may have
-// arrived is remembered, so that the same one, sent again without a key, makes no second message.
+// send sends a message, or keeps it on this machine if the way to its room is away. A failed send that may have
+// arrived is remembered, so that resending it without a key does not create a second message.
 func (v *Room) send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	doubts := v.office.Doubts
 	own := d.Key != "" && !strings.HasPrefix(d.Key, mail.MadeKey)
@@ -54,7 +54,7 @@ func (v *Room) send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	return sent, err
 }
 
-// which identifies the send of a draft by the caller. It is zero if the caller cannot be told.
+// which identifies the send of a draft by the caller. It is zero if the caller is not known.
 func (v *Room) which(ctx context.Context, d mail.Draft) outbox.Send {
 	by, _, err := v.sender(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (v *Room) sendOrKeep(ctx context.Context, d mail.Draft) (mail.Sent, error) 
 	}
 	sent, err := v.Stub.Send(ctx, d)
 	if strings.HasPrefix(d.Key, mail.MadeKey) {
-		sent.Duplicate = false // of nothing but our own first attempt
+		sent.Duplicate = false // it only repeats our own first attempt
 	}
 	if err == nil || ctx.Err() != nil || !v.isAway(err) {
 		return sent, err
@@ -93,7 +93,7 @@ func (v *Room) sendOrKeep(ctx context.Context, d mail.Draft) (mail.Sent, error) 
 	return w.Kept().AsKept(), nil
 }
 
-// behind keeps a message after those of its sender that wait. If the way is back, all of them go at once.
+// behind keeps a message after its sender's waiting ones. If the way is back, they are all sent now.
 func (v *Room) behind(d *mail.Draft, by outbox.Sender) (mail.Sent, error) {
 	w, err := v.office.Kept.Keep(outbox.Letter{Room: v.name, Key: d.Key, Sender: by, Draft: *d,
 		Since: mail.TimeOf(time.Now()), Why: "what was sent before it goes first"})
@@ -109,7 +109,7 @@ func (v *Room) behind(d *mail.Draft, by outbox.Sender) (mail.Sent, error) {
 	return w.Kept().AsKept(), nil
 }
 
-// keep keeps a message for which the way is away, as why says. An error says why it is not kept either.
+// keep keeps a message because the way is away, for the reason why. An error also says why it is not kept.
 func (v *Room) keep(ctx context.Context, d *mail.Draft, why error) (*outbox.Waiting, error) {
 	by, known, err := v.sender(ctx)
 	if err == nil && !known {
@@ -129,7 +129,7 @@ func (v *Room) keep(ctx context.Context, d *mail.Draft, why error) (*outbox.Wait
 	return w, nil
 }
 
-// unkept is the error of a message that is not sent, as why says, and not kept because of err.
+// unkept is the error of a message that is not sent, because of why, and not kept, because of err.
 func unkept(why, err error) error {
 	code := mail.CodeOf(err)
 	if code == mail.Internal {
@@ -139,7 +139,7 @@ func unkept(why, err error) error {
 		Msg: strings.TrimSuffix(why.Error(), ".") + ". It is not kept on this machine either: " + err.Error()}
 }
 
-// mayKeep refuses what only the room can decide, in the order of all: that is not done from an outbox.
+// mayKeep rejects messages that depend on the room's total order: the outbox cannot decide that.
 func (v *Room) mayKeep(ctx context.Context, d *mail.Draft) error {
 	t := mail.Type(d.Type)
 	switch {
@@ -161,8 +161,8 @@ func (v *Room) mayKeep(ctx context.Context, d *mail.Draft) error {
 	return d.Check(mail.MaxAccepted)
 }
 
-// isAway reports whether an error of a send says that the way to the room is away, so that nothing was done or nobody
-// knows.
+// isAway reports whether the error of a send says that the way to the room is away, so that nothing was done or the
+// outcome is not known.
 func (v *Room) isAway(err error) bool {
 	if code := mail.CodeOf(err); code != mail.Unavailable && code != mail.Timeout {
 		return false
@@ -171,18 +171,19 @@ func (v *Room) isAway(err error) bool {
 		v.office.wayAway() != nil
 }
 
-// wayAway says why no room can be reached at present. It asks nobody.
+// wayAway says why no room can be reached now, from known facts.
 func (o *Rooms) wayAway() error {
 	if o.Far != nil {
 		return o.Far.Trouble()
 	}
 	if o.Set.Cluster == nil {
-		return nil // what a backup had in its outbox
+		return nil // the outbox came from a backup
 	}
 	return o.Set.Cluster.Trouble()
 }
 
-// sender returns as whom a message of the caller is kept. known is false if the room has to know the caller first.
+// sender returns the sender under whom a message of the caller is kept. known is false if the room must learn about
+// the caller first.
 func (v *Room) sender(ctx context.Context) (by outbox.Sender, known bool, err error) {
 	if v.office.Far != nil {
 		name, from, err := v.whence(ctx)
@@ -198,7 +199,7 @@ func (v *Room) sender(ctx context.Context) (by outbox.Sender, known bool, err er
 	return by, known, nil
 }
 
-// SendKept sends what is kept until ctx ends.
+// SendKept sends kept mail until ctx ends.
 func (o *Rooms) SendKept(ctx context.Context) {
 	o.Kept.Run(ctx, outbox.Way{Away: o.wayAway, Send: o.sendKept, Return: o.returnKept})
 }
@@ -220,7 +221,7 @@ func (o *Rooms) sendKept(ctx context.Context, l *outbox.Letter) (sent mail.Sent,
 	return sent, err
 }
 
-// asSender calls use with the room of a letter as its sender sees it, who has no more rights than when it was kept.
+// asSender calls use with the room of a letter as seen by its sender, with no more rights than when it was kept.
 func (o *Rooms) asSender(ctx context.Context, l *outbox.Letter, use func(mail.Service) error) error {
 	by := &l.Sender
 	if o.Far != nil {
@@ -244,7 +245,7 @@ func (o *Rooms) asSender(ctx context.Context, l *outbox.Letter, use func(mail.Se
 	})
 }
 
-// found looks for a letter among what its sender has sent since.
+// found looks for a letter among the messages that its sender has sent since.
 func found(ctx context.Context, s mail.Service, l *outbox.Letter) (mail.Sent, error) {
 	q := mail.HistoryQuery{From: string(mail.AgentAddress(l.Sender.Name)), Since: l.Since.Add(-2 * time.Minute),
 		Limit: mail.MaxLimit}
@@ -269,7 +270,7 @@ func found(ctx context.Context, s mail.Service, l *outbox.Letter) (mail.Sent, er
 	}
 }
 
-// returnKept tells the sender of a letter in its room that it was refused, if that takes it.
+// returnKept tells the sender of a refused letter in its room, if the room accepts that.
 func (o *Rooms) returnKept(ctx context.Context, l *outbox.Letter, why error) {
 	d := mail.Draft{To: mail.Recipients{string(mail.AgentAddress(l.Sender.Name))}, Type: string(mail.Status),
 		Key: mail.MadeKey + "returned-" + l.Key, Subject: "Not sent: " + cmp.Or(l.Draft.Subject, "what was kept"),

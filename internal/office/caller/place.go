@@ -11,15 +11,15 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Place implements httpapi.Places: it says in which room a client's session is, and as whom, if what the file of its
-// project proposes counts only as far as the repository's own room and a free name, and what its command line says of
-// an orchestrator only as far as the person has granted it. All else waits for the person's word.
+// Place implements httpapi.Places: it returns the room and agent of a client's session. A project's file may only
+// choose the repository's own room and a free name, and a command line may only claim the orchestrator as far as the
+// person has granted it. Anything else needs the person's consent.
 func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 	if p.Session != "" {
 		if at, known, err := o.placeOfSession(ctx, p); known || err != nil {
 			return at, err
 		}
-		p.Session, p.SessionHome = "", "" // of this machine
+		p.Session, p.SessionHome = "", "" // of this machine only
 	}
 	if o.Far != nil {
 		return o.Far.There.Place(ctx, p)
@@ -31,7 +31,7 @@ func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 	if c.Agent == "" && c.Room == "" && !c.Home {
 		return wire.Placed{Room: room, Agent: p.Free}, nil
 	}
-	if !p.Starts && !o.Set.Exists(room) { // a look makes no room
+	if !p.Starts && !o.Set.Exists(room) { // a look creates no room
 		return wire.Placed{Room: room, Agent: cmp.Or(c.Agent, c.Free)}, nil
 	}
 	c.Held = c.File && o.workedIn(room, c.Agent, p.Home)
@@ -44,7 +44,7 @@ func (o *Rooms) Place(ctx context.Context, p *wire.Place) (wire.Placed, error) {
 	return wire.Placed{Room: room, Agent: name}, err
 }
 
-// claim returns to which room a session may go without being asked for, and what it claims there.
+// claim returns the room that a session may enter without the person's consent, and its claims there.
 func (o *Rooms) claim(ctx context.Context, p *wire.Place) (mail.RoomName, check.Entrant, error) {
 	c := check.Entrant{Agent: p.Agent, Free: p.Free, Dir: p.Home, Client: p.Client, Ask: p.Starts}
 	if c.Agent == "" && p.FileAgent != "" {
@@ -60,8 +60,8 @@ func (o *Rooms) claim(ctx context.Context, p *wire.Place) (mail.RoomName, check.
 	return p.Own, c, err
 }
 
-// toFileRoom notes in c whether a project may go to the room that its file names: one that is not there yet, one that
-// it is at home in, or one that the person let it in to.
+// toFileRoom records in c whether a project may enter the room that its file names: one that does not exist yet, one
+// where it is at home, or one that the person let it into.
 func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *check.Entrant) error {
 	if !o.Set.Exists(p.FileRoom) {
 		c.Home = true
@@ -72,7 +72,7 @@ func (o *Rooms) toFileRoom(ctx context.Context, p *wire.Place, c *check.Entrant)
 		return err
 	}
 	if o.workedIn(p.FileRoom, "", p.Home) {
-		c.Home = true // before rooms remembered who is at home there
+		c.Home = true // from before rooms recorded which projects are at home there
 		return nil
 	}
 	wanted := mail.Grant{Agent: p.FileAgent, Dir: p.Home, Room: p.FileRoom}
@@ -99,7 +99,7 @@ func (o *Rooms) allows(ctx context.Context, room mail.RoomName, g mail.Grant) (a
 }
 
 // workedIn reports whether a session of an agent of a room, or of any of its agents, is known to have worked in a
-// directory: whoever did before the person was asked goes on.
+// directory: sessions from before the person was asked may continue.
 func (o *Rooms) workedIn(room mail.RoomName, agent mail.Name, home string) bool {
 	for _, dir := range o.Set.Reach.Sessions.Dirs(room, agent) {
 		if dir != "" && config.HomeDir(dir) == home {
@@ -109,7 +109,7 @@ func (o *Rooms) workedIn(room mail.RoomName, agent mail.Name, home string) bool 
 	return false
 }
 
-// placeOf returns what is said of a place, for Place.
+// placeOf returns the facts of a place, for Place.
 func placeOf(p *config.Place, client string) *wire.Place {
 	return &wire.Place{Client: client, Room: p.Room, Agent: p.Agent, FileRoom: p.File.Room, FileAgent: p.File.Agent,
 		Own: p.Own, Free: p.Free, Home: p.Home}

@@ -17,8 +17,8 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// Room is a room as one caller sees it. It opens the room for each call, so it stays usable for as long as
-// somebody keeps it (an MCP session keeps it for days), while the room itself is closed whenever nobody needs it.
+// Room is a room as seen by one caller. It opens the room for each call, so it stays usable for as long as its owner
+// keeps it (an MCP session keeps it for days), while the room itself is closed when it is idle.
 type Room struct {
 	wire.Stub
 	office *Rooms
@@ -26,29 +26,29 @@ type Room struct {
 	ID     gate.Identity
 }
 
-// RoomOf returns the room as a caller sees it whom the gate has identified.
+// RoomOf returns the room as seen by a caller that the gate has identified.
 func (o *Rooms) RoomOf(name mail.RoomName, id gate.Identity) *Room {
 	v := &Room{office: o, name: name, ID: id}
 	v.Carrier = v
 	return v
 }
 
-// roomAs returns the room as the caller of ctx sees it, who says to be that.
+// roomAs returns the room as seen by the caller of ctx, who claims the name caller.
 func (o *Rooms) roomAs(ctx context.Context, name mail.RoomName, caller mail.Name) (*Room, error) {
 	id, err := gate.Identify(ctx, name, caller)
 	return o.RoomOf(name, id), err
 }
 
-// Own returns the room for what the post office itself does there as somebody.
+// Own returns the room for the post office's own actions under a name.
 func (o *Rooms) Own(ctx context.Context, name mail.RoomName, caller mail.Name) *Room {
 	id, err := gate.Identify(gate.Own(ctx), name, caller)
 	if err != nil {
-		o.Set.Log.Error("room", "room", name, "err", err) // which cannot be: it is anybody
+		o.Set.Log.Error("room", "room", name, "err", err) // cannot happen: it may use any name
 	}
 	return o.RoomOf(name, id)
 }
 
-// as returns the room for one call, if the caller may speak there as who it says to be.
+// as returns the room for one call, if the caller has the right to its claimed name.
 func (v *Room) as(ctx context.Context, e *rooms.Entry) (mail.Service, error) {
 	id := v.ID
 	if programs := id.Outer(); len(programs) > 0 && !e.Room.Binds(id.Programs()) {
@@ -73,12 +73,12 @@ func (v *Room) opening(program *string, session, client string) *Room {
 	return v.office.RoomOf(v.name, id)
 }
 
-// calling returns v for another agent of the same process, for which there is proof.
+// calling returns v for another, proven agent of the same process.
 func (v *Room) calling(name mail.Name) *Room {
 	return v.office.RoomOf(v.name, v.ID.Calling(name))
 }
 
-// Admit returns as whom somebody speaks who came by the connection of ctx, and puts it on the roster.
+// Admit returns the name under which the caller on the connection of ctx speaks, and adds it to the roster.
 func (o *Rooms) Admit(ctx context.Context, name mail.RoomName, caller mail.Name) (mail.Name, error) {
 	v, err := o.roomAs(ctx, name, caller)
 	if err != nil || v.ID.Peer() == nil || caller == mail.User {
@@ -93,8 +93,8 @@ func (o *Rooms) Admit(ctx context.Context, name mail.RoomName, caller mail.Name)
 
 var _ mail.Service = (*Room)(nil)
 
-// enter borrows the room for a call, which changes something or not, and returns it as the caller sees it. In a relay
-// there is no entry.
+// enter borrows the room for a call, and returns it as seen by the caller. changes says whether the call changes the
+// room. In a relay there is no entry.
 func (v *Room) enter(ctx context.Context, changes bool) (*rooms.Entry, mail.Service, error) {
 	if v.office.Far != nil {
 		s, err := v.farAway(ctx)
@@ -114,13 +114,13 @@ func (v *Room) enter(ctx context.Context, changes bool) (*rooms.Entry, mail.Serv
 	return e, s, err
 }
 
-// farAway returns the room in the post office of another machine, as the caller sees it.
+// farAway returns the room in the post office of another machine, as seen by the caller.
 func (v *Room) farAway(ctx context.Context) (mail.Service, error) {
 	name, from, err := v.whence(ctx)
 	return v.office.Far.There.RoomFrom(v.name, name, from), err
 }
 
-// whence returns as whom the caller speaks in the post office of another machine, and from where.
+// whence returns the caller's name in the post office of another machine, and its origin.
 func (v *Room) whence(ctx context.Context) (name mail.Name, from client.Whence, err error) {
 	f, caller := v.office.Far, v.ID.Name()
 	from.Session, from.Guessed = v.ID.Session()
@@ -129,7 +129,7 @@ func (v *Room) whence(ctx context.Context) (name mail.Name, from client.Whence, 
 		from.Threads = v.ID.Threads()
 	}
 	if f.Remote.Agent != "" && (caller == mail.User || from.Guessed) {
-		return f.Remote.Agent, client.Whence{}, nil // this machine was let in as that agent: there is nobody else here
+		return f.Remote.Agent, client.Whence{}, nil // this machine was let in as that agent: it has no other callers
 	}
 	if v.ID.ToolUse() != "" {
 		user := f.There.RoomFrom(v.name, mail.User, client.Whence{})
@@ -146,7 +146,7 @@ func (v *Room) leave(e *rooms.Entry) {
 	}
 }
 
-// why returns err, of a call to the room of e, in the words of the room's removal if that is what ended it.
+// why returns the error of a call to the room of e; if the room's removal caused it, it says so.
 func (v *Room) why(e *rooms.Entry, err error) error {
 	if e != nil && mail.CodeOf(err) == mail.Unavailable && v.office.Set.IsRemoved(e) {
 		return rooms.ErrRemoved(v.name)
@@ -154,7 +154,7 @@ func (v *Room) why(e *rooms.Entry, err error) error {
 	return err
 }
 
-// Carry implements wire.Carrier. What a call changed is in the files of the room's bridges when it returns, unless
+// Carry implements wire.Carrier. When it returns, the changes of a call are in the files of the room's bridges, unless
 // they fail.
 func (v *Room) Carry(ctx context.Context, r *wire.Route, _, _ any, on func(mail.Service) error) error {
 	for {
@@ -164,7 +164,7 @@ func (v *Room) Carry(ctx context.Context, r *wire.Route, _, _ any, on func(mail.
 		}
 		if e != nil && r.ID != wire.WaitCall.ID {
 			e.Changing.RLock()
-			if v.office.Set.IsGoing(e) { // to be moved, perhaps: enter waits, and says if it was removed
+			if v.office.Set.IsGoing(e) { // perhaps to be moved: enter waits, and reports a removal
 				e.Changing.RUnlock()
 				v.leave(e)
 				continue
@@ -187,7 +187,8 @@ func (v *Room) Carry(ctx context.Context, r *wire.Route, _, _ any, on func(mail.
 	}
 }
 
-// waiting makes a wait that ends with what the caller stands on.
+// waiting makes a wait that ends when the lives end that the caller depends on: its credential, its entry in the
+// roster and the room.
 func waiting(ctx context.Context, s mail.Service, on func(mail.Service) error) error {
 	ctx, end := life.Begin(ctx)
 	defer end()
@@ -208,7 +209,7 @@ func (s standing) Wait(ctx context.Context, q mail.WaitQuery) (mail.Item, error)
 	return endingWith(ctx, s.ctx, func(ctx context.Context) (mail.Item, error) { return s.Service.Wait(ctx, q) })
 }
 
-// endingWith does something that ends with what a context stands on.
+// endingWith runs do, and cancels it when a life ends that stands depends on.
 func endingWith[T any](ctx, stands context.Context, do func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -242,7 +243,7 @@ func (v *Room) Watch(ctx context.Context, after mail.Seq) (mail.Watch, error) {
 	return &borrowedWatch{Watch: w, ctx: ctx, giveBack: sync.OnceFunc(func() { end(); v.leave(e) })}, nil
 }
 
-// borrowedWatch ends with what its context stands on.
+// borrowedWatch ends when a life ends that its context depends on.
 type borrowedWatch struct {
 	mail.Watch
 	ctx      context.Context
@@ -293,14 +294,14 @@ func (v *Room) Register(ctx context.Context, p mail.Presence) (mail.Agent, error
 	as := v.opening(&p.Process, p.Session, p.Client)
 	if p.Session == "" {
 		if !as.ID.Sees() {
-			p.Process, p.Join = "", false // nobody could tell when it ends
+			p.Process, p.Join = "", false // we could not tell when it ends
 		}
 		return v.Stub.Register(ctx, p)
 	}
 	return v.registerSession(ctx, as, p, access)
 }
 
-// registerSession is Register for what is said of a session, which as is about.
+// registerSession is Register for a call about a session, which as represents.
 func (v *Room) registerSession(ctx context.Context, as *Room, p mail.Presence, access *mail.Access) (mail.Agent,
 	error) {
 	if p.Join {
@@ -331,8 +332,7 @@ func (v *Room) registerSession(ctx context.Context, as *Room, p mail.Presence, a
 	return a, nil
 }
 
-// confirmed refuses the user who has to confirm an act of weight first. Those that are such acts whatever they are
-// about, the API knows.
+// confirmed rejects the user if an important act needs confirmation first. The API knows those that always do.
 func (v *Room) confirmed(ctx context.Context) error {
 	if v.ID.Name() != mail.User {
 		return nil
@@ -340,7 +340,7 @@ func (v *Room) confirmed(ctx context.Context) error {
 	return v.office.Confirm.Check(ctx)
 }
 
-// Send implements mail.Sender. To give somebody a role by answering the card that asks for it is an act of weight.
+// Send implements mail.Sender. Granting a role by answering its card is an important act.
 func (v *Room) Send(ctx context.Context, d mail.Draft) (mail.Sent, error) {
 	answer := mail.Message{Metadata: d.Metadata}
 	if d.ReplyTo != "" && !answer.Declines() {
@@ -369,7 +369,7 @@ func (v *Room) Rename(ctx context.Context, from, to mail.Name) (mail.Agent, erro
 	return a, err
 }
 
-// Merge implements mail.Registrar. To make an agent's mail somebody else's is an act of weight.
+// Merge implements mail.Registrar. Giving an agent's mail to another is an important act.
 func (v *Room) Merge(ctx context.Context, from, into mail.Name) (mail.Agent, error) {
 	if err := v.confirmed(ctx); err != nil {
 		return mail.Agent{}, err
@@ -381,7 +381,7 @@ func (v *Room) Merge(ctx context.Context, from, into mail.Name) (mail.Agent, err
 	return a, err
 }
 
-// Repair closes and opens the room again if lines were put back, because they belong before what it has read.
+// Repair reopens the room if lines were put back, because they belong before events that it has already read.
 func (v *Room) Repair(ctx context.Context) (mail.Verification, error) {
 	e, s, err := v.enter(ctx, true)
 	if err != nil {
@@ -400,7 +400,7 @@ func (v *Room) Repair(ctx context.Context) (mail.Verification, error) {
 	return found, errors.Join(err, opening)
 }
 
-// Export borrows the room for as long as the loop over it runs.
+// Export borrows the room while the loop runs.
 func (v *Room) Export(ctx context.Context) iter.Seq2[mail.Item, error] {
 	return func(yield func(mail.Item, error) bool) {
 		e, s, err := v.enter(ctx, false)

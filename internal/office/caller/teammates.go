@@ -16,17 +16,17 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Several agents of one client may share a process: the teammates of Claude Code's teams. Its hooks say of each use of
-// a tool who it is by, the MCP server is told which use it is called for, and the team's files say who is a teammate.
+// Several agents of one client may share a process: the teammates of Claude Code's teams. Its hooks report who makes
+// each tool call, the MCP server is told the call's id, and the team's files list the teammates.
 
-// maxToolUses is how many uses of tools are remembered. A hook tells of one right before the call, or before a person
-// is asked to allow it.
+// maxToolUses is how many tool calls are remembered. A hook reports one right before the call, or before a person is
+// asked to allow it.
 const maxToolUses = 4096
 
-// maxApart is how many programs of teammates are remembered before those that have ended are forgotten.
+// maxApart is how many programs of teammates are remembered before ended ones are forgotten.
 const maxApart = 256
 
-// toolUses knows by whom tools are used.
+// toolUses knows who makes which tool call.
 type toolUses struct {
 	mu    sync.Mutex
 	by    map[string]toolUse
@@ -34,13 +34,13 @@ type toolUses struct {
 	apart map[program]mail.Name
 }
 
-// program is one in which a teammate runs by itself, as package process names it. Its MCP server does not know that.
+// program is a program with a teammate of its own, as package process names it. Its MCP server does not know that.
 type program struct {
 	room mail.RoomName
 	name string
 }
 
-// in returns the teammate that runs by itself in one of programs; "" if none does.
+// in returns the teammate that has one of programs for itself; "" if there is none.
 func (u *toolUses) in(room mail.RoomName, programs ...string) mail.Name {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -52,7 +52,7 @@ func (u *toolUses) in(room mail.RoomName, programs ...string) mail.Name {
 	return ""
 }
 
-// settle notes in which program a teammate runs. alive reports whether a program does.
+// settle records the program of a teammate. alive reports whether a program is running.
 func (u *toolUses) settle(room mail.RoomName, name string, teammate mail.Name, alive func(string) bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -65,16 +65,16 @@ func (u *toolUses) settle(room mail.RoomName, name string, teammate mail.Name, a
 	u.apart[program{room, name}] = teammate
 }
 
-// toolUse is one use of a tool, as a hook told before it.
+// toolUse is a tool call, as a hook reported it beforehand.
 type toolUse struct {
 	room         mail.RoomName
-	agent        mail.Name // of the session
+	agent        mail.Name // the session's agent
 	session      string
-	teams        string // where the client keeps its teams
-	worker, kind string // of the subagent; "": the session itself
+	teams        string // the client's directory of teams
+	worker, kind string // the subagent; "": the session itself
 }
 
-// Note notes what a hook tells. It is hook.Call.Use.
+// Note records a hook's report. It is hook.Call.Use.
 func (u *toolUses) Note(room mail.RoomName, agent mail.Name, e *hook.Event) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -98,7 +98,7 @@ func (u *toolUses) find(id string) (toolUse, bool) {
 	return use, ok
 }
 
-// teamsDir returns where Claude Code keeps its teams, beside the transcript of a session.
+// teamsDir returns Claude Code's directory of teams, beside the transcript of a session.
 func teamsDir(transcript string) string {
 	if dir, _, ok := strings.Cut(filepath.ToSlash(transcript), "/projects/"); ok && filepath.IsAbs(dir) {
 		return filepath.Join(filepath.FromSlash(dir), "teams")
@@ -106,8 +106,7 @@ func teamsDir(transcript string) string {
 	return filepath.Join(reach.ClaudeDir(), "teams")
 }
 
-// Teammate returns the agent whose session a hook of Claude Code is of, if that is a teammate with a session of its
-// own; "" if not.
+// Teammate returns the agent of a Claude Code hook's session, if that is a teammate with its own session; "" if not.
 func (o *Rooms) Teammate(ctx context.Context, room mail.RoomName, pane string, e *hook.Event) (mail.Name, error) {
 	if e.Client != "claude" || e.Sub || pane == "" || e.Kind == "" {
 		return "", nil
@@ -133,8 +132,8 @@ func (o *Rooms) Teammate(ctx context.Context, room mail.RoomName, pane string, e
 	return "", nil
 }
 
-// member returns who speaks in a call of a client: the caller, or the teammate that shares its process. An error says
-// that it cannot be told.
+// member returns the agent that makes a call of a client: the caller, or the teammate that shares its process. An
+// error says that it cannot be told.
 func (v *Room) member(ctx context.Context, user mail.Registrar, caller mail.Name) (mail.Name, error) {
 	if p := v.ID.Peer(); p != nil {
 		if name := v.office.ToolUses.in(v.name, p.Programs()...); name != "" {
@@ -143,7 +142,7 @@ func (v *Room) member(ctx context.Context, user mail.Registrar, caller mail.Name
 	}
 	use, known := v.office.ToolUses.find(v.ID.ToolUse())
 	if known && (use.room != v.name || use.agent != caller) {
-		known = false // it is another's
+		known = false // it is another agent's
 	}
 	session, dir := use.session, use.teams
 	if !known {
@@ -167,7 +166,7 @@ func (v *Room) member(ctx context.Context, user mail.Registrar, caller mail.Name
 	return caller, nil
 }
 
-// seat returns the agent that a teammate without a session is.
+// seat returns the agent of a teammate without a session.
 func (v *Room) seat(ctx context.Context, user mail.Registrar, t *claudeteams.Team, member string) (mail.Name,
 	error) {
 	roster, err := mail.Roster(ctx, user)
@@ -186,7 +185,7 @@ func (v *Room) seat(ctx context.Context, user mail.Registrar, t *claudeteams.Tea
 	return mail.ParseName(string(name))
 }
 
-// unattributed says why it cannot be told who speaks.
+// unattributed says why it is not known which agent calls.
 func (v *Room) unattributed(caller mail.Name, t *claudeteams.Team, inside []string) error {
 	why := "no hook has told the post office who uses the tool, or a subagent uses it. Use the tool again; if that " +
 		"does not help, tell your user: pennypost install claude"

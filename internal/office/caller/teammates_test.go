@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestP12_TeammatesAreForgotten holds that of the programs in which teammates ran those are remembered that run, and
-// not each one that ever did.
+// TestP12_TeammatesAreForgotten: only running programs of teammates are remembered.
 func TestP12_TeammatesAreForgotten(t *testing.T) {
 	var u toolUses
 	alive := func(program string) bool { return program == "lives" }

@@ -20,25 +20,25 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// teamsPause is how often it is looked for teams. Reading a few small files costs nothing; without a session of Claude
-// Code nothing is read.
+// teamsPause is how often we look for teams. Reading a few small files costs nothing; without a session of Claude Code
+// nothing is read.
 const teamsPause = time.Second
 
-// teamBridge is a bridge that was added for a team. When the person has removed it, it stays noted until the team
-// ends, and is not added again.
+// teamBridge is a bridge that was added for a team. If the person has removed it, the entry stays until the team ends,
+// so that it is not added again.
 type teamBridge struct {
 	Room mail.RoomName `json:"room"`
 	ID   string        `json:"id"`
 }
 
 // TendTeams bridges the directories of Claude Code's teams, until ctx ends, and ends those bridges with the teams. It
-// trusts the user's own ~/.claude/teams, and there the teams whose lead is a session that runs on this
-// machine and that hooks, which the person has installed, have told of. Their mail goes into the room of that session.
+// trusts the user's own ~/.claude/teams, and in it the teams whose lead is a session on this machine that was reported
+// by hooks, which the person has installed. Their mail enters the room of that session.
 func (o *Rooms) TendTeams(ctx context.Context) {
 	t := teamTender{rooms: o, top: reach.ClaudeDir(), file: o.Set.Config.Home.Teams(),
 		known: make(map[string]teamBridge), told: make(map[string]bool)}
 	if err := kept.Load(t.file, &t.known); err != nil {
-		o.Set.Log.Error("teams not tended", "err", err) // what was ended by the person would be bridged again
+		o.Set.Log.Error("teams not tended", "err", err) // bridges that the person has ended would be added again
 		return
 	}
 	for pause.For(ctx, teamsPause) {
@@ -54,14 +54,14 @@ type teamTender struct {
 	rooms *Rooms
 	top   string // Claude Code's own directory
 	file  string
-	known map[string]teamBridge // by the team's directory, as file has them
-	told  map[string]bool       // directories whose fault was logged
+	known map[string]teamBridge // by the team's directory, as stored in file
+	told  map[string]bool       // directories with a logged fault
 }
 
-// addNew bridges the teams that are not known yet.
+// addNew bridges new teams.
 func (t *teamTender) addNew(ctx context.Context) {
 	live := slices.DeleteFunc(t.rooms.Set.Reach.Sessions.Live("claude"),
-		func(s sessions.Session) bool { return s.Joined != "" }) // known from a connection only
+		func(s sessions.Session) bool { return s.Joined != "" }) // known only from a connection
 	dir := filepath.Join(t.top, "teams")
 	if len(live) == 0 || !private(dir) {
 		return
@@ -75,14 +75,13 @@ func (t *teamTender) addNew(ctx context.Context) {
 	}
 }
 
-// private reports whether there is a directory, and no link to one, into which no other user of the machine can put
-// anything.
+// private reports whether a path is a directory, not a link, to which no other user of the machine can write.
 func private(dir string) bool {
 	info, err := os.Lstat(dir)
 	return err == nil && info.IsDir() && info.Mode().Perm()&0o002 == 0
 }
 
-// bridged reports whether an open room has a bridge to a directory. Rooms that have bridges are open.
+// bridged reports whether an open room has a bridge to a directory. Rooms with bridges are open.
 func (t *teamTender) bridged(dir string) (found bool) {
 	t.rooms.Set.Each(func(e *rooms.Entry) {
 		for _, b := range e.Bridges.Statuses() {
@@ -102,8 +101,8 @@ func (t *teamTender) add(ctx context.Context, room mail.RoomName, dir string) er
 	return kept.Save(t.file, t.known)
 }
 
-// endGone ends the bridges of teams whose directories are gone. While Claude Code's own directory is away with them,
-// as on a disk that is not mounted, nothing has ended.
+// endGone ends the bridges of teams whose directories are gone. If Claude Code's own directory is missing too, as on
+// an unmounted disk, nothing has ended.
 func (t *teamTender) endGone(ctx context.Context) {
 	if _, err := os.Lstat(t.top); err != nil {
 		return
@@ -115,7 +114,7 @@ func (t *teamTender) endGone(ctx context.Context) {
 	}
 }
 
-// end ends a bridge, after it has told the room that members and inboxes are gone.
+// end ends a bridge, after telling the room that members and inboxes are gone.
 func (t *teamTender) end(ctx context.Context, dir string) error {
 	b := t.known[dir]
 	if t.rooms.Set.Exists(b.Room) {
@@ -132,7 +131,7 @@ func (t *teamTender) end(ctx context.Context, dir string) error {
 	return kept.Save(t.file, t.known)
 }
 
-// note logs what became of a team's bridge; of a fault that lasts, once.
+// note logs the result for a team's bridge; it logs a persistent fault once.
 func (t *teamTender) note(dir, what string, err error) {
 	switch {
 	case err == nil:

@@ -13,16 +13,16 @@ import (
 )
 
 // The windows of Codex share one server (0.169.0), which runs the hooks, MCP servers and shells of all their sessions.
-// The variables of these processes are those of the window that started the server, whichever window they are for. So
-// what counts is what the session's own window was started with, and a server's variables count for nobody.
+// These processes have the variables of the window that started the server, whichever window they are for. So the
+// variables of the session's own window count, and a server's variables are ignored.
 
-// windowTime is how long Codex may take to say to which window a session belongs. It takes a few milliseconds, and the
-// hook has most of a second.
+// windowTime is how long Codex may take to name the window of a session. It takes a few milliseconds, and the hook has
+// most of a second.
 const windowTime = 500 * time.Millisecond
 
-// window returns where the person of a session sits whose hook is run by a program that serves several windows; nil:
-// it does not. A person may go on with a session in another window, which is looked for when they have written a
-// prompt, and when the one that is known was closed.
+// window returns the window of a session's person, if the hook's program serves several windows; nil: it does not. A
+// person may continue a session in another window, which is looked up when they have written a prompt, and when the
+// known one was closed.
 func (o *Rooms) window(ctx context.Context, program string, e *hook.Event) (*hook.Window, error) {
 	if e.Client != "codex" || !config.SharedServer(process.Args(program)) {
 		return nil, nil
@@ -39,18 +39,18 @@ func (o *Rooms) window(ctx context.Context, program string, e *hook.Event) (*hoo
 	case at != "":
 		return windowOf(at), nil
 	case known.Closed && begins(e):
-		return windowOf(""), nil // they sit in one that Codex does not name
+		return windowOf(""), nil // the person is in a window that Codex does not name
 	}
 	return known, nil
 }
 
-// begins reports whether an event shows that a person is in the session now: they have given it a prompt.
+// begins reports whether an event shows that a person is now in the session: they have given it a prompt.
 func begins(e *hook.Event) bool {
 	return e.Moment == mail.SessionStart || e.Moment == mail.TurnStart && !e.Ring
 }
 
-// windowNow asks Codex in which window a session is; "": it does not say. If Codex is too busy to answer, that is an
-// error: the next who asks gets the right name, and a session that has begun under another would keep that.
+// windowNow asks Codex for the window of a session; "": it does not know. If Codex is too busy to answer, that is an
+// error: a retry gets the right name, and a session that began under another one would keep it.
 func (o *Rooms) windowNow(ctx context.Context, home, session string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, windowTime)
 	defer cancel()
@@ -65,7 +65,7 @@ func (o *Rooms) windowNow(ctx context.Context, home, session string) (string, er
 	return program, nil
 }
 
-// windowOf returns the window that a program is; one of which nothing is known if program is empty.
+// windowOf returns the window with a program; an unknown one if program is empty.
 func windowOf(program string) *hook.Window {
 	w := &hook.Window{Program: program, Getenv: func(string) string { return "" }}
 	if program == "" {
@@ -73,12 +73,12 @@ func windowOf(program string) *hook.Window {
 	}
 	environ := process.Environ(process.Number(program))
 	w.Getenv = func(name string) string { return config.Getenv(environ, name) }
-	w.Closed = !process.Alive(program) // asked last: the number may be another's by now
+	w.Closed = !process.Alive(program) // checked last: the pid may have been reused by now
 	return w
 }
 
-// moveOn ends the session of an agent whose window was closed just now, or has gone on to another session: nobody sees
-// what it does any more, and its name is free. A session that is at work in the background of its window goes on.
+// moveOn ends the session of an agent whose window was just closed, or has moved on to another session: no person sees
+// it any more, and its name is free. A session that is working in the background of its window continues.
 func (o *Rooms) moveOn(ctx context.Context, room mail.RoomName, agent mail.Name, e *hook.Event) {
 	if e.Session.Window == "" || !begins(e) {
 		return
@@ -97,8 +97,8 @@ func (o *Rooms) end(ctx context.Context, s sessions.Session) {
 	o.ended(ctx, s, mail.SessionEnd)
 }
 
-// placeOfSession returns where a client's session is that the post office knows, and adds to p what its window says if
-// it does not.
+// placeOfSession returns the place of a client's session that the post office knows. For an unknown one it adds the
+// facts of its window to p.
 func (o *Rooms) placeOfSession(ctx context.Context, p *wire.Place) (at wire.Placed, known bool, err error) {
 	if s, lives := o.Set.Reach.Sessions.Find(p.Client, p.Session); lives {
 		return wire.Placed{Room: s.Room, Agent: s.Agent}, true, nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestAMQExample holds that the example in docs/cli.md is what script amq runs and gets.
+// TestAMQExample: the example in docs/cli.md equals the commands and output of script amq.
 func TestAMQExample(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "cli.md"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// manual returns what the whole program prints.
+// manual returns the output of the whole program.
 func manual(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -24,8 +24,8 @@ func manual(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// TestFrontKnowsTheOffice: the front lists the verbs that it leaves to this program as this program does, and its help
-// names all dialects and all clients.
+// TestFrontKnowsTheOffice: the front lists the verbs of this program as this program does, and its help names all
+// dialects and all clients.
 func TestFrontKnowsTheOffice(t *testing.T) {
 	var out, errs bytes.Buffer
 	env := cli.Env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: t.TempDir()}
@@ -60,7 +60,7 @@ func TestFrontKnowsTheOffice(t *testing.T) {
 	}
 }
 
-// TestManual: every verb says what it does, how, and shows it.
+// TestManual: every verb has a short and a long text and an example.
 func TestManual(t *testing.T) {
 	_, list, _ := strings.Cut(manual(t, "--help"), "\nCOMMANDS\n")
 	list, _, _ = strings.Cut(list, "\n\n")

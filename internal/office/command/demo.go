@@ -32,7 +32,7 @@ With --serve the demo is a whole day for you to look at: a post office of its ow
 mail of five agents and a person, that stays open until ^C. Some of the agents go on working, and
 react to what you write to them. Your own post office is not touched.`
 
-// demoRoom is where the demo takes place, and demoTime how long it may take.
+// demoRoom is the room of the demo, and demoTime its time limit.
 const (
 	demoRoom mail.RoomName = "demo"
 	demoTime               = 60 * time.Second
@@ -69,19 +69,19 @@ type demoFlags struct {
 	listen, dir string
 }
 
-// stage is a demo that runs.
+// stage is a running demo.
 type stage struct {
 	*app
 	binary string
-	dir    string // of all of it
+	dir    string // contains everything
 	env    []string
 	procs  []*exec.Cmd
 	began  time.Time
-	shown  string // last
+	shown  string // the last line shown
 }
 
 func (a *app) demo(ctx context.Context, keep bool) (err error) {
-	shown, stop := whileShown(ctx, syscall.SIGPIPE) // the reader of a pipe has gone, as head does
+	shown, stop := whileShown(ctx, syscall.SIGPIPE) // raised when the reader of the output has gone, such as head
 	defer stop()
 	ctx, cancel := context.WithTimeout(shown, demoTime)
 	defer cancel()
@@ -98,7 +98,7 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 			os.RemoveAll(s.dir)
 		}
 		if shown.Err() != nil {
-			err = nil // who has seen enough is not told that something is missing
+			err = nil // a person who stops watching gets no error
 		}
 	}()
 	user, err := s.open(ctx)
@@ -121,8 +121,8 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 	return nil
 }
 
-// whileShown returns a context that ends with whoever watches, so that what the demo has started ends too: at ^C, when
-// the terminal is closed, and at other signals.
+// whileShown returns a context that ends when the person stops watching, so that the demo's processes end too: at ^C,
+// when the terminal is closed, and at other signals.
 func whileShown(ctx context.Context, others ...os.Signal) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, append(others, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 }
@@ -222,7 +222,7 @@ func (s *stage) present(ctx context.Context, user mail.Service) error {
 	}
 }
 
-// play asks for work, shows what happens, and answers the question that comes.
+// play asks for work, shows the events, and answers the question.
 func (s *stage) play(ctx context.Context, user mail.Service) error {
 	w, err := user.Watch(ctx, 0)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *stage) play(ctx context.Context, user mail.Service) error {
 	}
 }
 
-// see shows an event and does what a person would. done says that the work is.
+// see shows an event and acts as a person would. done says that the work is done.
 func (s *stage) see(ctx context.Context, user mail.Service, e *mail.Event) (done bool, err error) {
 	switch {
 	case e.Message != nil:

@@ -15,8 +15,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// newDemoAgent is an agent of the demo: a process that does what a client with our hooks does, with a few lines of
-// script for a model.
+// newDemoAgent returns the command of a demo agent: a process that acts as a client with our hooks, with a short
+// script instead of a model.
 func newDemoAgent(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "demo-agent NAME", Short: "an agent of the demo", Long: "An agent of pennypost demo, which starts it.",
@@ -26,7 +26,7 @@ func newDemoAgent(a *app) *cobra.Command {
 	}
 }
 
-// actor is such an agent.
+// actor is a demo agent.
 type actor struct {
 	mail.Service
 	name   mail.Name
@@ -80,7 +80,7 @@ func (me *actor) turn(ctx context.Context, m mail.Moment) (mail.Briefing, error)
 	return me.Turn(ctx, t)
 }
 
-// work is a turn: it goes on for as long as there is mail that must not wait.
+// work runs a turn, which continues while there is mail that must not wait.
 func (me *actor) work(ctx context.Context) error {
 	brief, err := me.turn(ctx, mail.TurnStart)
 	for err == nil {
@@ -96,7 +96,7 @@ func (me *actor) work(ctx context.Context) error {
 	return err
 }
 
-// handle reads a message and does what it is about.
+// handle reads a message and acts on it.
 func (me *actor) handle(ctx context.Context, it *mail.Item) error {
 	for _, m := range []mail.Marking{{IDs: []mail.ID{it.ID}, Mark: mail.MarkPresented, Door: mail.HookDoor},
 		{IDs: []mail.ID{it.ID}, Mark: mail.MarkRead}} {
@@ -115,7 +115,7 @@ func (me *actor) handle(ctx context.Context, it *mail.Item) error {
 	return nil
 }
 
-// script is what stands for a model.
+// script replaces the model.
 func (me *actor) script(ctx context.Context, it *mail.Item) []mail.Draft {
 	say := func(to string, t mail.Type, subject string) mail.Draft {
 		return mail.Draft{To: mail.Recipients{to}, Type: string(t), Subject: subject, Body: subject + ".",
@@ -148,7 +148,7 @@ func (me *actor) script(ctx context.Context, it *mail.Item) []mail.Draft {
 	return nil
 }
 
-// reports returns how many pieces of work were reported as done.
+// reports returns how many tasks were reported as done.
 func (me *actor) reports(ctx context.Context) int {
 	p, err := me.History(ctx, mail.HistoryQuery{Types: []mail.Type{mail.TaskDone}})
 	if err != nil {

@@ -21,13 +21,13 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// demoServe runs a post office that holds a day of mail, until the person ends it. Its agents live on in this process.
+// demoServe runs a post office with a day of mail, until the person ends it. Its agents run in this process.
 func (a *app) demoServe(ctx context.Context, f demoFlags) error {
 	ctx, stop := whileShown(ctx)
 	defer stop()
-	// A browser that goes raises it, too. That nobody reads what is shown, the error of writing tells.
+	// A browser that exits raises it too. If standard output is closed, writing returns an error.
 	signal.Ignore(syscall.SIGPIPE)
-	dir, err := os.MkdirTemp("", "pennypost-demo-") // holds the agents' sockets, whose paths must be short, too
+	dir, err := os.MkdirTemp("", "pennypost-demo-") // also has the agents' sockets, whose paths must be short
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (a *app) demoServe(ctx context.Context, f demoFlags) error {
 	})
 }
 
-// newDir returns the data directory for a demo that is kept. It must not hold anything.
+// newDir returns the data directory of a demo that is kept. It must be empty or not exist.
 func newDir(dir string) (config.Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -85,7 +85,7 @@ func newDir(dir string) (config.Home, error) {
 	return config.Home(dir), nil
 }
 
-// demoConfig is that of any post office, but for a port of its own if the usual one is taken, and for a quiet log.
+// demoConfig is the normal configuration, with a quiet log, and with another port if the usual one is taken.
 func demoConfig(home config.Home, listen string, getenv func(string) string) (config.Config, error) {
 	cfg, err := config.Load(home, getenv)
 	if err != nil {
@@ -109,20 +109,20 @@ func demoConfig(home config.Home, listen string, getenv func(string) string) (co
 	return cfg, nil
 }
 
-// demoLife keeps the agents of the demo alive. Without them there is still much to see.
+// demoLife runs the agents of the demo. It ignores failures: without them there is still much to see.
 func demoLife(ctx context.Context, socket, dir string, log *slog.Logger) {
 	office, err := client.New(client.Options{Socket: socket})
 	if err == nil {
 		defer office.Close()
 		err = (&demoday.Life{Office: office, Dir: dir}).Run(ctx)
 	}
-	// that is a post office which was stopped
+	// Unavailable means that the post office was stopped
 	if err != nil && ctx.Err() == nil && mail.CodeOf(err) != mail.Unavailable {
 		log.Warn("the agents of the demo have left", "err", err)
 	}
 }
 
-// demoPlace is where the demo is, for --json.
+// demoPlace is the demo's place, for --json.
 type demoPlace struct {
 	Open  string          `json:"open,omitempty"`
 	Home  string          `json:"home"`

@@ -47,7 +47,7 @@ func (a *app) desk(ctx context.Context) error {
 	a.Link = func(up bool) {
 		select {
 		case link <- up:
-		default: // so often lately that the last one does not matter
+		default: // many changes are pending, so this one does not matter
 		}
 	}
 	a.Whole = true
@@ -55,7 +55,7 @@ func (a *app) desk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// what the keyboard sends as ^C is a key; these come from elsewhere, and when the terminal is closed
+	// ^C from the keyboard is a key; these signals come from elsewhere, and when the terminal is closed
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	home, err := config.FindHome(a.Env.Getenv)
@@ -70,7 +70,7 @@ func (a *app) desk(ctx context.Context) error {
 		Keep:   func(room mail.RoomName) { keepRoom(home, room) }})
 }
 
-// keptRoom is the room that the person chose to see when they looked last, "" for all.
+// keptRoom returns the room that the person chose when they last looked, "" for all.
 func keptRoom(ctx context.Context, home config.Home, office mail.Office) mail.RoomName {
 	text, err := durable.ReadFile(home.Screen())
 	if err != nil {
@@ -87,8 +87,8 @@ func keptRoom(ctx context.Context, home config.Home, office mail.Office) mail.Ro
 	return room
 }
 
-// keepRoom notes which room the person sees. That it cannot be noted is no reason to disturb them: they see which it
-// is, and choose again with a key.
+// keepRoom stores the room that the person sees. It ignores failures: the person sees the room, and can choose it
+// again with a key.
 func keepRoom(home config.Home, room mail.RoomName) {
 	if home.Create() == nil {
 		_ = durable.WriteFile(home.Screen(), []byte(room+"\n"), 0o600)

@@ -20,7 +20,7 @@ import (
 	"pennypost/internal/office/dialect"
 )
 
-// dialectVerbs returns the commands of the dialects: each by its name, and those that have a name of their own.
+// dialectVerbs returns the commands of the dialects: one per dialect, and one per top-level word of a dialect.
 func dialectVerbs() (out []cli.Verb) {
 	for _, d := range daemon.Dialects() {
 		if len(d.Verbs) == 0 {
@@ -44,7 +44,7 @@ func dialectNames() string {
 	return strings.Join(names, ", ")
 }
 
-// findDialect returns the dialect whose tools are to be served; nil for the native ones.
+// findDialect returns the dialect whose tools to serve; nil for the native ones.
 func findDialect(name string) (*dialect.Dialect, error) {
 	if name == "" {
 		return nil, nil
@@ -59,7 +59,7 @@ func findDialect(name string) (*dialect.Dialect, error) {
 	return d, nil
 }
 
-// newDialect returns the command of a dialect or, with under, of those of its verbs that begin with that word.
+// newDialect returns the command of a dialect or, with under, the command of its verbs that begin with that word.
 func newDialect(a *app, d *dialect.Dialect, under string) *cobra.Command {
 	root := &cobra.Command{
 		Use: d.Name, Short: d.About, Args: cobra.ArbitraryArgs,
@@ -122,7 +122,7 @@ func plant(a *app, root *cobra.Command, d *dialect.Dialect, v *dialect.Verb, wor
 
 func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string) *dialect.Invocation {
 	return &dialect.Invocation{
-		// Some verbs write JSON without being asked to.
+		// Some verbs always write JSON.
 		Args: args, Stdin: a.Env.Stdin, Stdout: &cli.JSONWriter{To: a.Env.Stdout}, Stderr: a.Env.Stderr, JSON: a.JSON,
 		Fenced: cli.FencedWriter{To: a.Stdout},
 		Dir:    a.Env.Dir, Project: config.ProjectDir(a.Env.Dir), Getenv: a.Env.Getenv, Now: time.Now(),
@@ -142,9 +142,9 @@ func (a *app) invocation(ctx context.Context, d *dialect.Dialect, args []string)
 	}
 }
 
-// clientAbove returns the nearest agent's client above this process, even if a wrapper of the hook is in between, or
-// the program that has started it if there is none. What ends with the hook, as timeout does, is no client. To be
-// below the one that is found gives no rights, so it may be one too high.
+// clientAbove returns the nearest agent's client above this process, even if a wrapper of the hook is in between; if
+// there is none, the program that started this process. A program that ends with the hook, such as timeout, does not
+// count. Running below the result grants no rights, so it may be one level too high.
 func clientAbove() string {
 	for _, p := range process.Tree(os.Getppid()) {
 		if config.AgentProgram(p.Names()) != "" {
@@ -159,7 +159,7 @@ func clientAbove() string {
 	return program
 }
 
-// address returns where the post office is reached over HTTP.
+// address returns the HTTP address of the post office.
 func (a *app) address(ctx context.Context) (string, error) {
 	office, err := a.Post()
 	if err != nil {
@@ -174,7 +174,7 @@ func (a *app) address(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// serviceAs returns the room as somebody sees it.
+// serviceAs returns the room as seen by a name.
 func (a *app) serviceAs(ctx context.Context, name mail.Name) (mail.Service, error) {
 	if name != mail.User {
 		a.ForModel()
@@ -188,14 +188,14 @@ func (a *app) serviceAs(ctx context.Context, name mail.Name) (mail.Service, erro
 	return a.RoomAs(ctx, name)
 }
 
-// look returns the room as nobody in particular sees it: looking at the roster and the bridges is everybody's right,
-// also before it is known who looks.
+// look returns the room for a caller without an identity: anyone may look at the roster and the bridges, even before
+// it is known who looks.
 func (a *app) look(ctx context.Context, d *dialect.Dialect) (mail.Service, error) {
 	return a.RoomAs(ctx, "dialect-"+mail.Name(d.Name))
 }
 
-// identify finds out by the dialect's own means who the command acts for, if nothing else says it, and for whom it may
-// speak besides.
+// identify finds out with the dialect's own rules for whom the command acts, if nothing else says it, and which other
+// names it may use.
 func (a *app) identify(ctx context.Context, d *dialect.Dialect) (also []mail.Name, err error) {
 	if d.Identify == nil || a.As != "" || a.Env.Getenv("PENNYPOST_AGENT") != "" {
 		return nil, nil
@@ -212,8 +212,7 @@ func (a *app) identify(ctx context.Context, d *dialect.Dialect) (also []mail.Nam
 	return all[1:], nil
 }
 
-// bridgeProject has the room keep the dialect's files in the project, where its people expect them, if it keeps none
-// yet.
+// bridgeProject makes the room keep the dialect's files in the project, where its users expect them, if it keeps none.
 func (a *app) bridgeProject(ctx context.Context, d *dialect.Dialect) {
 	if !d.InProject {
 		return
@@ -231,7 +230,7 @@ func (a *app) bridgeProject(ctx context.Context, d *dialect.Dialect) {
 	}
 }
 
-// addProjectBridge returns no status if there is a bridge of the dialect already.
+// addProjectBridge returns an empty status if the dialect already has a bridge.
 func (a *app) addProjectBridge(ctx context.Context, d *dialect.Dialect, dir string) (mail.BridgeStatus, error) {
 	var none mail.BridgeStatus
 	look, err := a.look(ctx, d)

@@ -19,7 +19,7 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// newDoors is what doctor asks about the doors: findings in JSON.
+// newDoors returns the command with which doctor checks the doors: it prints findings in JSON.
 func newDoors(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "doors", Short: "try the doors by which agents are woken",
@@ -38,10 +38,10 @@ func newDoors(a *app) *cobra.Command {
 	}
 }
 
-// doorPatience is how long one door is waited for.
+// doorPatience limits the check of one door.
 const doorPatience = 10 * time.Second
 
-// doors collects what is found about them.
+// doors collects findings.
 type doors struct {
 	cfg   config.Config
 	found []cli.Finding
@@ -51,7 +51,7 @@ func (d *doors) say(check string, state cli.Verdict, fix, format string, args ..
 	d.found = append(d.found, cli.Finding{Check: check, State: state, Text: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// tried says what became of trying a door: why it is wrong and what mends that, or how it is well.
+// tried reports the check of a door: the fault and its repair, or that it works.
 func (d *doors) tried(err error, fix, wrong, well string) {
 	if err != nil {
 		d.say("door", cli.Problem, fix, "%s", wrong)
@@ -60,8 +60,7 @@ func (d *doors) tried(err error, fix, wrong, well string) {
 	d.say("door", cli.Well, "", "%s", well)
 }
 
-// look tries the doors by which agents are woken, as far as that wakes nobody: those that the configuration names,
-// and what clients bring with them.
+// look checks the doors without waking an agent: those in the configuration, and those that clients provide.
 func (d *doors) look(ctx context.Context) {
 	sections := map[string]map[string]config.Wake{"room": d.cfg.Room.Wake}
 	for name, r := range d.cfg.Rooms {
@@ -93,8 +92,7 @@ func (d *doors) look(ctx context.Context) {
 	}
 }
 
-// configured tries what an entry of the configuration names. All of it may be well when an agent runs, and look wrong
-// while none does.
+// configured checks an entry of the configuration. Doors may work when an agent runs, and look broken while none does.
 func (d *doors) configured(ctx context.Context, entry string, w *config.Wake) {
 	ctx, cancel := context.WithTimeout(ctx, doorPatience)
 	defer cancel()
@@ -125,7 +123,7 @@ func (d *doors) configured(ctx context.Context, entry string, w *config.Wake) {
 	}
 }
 
-// said runs a program and returns the first line of what it said.
+// said runs a program and returns the first line of its output.
 func said(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, doorPatience)
 	defer cancel()
@@ -136,7 +134,7 @@ func said(ctx context.Context, args ...string) (string, error) {
 	return line, err
 }
 
-// hostPort returns where the server of an address listens.
+// hostPort returns the host and port of an address.
 func hostPort(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -51,11 +51,10 @@ PENNYPOST_TOKEN=pp.… pennypost mcp --dialect superportia --remote http://127.0
 codex mcp add pennypost -- pennypost mcp
 {"mcpServers":{"pennypost":{"command":"pennypost","args":["mcp","--as","builder"]}}}`
 
-// heartbeat is how often a session says that it lives. The post office takes one for ended after several of them are
-// missing.
+// heartbeat is how often a session sends a sign of life. The post office considers it ended after several are missing.
 const heartbeat = 30 * time.Second
 
-// farewell is how long a session that ends tries to say so.
+// farewell is how long a session that ends tries to report that.
 const farewell = 2 * time.Second
 
 // mcpFlags are the flags of mcp.
@@ -91,7 +90,7 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	}
 	s := &session{client: a.ClientName(), id: "mcp-" + strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]}
 	s.access = access(a.Env.Getenv)
-	s.stays = d != nil && d.NamesItself != nil // its sessions begin and end by their own word
+	s.stays = d != nil && d.NamesItself != nil // its sessions begin and end with their own calls
 	c, _ := hook.FindClient(s.client)
 	s.process = process.Program(c.Editor)
 	a.ShowToken()
@@ -104,7 +103,8 @@ func (a *app) mcp(ctx context.Context, f mcpFlags) error {
 	return a.orHow(a.serveOne(ctx, s, d, f), d)
 }
 
-// orHow adds to an error that keeps a dialect's server from being an agent how a program that runs several is each.
+// orHow adds a hint to an error that keeps a dialect's server from being an agent: how a program that runs several
+// agents can be each of them.
 func (a *app) orHow(err error, d *dialect.Dialect) error {
 	if d == nil || a.As == "" || a.ByToken() || mail.CodeOf(err) != mail.Denied {
 		return err
@@ -140,7 +140,7 @@ func (a *app) serveOne(ctx context.Context, s *session, d *dialect.Dialect, f mc
 	return a.serveMCP(ctx, s, d, who, channel, claims)
 }
 
-// connect finds the post office, and who the session is. The token for another machine's says that by itself.
+// connect finds the post office, and the session's agent. The token of a remote post office names the agent itself.
 func (a *app) connect(ctx context.Context, s *session, d *dialect.Dialect) error {
 	var err error
 	if s.room, err = a.RoomName(); err != nil {
@@ -171,8 +171,8 @@ func (a *app) connect(ctx context.Context, s *session, d *dialect.Dialect) error
 	return err
 }
 
-// beside offers, beside Pennypost's own tools, those of the protocols that know the agent, as OpenAlice's Inbox knows
-// the agent of a workspace: whoever works there has one server for both.
+// beside adds to Pennypost's own tools those of protocols that know the agent, as OpenAlice's Inbox knows the agent of
+// a workspace: an agent there has one server for both.
 func (a *app) beside(ctx context.Context, s *session, who mail.Name, server *mcpserver.Server) {
 	for _, d := range daemon.Dialects() {
 		for _, e := range d.Endpoints {
@@ -187,15 +187,15 @@ func (a *app) beside(ctx context.Context, s *session, who mail.Name, server *mcp
 	}
 }
 
-// serveMCP serves until standard input ends, a signal comes, or another session took the name over. who the session is
-// may be another than s.name, which a live session had before.
+// serveMCP serves until standard input ends, a signal comes, or another session takes over the name. who is the name
+// that the session asked for; s.name differs from it if a live session has that.
 func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, who mail.Name,
 	channel *mcpserver.Channel, claimed bool) error {
 	beats, err := s.quiet.Room(ctx, s.room, s.name)
 	if err != nil {
 		return err
 	}
-	client := "" // that says in a call whose it is
+	client := "" // set if the client's calls carry their tool use
 	if claimed && s.client == "claude" {
 		client = s.client
 	}
@@ -241,8 +241,8 @@ func (a *app) serveMCP(ctx context.Context, s *session, d *dialect.Dialect, who 
 	return err
 }
 
-// mailbox returns the mailbox of the session's agent, for a server. client is "claude" if that says in each call whose
-// it is. The heartbeat may change the session's name later; the post office knows who that was.
+// mailbox returns the mailbox of the session's agent, for a server. client is "claude" if its calls carry their tool
+// use. The heartbeat may change the session's name later; the post office maps the old name.
 func (s *session) mailbox(ctx context.Context, client string) (mcpserver.Mailbox, error) {
 	name := s.name
 	svc, err := s.office.Room(ctx, s.room, name)
@@ -264,7 +264,7 @@ func (s *session) mailbox(ctx context.Context, client string) (mcpserver.Mailbox
 	return box, nil
 }
 
-// forward returns what has the post office answer calls itself.
+// forward returns a function that makes the post office answer calls itself.
 func forward(calls *client.Calls) func(ctx context.Context, waits bool, key string, call []byte,
 	answered func([]byte, error)) {
 	return func(ctx context.Context, waits bool, key string, call []byte, answered func([]byte, error)) {
@@ -276,7 +276,7 @@ func forward(calls *client.Calls) func(ctx context.Context, waits bool, key stri
 	}
 }
 
-// mcpLog is the log of a server, whose standard output belongs to the protocol.
+// mcpLog is the log of a server, whose standard output is used by the protocol.
 func (a *app) mcpLog() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.Env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
@@ -296,22 +296,22 @@ func newServer(ctx context.Context, d *dialect.Dialect, box mcpserver.Mailbox) (
 	return mcpserver.NewDialect(box, d.Name, e), func() {}, nil
 }
 
-// session is one running MCP client and the name it holds.
+// session is a running MCP client and the name that it has.
 type session struct {
 	office *client.Office
-	// the same, but not started: a heartbeat shall not raise a post office that a person has stopped
+	// the same, but not started: a heartbeat must not start a post office that a person has stopped
 	quiet   *client.Office
 	room    mail.RoomName
 	name    mail.Name
-	also    []mail.Name // for whom it speaks besides
+	also    []mail.Name // other names for which it speaks
 	client  string
 	process string // the program that it belongs to, whose hooks are of the same session
 	id      string
-	access  *mail.Access // how to get at the client's session; nil: nobody told
-	stays   bool         // the agent may go on without this connection
+	access  *mail.Access // how to reach the client's session; nil: not known
+	stays   bool         // the agent may outlive this connection
 }
 
-// access returns what Claude Code tells its servers of its session (seen with 2.1.330).
+// access returns the facts about its session that Claude Code gives its servers (seen with 2.1.330).
 func access(getenv func(string) string) *mail.Access {
 	a := &mail.Access{Session: getenv("CLAUDE_CODE_SESSION_ID"), Dir: getenv("CLAUDE_PROJECT_DIR"),
 		Socket: getenv("CLAUDE_CODE_MESSAGING_SOCKET"), Token: getenv("CLAUDE_CODE_MESSAGING_TOKEN")}
@@ -321,7 +321,7 @@ func access(getenv func(string) string) *mail.Access {
 	return a
 }
 
-// claim takes the name, or the one that is free in its place.
+// claim registers the session under its name, or under a free one derived from it.
 func (s *session) claim(ctx context.Context, p mail.Presence) error {
 	svc, err := s.office.Room(ctx, s.room, s.name)
 	if err != nil {
@@ -335,8 +335,8 @@ func (s *session) claim(ctx context.Context, p mail.Presence) error {
 	return err
 }
 
-// beat says that the session lives, until ctx ends. It returns an error when the name is another's now. That the post
-// office cannot be reached for a while is no reason to end: it may be restarting.
+// beat sends signs of life until ctx ends. It returns an error when another session has the name. A post office that
+// is away for a while is no reason to end: it may be restarting.
 func (s *session) beat(ctx context.Context, svc mail.Service) error {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
@@ -358,7 +358,7 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 			continue
 		}
 		was := s.name
-		s.name = ag.Name // which is what is given back at the end
+		s.name = ag.Name // the name to give back at the end
 		if lost {
 			return cli.Hinted(mail.Errorf(mail.Conflict, "another session took over the agent %s; this one ends", was),
 				"pennypost mcp --as "+string(was)+" --take-over takes it back")
@@ -366,18 +366,18 @@ func (s *session) beat(ctx context.Context, svc mail.Service) error {
 	}
 }
 
-// holds reports whether an agent of this name is on the roster. Whoever was renamed is there under the new name only;
-// whoever lost the name to another session sees that one under it.
+// holds reports whether an agent of this name is on the roster. After a rename only the new name is there; if another
+// session took the name over, that session is there under it.
 func holds(ctx context.Context, svc mail.Service, name mail.Name) (bool, error) {
 	_, ok, err := mail.OneAgent(ctx, svc, name)
 	return ok, err
 }
 
-// ring hands on rings to the model, as soon as the client takes them.
+// ring passes rings to the model, as soon as the client accepts them.
 func (s *session) ring(ctx context.Context, name mail.Name, c *mcpserver.Channel) {
 	select {
 	case <-c.Ready():
-		// If it cannot be written, the client is gone, and the server ends.
+		// If writing fails, the client is gone, and the server ends.
 		_ = cli.FollowRings(ctx, s.quiet, s.room, name, mail.Listener{Door: mail.ChannelDoor}, c.Notify, func(error) {
 		})
 	case <-ctx.Done():
@@ -388,7 +388,7 @@ func (s *session) ring(ctx context.Context, name mail.Name, c *mcpserver.Channel
 func (s *session) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
-	// If it cannot be said, the post office notices the silence.
+	// If this fails, the post office notices the silence.
 	_, _ = s.quiet.RoomFrom(s.room, s.name, client.Whence{Session: s.id}).Register(ctx,
 		mail.Presence{Session: s.id, End: true, Join: s.stays})
 }

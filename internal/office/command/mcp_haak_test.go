@@ -11,9 +11,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// A session of HAAK reads over MCP: the files say so, nothing is new twice, and it is alive when the client has left.
+// A session of HAAK reads over MCP: the files record it, nothing is new twice, and it outlives its client.
 func TestMCPHaak(t *testing.T) {
-	project := t.TempDir() // which outlives the post office
+	project := t.TempDir() // outlives the post office
 	env := mcpHome(t)
 	run := func(args ...string) string {
 		t.Helper()

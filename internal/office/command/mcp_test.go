@@ -22,7 +22,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// mcpHome returns an environment with a data directory of its own, whose post office ends with the test.
+// mcpHome returns an environment with its own data directory, whose post office ends with the test.
 func mcpHome(t *testing.T) []string {
 	t.Helper()
 	home, err := os.MkdirTemp("", "pp")
@@ -53,7 +53,7 @@ func run(t *testing.T, cmd *exec.Cmd, env []string) string {
 	return string(out)
 }
 
-// connect starts pennypost mcp as a client of agents does, one for each server.
+// connect starts pennypost mcp as agents' clients do, one for each server.
 func connect(t *testing.T, env []string, args ...string) *mcp.ClientSession {
 	t.Helper()
 	return connectBy(t, "pennypost", env, args...)
@@ -85,7 +85,7 @@ func call(t *testing.T, s *mcp.ClientSession, tool string, args any) map[string]
 	return out
 }
 
-// The mail of a name belongs to its next session; while one lives, a second is called otherwise, unless it takes over.
+// The mail of a name belongs to its next session; while one lives, a second gets another name, unless it takes over.
 func TestMCPNames(t *testing.T) {
 	env := mcpHome(t)
 	first := connect(t, env, "--as", "bob")
@@ -122,7 +122,7 @@ func TestMCPNames(t *testing.T) {
 	}
 }
 
-// Without a name the agent is called by its client and directory, and is so again.
+// Without a name the agent is named after its client and directory, and gets the same name again.
 func TestMCPDefaultName(t *testing.T) {
 	env := append(mcpHome(t), "CODEX_THREAD_ID=x")
 	for range 2 {
@@ -136,7 +136,7 @@ func TestMCPDefaultName(t *testing.T) {
 	}
 }
 
-// callAs calls a tool for a session of Codex, whose calls carry more than these two (0.169.0).
+// callAs calls a tool for a session of Codex, whose calls have more members than these two (0.169.0).
 func callAs(t *testing.T, s *mcp.ClientSession, session, tool string) map[string]any {
 	t.Helper()
 	p := &mcp.CallToolParams{Name: tool}
@@ -152,11 +152,11 @@ func callAs(t *testing.T, s *mcp.ClientSession, session, tool string) map[string
 	return out
 }
 
-// The sessions of Codex are one program's, and each is an agent of its own: by what a call says. One that does not say
-// it is refused, and makes nobody.
+// The sessions of Codex share a program, and each is its own agent, as named in its calls. A call that names none is
+// refused, and registers no agent.
 func TestMCPThreads(t *testing.T) {
 	env := append(mcpHome(t), "CODEX_THREAD_ID=x")
-	below := programs["pennypost"][0] // for the test is Codex
+	below := programs["pennypost"][0] // because the test acts as Codex
 	s := connectBy(t, below, env)
 	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_agents"})
 	if err != nil || !res.IsError || !strings.Contains(res.Content[0].(*mcp.TextContent).Text, "did not say") {
@@ -190,7 +190,7 @@ func TestMCPThreads(t *testing.T) {
 }
 
 // Codex waits a second for its servers before it asks the model without their tools, and a post office may take longer
-// to start. So the server says what it has before it hears anything of one.
+// to start. So the server lists its tools before it hears from one.
 func TestMCPBeforeOffice(t *testing.T) {
 	env := append(mcpHome(t), "CODEX_THREAD_ID=x")
 	socket := strings.TrimPrefix(env[2], "PENNYPOST_HOME=") + "/pennypost.sock"
@@ -225,7 +225,7 @@ func TestMCPBeforeOffice(t *testing.T) {
 	if _, err := io.Copy(io.Discard, asking); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("what was asked of the post office is not asked any more: %v", err)
 	}
-	silent.Close() // and with it goes the socket: what was asked gets no answer, and a post office can be started
+	silent.Close() // this removes the socket too: the pending request gets no answer, and a post office can be started
 	asking.Close()
 	if you := callAs(t, s, "one", "list_agents")["you"]; you != "codex-command" {
 		t.Errorf("the agent is %v, want codex-command", you)
@@ -235,7 +235,7 @@ func TestMCPBeforeOffice(t *testing.T) {
 	}
 }
 
-// roster is a service that knows names and sessions, and nothing else.
+// roster is a service with names and sessions only.
 type roster struct {
 	mail.Service
 	answer mail.Agent
@@ -285,7 +285,7 @@ func TestBeat(t *testing.T) {
 	}
 }
 
-// A server that is a channel tells an idle session that it has mail, and goes on when the session has another name.
+// A server that is a channel tells an idle session that it has mail, and continues when the session's name changes.
 func TestMCPChannel(t *testing.T) {
 	env := mcpHome(t)
 	cmd := exec.Command("pennypost", "mcp", "--as", "bob", "--channel")

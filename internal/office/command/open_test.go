@@ -11,8 +11,7 @@ import (
 	"pennypost/internal/office/daemon"
 )
 
-// TestLoginLinkIsNotKept: a link that logs in is never printed where it is kept. That a terminal shows it is told by
-// systemtest.
+// TestLoginLinkIsNotKept: a login link is never printed to an output that is stored. systemtest checks a terminal.
 func TestLoginLinkIsNotKept(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/log")
 	if err != nil {
@@ -48,7 +47,7 @@ func TestLoginLinkIsNotKept(t *testing.T) {
 	}
 }
 
-// TestMCPRemoteRefuses: the command itself does so, before anything is sent.
+// TestMCPRemoteRefuses: the command itself refuses, before it sends anything.
 func TestMCPRemoteRefuses(t *testing.T) {
 	var out, errs bytes.Buffer
 	got := Main([]string{"mcp", "--remote", "http://192.0.2.7:8765"}, cli.Env{

@@ -25,7 +25,7 @@ writes there, and lets in what comes from its own children: run this as a hook i
 The agent is --as, else $PENNYPOST_AGENT, else that of the hooks and the MCP server in this
 directory.`
 
-// posterStart is how long a poster waits for its session to be known: the hook that tells of it runs at the same time.
+// posterStart is how long a poster waits for its session to be known: the hook that reports it runs at the same time.
 const posterStart = 30 * time.Second
 
 func newPoster(a *app) *cobra.Command {
@@ -67,7 +67,7 @@ func (a *app) poster(ctx context.Context) error {
 	}
 	door := &door.ClaudeSocket{Config: reach.ClaudeDir(), Below: cfg.ClaudeBelow}
 	if env("CLAUDE_CODE_SESSION_ATTENDED") == "0" || !door.Holds(&s) {
-		return nil // nobody is to be woken, or the post office can write there itself
+		return nil // no ring is needed, or the post office can write to the session itself
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -88,10 +88,10 @@ func (a *app) postRings(ctx context.Context, room mail.RoomName, name mail.Name,
 		}
 		if err == nil && !over {
 			if met, wait = true, cli.MinRingPause; rung == nil {
-				continue // nobody has rung for a minute
+				continue // no ring for a minute
 			}
 			if err := door.Post(ctx, s, rung.ID, rung.Text); err != nil {
-				// the post office finds that nothing came of it
+				// the post office finds that it had no effect
 				fmt.Fprintf(a.Env.Stderr, "pennypost: %s\n", cli.Visible(err.Error()))
 			}
 			continue
@@ -100,8 +100,8 @@ func (a *app) postRings(ctx context.Context, room mail.RoomName, name mail.Name,
 	}
 }
 
-// cancelWithSession calls cancel when the session has ended, until ctx ends. Between this process and the client may
-// be a shell, which outlives it: the program above that is looked at where the system tells.
+// cancelWithSession calls cancel when the session has ended, until ctx ends. A shell between this process and the
+// client may outlive the client, so the program above the shell is checked where the system tells.
 func cancelWithSession(ctx context.Context, cancel func()) {
 	defer cancel()
 	parent, program := os.Getppid(), process.Program(false)

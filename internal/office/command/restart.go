@@ -13,12 +13,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// quietPatience is how long a restart waits for a moment in which no call writes. A send takes milliseconds; a backup,
-// or moving a room, takes longer.
+// quietPatience is how long a restart waits until no call is writing. A send takes milliseconds; a backup, or moving a
+// room, takes longer.
 const quietPatience = 30 * time.Second
 
-// restart has the post office that runs, if one does, run in the version that is installed now. Calls under way are
-// finished first; who calls in between waits for the new one.
+// restart restarts a running post office in the version that is installed now. Running calls finish first; later ones
+// wait for the new process.
 func (a *app) restart(ctx context.Context, out *updated) error {
 	pid, err := a.quiet(ctx)
 	switch {
@@ -46,12 +46,12 @@ func (a *app) restart(ctx context.Context, out *updated) error {
 	return a.started(ctx, out.Version)
 }
 
-// left notes why the post office goes on in the version before, and what restarts it.
+// left records why the post office still runs in the version before, and how to restart it.
 func (u *updated) left(why, restart string) {
 	u.Office, u.Problem = "left", why+". To restart it: "+restart
 }
 
-// quiet waits until the post office does nothing that should not be broken into, and returns its process.
+// quiet waits until the post office is doing nothing that must not be interrupted, and returns its process.
 func (a *app) quiet(ctx context.Context) (pid int, err error) {
 	_, office, err := a.RunningOffice()
 	if err != nil {
@@ -77,7 +77,7 @@ func (a *app) quiet(ctx context.Context) (pid int, err error) {
 	}
 }
 
-// started starts the post office, unless others have, and looks whether it is of a version.
+// started starts the post office, unless it was already started, and checks its version.
 func (a *app) started(ctx context.Context, version string) error {
 	for end := time.Now().Add(cli.StartPatience); ; {
 		office, err := a.Post()
@@ -96,7 +96,7 @@ func (a *app) started(ctx context.Context, version string) error {
 	}
 }
 
-// systemdUnit returns the unit of systemd in which a process runs, if that is the one of pennypost service.
+// systemdUnit returns the systemd unit of a process, if it is the one of pennypost service.
 func systemdUnit(pid int) string {
 	text, err := durable.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
 	if err != nil {

@@ -2,7 +2,7 @@ package command
 
 import "testing"
 
-// TestUnitOf: a post office is restarted by systemd only if it runs in the unit that pennypost service writes.
+// TestUnitOf: systemd restarts a post office only if it runs in the unit that pennypost service writes.
 func TestUnitOf(t *testing.T) {
 	for cgroup, want := range map[string]string{
 		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/pennypost.service\n": "pennypost.service",

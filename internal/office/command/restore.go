@@ -63,8 +63,7 @@ func (a *app) restoreFrom(ctx context.Context, home config.Home, from io.Reader)
 		"the backup must be whole, and there must be room for what it holds in the directory above "+string(home))
 }
 
-// report says what was restored. Problems that rooms had when they were backed up are a failure, though they are
-// restored.
+// report prints the result. Problems that rooms already had in the backup are a failure, although they are restored.
 func (a *app) report(home config.Home, done backup.Restored) error {
 	problems := 0
 	for _, room := range done.Rooms {

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// seated runs the tests with a terminal, in which a person types the commands that are found on the path.
+// seated runs the tests with a terminal, in which a person types the commands found on the path.
 type seated struct{ m *testing.M }
 
 // Run implements testscript.TestingM.
@@ -56,10 +56,10 @@ func (s seated) Run() int {
 	return s.m.Run()
 }
 
-// programs are, by name, a program and what runs it in the terminal. TestMain sets them.
+// programs maps a name to a program and to the command that runs it in the terminal. TestMain sets it.
 var programs = make(map[string][2]string)
 
-// TestScript runs the real program as its user does, each script with a data directory and a post office of its own.
+// TestScript runs the real program as its user does, each script with its own data directory and post office.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -71,8 +71,8 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// environment gives a script an environment without agent clients. What it calls as $PENNYPOST runs where it is
-// called, and $SEAT_SH is a shell in the terminal.
+// environment gives a script an environment without agent clients. $PENNYPOST runs where it is called, and $SEAT_SH is
+// a shell in the terminal.
 func environment(env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("PENNYPOST_HOME", filepath.Join(env.WorkDir, "h"))
@@ -99,10 +99,10 @@ func environment(env *testscript.Env) error {
 	return nil
 }
 
-// raceOptions keep a program built with -race from sleeping a second before it exits.
+// raceOptions keep a program built with -race from sleeping for a second before it exits.
 const raceOptions = "atexit_sleep_ms=0"
 
-// kill ends a post office that would not stop.
+// kill kills a post office that did not stop.
 func kill(home string) {
 	text, err := os.ReadFile(filepath.Join(home, "pennypost.lock"))
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -140,7 +140,7 @@ func saveID(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found)
 }
 
-// race N command args… runs a command N times at once; each must succeed.
+// race N command args… runs a command N times concurrently; each must succeed.
 func race(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	if neg || err != nil || len(args) < 2 {
@@ -170,7 +170,7 @@ func race(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// until command args… runs a command again and again, for at most 10 s, until it succeeds.
+// until command args… repeats a command, for at most 10 s, until it succeeds.
 func until(ts *testscript.TestScript, neg bool, args []string) {
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		err := ts.Exec(args[0], args[1:]...)

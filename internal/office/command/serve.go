@@ -37,11 +37,11 @@ type serveFlags struct {
 	tls      string
 	idleExit string
 	auto     bool
-	relay    bool // there must be a post office to relay to
+	relay    bool // fail unless there is a post office to relay to
 	dev      bool
 }
 
-// everywhere is where --tls listens: at every network of the machine, beside the port for this machine.
+// everywhere is where --tls listens: on every network of the machine, in addition to the port for this machine.
 const everywhere = "0.0.0.0:8766"
 
 func newServe(a *app) *cobra.Command {
@@ -65,7 +65,7 @@ func newServe(a *app) *cobra.Command {
 	return cmd
 }
 
-// args takes the address of --tls, which is an argument to the parser of flags because --tls may also stand alone.
+// args accepts the address of --tls as an argument, because --tls may also be given without a value.
 func (f *serveFlags) args(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 && f.tls == everywhere && strings.Contains(args[0], ":") {
 		f.tls, args = args[0], nil
@@ -73,7 +73,7 @@ func (f *serveFlags) args(cmd *cobra.Command, args []string) error {
 	return cli.NoArgs(cmd, args)
 }
 
-// automatic returns a command with its flags, and those of what a command starts.
+// automatic returns a command with its flags and the hidden flags for automatic starts.
 func (f *serveFlags) automatic(cmd *cobra.Command, flags ...cli.Flag) *cobra.Command {
 	cli.WithFlags(cmd, append(flags,
 		cli.Flag{Into: &f.idleExit, Name: "idle-exit",
@@ -119,7 +119,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	})
 	if _, runs := errors.AsType[*durable.LockedError](err); runs {
 		if f.auto {
-			return nil // another command started one first, which is all that was wanted
+			return nil // another command started one first, which is just as good
 		}
 		return cli.Hinted(err, "pennypost status shows it, pennypost stop ends it")
 	}
@@ -129,7 +129,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	return err
 }
 
-// serveConfig loads the configuration and lays the flags over it.
+// serveConfig loads the configuration and overrides it with the flags.
 func (a *app) serveConfig(f serveFlags) (config.Config, error) {
 	home, err := config.FindHome(a.Env.Getenv)
 	if err != nil {
@@ -162,14 +162,14 @@ func newLog(w io.Writer, cfg *config.Config) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
 }
 
-// place is where the post office is, for --json.
+// place has the addresses of the post office, for --json.
 type place struct {
 	Socket string `json:"socket"`
 	HTTP   string `json:"http,omitempty"`
 	HTTPS  string `json:"https,omitempty"`
-	// Fingerprint is that of the certificate there.
+	// Fingerprint is the fingerprint of the HTTPS certificate.
 	Fingerprint string `json:"fingerprint,omitempty"`
-	Login       string `json:"login,omitempty"` // opens the pages, once; told to a terminal only
+	Login       string `json:"login,omitempty"` // opens the pages, once; only printed to a terminal
 	MCP         string `json:"mcp,omitempty"`
 	TokenFile   string `json:"token_file"`
 }
@@ -217,15 +217,15 @@ func (a *app) announce(p daemon.Place) {
 	a.Out.Table(rows, 0)
 }
 
-// loginLink returns a link that opens the pages, for a terminal, and "" where what is printed is kept: whoever reads a
-// log would be the person.
+// loginLink returns a link that opens the pages, for a terminal, and "" for an output that may be stored: anyone who
+// reads a log could then act as the person.
 func (a *app) loginLink(p daemon.Place, room mail.RoomName) string {
 	if p.Login == nil || !cli.IsTerminal(a.Stdout.To) {
 		return ""
 	}
 	link, err := p.Login(room)
 	if err != nil {
-		return "" // what pennypost open says of it is longer than a line
+		return "" // pennypost open explains it at length
 	}
 	return link
 }

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// initBudget is what the initialisation of all packages of the front may take. Every command and every hook of an
-// agent pays it before its first line; a library that needs more is too dear (research/libs.md, §0.4).
+// initBudget limits the initialisation of all packages of the front. Every command and every hook of an agent pays it
+// before its first line; a library that needs more is too expensive (research/libs.md, §0.4).
 const initBudget = 3 * time.Millisecond
 
-// buildPrograms builds both programs as they are released, and returns the path of the front.
+// buildPrograms builds both programs as for a release, and returns the path of the front.
 func buildPrograms(tb testing.TB) string {
 	tb.Helper()
 	front := filepath.Join(tb.TempDir(), "pennypost")
@@ -40,7 +40,7 @@ func TestInitBudget(t *testing.T) {
 	bin := buildPrograms(t)
 	var best time.Duration
 	var report string
-	for try := range 20 { // the quietest moment of a busy machine
+	for try := range 20 { // take the quietest moment of a busy machine
 		cmd := exec.Command(bin, "version")
 		cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 		out, err := cmd.CombinedOutput()
@@ -91,9 +91,9 @@ func slowest(report string) string {
 }
 
 // BenchmarkColdStart compares whole processes: a Go program that says hello, and commands that ask a running post
-// office. Each round runs all of them once, so that what else the machine does hits all alike; the figures are
-// medians, and each command's ratio to hello is printed. The aims: 2.7 for hook, which is that of a session that has
-// begun and has no news, 2.6 for inbox and 2.9 for send.
+// office. Each round runs each of them once, so that other load affects all alike; the figures are medians, and each
+// command's ratio to hello is printed. The aims: 2.7 for hook, in a running session without news, 2.6 for inbox and
+// 2.9 for send.
 func BenchmarkColdStart(b *testing.B) {
 	bin, env := buildPrograms(b), coldHome(b)
 	inRoom := func(args ...string) *exec.Cmd {
@@ -148,15 +148,16 @@ func BenchmarkColdStart(b *testing.B) {
 		}
 	}
 	base := median(commands[0].took)
-	b.ReportMetric(0, "ns/op") // a round is nothing
+	b.ReportMetric(0, "ns/op") // the time of a round means nothing
 	for _, c := range commands {
 		b.ReportMetric(median(c.took), c.name+"-ms")
 		b.ReportMetric(median(c.took)/base, c.name+"/hello")
 	}
 }
 
-// typist is the program of this test that runs what the person types: by the arguments of a line, it answers with how
-// long that took. Time is taken where the person sits, because the way there takes longer than some commands.
+// typist runs the commands that the person types: it runs a program with the arguments of each line, and prints how
+// long that took. It measures at the person's side, because the connection to the terminal takes longer than some
+// commands.
 func typist() {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -171,7 +172,7 @@ func typist() {
 	}
 }
 
-// sitDown returns how a person runs a program in the terminal, and how long that took.
+// sitDown returns a function that runs a program in the person's terminal, and returns how long that took.
 func sitDown(b *testing.B, bin string, env []string) func(args ...string) time.Duration {
 	cmd := exec.Command(programs["typist"][1])
 	cmd.Env = append(env, "TYPED="+bin)
@@ -202,7 +203,7 @@ func sitDown(b *testing.B, bin string, env []string) func(args ...string) time.D
 	}
 }
 
-// coldHome returns the environment of commands with a data directory of their own.
+// coldHome returns the environment of commands with their own data directory.
 func coldHome(b *testing.B) []string {
 	home, err := os.MkdirTemp("", "pp")
 	if err != nil {
@@ -213,7 +214,7 @@ func coldHome(b *testing.B) []string {
 		"HOME=" + home}
 }
 
-// buildHello builds the smallest program that is fair to compare with.
+// buildHello builds the smallest program that is a fair comparison.
 func buildHello(b *testing.B) string {
 	dir := b.TempDir()
 	source, bin := filepath.Join(dir, "hello.go"), filepath.Join(dir, "hello")

@@ -13,33 +13,34 @@ import (
 	"pennypost/internal/wire/client"
 )
 
-// threads are the sessions of Codex that call one server. All sessions of a person are children of one program by
-// default (codex app-server), a subagent has a server of its own, and each call says in its _meta whose it is
-// (0.169.0): sessionId is the session's id, a subagent's as well, which its hooks are given too. So nobody is on the
-// roster before a call comes, and the post office is asked then who a session is.
+// threads are the Codex sessions that call one server. By default all sessions of a person are children of one program
+// (codex app-server), a subagent has a server of its own, and each call names its session in its _meta (0.169.0):
+// sessionId is the session's id, even for a subagent, and its hooks get the same one. So no session is on the roster
+// before its first call, when the post office is asked which agent it is.
 type threads struct {
 	app     *app
 	session *session
 
-	asking sync.Mutex // held while the app asks the post office, which one goroutine at a time may have it do
+	asking sync.Mutex // held while the app asks the post office, which is not safe for concurrent use
 
 	mu    sync.Mutex
 	seats map[string]seat // of the sessions that have called
-	own   map[string]bool // those that did so by themselves, and not by a subagent
+	own   map[string]bool // sessions that called by themselves, not only through a subagent
 }
 
-// seat is who a session is.
+// seat is the room and name of a session's agent.
 type seat struct {
 	room mail.RoomName
 	name mail.Name
 }
 
-// besideTime is how long Codex waits for the tools that an agent has besides ours. It waits a second for all of them
-// before it asks the model without (0.169.0, mcp_optional_startup_grace_ms), and a post office that is being started
-// may take longer; what comes later is announced.
+// besideTime is how long Codex waits for an agent's tools other than ours. Codex waits a second for all tools before
+// it asks the model without them (0.169.0, mcp_optional_startup_grace_ms), and a starting post office may take longer;
+// later tools are announced.
 const besideTime = 100 * time.Millisecond
 
-// serveThreads serves Codex until standard input ends or a signal comes. It needs no post office before a call comes.
+// serveThreads serves Codex until standard input ends or a signal comes. It needs a post office only from the first
+// call on.
 func (a *app) serveThreads(ctx context.Context, s *session, f mcpFlags) (err error) {
 	if f.takeOver || f.channel {
 		return cli.Usage("--take-over and --channel are not for Codex, whose sessions share one server")
@@ -59,7 +60,7 @@ func (a *app) serveThreads(ctx context.Context, s *session, f mcpFlags) (err err
 	return a.serveStdio(ctx, native.Server, a.Stdout.To)
 }
 
-// serveStdio serves until standard input ends or ctx does, which is no error.
+// serveStdio serves until standard input or ctx ends, which is no error.
 func (a *app) serveStdio(ctx context.Context, server *mcpserver.Server, out io.Writer) error {
 	err := mcpserver.ServeStdio(ctx, server, a.Env.Stdin, out)
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
@@ -68,11 +69,11 @@ func (a *app) serveStdio(ctx context.Context, server *mcpserver.Server, out io.W
 	return err
 }
 
-// beside adds the tools that an agent here has besides ours, which the post office knows. It is started if need be; if
-// that takes long, the tools come when it is there, and if it never is, the calls say so.
+// beside adds the agent's tools other than ours, which the post office knows. It starts the post office if necessary;
+// if that takes long, the tools appear when it is there, and if it never is, the calls say so.
 func (t *threads) beside(ctx context.Context, server *mcpserver.Server) {
 	done := make(chan struct{})
-	go func() { // which may outlive the server, and ends with the process
+	go func() { // it may outlive the server, and ends with the process
 		defer close(done)
 		t.asking.Lock()
 		defer t.asking.Unlock()
@@ -88,7 +89,7 @@ func (t *threads) beside(ctx context.Context, server *mcpserver.Server) {
 	}
 }
 
-// of returns whose session a call comes from.
+// of returns the agent of the session that a call comes from.
 func (t *threads) of(ctx context.Context, meta map[string]any) (mcpserver.Caller, error) {
 	thread, _ := meta["threadId"].(string)
 	id, _ := meta["sessionId"].(string)
@@ -117,7 +118,7 @@ func (t *threads) of(ctx context.Context, meta map[string]any) (mcpserver.Caller
 	return mcpserver.Caller{Service: svc, Room: at.room, Agent: at.name}, nil
 }
 
-// enter finds out who a session is, and puts it on the roster.
+// enter finds the agent of a session, and puts it on the roster.
 func (t *threads) enter(ctx context.Context, id string) (at seat, err error) {
 	one := *t.session
 	one.id = id
@@ -125,12 +126,12 @@ func (t *threads) enter(ctx context.Context, id string) (at seat, err error) {
 	one.room, one.name, err = t.app.Begin(one.client, id)
 	t.asking.Unlock()
 	if err == nil {
-		err = one.claim(ctx, mail.Presence{}) // which its hooks may have done before
+		err = one.claim(ctx, mail.Presence{}) // its hooks may already have done so
 	}
 	return seat{one.room, one.name}, err
 }
 
-// end says that the sessions have ended that had this server as long as they were open: a subagent's parent goes on.
+// end reports the end of the sessions whose server this was. A subagent's parent continues.
 func (t *threads) end() {
 	for id, at := range t.seats {
 		if !t.own[id] {

@@ -30,7 +30,7 @@ something; agents' sessions go on, and nothing that was sent is lost. An older r
 if --version names it. What dpkg, Homebrew, npm or the go command has installed is theirs to replace;
 the error says how. Nothing looks for releases by itself: this command does, when you run it.`
 
-// updateFlags are what update is asked for.
+// updateFlags are the flags of update.
 type updateFlags struct {
 	version, from string
 	check, back   bool
@@ -48,14 +48,14 @@ func newUpdate(a *app) *cobra.Command {
 		cli.Flag{Into: &f.back, Name: "back", About: "put the version back that ran before"})
 }
 
-// updated is what update says in JSON.
+// updated is the result of update in JSON.
 type updated struct {
-	Version   string `json:"version"`            // that was found, or is installed now
-	Before    string `json:"before"`             // that was installed
+	Version   string `json:"version"`            // the version found, or installed now
+	Before    string `json:"before"`             // the version installed before
 	Installed bool   `json:"installed"`          // something was changed
-	Office    string `json:"office,omitempty"`   // what became of the post office: "restarted", "not running", "left"
-	By        string `json:"by,omitempty"`       // the command that installs it, if that is another
-	Problem   string `json:"problem,omitempty"`  // why the post office was left
+	Office    string `json:"office,omitempty"`   // the effect on the post office: "restarted", "not running", "left"
+	By        string `json:"by,omitempty"`       // the command that installs it, if another program must
+	Problem   string `json:"problem,omitempty"`  // why the post office was not restarted
 	Programs  string `json:"programs,omitempty"` // their directory
 }
 
@@ -94,7 +94,7 @@ func (a *app) update(ctx context.Context, f updateFlags) error {
 	})
 }
 
-// mayUpdate refuses where somebody else replaces the programs, or where others would still be found.
+// mayUpdate refuses if another program manages the installed ones, or if the shell would still find others.
 func (a *app) mayUpdate(program, by, command string) error {
 	if err := a.OnlyUser("update Pennypost"); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (a *app) mayUpdate(program, by, command string) error {
 	return nil
 }
 
-// findRelease looks for the release that is asked for. An older one has to be named.
+// findRelease looks for the requested release. An older one must be named.
 func (a *app) findRelease(ctx context.Context, f updateFlags) (*update.Release, error) {
 	key, err := update.Key()
 	if err != nil {
@@ -143,7 +143,7 @@ func (a *app) findRelease(ctx context.Context, f updateFlags) (*update.Release, 
 	return release, older(release.Version, cli.Version(), version)
 }
 
-// older refuses a release that is not the one that was named, or that is older than this one without being named.
+// older rejects a release that is not the named one, or that is older than this one without being named.
 func older(found, now, asked string) error {
 	if asked != "" && found != asked {
 		return mail.Errorf(mail.Conflict, "what is there is %s, and not %s. Nothing was changed", found, asked)
@@ -174,7 +174,7 @@ func (a *app) checkRelease(ctx context.Context, f updateFlags, command string) e
 		out.By)
 }
 
-// getRelease downloads a release, looks whether it runs here, and puts it in place.
+// getRelease downloads a release, checks that it runs here, and installs it.
 func (a *app) getRelease(ctx context.Context, s *versions.Store, release *update.Release) error {
 	progress := a.Progress("downloading "+release.Version, cli.CountBytes)
 	unpacked, err := release.Fetch(ctx, s.Part(), progress)
@@ -192,8 +192,8 @@ func (a *app) getRelease(ctx context.Context, s *versions.Store, release *update
 	return s.Put(cli.Version(), release.Version, unpacked)
 }
 
-// changeVersion has another version put in place, and the post office restarted in it. If it cannot be started, the
-// version before comes back.
+// changeVersion installs another version, and restarts the post office in it. If that does not start, it restores the
+// version before.
 func (a *app) changeVersion(ctx context.Context, dir string,
 	change func(*versions.Store) (string, error)) (err error) {
 	s, err := versions.Open(dir)

@@ -8,11 +8,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// handTime is how long hooks may take to hand an answer to their client.
+// handTime is how long hooks may take to pass an answer to their client.
 const handTime = 3 * time.Second
 
-// Wait waits until the person answers a dialog here, of which they were shown just that. It returns nil when the
-// dialog is over, when ctx ends, and when too many wait.
+// Wait waits until the person answers a dialog here, as shown to them. It returns nil when the dialog is over, when
+// ctx ends, and when too many hooks wait.
 func (d *Desk) Wait(ctx context.Context, id mail.ID, shown string) (*mail.DialogAnswer, error) {
 	e, w := d.join(id, shown)
 	if e == nil {
@@ -35,7 +35,7 @@ func (d *Desk) Wait(ctx context.Context, id mail.ID, shown string) (*mail.Dialog
 	return nil, ctx.Err()
 }
 
-// join adds one who waits for an answer.
+// join adds a waiter for an answer.
 func (d *Desk) join(id mail.ID, shown string) (*entry, waiter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -55,7 +55,7 @@ func (d *Desk) join(id mail.ID, shown string) (*entry, waiter) {
 	return e, w
 }
 
-// Back ends the waits of hooks whose client shows no dialog meanwhile, where the person is not away any more.
+// Back ends the waits of hooks whose clients show no dialog meanwhile, for agents whose person is back.
 func (d *Desk) Back() {
 	for _, h := range d.All() {
 		if h.Beside || d.Away(h.Room, h.Agent) {
@@ -72,7 +72,7 @@ func (d *Desk) Back() {
 	}
 }
 
-// Taken says that the client has the answer that was handed to its hook.
+// Taken records that the client has the answer handed to its hook.
 func (d *Desk) Taken(id mail.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +85,7 @@ func (d *Desk) Taken(id mail.ID) {
 	}
 }
 
-// Waits reports whether a hook waits for the answer to a dialog, and whether the client is being given one.
+// Waits reports whether a hook waits for the answer to a dialog, and whether an answer is being handed to the client.
 func (d *Desk) Waits(id mail.ID) (waits, handed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,10 +93,10 @@ func (d *Desk) Waits(id mail.ID) (waits, handed bool) {
 	return e != nil && len(e.waiters) > 0, e != nil && e.handed != nil
 }
 
-// Answer gives the person's answer to the hooks that wait for it, once, and returns when the client has it and closes
-// says that its dialog has gone. A client may run several for one dialog, and whoever pretends to be one gets no more
-// than the answer. With an error the client has not got it, as far as is known, and the dialog stands as it did,
-// unless how says that it ended at the client meanwhile.
+// Answer hands the person's answer to the waiting hooks, once, and returns when the client has it and closes says that
+// its dialog has gone. A client may run several hooks for one dialog; a process that poses as one gets only the
+// answer. With an error the client is not known to have the answer, and the dialog is still open, unless how says that
+// it ended at the client meanwhile.
 func (d *Desk) Answer(a *mail.DialogAnswer, closes func() bool) (how mail.DialogOutcome, err error) {
 	d.mu.Lock()
 	e := d.open[a.Dialog]
@@ -123,7 +123,7 @@ func (d *Desk) Answer(a *mail.DialogAnswer, closes func() bool) (how mail.Dialog
 	return e.believed, err
 }
 
-// give hands an answer to those who wait. What it returns is closed when the client has it.
+// give hands an answer to the waiters. The channel that it returns is closed when the client has the answer.
 func (e *entry) give(a *mail.DialogAnswer) (handed chan struct{}, err error) {
 	switch {
 	case e == nil:
@@ -150,7 +150,7 @@ func (e *entry) give(a *mail.DialogAnswer) (handed chan struct{}, err error) {
 	return e.hand(a)
 }
 
-// hand gives an answer to those who have asked just what the person was shown.
+// hand hands an answer to the waiters whose question is the one that the person was shown.
 func (e *entry) hand(a *mail.DialogAnswer) (handed chan struct{}, err error) {
 	e.waiters = slices.DeleteFunc(e.waiters, func(w waiter) bool {
 		if w.shown != a.Sum {
@@ -163,6 +163,6 @@ func (e *entry) hand(a *mail.DialogAnswer) (handed chan struct{}, err error) {
 	if handed == nil {
 		return nil, mail.Errorf(mail.Conflict, "nobody waits for this answer: answer in its terminal")
 	}
-	e.handed, e.believed = handed, "" // the seat has its answer, when its hook comes
+	e.handed, e.believed = handed, "" // a reserved waiter gets its answer when its hook arrives
 	return handed, nil
 }

@@ -13,8 +13,8 @@ import (
 
 func (d *Desk) awayPath() string { return filepath.Join(d.dir, "away") }
 
-// SetAway has the person asked here, until a time, by agents whose clients hide their dialogs meanwhile; a time that
-// is over ends that. It is durable then.
+// SetAway lets agents whose clients hide their dialogs meanwhile ask the person here, until a time; a time in the past
+// ends that. The setting is durable when it returns.
 func (d *Desk) SetAway(a wire.Away) error {
 	d.disk.Lock()
 	defer d.disk.Unlock()
@@ -40,7 +40,7 @@ func (d *Desk) SetAway(a wire.Away) error {
 	return nil
 }
 
-// AwayFor returns for whom it is on, and until when.
+// AwayFor returns for whom the switch is on, and until when.
 func (d *Desk) AwayFor() (list []wire.Away) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -48,7 +48,7 @@ func (d *Desk) AwayFor() (list []wire.Away) {
 	return slices.DeleteFunc(slices.Clone(d.away), func(a wire.Away) bool { return a.Until <= now })
 }
 
-// Away reports whether it is on for an agent.
+// Away reports whether the switch is on for an agent.
 func (d *Desk) Away(room mail.RoomName, agent mail.Name) bool {
 	return slices.ContainsFunc(d.AwayFor(), func(a wire.Away) bool {
 		return (a.Room == "" || a.Room == room) && (a.Agent == "" || a.Agent == agent)

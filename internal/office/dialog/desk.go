@@ -21,20 +21,20 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Bounds of what is held.
+// Limits of a Desk.
 const (
 	maxOpen  = 1000     // dialogs
-	maxBytes = 64 << 20 // of what they ask
+	maxBytes = 64 << 20 // of questions
 )
 
-// Desk holds the open dialogs of this machine's clients. It is safe for concurrent use.
+// Desk has the open dialogs of this machine's clients. It is safe for concurrent use.
 type Desk struct {
-	Opened pause.Nudge // that a dialog is held which was not
+	Opened pause.Nudge // given when a new dialog is added
 
-	dir string // "": nothing is kept over a restart
+	dir string // "": dialogs are lost at a restart
 	log *slog.Logger
 
-	disk sync.Mutex // held while files are written; taken before mu
+	disk sync.Mutex // held while writing files; taken before mu
 
 	mu    sync.Mutex
 	open  map[mail.ID]*entry
@@ -47,28 +47,28 @@ type Desk struct {
 type entry struct {
 	hook.Held
 	size    int           // in bytes
-	waiters []waiter      // hooks of its client; each is given one answer at most
-	seat    *waiter       // of the hook that has opened it, until it waits; nil: it does, or will not
-	handed  chan struct{} // they have been given one; closed when the client has it
-	gone    chan struct{} // closed when it is over
+	waiters []waiter      // hooks of its client; each is given at most one answer
+	seat    *waiter       // reserved for the hook that opened it; nil: that hook is waiting, or will not wait
+	handed  chan struct{} // an answer was handed over; closed when the client has it
+	gone    chan struct{} // closed when the dialog is over
 
-	ending   bool               // the room is being told
-	drawn    bool               // the client noted that it stands at it
-	over     time.Time          // since when it notes that it does not; zero: it does
-	believed mail.DialogOutcome // how it ended, as a hook says that is not believed yet
+	ending   bool               // the room is being told of its end
+	drawn    bool               // the client has recorded that it is at the dialog
+	over     time.Time          // since when the client records no dialog; zero: it does
+	believed mail.DialogOutcome // the outcome reported by a hook, not yet trusted
 }
 
-// waiter is a hook that waits.
+// waiter is a waiting hook.
 type waiter struct {
 	answer chan mail.DialogAnswer // closed: there will be none
-	shown  string                 // what it has asked, as Held.Shown has it
+	shown  string                 // the hook's question, as Held.Shown has it
 }
 
 // maxWaiters is how many hooks may wait for one dialog.
 const maxWaiters = 8
 
-// Open returns the desk whose files are in dir, which is made when something is to be kept. A file that cannot be read
-// is moved out of the way: what its dialog asks is shown by the client.
+// Open returns the desk with the files in dir, which is created when needed. A file that cannot be read is moved away;
+// the client itself still shows that dialog.
 func Open(dir string, log *slog.Logger) *Desk {
 	d := &Desk{Opened: pause.NewNudge(), dir: dir, log: log, open: make(map[mail.ID]*entry)}
 	if dir == "" {
@@ -101,11 +101,11 @@ func Open(dir string, log *slog.Logger) *Desk {
 func (d *Desk) path(id mail.ID) string { return filepath.Join(d.dir, string(id)+".json") }
 
 func size(h *hook.Held) int {
-	text, _ := jsonx.Marshal(h) // what cannot be written has no size, and is refused when it is kept
+	text, _ := jsonx.Marshal(h) // a dialog that cannot be encoded has size 0, and is refused when it is saved
 	return len(text)
 }
 
-// strip leaves only what the room knows of a dialog.
+// strip removes everything from a dialog that the room does not know.
 func strip(h *hook.Held) { h.Ask = mail.Ask{Cut: true, Dir: h.Dir, Who: h.Who} }
 
 // Of returns the open dialogs of a client's session.
@@ -120,7 +120,7 @@ func (d *Desk) Of(client, session string) (list []hook.Held) {
 	return list
 }
 
-// All returns the open dialogs, those that have waited longest first.
+// All returns the open dialogs, the longest waiting first.
 func (d *Desk) All() []hook.Held {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,7 +134,7 @@ func (d *Desk) All() []hook.Held {
 	return list
 }
 
-// Stands reports whether a dialog is held here, and nobody is telling its room that it is over.
+// Stands reports whether a dialog is open here and its end is not being told to its room.
 func (d *Desk) Stands(id mail.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -142,14 +142,14 @@ func (d *Desk) Stands(id mail.ID) bool {
 	return e != nil && !e.ending
 }
 
-// Holds reports whether a dialog is held here.
+// Holds reports whether a dialog is open here.
 func (d *Desk) Holds(id mail.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.open[id] != nil
 }
 
-// Add holds h. A client that runs several hooks for one dialog has one: again says that it was held before. What is
+// Add adds h. Several hooks of a client for one dialog share it: again says that it was added before. A dialog that is
 // shown differently is another one, unless only one of the two takes answers.
 func (d *Desk) Add(h hook.Held) (id mail.ID, again bool, err error) {
 	d.mu.Lock()
@@ -181,14 +181,14 @@ func (d *Desk) Add(h hook.Held) (id mail.ID, again bool, err error) {
 	return h.ID, false, nil
 }
 
-// same returns the dialog that h is, nil if it is a new one.
+// same returns the dialog that equals h, nil if h is new.
 func (d *Desk) same(h *hook.Held) *entry {
 	for _, e := range d.open {
 		if e.Room != h.Room || e.Session != h.Session || e.Client != h.Client || e.Worker != h.Worker ||
 			e.Sum != h.Sum || len(e.Offers) > 0 && len(h.Offers) > 0 && e.Shown() != h.Shown() {
 			continue
 		}
-		if len(e.Offers) == 0 && len(h.Offers) > 0 { // one of them takes answers
+		if len(e.Offers) == 0 && len(h.Offers) > 0 { // only h takes answers
 			e.Kind, e.Ask, e.Beside, e.Told = h.Kind, h.Ask, h.Beside, h.Told
 		}
 		e.Process = cmp.Or(e.Process, h.Process)
@@ -197,7 +197,7 @@ func (d *Desk) same(h *hook.Held) *entry {
 	return nil
 }
 
-// keep has the file of a dialog be as the dialog is; of one that is over there is none.
+// keep updates the file of a dialog; it removes the file of one that is over.
 func (d *Desk) keep(id mail.ID) error {
 	if d.dir == "" {
 		return nil
@@ -223,7 +223,7 @@ func (d *Desk) keep(id mail.ID) error {
 	return kept.Save(d.path(id), &h)
 }
 
-// Leave forgets the dialogs of a room that was removed. Their clients show them still.
+// Leave forgets the dialogs of a removed room. Their clients still show them.
 func (d *Desk) Leave(room mail.RoomName) {
 	for _, h := range d.All() {
 		if h.Room == room {
@@ -250,7 +250,7 @@ func (d *Desk) Remove(id mail.ID) {
 	}
 }
 
-// Believe notes how a dialog ended if it is to turn out that it has.
+// Believe records how a dialog ended, in case it turns out to be over.
 func (d *Desk) Believe(id mail.ID, how mail.DialogOutcome) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -259,8 +259,8 @@ func (d *Desk) Believe(id mail.ID, how mail.DialogOutcome) {
 	}
 }
 
-// Seen notes whether a dialog was just seen to stand. It returns whether it ever was, since when it is not, and how it
-// ended, as Believe has it.
+// Seen records whether the client was just seen at a dialog. It returns whether it ever was, since when it is not, and
+// the outcome that Believe recorded.
 func (d *Desk) Seen(id mail.ID, stands bool) (drawn bool, over time.Time, believed mail.DialogOutcome) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

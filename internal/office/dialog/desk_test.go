@@ -30,7 +30,7 @@ func held(command string) hook.Held {
 	return h
 }
 
-// add holds a dialog, and returns it as it is held.
+// add adds a dialog, and returns it as stored.
 func add(t *testing.T, d *Desk, h hook.Held) hook.Held {
 	t.Helper()
 	id, again, err := d.Add(h)
@@ -44,7 +44,7 @@ func add(t *testing.T, d *Desk, h hook.Held) hook.Held {
 	return h
 }
 
-// answers gives an answer, upon which the client closes its dialog.
+// answers gives an answer, after which the client closes its dialog.
 func answers(d *Desk, a *mail.DialogAnswer) error {
 	_, err := d.Answer(a, func() bool { return true })
 	return err
@@ -54,7 +54,7 @@ func allow(h *hook.Held) *mail.DialogAnswer {
 	return &mail.DialogAnswer{Dialog: h.ID, Sum: h.Shown(), Verdict: mail.SayAllow}
 }
 
-// files are the names of what a desk keeps.
+// files returns the names of the files of a desk.
 func files(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -67,8 +67,8 @@ func files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestRestart: what is asked outlives a restart byte for byte, with the switch, until it is settled. Nobody waits for
-// its answer then.
+// TestRestart: a question survives a restart byte for byte, with the away switch, until it is settled. No hook waits
+// for its answer then.
 func TestRestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dialogs")
 	d := Open(dir, quiet)
@@ -110,7 +110,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestDamaged: a file that cannot be read, or that is another's, is set aside, and the others are held.
+// TestDamaged: a file that cannot be read, or that is another dialog's, is moved away; the other dialogs are loaded.
 func TestDamaged(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dialogs")
 	d := Open(dir, quiet)
@@ -142,7 +142,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestUnwritable: what cannot be kept is not held, so that its client asks by itself.
+// TestUnwritable: a dialog that cannot be saved is not added, so its client asks by itself.
 func TestUnwritable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
@@ -157,8 +157,8 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// TestBounds: no more than so many are held, and no more of what they ask than so much: of the rest it is known that
-// they ask, and nothing of it can be allowed here.
+// TestBounds: the number of dialogs and the size of their questions are limited. Over the size limit only the
+// existence of the dialog is kept, and it cannot be allowed here.
 func TestBounds(t *testing.T) {
 	d := Open("", quiet)
 	big := held(strings.Repeat("x", mail.MaxAsk))
@@ -172,7 +172,7 @@ func TestBounds(t *testing.T) {
 			break
 		}
 		h, _ := d.Find(id)
-		whole := i < maxBytes/(mail.MaxAsk+2000) // with what else is held of each
+		whole := i < maxBytes/(mail.MaxAsk+2000) // including the other data of each
 		if err != nil || whole == h.Cut || whole != (h.Text != "") {
 			t.Fatalf("%d: %v, cut %v", i, err, h.Cut)
 		}
@@ -188,7 +188,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestTwice: hooks that a client runs twice for a dialog are one; another worker, session, room or input is another.
+// TestTwice: two hooks for one dialog are one dialog; another worker, session, room or input is another one.
 func TestTwice(t *testing.T) {
 	d := Open("", quiet)
 	h := add(t, d, held("make"))
@@ -213,7 +213,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// wait waits as a hook does, and confirms unless it is mute.
+// wait waits as a hook does, and confirms the answer unless mute.
 func wait(ctx context.Context, d *Desk, id mail.ID, mute bool) <-chan *mail.DialogAnswer {
 	got := make(chan *mail.DialogAnswer, 1)
 	go func() {
@@ -226,7 +226,7 @@ func wait(ctx context.Context, d *Desk, id mail.ID, mute bool) <-chan *mail.Dial
 	return got
 }
 
-// TestAnswer: an answer has to fit what is asked, and reaches a hook once.
+// TestAnswer: an answer must fit the question, and reaches a hook once.
 func TestAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := Open("", quiet)
@@ -269,7 +269,7 @@ func TestAnswer(t *testing.T) {
 	})
 }
 
-// TestAtOnce: of several answers at the same moment one counts, and all hooks of the client have it, once.
+// TestAtOnce: of several simultaneous answers one counts, and every hook of the client gets it, once.
 func TestAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := Open("", quiet)
@@ -304,7 +304,7 @@ func TestAtOnce(t *testing.T) {
 	})
 }
 
-// TestNotTaken: an answer that a hook does not confirm is none, and the dialog stands as it did, for another hook.
+// TestNotTaken: an answer that no hook confirms does not count, and the dialog stays open for another hook.
 func TestNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := Open("", quiet)
@@ -328,7 +328,7 @@ func TestNotTaken(t *testing.T) {
 	})
 }
 
-// TestStillStands: an answer is none whose client has it and still shows its dialog.
+// TestStillStands: an answer does not count if the client has it and still shows its dialog.
 func TestStillStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := Open("", quiet)
@@ -347,8 +347,8 @@ func TestStillStands(t *testing.T) {
 	})
 }
 
-// TestOverMeanwhile: when a dialog is settled at its client, its hook waits no more, and an answer that is on its way
-// does not count.
+// TestOverMeanwhile: when a dialog is settled at its client, its hook stops waiting, and a pending answer does not
+// count.
 func TestOverMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := Open("", quiet)
@@ -373,7 +373,7 @@ func TestOverMeanwhile(t *testing.T) {
 	})
 }
 
-// TestHookEnds: a hook that is ended waits no more, and its dialog stays on the desk.
+// TestHookEnds: a hook that ends stops waiting, and its dialog stays open.
 func TestHookEnds(t *testing.T) {
 	d := Open("", quiet)
 	h := add(t, d, held("make"))
@@ -390,7 +390,7 @@ func TestHookEnds(t *testing.T) {
 	}
 }
 
-// TestCut: what is not all shown can be denied, and not allowed.
+// TestCut: a question that is not shown whole can be denied, but not allowed.
 func TestCut(t *testing.T) {
 	d := Open("", quiet)
 	cut := held("make")
@@ -401,7 +401,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestAway: the switch is for one agent, one room or all, ends by itself, and is ended by a time that is over.
+// TestAway: the switch is for one agent, one room or all; it expires, and a time in the past switches it off.
 func TestAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := Open("", quiet)
@@ -444,8 +444,8 @@ func TestAway(t *testing.T) {
 	})
 }
 
-// TestShownOtherwise: a hook that has asked something else than what the person was shown gets no answer, even if it
-// says to be of the same use of a tool; and what the person was shown before it changed is answered by nothing.
+// TestShownOtherwise: a hook whose question differs from the one shown to the person gets no answer, even if it claims
+// to be of the same tool call; and an answer to a question that has changed since is refused.
 func TestShownOtherwise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := Open("", quiet)
@@ -484,7 +484,7 @@ func TestShownOtherwise(t *testing.T) {
 	})
 }
 
-// TestBack: who is back is waited for by nobody whose client shows no dialog meanwhile.
+// TestBack: once the person is back, no hook waits whose client shows no dialog meanwhile.
 func TestBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := Open("", quiet)

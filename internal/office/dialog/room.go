@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// Open holds a dialog and tells its room. A room that does not take it has the agent in another session.
+// Open adds a dialog and tells its room. If the room refuses it, the agent is in another session.
 func (d *Desk) Open(ctx context.Context, svc hook.Service, h hook.Held) (mail.ID, error) {
 	id, again, err := d.Add(h)
 	if err != nil || again {
@@ -24,8 +24,8 @@ func (d *Desk) Open(ctx context.Context, svc hook.Service, h hook.Held) (mail.ID
 	return id, nil
 }
 
-// Settle tells the room how a dialog ended at its client, and forgets it. What the person has answered here, and the
-// client has in its hands, is left to whoever answered.
+// Settle tells the room how a dialog ended at its client, and forgets the dialog. If the client has already been
+// handed the person's answer, Answer's caller does that.
 func (d *Desk) Settle(ctx context.Context, svc hook.Service, h *hook.Held, how mail.DialogOutcome) error {
 	if d.leave(h.ID, how) {
 		return nil
@@ -33,7 +33,7 @@ func (d *Desk) Settle(ctx context.Context, svc hook.Service, h *hook.Held, how m
 	return d.end(ctx, svc, h, how, "", mail.AtClient)
 }
 
-// leave leaves it to whoever answers a dialog at this moment to say how it ended, and reports whether somebody does.
+// leave leaves the outcome of a dialog to the caller of Answer, and reports whether there is one.
 func (d *Desk) leave(id mail.ID, how mail.DialogOutcome) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,7 +45,7 @@ func (d *Desk) leave(id mail.ID, how mail.DialogOutcome) bool {
 	return true
 }
 
-// Answered tells the room how the person has ended a dialog from here, and forgets it.
+// Answered tells the room how the person ended a dialog from here, and forgets the dialog.
 func (d *Desk) Answered(ctx context.Context, svc hook.Service, h *hook.Held, a *mail.DialogAnswer,
 	by mail.Means) error {
 	how := map[mail.Verdict]mail.DialogOutcome{mail.SayAllow: mail.DialogAllowed, mail.SayDeny: mail.DialogDenied,
@@ -62,13 +62,13 @@ func (d *Desk) end(ctx context.Context, svc hook.Service, h *hook.Held, how mail
 	c.Outcome, c.By, c.Where = how, by, where
 	err := svc.Dialog(context.WithoutCancel(ctx), c)
 	if code := mail.CodeOf(err); code == mail.NotFound || code == mail.Conflict {
-		err = nil // the room knows it no more
+		err = nil // the room no longer has it
 	}
 	d.ended(h.ID, err)
 	return err
 }
 
-// claim reports whether the caller is the one who ends a dialog.
+// claim reports whether the caller is the one that ends a dialog.
 func (d *Desk) claim(id mail.ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +99,7 @@ func change(h *hook.Held) mail.DialogChange {
 	return c
 }
 
-// plain makes a line of what a client calls something, as short as a name.
+// plain makes one line of a name that a client uses, no longer than mail.MaxName.
 func plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

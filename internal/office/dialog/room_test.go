@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// room remembers how dialogs ended, and takes its time to write that down.
+// room records how dialogs ended, and is slow to do so.
 type room struct {
 	hook.Service
 	mu    sync.Mutex
@@ -39,7 +39,7 @@ func (r *room) is(t *testing.T, want ...string) {
 	}
 }
 
-// waited is a dialog for whose answer a hook waits.
+// waited returns a dialog with a waiting hook.
 func waited(t *testing.T, d *Desk, r *room) (*hook.Held, chan *mail.DialogAnswer) {
 	t.Helper()
 	h := hook.Held{Room: "lab", Agent: "ann", Client: "opencode", Session: "s1"}
@@ -59,7 +59,7 @@ func waited(t *testing.T, d *Desk, r *room) (*hook.Held, chan *mail.DialogAnswer
 	return &h, got
 }
 
-// Several hooks that tell how a dialog ended at once have it told to the room once.
+// When several hooks report the end of a dialog at the same time, the room is told once.
 func TestEndsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, r := Open("", slog.New(slog.DiscardHandler)), &room{}
@@ -77,8 +77,8 @@ func TestEndsOnce(t *testing.T) {
 	})
 }
 
-// What a hook tells of a dialog while its client is given the person's answer counts only if the client did not take
-// that.
+// A hook's report about a dialog, while its client is given the person's answer, counts only if the client did not
+// take the answer.
 func TestEndsWhileAnswered(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

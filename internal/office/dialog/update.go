@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// Update changes what is held of a dialog, and returns it; false: it is not open. The room is told of nothing: change
-// neither who asks nor where. An answer to what it showed before is refused.
+// Update changes an open dialog, and returns it; false: it is not open. The room is not told: do not change the agent
+// or the session. An answer to the earlier question is refused.
 func (d *Desk) Update(id mail.ID, change func(*hook.Held)) (hook.Held, bool) {
 	d.mu.Lock()
 	e := d.open[id]
@@ -36,7 +36,7 @@ func (d *Desk) Update(id mail.ID, change func(*hook.Held)) (hook.Held, bool) {
 	return h, true
 }
 
-// Doubt tells the room that a dialog may have been answered at its client: there is nothing that would tell.
+// Doubt tells the room that a dialog may have been answered at its client, which would not report that.
 func (d *Desk) Doubt(ctx context.Context, svc hook.Service, h *hook.Held) error {
 	c := change(h)
 	c.Doubt = true

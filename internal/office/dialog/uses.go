@@ -7,22 +7,22 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// Bounds of the uses of tools that are remembered: clients ask about the last one, at once.
+// Limits of the tool calls that are remembered: clients ask about the last one, immediately.
 const (
 	maxUses    = 256
-	maxUseSize = 64 << 10 // bytes; of a larger one the input is not kept
+	maxUseSize = 64 << 10 // bytes; a larger input is not kept
 )
 
-// use is a use of a tool that a client has told of, and is about to ask about, perhaps.
+// use is a tool call that a client has reported, and may ask about next.
 type use struct {
 	client, session, worker, tool, id string
 	input                             []byte
 }
 
-// uses are the last of them, the oldest first.
+// uses are the last tool calls, the oldest first.
 type uses []use
 
-// Note notes that a session is about to use a tool, or has used it.
+// Note records that a session is about to use a tool, or has used it.
 func (d *Desk) Note(e *hook.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,7 +41,7 @@ func (d *Desk) Note(e *hook.Event) {
 	d.uses = slices.Delete(d.uses, 0, max(0, len(d.uses)-maxUses))
 }
 
-// Noted returns the last use of a tool that was noted of e's session or, if e says which tool, of that one.
+// Noted returns the last tool call recorded for e's session or, if e names a tool, of that tool.
 func (d *Desk) Noted(e *hook.Event) (tool, id string, input []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // visit is one request on its way through the gate.
 type visit struct {
 	shell   shell
-	toolUse string // that the caller's client calls for, or wire.ShellUse; "": it does not say
-	peer    *Peer  // of another machine, as its relay says; nil: the request is of no relay
+	toolUse string // for which the caller's client calls, or wire.ShellUse; "": it does not say
+	peer    *Peer  // the process on another machine, according to its relay; nil: the request is not from a relay
 	gate    *Gate
 
 	once   sync.Once
@@ -22,7 +22,7 @@ type visit struct {
 	err    error       // set by once
 }
 
-// shell is that of a client's session.
+// shell is the shell of a client's session.
 type shell struct {
 	session string
 	guessed bool // the caller is an agent only if the session is one
@@ -35,16 +35,16 @@ func visitOf(ctx context.Context) *visit {
 	return v
 }
 
-// passKey is under what the context of a request with a machine's token holds its *admission.
+// passKey is the context key of the *admission of a request with a machine's token.
 type passKey struct{}
 
-// admission is what came of a machine's token.
+// admission is the result of checking a machine's token.
 type admission struct {
 	pass *mail.Pass
 	err  error
 }
 
-// PassOf returns what the machine was let in for from which the call of ctx came; nil: it came from none.
+// PassOf returns the pass of the machine from which the call of ctx came; nil: it did not come from one.
 func PassOf(ctx context.Context) *mail.Pass {
 	a, ok := ctx.Value(passKey{}).(*admission)
 	if !ok {
@@ -53,8 +53,8 @@ func PassOf(ctx context.Context) *mail.Pass {
 	return a.pass
 }
 
-// Admit has requests found out about: from which machine they are, and what their headers say of the caller. It is to
-// stand behind life.Handler, so that what a request does ends with the credential that it shows.
+// Admit reads a request's machine token and its headers about the caller. It must run after life.Handler, so that the
+// work of a request ends with its credential.
 func (g *Gate) Admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -69,8 +69,8 @@ func (g *Gate) Admit(next http.Handler) http.Handler {
 	})
 }
 
-// guest returns as whom a program of another machine speaks, which that machine vouches for. named says that it has
-// said so.
+// guest returns the caller for a program of another machine, which that machine vouches for. named says that the
+// request names the agent.
 func guest(a *admission, name mail.Name, named bool) (mail.Caller, error) {
 	switch {
 	case a.err != nil:
@@ -91,8 +91,8 @@ func meansOfGuest(name mail.Name) mail.Means {
 	return ""
 }
 
-// vouched is the process on another machine whose relay sent r, nil if r is of no relay, or of one that may not say
-// who calls.
+// vouched returns the process on another machine whose relay sent r; nil if r is not from a relay, or from one that
+// may not say who calls.
 func vouched(r *http.Request) *Peer {
 	pass, programs := PassOf(r.Context()), r.Header.Get(wire.ProgramsHeader)
 	inside := r.Header.Get(wire.InsideHeader) != ""

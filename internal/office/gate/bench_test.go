@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/base/process"
 )
 
-// BenchmarkStanding is what it costs a command of the person to be known: once a connection.
+// BenchmarkStanding measures the identification of a person's command: once per connection.
 func BenchmarkStanding(b *testing.B) {
 	cmd := exec.Command("sh", "-c", "sh -c 'sleep 60; true'; true")
 	if err := cmd.Start(); err != nil {
@@ -21,7 +21,7 @@ func BenchmarkStanding(b *testing.B) {
 	}
 }
 
-// BenchmarkProcessOfTCP is what it costs who shows a credential of the user over TCP: once a connection.
+// BenchmarkProcessOfTCP measures the lookup for a credential of the user over TCP: once per connection.
 func BenchmarkProcessOfTCP(b *testing.B) {
 	for b.Loop() {
 		_ = holderOf("1")

@@ -15,41 +15,41 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Bounds of passphrases.
+// Limits of passphrases.
 const (
 	minPassphrase = 8 // characters: it is typed at a terminal, and guessed there too
 	maxPassphrase = 1024
 	rounds        = 600_000 // of PBKDF2 with SHA-256 (OWASP Password Storage, 2023)
-	maxWrong      = 5       // wrong ones in a minute
+	maxWrong      = 5       // wrong ones per minute
 )
 
-// passphrase is the file that has it.
+// passphrase is the contents of the passphrase file.
 type passphrase struct {
 	Salt   []byte `json:"salt"`
 	Rounds int    `json:"rounds"`
 	Sum    []byte `json:"sum"`
 }
 
-// Confirmations have acts of weight confirmed by the person's passphrase, once a terminal. Its methods may be called
-// concurrently.
+// Confirmations makes the person confirm important acts with a passphrase, once per terminal. Its methods may be
+// called concurrently.
 type Confirmations struct {
 	path   string
 	wanted bool // [user] confirm
 
 	mu        sync.Mutex
-	known     *passphrase       // nil: none was set
-	confirmed map[terminal]bool // until the post office ends
-	wrong     []time.Time       // of the last minute
+	known     *passphrase       // nil: none is set
+	confirmed map[terminal]bool // while the post office runs
+	wrong     []time.Time       // in the last minute
 }
 
-// terminal is one that is open: its device, and the process that leads its session.
+// terminal is an open terminal: its device, and the process that leads its session.
 type terminal struct {
 	tty    int
 	leader string
 }
 
-// OpenConfirmations returns them, with the passphrase in the file at path, which need not be there. Unless wanted
-// nothing is to be confirmed.
+// OpenConfirmations returns Confirmations with the passphrase in the file at path, which need not exist. Unless
+// wanted, nothing needs confirmation.
 func OpenConfirmations(path string, wanted bool) (*Confirmations, error) {
 	c := &Confirmations{path: path, wanted: wanted, confirmed: make(map[terminal]bool)}
 	if err := kept.Load(path, &c.known); err != nil {
@@ -58,8 +58,8 @@ func OpenConfirmations(path string, wanted bool) (*Confirmations, error) {
 	return c, nil
 }
 
-// Check refuses an act of weight that nobody has confirmed at the terminal that it comes from. What comes by other
-// means than a terminal is let through: a page is the confirmation itself, and programs do no such acts.
+// Check refuses an important act that was not confirmed at its terminal. Acts by other means than a terminal pass: a
+// page is the confirmation itself, and programs do no such acts.
 func (c *Confirmations) Check(ctx context.Context) error {
 	v := visitOf(ctx)
 	if c == nil || !c.wanted || v == nil || v.caller.Means != mail.ByTerminal && v.caller.Means != mail.BySystem {
@@ -82,7 +82,7 @@ func (c *Confirmations) Check(ctx context.Context) error {
 	)
 }
 
-// terminalOf returns the terminal that a call is from.
+// terminalOf returns the terminal of a call.
 func terminalOf(ctx context.Context) (terminal, bool) {
 	p := PeerOf(ctx)
 	if p == nil || p.itself() {
@@ -101,7 +101,7 @@ func terminalOf(ctx context.Context) (terminal, bool) {
 	return at, at.leader != ""
 }
 
-// Confirm takes the passphrase that the person has typed at the terminal that the call of ctx is from.
+// Confirm checks the passphrase that the person typed at the terminal of the call of ctx.
 func (c *Confirmations) Confirm(ctx context.Context, ask wire.Confirmation) error {
 	at, ok := terminalOf(ctx)
 	if !ok {
@@ -116,7 +116,7 @@ func (c *Confirmations) Confirm(ctx context.Context, ask wire.Confirmation) erro
 	return nil
 }
 
-// checkLocked refuses a passphrase that is not the person's.
+// checkLocked rejects a wrong passphrase.
 func (c *Confirmations) checkLocked(typed string) error {
 	now := time.Now()
 	for len(c.wrong) > 0 && now.Sub(c.wrong[0]) > time.Minute {
@@ -140,7 +140,7 @@ func stretch(typed string, salt []byte, n int) ([]byte, error) {
 	return pbkdf2.Key(sha256.New, typed[:min(len(typed), maxPassphrase)], salt, n, sha256.Size)
 }
 
-// Set sets the passphrase. Whoever replaces one has to know it; all terminals are asked again then.
+// Set sets the passphrase. Replacing one requires the old one; all terminals must then confirm again.
 func (c *Confirmations) Set(ctx context.Context, ask wire.NewPassphrase) error {
 	if n := len([]rune(ask.New)); n < minPassphrase || len(ask.New) > maxPassphrase {
 		return mail.Errorf(

@@ -15,21 +15,20 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Options are what a gate asks of the post office that it stands before. All must be set, but for Terminals and
-// Scripts.
+// Options are the gate's dependencies in the post office. All must be set, except Terminals and Scripts.
 type Options struct {
 	Operator  string   // token of the operator
-	Terminals []string // programs at which a person sits, besides those that are known
+	Terminals []string // additional programs that a person uses
 	Scripts   *Scripts // nil: this machine uses the post office of another
-	// Agent returns whose token of a room this is.
+	// Agent returns the caller that a room's token belongs to.
 	Agent func(ctx context.Context, token string) (mail.Caller, error)
-	// Session returns the agent of a session that one of programs runs, "" if none does.
+	// Session returns the agent of a session that one of programs runs, "" if there is none.
 	Session func(programs []string) mail.Name
-	// Machine admits another machine by its token, from an address. The context stands on the token's life then.
+	// Machine admits another machine by its token, from an address. The context then ends with the token.
 	Machine func(ctx context.Context, token, remoteAddr string) (*mail.Pass, error)
 }
 
-// Gate says who sent a request. It is safe for concurrent use.
+// Gate decides who sent a request. It is safe for concurrent use.
 type Gate struct {
 	opts     Options
 	operator [sha256.Size]byte // hash of the operator's token
@@ -41,10 +40,10 @@ func New(opts Options) *Gate {
 	return &Gate{opts: opts, operator: sha256.Sum256([]byte(opts.Operator))}
 }
 
-// Key returns a secret that the operator's token makes, and that changes with it.
+// Key returns a secret derived from the operator's token, which changes with it.
 func (g *Gate) Key() []byte { return g.operator[:] }
 
-// Authenticate returns who sent r, if that is no other machine: those use the API alone.
+// Authenticate returns who sent r. It rejects other machines: they may only use the API.
 func (g *Gate) Authenticate(r *http.Request) (mail.Caller, error) {
 	caller, err := g.AuthenticateAll(r)
 	if caller.Pass != nil {
@@ -58,12 +57,12 @@ func (g *Gate) Authenticate(r *http.Request) (mail.Caller, error) {
 	return caller, err
 }
 
-// AuthenticateAll returns who sent r. A bearer token decides wherever it comes from; without one, the Unix socket
-// believes its peer, which is a process of this user, and TCP believes nobody. Who is the user by this must be no
-// agent's process, and who is it without a token must be known to be the person, as far as the system tells.
+// AuthenticateAll returns who sent r. A bearer token decides on any connection; without one, the Unix socket trusts
+// its peer, which is a process of this user, and TCP trusts no caller. A caller that is the user by this must not be
+// an agent's process, and one without a token must be known to be the person, as far as the system tells.
 func (g *Gate) AuthenticateAll(r *http.Request) (mail.Caller, error) {
 	v := visitOf(r.Context())
-	if v == nil { // a handler that is not behind Admit
+	if v == nil { // a handler outside Admit
 		return mail.Caller{}, mail.Errorf(mail.Denied, "nobody asked who this is from")
 	}
 	v.once.Do(func() { v.caller, v.err = g.identify(r) })
@@ -79,7 +78,7 @@ func (g *Gate) identify(r *http.Request) (mail.Caller, error) {
 		return caller, err
 	}
 	if looksAround(r) {
-		// What a person does next on the connection may come when their terminal is gone.
+		// A person's next request on the connection may come when their terminal is gone.
 		if p := PeerOf(r.Context()); p != nil && r.Method == http.MethodGet {
 			go g.persons.standing(p)
 		}
@@ -88,13 +87,13 @@ func (g *Gate) identify(r *http.Request) (mail.Caller, error) {
 	return caller, g.checkUser(r.Context(), &caller)
 }
 
-// credential returns who r says it is from, and has the right to say.
+// credential returns who r says it is from, if it has the right to say so.
 func (g *Gate) credential(r *http.Request) (mail.Caller, error) {
 	name, err := wire.Agent(r.Header)
 	if err != nil {
 		return mail.Caller{}, err
 	}
-	// Rooms know names in this form, and a shell on macOS may spell them in another.
+	// Rooms know names in this form; a shell on macOS may use another.
 	name = mail.Name(norm.NFC.String(string(name)))
 	if a, ok := r.Context().Value(passKey{}).(*admission); ok {
 		return guest(a, name, r.Header.Get(wire.AgentHeader) != "")
@@ -115,9 +114,9 @@ func (g *Gate) credential(r *http.Request) (mail.Caller, error) {
 	return mail.Caller{Name: name}, nil
 }
 
-// looksAround reports whether r speaks for nobody: whether the post office runs, which rooms there are, and the hooks
-// of agents' clients, whose agent the post office finds out by itself. An agent that does not know its name yet may
-// ask too.
+// looksAround reports whether r speaks for no agent: it asks whether the post office runs, or which rooms exist, or is
+// a hook of an agent's client, whose agent the post office finds out by itself. An agent that does not know its name
+// yet may send it too.
 func looksAround(r *http.Request) bool {
 	if r.Method == http.MethodPost && (strings.HasPrefix(r.URL.Path, wire.Base+"/hooks/") ||
 		strings.HasPrefix(r.URL.Path, wire.Base+"/taken/") || r.URL.Path == wire.Base+"/place") {
@@ -126,7 +125,7 @@ func looksAround(r *http.Request) bool {
 	return r.Method == http.MethodGet && (r.URL.Path == wire.Base+"/status" || r.URL.Path == wire.Base+"/rooms")
 }
 
-// bearer returns whose token r carries.
+// bearer returns the caller that r's token belongs to.
 func (g *Gate) bearer(r *http.Request) (mail.Caller, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
@@ -151,8 +150,7 @@ func (g *Gate) bearer(r *http.Request) (mail.Caller, error) {
 	return caller, err
 }
 
-// Guest returns the guest who sent r, and the hash of its token. Nobody else comes in by a door for guests: neither
-// the user nor an agent.
+// Guest returns the guest who sent r, and the hash of its token. It rejects all other callers: the user and agents.
 func (g *Gate) Guest(r *http.Request) (c mail.Caller, sum string, err error) {
 	if r.Header.Get("Authorization") == "" {
 		return c, "", mail.Errorf(mail.Unknown, "say who you are: send the header Authorization: Bearer with a "+
@@ -170,8 +168,8 @@ func (g *Gate) Guest(r *http.Request) (c mail.Caller, sum string, err error) {
 	return c, sum, nil
 }
 
-// checkUser refuses a caller that says to be the user and is an agent's process, or that shows no credential and is
-// not known to be the person. It fills in by which means the person is known.
+// checkUser rejects a caller that claims to be the user and is an agent's process, or that has no credential and is
+// not known to be the person. It fills in the means by which the person is known.
 func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 	p, shown := PeerOf(ctx), caller.Means != ""
 	if p == nil {
@@ -206,15 +204,15 @@ func (g *Gate) checkUser(ctx context.Context, caller *mail.Caller) error {
 	return nil
 }
 
-// Browser returns the context of a browser that is logged in, unless it runs in an agent's session, or below an
-// agent's client. A variable of one is no reason: the person's own browser may have been started from there once.
+// Browser returns the context of a logged-in browser, unless it runs in an agent's session, or below an agent's
+// client. A client's variable is no reason to refuse: the person's own browser may once have been started from there.
 func (g *Gate) Browser(ctx context.Context) (context.Context, error) {
 	if p := tcpPeerOf(ctx); p != nil {
 		s := p.standing()
 		if name := s.session(g.opts.Session); name != "" {
 			return nil, inSession(name)
 		}
-		if s.client != nil && !s.client.Above(os.Getpid()) { // as when an agent's client runs the tests
+		if s.client != nil && !s.client.Above(os.Getpid()) { // allow a client above the post office, as in tests
 			return nil, mail.Errorf(mail.Denied, "this browser runs below %s, an agent's client, and an agent cannot "+
 				"act as the user: nothing was done. Start it from elsewhere", s.client.Names()[0])
 		}

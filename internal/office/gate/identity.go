@@ -10,39 +10,40 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// Identity is who a caller is, and how that is known. Only this package makes one; the zero Identity is nobody.
+// Identity is who a caller is, and how that is known. Only this package makes one; the zero Identity is no caller.
 type Identity struct {
 	name    mail.Name
-	means   mail.Means // of the user
+	means   mail.Means // for the user
 	room    mail.RoomName
-	pass    *mail.Pass // of the machine that vouches for the caller; nil: none
-	peer    *Peer      // whose place among the processes decides too; nil: the credential has decided
-	gate    *Gate      // that knows sessions, if there is a peer
-	opens   string     // the program for whose session this call speaks
-	session string     // and which that is, as its client calls it
-	many    bool       // its client runs several in one program
+	pass    *mail.Pass // the pass of the machine that vouches for the caller; nil: none
+	peer    *Peer      // its position among the processes counts too; nil: only the credential does
+	gate    *Gate      // knows sessions; set if there is a peer
+	opens   string     // the program about whose session this call is
+	session string     // that session, as its client names it
+	many    bool       // its client runs several sessions in one program
 	joins   bool       // it is an MCP server
-	away    mail.Name  // the agent of the session that its programs have in another room, and in this one none
+	away    mail.Name  // the agent whose session its programs have in another room, and none in this one
 	unseen  bool       // the call is about a session of a program, and both are out of sight
-	shell   shell      // in which the caller says to run; without a session it says nothing
-	toolUse string     // as of visit
-	own     bool       // the post office itself: it speaks as anybody
+	shell   shell      // the shell in which the caller says it runs; without a session: none
+	toolUse string     // as in visit
+	own     bool       // the post office itself: it speaks for anyone
 }
 
 type ownKey struct{}
 
-// Own returns a context in which the post office acts by itself, as anybody: it looks after rooms, and answers for
-// those whom a door of its own has identified. Nothing that a caller says may lead there.
+// Own returns a context in which the post office itself acts for anyone: it maintains rooms, and answers for callers
+// that one of its own doors has identified. A caller's claims must never lead here.
 func Own(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ownKey{}, Identity{own: true})
 }
 
-// Admitted returns who was authenticated and found to be on the roster. What its process says was asked then.
+// Admitted returns the identity of a caller that was authenticated and found on the roster, with its process checked.
 func Admitted(c mail.Caller) Identity {
 	return Identity{name: c.Name, means: c.Means, room: c.Room, pass: c.Pass}
 }
 
-// Identify returns who the caller of ctx is for a room, who says to be name. What is Denied has no right to that name.
+// Identify returns the identity for a room of the caller of ctx, who claims name. The error Denied means that it has
+// no right to that name.
 func Identify(ctx context.Context, room mail.RoomName, name mail.Name) (Identity, error) {
 	if id, ok := ctx.Value(ownKey{}).(Identity); ok {
 		if id.own {
@@ -63,17 +64,17 @@ func Identify(ctx context.Context, room mail.RoomName, name mail.Name) (Identity
 		return Identity{}, err
 	}
 	if c.Room != "" || c.Pass != nil && c.Pass.Agent != "" {
-		return id, nil // what else a request says of its caller would make it another
+		return id, nil // other claims of the request would change the identity
 	}
 	id.peer, id.gate = peerOfCall(ctx, v), v.gate
 	id.shell, id.toolUse = v.shell, v.toolUse
 	return id, nil
 }
 
-// peerOfCall returns the process that a call is from, as far as it decides who calls.
+// peerOfCall returns the process of a call, if it helps to decide who calls.
 func peerOfCall(ctx context.Context, v *visit) *Peer {
 	if v.peer != nil {
-		return v.peer // what is looked at there, the machine there decides
+		return v.peer // the other machine decides about this one
 	}
 	if p := PeerOf(ctx); p != nil && !p.itself() {
 		return p
@@ -81,7 +82,7 @@ func peerOfCall(ctx context.Context, v *visit) *Peer {
 	return nil
 }
 
-// is refuses another name or room than the identity's own.
+// is rejects a name or room other than the identity's own.
 func (id Identity) is(name mail.Name, room mail.RoomName) error {
 	switch {
 	case id.name != name:
@@ -92,8 +93,8 @@ func (id Identity) is(name mail.Name, room mail.RoomName) error {
 	return nil
 }
 
-// OfHook returns who the agent of a client's hook says to be. From where the hook's process runs, the room finds out
-// whether it is.
+// OfHook returns the identity that the agent of a client's hook claims. The room checks it by the position of the
+// hook's process.
 func OfHook(ctx context.Context, name mail.Name) Identity {
 	id := Identity{name: name}
 	if v := visitOf(ctx); v != nil {
@@ -102,46 +103,45 @@ func OfHook(ctx context.Context, name mail.Name) Identity {
 	return id
 }
 
-// Name returns as whom the caller speaks.
+// Name returns the name under which the caller speaks.
 func (id Identity) Name() mail.Name { return id.name }
 
 // Means returns how it is known that the caller is the user; "" for others.
 func (id Identity) Means() mail.Means { return id.means }
 
-// Keeps reports whether mail of the caller may be kept and sent later: of whom a credential vouches for it may have
-// ended by then, and what comes from another machine is kept there.
+// Keeps reports whether mail of the caller may be kept and sent later. A caller with a credential may have lost it by
+// then, and mail from another machine is kept there.
 func (id Identity) Keeps() bool { return id.room == "" && id.pass == nil && id.means != mail.ByScript }
 
 // Own reports whether the caller is the post office itself.
 func (id Identity) Own() bool { return id.own }
 
-// Peer returns the process whose place among others decides who the caller is; nil: none does.
+// Peer returns the process whose position helps to decide who the caller is; nil: none.
 func (id Identity) Peer() *Peer { return id.peer }
 
-// Session returns the client's session in whose shell the caller says to run, "" if it does not say, and whether its
+// Session returns the client's session in whose shell the caller says it runs, "" if it does not say, and whether its
 // name was guessed from that.
 func (id Identity) Session() (session string, guessed bool) {
 	return id.shell.session, id.shell.guessed
 }
 
-// ToolUse returns the use of a tool for which the caller's client calls, or wire.ShellUse; "": it does not say.
+// ToolUse returns the tool call for which the caller's client calls, or wire.ShellUse; "": it does not say.
 func (id Identity) ToolUse() string { return id.toolUse }
 
-// InSession returns id for a process that says to run in the shell of a session.
+// InSession returns id for a process that says it runs in the shell of a session.
 func (id Identity) InSession(session string) Identity {
 	id.shell = shell{session: session}
 	return id
 }
 
-// ForToolUse returns id for a call that a client makes for a use of a tool.
+// ForToolUse returns id for a call that a client makes for a tool call.
 func (id Identity) ForToolUse(use string) Identity {
 	id.toolUse = use
 	return id
 }
 
-// Opening returns id for a call about a session of a program, of a client that may run many in one, if that is one of
-// those that the peer runs in. Else the call is like any other; and a program of this machine that the peer does not
-// run in is taken for none.
+// Opening returns id for a call about a session of a program, of a client that may run many in one, if the peer runs
+// in that program. Otherwise the call is like any other, and a local program that the peer does not run in is ignored.
 func (id Identity) Opening(program, session string, many bool) (of Identity, taken string) {
 	if id.own || program == "" {
 		return id, program
@@ -151,7 +151,7 @@ func (id Identity) Opening(program, session string, many bool) (of Identity, tak
 		return id, process.Seen(program)
 	}
 	if !slices.ContainsFunc(id.peer.Programs(), func(p string) bool { return process.Is(program, p) }) {
-		// there it is a name that only says whose hooks and server belong together
+		// there the name only tells which hooks and server belong together
 		if !id.peer.Apart() {
 			return id, ""
 		}
@@ -161,14 +161,14 @@ func (id Identity) Opening(program, session string, many bool) (of Identity, tak
 	return id, program
 }
 
-// Sees reports whether the post office itself sees the program that Opening was given, and can tell when it ends.
+// Sees reports whether the post office itself sees the program given to Opening, and can tell when it ends.
 func (id Identity) Sees() bool { return id.opens != "" && !id.peer.far }
 
 // Opens reports whether the call is about a session of a program in which the caller runs.
 func (id Identity) Opens() bool { return id.opens != "" }
 
-// Outer returns the programs in whose sessions the caller may be: not the one whose session it opens, if that runs
-// several, which may be in several rooms.
+// Outer returns the programs in whose sessions the caller may be. It omits the program whose session the call opens,
+// if that program runs several, because they may be in several rooms.
 func (id Identity) Outer() []string {
 	programs := id.Programs()
 	if at := slices.IndexFunc(programs, func(p string) bool { return process.Is(id.opens, p) }); id.many && at >= 0 {
@@ -183,26 +183,26 @@ func (id Identity) Joining() Identity {
 	return id
 }
 
-// Elsewhere returns id for a caller whose programs have a session of an agent in another room, and none in this one.
+// Elsewhere returns id for a caller whose programs have an agent's session in another room, and none in this one.
 func (id Identity) Elsewhere(agent mail.Name) Identity {
 	id.away = agent
 	return id
 }
 
-// Calling returns id for another agent of the same process, for which the post office has proof.
+// Calling returns id for another agent of the same process, which the post office has proven.
 func (id Identity) Calling(name mail.Name) Identity {
 	id.name, id.shell, id.toolUse = name, shell{}, ""
 	return id
 }
 
-// Enter returns the room for one call, if the caller may speak there as who it says to be, and who that is.
+// Enter returns the room for one call, and the name under which the caller enters, if it has the right to that name.
 func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	caller := id.name
 	whence := check.Whence{Means: id.means, Pass: id.pass, Session: id.shell.session, Guessed: id.shell.guessed}
 	if seat := room.Seat(caller, id.shell.session); id.shell.session != "" && seat != "" {
 		caller, whence.Guessed = seat, false
 	}
-	// of a session that is not there no process tells
+	// processes say nothing about a session that does not exist
 	if id.peer != nil && (!whence.Guessed || id.shell.session == "") {
 		whence.Programs, whence.Opens, whence.Thread = id.Programs(), id.opens, id.peer.thread
 		if !id.unseen {
@@ -220,10 +220,10 @@ func (id Identity) Enter(room *mailroom.Room) (mail.Service, mail.Name, error) {
 	return svc, caller, err
 }
 
-// Doubtful reports whether the caller's process may be that of an agent's client.
+// Doubtful reports whether the caller's process may belong to an agent's client.
 func (id Identity) Doubtful() bool { return id.peer != nil && id.peer.doubtful(id.gate.opts.Session) }
 
-// Programs returns those among which sessions are looked for. What the user sits at is no session.
+// Programs returns the programs that may be sessions. The programs that the user uses are not.
 func (id Identity) Programs() []string {
 	if id.peer == nil {
 		return nil
@@ -234,7 +234,7 @@ func (id Identity) Programs() []string {
 	return id.peer.Programs()
 }
 
-// Threads returns, for each of Programs, in the shell of which session it started the one before; nil: in none.
+// Threads returns, for each of Programs, the session in whose shell it started the one before; nil: none.
 func (id Identity) Threads() (all []string) {
 	programs := id.Programs()
 	for i, p := range programs {
@@ -248,5 +248,5 @@ func (id Identity) Threads() (all []string) {
 	return all
 }
 
-// As returns a room as an agent sees it for which the post office has proof, or as itself.
+// As returns a room as seen by an agent that the post office has proven, or by itself.
 func (id Identity) As(room *mailroom.Room, name mail.Name) mail.Service { return room.As(name) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A program that runs several sessions may have them in several rooms; what it was started from within counts.
+// A program that runs several sessions may have them in several rooms; the programs above it count.
 func TestOuter(t *testing.T) {
 	id := Identity{name: "a", peer: FarPeer([]string{"hook", "server", "outer"}, nil, true)}
 	for _, tt := range []struct {

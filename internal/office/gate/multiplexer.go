@@ -14,11 +14,11 @@ import (
 	"pennypost/internal/config"
 )
 
-// attachment finds out who is attached to the session of a multiplexer's server in which a process has its terminal:
-// it returns where the clients stand at whose terminals a person sits, or, if there are none, why not.
+// attachment finds the clients attached to the session of a multiplexer's server in which a process has its terminal:
+// it returns the standings of those with a person at their terminals or, if there are none, why not.
 type attachment func(server, child *process.Process, terminals []string) (clients []*standing, why string)
 
-// multiplexer returns how to find out who is attached to a program. Nil: it is no multiplexer's server.
+// multiplexer returns the attachment function of a program. Nil: it is not a multiplexer's server.
 func multiplexer(p *process.Process) attachment {
 	if p.TTY != 0 {
 		return nil // a client, which shows the server's terminals in its own
@@ -36,11 +36,11 @@ func multiplexer(p *process.Process) attachment {
 	return nil
 }
 
-// askTmux bounds a question to a tmux server.
+// askTmux limits a question to a tmux server.
 const askTmux = time.Second
 
-// tmuxAttached asks the server (tmux(1)) which clients show the session of the pane, and looks where each of them is:
-// a client that an agent attached shows the session to nobody.
+// tmuxAttached asks the server (tmux(1)) which clients show the session of the pane, and looks up the standing of
+// each: a client that an agent attached shows the session to no person.
 func tmuxAttached(server, child *process.Process, terminals []string) (clients []*standing, why string) {
 	socket := tmuxSocket(server, child)
 	if socket == "" {
@@ -74,8 +74,8 @@ func tmuxAttached(server, child *process.Process, terminals []string) (clients [
 	return clients, "nobody is attached to its tmux session"
 }
 
-// tmuxSocket returns the socket of a server, as the environment of what runs in its pane has it (tmux(1): socket,
-// process id and session, by commas), or of what that started.
+// tmuxSocket returns the socket of a server from the environment of the program in its pane, or of a process started
+// by that (tmux(1): socket, process id and session, separated by commas).
 func tmuxSocket(server, child *process.Process) string {
 	for _, v := range process.Environ(child.PID) {
 		value, ok := strings.CutPrefix(v, "TMUX=")
@@ -99,7 +99,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// attending appends where a process stands, if a person sits at its terminal.
+// attending appends the standing of a process, if a person is at its terminal.
 func attending(clients []*standing, pid int, terminals []string) []*standing {
 	s := stand(pid, process.Tree(pid), terminals)
 	if !s.untold && s.agent == "" && s.away == "" {
@@ -108,8 +108,8 @@ func attending(clients []*standing, pid int, terminals []string) []*standing {
 	return clients
 }
 
-// screenAttached looks which terminals the server has open (screen(1): it writes to that of whoever is attached), and
-// whether a person sits at one of them.
+// screenAttached looks up which terminals the server has open (screen(1): it writes to those of attached clients), and
+// whether a person is at one of them.
 func screenAttached(server, child *process.Process, terminals []string) (clients []*standing, why string) {
 	links, _ := filepath.Glob("/proc/" + strconv.Itoa(server.PID) + "/fd/*")
 	for _, l := range links {
@@ -127,8 +127,8 @@ func screenAttached(server, child *process.Process, terminals []string) (clients
 	return clients, "nobody is attached to its screen session"
 }
 
-// zellijAttached looks for a client of zellij at whose terminal a person sits. To which session it is attached, zellij
-// does not tell.
+// zellijAttached looks for a client of zellij with a person at its terminal. zellij does not reveal to which session
+// it is attached.
 func zellijAttached(server, _ *process.Process, terminals []string) (clients []*standing, why string) {
 	for _, pid := range processes() {
 		if t := process.Tree(pid); len(t) > 1 && pid != server.PID && t[0].TTY != 0 &&
@@ -139,7 +139,7 @@ func zellijAttached(server, _ *process.Process, terminals []string) (clients []*
 	return clients, "nobody is attached to its zellij session"
 }
 
-// processes returns all process ids of this machine, where /proc tells.
+// processes returns all process ids of this machine, if it has /proc.
 func processes() []int {
 	var pids []int
 	entries, _ := os.ReadDir("/proc")

@@ -14,42 +14,41 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Peer is the process at the far end of a connection from this machine, or of one that the relay of another machine
-// vouches for.
+// Peer is the process at the other end of a local connection, or of one that the relay of another machine vouches for.
 type Peer struct {
 	uid int
 	pid int // 0: not known, as for a process outside our process-id namespace
-	// far says that it runs on another machine, whose relay has found out what is above it, and whether inside of an
-	// agent's client.
+	// far says that it runs on another machine, whose relay has found the programs above it, and inside that these
+	// include an agent's client.
 	far, inside bool
-	terminals   []string // at which a person sits, besides those that are known
+	terminals   []string // additional programs that a person uses
 
 	climb sync.Once
 	tree  []process.Process // it and the processes above it; set by climb
-	above []string          // those of tree below this process, as package process names them; set by climb
-	// threads are, of a far peer, for each of above the session in whose shell it started the one before.
+	above []string          // the programs in tree below this process, as package process names them; set by climb
+	// threads are, for a far peer, for each of above the session in whose shell it started the one before.
 	threads []string
 
 	look   sync.Once
 	stands standing // set by look
 }
 
-// NewPeer returns a process of this machine, as the kernel told it when the process connected. terminals are as in
+// NewPeer returns a process of this machine, as the kernel reported it when the process connected. terminals are as in
 // Options.
 func NewPeer(uid, pid int, terminals []string) *Peer {
 	return &Peer{uid: uid, pid: pid, terminals: terminals}
 }
 
-// FarPeer returns a process of another machine, whose relay says below which programs it runs, the nearest first, in
-// the shells of which sessions these started each other, and whether inside of an agent's client.
+// FarPeer returns a process of another machine. Its relay reports the programs above it, the nearest first, the
+// sessions in whose shells these started each other, and whether it runs inside an agent's client.
 func FarPeer(programs, threads []string, inside bool) *Peer {
 	p := &Peer{far: true, inside: inside, threads: threads}
 	p.climb.Do(func() { p.above = programs })
 	return p
 }
 
-// Programs returns the peer and the programs above it, the nearest first, as they were when it was first asked for. A
-// peer that has started others and ended since is not found: see docs/security.md.
+// Programs returns the peer and the programs above it, the nearest first, as of the first call. A peer that started
+// others and has ended since is not found: see docs/security.md.
 func (p *Peer) Programs() []string {
 	p.climb.Do(func() {
 		p.tree = process.Tree(p.pid)
@@ -63,11 +62,11 @@ func (p *Peer) Programs() []string {
 	return p.above
 }
 
-// Apart reports whether the peer counts processes otherwise than this one does, as in a container.
+// Apart reports whether the peer has other process ids than this process sees, as in a container.
 func (p *Peer) Apart() bool { return p.far || process.Apart(p.pid) }
 
 // InClient reports whether the peer, or a program above it, is an agent's client or was started by one.
-// PENNYPOST_AGENT is no sign of that: the person sets it, or a door that starts the agent.
+// PENNYPOST_AGENT is no evidence: the person sets it, or a door that starts the agent.
 func (p *Peer) InClient() bool {
 	if p.far {
 		return p.inside
@@ -87,8 +86,8 @@ func (p *Peer) InClient() bool {
 	return false
 }
 
-// thread returns the session in whose shell a program that the peer runs in has started it, by the variables that the
-// program gave to the shell: what the peer says itself, anybody may say. "": nobody can tell.
+// thread returns the session in whose shell a program above the peer has started it, according to the variables that
+// the program gave to the shell: those of the peer itself prove nothing. "": not known.
 func (p *Peer) thread(program string) string {
 	for i, one := range p.Programs() {
 		if p.far && process.Is(program, one) && i < len(p.threads) {
@@ -113,10 +112,10 @@ func (p *Peer) thread(program string) string {
 	return ""
 }
 
-// itself reports whether the peer is the post office: what runs in its own process is no agent.
+// itself reports whether the peer is the post office: code in its own process is no agent.
 func (p *Peer) itself() bool { return !p.far && p.pid == os.Getpid() }
 
-// standing returns where the peer stands.
+// standing returns the peer's standing.
 func (p *Peer) standing() *standing {
 	p.look.Do(func() {
 		p.Programs()
@@ -125,9 +124,9 @@ func (p *Peer) standing() *standing {
 	return &p.stands
 }
 
-// doubtful reports whether the peer may be an agent's process: it runs in a client, or is not known to be the
-// person's, who may speak as any agent, nor the post office's own, which starts what the person has configured. known
-// is as in standing.session.
+// doubtful reports whether the peer may be an agent's process: it runs in a client, or is known neither as the
+// person's, who may speak as any agent, nor as the post office's own, which starts commands from the person's
+// configuration. known is as in standing.session.
 func (p *Peer) doubtful(known func(programs []string) mail.Name) bool {
 	if p.InClient() || p.far {
 		return p.InClient()
@@ -136,7 +135,7 @@ func (p *Peer) doubtful(known func(programs []string) mail.Name) bool {
 	return !s.untold && !s.ours && (s.away != "" || len(s.through) > 0 && s.session(known) != "")
 }
 
-// peerKey is under what the context of a connection over the Unix socket holds its *Peer.
+// peerKey is the context key of the *Peer of a Unix socket connection.
 type peerKey struct{}
 
 // WithPeer returns the context of a connection over the Unix socket.
@@ -144,13 +143,13 @@ func WithPeer(ctx context.Context, p *Peer) context.Context {
 	return context.WithValue(ctx, peerKey{}, p)
 }
 
-// PeerOf returns the process that the connection of ctx is from; nil: it did not come over the Unix socket.
+// PeerOf returns the process at the other end of the connection of ctx; nil: it did not come over the Unix socket.
 func PeerOf(ctx context.Context) *Peer {
 	p, _ := ctx.Value(peerKey{}).(*Peer)
 	return p
 }
 
-// Listener accepts connections of this process's own user only, and remembers who they are.
+// Listener accepts connections of this process's own user only, and records their peers.
 type Listener struct {
 	*net.UnixListener
 	Log       *slog.Logger
@@ -188,7 +187,7 @@ func Local(c net.Conn) bool {
 	return ok
 }
 
-// ConnContext puts the peer of a connection into the context of its requests.
+// ConnContext adds the peer of a connection to the context of its requests.
 func (g *Gate) ConnContext(ctx context.Context, c net.Conn) context.Context {
 	switch c := c.(type) {
 	case *conn:

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerOf asks the kernel who is at the far end (unix(4), LOCAL_PEERCRED and LOCAL_PEERPID).
+// peerOf asks the kernel for the peer (unix(4), LOCAL_PEERCRED and LOCAL_PEERPID).
 func peerOf(conn *net.UnixConn, terminals []string) (*Peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

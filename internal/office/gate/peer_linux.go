@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// peerOf asks the kernel who is at the far end (unix(7), SO_PEERCRED).
+// peerOf asks the kernel for the peer (unix(7), SO_PEERCRED).
 func peerOf(conn *net.UnixConn, terminals []string) (*Peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

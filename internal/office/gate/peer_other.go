@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// peerOf believes that the peer is this user: here the permissions of the data directory are what keeps others out.
+// peerOf assumes that the peer is this user: on this system the permissions of the data directory keep others out.
 func peerOf(_ *net.UnixConn, terminals []string) (*Peer, error) {
 	return NewPeer(os.Getuid(), 0, terminals), nil
 }

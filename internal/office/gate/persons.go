@@ -7,20 +7,20 @@ import (
 	"pennypost/internal/base/process"
 )
 
-// persons are where processes stand that were known to be the person's. Such a process is the person's for as long as
-// it runs, on a new connection too when its terminal has been closed: what it was told there last is to be done.
+// persons remembers the standing of processes that were known to be the person's. Such a process is the person's while
+// it runs, even on a new connection after its terminal was closed: the last command given there must still run.
 type persons struct {
 	mu sync.Mutex
 	at map[running]*standing
 }
 
-// running is a process and what it runs: one that has become another program is not known any more.
+// running is a process and its program: a process that runs another program is no longer known.
 type running struct{ key, exe, name string }
 
-// manyPersons is from how many on those are forgotten that have ended.
+// manyPersons is the number of entries from which ended processes are forgotten.
 const manyPersons = 64
 
-// standing returns where a peer stands, or stood when it was known to be the person's.
+// standing returns the standing of a peer, or the one it had when it was known to be the person's.
 func (k *persons) standing(p *Peer) *standing {
 	s := p.standing()
 	if s.untold || s.ours || s.agent != "" || len(p.tree) == 0 {

@@ -17,23 +17,23 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Bounds of the credentials for scripts.
+// Limits of credentials for scripts.
 const (
 	maxScripts    = 100
 	maxScriptName = 64 // bytes
-	// scriptSeen is how much older than the last use the time of it may be that the file has.
+	// scriptSeen is by how much the time of last use in the file may lag.
 	scriptSeen = 5 * time.Minute
 )
 
-// script is a credential as the file has it. What is in it changes under Scripts.mu.
+// script is a credential as stored in the file. Its fields are guarded by Scripts.mu.
 type script struct {
 	wire.Credential
 	Sum string `json:"sum"` // SHA-256 of the token, in hex
 
-	life *life.Life // of what it opens
+	life *life.Life // of the connections that it opens
 }
 
-// begin makes what is not in the file.
+// begin sets the fields that are not in the file.
 func (c *script) begin() {
 	c.life = life.New()
 	if c.Expires != 0 {
@@ -46,7 +46,7 @@ func noScript() error {
 		"in a terminal: pennypost credentials add NAME")
 }
 
-// Scripts are the credentials that the person made for scripts: with one a program sends and marks in the person's
+// Scripts are the credentials that the person made for scripts: with one, a program sends and marks in the person's
 // name. Its methods may be called concurrently.
 type Scripts struct {
 	path string
@@ -56,7 +56,7 @@ type Scripts struct {
 	saved time.Time
 }
 
-// OpenScripts returns those in the file at path, which need not be there.
+// OpenScripts returns the credentials in the file at path, which need not exist.
 func OpenScripts(path string) (*Scripts, error) {
 	s := &Scripts{path: path}
 	if err := kept.Load(path, &s.list); err != nil {
@@ -69,7 +69,7 @@ func OpenScripts(path string) (*Scripts, error) {
 	return s, nil
 }
 
-// Make makes a credential. Its token is shown only here.
+// Make creates a credential. Its token is returned only here.
 func (s *Scripts) Make(ask wire.NewCredential) (wire.MadeCredential, error) {
 	var made wire.MadeCredential
 	if err := checkScript(&ask); err != nil {
@@ -121,7 +121,7 @@ func checkScript(ask *wire.NewCredential) error {
 
 func (c *script) over(now mail.Time) bool { return c.Expires != 0 && c.Expires <= now }
 
-// All returns the credentials that count, by name.
+// All returns the valid credentials, by name.
 func (s *Scripts) All() []wire.Credential {
 	now := mail.TimeOf(time.Now())
 	s.mu.Lock()
@@ -136,7 +136,7 @@ func (s *Scripts) All() []wire.Credential {
 	return out
 }
 
-// Revoke takes a credential back. An unknown one is an error of code NotFound.
+// Revoke revokes a credential. For an unknown one it returns an error with code NotFound.
 func (s *Scripts) Revoke(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *Scripts) Revoke(name string) error {
 	return nil
 }
 
-// caller returns whom a token lets speak, by its hash. What ctx does ends with the credential.
+// caller returns the caller with a token, given its hash. The work of ctx ends with the credential.
 func (s *Scripts) caller(ctx context.Context, sum [sha256.Size]byte) (mail.Caller, error) {
 	now := mail.TimeOf(time.Now())
 	want := hex.EncodeToString(sum[:])
@@ -168,7 +168,7 @@ func (s *Scripts) caller(ctx context.Context, sum [sha256.Size]byte) (mail.Calle
 	life.Stand(ctx, c.life)
 	c.Seen = now
 	if time.Since(s.saved) > scriptSeen {
-		_ = s.saveLocked() // when it was used is worth no refusal
+		_ = s.saveLocked() // failing to store the time of use is no reason to refuse
 	}
 	return mail.Caller{Name: mail.User, Room: c.Room, Means: mail.ByScript}, nil
 }

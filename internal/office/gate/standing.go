@@ -12,22 +12,23 @@ import (
 	"pennypost/internal/mail"
 )
 
-// standing is where a process stands, as far as the system tells.
+// standing is a process's position among the processes, as far as the system tells.
 type standing struct {
-	untold bool             // this system tells nothing of it
+	untold bool             // this system does not tell
 	ours   bool             // the post office started it
-	agent  string           // what shows that an agent is above it: a variable, or a program; "": nothing does
-	client *process.Process // above it, an agent's client that is known by name; nil: none is
-	away   string           // why no person is known to sit at its terminal; "": a person is
-	// below are the programs from the process up to what the person sits at, that excluded. Sessions are looked for
-	// among them: a terminal program, an editor or a multiplexer is no session.
+	agent  string           // the evidence of an agent above it: a variable, or a program; "": none
+	client *process.Process // above it, an agent's client with a known name; nil: none
+	away   string           // why no person is known to be at its terminal; "": a person is
+	// below are the programs from the process up to, but excluding, the program that the person uses. Only these can
+	// be sessions: a terminal program, an editor or a multiplexer is not.
 	below []string
-	// through are where the clients stand by which a multiplexer shows the terminal to a person. Nil: it is in none.
+	// through are the standings of the clients with which a multiplexer shows the terminal to a person. Nil: there is
+	// no multiplexer.
 	through []*standing
 }
 
-// session returns the agent of a session in which the process runs, or in which everybody runs who has its multiplexer
-// open; "": none. known tells it of programs.
+// session returns the agent of the session in which the process runs, or in which all clients of its multiplexer run;
+// "": none. known returns the agent of programs.
 func (s *standing) session(known func(programs []string) mail.Name) mail.Name {
 	name := known(s.below)
 	if name != "" {
@@ -41,7 +42,7 @@ func (s *standing) session(known func(programs []string) mail.Name) mail.Name {
 	return name
 }
 
-// stand finds out where a process stands, given it and those above it.
+// stand returns the standing of a process, given it and the processes above it.
 func stand(pid int, tree []process.Process, terminals []string) standing {
 	if len(tree) == 0 {
 		switch {
@@ -64,7 +65,7 @@ func stand(pid int, tree []process.Process, terminals []string) standing {
 			seat = i
 		}
 		if p.PID == 1 {
-			break // what has lost its parent is below it as well
+			break // every orphan is below it
 		}
 		if seat < 0 {
 			s.below = append(s.below, p.Key)
@@ -83,8 +84,8 @@ func stand(pid int, tree []process.Process, terminals []string) standing {
 	return s
 }
 
-// awayAt returns why no person is known to sit at the terminal of a process, "" if one is; seat is where in its tree
-// the program is that a person would sit at, or negative. Of a multiplexer it returns where its clients stand.
+// awayAt returns why no person is known to be at the terminal of a process, "" if one is; seat is the index in its
+// tree of the program that a person would use, or negative. For a multiplexer it returns the standings of its clients.
 func awayAt(tree []process.Process, seat int, terminals []string) (through []*standing, why string) {
 	me := tree[0]
 	switch {
@@ -108,14 +109,14 @@ func awayAt(tree []process.Process, seat int, terminals []string) (through []*st
 	return through, ""
 }
 
-// leads reports whether a process that a terminal program started has a terminal of its own: it leads its session, or
-// the program does, as login(1). What has lost its parent, and was given to the terminal program, does not.
+// leads reports whether a process started by a terminal program has a terminal of its own: it leads its session, or
+// the program does, as login(1). An orphan that was reparented to the terminal program does not.
 func leads(child, seat *process.Process) bool {
 	return child.TTY != 0 && (child.Session == child.PID || child.Session == seat.PID)
 }
 
-// isSeat reports whether a person sits at the i-th process of a tree: a login, a terminal program, the terminal of an
-// editor, or a multiplexer.
+// isSeat reports whether the i-th process of a tree is one that a person uses: a login, a terminal program, the
+// terminal of an editor, or a multiplexer.
 func isSeat(tree []process.Process, i int, terminals []string) bool {
 	p := &tree[i]
 	names, exe := p.Names(), p.Exe()
@@ -123,10 +124,10 @@ func isSeat(tree []process.Process, i int, terminals []string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return is(list, n) })
 	}
 	switch {
-	case p.PID == 1: // the parent of whatever has lost its own
+	case p.PID == 1: // the parent of orphans
 		return false
 	case named(logins()):
-		// whoever is logged in has a process of that name too, below root's
+		// a logged-in user also has a process of that name, below root's
 		return p.UID() == 0 || i+1 < len(tree) && tree[i+1].UID() == 0 && tree[i+1].PID != 1 &&
 			slices.ContainsFunc(tree[i+1].Names(), func(n string) bool { return is(logins(), n) })
 	case exe == "/init" && p.UID() == 0: // of the Windows Subsystem for Linux
@@ -137,8 +138,8 @@ func isSeat(tree []process.Process, i int, terminals []string) bool {
 	return named(terminalPrograms()) || named(terminals) || multiplexer(p) != nil
 }
 
-// is reports whether a list has a program's name, which systems cut after 15 bytes. An entry that ends in * stands for
-// all names that begin so.
+// is reports whether a list has a program's name, which systems cut after 15 bytes. An entry that ends in * matches
+// all names with that prefix.
 func is(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(l string) bool {
 		start, any := strings.CutSuffix(l, "*")
@@ -146,17 +147,18 @@ func is(list []string, name string) bool {
 	})
 }
 
-// logins let a person in from outside, and run as root.
+// logins are programs that let a person in from outside, and run as root.
 func logins() []string {
 	return []string{"login", "sshd", "sshd-session", "dropbear", "in.telnetd", "tailscaled", "vshd"}
 }
 
-// servers are where editors keep what they run on the far side of a remote connection, and JetBrains its Java.
+// servers are directories in which editors keep the remote programs of a connection, and JetBrains its Java.
 func servers() []string {
 	return []string{"/.vscode-server", "/.vscode-remote", "/.cursor-server", "/.windsurf-server", "/jbr/bin/"}
 }
 
-// terminalPrograms show a terminal to a person: windows, and editors that have them. [user] terminals adds others.
+// terminalPrograms show a terminal to a person: terminal windows, and editors with terminals. [user] terminals adds
+// more.
 func terminalPrograms() []string {
 	return []string{
 		"xterm", "uxterm", "gnome-terminal-server", "kgx", "ptyxis*", "konsole", "yakuake", "kitty", "alacritty",
@@ -165,7 +167,7 @@ func terminalPrograms() []string {
 		"cool-retro-term", "rio", "contour", "hyper", "tabby", "warp", "warp-terminal", "blackbox", "deepin-terminal",
 		"io.elementary.terminal", "termite", "waveterm", "mosh-server", "etterminal", "cockpit-bridge",
 		"flatpak-session-helper", "com.termux",
-		"Terminal", "iTerm2", "iTermServer*", "stable", // which is Warp on macOS
+		"Terminal", "iTerm2", "iTermServer*", "stable", // Warp on macOS
 		"code", "code-insiders", "code-oss", "codium", "cursor", "Cursor*", "windsurf", "Code*", "zed", "zed-editor",
 		"idea", "pycharm", "goland", "webstorm", "clion", "rider", "rubymine", "phpstorm", "rustrover", "fleet",
 		"emacs*", "Emacs*", "gvim", "neovide", "kate",

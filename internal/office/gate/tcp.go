@@ -14,10 +14,10 @@ import (
 	"pennypost/internal/base/process"
 )
 
-// tcpKey is under what the context of a connection over TCP holds its *tcpPeer.
+// tcpKey is the context key of the *tcpPeer of a TCP connection.
 type tcpKey struct{}
 
-// tcpPeer is the process of this machine that a connection over TCP is from, looked for when it is asked for.
+// tcpPeer is the process of this machine at the other end of a TCP connection, looked up when needed.
 type tcpPeer struct {
 	conn      net.Conn
 	terminals []string // as in Options
@@ -25,15 +25,15 @@ type tcpPeer struct {
 	peer      *Peer // nil: not known; set by once
 }
 
-// tcpPeerOf returns the process that the TCP connection of ctx is from, if that is one of this user on this machine
-// and the system tells. It is asked for who shows a credential of the user: from below an agent it does not count.
+// tcpPeerOf returns the process at the other end of the TCP connection of ctx, if it is this user's on this machine
+// and the system tells. It is used to check a credential of the user, which does not count below an agent.
 func tcpPeerOf(ctx context.Context) *Peer {
 	t, _ := ctx.Value(tcpKey{}).(*tcpPeer)
 	if t == nil {
 		return nil
 	}
 	t.once.Do(func() {
-		if c, ok := t.conn.(*net.UnixConn); ok { // of the socket for tokens
+		if c, ok := t.conn.(*net.UnixConn); ok { // the socket for tokens
 			if p, err := peerOf(c, t.terminals); err == nil && p.uid == os.Getuid() {
 				t.peer = p
 			}
@@ -57,8 +57,8 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-// socketOf returns the inode of the socket that is connected from one address to another, as proc(5) lists it
-// (/proc/net/tcp); "" if it is not there.
+// socketOf returns the inode of the socket connected from one address to another, as proc(5) lists it (/proc/net/tcp);
+// "" if there is none.
 func socketOf(from, to netip.AddrPort) string {
 	file := "/proc/net/tcp"
 	if from.Addr().Is6() {
@@ -79,8 +79,8 @@ func socketOf(from, to netip.AddrPort) string {
 	return ""
 }
 
-// procAddr reads an address of /proc/net/tcp: the words of the address in the machine's byte order, which is little
-// endian wherever this runs, and the port.
+// procAddr parses an address of /proc/net/tcp: its words are in the machine's byte order, which is little endian
+// wherever this runs, followed by the port.
 func procAddr(s string) netip.AddrPort {
 	host, port, _ := strings.Cut(s, ":")
 	b, err := hex.DecodeString(host)
@@ -95,7 +95,7 @@ func procAddr(s string) netip.AddrPort {
 	return netip.AddrPortFrom(ip.Unmap(), uint16(n))
 }
 
-// holderOf returns the process that has opened a socket, 0 if none is found. Those of other users are not shown.
+// holderOf returns the process that opened a socket, 0 if none is found. Those of other users are not visible.
 func holderOf(inode string) int {
 	for _, pid := range processes() {
 		if pid != os.Getpid() && process.Holds(pid, inode) {
@@ -105,8 +105,8 @@ func holderOf(inode string) int {
 	return 0
 }
 
-// openerOf returns, given a process that has a socket, the topmost above it that has it too. Whatever a process starts
-// has its files until it runs a program of its own, whose environment then says nothing of who opened them.
+// openerOf returns, given a process that has a socket, the topmost process above it that has it too. A new process has
+// its parent's files until it runs a program of its own, whose environment then does not reveal the opener.
 func openerOf(pid int, inode string) int {
 	for _, above := range process.Tree(pid) {
 		if above.PID == os.Getpid() || above.PID != pid && !process.Holds(above.PID, inode) {

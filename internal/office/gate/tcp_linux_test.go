@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/base/process"
 )
 
-// A connection is from who opened it. What that one has started, as an agent's client, may have it too: for the moment
-// before it runs its own program, or for good.
+// A connection belongs to the process that opened it. A child of that process, such as an agent's client, may have the
+// socket too: for the moment before it runs its own program, or permanently.
 func TestHolderOf(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,7 +40,7 @@ func TestHolderOf(t *testing.T) {
 	}
 	defer c.Close()
 	text := make([]byte, 16)
-	n, err := stdout.Read(text) // it has its own program by now
+	n, err := stdout.Read(text) // it runs its own program by now
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,14 +2,14 @@ package hook
 
 import "pennypost/internal/mail"
 
-// agy is Antigravity CLI (antigravity.google/docs/hooks; what automatis-tools saw of 1.2.7, agents-can-communicate,
-// packages/adapter-antigravity/COMPATIBILITY.md). Nobody tried it here. Its hooks do not say which event they are of,
-// and where no folder is open, as in agy -p, no project either. PreInvocation comes before every request to the model,
-// and what it says is in that request; the first of a turn has the number 0. In 1.2.7 no hook can keep a tool from
-// running, and none tells of a session's end. A member that it does not know makes the whole request fail, so nothing
-// stands in an answer but what it does.
+// agy is Antigravity CLI (antigravity.google/docs/hooks; observations of 1.2.7 by automatis-tools;
+// agents-can-communicate, packages/adapter-antigravity/COMPATIBILITY.md). We have not run it. Its hook input names
+// neither the event nor, without an open folder (agy -p), the project. PreInvocation runs before every request to the
+// model and its output is in that request; the first of a turn has the number 0. In 1.2.7 no hook can stop a tool, and
+// none reports the end of a session. An unknown member makes the whole request fail, so an answer holds only members
+// that take effect.
 //
-// Whether Esc runs a hook, and whether subagents do, is not known.
+// It is not known whether Esc or subagents run hooks.
 func agy() Client {
 	return Client{Name: "agy", read: readAgy, answer: answerAgy}
 }
@@ -20,7 +20,7 @@ func readAgy(typed string, in input) Event {
 		"stop":          {mail.TurnEnd, carries},
 	})
 	switch {
-	case e.Session.Dir == "": // the hook runs in the client's own directory, which is no project
+	case e.Session.Dir == "": // the hook runs in the client's own directory, which is not a project
 		e.Moment = ""
 	case e.Moment == mail.TurnStart && string(in["invocationNum"]) != "0":
 		e.Moment = mail.AfterTool

@@ -12,8 +12,8 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// The payloads and answers of Antigravity CLI, as they were seen of 1.2.7. It takes one JSON object from each hook,
-// and refuses members that it does not know.
+// Input and answers of Antigravity CLI, as seen in 1.2.7. It takes one JSON object from each hook, and rejects unknown
+// members.
 func TestAgy(t *testing.T) {
 	b := newFixture(t)
 	entered := 0
@@ -62,7 +62,7 @@ func TestAgy(t *testing.T) {
 	if says("agy -p", told, ""); entered > 0 {
 		t.Error("a hook without a project has entered a room")
 	}
-	fire("Stop", `,"executionNum":0,"error":""`, here) // ann is there now
+	fire("Stop", `,"executionNum":0,"error":""`, here) // ann exists now
 	b.send("ann", "one")
 	told, _ = fire("PreInvocation", `,"invocationNum":0,"initialNumSteps":1`, here)
 	says("a turn's beginning", told, "one")

@@ -14,36 +14,37 @@ import (
 
 // Asked is a dialog that an event opens.
 type Asked struct {
-	mail.Dialog // but for its id
+	mail.Dialog // without its id
 	mail.Ask
-	Use string // the id of the tool's use; "": the client does not say
-	// Beside says that the client shows its dialog while the hook waits, so that the first answer wins. Else it is
-	// shown only when the hook has ended.
+	Use string // the id of the tool call; "": the client does not send one
+	// Beside says that the client shows its dialog while the hook waits, so that the first answer wins. Otherwise the
+	// dialog appears only after the hook has ended.
 	Beside bool
-	// Unseen says that the client does not tell of every way in which its dialog ends.
+	// Unseen says that the dialog can end in ways that the client does not report.
 	Unseen bool
-	// Told says that the client tells when the dialog is over, so that other tools of the session say nothing of it:
-	// they may run at the same time.
+	// Told says that the client reports the end of the dialog, so that other tool calls of the session, which may run
+	// at the same time, do not imply it.
 	Told bool
-	// Later says that the client tells again when it shows its dialog, so that now only somebody who waits is told.
+	// Later says that the client sends another event when it shows its dialog, so this event counts only if its hook
+	// waits for an answer.
 	Later bool
 }
 
-// Held is a dialog that is open.
+// Held is an open dialog.
 type Held struct {
 	Asked
 	Room    mail.RoomName
 	Agent   mail.Name
 	Client  string
 	Session string
-	Process string // that runs the session, as package process names it
+	Process string // the process that runs the session, as package process names it
 	Opened  time.Time
-	// Known is the sum by which the room knows the dialog, where more was learnt of it since; "": it is Sum.
+	// Known is the sum under which the room knows the dialog, if more has been learnt since; "": it is Sum.
 	Known string
 }
 
-// Shown is the hash of all that the person is shown of a dialog, and of the answers that are offered: an answer is for
-// that, and for nothing else.
+// Shown is the hash of the dialog as the person sees it, with the answers offered. An answer counts for that hash
+// only.
 func (h *Held) Shown() string {
 	text, err := jsonx.Marshal(struct {
 		Kind mail.DialogKind
@@ -51,12 +52,12 @@ func (h *Held) Shown() string {
 		Ask  mail.Ask
 	}{h.Kind, h.Tool, h.Ask})
 	if err != nil {
-		text = []byte(err.Error()) // which no answer is for
+		text = []byte(err.Error()) // no answer matches this
 	}
 	return sumOf("", text)
 }
 
-// sumOf is the hash by which a use of a tool is found again.
+// sumOf is the hash that identifies a tool call.
 func sumOf(tool string, given jsonx.Value) string {
 	h := sha256.New()
 	h.Write([]byte(tool + "\x00"))
@@ -64,13 +65,13 @@ func sumOf(tool string, given jsonx.Value) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// quick is how long after a dialog has opened its session may begin to use other tools at the same time.
+// quick is how long after a dialog opens other tool calls of its session may still start in parallel.
 const quick = 2 * time.Second
 
-// Settles reports whether e shows that a dialog of its session is not open any more, and how it ended.
+// Settles reports whether e shows that a dialog of its session is no longer open, and how it ended.
 func (e *Event) Settles(d *Held) (how mail.DialogOutcome, over bool) {
 	switch {
-	case e.Asks != nil, e.Untold: // the moment of it is none
+	case e.Asks != nil, e.Untold: // these settle no dialog
 		return "", false
 	case e.Given:
 		return cmp.Or(e.Outcome, mail.DialogEnded), e.Worker == d.Worker && e.Sum() == d.Sum
@@ -86,17 +87,17 @@ func (e *Event) Settles(d *Held) (how mail.DialogOutcome, over bool) {
 	return e.settlesByUse(d)
 }
 
-// endsWorkers reports whether the subagents of a session have ended with the turn before. Those of Claude Code go on
-// in the background, or tell of their end.
+// endsWorkers reports whether e shows that the subagents of the turn before have ended. Those of Claude Code continue
+// in the background, or report their end.
 func (e *Event) endsWorkers() bool { return e.Moment == mail.TurnStart && e.Client != "claude" }
 
-// settlesByUse is Settles for what e tells of the use of a tool.
+// settlesByUse is Settles for events about a tool call.
 func (e *Event) settlesByUse(d *Held) (how mail.DialogOutcome, over bool) {
 	switch {
 	case d.Tool == "":
 		return mail.DialogEnded, e.Moment != ""
 	case e.uses(d):
-		// Qwen Code asks before it tells of the use
+		// Qwen Code asks before it reports the call
 		return Used(d.Kind), e.Moment == mail.AfterTool || e.Moment == mail.BeforeTool && e.Client == "qwen"
 	case e.Moment == mail.BeforeTool && !d.Told && (d.Worker != "" || e.Client != "claude"):
 		return mail.DialogEnded, time.Since(d.Opened) > quick
@@ -104,7 +105,7 @@ func (e *Event) settlesByUse(d *Held) (how mail.DialogOutcome, over bool) {
 	return "", false
 }
 
-// Used is how a dialog of a kind ended if what it asked for was done.
+// Used returns the outcome of a dialog whose tool was then used.
 func Used(k mail.DialogKind) mail.DialogOutcome {
 	if k == mail.AsksQuestion || k == mail.AsksForm {
 		return mail.DialogAnswered
@@ -112,7 +113,7 @@ func Used(k mail.DialogKind) mail.DialogOutcome {
 	return mail.DialogAllowed
 }
 
-// uses reports whether e is of the use of a tool for which a dialog asks.
+// uses reports whether e is about the tool call that the dialog asks about.
 func (e *Event) uses(d *Held) bool {
 	if e.ToolUse != "" && d.Use != "" {
 		return e.ToolUse == d.Use
@@ -120,7 +121,7 @@ func (e *Event) uses(d *Held) bool {
 	return e.Tool == d.Tool && e.Sum() == d.Sum
 }
 
-// Sum is the hash of the tool and what it is given.
+// Sum is the hash of the tool and its input.
 func (e *Event) Sum() string {
 	if e.sumBy != nil {
 		return e.sumBy(e.Tool, e.Input)
@@ -128,7 +129,7 @@ func (e *Event) Sum() string {
 	return sumOf(e.Tool, e.Input)
 }
 
-// asks makes e the event that opens a dialog about the use of its tool.
+// asks makes e the event that opens a dialog about its tool call.
 func (e *Event) asks(kind mail.DialogKind, offers ...mail.Offer) *Asked {
 	a := &Asked{Dialog: mail.Dialog{Kind: kind, Tool: e.Tool, Sum: e.Sum(), Worker: e.Worker}, Use: e.ToolUse}
 	a.Offers, a.Dir = offers, e.Session.Dir
@@ -140,7 +141,7 @@ func (e *Event) asks(kind mail.DialogKind, offers ...mail.Offer) *Asked {
 	return a
 }
 
-// Permission is a dialog about the use of a tool, but for what identifies it and the answers to it.
+// Permission returns a dialog about a tool call, without its identity and offers.
 func Permission(tool string, given jsonx.Value) Asked {
 	a := Asked{Dialog: mail.Dialog{Kind: mail.AsksPermission, Tool: mail.Begins(tool, mail.MaxName)}}
 	a.shows(given)
@@ -148,7 +149,7 @@ func Permission(tool string, given jsonx.Value) Asked {
 	return a
 }
 
-// readable has all texts be UTF-8, and at most as long as is held. What is changed by that is not whole any more.
+// readable makes all texts valid UTF-8 and cuts them to mail.MaxAsk. A changed text counts as cut.
 func (a *Asked) readable() {
 	for _, text := range []*string{&a.Text, &a.Path, &a.Plan, &a.Says, &a.Dir} {
 		if s := mail.Begins(strings.ToValidUTF8(*text, "\uFFFD"), mail.MaxAsk); s != *text {
@@ -157,7 +158,7 @@ func (a *Asked) readable() {
 	}
 }
 
-// given is what tools are given whose members have a meaning that we know.
+// given has the tool input members that we understand.
 type given struct {
 	Command     string      `json:"command"`
 	Description string      `json:"description"`
@@ -172,7 +173,7 @@ type given struct {
 	members map[string]jsonx.Value
 }
 
-// formulary is a question as Claude Code, Codex, Qwen Code and opencode have it.
+// formulary is a question in the format of Claude Code, Codex, Qwen Code and opencode.
 type formulary struct {
 	Header      string `json:"header"`
 	Question    string `json:"question"`
@@ -187,8 +188,7 @@ type formulary struct {
 	} `json:"options"`
 }
 
-// shows fills in what a person has to see of what a tool is given: all of it. Members that this does not know are
-// shown as JSON.
+// shows fills in the whole tool input for the person. Input that it does not understand is shown as JSON.
 func (a *Asked) shows(raw jsonx.Value) {
 	if len(raw) > mail.MaxAsk {
 		a.Form, a.Text, a.Cut = mail.FormJSON, mail.Begins(string(raw), mail.MaxAsk), true
@@ -205,13 +205,13 @@ func (a *Asked) shows(raw jsonx.Value) {
 			a.Questions = append(a.Questions, q.asked())
 		}
 	case a.Kind == mail.AsksPlan:
-		a.Plan, a.Cut = g.Plan, g.Plan == "" && !g.only() // without a file the client shows none either
+		a.Plan, a.Cut = g.Plan, g.Plan == "" && !g.only() // without a plan file the client shows no plan either
 	case !a.showsText(&g):
 		a.Form, a.Text, a.Path, a.Says = mail.FormJSON, Indented(raw), g.FilePath, g.Description
 	}
 }
 
-// showsText is shows for what is one text, byte for byte. It reports whether that is all that the tool is given.
+// showsText shows input that is one text, byte for byte. It reports whether that text is the whole input.
 func (a *Asked) showsText(g *given) bool {
 	switch {
 	case g.Command != "" && a.Tool == "apply_patch" && g.only("command"):
@@ -230,7 +230,7 @@ func (a *Asked) showsText(g *given) bool {
 	return true
 }
 
-// only reports whether the tool is given nothing but these.
+// only reports whether the input has no members other than these.
 func (g *given) only(names ...string) bool {
 	for name := range g.members {
 		if !slices.Contains(names, name) {
@@ -249,13 +249,13 @@ func (q *formulary) asked() mail.AskedQuestion {
 	return out
 }
 
-// maxDepth is how deep JSON may be that is shown with lines: each level is paid for in each line.
+// maxDepth is the deepest JSON that is shown indented: each level costs space in every line.
 const maxDepth = 32
 
-// Indented is JSON for people to read.
+// Indented formats JSON for people.
 func Indented(raw jsonx.Value) string {
 	depth, deepest := 0, 0
-	for _, b := range raw { // brackets in texts count too, which does no harm
+	for _, b := range raw { // brackets inside strings count too, which does no harm
 		switch b {
 		case '{', '[':
 			depth++
@@ -270,7 +270,7 @@ func Indented(raw jsonx.Value) string {
 	return string(jsonx.AppendIndented(nil, raw, 0))
 }
 
-// asPatch shows that a text is replaced by another.
+// asPatch shows the replacement of one text by another as a patch.
 func asPatch(old, with string) string {
 	var b strings.Builder
 	for _, part := range []struct{ mark, text string }{{"-", old}, {"+", with}} {
@@ -281,7 +281,7 @@ func asPatch(old, with string) string {
 	return b.String()
 }
 
-// The answers that most clients take.
+// The answers that most clients accept.
 var (
 	once   = mail.Offer{Verdict: mail.SayAllow}
 	refuse = mail.Offer{Verdict: mail.SayDeny, Words: true}

@@ -25,11 +25,11 @@ func TestToldAtStart(t *testing.T) {
 		h.Session = "s2"
 		h.Run = b.runner("ann", "p2")
 		h.Start("startup")
-		if h.Client.Name == "vscode" { // which never says that a session ends
+		if h.Client.Name == "vscode" { // it reports no end of a session
 			b.wantSilence2(h, "ann-2")
 			return
 		}
-		if h.Client.Name == "qwen" { // which drops it; with the first prompt it is what wakes
+		if h.Client.Name == "qwen" { // it drops the text; with the first prompt the text is the wake itself
 			b.wantSilence(h)
 			h.Prompt("go on")
 			b.wantShown(h, "fire", "progress")
@@ -48,7 +48,7 @@ func TestToldAtStart(t *testing.T) {
 	})
 }
 
-// wantSilence2 holds that a session was told nothing but its name.
+// wantSilence2 checks that a session was told its name and nothing else.
 func (b *fixture) wantSilence2(h *hooktest.Harness, name string) {
 	b.Helper()
 	text := last(h)
@@ -153,7 +153,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A cancel that is marked read lets the tools run again.
+// Marking a cancel read lets the tools run again.
 func TestCancelMarkedRead(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
@@ -170,7 +170,7 @@ func TestCancelMarkedRead(t *testing.T) {
 	}
 }
 
-// What is told is at most MaxText long, urgent first; what does not fit is pointed to, or counted.
+// Told text is at most MaxText long, urgent mail first; mail that does not fit is pointed to, or counted.
 func TestLongMail(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -206,8 +206,8 @@ func TestLongMail(t *testing.T) {
 	})
 }
 
-// Mail cannot write what stands around it, not where the client escapes brackets and leaves references alone (Gemini
-// CLI) either; and each telling has tags of its own.
+// Mail cannot forge the text around it, not even where the client escapes brackets but not references (Gemini CLI);
+// and each text has its own tags.
 func TestToldIsFenced(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -234,7 +234,7 @@ func TestToldIsFenced(t *testing.T) {
 	})
 }
 
-// Nothing can make a pointer too long to be told.
+// No message makes a pointer too long to be told.
 func TestHugeHead(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
@@ -255,12 +255,12 @@ func TestHugeHead(t *testing.T) {
 	}
 }
 
-// A turn that mail keeps going goes on at most MaxContinues times; then the user is told.
+// Mail keeps a turn going at most MaxContinues times; then the user is told.
 func TestGivesUp(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
-		b.send("ann", words(2000)) // is pointed to, and the model does not look
+		b.send("ann", words(2000)) // is pointed to, and the model does not read it
 		if n := h.End(); n != mail.MaxContinues || h.Forced > 0 {
 			t.Errorf("the turn went on %d times, and was ended by force %d times", n, h.Forced)
 		}
@@ -276,7 +276,7 @@ func TestGivesUp(t *testing.T) {
 	})
 }
 
-// wantNotice holds that the user was told so often that an agent stopped over mail.
+// wantNotice checks how many times the user was told that an agent stopped with unread mail.
 func (b *fixture) wantNotice(n int) {
 	b.Helper()
 	page, err := b.as(mail.User).Inbox(context.Background(), mail.InboxQuery{})
@@ -358,7 +358,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// A turn that a person broke off is over a minute later, and mail that waits does not keep it going.
+// A turn that a person interrupted ends a minute later, and waiting mail does not keep it going.
 func TestIdlePrompt(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
@@ -372,7 +372,7 @@ func TestIdlePrompt(t *testing.T) {
 	h.Fire("Notification", map[string]any{"notification_type": "idle_prompt"})
 	b.wantAgent("ann", mail.Idle)
 	b.wantState(id, "ann", mail.Queued)
-	b.wantState(stop, "ann", mail.Read) // who was stopped has obeyed
+	b.wantState(stop, "ann", mail.Read) // the cancel was obeyed
 }
 
 func TestTeammateIdle(t *testing.T) {
@@ -392,7 +392,7 @@ func TestTeammateIdle(t *testing.T) {
 	b.wantAgent("ann", mail.Working)
 }
 
-// Two sessions of one name are two agents, and the second is told so.
+// Two sessions with one name are two agents, and the second is told its name.
 func TestTwoSessions(t *testing.T) {
 	b := newFixture(t)
 	one, two := b.harness(hooktest.Claude(), "ann", "s1"), b.harness(hooktest.Claude(), "ann", "s2")
@@ -417,7 +417,7 @@ func TestTwoSessions(t *testing.T) {
 	}
 }
 
-// After compaction the model is told that there is mail it may have forgotten.
+// After compaction the model is told that it may have forgotten mail.
 func TestCompacted(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")

@@ -9,9 +9,8 @@ import (
 // claude is Claude Code. Its hooks are documented at code.claude.com/docs/en/hooks; the types are those of its agent
 // SDK 0.3.329 (Claude Code 2.1.329).
 //
-// A turn is kept going by additionalContext where the version is known to take it at Stop, and else by a decision,
-// which every version takes, and hands to the model twice. The client lets eight of either pass in a row; we make
-// three.
+// additionalContext at Stop keeps a turn going in versions known to accept it. In other versions a decision does;
+// every version accepts that, but hands it to the model twice. The client allows eight in a row; we send three.
 func claude() Client {
 	return Client{Name: "claude", waits: true, reloads: true, read: readClaude, recall: recallClaude,
 		answer: answerClaude, decide: decideClaude}
@@ -21,7 +20,7 @@ func readClaude(typed string, in input) Event {
 	switch {
 	case in["sessionId"] != nil || in["hookEventName"] != nil:
 		return readVSCode(typed, in)
-	case in["timestamp"] != nil: // which Claude Code does not send
+	case in["timestamp"] != nil: // Claude Code does not send this
 		return readCopilot(typed, in)
 	}
 	e := in.event("claude", typed, moments{
@@ -34,12 +33,12 @@ func readClaude(typed string, in input) Event {
 		"stop":               {mail.TurnEnd, carries},
 		"stopfailure":        {mail.TurnEnd, over}, // the model could not be reached
 		"sessionend":         {mail.SessionEnd, 0},
-	}, "prompt_input_exit", "logout", "resume") // other ends are those of a program, which a door may start again
+	}, "prompt_input_exit", "logout", "resume") // for any other reason a door may start it again
 	switch e.kind() {
 	case "sessionstart":
 		source := in.text("source")
 		e.Compacted, e.Begins = source == "compact", source != "compact" && source != "clear"
-	case "notification": // a person who breaks a turn off runs no Stop hook; a minute later comes this
+	case "notification": // interrupting a turn runs no Stop hook; this notification follows a minute later
 		if in.text("notification_type", "notificationType") == "idle_prompt" {
 			e.Moment, e.Over = mail.TurnEnd, true
 		}
@@ -72,12 +71,12 @@ func answerClaude(e *Event, s speech) Answer {
 	return Answer{}
 }
 
-// takesStopContext reports whether a version of Claude Code goes on with what a Stop hook says as additionalContext.
-// 2.1.330 was seen to; of older ones it is not known, and they would swallow the mail.
+// takesStopContext reports whether a version of Claude Code continues the turn with the additionalContext of a Stop
+// hook. 2.1.330 was seen to. Older versions are not known to, and would lose the mail.
 func takesStopContext(version string) bool { return notBefore(version, 2, 1, 330) }
 
 // claudeVersion returns the version in the variable AI_AGENT that Claude Code gives its children, such as
-// claude-code_2-1-330_harness; "" if it is not there.
+// claude-code_2-1-330_harness; "" if there is none.
 func claudeVersion(variable string) string {
 	rest, ok := strings.CutPrefix(variable, "claude-code_")
 	version, _, _ := strings.Cut(rest, "_")

@@ -7,10 +7,10 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The dialogs of Claude Code, as 2.1.330 was seen to have them. Its hook PermissionRequest runs beside the dialog of
-// the session itself, and before that of a subagent, of a teammate in the same process and of a form.
+// The dialogs of Claude Code, as seen in 2.1.330. For the session itself, the PermissionRequest hook runs while the
+// dialog is shown. For a subagent, a teammate in the same process and a form, it runs before the dialog is shown.
 
-// asksClaude fills in which dialog an event opens.
+// asksClaude fills in the dialog that an event opens.
 func asksClaude(e *Event, in input) {
 	switch e.kind() {
 	case "permissionrequest":
@@ -37,7 +37,7 @@ func asksClaude(e *Event, in input) {
 	}
 }
 
-// asksForm is the dialog of a form that an MCP server wants filled in.
+// asksForm opens the dialog of a form from an MCP server.
 func (e *Event) asksForm(in input) {
 	e.Tool, e.Input = elicits(in), nil
 	a := e.asks(mail.AsksForm)
@@ -47,7 +47,7 @@ func (e *Event) asksForm(in input) {
 
 func elicits(in input) string { return "form of " + in.text("mcp_server_name", "mcp_server") }
 
-// suggestion is a change of Claude Code's permissions that it offers with a dialog.
+// suggestion is a permission change that Claude Code offers with a dialog.
 type suggestion struct {
 	Type  string `json:"type"`
 	Rules []struct {
@@ -60,13 +60,14 @@ type suggestion struct {
 	Destination string   `json:"destination"`
 }
 
-// Bounds of the rules that are offered: more, and longer, are for the client's own dialog.
+// Limits on the offered rules. Rules beyond them can only be chosen in the client's own dialog.
 const (
 	maxRules = 6
 	maxRule  = 1 << 10 // bytes
 )
 
-// rulesClaude returns the offers to allow for longer, each with what it writes. What is not understood is not offered.
+// rulesClaude returns the offers of lasting permission, each with the rule that it writes. A suggestion that we do
+// not understand is not offered.
 func rulesClaude(in input) (offers []mail.Offer) {
 	for i, s := range suggestions(in) {
 		if what := s.String(); what != "" && len(what) <= maxRule && len(offers) < maxRules {
@@ -82,7 +83,7 @@ func suggestions(in input) (list []suggestion) {
 	return list
 }
 
-// String says what it allows and for how long; "" if it is not known.
+// String says what the suggestion allows and for how long; "" if either is not known.
 func (s suggestion) String() string {
 	what := ""
 	switch {
@@ -111,7 +112,7 @@ func (s suggestion) String() string {
 	return what + ", " + where
 }
 
-// decisionClaude is what the hook says when the person has answered elsewhere. It never has the key interrupt.
+// decisionClaude is the hook's output when the person has answered elsewhere. It never sets the key interrupt.
 type decisionClaude struct {
 	Behavior string        `json:"behavior"`
 	Message  string        `json:"message,omitempty"`
@@ -119,7 +120,7 @@ type decisionClaude struct {
 	Rules    []jsonx.Value `json:"updatedPermissions,omitzero"`
 }
 
-// decideClaude answers the dialog that e has opened.
+// decideClaude answers the dialog that e opened.
 func decideClaude(e *Event, in input, a *mail.DialogAnswer) string {
 	d := decisionClaude{Behavior: "allow"}
 	switch {
@@ -128,7 +129,7 @@ func decideClaude(e *Event, in input, a *mail.DialogAnswer) string {
 	case a.Verdict == mail.SayAnswer:
 		d.Input = answersClaude(e, a)
 	case e.Asks.Kind == mail.AsksPlan:
-		d.Input = struct{}{} // without it the answer was seen to be ignored
+		d.Input = struct{}{} // the client was seen to ignore the answer without it
 	case a.Rule > 0:
 		var all []jsonx.Value
 		if jsonx.UnmarshalLenient(in["permission_suggestions"], &all) != nil || a.Rule > len(all) {
@@ -149,7 +150,7 @@ func (d decisionClaude) String() string {
 	}{output{"PermissionRequest", d}})
 }
 
-// refusal is what the model is told that may not.
+// refusal is the text for the model whose request was denied.
 func refusal(a *mail.DialogAnswer) string {
 	if a.Words != "" {
 		return a.Words
@@ -157,7 +158,7 @@ func refusal(a *mail.DialogAnswer) string {
 	return "The user has refused this."
 }
 
-// answersClaude are the answers of questions as the client's own dialog gives them.
+// answersClaude returns the answers to questions in the format of the client's own dialog.
 func answersClaude(e *Event, a *mail.DialogAnswer) any {
 	type note struct {
 		Notes string `json:"notes"`

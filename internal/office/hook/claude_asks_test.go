@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// asksAt is what Claude Code says when it asks about a use of a tool.
+// asksAt is Claude Code's input when it asks about a tool call.
 func asksAt(tool, given string) string {
 	return `{"session_id":"s1","cwd":"/srv/shop","hook_event_name":"PermissionRequest","tool_name":"` + tool +
 		`","tool_input":` + given + `,"permission_suggestions":[` +
@@ -18,7 +18,7 @@ func asksAt(tool, given string) string {
 		`{"type":"addDirectories","directories":["/srv"],"destination":"localSettings"}]}`
 }
 
-// TestClaudeAsks: what is asked is shown whole, and each offer says what it writes.
+// TestClaudeAsks: the whole request is shown, and each offer names the rule that it writes.
 func TestClaudeAsks(t *testing.T) {
 	for _, tt := range []struct {
 		tool, given string
@@ -69,7 +69,7 @@ const whichDB = `{"questions":[{"question":"Which?","header":"DB","multiSelect":
 	`"description":"x"},{"label":"B","description":"y"}]},{"question":"Parts?","header":"P","multiSelect":true,` +
 	`"options":[{"label":"C","description":"x"},{"label":"D","description":"y"}]}]}`
 
-// TestClaudeDecides: an answer is put into the words that Claude Code was seen to take.
+// TestClaudeDecides: an answer has the format that Claude Code was seen to accept.
 func TestClaudeDecides(t *testing.T) {
 	const head = `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":`
 	for _, tt := range []struct {
@@ -107,7 +107,7 @@ func TestClaudeDecides(t *testing.T) {
 	}
 }
 
-// TestSettles: what shows that a dialog is over, and what does not.
+// TestSettles: which events show that a dialog is over.
 func TestSettles(t *testing.T) {
 	pre := func(event, more string) string {
 		return `{"session_id":"s1","cwd":"/srv/shop","hook_event_name":"` + event + `"` + more + `}`
@@ -124,7 +124,7 @@ func TestSettles(t *testing.T) {
 	}{
 		{pre("PostToolUse", ls), &own, mail.DialogAllowed},
 		{pre("PostToolUse", make), &own, ""},
-		{pre("PreToolUse", make), &own, ""}, // tools that only read run at the same time
+		{pre("PreToolUse", make), &own, ""}, // read-only tools run in parallel
 		{pre("PreToolUse", ls), &own, ""},
 		{pre("UserPromptSubmit", `,"prompt":"x"`), &own, mail.DialogEnded},
 		{pre("Stop", ""), &own, mail.DialogEnded},

@@ -26,8 +26,8 @@ func (b *fixture) claudeSays(in string, environ ...string) string {
 	return out.String()
 }
 
-// A turn is kept going by additionalContext where the version takes that, of which the model is shown one copy, and by
-// a decision otherwise.
+// additionalContext keeps a turn going in versions that accept it, where the model sees one copy. In others, a
+// decision.
 func TestClaudeStop(t *testing.T) {
 	for _, c := range []struct {
 		variable string
@@ -48,8 +48,8 @@ func TestClaudeStop(t *testing.T) {
 	}
 }
 
-// A cancel leaves open what it takes to mark it: the dialects' tools behind a server of any name, and the search
-// without which deferred tools cannot be used.
+// A cancel never denies the tools needed to mark it: the dialects' tools of a server of any name, and the search
+// without which deferred tools cannot be called.
 func TestCancelLeavesTheWayOut(t *testing.T) {
 	for tool, open := range map[string]bool{
 		"mcp__pennypost__mark_messages": true, "mcp__plugin_pennypost_pennypost__mark_messages": true,
@@ -67,8 +67,8 @@ func TestCancelLeavesTheWayOut(t *testing.T) {
 	}
 }
 
-// A subagent that works in the background does not make an idle parent work: mail for it need not wait for the
-// subagent's end. A cancel of the parent stops the subagent's tools.
+// A background subagent does not make its idle parent count as working: mail for the parent need not wait for the
+// subagent to end. A cancel of the parent stops the subagent's tools.
 func TestBackgroundSubagent(t *testing.T) {
 	const tool = `{"session_id":"s1","hook_event_name":"PreToolUse","tool_name":"Bash","agent_id":"a1"}`
 	b := newFixture(t)
@@ -84,8 +84,8 @@ func TestBackgroundSubagent(t *testing.T) {
 	}
 }
 
-// Claude Code runs hooks that were set up while it ran, without the tools. Such a session is no agent, and its person
-// is told to start it again.
+// A running Claude Code picks up newly installed hooks, but not the tools. Such a session is no agent, and its person
+// is told to restart it.
 func TestInstalledWhileItRan(t *testing.T) {
 	b := newFixture(t)
 	run := b.runner("ann", "p1")

@@ -10,61 +10,61 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Client is how one program speaks with its hooks. Its functions are pure, except look.
+// Client is how one program talks to its hooks. Its functions are pure, except look.
 type Client struct {
 	Name string
-	// Editor says that the program runs many sessions, in many processes of one name.
+	// Editor says that the program runs many sessions, in several processes of the same name.
 	Editor bool
-	// Many says that one of its processes may run several sessions, which its hooks tell apart.
+	// Many says that one of its processes may run several sessions, which its hooks distinguish.
 	Many bool
-	// reloads says that it runs hooks that were set up while it ran. The tools it has only if they were there before.
+	// reloads says that a running session picks up newly installed hooks, but not newly installed tools.
 	reloads bool
-	// waits says that a hook may wait beside an idle session, which its end wakes: Call.Wait.
+	// waits says that a hook may wait beside an idle session and wakes it by exiting: Call.Wait.
 	waits bool
-	// read turns what the program says into an Event.
+	// read turns a hook's input into an Event.
 	read func(typed string, in input) Event
-	// look adds to an event what the program writes into the transcript of the session only; nil: nothing.
+	// look adds facts to an event that the program only writes into the session's transcript; nil: there are none.
 	look func(e *Event)
-	// recall reads the transcript of the conversation; nil: there is none, or it does not tell.
+	// recall reads the transcript of the conversation; nil: there is none, or it does not hold hook output.
 	recall recall
-	// answer says something in the program's words.
+	// answer puts speech into the program's format.
 	answer func(e *Event, s speech) Answer
-	// decide answers the dialog that an event has opened; nil: the program takes no answers from its hooks.
+	// decide answers the dialog that an event opened; nil: the program accepts no answers from its hooks.
 	decide func(e *Event, in input, a *mail.DialogAnswer) string
 }
 
-// Answer is what a hook's process leaves behind.
+// Answer is the output of a hook's process.
 type Answer struct {
 	Out, Err string
 	Exit     int
-	// Shell is a line for the file that the client runs before each command of the session's shell; "": none.
+	// Shell is a line for the file that the client runs before each command in the session's shell; "": none.
 	Shell string
 }
 
-// speech is what is to be said to the model.
+// speech is an utterance for the model or the person.
 type speech struct {
 	kind  speechKind
 	text  string
-	agent mail.Name // to whom; "": nobody knows
+	agent mail.Name // its recipient; "": not known
 }
 
 type speechKind int
 
 const (
 	silence speechKind = iota
-	tell               // text is for the model to know
-	goOn               // the turn goes on, with text
-	forbid             // the tool must not run, because of text
-	drop               // the prompt must not begin a turn, because of text
-	inform             // text is for the person alone
+	tell               // text informs the model
+	goOn               // the turn continues with text
+	forbid             // the tool must not run; text says why
+	drop               // the prompt must not begin a turn; text says why
+	inform             // text is for the person only
 )
 
-// Clients returns the clients whose hooks are understood.
+// Clients returns the clients whose hooks we understand.
 func Clients() []Client {
 	return []Client{claude(), vscode(), codex(), gemini(), agy(), qwen(), cursor(), copilot(), opencode(), pi()}
 }
 
-// FindClient returns the client of a name.
+// FindClient returns the client with a name.
 func FindClient(name string) (Client, bool) {
 	for _, c := range Clients() {
 		if c.Name == name {
@@ -74,7 +74,7 @@ func FindClient(name string) (Client, bool) {
 	return Client{}, false
 }
 
-// object writes one JSON object. The texts in it were made harmless before and are UTF-8.
+// object encodes a JSON object. Its texts are already fenced and valid UTF-8.
 func object(v any) string {
 	b, err := jsonx.Marshal(v)
 	if err != nil {
@@ -83,7 +83,7 @@ func object(v any) string {
 	return string(b)
 }
 
-// specific is how Claude Code, and those that follow it, have what concerns one event.
+// specific is the event-specific output of Claude Code and of clients that copy it.
 type specific struct {
 	Event    string `json:"hookEventName"`
 	Context  string `json:"additionalContext,omitempty"`
@@ -99,7 +99,7 @@ func (s specific) String() string {
 	}{s})
 }
 
-// verdict is a decision at the top of an answer.
+// verdict is a decision at the top level of an answer.
 type verdict struct {
 	Decision string `json:"decision"`
 	Reason   string `json:"reason"`
@@ -107,16 +107,16 @@ type verdict struct {
 
 func (v verdict) String() string { return object(v) }
 
-// isRing reports whether a prompt is what a door of ours says: see package wake.
+// isRing reports whether a prompt came from one of our doors: see package wake.
 func isRing(in input) bool { return fence.IsRing(in.text("prompt")) }
 
-// notBefore reports whether a version is first or a later one. Of one that is not known it is not.
+// notBefore reports whether a version is first or later. It is false for an unknown version.
 func notBefore(version string, first ...int) bool {
 	v := make([]int, 3)
 	n, err := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2])
 	return n == len(v) && err == nil && slices.Compare(v, first) >= 0
 }
 
-// ourPrompt reports whether a prompt is what we said to keep a turn going, which some clients hand to their hooks
-// again as if somebody had typed it. No new turn begins with it.
+// ourPrompt reports whether a prompt is our own text that kept a turn going. Some clients hand it to their hooks
+// again as if it had been typed. It begins no new turn.
 func ourPrompt(in input) bool { return strings.HasPrefix(in.text("prompt"), greeting) }

@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/wire"
 )
 
-// codex is the Codex CLI (developers.openai.com/codex/hooks, 0.169.0). It refuses an answer with a member that it does
-// not know for that event, and wants a JSON object when a turn ends.
+// codex is the Codex CLI (developers.openai.com/codex/hooks, 0.169.0). It rejects an answer with a member that it
+// does not know for that event, and expects a JSON object at the end of a turn.
 func codex() Client {
 	return Client{Name: "codex", Many: true, read: readCodex, recall: recallCodex, answer: answerCodex,
 		decide: decideCodex}

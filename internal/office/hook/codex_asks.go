@@ -5,17 +5,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The dialogs of Codex, as 0.169.0 was seen to have them. Its hook PermissionRequest runs before the dialog, which is
-// not shown while the hook waits; a question has none, but is the use of a tool. Of sessions that share an app-server
-// that tells too, and there they are answered beside the client's own dialog: package codexdialogs.
+// The dialogs of Codex, as seen in 0.169.0. Its PermissionRequest hook runs before the dialog, which is hidden while
+// the hook waits. A question runs no such hook, but is a tool call. For sessions that share an app-server, the server
+// also reports dialogs, and takes answers beside the client's own dialog: package codexdialogs.
 
-// asksCodex fills in which dialog an event opens.
+// asksCodex fills in the dialog that an event opens.
 func asksCodex(e *Event, in input) {
 	switch {
 	case e.kind() == "permissionrequest":
 		a := e.asks(mail.AsksPermission, once, refuse)
 		command := in.command()
-		e.noted = func(e *Event, tool, use string, given jsonx.Value) { // which had no description, as here
+		e.noted = func(e *Event, tool, use string, given jsonx.Value) { // the tool call has no description; e has
 			var last struct {
 				Command string `json:"command"`
 			}
@@ -29,5 +29,5 @@ func asksCodex(e *Event, in input) {
 	}
 }
 
-// decideCodex answers the dialog that e has opened. Codex refuses an answer with anything else in it.
+// decideCodex answers the dialog that e opened. Codex rejects an answer with any other member.
 func decideCodex(_ *Event, _ input, a *mail.DialogAnswer) string { return permission(a) }

@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Who says that a dialog of Codex is over, which no hook of Codex does, does no harm.
+// An event that says that a dialog of Codex is over does no harm, although no hook of Codex sends one.
 func TestCodexDialogOver(t *testing.T) {
 	in, err := read([]byte(`{"session_id":"s1","hook_event_name":"PermissionRequest","tool_name":"Bash",
 		"tool_input":{"command":"ls"}}`))

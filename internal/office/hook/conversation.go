@@ -14,17 +14,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Transcripts have a JSON object in each line. In those of Claude Code 2.1.330, Qwen Code 0.15.10, pi 0.73.1 and the
-// Copilot CLI 1.0.102, the lines of the conversation have an id and name the line before, so that a prompt that was
-// taken back hangs on a branch that nothing goes on from, and the last line is where the conversation stands. Codex
-// 0.169.0 has no ids, and its lines are in order.
+// Transcripts have one JSON object per line. In Claude Code 2.1.330, Qwen Code 0.15.10, pi 0.73.1 and the Copilot CLI
+// 1.0.102 each line of the conversation has an id and names its parent. A prompt that was taken back ends up on a dead
+// branch, and the last line is the end of the conversation. Codex 0.169.0 has no ids; its lines are in order.
 
-// maxConversation is how much of a transcript is read, from its end, in bytes. Mail told before that is told again.
+// maxConversation is how many bytes are read from the end of a transcript. Mail told before that is told again.
 const maxConversation = 16 << 20
 
-// Holds returns which messages a client still has in a conversation of which it keeps a transcript: they are in its
-// next request. At the start of a session the whole transcript goes on; later, a prompt to which there was no answer
-// may have been taken back, and what hangs on it does not count. Of a client that does not tell, none are known.
+// Holds returns the messages that a client still has in its transcribed conversation and so sends in its next request.
+// At the start of a session the whole transcript counts. Later, a prompt without an answer may have been taken back,
+// so it and the lines after it do not count. Without a readable transcript Holds returns nil.
 func Holds(client, transcript string, starts bool) map[mail.ID]bool {
 	c, ok := FindClient(client)
 	if !ok || c.recall == nil || transcript == "" {
@@ -39,23 +38,23 @@ func Holds(client, transcript string, starts bool) map[mail.ID]bool {
 	return conv.holds(starts)
 }
 
-// conversation is what matters of a transcript.
+// conversation is the part of a transcript that we use.
 type conversation struct {
-	lines map[string]utterance // by their ids
+	lines map[string]utterance // by id
 	last  string               // the id of the last line
 }
 
 // utterance is a line of a conversation.
 type utterance struct {
 	id, parent string
-	prompt     bool // somebody typed it, and the client may take it back
-	answer     bool // it shows that the prompt before it stays: the model's, a tool's result, or a break
-	fleeting   bool // a session that is resumed lacks what a hook told there
+	prompt     bool // a person typed it, and the client may take it back
+	answer     bool // proves that the prompt before it stays: an answer, a tool result or an interruption
+	fleeting   bool // a resumed session lacks the hook output in it
 	told       []mail.ID
 }
 
-// recall reads a line of a transcript. ok is false for a line that is no part of the conversation, or torn. before is
-// the id of the line before.
+// recall reads a line of a transcript. ok is false for a line outside the conversation, or a torn one. before is the
+// id of the line before.
 type recall func(line []byte, before string) (u utterance, ok bool)
 
 func readConversation(r io.Reader, read recall) conversation {
@@ -71,7 +70,7 @@ func readConversation(r io.Reader, read recall) conversation {
 	}
 }
 
-// holds returns the messages that the conversation has, by the way from its last line to its first.
+// holds returns the messages in the conversation, following the parents from its last line to its first.
 func (c *conversation) holds(whole bool) map[mail.ID]bool {
 	var way []utterance
 	answered := whole
@@ -80,7 +79,7 @@ func (c *conversation) holds(whole bool) map[mail.ID]bool {
 		if !ok {
 			break
 		}
-		delete(c.lines, at) // no line is met twice, whatever a file says
+		delete(c.lines, at) // visit no line twice, whatever the file says
 		way, at = append(way, u), u.parent
 		answered = answered || u.answer
 		if u.prompt && !answered {
@@ -98,7 +97,7 @@ func (c *conversation) holds(whole bool) map[mail.ID]bool {
 	return held
 }
 
-// heldIn returns the messages that a JSON text has whole.
+// heldIn returns the messages that a JSON text contains whole.
 func heldIn(text []byte) map[mail.ID]bool {
 	held := make(map[mail.ID]bool)
 	for _, id := range toldIn(text) {
@@ -107,7 +106,7 @@ func heldIn(text []byte) map[mail.ID]bool {
 	return held
 }
 
-// recallClaude reads a line of Claude Code. What a hook told the model is a line of its own, an attachment of the type
+// recallClaude reads a line of Claude Code's transcript. Hook output is a line of its own: an attachment of type
 // hook_additional_context.
 func recallClaude(line []byte, _ string) (u utterance, ok bool) {
 	var l struct {
@@ -132,15 +131,15 @@ func recallClaude(line []byte, _ string) (u utterance, ok bool) {
 	return u, true
 }
 
-// A script is how a client that takes nothing back keeps its transcript, by the types of its lines.
+// A script describes, by line types, the transcript of a client that takes nothing back.
 type script struct {
-	has      string   // a member of the lines of the conversation
-	told     []string // of those in which what a hook told stands
-	fleeting string   // of these, the one that lacks it when the session is resumed
-	sums     string   // or subtype: sums the conversation up, and lets go of what was before it
+	has      string   // a member that every conversation line has
+	told     []string // the types that contain hook output
+	fleeting string   // the one of them that a resumed session lacks
+	sums     string   // the type or subtype that summarises the conversation and drops the lines before it
 }
 
-// recall reads a line.
+// recall reads a line of the transcript.
 func (s script) recall(line []byte, _ string) (u utterance, ok bool) {
 	var l struct {
 		UUID     string `json:"uuid"`
@@ -163,8 +162,8 @@ func (s script) recall(line []byte, _ string) (u utterance, ok bool) {
 	return u, true
 }
 
-// recallCodex reads a line of Codex, which takes a turn back only where its person asks for it; then all of it counts
-// as let go, as it does when the conversation is summed up. What a hook told is a message of its own.
+// recallCodex reads a line of Codex's transcript. Codex takes a turn back only on its person's request. Then, as
+// after a compaction, all earlier lines count as gone. Hook output is a message of its own.
 func recallCodex(line []byte, before string) (u utterance, ok bool) {
 	var l struct {
 		Type    string `json:"type"`
@@ -188,29 +187,29 @@ func recallCodex(line []byte, before string) (u utterance, ok bool) {
 	return u, false
 }
 
-// decode decodes a line that has a member.
+// decode decodes a line that contains a member.
 func decode(line []byte, member string, into any) bool {
 	return bytes.Contains(line, []byte(member)) && jsonx.UnmarshalLenient(line, into) == nil
 }
 
-// tagOf finds the tags of a fence in a line of JSON, whose brackets some clients escape. Others' text has none: the
-// fence sees to that.
+// tagOf finds the fence's tags in a line of JSON; some clients escape the brackets. The fence keeps them out of other
+// text.
 var tagOf = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:<|&lt;|\\u003c)(/?)mail-[a-z0-9]+`)
 })
 
 // wholeOf finds, between an opening tag and the next tag, the id of a message that is there whole: its text begins on
-// a line of its own.
+// its own line.
 var wholeOf = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?: [a-z]+=\\"[^"]*")* id=\\"(msg_[A-Za-z0-9_-]+)\\".*?(?:>|&gt;|\\u003e)\\n`)
 })
 
-// toldIn returns the messages that a line of JSON has whole, as hooks tell them.
+// toldIn returns the messages that a line of JSON contains whole, in the form that hooks tell them.
 func toldIn(line []byte) (ids []mail.ID) {
 	tags := tagOf().FindAllSubmatchIndex(line, -1)
 	for i, at := range tags {
 		if at[2] != at[3] {
-			continue // it closes
+			continue // a closing tag
 		}
 		end := len(line)
 		if i+1 < len(tags) {

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// line is a line of a transcript as Claude Code 2.1.330 writes it, and told one with what a hook told.
+// line is a transcript line as Claude Code 2.1.330 writes it; told is one with hook output.
 func line(id, parent, rest string) string {
 	return fmt.Sprintf(`{"parentUuid":%q,"isSidechain":false,"uuid":%q,%s}`, parent, id, rest) + "\n"
 }
@@ -72,7 +72,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// The conversations of other clients: what hooks told is there in the words of each, until it is summed up.
+// The conversations of other clients hold hook output, each in its own format, until they are summarised.
 func TestHoldsOthers(t *testing.T) {
 	letter := func(open, shut string, id mail.ID) string {
 		return `Pennypost: 1 message\n` + open + `mail-abc origin=\"user\" from=\"user\" id=\"` + string(id) +
@@ -127,7 +127,7 @@ func TestHoldsOthers(t *testing.T) {
 		if s := strings.Join(got, " "); s != tt.want {
 			t.Errorf("%s of %s: %q, want %q", tt.name, tt.client, s, tt.want)
 		}
-		if tt.client == "copilot" { // which forgets what it was told with a prompt when the session is resumed
+		if tt.client == "copilot" { // a resumed session forgets the text told with a prompt
 			if held := Holds(tt.client, path, true); !held["msg_b"] || held["msg_a"] {
 				t.Errorf("a resumed session of copilot holds %v", held)
 			}

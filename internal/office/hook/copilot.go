@@ -3,11 +3,10 @@ package hook
 import "pennypost/internal/mail"
 
 // copilot is the GitHub Copilot CLI (docs.github.com, "GitHub Copilot hooks reference", 2026-11; seen in 1.0.102). Its
-// events have two spellings, after which its input follows. A hook before a tool that fails there forbids the tool. A
-// turn that a person breaks off runs no hook; the client's own notes tell of it (wake.CopilotNotes).
+// events have two spellings, and the input follows the spelling. If a pre-tool hook fails, the tool is denied.
+// Interrupting a turn runs no hook; the client's own log records it (door.CopilotNotes).
 func copilot() Client {
-	// What a hook told stands in the result of a tool, or in the prompt, from which it is gone when the session is
-	// resumed.
+	// Hook output is in a tool result, or in the prompt. A resumed session no longer has it in the prompt.
 	kept := script{has: `"parentId"`, told: []string{"user.message", "tool.execution_complete"},
 		fleeting: "user.message", sums: "session.compaction_complete"}
 	return Client{Name: "copilot", read: readCopilot, recall: kept.recall, answer: answerCopilot,
@@ -27,7 +26,7 @@ func readCopilot(typed string, in input) Event {
 		"sessionend":          {mail.SessionEnd, 0},
 	}, "user_exit")
 	if parent := in.text("parentAgentId", "parent_agent_id"); e.Sub && parent != "" {
-		e.Session.ID = parent // whose session it is; a subagent has an id of its own
+		e.Session.ID = parent // the session's id; a subagent has its own
 	}
 	if e.kind() == "erroroccurred" && in.isFalse("recoverable") {
 		e.Moment, e.Over = mail.TurnEnd, true
@@ -36,8 +35,8 @@ func readCopilot(typed string, in input) Event {
 	return e
 }
 
-// takesPromptContext reports whether a version hands the model what a prompt's hook says. Others drop it, and the mail
-// comes with the turn's end (Copilot's changelog, 1.0.65).
+// takesPromptContext reports whether a version hands the output of a prompt hook to the model. Older versions drop
+// it, and the mail is told at the end of the turn (Copilot's changelog, 1.0.65).
 func takesPromptContext(version string) bool { return notBefore(version, 1, 0, 65) }
 
 func answerCopilot(_ *Event, s speech) Answer {

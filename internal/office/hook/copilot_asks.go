@@ -7,11 +7,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The dialogs of the Copilot CLI, as 1.0.102 was seen to have them. Its hook permissionRequest runs before a dialog,
-// which is not shown while the hook waits; that of a notification runs when the dialog stands, and says little of it.
-// An extension of ours, if its person wants that, is told of the dialog and answers beside it.
+// The dialogs of the Copilot CLI, as seen in 1.0.102. Its permissionRequest hook runs before a dialog, which is
+// hidden while the hook waits. The notification hook runs when the dialog is shown, and says little about it. Our
+// extension, if the person installs it, is told about the dialog and answers beside it.
 
-// asksCopilot fills in which dialog an event opens, or has ended.
+// asksCopilot fills in the dialog that an event opens or ends.
 func asksCopilot(e *Event, in input) {
 	e.sumBy = sumCopilot
 	if e.beside() {
@@ -20,13 +20,13 @@ func asksCopilot(e *Event, in input) {
 	}
 	switch e.kind() {
 	case "permissionrequest":
-		if e.Own { // of which the hook beside this one says that it may be used
+		if e.Own { // the hook beside this one allows the tool
 			return
 		}
-		if e.Tool != "bash" || e.Sub { // else the use that was told of before says more
+		if e.Tool != "bash" || e.Sub { // otherwise the tool call reported before says more
 			e.Moment = mail.BeforeTool
 		}
-		if e.Worker != "" { // which neither the notification nor the extension is told
+		if e.Worker != "" { // neither the notification nor the extension reports these
 			e.Worker, e.Kind = "", "subagent"
 		}
 		showCopilot(e, mail.AsksPermission, once, refuse).Later = true
@@ -41,11 +41,11 @@ func asksCopilot(e *Event, in input) {
 	}
 }
 
-// askUser is the tool by which the model asks questions.
+// askUser is the tool with which the model asks questions.
 const askUser = "ask_user"
 
-// permissionCopilot opens the dialog about which the client notifies: that of the use that was told of last, if the
-// line that it says of it fits.
+// permissionCopilot opens the dialog of a notification. It is about the last reported tool call if the notification's
+// text matches that call.
 func (in input) permissionCopilot(e *Event, tool, _ string, given jsonx.Value) {
 	says := in.text("message")
 	var g struct {
@@ -66,8 +66,7 @@ func (in input) permissionCopilot(e *Event, tool, _ string, given jsonx.Value) {
 	a.Cut = a.Cut || !fits
 }
 
-// formCopilot opens the dialog of questions, or that of a form that an MCP server wants filled in, of which no hook
-// tells more.
+// formCopilot opens the dialog of questions, or of a form from an MCP server, about which no hook says more.
 func formCopilot(e *Event, tool, _ string, given jsonx.Value) {
 	if tool == "" {
 		e.Tool, e.Input = "form of an MCP server", jsonx.Value("{}")
@@ -78,7 +77,7 @@ func formCopilot(e *Event, tool, _ string, given jsonx.Value) {
 	showCopilot(e, mail.AsksQuestion)
 }
 
-// showCopilot opens a dialog about a use of a tool.
+// showCopilot opens a dialog about a tool call.
 func showCopilot(e *Event, kind mail.DialogKind, offers ...mail.Offer) *Asked {
 	a := e.asks(kind, offers...)
 	if a.Cut {
@@ -106,8 +105,8 @@ func showCopilot(e *Event, kind mail.DialogKind, offers ...mail.Offer) *Asked {
 	return a
 }
 
-// sumCopilot is the hash of a use of a tool. The client gives it to its hooks, and to extensions, with other members
-// beside those that count, and with these in another order.
+// sumCopilot is the hash of a tool call. The client passes the same call to hooks and extensions with different extra
+// members and in a different order.
 func sumCopilot(tool string, given jsonx.Value) string {
 	var members map[string]any
 	if jsonx.UnmarshalLenient(given, &members) != nil {
@@ -123,10 +122,10 @@ func sumCopilot(tool string, given jsonx.Value) string {
 	return sumOf(tool, jsonx.Value(object(members)))
 }
 
-// beside reports whether e is told by our extension of Copilot's.
+// beside reports whether our Copilot extension sent e.
 func (e *Event) beside() bool { return e.Client == "copilot" && strings.Contains(e.Name, ".") }
 
-// asksCopilotBeside is asksCopilot for what our extension tells: the request as its SDK has it.
+// asksCopilotBeside is asksCopilot for events of our extension, which carry the request in the SDK's format.
 func asksCopilotBeside(e *Event, in input) {
 	what, how, _ := strings.Cut(e.kind(), ".")
 	var d struct {
@@ -158,7 +157,7 @@ func repliesCopilot() map[string]mail.DialogOutcome {
 		"accept": mail.DialogAnswered, "decline": mail.DialogDenied}
 }
 
-// decideCopilot answers the dialog that e has opened: as a hook, or as our extension hands it to the SDK.
+// decideCopilot answers the dialog that e opened: as hook output, or as the value that our extension gives the SDK.
 func decideCopilot(e *Event, _ input, a *mail.DialogAnswer) string {
 	type decision struct {
 		Behavior string `json:"behavior"`

@@ -20,8 +20,8 @@ const (
 		`"title":"DB","enum":["A","B"]}}}}`
 )
 
-// TestCopilotAsks: what is told of one dialog by the hooks before it and with it, and by our extension, is one dialog,
-// which the use of the tool ends.
+// TestCopilotAsks: the hooks before and during a dialog and our extension all report the same dialog, and the tool
+// call ends it.
 func TestCopilotAsks(t *testing.T) {
 	use, _ := says(t, "copilot", "preToolUse", copilotUse)
 	before, _ := says(t, "copilot", "permissionRequest", copilotRequest)
@@ -62,8 +62,8 @@ func TestCopilotAsks(t *testing.T) {
 	}
 }
 
-// TestCopilotSays: a notification that does not fit the use that was told of last is shown as what it says, and not as
-// all.
+// TestCopilotSays: a notification that does not match the last reported tool call is shown by its own text, and as
+// cut.
 func TestCopilotSays(t *testing.T) {
 	writes, _ := says(t, "copilot", "permissionRequest", copilotWrites)
 	if a := writes.Asks; a.Form != mail.FormPatch || a.Text != "+x\n" || a.Path != "/srv/a" {
@@ -85,7 +85,7 @@ func TestCopilotSays(t *testing.T) {
 	}
 }
 
-// TestCopilotForm: a question is the same one to hooks and extension, and its answer is a form, filled in.
+// TestCopilotForm: hooks and the extension report the same question, and the answer is a filled-in form.
 func TestCopilotForm(t *testing.T) {
 	e, _ := says(t, "copilot", "notification", `,"notification_type":"elicitation_dialog"`)
 	e.noted(&e, "ask_user", "", jsonx.Value(copilotForm))
@@ -123,7 +123,7 @@ func TestCopilotForm(t *testing.T) {
 	}
 }
 
-// TestCopilotDecides: what hooks and extension say is what Copilot CLI 1.0.102 was seen to take.
+// TestCopilotDecides: the output of hooks and extension is in the form that Copilot CLI 1.0.102 was seen to accept.
 func TestCopilotDecides(t *testing.T) {
 	before, in := says(t, "copilot", "permissionRequest", copilotRequest)
 	beside, _ := says(t, "copilot", "permission.asked",

@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// A prompt carries mail where Copilot is known to hand it on. Another version would drop it, and the end of the turn
-// would be taken for a proof that the model has it.
+// A prompt carries mail only where Copilot is known to pass it on. Other versions drop it, and the end of the turn
+// would then wrongly prove that the model had it.
 func TestCopilotPrompt(t *testing.T) {
 	for _, c := range []struct {
 		version string

@@ -5,8 +5,9 @@ import (
 	"pennypost/internal/wire"
 )
 
-// cursor is Cursor (cursor.com/docs/agent/hooks; what was seen by others of 2.x). A prompt takes no context. A turn is
-// kept going by a message that is sent as if somebody had typed it, five times in a row unless the person allows more.
+// cursor is Cursor (cursor.com/docs/agent/hooks; others' observations of 2.x). A prompt hook takes no context. To
+// keep a turn going, Cursor sends a message as if it had been typed, at most five times in a row unless the person
+// allows more.
 func cursor() Client {
 	return Client{Name: "cursor", Editor: true, read: readCursor, answer: answerCursor}
 }

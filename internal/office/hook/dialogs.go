@@ -9,26 +9,26 @@ import (
 
 // Dialogs are the open dialogs of this machine's clients.
 type Dialogs interface {
-	// Of returns those of a client's session. It costs next to nothing where there are none.
+	// Of returns those of a client's session. It is nearly free when there are none.
 	Of(client, session string) []Held
-	// Note notes a use of a tool, of which a later event may ask without saying all.
+	// Note records a tool call, because a later event may ask about it without naming it.
 	Note(e *Event)
-	// Noted returns the last use of a tool that was noted of a session, and is not known to be over.
+	// Noted returns a session's last recorded tool call that is not known to have ended.
 	Noted(e *Event) (tool, use string, input []byte)
-	// Open holds a dialog and tells the room; it returns the id.
+	// Open records a dialog, tells the room and returns its id.
 	Open(ctx context.Context, svc Service, h Held) (mail.ID, error)
-	// Settle tells the room how a dialog ended, and forgets it.
+	// Settle tells the room how a dialog ended, and forgets the dialog.
 	Settle(ctx context.Context, svc Service, h *Held, how mail.DialogOutcome) error
-	// Away reports whether the person wants to be asked here by an agent whose client hides its dialog meanwhile.
+	// Away reports whether the person wants to be asked here by an agent whose client hides its dialog while a hook
+	// waits.
 	Away(room mail.RoomName, agent mail.Name) bool
-	// Wait waits until the person answers a dialog here, of which they were shown just that, and returns nil if that
-	// will not be any more.
+	// Wait waits until the person answers a dialog here, as shown to them. It returns nil once no answer can come.
 	Wait(ctx context.Context, id mail.ID, shown string) (*mail.DialogAnswer, error)
-	// Taken says that the client has the answer.
+	// Taken records that the client has the answer.
 	Taken(id mail.ID)
 }
 
-// attended is the variable in which Claude Code says whether somebody sits before the session: "0" for `claude -p`.
+// attended is the variable in which Claude Code says whether a person attends the session: "0" for `claude -p`.
 const attended = "CLAUDE_CODE_SESSION_ATTENDED"
 
 // settle ends the dialogs of e's session that e shows to be over.
@@ -61,7 +61,8 @@ func (c *Call) settle(ctx context.Context, client *Client, e *Event) error {
 	return errors.Join(errs...)
 }
 
-// noteUse remembers what the client may ask about next without saying what it is.
+// noteUse records a tool call that the client may later ask about without naming it, and completes e from the last
+// one.
 func (c *Call) noteUse(e *Event) {
 	if c.Dialogs == nil {
 		return
@@ -84,8 +85,8 @@ func (c *Call) noteUse(e *Event) {
 	}
 }
 
-// opens tells of the dialog that e opens and, where that hides no dialog of the client's or the person wants it so,
-// waits for an answer.
+// opens tells the room about the dialog that e opens. It waits for an answer if that hides no dialog of the client,
+// or if the person wants to be asked here.
 func (c *Call) opens(ctx context.Context, client *Client, e *Event) (Answer, *Marks, error) {
 	if closed, err := c.sit(ctx, e); closed || err != nil {
 		return Answer{}, nil, err
@@ -99,7 +100,7 @@ func (c *Call) opens(ctx context.Context, client *Client, e *Event) (Answer, *Ma
 	h.Beside = h.Beside && !c.headless(e)
 	here := h.Beside || c.Dialogs.Away(h.Room, h.Agent)
 	if !here && (h.Later || c.headless(e)) {
-		return Answer{}, nil, nil // there is no dialog yet, or the client refuses by itself
+		return Answer{}, nil, nil // there is no dialog yet, or the client denies by itself
 	}
 	if !here || client.decide == nil {
 		h.Offers = nil
@@ -111,7 +112,7 @@ func (c *Call) opens(ctx context.Context, client *Client, e *Event) (Answer, *Ma
 	return c.waits(ctx, client, e, &h, id)
 }
 
-// held is the dialog that e opens, but for who the agent is.
+// held returns the dialog that e opens, without the agent's identity.
 func (e *Event) held() Held {
 	h := Held{Asked: *e.Asks, Client: e.Client, Session: e.Session.ID, Process: e.Session.Process}
 	if e.Sub {
@@ -120,10 +121,11 @@ func (e *Event) held() Held {
 	return h
 }
 
-// headless reports whether nobody sits before the session: then Claude Code shows no dialog.
+// headless reports whether no person attends the session: Claude Code then shows no dialog.
 func (c *Call) headless(e *Event) bool { return e.Client == "claude" && c.Getenv(attended) == "0" }
 
-// stands tells the room that the agent is at work, and completes h with who it is; nil if it is nobody.
+// stands tells the room that the agent is working, and fills in h.Room and h.Agent. It returns nil if the session is
+// no agent.
 func (c *Call) stands(ctx context.Context, client *Client, e *Event, h *Held) (Service, error) {
 	box, err := c.Enter(ctx, e)
 	if err != nil {
@@ -142,13 +144,13 @@ func (c *Call) stands(ctx context.Context, client *Client, e *Event, h *Held) (S
 		return nil, err
 	}
 	h.Room, h.Agent = box.Room, brief.Agent
-	if e.Served { // the server of several windows is asked beside the dialog, which stands when the hook has ended
+	if e.Served { // the server of several windows is asked beside the dialog, which appears when the hook ends
 		h.Offers = nil
 	}
 	return svc, nil
 }
 
-// waits waits for the person's answer to h, which the client gets if it is one to what it asks.
+// waits waits for the person's answer to h and passes it to the client if it fits the dialog.
 func (c *Call) waits(ctx context.Context, client *Client, e *Event, h *Held, id mail.ID) (Answer, *Marks, error) {
 	if c.Waits != nil {
 		c.Waits()

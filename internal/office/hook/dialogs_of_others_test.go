@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// heard reads an event as a client's hook hears it. Of uses that the client told of before, the last is known.
+// heard parses an event as a client's hook input. The last of the tool calls reported before is known.
 func heard(t *testing.T, client, text string, last ...*Event) *Event {
 	t.Helper()
 	in, err := read([]byte(text))
@@ -26,7 +26,7 @@ func heard(t *testing.T, client, text string, last ...*Event) *Event {
 	return &e
 }
 
-// What Codex, Gemini CLI and Qwen Code ask is shown whole, as they were seen to say it.
+// Requests of Codex, Gemini CLI and Qwen Code are shown whole, as the clients were seen to send them.
 func TestAsksOfOthers(t *testing.T) {
 	const in = `{"session_id":"s1","cwd":"/srv/shop",`
 	shell := `{"command":"touch a","description":"why"}`
@@ -110,7 +110,7 @@ func TestAsksOfOthers(t *testing.T) {
 	}
 }
 
-// The notification that its dialog stands ends the turn of Qwen Code, and no dialog.
+// Qwen Code's notification that its dialog is shown ends the turn, but not the dialog.
 func TestQwenNotifiesOfDialog(t *testing.T) {
 	e := heard(t, "qwen", `{"session_id":"s1","hook_event_name":"PermissionRequest","tool_name":"run_shell_command",
 		"tool_input":{"command":"ls"}}`)
@@ -132,7 +132,7 @@ func TestQwenNotifiesOfDialog(t *testing.T) {
 	}
 }
 
-// Codex and Qwen Code are given whether the tool may run, and nothing else.
+// Codex and Qwen Code are told whether the tool may run, and nothing else.
 func TestDecides(t *testing.T) {
 	for _, client := range []string{"codex", "qwen"} {
 		c, _ := FindClient(client)

@@ -9,89 +9,90 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Event is what a client says at a moment of a session.
+// Event is a client's report of a moment of a session.
 type Event struct {
 	Client  string
-	Name    string      // of the event, as the client spells it
-	Moment  mail.Moment // "": nobody needs to know
+	Name    string      // the event's name, as the client spells it
+	Moment  mail.Moment // "": the room is not told
 	Session Session
-	Tool    string // that is, or was, to be used
-	ToolUse string // the id of its use, which an MCP server may be told too
-	Worker  string // the subagent to which it happened, as the client calls it; "": to none
-	// of agent that the session or the subagent is; of a teammate in one process with its lead: its name
+	Tool    string // the tool that is about to be used, or was
+	ToolUse string // the id of the tool call, which an MCP server may be told too
+	Worker  string // the subagent that the event is about, as the client names it; "": the session itself
+	// Kind is the type of agent of the session or subagent; for a teammate in its lead's process, the teammate's
+	// name.
 	Kind string
 
-	Input jsonx.Value // what the tool is given
+	Input jsonx.Value // the tool's input
 	Asks  *Asked      // the dialog that opens; nil: none does
-	// Given says that the client has ended the hook that waited beside a dialog: its person has answered that.
+	// Given says that the client ended the hook that waited beside a dialog because its person had answered.
 	Given      bool
-	Outcome    mail.DialogOutcome // of the dialog that is Given, if the client says; "": it does not
-	LeftWorker bool               // the subagent has come to its end
-	Untold     bool               // the client asks its person, and does not say what
-	// sumBy hashes the tool and what it is given, where the client does not write that alike each time; nil: it does.
+	Outcome    mail.DialogOutcome // how the dialog that is Given ended; "": the client does not say
+	LeftWorker bool               // the subagent has ended
+	Untold     bool               // the client asks its person about something that it does not name
+	// sumBy hashes a tool and its input for a client that writes them differently each time; nil: sumOf does.
 	sumBy func(tool string, given jsonx.Value) string
-	// noted is given the last use of a tool that the client has told of, and says what it asks then; nil: it does not
-	// ask, or has said all.
+	// noted is given the last tool call that the client reported, and completes the dialog with it; nil: there is no
+	// dialog, or it is complete.
 	noted func(e *Event, tool, use string, given jsonx.Value)
 
-	// which messages the client still has in the conversation; nil: it does not say, and its transcript may tell
+	// Held are the messages that the client still has in the conversation; nil: its transcript may tell.
 	Held map[mail.ID]bool
 
-	Carries   bool // text that answers the event reaches the model
-	Sub       bool // it happened to a subagent
+	Carries   bool // text in the answer reaches the model
+	Sub       bool // the event is about a subagent
 	Own       bool // the tool is one of Pennypost's
 	Served    bool // the program that runs the hook serves several windows: Call.Window
-	Ring      bool // the prompt is what a door of ours says
+	Ring      bool // the prompt came from one of our doors
 	Frozen    bool // the session ends, and can be resumed
-	Over      bool // the turn has ended, whatever a hook says; of a turn's start: the one before has
-	Within    bool // the prompt goes into the turn that runs
-	Begins    bool // of a session's start: the client's program may have just begun
-	Compacted bool // the session goes on with a summary of what it was
+	Over      bool // the turn has ended, whatever a hook says; at a turn's start: the turn before has
+	Within    bool // the prompt joins the running turn
+	Begins    bool // at a session's start: the client's program may have just started
+	Compacted bool // the session continues with a summary of its past
 }
 
-// proves reports whether the model has answered before e, so that what was told earlier was in a request: it wants to
-// use a tool, or its turn has come to its end.
+// proves reports whether the model has answered before e, so that text told earlier was in a request: it is about to
+// use a tool, or its turn has ended.
 func (e *Event) proves() bool {
 	return !e.Sub && (e.Moment == mail.BeforeTool || e.Moment == mail.TurnEnd && !e.Over)
 }
 
-// Session is what a client says of a session. Its socket and token are keys to it: they are for doors of this machine,
-// and go into no journal and no log.
+// Session has the facts that a client gives about a session. Its socket and token are credentials: they are for doors
+// of this machine, and must not enter a journal or log.
 type Session struct {
 	ID      string
-	Dir     string // the project's, as an absolute path
-	Version string // of the client
+	Dir     string // the project's directory, as an absolute path
+	Version string // the client's version
 	Process string // the running program, as package process names it
-	Window  string // the one in which the person sits, where several of them share Process; "": it is not known
-	Socket  string // where the session takes messages
-	Token   Secret // and what it wants to see first
-	Mode    string // of its permissions
-	Script  string // the file in which the client keeps its transcript
-	Tmux    string // under which server of tmux it runs
-	Pane    string // and where there
-	Home    string // the client's own directory, where sessions tell it
+	Window  string // the window of the person, if several windows share Process; "": not known
+	Socket  string // the socket on which the session takes messages
+	Token   Secret // the token that it expects first
+	Mode    string // the permission mode
+	Script  string // the client's transcript file
+	Tmux    string // the tmux server that it runs in
+	Pane    string // the pane there
+	Home    string // the client's own directory, if known
 }
 
-// access is what doors want to know.
+// access returns the facts that doors need.
 func (s *Session) access() *mail.Access {
 	return &mail.Access{Dir: s.Dir, Version: s.Version, Mode: s.Mode, Socket: s.Socket, Token: string(s.Token),
 		Tmux: s.Tmux, Pane: s.Pane, Home: s.Home, Transcript: s.Script,
 		Window: s.Window}
 }
 
-// Secret is text that does not print.
+// Secret is text that does not print itself.
 type Secret string
 
-// String does not tell.
+// String hides the secret.
 func (Secret) String() string { return "(secret)" }
 
-// GoString does not tell.
+// GoString hides the secret.
 func (Secret) GoString() string { return "(secret)" }
 
-// input is the JSON object that a client hands to its hook, as far as we read it.
+// input is the JSON object that a client passes to its hook, limited to the members that we read.
 type input map[string]jsonx.Value
 
-// members are the names of what is read, in all the spellings that clients have: Claude's hooks are run by others too.
+// members are the names that we read, in the spellings of all clients: Claude's hooks are run by others too.
 func members() []string {
 	return []string{
 		"hook_event_name", "hookEventName", "session_id", "sessionId", "conversation_id", "cwd", "workspace_roots",
@@ -106,7 +107,7 @@ func members() []string {
 	}
 }
 
-// text returns the first of the members that is a string and not empty.
+// text returns the first of the members that is a non-empty string.
 func (in input) text(names ...string) string {
 	for _, name := range names {
 		var s string
@@ -117,32 +118,32 @@ func (in input) text(names ...string) string {
 	return ""
 }
 
-// isFalse reports whether a member is there and false.
+// isFalse reports whether a member is present and false.
 func (in input) isFalse(name string) bool { return string(in[name]) == "false" }
 
 // isTrue reports whether a member is true.
 func (in input) isTrue(name string) bool { return string(in[name]) == "true" }
 
-// moments are what the events of a client are, by their names in lower case. Nobody needs to know of other events.
+// moments maps the events of a client, by lower-case name, to moments. Other events are ignored.
 type moments map[string]moment
 
-// moment is what an event is, unless it says more of itself.
+// moment is the meaning of an event, unless its input says more.
 type moment struct {
 	is   mail.Moment
 	with effect
 }
 
-// effect is what there is to know of a moment, or-ed together.
+// effect is a set of flags of a moment.
 type effect int
 
 const (
 	carries effect = 1 << iota // Event.Carries
 	over                       // Event.Over
-	again                      // a prompt that we said to keep a turn going comes to it again, and begins no turn
+	again                      // our own prompt that kept a turn going is reported again, and begins no turn
 )
 
-// event returns what all clients have in common. typed is the event's name as it stands in the client's configuration;
-// what the client itself says counts more. frozen are the reasons of a session's end by which a person put it aside.
+// event returns the fields that all clients share. typed is the event's name in the client's configuration; the name
+// in the input takes precedence. frozen are the reasons for which a person ended the session to resume it later.
 func (in input) event(client, typed string, all moments, frozen ...string) Event {
 	e := Event{Client: client, Name: typed}
 	if name := in.text("hook_event_name", "hookEventName"); name != "" {
@@ -174,7 +175,7 @@ func (in input) event(client, typed string, all moments, frozen ...string) Event
 	return e
 }
 
-// given returns what a tool is, or was, given. Some clients wrap the object in a string.
+// given returns the input of a tool. Some clients wrap the object in a string.
 func (in input) given() jsonx.Value {
 	for _, name := range []string{"tool_input", "toolInput", "toolArgs"} {
 		raw := in[name]
@@ -189,10 +190,10 @@ func (in input) given() jsonx.Value {
 	return nil
 }
 
-// kind is the event's name without the case of its letters, which clients change.
+// kind is the event's name in lower case; clients vary the case.
 func (e *Event) kind() string { return strings.ToLower(e.Name) }
 
-// command returns the command line that a tool is to run.
+// command returns the command line that a tool runs.
 func (in input) command() string {
 	if s := in.text("command"); s != "" {
 		return s
@@ -205,8 +206,7 @@ func (in input) command() string {
 }
 
 // ownTool reports whether a tool is Pennypost's own: an MCP tool of a server of that name, however the client spells
-// it, or a single command. Nobody is kept from these: it is how an agent reads the order to stop, and says that it
-// has.
+// it, or a single command. These are never denied: with them an agent reads the order to stop, and confirms it.
 func ownTool(name, command string) bool {
 	name = strings.ToLower(name)
 	if strings.HasPrefix(name, "pennypost") || strings.HasPrefix(name, "mcp") && strings.Contains(name, "pennypost") {

@@ -5,9 +5,9 @@ import (
 	"pennypost/internal/mail"
 )
 
-// shell returns a line that has the commands of a session's shell speak as the agent of the session, which only the
-// post office knows: it may be NAME-2. Claude Code runs a file of its hooks' before each command (CLAUDE_ENV_FILE,
-// code.claude.com/docs/en/hooks).
+// shell returns a line that makes the commands of a session's shell speak as the session's agent. Only the post
+// office knows its name, which may be NAME-2. Claude Code runs a file that its hooks write before each command
+// (CLAUDE_ENV_FILE, code.claude.com/docs/en/hooks).
 func (c *Call) shell(e *Event, agent mail.Name) string {
 	if c.Getenv("CLAUDE_ENV_FILE") == "" || e.Client != "claude" || e.Moment != mail.SessionStart || agent == "" ||
 		c.Getenv("PENNYPOST_AGENT") == string(agent) {

@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// What a session's shell runs speaks as the session's agent, whatever is in its name.
+// Commands in a session's shell speak as the session's agent, for any name.
 func TestExport(t *testing.T) {
 	const start, vscode = `{"session_id":"s1","hook_event_name":"SessionStart"}`,
 		`{"sessionId":"s1","hookEventName":"SessionStart","timestamp":"t"}`
@@ -21,7 +21,7 @@ func TestExport(t *testing.T) {
 	}{
 		{start, "/env", "", true},
 		{start, "/env", "another", true},
-		{start, "/env", string(name), false}, // it is inherited
+		{start, "/env", string(name), false}, // inherited
 		{start, "", "", false},
 		{vscode, "/env", "", false},
 		{strings.Replace(start, "SessionStart", "Stop", 1), "/env", "", false},

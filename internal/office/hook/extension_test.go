@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestExtensionEvents: what is made of the events of opencode and pi, as the clients were seen to send them.
+// TestExtensionEvents: events of opencode and pi, as the clients were seen to send them, are parsed as expected.
 func TestExtensionEvents(t *testing.T) {
 	for _, tt := range []struct {
 		client, input string

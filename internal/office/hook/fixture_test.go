@@ -29,8 +29,8 @@ type fixture struct {
 	room  *mailroom.Room
 
 	down     bool // no post office answers
-	shut     bool // the client takes no output
-	unmarked bool // the post office goes away between the output and the marks
+	shut     bool // the client reads no output
+	unmarked bool // the post office stops between the output and the marks
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -48,7 +48,7 @@ func (b *fixture) open() {
 	b.must(err)
 }
 
-// restart is what kill -9 and another start do to a room.
+// restart reopens a room as after kill -9.
 func (b *fixture) restart() {
 	b.Helper()
 	b.must(b.room.Close())
@@ -64,7 +64,7 @@ func (b *fixture) must(err error) {
 
 func (b *fixture) as(n mail.Name) mail.Service { return b.room.As(n) }
 
-// send sends a message, a question of the user unless it says otherwise.
+// send sends a message, by default a question from the user.
 func (b *fixture) send(to, body string, more ...func(*mail.Draft)) mail.ID {
 	b.Helper()
 	d := mail.Draft{To: mail.Recipients{to}, Type: string(mail.Question), Body: body}
@@ -80,7 +80,7 @@ func typed(t mail.Type) func(*mail.Draft) { return func(d *mail.Draft) { d.Type 
 
 func urgent(d *mail.Draft) { d.Priority = string(mail.Urgent) }
 
-// harness returns a client whose agent has this name.
+// harness returns a client with an agent of this name.
 func (b *fixture) harness(c hooktest.Client, agent mail.Name, session string) *hooktest.Harness {
 	return &hooktest.Harness{Client: c, Session: session, Dir: "/srv/parser",
 		Run: b.runner(agent, agent+"/"+mail.Name(session))}
@@ -92,7 +92,7 @@ func (b *fixture) runner(agent mail.Name, process mail.Name) hooktest.Runner {
 	return b.runnerWith(agent, process, func(*hooktest.Counter) {})
 }
 
-// runnerWith is runner for a post office that is changed.
+// runnerWith is runner with a changed post office.
 func (b *fixture) runnerWith(agent mail.Name, process mail.Name, change func(*hooktest.Counter)) hooktest.Runner {
 	return func(client, event, stdin string) hooktest.Result {
 		var out, errs bytes.Buffer
@@ -121,18 +121,18 @@ func (b *fixture) runnerWith(agent mail.Name, process mail.Name, change func(*ho
 		}
 		exit := p.Run(context.Background())
 		if b.shut {
-			return hooktest.Result{Out: "{}"} // nobody reads it
+			return hooktest.Result{Out: "{}"} // the output is not read
 		}
 		return hooktest.Result{Out: out.String(), Err: errs.String(), Exit: exit}
 	}
 }
 
-// shutPipe is the output of a hook whose client has gone.
+// shutPipe is the output pipe of a hook whose client has exited.
 type shutPipe struct{}
 
 func (shutPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// state returns what the sender sees of a message with an agent.
+// state returns the delivery state that the sender sees for an agent.
 func (b *fixture) state(id mail.ID, agent mail.Name) mail.DeliveryState {
 	b.Helper()
 	it, err := b.as(mail.User).Message(context.Background(), id)
@@ -152,7 +152,7 @@ func (b *fixture) wantState(id mail.ID, agent mail.Name, want mail.DeliveryState
 	}
 }
 
-// agent returns a line of the roster.
+// agent returns an agent's entry in the roster.
 func (b *fixture) agent(n mail.Name) mail.Agent {
 	b.Helper()
 	list, err := mail.Roster(context.Background(), b.as(mail.User))
@@ -171,7 +171,7 @@ func (b *fixture) wantAgent(n mail.Name, want mail.State) {
 	}
 }
 
-// last returns what the model was shown last, as it reads that, and forgets it: Gemini CLI escapes brackets.
+// last returns and clears the newest text shown to the model, as the model reads it: Gemini CLI escapes brackets.
 func last(h *hooktest.Harness) string {
 	if len(h.Context) == 0 {
 		return ""
@@ -181,7 +181,7 @@ func last(h *hooktest.Harness) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(text)
 }
 
-// wantShown holds that the newest text has these messages whole, in this order, and no others.
+// wantShown checks that the newest text has exactly these messages whole, in this order.
 func (b *fixture) wantShown(h *hooktest.Harness, bodies ...string) {
 	b.Helper()
 	text := last(h)
@@ -201,7 +201,7 @@ func (b *fixture) wantShown(h *hooktest.Harness, bodies ...string) {
 	}
 }
 
-// wantSilence holds that the model was shown nothing, but that Codex's was told who it is.
+// wantSilence checks that the model was shown nothing, except that Codex's was told its name.
 func (b *fixture) wantSilence(h *hooktest.Harness) {
 	b.Helper()
 	text := last(h)
@@ -236,12 +236,12 @@ func everyClient(t *testing.T, f func(b *fixture, h *hooktest.Harness)) {
 	}
 }
 
-// takesPrompts reports whether a client lets text be told when a prompt comes.
+// takesPrompts reports whether a client accepts text with a prompt.
 func takesPrompts(c hooktest.Client) bool {
 	return slices.Contains([]string{"claude", "codex", "gemini", "qwen", "opencode", "pi", "copilot"}, c.Name)
 }
 
-// resume begins a session again, and a turn of it where the client drops the text of a session that is resumed.
+// resume resumes a session, and begins a turn where the client drops text told at a resume.
 func resume(h *hooktest.Harness) {
 	h.Start("resume")
 	if h.Client.Name == "qwen" || h.Client.Name == "gemini" {

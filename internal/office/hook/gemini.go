@@ -7,12 +7,12 @@ import (
 	"pennypost/internal/mail"
 )
 
-// gemini is the Gemini CLI (the real one, 0.61.0; docs/hooks/reference.md of google-gemini/gemini-cli). Keeping a turn
-// going is a prompt of its own there.
+// gemini is the Gemini CLI (the real one, 0.61.0; docs/hooks/reference.md of google-gemini/gemini-cli). A turn is kept
+// going with a new prompt.
 //
-// Esc runs hooks as if nothing had happened. While the model thinks, it is AfterAgent: what that says reaches no
-// model, and the whole turn is taken back, which shows in the transcript only. In a command it is AfterTool, whose
-// text is thrown away, and no AfterAgent follows. In a dialog it is nothing; but that it asks is told.
+// Esc runs the usual hooks. While the model thinks, it runs AfterAgent: the output reaches no model, and the whole
+// turn is taken back, which only the transcript shows. During a command it runs AfterTool, whose output is dropped,
+// and no AfterAgent follows. In a dialog it runs none; but the dialog itself is reported.
 func gemini() Client {
 	return Client{Name: "gemini", read: readGemini, look: lookGemini, answer: answerGemini}
 }
@@ -24,10 +24,10 @@ func readGemini(typed string, in input) Event {
 		"beforetool":   {mail.BeforeTool, carries},
 		"aftertool":    {mail.AfterTool, carries},
 		"afteragent":   {mail.TurnEnd, carries},
-		"sessionend":   {mail.SessionEnd, 0}, // which has no reason but "exit", whatever ended it
+		"sessionend":   {mail.SessionEnd, 0}, // its only reason is "exit", whatever the cause
 	})
 	switch e.kind() {
-	case "sessionstart": // of a session that is resumed, what it says reaches nobody
+	case "sessionstart": // in a resumed session its output is lost
 		e.Carries = in.text("source") != "resume"
 	case "aftertool":
 		if strings.HasPrefix(in.display(), "Command cancelled by user.") {
@@ -35,7 +35,7 @@ func readGemini(typed string, in input) Event {
 		}
 	case "afteragent":
 		e.Over = in.text("prompt_response") == "[no response text]"
-	case "notification": // nothing goes on before a person has answered, and if that is Esc, no hook runs
+	case "notification": // the turn waits for the person, and if they answer with Esc, no hook runs
 		if in.text("notification_type") == "ToolPermission" {
 			e.Moment, e.Over = mail.TurnEnd, true
 			asksGemini(&e, in)
@@ -44,7 +44,7 @@ func readGemini(typed string, in input) Event {
 	return e
 }
 
-// display returns what the person is shown of a tool's result.
+// display returns the part of a tool's result that the person is shown.
 func (in input) display() string {
 	var result struct {
 		Display jsonx.Value `json:"returnDisplay"`
@@ -52,14 +52,13 @@ func (in input) display() string {
 	var text string
 	if jsonx.UnmarshalLenient(in["tool_response"], &result) != nil ||
 		jsonx.UnmarshalLenient(result.Display, &text) != nil {
-		return "" // it may be a list or an object too
+		return "" // it may also be a list or an object
 	}
 	return text
 }
 
-// lookGemini finds what no hook is told: that the turn was broken off, and that a tool is a subagent's. A turn that
-// was broken off behind a tool has no end: the client asks the model by itself why it did not answer, as in another
-// turn.
+// lookGemini finds two facts that no hook is told: the turn was interrupted, and a tool is a subagent's. A turn
+// interrupted after a tool has no end: the client then asks the model why it did not answer, as in another turn.
 func lookGemini(e *Event) {
 	switch e.Moment {
 	case mail.TurnStart, mail.TurnEnd:

@@ -7,11 +7,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// The dialogs of Gemini CLI, as 0.61.0 was seen to have them. It notifies of a dialog before it shows it, and waits
-// for that hook; no hook answers one. What is asked stands in the notification in part, and in the use of a tool of
-// which it told just before. An answer with Esc no hook is told.
+// The dialogs of Gemini CLI, as seen in 0.61.0. It notifies of a dialog before it shows it, and waits for that hook;
+// no hook can answer one. The notification has part of the question, the tool call reported just before has the rest.
+// An answer with Esc runs no hook.
 
-// asking is what Gemini CLI says of a dialog.
+// asking is Gemini CLI's description of a dialog.
 type asking struct {
 	Type    string `json:"type"`
 	Command string `json:"command"`  // exec
@@ -21,7 +21,7 @@ type asking struct {
 	Prompt  string `json:"prompt"`   // info
 }
 
-// asksGemini fills in which dialog an event opens, once the use that was told of last is known.
+// asksGemini fills in the dialog that an event opens, once the last reported tool call is known.
 func asksGemini(e *Event, in input) {
 	raw := in["details"]
 	var d asking
@@ -49,7 +49,7 @@ func asksGemini(e *Event, in input) {
 	}
 }
 
-// isOf reports whether a dialog is about a use of a tool.
+// isOf reports whether a dialog is about a tool call.
 func (d *asking) isOf(tool string, given jsonx.Value) bool {
 	var g struct {
 		Command string `json:"command"`

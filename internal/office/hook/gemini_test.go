@@ -12,7 +12,7 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// What Gemini CLI 0.61.0 writes into a transcript.
+// Transcript lines of Gemini CLI 0.61.0.
 const (
 	geminiStart  = `{"sessionId":"s1","kind":"main"}` + "\n" + geminiBack
 	geminiPrompt = `{"id":"1","timestamp":"t","type":"user","content":[{"text":"go on"}]}` + "\n" + geminiSet
@@ -26,7 +26,7 @@ const (
 	geminiSet   = `{"$set":{"lastUpdated":"t"}}` + "\n"
 )
 
-// What a person breaks off in Gemini CLI is told to nobody, and what was told before is told again.
+// A turn interrupted in Gemini CLI is told nothing, and text told before is told again.
 func TestGeminiBrokenOff(t *testing.T) {
 	display := func(v any) map[string]any {
 		return map[string]any{"tool_name": "run_shell_command", "tool_response": map[string]any{"returnDisplay": v}}
@@ -91,8 +91,7 @@ func TestGeminiBrokenOff(t *testing.T) {
 	}
 }
 
-// A turn of Gemini CLI that is broken off behind a tool has no end; what the client asks by itself begins the next
-// one.
+// A turn of Gemini CLI that is interrupted after a tool has no end; the client's follow-up prompt begins the next.
 func TestGeminiAsksByItself(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Gemini(), "ann", "s1")
@@ -111,7 +110,7 @@ func TestGeminiAsksByItself(t *testing.T) {
 	b.wantState(id, "ann", mail.Queued)
 }
 
-// Tools of Gemini CLI's subagents run the session's hooks, as its own do. While a subagent works, only its own
+// Tools of Gemini CLI's subagents run the session's hooks, as its own tools do. While a subagent works, only its
 // transcript grows.
 func TestGeminiSubagent(t *testing.T) {
 	b := newFixture(t)

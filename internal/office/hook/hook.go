@@ -14,76 +14,76 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Mailbox is where an agent has its mail.
+// Mailbox is an agent's access to its mail.
 type Mailbox struct {
 	Room  mail.RoomName
 	Agent mail.Name
-	// As returns the room as an agent sees it: as Agent, or as what Agent is called because another session bears that
-	// name.
+	// As returns the room as an agent sees it: Agent, or the name given instead because another session has it.
 	As func(mail.Name) (Service, error)
-	// Ring waits until Agent is rung, and gives what there is to hand over to hand: once, and nil after every silence.
+	// Ring waits until Agent is rung, and passes the ring to hand, once. After every silence it passes nil.
 	Ring func(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error
 }
 
-// Service is what a hook has to know of a room. Every mail.Service is one.
+// Service is the part of a room that a hook needs. Every mail.Service is one.
 type Service interface {
 	mail.Turner
 	mail.Marker
 	mail.Claimer
 }
 
-// Call is one hook that a client ran, as its process handed it over.
+// Call is one hook run by a client, as its process handed it over.
 type Call struct {
-	Client, Event string // as they stand in the client's configuration
-	Input         []byte // what the client said: a JSON object
+	Client, Event string // as in the client's configuration
+	Input         []byte // the client's input: a JSON object
 	// Getenv returns a variable of the hook's process.
 	Getenv func(string) string
-	// Tools are the names of the dialects' tools, from which a cancel keeps nobody.
+	// Tools are the names of the dialects' tools, which a cancel never denies.
 	Tools []string
-	// Process names the program that runs the hook; nil: it is not known.
+	// Process names the program that runs the hook; nil: not known.
 	Process func(topmost bool) string
-	// Window returns where the person of a session sits, if the program that runs the hook serves several windows;
-	// nil: it does not. An error says that it is not known now.
+	// Window returns the window of a session's person, if the program that runs the hook serves several; nil: it does
+	// not. An error says that it is not known now.
 	Window func(ctx context.Context, e *Event) (*Window, error)
-	// Busy reports whether the client says of a session that a turn of it runs; nil: nobody can tell.
+	// Busy reports whether the client says that a turn of a session is running; nil: not known.
 	Busy func(*Session) bool
-	// Log finds the transcript of a session whose client does not name it; nil: nobody can.
+	// Log finds the transcript of a session whose client does not name it; nil: it cannot be found.
 	Log func(*Session) string
-	// First reports whether it is asked for the first time about a session; nil: every time is the first.
+	// First reports whether this is the first question about a session; nil: always.
 	First func(session string) bool
-	// Use notes that an agent, or a subagent of its session, is about to use a tool; nil: nobody asks.
+	// Use records that an agent, or a subagent of its session, is about to use a tool; nil: not recorded.
 	Use func(room mail.RoomName, agent mail.Name, e *Event)
-	// Write has an agent claim what it is about to write, and says what is in the way; nil: nobody claims anything. In
-	// a subagent's name its session's agent claims.
+	// Write claims for an agent what it is about to write, and returns the clashes; nil: no claims are made. For a
+	// subagent, its session's agent claims.
 	Write func(ctx context.Context, room mail.RoomName, as Service, agent mail.Name, e *Event) (mail.Claimed, error)
-	// Did is called when a call of a tool has ended or, at a turn's beginning and end, all have; nil: nobody asks.
+	// Did is called when a tool call has ended or, at the beginning and end of a turn, all of them have; nil: not
+	// needed.
 	Did func(room mail.RoomName, agent mail.Name, e *Event)
-	// Dialogs are those that are open; nil: nobody holds any.
+	// Dialogs are the open dialogs; nil: none are tracked.
 	Dialogs Dialogs
-	// Waits is called when a hook begins to wait for the person; nil: nobody asks.
+	// Waits is called when a hook begins to wait for the person; nil: not needed.
 	Waits func()
 	// Enter finds the mailbox that an event is about.
 	Enter func(ctx context.Context, e *Event) (*Mailbox, error)
 }
 
-// Window is where the person of a session sits whose client's program serves several windows.
+// Window is the window of a session's person, in a client whose program serves several windows.
 type Window struct {
-	Program string // "": it is not known
-	// Closed says that there was a window, and is no more: nobody sees what the session does.
+	Program string // "": not known
+	// Closed says that there was a window and is none now: no person sees the session.
 	Closed bool
-	// Getenv returns a variable of the window, or "". Those of the hook's process are another's.
+	// Getenv returns a variable of the window, or "". The hook's process has those of another one.
 	Getenv func(string) string
 }
 
-// Marks are due once the client has taken what a hook says. Nil: none are.
+// Marks are written after the client has taken a hook's output. Nil: there are none.
 type Marks struct {
 	pending
-	taken func() // nil: only marks are due
+	taken func() // nil: only marks are written
 }
 
-// Answer tells the room what happened and returns what the hook's process is to leave behind, and what is to be marked
-// once the client has taken it. An error says why there is nothing to say, and the answer is then what that client
-// takes for silence; or that the room was not told of the end of a dialog, which keeps nobody from mail.
+// Answer tells the room about the event. It returns the output of the hook's process, and the marks to write after the
+// client has taken it. An error says why there is no text, and the answer is then silence in the client's format; or
+// that the room was not told about the end of a dialog, which does not hold back mail.
 func (c *Call) Answer(ctx context.Context) (Answer, *Marks, error) {
 	client, ok := FindClient(c.Client)
 	if !ok {
@@ -119,7 +119,7 @@ func (c *Call) Answer(ctx context.Context) (Answer, *Marks, error) {
 	return c.leaves(&client, &e, t, cmp.Or(err, unsettled))
 }
 
-// leaves returns what there is to leave behind of what is to be said: nothing, if that could not be asked for.
+// leaves returns the output for t: silence, if err kept t from being made.
 func (c *Call) leaves(client *Client, e *Event, t pending, err error) (Answer, *Marks, error) {
 	answer := client.answer(e, speech{t.kind, t.text, t.agent})
 	answer.Shell = c.shell(e, t.agent)
@@ -129,10 +129,10 @@ func (c *Call) leaves(client *Client, e *Event, t pending, err error) (Answer, *
 	return answer, &Marks{pending: t}, err
 }
 
-// wanted reports whether the room is to be told of e.
+// wanted reports whether the room must be told about e.
 func (e *Event) wanted() bool { return e.Moment != "" && (!e.Sub || e.Moment == mail.BeforeTool) }
 
-// pending is what is to be said, and to be marked when it was.
+// pending is a text for the client, with the marks due after it.
 type pending struct {
 	words
 	kind  speechKind
@@ -140,7 +140,7 @@ type pending struct {
 	agent mail.Name
 }
 
-// ask tells the room and returns what there is to be said. With an error there is nothing.
+// ask tells the room about e and returns the text for the client. With an error there is none.
 func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, error) {
 	if closed, err := c.sit(ctx, e); closed || err != nil {
 		return left(e), err
@@ -174,8 +174,8 @@ func (c *Call) ask(ctx context.Context, client *Client, e *Event) (pending, erro
 	return t, nil
 }
 
-// claim has the agent hold what the tool is about to write, or keeps it from that. That nobody could be asked who
-// holds it is no reason to.
+// claim makes the agent claim what the tool is about to write, or denies the tool. It does not deny the tool if the
+// claim could not be checked.
 func (c *Call) claim(ctx context.Context, e *Event, t *pending) {
 	if c.Write == nil || e.Moment != mail.BeforeTool || e.Own {
 		return
@@ -190,7 +190,7 @@ func (c *Call) claim(ctx context.Context, e *Event, t *pending) {
 	}
 }
 
-// read reads what the client says into e.
+// read reads the client's input into e.
 func (c *Call) read(client *Client, e *Event) error {
 	in, err := read(c.Input)
 	if err != nil {
@@ -204,7 +204,7 @@ func (c *Call) read(client *Client, e *Event) error {
 	return nil
 }
 
-// turn is the event as the room is told of it.
+// turn returns the event in the room's terms.
 func (e *Event) turn(client *Client) mail.Turn {
 	return mail.Turn{
 		Moment: e.Moment, Session: e.Session.ID, Client: e.Client, Process: e.Session.Process, Frozen: e.Frozen,
@@ -221,8 +221,8 @@ func (e *Event) turn(client *Client) mail.Turn {
 	}
 }
 
-// sit takes what the session's window says for what the hook's process says, where that is another's, and reports
-// whether the window was closed.
+// sit replaces the facts of the hook's process by those of the session's window, if they differ, and reports whether
+// the window was closed.
 func (c *Call) sit(ctx context.Context, e *Event) (closed bool, err error) {
 	if c.Window == nil {
 		return false, nil
@@ -235,8 +235,8 @@ func (c *Call) sit(ctx context.Context, e *Event) (closed bool, err error) {
 	return w.Closed, nil
 }
 
-// left says what there is to be said where nobody sits any more. The room hears of the session's end from those who
-// look after sessions; a turn that goes on is not kept going, and none begins with a ring.
+// left returns the text for a session that no person attends any more. The room learns of its end from the watchers of
+// sessions. A running turn is not kept going, and no turn begins with a ring.
 func left(e *Event) pending {
 	if !e.Ring {
 		return pending{}
@@ -244,7 +244,7 @@ func left(e *Event) pending {
 	return pending{kind: drop, words: words{text: greeting + "the window of this session was closed."}}
 }
 
-// restart tells the person, once a session, that the session is too old to be an agent.
+// restart tells the person, once per session, that the session is too old to be an agent.
 func (c *Call) restart(e *Event) pending {
 	if e.Moment != mail.TurnStart || c.First != nil && !c.First(e.Session.ID) {
 		return pending{}
@@ -254,23 +254,23 @@ func (c *Call) restart(e *Event) pending {
 	return pending{kind: inform, words: words{text: greeting + text}}
 }
 
-// own reports whether nobody is kept from a tool: it is one of Pennypost's, or loads such.
+// own reports whether a tool is never denied: it is one of Pennypost's, or loads one.
 func (c *Call) own(e *Event) bool {
-	// Claude Code has it load tools of MCP servers before their use
+	// Claude Code uses it to load MCP tools before it calls them
 	if e.Own || e.Tool == "ToolSearch" {
 		return true
 	}
 	return strings.HasPrefix(e.Tool, "mcp") && slices.ContainsFunc(c.Tools, func(name string) bool {
-		return strings.HasSuffix(e.Tool, "_"+name) // behind a name of the server that the person chose
+		return strings.HasSuffix(e.Tool, "_"+name) // after the server name, which the person chose
 	})
 }
 
-// know adds what is known of the session from elsewhere.
+// know adds facts about the session from other sources.
 func (c *Call) know(client *Client, e *Event) {
 	if dir := config.ClientDir(e.Client, c.Getenv); dir != "" {
 		e.Session.Dir = dir
 	}
-	if c.Process != nil && !e.beside() { // an extension of Copilot's is a program of its own
+	if c.Process != nil && !e.beside() { // our Copilot extension is a program of its own
 		e.Session.Process = c.Process(client.Editor || e.Client == "vscode")
 	}
 	switch e.Client {
@@ -284,13 +284,13 @@ func (c *Call) know(client *Client, e *Event) {
 		e.Session.Version = claudeVersion(c.Getenv("AI_AGENT"))
 		e.Session.Socket = c.Getenv("CLAUDE_CODE_MESSAGING_SOCKET")
 		e.Session.Token = Secret(c.Getenv("CLAUDE_CODE_MESSAGING_TOKEN"))
-		// A prompt that is typed while the model works is handed to the hook at once, and goes into that turn.
+		// A prompt typed while the model works runs the hook immediately and joins the running turn.
 		e.Within = e.Moment == mail.TurnStart && c.Busy != nil && c.Busy(&e.Session)
 	}
 	e.Session.Tmux, e.Session.Pane = c.Getenv("TMUX"), c.Getenv("TMUX_PANE")
 }
 
-// say decides what to say.
+// say decides what to tell the client.
 func say(e *Event, box *Mailbox, brief *mail.Briefing) (speechKind, words) {
 	switch {
 	case !e.Carries:
@@ -316,7 +316,7 @@ func say(e *Event, box *Mailbox, brief *mail.Briefing) (speechKind, words) {
 	return tell, w
 }
 
-// Write records what was told.
+// Write marks the mail that was told.
 func (t *Marks) Write(ctx context.Context) error {
 	if t.taken != nil {
 		t.taken()
@@ -339,7 +339,7 @@ func (t *Marks) Write(ctx context.Context) error {
 	return nil
 }
 
-// read reads the client's object.
+// read parses the client's JSON object.
 func read(text []byte) (input, error) {
 	in, err := jsonx.Pick(bytes.NewReader(text), members()...)
 	if err != nil {

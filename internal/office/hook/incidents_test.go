@@ -13,16 +13,16 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// What happened to the users of other systems. The numbers are those of the issues in which they told of it.
+// Incidents of users of other systems. The numbers are those of the issues that report them.
 
 // claude-code#25383, #57487: mail was marked read before it was delivered, while the agent was busy, and was lost.
-// Here nothing but the hand-over marks, and nothing marks read but the agent.
+// Here only the hand-over marks mail, and only the agent marks it read.
 func TestIncident_MarkedBeforeDelivered(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
 		h.Prompt("go on")
 		id := b.send("ann", "one")
-		b.shut = true // the client has gone; what the hook says is read by nobody
+		b.shut = true // the client has exited; the output is not read
 		h.Tool("Bash", "ls")
 		b.wantState(id, "ann", mail.Queued)
 		b.shut = false
@@ -60,7 +60,7 @@ func TestIncident_BusyToIdle(t *testing.T) {
 			})
 			n := h.End()
 			sends.Wait()
-			// Whoever sent before the end was told that the turn's end will look, or that it has, and it has.
+			// A sender before the end was told that the end of the turn will look, or has looked, and it did.
 			if looks := d.Wake == mail.WakeTurnEnd || d.Wake == mail.WakeNone; looks != (n > 0) {
 				t.Errorf("round %d: the sender was told %q, and the turn went on %d times", round, d.Wake, n)
 			}
@@ -71,8 +71,7 @@ func TestIncident_BusyToIdle(t *testing.T) {
 	}
 }
 
-// agmsg#13, #677: a hook consumed mail without displaying it. Here it is shown with the next hook, or the user hears
-// of it.
+// agmsg#13, #677: a hook consumed mail without displaying it. The next hook shows it, or the user is told.
 func TestIncident_ConsumedWithoutDisplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFixture(t)
@@ -111,7 +110,7 @@ func TestIncident_Politeness(t *testing.T) {
 			}
 		}
 		ann.Prompt("go on")
-		b.wantShown(ann, "Thank you!") // and the status is counted
+		b.wantShown(ann, "Thank you!") // the status is only counted
 		ann.Tool("Bash", "ls")
 		if n := ann.End(); n != 0 {
 			t.Errorf("thanks kept the turn going %d times", n)
@@ -120,8 +119,7 @@ func TestIncident_Politeness(t *testing.T) {
 	}
 }
 
-// claude-mem#3161: a worker that was down made an endless loop of the Stop hook. Here the turn ends in silence, and
-// the mail waits.
+// claude-mem#3161: a stopped worker caused an endless loop of the Stop hook. The turn ends in silence; the mail waits.
 func TestIncident_DownAtStop(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -141,8 +139,8 @@ func TestIncident_DownAtStop(t *testing.T) {
 	})
 }
 
-// claude-code#92244: the same message was delivered up to four times. Tools that run at the same time, each with its
-// hook, are told of it once.
+// claude-code#92244: the same message was delivered up to four times. Parallel tools, each with its hook, are told
+// about a message once.
 func TestIncident_ToldTwice(t *testing.T) {
 	for range 50 {
 		b := newFixture(t)
@@ -173,8 +171,8 @@ func TestIncident_ToldTwice(t *testing.T) {
 	}
 }
 
-// claude-code#45874: an order to stop that was for an agent of the past stopped a new one of its name. A cancel is for
-// the session that was there, or was to be resumed. The end of a turn in which it was told reads it.
+// claude-code#45874: an order to stop a past agent stopped a new one of the same name. A cancel is for the session
+// that existed, or was to be resumed. The end of the turn in which it was told marks it read.
 func TestIncident_StaleStop(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
@@ -185,7 +183,7 @@ func TestIncident_StaleStop(t *testing.T) {
 	h.End()
 	h.Exit("other")
 	b.wantState(stop, "ann", mail.Read)
-	stop = b.send("ann", "stop too", typed(mail.Cancel)) // nobody is there
+	stop = b.send("ann", "stop too", typed(mail.Cancel)) // no session is running
 	next := b.harness(hooktest.Claude(), "ann", "s2")
 	next.Start("startup")
 	b.wantShown(next, "stop too")
@@ -204,7 +202,7 @@ func TestIncident_StaleStop(t *testing.T) {
 	}
 }
 
-// rust#229, rust#269: a count nagged for ever. What is told is told once, whatever the agent makes of it.
+// rust#229, rust#269: a count nagged for ever. Text is told once, whether or not the agent acts on it.
 func TestIncident_Nagging(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -223,8 +221,8 @@ func TestIncident_Nagging(t *testing.T) {
 	})
 }
 
-// claude-code#63684: an inbox of 1,065 messages stopped surfacing anything. Here what is new and urgent comes first,
-// however much lies there.
+// claude-code#63684: an inbox of 1,065 messages stopped surfacing anything. Here new and urgent mail comes first in an
+// inbox of any size.
 func TestIncident_HugeInbox(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s0")
@@ -247,8 +245,8 @@ func TestIncident_HugeInbox(t *testing.T) {
 	b.wantNoFaults(h)
 }
 
-// claude-code#32276, #84494, AgentsCommander#22: mail to somebody who has ended, or never was, was "sent", and lost.
-// The sender is told, and what is dead is alive again with the agent's next session.
+// claude-code#32276, #84494, AgentsCommander#22: mail to an agent that had ended, or never existed, was "sent", and
+// lost. The sender is told, and dead mail is alive again with the agent's next session.
 func TestIncident_GonePeer(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
@@ -274,7 +272,7 @@ func TestIncident_GonePeer(t *testing.T) {
 	b.wantState(sent.ID, "ann", mail.Presented)
 }
 
-// genie#1460, nanoclaw PR#2063: one that was a member of its own audience woke itself for ever.
+// genie#1460, nanoclaw PR#2063: an agent in its own audience woke itself for ever.
 func TestIncident_SelfPing(t *testing.T) {
 	b := newFixture(t)
 	_, err := b.as(mail.User).Register(context.Background(),
@@ -295,8 +293,8 @@ func TestIncident_SelfPing(t *testing.T) {
 	}
 }
 
-// claude-code#60199: an agent agreed to shut down, counted as gone, and its process lived on. What an agent is follows
-// from what its client does.
+// claude-code#60199: an agent agreed to shut down and counted as gone, while its process lived on. Here an agent's
+// state follows from its client's events.
 func TestIncident_LivesOn(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
@@ -316,7 +314,7 @@ func TestIncident_LivesOn(t *testing.T) {
 	b.wantAgent("ann", mail.Gone)
 }
 
-// claude-code#76500: the last report of one that ended was lost, or came an hour late.
+// claude-code#76500: the last report of an ended agent was lost, or came an hour late.
 func TestIncident_FinalReport(t *testing.T) {
 	b := newFixture(t)
 	_, err := b.as(mail.User).Register(context.Background(),
@@ -338,8 +336,8 @@ func TestIncident_FinalReport(t *testing.T) {
 	b.wantShown(lead, "done")
 }
 
-// relay#1531, overdeck#3630: one receipt for eight recipients, and "delivered" three times without one. Each has its
-// own state, and only what was handed over is presented.
+// relay#1531, overdeck#3630: there was one receipt for eight recipients, and "delivered" three times without one. Here
+// each has its own state, and only mail handed over is presented.
 func TestIncident_OneReceiptEach(t *testing.T) {
 	b := newFixture(t)
 	var to mail.Recipients
@@ -365,8 +363,7 @@ func TestIncident_OneReceiptEach(t *testing.T) {
 	}
 }
 
-// gastown#2447, agmsg#677, gascity PR#5364: a prompt spoke of new mail when there was none, because it had been read
-// meanwhile.
+// gastown#2447, agmsg#677, gascity PR#5364: a prompt announced new mail that had been read in the meantime.
 func TestIncident_ReadMeanwhile(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")

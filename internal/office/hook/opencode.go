@@ -2,11 +2,11 @@ package hook
 
 import "pennypost/internal/mail"
 
-// opencode is opencode (1.18.33), through the plugin that pennypost install writes (package install, opencode.js): its
-// events bear the names of opencode's own hooks, but for SessionStart, which is the first that the plugin sees of a
-// session. busy says of a prompt that the session works on another one: it breaks nothing off, and waits for the next
-// request of that turn. What is told when the model has written a text (experimental.text.complete) is a prompt in the
-// midst of the turn; were it only told when the turn has ended (session.idle), a headless run would have ended too.
+// opencode is opencode (1.18.33), through the plugin that pennypost install writes (package install, opencode.js). Its
+// events have the names of opencode's own hooks, except SessionStart, the first event of a session that the plugin
+// sees. busy marks a prompt sent while the session works on another: it interrupts nothing, and waits for the next
+// request of that turn. Text told after the model has written (experimental.text.complete) is a prompt in the middle
+// of the turn. Told only at the end of the turn (session.idle), it would be too late for a headless run.
 func opencode() Client {
 	return Client{Name: "opencode", Many: true, waits: true, read: readOpencode, answer: answerExtension,
 		decide: decideOpencode}
@@ -30,14 +30,13 @@ func readOpencode(typed string, in input) Event {
 	case e.Moment == mail.TurnStart && in.isTrue("busy"):
 		e.Moment = mail.AfterTool
 	case e.Moment == mail.TurnEnd:
-		e.Over = in.text("error") != "" // it was broken off, or the model could not be reached
+		e.Over = in.text("error") != "" // it was interrupted, or the model could not be reached
 	}
 	asksOpencode(&e, in)
 	return e
 }
 
-// answerExtension is what extensions of ours, which run inside of a client, are told: who the agent is, and what to
-// do.
+// answerExtension is the output for our extensions, which run inside a client: the agent's name, and what to do.
 func answerExtension(_ *Event, s speech) Answer {
 	out := struct {
 		Agent  mail.Name `json:"agent,omitempty"`

@@ -7,11 +7,11 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Extensions of ours inside a client tell of its dialogs in an object of ours, the member dialog. The event that says
-// how a dialog ended has the same object, byte for byte, and the member reply.
+// Our extensions inside a client report its dialogs as an object of our format, in the member dialog. The event that
+// reports how a dialog ended has the same object, byte for byte, and the member reply.
 
-// asksOpencode fills in which dialog an event opens, or has ended, as opencode 1.18.33 was seen to tell of them. Its
-// dialog is on the screen meanwhile, of subagents too; when the person answers that, it says so.
+// asksOpencode fills in the dialog that an event opens or ends, as seen in opencode 1.18.33. The dialog is on the
+// screen at the same time, for subagents too, and the event reports an answer given there.
 func asksOpencode(e *Event, in input) {
 	what, how, ok := strings.Cut(e.kind(), ".")
 	raw := in["dialog"]
@@ -32,7 +32,7 @@ func asksOpencode(e *Event, in input) {
 	}
 	var a *Asked
 	if what == "question" {
-		a = e.asks(mail.AsksQuestion, answer, mail.Offer{Verdict: mail.SayDeny}) // which takes no words
+		a = e.asks(mail.AsksQuestion, answer, mail.Offer{Verdict: mail.SayDeny}) // opencode takes no words here
 	} else {
 		a = e.asks(mail.AsksPermission, append(append([]mail.Offer{once}, d.lasting()...), refuse)...)
 		d.show(a)
@@ -40,17 +40,17 @@ func asksOpencode(e *Event, in input) {
 	a.Beside, a.Told = true, true
 }
 
-// dialogOpencode is a request of opencode's, as its plugins are told of it, and what the tool is given that asks.
+// dialogOpencode is an opencode request, as its plugins see it, with the input of the tool that asks.
 type dialogOpencode struct {
-	ID         string      `json:"id"` // so that two requests that are alike have two sums
+	ID         string      `json:"id"` // makes the sums of two equal requests differ
 	Permission string      `json:"permission"`
 	Patterns   []string    `json:"patterns"`
 	Always     []string    `json:"always"`
 	Details    jsonx.Value `json:"metadata"`
-	Input      jsonx.Value `json:"input"` // of the tool; nil: it is not known
+	Input      jsonx.Value `json:"input"` // the tool's; nil: not known
 }
 
-// lasting is the offer to allow what is like it: opencode keeps that in memory, for all sessions of the project.
+// lasting offers permission for similar calls: opencode keeps it in memory, for all sessions of the project.
 func (d *dialogOpencode) lasting() []mail.Offer {
 	if len(d.Always) == 0 {
 		return nil
@@ -59,10 +59,10 @@ func (d *dialogOpencode) lasting() []mail.Offer {
 	return []mail.Offer{{Verdict: mail.SayAllow, Rule: 1, Session: true, Writes: writes}}
 }
 
-// show fills in what is asked. What opencode itself says of it goes before what the tool was given, which other
-// plugins may have changed.
+// show fills in the question. opencode's own details take precedence over the tool's input, which other plugins may
+// have changed.
 func (d *dialogOpencode) show(a *Asked) {
-	if a.Cut { // it is too long
+	if a.Cut { // too long
 		return
 	}
 	var m struct {
@@ -90,11 +90,11 @@ func (d *dialogOpencode) show(a *Asked) {
 	default:
 		a.Form, a.Says = mail.FormJSON, given.Description
 		a.Text = Indented(jsonx.Value(object(d.whole())))
-		a.Cut = len(d.Input) == 0 && len(d.Details) <= len("{}") // a tool of a server, of which it says nothing
+		a.Cut = len(d.Input) == 0 && len(d.Details) <= len("{}") // a tool of a server, without details
 	}
 }
 
-// whole is all that is known of what is asked, in an order for people.
+// whole returns all known facts about the question, in an order for people.
 func (d *dialogOpencode) whole() any {
 	return struct {
 		Permission string      `json:"permission"`
@@ -109,7 +109,7 @@ func repliesOpencode() map[string]mail.DialogOutcome {
 		"reject": mail.DialogDenied, "answered": mail.DialogAnswered}
 }
 
-// decideOpencode says to the plugin what to post: reply or reject, and with what.
+// decideOpencode tells the plugin what to post: reply or reject, and its body.
 func decideOpencode(e *Event, _ input, a *mail.DialogAnswer) string {
 	type reply struct {
 		Reply   string `json:"reply"`

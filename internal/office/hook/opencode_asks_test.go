@@ -9,7 +9,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// says is an event as our plugin tells of it.
+// says parses an event as our plugin sends it.
 func says(t *testing.T, client, event, more string) (Event, input) {
 	t.Helper()
 	in, err := read([]byte(`{"hook_event_name":"` + event + `","session_id":"s1","cwd":"/srv/shop"` + more + `}`))
@@ -24,7 +24,7 @@ const bashOpencode = `,"tool_use_id":"call_2","dialog":{"id":"per_1","permission
 	`"metadata":{"command":"touch a\u202e"},"always":["touch *","echo *"],"tool":{"callID":"call_2"},` +
 	`"input":{"command":"touch b","description":"Harmless","workdir":"/etc"}}`
 
-// TestOpencodeAsks: what is shown of a dialog is what opencode itself says, whole, and what it does not say cannot be
+// TestOpencodeAsks: a dialog shows opencode's own text, whole, and a request that opencode does not describe cannot be
 // allowed.
 func TestOpencodeAsks(t *testing.T) {
 	allow := []mail.Offer{once, refuse}
@@ -75,7 +75,7 @@ func TestOpencodeAsks(t *testing.T) {
 	}
 }
 
-// TestOpencodeSettles: the same request ends its dialog, and no other, by what was answered.
+// TestOpencodeSettles: the same request ends its dialog and no other, with the outcome of the reply.
 func TestOpencodeSettles(t *testing.T) {
 	asked, _ := says(t, "opencode", "permission.asked", bashOpencode)
 	h := &Held{Asked: *asked.Asks}
@@ -103,7 +103,7 @@ func TestOpencodeSettles(t *testing.T) {
 	}
 }
 
-// TestOpencodeDecides: what the plugin posts is what opencode 1.18.33 was seen to take.
+// TestOpencodeDecides: the plugin posts the form that opencode 1.18.33 was seen to accept.
 func TestOpencodeDecides(t *testing.T) {
 	question := `,"dialog":{"id":"que_1","questions":[{"question":"Which?"},{"question":"What?"}]}`
 	for _, tt := range []struct {

@@ -3,9 +3,9 @@ package hook
 import "pennypost/internal/mail"
 
 // pi is the pi coding agent (0.73.1), through the extension that pennypost install writes (package install, pi.js).
-// Its events bear the names of pi's own.
+// Its events have pi's own names.
 func pi() Client {
-	// What a hook told is a message of its own, or stands in the result of a tool.
+	// Hook output is a message of its own, or part of a tool result.
 	kept := script{has: `"id"`, told: []string{"message", "custom_message"}, sums: "compaction"}
 	return Client{Name: "pi", waits: true, read: readPi, recall: kept.recall, answer: answerExtension}
 }
@@ -18,7 +18,7 @@ func readPi(typed string, in input) Event {
 		"tool_result":        {mail.AfterTool, carries},
 		"agent_end":          {mail.TurnEnd, carries},
 		"session_shutdown":   {mail.SessionEnd, 0},
-	}, "new", "resume", "fork") // by which a person puts it aside for another
+	}, "new", "resume", "fork") // the person leaves it for another session
 	e.Carries = e.Carries && !(e.kind() == "tool_result" && in.isTrue("aborted"))
 	e.Over = e.Moment == mail.TurnEnd && in.text("error") != ""
 	return e

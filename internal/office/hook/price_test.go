@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// TestPrice holds what a letter of 22 bytes and a ring cost a model, in bytes: docs/bench.md has the figures.
+// TestPrice limits the cost to a model, in bytes, of a letter of 22 bytes and of a ring: see docs/bench.md.
 func TestPrice(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "claude-shop", "s1")

@@ -2,13 +2,12 @@ package hook
 
 import "pennypost/internal/mail"
 
-// qwen is Qwen Code (the real one, 0.15.10). Its hooks are Claude Code's, with these differences. What SessionStart
-// says reaches nobody, and in a headless run there is none. UserPromptSubmit comes with the results of tools too, and
-// then without a prompt. As soon as a session takes a prompt again, after Esc too, it notifies of that. Tools of
-// subagents, and of the work that it does in the background, run the session's hooks; only the transcript tells whose
-// they are.
+// qwen is Qwen Code (the real one, 0.15.10). Its hooks are Claude Code's, with these differences. The output of
+// SessionStart is lost, and a headless run has no SessionStart. UserPromptSubmit also runs with tool results, then
+// without a prompt. A notification is sent as soon as a session accepts a prompt again, even after Esc. Tools of
+// subagents and of background work run the session's hooks; only the transcript shows whose they are.
 func qwen() Client {
-	// What a hook told stands in the prompt, or in the result of a tool.
+	// Hook output is in the prompt or in a tool result.
 	kept := script{has: `"uuid"`, told: []string{"user", "tool_result"}, sums: "chat_compression"}
 	return Client{Name: "qwen", read: readQwen, look: lookQwen, recall: kept.recall, answer: answerClaude,
 		decide: decideQwen}
@@ -23,7 +22,7 @@ func readQwen(typed string, in input) Event {
 		"posttoolusefailure": {mail.AfterTool, carries},
 		"stop":               {mail.TurnEnd, carries},
 		"stopfailure":        {mail.TurnEnd, over},
-		"sessionend":         {mail.SessionEnd, 0}, // with a person's reason, whatever ended it
+		"sessionend":         {mail.SessionEnd, 0}, // its reason is always a person's, whatever the cause
 	})
 	switch e.kind() {
 	case "userpromptsubmit":
@@ -31,14 +30,14 @@ func readQwen(typed string, in input) Event {
 			e.Moment = mail.AfterTool
 		}
 	case "pretooluse":
-		e.Own = e.Own || e.Tool == "tool_search" // without which it has no tool of a server
+		e.Own = e.Own || e.Tool == "tool_search" // it needs this to find the tools of a server
 	case "posttoolusefailure":
 		if in.isTrue("is_interrupt") {
 			e.Moment, e.Over = mail.TurnEnd, true
 		}
 	case "notification":
 		switch in.text("notification_type") {
-		case "idle_prompt", "permission_prompt": // nothing goes on before a person has typed, or answered
+		case "idle_prompt", "permission_prompt": // the turn waits for a prompt or an answer of the person
 			e.Moment, e.Over = mail.TurnEnd, true
 		}
 	}
@@ -46,7 +45,7 @@ func readQwen(typed string, in input) Event {
 	return e
 }
 
-// lookQwen finds out whose tool it is.
+// lookQwen finds out whether a tool is a subagent's.
 func lookQwen(e *Event) {
 	if e.Tool == "" || e.Moment != mail.BeforeTool && e.Moment != mail.AfterTool {
 		return

@@ -2,16 +2,16 @@ package hook
 
 import "pennypost/internal/mail"
 
-// The dialogs of Qwen Code, as 0.15.10 was seen to have them. Its hook PermissionRequest runs before the dialog, which
-// is not shown while the hook waits, and before the hook that tells of the use. As soon as the dialog stands it
-// notifies of that.
+// The dialogs of Qwen Code, as seen in 0.15.10. Its PermissionRequest hook runs before the dialog, which is hidden
+// while the hook waits, and before the hook that reports the tool call. A notification follows as soon as the dialog
+// is shown.
 
-// asksQwen fills in which dialog an event opens.
+// asksQwen fills in the dialog that an event opens.
 func asksQwen(e *Event, in input) {
 	switch e.kind() {
 	case "permissionrequest":
 		switch e.Tool {
-		case "ask_user_question": // which takes no answers from a hook
+		case "ask_user_question": // it takes no answers from a hook
 			e.asks(mail.AsksQuestion)
 		case "exit_plan_mode":
 			e.asks(mail.AsksPlan)
@@ -25,11 +25,11 @@ func asksQwen(e *Event, in input) {
 	}
 }
 
-// decideQwen answers the dialog that e has opened.
+// decideQwen answers the dialog that e opened.
 func decideQwen(_ *Event, _ input, a *mail.DialogAnswer) string { return permission(a) }
 
-// permission is the decision of a hook PermissionRequest in those clients that take no more of it than whether the
-// tool may run, and a text if it may not.
+// permission is the PermissionRequest decision for clients that only accept whether the tool may run, and a reason if
+// not.
 func permission(a *mail.DialogAnswer) string {
 	d := decisionClaude{Behavior: "allow"}
 	if a.Verdict == mail.SayDeny {

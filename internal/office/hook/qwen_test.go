@@ -12,8 +12,7 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// Qwen Code runs the hooks of a session for the tools of its subagents too, and UserPromptSubmit for the results of
-// tools.
+// Qwen Code also runs a session's hooks for the tools of its subagents, and UserPromptSubmit for tool results.
 func TestQwenSubagent(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Qwen(), "ann", "s1")
@@ -42,8 +41,8 @@ func TestQwenSubagent(t *testing.T) {
 	b.wantState(id, "ann", mail.Presented)
 }
 
-// Qwen Code notifies that it waits for a prompt at a turn's end too, at the same moment as it runs Stop: whichever of
-// the hooks is heard first, that turn was not broken off, and mail that comes is rung for at once.
+// Qwen Code's notification that it waits for a prompt is also sent at the end of a turn, at the same time as Stop.
+// Whichever hook is heard first, that turn was not interrupted, and new mail is rung for immediately.
 func TestQwenEndsByItself(t *testing.T) {
 	waits := func(h *hooktest.Harness) {
 		h.Fire("Notification", map[string]any{"notification_type": "idle_prompt"})
@@ -69,7 +68,7 @@ func TestQwenEndsByItself(t *testing.T) {
 	}
 }
 
-// What a person breaks off in Qwen Code is told to nobody, and what was told before is told again.
+// A turn interrupted in Qwen Code is told nothing, and text told before is told again.
 func TestQwenBrokenOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		event string

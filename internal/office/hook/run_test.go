@@ -20,10 +20,10 @@ import (
 
 const stop = `{"session_id":"s1","hook_event_name":"Stop","cwd":"/work"}`
 
-// enters is how a post office finds the mailbox of an event.
+// enters finds the mailbox of an event, as a post office does.
 type enters = func(context.Context, *hook.Event) (*hook.Mailbox, error)
 
-// pipe returns a hook that a client runs.
+// pipe returns a hook run by a client.
 func pipe(client, event string, in io.Reader, enter enters) *hookpipe.Pipe {
 	return &hookpipe.Pipe{
 		Hook: wire.Hook{Client: client, Event: event}, Stdin: in, Stdout: io.Discard, Stderr: io.Discard,
@@ -31,7 +31,7 @@ func pipe(client, event string, in io.Reader, enter enters) *hookpipe.Pipe {
 	}
 }
 
-// quiet runs a hook that must be silent and succeed, and returns why it was silent.
+// quiet runs a hook that must be silent and succeed, and returns the reason for its silence.
 func quiet(t *testing.T, p *hookpipe.Pipe) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -76,14 +76,14 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// broken is a post office that answers what nobody understands.
+// broken is a post office that returns an error to every turn.
 type broken struct{ hook.Service }
 
 func (broken) Turn(context.Context, mail.Turn) (mail.Briefing, error) {
 	return mail.Briefing{}, mail.Errorf(mail.Internal, "not understood")
 }
 
-// Clients that want an object get one, whatever is wrong.
+// Clients that expect an object get one, whatever fails.
 func TestEmptyObject(t *testing.T) {
 	for _, c := range []struct{ client, event, want string }{
 		{"codex", "Stop", "{}\n"}, {"codex", "PreToolUse", ""}, {"cursor", "stop", "{}\n"},
@@ -101,7 +101,7 @@ func TestEmptyObject(t *testing.T) {
 	}
 }
 
-// A hook is done within its deadline, whether its input does not come or the post office does not answer.
+// A hook finishes within its deadline, even if its input does not come or the post office does not answer.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -123,7 +123,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// The end of the input is not waited for: some clients leave it open.
+// A hook does not wait for the end of its input: some clients leave it open.
 func TestOpenInput(t *testing.T) {
 	in, out := io.Pipe()
 	go io.WriteString(out, stop)
@@ -137,7 +137,7 @@ func TestOpenInput(t *testing.T) {
 	}
 }
 
-// What a client says is understood in both casings, and what it says itself counts more than its configuration.
+// Client input is understood in both casings, and takes precedence over the client's configuration.
 func TestCasings(t *testing.T) {
 	for _, c := range []struct{ in, client, session, dir string }{
 		{`{"session_id":"s1","cwd":"/work","hook_event_name":"Stop"}`, "claude", "s1", "/work"},
@@ -158,7 +158,7 @@ func TestCasings(t *testing.T) {
 	}
 }
 
-// The keys to a session are not printed with it.
+// A session's credentials are not printed with it.
 func TestSecret(t *testing.T) {
 	s := hook.Session{ID: "s1", Token: "hush"}
 	var b bytes.Buffer
@@ -170,7 +170,7 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// FuzzRun holds that no input makes a hook disturb its client.
+// FuzzRun checks that no input makes a hook disturb its client.
 func FuzzRun(f *testing.F) {
 	for _, c := range hooktest.Clients() {
 		h := hooktest.Harness{Client: c, Session: "s1", Dir: "/work",

@@ -8,8 +8,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// formCopilotAsks are questions as a form: those of Copilot's tool ask_user are made so, with the schemas that MCP has
-// for its elicitations (modelcontextprotocol.io, 2025-11-25).
+// formCopilotAsks is a form with questions, as Copilot's tool ask_user builds it, with the schemas of MCP elicitations
+// (modelcontextprotocol.io, 2025-11-25).
 type formCopilotAsks struct {
 	Message string `json:"message"`
 	Schema  struct {
@@ -36,10 +36,10 @@ type choice struct {
 	Title string `json:"title"`
 }
 
-// names are those of the form's members, in the order in which they are asked.
+// names returns the names of the form's members, in the order in which they are asked.
 func (f *formCopilotAsks) names() []string { return slices.Sorted(maps.Keys(f.Schema.Properties)) }
 
-// questions are those of a form; none if it has a member that is not known.
+// questions returns the questions of a form; none if it has an unknown member.
 func (f *formCopilotAsks) questions() (list []mail.AskedQuestion) {
 	names := f.names()
 	for _, name := range names {
@@ -69,7 +69,7 @@ func (f *formCopilotAsks) questions() (list []mail.AskedQuestion) {
 	return list
 }
 
-// choices are the values that a member may have; none: it has no list of them.
+// choices returns the values that a member may have; none: it has no list of them.
 func (p *field) choices() (list []choice) {
 	if p.Type == "boolean" {
 		return []choice{{"true", "Yes"}, {"false", "No"}}
@@ -85,7 +85,7 @@ func (p *field) choices() (list []choice) {
 	return list
 }
 
-// content is the form, filled in; nil if an answer is none.
+// content returns the filled-in form; nil if an answer does not fit.
 func (f *formCopilotAsks) content(a *mail.DialogAnswer) map[string]any {
 	out := make(map[string]any)
 	for i, name := range f.names() {
@@ -99,7 +99,7 @@ func (f *formCopilotAsks) content(a *mail.DialogAnswer) map[string]any {
 	return out
 }
 
-// value is what a member is filled in with; nil: the answer does not fit.
+// value returns the value of a member; nil: the answer does not fit.
 func (p *field) value(a mail.QuestionAnswer) any {
 	var values []string
 	for _, c := range p.choices() {

@@ -10,20 +10,20 @@ import (
 	"pennypost/internal/mail"
 )
 
-// MaxText is how long, in characters, what a hook tells is at most. Clients cut at 10,000, and all of it is paid for
-// in tokens with every later step of the session.
+// MaxText is the limit, in characters, of the text of a hook. Clients cut at 10,000, and every later step of the
+// session pays for the text in tokens.
 const MaxText = 4000
 
-// maxOrder is how long the text of a cancel is at most. Some clients get it twice, for the model and for the person,
-// and that must not exceed 20 KB either (P12).
+// maxOrder is the limit of the text of a cancel. Some clients get it twice, for the model and for the person, and both
+// together must not exceed 20 KB (P12).
 const maxOrder = MaxText / 2
 
-// greeting begins all that is told. A client that hands it back as a prompt is understood by it.
+// greeting begins every text. With it we recognise a text that a client hands back as a prompt.
 const greeting = "Pennypost: "
 
-// marking ends what an agent is told with mail in it. The command works as it stands in the shell of any agent that
-// reaches the post office from there: it says the mark and the agent. Codex's sandbox forbids its shell to connect,
-// unless its user allowed that (0.169.0), and a hook is not told.
+// marking ends a text with mail in it. The command works as printed in the shell of any agent that reaches the post
+// office from there: it names the mark and the agent. Codex's sandbox forbids its shell to connect, unless its user
+// allowed that (0.169.0), and a hook is not told.
 func marking(client string, agent mail.Name) string {
 	if client == "codex" {
 		return "\nReading marks nothing. What is dealt with is marked read by the tool mark_messages."
@@ -33,14 +33,14 @@ func marking(client string, agent mail.Name) string {
 		fence.Text(wording.Shell(string(agent)))
 }
 
-// words are what is told and the messages in it.
+// words are a text and the messages in it.
 type words struct {
 	text    string
 	whole   []mail.ID
 	pointed []mail.ID
 }
 
-// news says what there is to be told at a moment other than a tool's beginning; the zero value if nothing is.
+// news returns the text for any moment other than the beginning of a tool; the zero value if there is none.
 func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 	who, named := fence.Text(string(brief.Agent)), introduction(e, box, brief)
 	end := ""
@@ -81,8 +81,8 @@ func news(e *Event, box *Mailbox, brief *mail.Briefing) words {
 	return words{}
 }
 
-// introduction says, at the start of a session, who it is: if that is another than it is started as, and to Codex,
-// whose MCP server cannot say so, because it does not know for which session it was started.
+// introduction tells a new session its name: if it differs from the name it was started with, and always to Codex,
+// whose MCP server does not know for which session it was started.
 func introduction(e *Event, box *Mailbox, brief *mail.Briefing) string {
 	who := fence.Text(string(brief.Agent))
 	switch {
@@ -100,10 +100,10 @@ func introduction(e *Event, box *Mailbox, brief *mail.Briefing) string {
 	return fmt.Sprintf("This session is the agent %s, %s %s. ", who, why, fence.Text(string(box.Agent)))
 }
 
-// counted tells of messages of the type status, which nobody waits for.
+// counted reports messages of type status, for which no agent waits.
 func counted(n int) string { return fmt.Sprintf("%d new of type status: read_messages shows them.", n) }
 
-// order says that a cancel keeps tools from running.
+// order says that a cancel stops tools.
 func order(brief *mail.Briefing) words {
 	f, cancel := fence.New(), []mail.Item{*brief.Cancel}
 	head := fmt.Sprintf("%sa cancel for %s. No tool runs before the turn has ended, or the message was marked read "+
@@ -112,10 +112,10 @@ func order(brief *mail.Briefing) words {
 	return sheet{f, head, "", maxOrder}.letter(cancel, 0)
 }
 
-// maxInTheWay is how many clashes an agent is told of.
+// maxInTheWay is the number of clashes that an agent is told.
 const maxInTheWay = 5
 
-// inTheWay says who holds what an agent wants to write, and what to do.
+// inTheWay says who holds what an agent wants to write, and what to do instead.
 func inTheWay(clashes []mail.Clash) words {
 	var b strings.Builder
 	b.WriteString(greeting + "not written, because another holds it.")
@@ -137,17 +137,17 @@ func inTheWay(clashes []mail.Clash) words {
 	return words{text: b.String()}
 }
 
-// maxWhy is how much is shown of why something is held.
+// maxWhy is how many characters of a claim's reason are shown.
 const maxWhy = 100
 
-// A sheet is what messages are put on: their fence, what stands before and behind, and how long all may be.
+// A sheet is the frame of a set of messages: their fence, the text before and after them, and the total limit.
 type sheet struct {
 	fence     fence.Fence
 	head, end string
 	max       int // characters
 }
 
-// letter puts messages between head and end: whole as long as they fit, then pointers, then a number.
+// letter puts messages between head and end: whole while they fit, then as pointers, then as a count.
 func (s sheet) letter(items []mail.Item, more int) words {
 	var w words
 	var b strings.Builder
@@ -165,7 +165,7 @@ func (s sheet) letter(items []mail.Item, more int) words {
 	}
 	for i := range items {
 		it := &items[i]
-		long := len(it.Body) > utf8.UTFMax*left // is not rendered in vain
+		long := len(it.Body) > utf8.UTFMax*left // skip rendering: it cannot fit
 		if (long || !add(s.fence.Message(it), &w.whole, it.ID)) && !add(s.pointer(it), &w.pointed, it.ID) {
 			more++
 		}
@@ -179,10 +179,10 @@ func (s sheet) letter(items []mail.Item, more int) words {
 
 func rest(n int) string { return fmt.Sprintf("and %d more: read_messages\n", n) }
 
-// maxSubject is how much of a subject a pointer shows that would be too long.
+// maxSubject is how many characters a pointer shows of a subject that would make it too long.
 const maxSubject = 200
 
-// pointer is the fence's Pointer without what could make it too long to be shown at all.
+// pointer returns the fence's Pointer without the parts that could make it too long to be shown.
 func (s sheet) pointer(it *mail.Item) string {
 	if p := s.fence.Pointer(it); length(p) <= MaxText/8 {
 		return p

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Whatever an agent is called, the shell reads the command that it is told as one with that name.
+// The shell reads the told command as one with the agent's name, for any name.
 func TestMarkingIsOneShellWord(t *testing.T) {
 	for _, name := range []mail.Name{"builder-1", "小克", "the boss", "it's", "$(touch x)", "a;b", "`a`", `a\b"c`, "*"} {
 		word := wording.Shell(string(name))
@@ -22,7 +22,7 @@ func TestMarkingIsOneShellWord(t *testing.T) {
 	}
 }
 
-// Whatever others chose, what a client is handed stays within 20 KB, with names, heads and what JSON adds.
+// Output to a client stays within 20 KB for any names and subjects, including JSON escapes.
 func TestP12_HookBudget(t *testing.T) {
 	const budget = 20 << 10
 	for _, c := range []string{"a", "\"", "'", "<user>", "&lt;", "\x00", "𐍈", "漢"} {

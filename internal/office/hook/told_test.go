@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// What a hook has told is presented when the model has answered, and no earlier.
+// Text told by a hook is presented when the model has answered, and no earlier.
 func TestP7_ToldIsNotPresented(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -33,8 +33,8 @@ func TestP7_ToldIsNotPresented(t *testing.T) {
 	})
 }
 
-// claude-code, gemini-cli: Esc throws away what hooks have told. It is told again with the next prompt, which comes
-// without the end of the turn before it.
+// claude-code, gemini-cli: Esc throws away told text. It is told again with the next prompt, which comes without an
+// end of the turn before it.
 func TestP7_ToldAgainAfterEsc(t *testing.T) {
 	for _, c := range hooktest.Clients() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestP7_ToldAgainAfterEsc(t *testing.T) {
 	}
 }
 
-// A turn that is known to be broken off makes what it was told mail that waits: the agent is idle, and may be rung.
+// Mail told in a turn that is known to be interrupted waits again: the agent is idle, and may be rung.
 func TestP7_QueuedAgainWhenBrokenOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFixture(t)
@@ -91,7 +91,7 @@ func TestP7_QueuedAgainWhenBrokenOff(t *testing.T) {
 		if waits := b.room.Unwoken(everybody); len(waits) != 1 || waits[0].Mail[0].Told == 0 {
 			t.Errorf("of a session that was told and begins no turn it is known: %+v", waits)
 		}
-		h.Prompt("go on") // the first turn of the session that was told when it was idle
+		h.Prompt("go on") // the first turn of a session that was told while idle
 		if waits := b.room.Unwoken(everybody); len(waits) > 0 {
 			t.Errorf("a session that has begun its turn is to be woken: %+v", waits)
 		}
@@ -101,7 +101,7 @@ func TestP7_QueuedAgainWhenBrokenOff(t *testing.T) {
 	})
 }
 
-// The end of a session that nobody announces refutes what it was told as well.
+// An end of a session that no hook reports also refutes what it was told.
 func TestP7_ToldToTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFixture(t)
@@ -121,7 +121,7 @@ func TestP7_ToldToTheDead(t *testing.T) {
 	})
 }
 
-// A tool of Pennypost's that the model asks for proves as much as any other.
+// A call of Pennypost's own tools proves as much as any other.
 func TestP7_OwnToolProves(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Claude(), "ann", "s1")
@@ -133,8 +133,8 @@ func TestP7_OwnToolProves(t *testing.T) {
 	b.wantState(id, "ann", mail.Presented)
 }
 
-// What happens to a subagent is not its parent's doing: it makes nobody work and proves nothing, and an order to stop
-// holds for it.
+// A subagent's events are not its parent's: they do not make the agent count as working, and prove nothing, but a
+// cancel applies to the subagent.
 func TestP8_SubagentsWorkForNobody(t *testing.T) {
 	t.Run("claude", func(t *testing.T) {
 		subagentsWorkForNobody(t, hooktest.Claude(), map[string]any{"agent_id": "a1", "agent_type": "general-purpose"})
@@ -168,7 +168,7 @@ func subagentsWorkForNobody(t *testing.T, c hooktest.Client, sub map[string]any)
 	b.wantAgent("ann", mail.Idle)
 }
 
-// A ring that Codex runs when its mail has been dealt with begins no turn, and no request of the model.
+// A ring that Codex runs after its mail was dealt with begins no turn, and no model request.
 func TestStaleRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFixture(t)
@@ -195,7 +195,7 @@ func TestStaleRing(t *testing.T) {
 	})
 }
 
-// Codex's shell reaches no post office from its sandbox, so that its agents are not told of a command.
+// Codex's sandboxed shell cannot reach a post office, so its agents are not told a command.
 func TestTextForSandbox(t *testing.T) {
 	for _, c := range hooktest.Clients() {
 		b := newFixture(t)

@@ -15,24 +15,23 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// The transcript of Gemini CLI 0.61.0 is a file with a JSON object in each line: a message
-// {"id":…,"timestamp":…,"type":"user", "gemini" or "info","content":…}, or {"$set":…}, which changes what is known of
-// the session: with "messages" it replaces all of them. Those of subagents are beside it, in a directory called after
-// the session.
+// The transcript of Gemini CLI 0.61.0 has one JSON object per line: a message {"id":…,"timestamp":…,"type":"user",
+// "gemini" or "info","content":…}, or {"$set":…}, which changes the state of the session: with "messages" it replaces
+// all of them. The transcripts of subagents are beside it, in a directory named after the session.
 
-// maxTranscript is how much of a transcript is read, from its end, in bytes.
+// maxTranscript is how many bytes are read from the end of a transcript.
 const maxTranscript = 16 << 20
 
-// maxHead is how much of a line is looked at, in bytes.
+// maxHead is how many bytes of a line are examined.
 const maxHead = 256
 
-// messageOf is the beginning of a line with a message.
+// messageOf matches the beginning of a line with a message.
 var messageOf = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\{"id":"[^"]*","timestamp":"[^"]*","type":"(\w+)","content":(.*)`)
 })
 
-// takenBack reports whether a transcript says of the newest turn that the person broke it off, or that it was taken
-// back because no answer came. What cannot be read says nothing.
+// takenBack reports whether a transcript says that the person interrupted the newest turn, or that it was taken back
+// because no answer came. It is false if the transcript cannot be read.
 func takenBack(path string) bool {
 	f, err := openTranscript(path, maxTranscript)
 	if err != nil {
@@ -60,7 +59,7 @@ func isMessage(line []byte) bool {
 	return m != nil && string(m[1]) != "info"
 }
 
-// isPrompt reports whether a line begins a turn: the results of tools do not.
+// isPrompt reports whether a line begins a turn. Tool results do not.
 func isPrompt(line []byte) bool {
 	m := messageOf().FindSubmatch(line)
 	return m != nil && string(m[1]) == "user" && bytes.HasPrefix(m[2], []byte(`[{"text":"`))
@@ -71,8 +70,8 @@ func isCancel(line []byte) bool {
 	return m != nil && string(m[1]) == "info" && bytes.HasPrefix(m[2], []byte(`"Request cancelled."`))
 }
 
-// openTranscript opens the file that a client has named, at most so many bytes before its end. Only a regular file is
-// opened: it is anybody's word what is there.
+// openTranscript opens the file that a client named, at most that many bytes before its end. It opens regular files
+// only, because the path is not to be trusted.
 func openTranscript(path string, most int64) (*os.File, error) {
 	f, err := durable.Open(path)
 	if err != nil {
@@ -89,15 +88,15 @@ func openTranscript(path string, most int64) (*os.File, error) {
 	return f, nil
 }
 
-// subagentWrites reports whether a subagent of a session has written to its transcript after the session did to its
-// own: while it works, the session writes nothing.
+// subagentWrites reports whether a subagent of a session wrote to its transcript after the session wrote to its own:
+// the session writes nothing while a subagent works.
 func subagentWrites(path, session string) bool {
 	own, err := os.Stat(path)
 	if err != nil || strings.ContainsAny(session, `/\`) {
 		return false
 	}
 	dir := filepath.Join(filepath.Dir(path), session)
-	files, _ := os.ReadDir(dir) // of a session without subagents there is none
+	files, _ := os.ReadDir(dir) // missing in a session without subagents
 	var last time.Time
 	for _, f := range files {
 		if info, err := f.Info(); err == nil && info.ModTime().After(last) {
@@ -107,14 +106,14 @@ func subagentWrites(path, session string) bool {
 	return last.After(own.ModTime())
 }
 
-// The transcript of Qwen Code 0.15.10 has a JSON object in each line too. That of a subagent's work is in no file; the
-// session's own ends meanwhile with what its model has asked for.
+// The transcript of Qwen Code 0.15.10 has one JSON object per line too. A subagent's work is in no file; meanwhile the
+// session's own transcript ends with the tool calls of its model.
 
-// maxQwen is how much of its transcript is read, from the end, in bytes: before and after each tool.
+// maxQwen is how many bytes are read from the end of its transcript, before and after each tool.
 const maxQwen = 1 << 20
 
-// asksFor reports whether the last thing that the model of a Qwen Code session said asks for a tool. known is false if
-// nobody can tell.
+// asksFor reports whether the last output of the model of a Qwen Code session calls a tool. known is false if that
+// cannot be told.
 func asksFor(path, tool string) (asks, known bool) {
 	f, err := openTranscript(path, maxQwen)
 	if err != nil {

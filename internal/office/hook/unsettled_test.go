@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// mute are dialogs of which no room can be told how they ended.
+// mute has dialogs whose end no room can be told.
 type mute struct {
 	hook.Dialogs
 	session string
@@ -27,7 +27,7 @@ func (mute) Settle(context.Context, hook.Service, *hook.Held, mail.DialogOutcome
 	return errors.New("the room is full")
 }
 
-// TestUnsettled: that a room cannot be told of the end of a dialog keeps nobody from mail, nor from a turn.
+// TestUnsettled: failing to tell a room the end of a dialog holds back neither mail nor a turn.
 func TestUnsettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFixture(t)

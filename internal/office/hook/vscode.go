@@ -2,8 +2,8 @@ package hook
 
 import "pennypost/internal/mail"
 
-// vscode is the agent mode of VS Code (code.visualstudio.com/docs/copilot/customization/hooks, 2026-08). It runs the
-// hooks of Claude Code's files too, all of them, whatever their matchers say.
+// vscode is the agent mode of VS Code (code.visualstudio.com/docs/copilot/customization/hooks, 2026-08). It also runs
+// every hook in Claude Code's files, whatever the matchers say.
 func vscode() Client {
 	return Client{Name: "vscode", Editor: true, read: readVSCode, answer: answerVSCode}
 }

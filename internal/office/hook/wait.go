@@ -9,14 +9,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// wakeStatus is the exit status of a hook that waits by which Claude Code wakes the session
-// (code.claude.com/docs/en/hooks, asyncRewake), and so do our extensions in other clients.
+// wakeStatus is the exit status with which a waiting hook makes Claude Code wake the session
+// (code.claude.com/docs/en/hooks, asyncRewake). Our extensions in other clients do the same.
 const wakeStatus = 2
 
-// Wait waits beside a session whose turn has ended until it is rung, and gives hand what the hook's
-// process is to leave behind: once, and nil after every silence. An answer that says nothing ends the wait for good.
-// One waits for a session: each end of a turn begins another, and ends the one before. It goes on through the turns of
-// the session, during which nobody is rung: a person who breaks a turn off runs no hook that could begin another.
+// Wait waits beside a session whose turn has ended until it is rung, and passes the output of the hook's process to
+// hand, once. After every silence it passes nil. An answer without text ends the wait for good. A session has one
+// waiter: each end of a turn begins another, which ends the one before. The wait continues through the turns of the
+// session, during which no ring comes: a turn that a person interrupts runs no hook that could begin another.
 func (c *Call) Wait(ctx context.Context, hand func(*Answer) error) error {
 	client, ok := FindClient(c.Client)
 	if !ok {
@@ -27,7 +27,7 @@ func (c *Call) Wait(ctx context.Context, hand func(*Answer) error) error {
 		return err
 	}
 	e := client.read(c.Event, in)
-	// Others run Claude Code's hooks too, and would wait for this one.
+	// Other clients run Claude Code's hooks too, and would block on this one.
 	if waiting, _ := FindClient(e.Client); !waiting.waits || e.Moment != mail.TurnEnd || e.Sub || e.Session.ID == "" {
 		return fmt.Errorf("nobody waits at %s of %s", e.Name, e.Client)
 	}

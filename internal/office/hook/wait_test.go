@@ -19,18 +19,18 @@ import (
 	"pennypost/internal/wire"
 )
 
-// listenerFixture is a fixture with a Ringer and a line at which hooks of ann wait, in a bubble.
+// listenerFixture is a fixture, in a bubble, with a Ringer and the listeners at which ann's hooks wait.
 type listenerFixture struct {
 	*fixture
 	lines   door.Listeners
 	ringer  *wake.Ringer
-	asked   atomic.Int32 // how often somebody came to wait
-	ended   atomic.Bool  // the client has ended
+	asked   atomic.Int32 // how often a hook began to wait
+	ended   atomic.Bool  // the client has exited
 	office  atomic.Pointer[office]
-	environ []string // of the hooks that wait
+	environ []string // of the waiting hooks
 }
 
-// office is the life of a post office, with which the connections to it end; nil: none answers.
+// office is one run of a post office; its connections end with it. nil: none is running.
 type office struct {
 	context.Context
 	cancel context.CancelFunc
@@ -74,7 +74,7 @@ func inLineBedOf(t *testing.T, client hooktest.Client, f func(b *listenerFixture
 
 var errAway = mail.Errorf(mail.Unavailable, "no post office answers")
 
-// ring is what a post office does for one that waits.
+// ring serves a waiting hook as a post office does.
 func (b *listenerFixture) ring(ctx context.Context, at mail.Listener, hand func(*mail.Rung) error) error {
 	b.asked.Add(1)
 	o := b.office.Load()
@@ -96,7 +96,7 @@ func (b *listenerFixture) ring(ctx context.Context, at mail.Listener, hand func(
 	return err
 }
 
-// wait runs a hook that waits.
+// wait runs a waiting hook.
 func (b *listenerFixture) wait(client, event, stdin string) hooktest.Result {
 	var out, errs bytes.Buffer
 	p := hookpipe.Pipe{
@@ -113,8 +113,8 @@ func (b *listenerFixture) wait(client, event, stdin string) hooktest.Result {
 	return hooktest.Result{Out: out.String(), Err: errs.String(), Exit: exit}
 }
 
-// P8: a session that is idle and has no other door is woken by the hook that waits: once, with a pointer, and is told
-// of its mail once.
+// P8: an idle session without another door is woken by the waiting hook: once, with a pointer. It is told its mail
+// once.
 func TestP8_Rewake(t *testing.T) {
 	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -140,12 +140,12 @@ func TestP8_Rewake(t *testing.T) {
 			t.Errorf("the user was told %q", page.Messages[0].Subject)
 		}
 
-		h.Reads = func(text string) { // the next time the agent reads its mail when it is pointed to
+		h.Reads = func(text string) { // the next time, the agent reads its mail when it is pointed to
 			_, err := b.as("ann").Mark(context.Background(), mail.Marking{All: true, Mark: mail.MarkRead})
 			b.must(err)
 		}
 		b.send("ann", "the third")
-		for !h.Rewoken() { // those that others took the place of end first
+		for !h.Rewoken() { // replaced hooks end first
 		}
 		if len(h.Context) != 1 {
 			t.Errorf("who read its mail was shown %q", h.Context)
@@ -153,7 +153,7 @@ func TestP8_Rewake(t *testing.T) {
 	})
 }
 
-// P8: an idle session of a client in which our extension runs is woken by a prompt, which carries the mail.
+// P8: an idle session of a client with our extension is woken by a prompt that carries the mail.
 func TestP8_RewakeOfExtensions(t *testing.T) {
 	for _, client := range []hooktest.Client{hooktest.OpenCode(), hooktest.Pi()} {
 		t.Run(client.Name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestP8_RewakeOfExtensions(t *testing.T) {
 	}
 }
 
-// The end of each turn begins another hook that waits, and ends the one before; the session's end ends the last.
+// The end of each turn begins another waiting hook, which ends the one before; the session's end ends the last.
 func TestRewakeOncePerSession(t *testing.T) {
 	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -201,8 +201,7 @@ func TestRewakeOncePerSession(t *testing.T) {
 	})
 }
 
-// A hook that waits ends in silence and with 0, whatever happens: any other end wakes its session, or has it run
-// again.
+// A waiting hook always ends in silence and with status 0: any other end wakes its session, or runs it again.
 func TestRewakeFailsOpen(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens func(b *listenerFixture)
@@ -251,8 +250,8 @@ func TestRewakeFailsOpen(t *testing.T) {
 	})
 }
 
-// Others run Claude Code's hooks too, and would wait for their end; and who is no session's end of a turn has nobody
-// to wake.
+// Other clients run Claude Code's hooks too, and would block on this one. An event that does not end a session's turn
+// has no session to wake.
 func TestRewakeIsForClaudeOnly(t *testing.T) {
 	stop := `{"session_id":"s1","cwd":"/srv/parser","hook_event_name":"Stop"}`
 	for _, in := range []string{
@@ -273,8 +272,7 @@ func TestRewakeIsForClaudeOnly(t *testing.T) {
 	}
 }
 
-// Mail that keeps a turn going has come through the door "hook": the sender was told when it would, and nobody rings
-// besides.
+// Mail that keeps a turn going has come through the door "hook": the sender was told when, and no other door rings.
 func TestContinuationIsADoor(t *testing.T) {
 	inLineBed(t, func(b *listenerFixture, h *hooktest.Harness) {
 		h.Start("startup")

@@ -11,7 +11,8 @@ import (
 	"pennypost/internal/office/hook/hooktest"
 )
 
-// TestIntroduced: Codex's sessions share servers, which cannot say who a session is. So a hook does when it begins.
+// TestIntroduced: Codex's sessions share servers, which do not know which session calls. So a hook tells a session its
+// name at its start.
 func TestIntroduced(t *testing.T) {
 	everyClient(t, func(b *fixture, h *hooktest.Harness) {
 		h.Start("startup")
@@ -25,8 +26,8 @@ func TestIntroduced(t *testing.T) {
 	})
 }
 
-// TestWindow: what a session's window says counts, and nothing that the process of a hook says, which several share.
-// Where there was a window and is none, a turn is left to end: nobody is told anything, and no ring begins another.
+// TestWindow: the facts of a session's window count, not those of the hook's process, which several sessions share.
+// Once the window is closed, the turn may end: it is told nothing, and no ring begins another.
 func TestWindow(t *testing.T) {
 	b := newFixture(t)
 	h := b.harness(hooktest.Codex(), "ann", "s1")

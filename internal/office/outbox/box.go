@@ -14,14 +14,14 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Options say how much a box takes, and how its mail is sent.
+// Options are the limits of a box.
 type Options struct {
 	Log   *slog.Logger
 	Most  int   // letters; 0: DefaultMost
 	Bytes int64 // of the file; 0: DefaultBytes
 }
 
-// What a box takes if nothing else is said.
+// The default limits.
 const (
 	DefaultMost  = 10000
 	DefaultBytes = 64 << 20
@@ -37,15 +37,15 @@ type Box struct {
 
 	mu      sync.Mutex
 	queues  map[of]*queue
-	order   []*queue // that have letters, the longest in use first
+	order   []*queue // queues with letters, the oldest first
 	rooms   map[mail.RoomName]*room
 	refused []*entry
 	bad     []span // lines that cannot be read
-	trouble string // why no room can be reached, "" if they can be
-	dead    bool   // lines of what is settled are in the file
+	trouble string // why no room can be reached, "" if they can
+	dead    bool   // the file has lines of settled letters
 }
 
-// of is a sender in a room: what one sends stays in its order.
+// of is a sender in a room, whose letters stay in order.
 type of struct {
 	room mail.RoomName
 	name mail.Name
@@ -54,28 +54,28 @@ type of struct {
 type queue struct {
 	of      of
 	letters []*entry // not empty
-	sending bool     // somebody empties it
+	sending bool     // a goroutine is emptying it
 }
 
-// room is how it stands with a room to which letters are sent, or that was away lately.
+// room is the state of a room to which letters are being sent, or that was recently away.
 type room struct {
 	sending int // queues
 	wait    time.Duration
-	next    time.Time // wait after it was away
+	next    time.Time // the end of the wait after it was away
 }
 
 // entry is a letter whose text is in the file.
 type entry struct {
 	mail.Kept
 	text    span
-	refusal span // the line that says so; of size 0: it was not refused
+	refusal span // the line that records the refusal; size 0: not refused
 	hash    [sha256.Size]byte
-	done    bool          // it is settled
-	over    chan struct{} // closed then
+	done    bool          // settled
+	over    chan struct{} // closed when it is settled
 
 	// Set before over is closed.
 	sent mail.Sent
-	err  error // it was refused
+	err  error // if it was refused
 }
 
 // Open reads the outbox in a file, which need not exist.
@@ -98,7 +98,7 @@ func Open(path string, opts Options) (*Box, error) {
 	return b, nil
 }
 
-// readLine takes in a line of the file.
+// readLine applies a line of the file.
 func (b *Box) readLine(text []byte, at span) {
 	l, err := unseal(text)
 	switch {
@@ -113,7 +113,7 @@ func (b *Box) readLine(text []byte, at span) {
 	case b.find(of{l.Letter.Room, l.Letter.Sender.Name}, l.Letter.Key) == nil:
 		b.add(l.Letter, at)
 	default:
-		b.dead = true // somebody copied a line
+		b.dead = true // a line was copied
 	}
 }
 
@@ -131,7 +131,7 @@ func (b *Box) find(by of, key string) *entry {
 	return nil
 }
 
-// add puts a letter at the end of its sender's queue. The caller holds mu.
+// add appends a letter to its sender's queue. The caller holds mu.
 func (b *Box) add(l *Letter, at span) *entry {
 	by := of{l.Room, l.Sender.Name}
 	q := b.queues[by]
@@ -145,8 +145,8 @@ func (b *Box) add(l *Letter, at span) *entry {
 	return e
 }
 
-// settle takes a letter out of its queue, and among the refused if it was. at is the line that says so. The caller
-// holds mu.
+// settle removes a letter from its queue, and from the refused letters unless it is refused now. at is the line that
+// records it. The caller holds mu.
 func (b *Box) settle(e *entry, s *settled, at span) {
 	by := of{e.Room, e.From}
 	if q := b.queues[by]; q != nil && !e.Refused {
@@ -165,12 +165,12 @@ func (b *Box) settle(e *entry, s *settled, at span) {
 	b.refused = append(b.refused, e)
 }
 
-// hashOf stands for what the room takes for the same text.
+// hashOf identifies the drafts that the room takes for the same text.
 func hashOf(d *mail.Draft) [sha256.Size]byte {
 	return sha256.Sum256([]byte(strings.Join(d.To, "\x00") + "\x01" + d.Type + "\x01" + d.Subject + "\x01" + d.Body))
 }
 
-// all returns the letters that wait, by sender, and in their order. The caller holds mu.
+// all returns the waiting letters, by sender, in order. The caller holds mu.
 func (b *Box) all() (waiting []*entry) {
 	for _, q := range b.order {
 		waiting = append(waiting, q.letters...)
@@ -178,8 +178,8 @@ func (b *Box) all() (waiting []*entry) {
 	return waiting
 }
 
-// Keep writes a letter to the disk, and returns when it is there. One that is kept with the same key is the same if it
-// says the same. An error says that nothing of it is kept.
+// Keep writes a letter to the disk, and returns when it is durable. A kept letter with the same key is the same one if
+// its text is the same. After an error nothing of it is kept.
 func (b *Box) Keep(l Letter) (*Waiting, error) {
 	by := of{l.Room, l.Sender.Name}
 	b.writing.Lock()
@@ -226,8 +226,8 @@ func (b *Box) Keep(l Letter) (*Waiting, error) {
 	return &Waiting{b, e}, nil
 }
 
-// earlier returns the letter that a new one is: one that waits with its key or, if its sender did not choose that,
-// with its text, as the room takes that for a repetition. Whoever is to be sent again after it was refused is not it.
+// earlier returns the waiting letter that a new one repeats: one with its key or, if the sender did not choose the
+// key, with its text, because the room would take that for a repetition. A refused letter sent again is new.
 func (b *Box) earlier(by of, l *Letter) (*entry, error) {
 	hash := hashOf(&l.Draft)
 	e := b.find(by, l.Key)
@@ -246,7 +246,7 @@ func (b *Box) earlier(by of, l *Letter) (*entry, error) {
 			if l.Since.Sub(o.Since) < sameText {
 				return o, nil
 			}
-			l.Draft.Again = true // they are sent together, and were not meant to be one
+			l.Draft.Again = true // they would be sent together, but were meant as two
 			break
 		}
 	}
@@ -268,27 +268,27 @@ func (b *Box) fullLocked() error {
 		"config.toml). pennypost outbox lists what is in it", b.opts.Most)
 }
 
-// Holds reports whether mail of a sender to a room waits: what comes after it has to wait behind it.
+// Holds reports whether mail of a sender to a room is waiting: later mail must wait for it.
 func (b *Box) Holds(room mail.RoomName, name mail.Name) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.queues[of{room, name}] != nil
 }
 
-// Waiting is a letter that was kept.
+// Waiting is a kept letter.
 type Waiting struct {
 	box *Box
 	e   *entry
 }
 
-// Kept returns what is known of it.
+// Kept returns the state of the letter.
 func (w *Waiting) Kept() *mail.Kept {
 	w.box.mu.Lock()
 	defer w.box.mu.Unlock()
 	return new(w.e.Kept)
 }
 
-// Await waits for a while until it is settled. over is false if it is not.
+// Await waits a while for the letter to be settled. over is false if it is not.
 func (w *Waiting) Await(most time.Duration) (sent mail.Sent, over bool, err error) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -300,9 +300,9 @@ func (w *Waiting) Await(most time.Duration) (sent mail.Sent, over bool, err erro
 	}
 }
 
-// List returns what is kept, for the rooms and senders that which is true for.
+// List returns the kept mail for which which is true.
 func (b *Box) List(which func(*mail.Kept) bool) mail.Outbox {
-	b.writing.Lock() // what is read of the file must stay where it is
+	b.writing.Lock() // the spans that we read must not move
 	defer b.writing.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -339,8 +339,8 @@ func (b *Box) letter(e *entry) (*Letter, error) {
 	return l.Letter, nil
 }
 
-// Withdraw takes letters with a key out, and their text off the disk. An error says that there is none, or that it
-// could not be done.
+// Withdraw removes the letters with a key, and their text from the disk. An error says that there are none, or that it
+// failed.
 func (b *Box) Withdraw(key string) error {
 	b.mu.Lock()
 	var these []*entry
@@ -362,7 +362,7 @@ func (b *Box) Withdraw(key string) error {
 	return b.Tidy()
 }
 
-// note writes down what became of a letter, and tells who waits for that.
+// note records the outcome of a letter, and wakes its waiters.
 func (b *Box) note(e *entry, s *settled, sent mail.Sent, refused error) error {
 	s.Room, s.Name, s.Key, s.At = e.Room, e.From, e.Key, mail.TimeOf(time.Now())
 	b.writing.Lock()
@@ -371,7 +371,7 @@ func (b *Box) note(e *entry, s *settled, sent mail.Sent, refused error) error {
 	if err != nil {
 		return err
 	}
-	at, err := b.file.append(text, s.As != asSent) // a letter that was sent is sent again with its key: one message
+	at, err := b.file.append(text, s.As != asSent) // unsynced when sent: if lost, the letter is resent with its key
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err != nil && s.As == asWithdrawn {
@@ -386,7 +386,7 @@ func (b *Box) note(e *entry, s *settled, sent mail.Sent, refused error) error {
 	return err
 }
 
-// Tidy takes the text of what is settled off the disk.
+// Tidy removes the text of settled letters from the disk.
 func (b *Box) Tidy() error {
 	b.writing.Lock()
 	defer b.writing.Unlock()

@@ -50,15 +50,15 @@ func keys(b *Box) (all []string) {
 	return all
 }
 
-// office is where letters go: it knows keys, as a room does.
+// office receives letters: it knows keys, as a room does.
 type office struct {
 	mu     sync.Mutex
-	away   error            // what each send ends with
-	lose   bool             // the answers of sends
-	refuse map[string]error // what becomes of a body
+	away   error            // the error of each send
+	lose   bool             // loses the answers of sends
+	refuse map[string]error // the error for a body
 	got    []string         // bodies, each key once
 	known  map[string]bool
-	told   []string // who was told of what
+	told   []string // which senders were told about which letters
 }
 
 func (o *office) way() Way {
@@ -101,7 +101,7 @@ func (o *office) set(away error) {
 	o.away = away
 }
 
-// run has a box send until the returned function is called.
+// run makes a box send until the returned function is called.
 func run(t *testing.T, b *Box, o *office) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -109,7 +109,7 @@ func run(t *testing.T, b *Box, o *office) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// What is kept outlives the process, goes in the order of its senders, once, and leaves nothing on the disk.
+// Kept mail survives the process, is sent in each sender's order, once, and leaves nothing on the disk.
 func TestSentInOrder(t *testing.T) {
 	dir := t.TempDir()
 	b := newBox(t, dir, Options{})
@@ -151,8 +151,7 @@ func TestSentInOrder(t *testing.T) {
 	}
 }
 
-// A letter whose answer was lost is sent again, also by the next process, and is one message.
-// TestNobodyWaitsForOthers: a sender whose letter takes long, or a room that is away, holds up nobody else.
+// TestNobodyWaitsForOthers: a sender whose letter takes long, or a room that is away, delays no other sender.
 func TestNobodyWaitsForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, o := newBox(t, t.TempDir(), Options{}), &office{}
@@ -221,7 +220,7 @@ func TestLostAnswer(t *testing.T) {
 }
 
 // The same key is the same letter while it waits; with another text it is a conflict. A text that is repeated within
-// five minutes is one letter, unless its sender says otherwise, and later it is meant as another.
+// five minutes is one letter, unless its sender says otherwise; later it is another one.
 func TestSameKey(t *testing.T) {
 	b := newBox(t, t.TempDir(), Options{})
 	first := keep(t, b, letter("ann", "k", "x"))
@@ -231,7 +230,7 @@ func TestSameKey(t *testing.T) {
 	if _, err := b.Keep(letter("ann", "k", "y")); mail.CodeOf(err) != mail.Conflict {
 		t.Errorf("another text with the key: %v", err)
 	}
-	keep(t, b, letter("eve", "k", "y")) // whose key it is not
+	keep(t, b, letter("eve", "k", "y")) // another sender's key
 	if again := keep(t, b, letter("ann", mail.MadeKey+"1", "x")); again.e != first.e {
 		t.Error("a repetition made another letter")
 	}
@@ -249,8 +248,8 @@ func TestSameKey(t *testing.T) {
 	}
 }
 
-// What is refused stays until it is dismissed, with its text, over a restart. It holds nobody up, and the same key may
-// be tried again.
+// A refused letter stays until it is dismissed, with its text, even after a restart. It delays no other letter, and
+// its key may be used again.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -289,7 +288,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// What is over has expired, and the rest of its time counts.
+// A letter whose time is over has expired; otherwise the rest of its time counts.
 func TestTimeToLive(t *testing.T) {
 	l := letter("ann", "k", "x")
 	l.Draft.TTLSeconds = 3600
@@ -302,7 +301,7 @@ func TestTimeToLive(t *testing.T) {
 	}
 }
 
-// Limits are told of, and nothing is kept then.
+// Over a limit, nothing is kept, and the sender is told.
 func TestFull(t *testing.T) {
 	b := newBox(t, t.TempDir(), Options{Most: 2})
 	keep(t, b, letter("ann", "1", "x"))
@@ -324,7 +323,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// P1: of a file that is cut at any byte everything is read whose line is whole, and what comes next is kept after it.
+// P1: from a file that is cut at any byte every complete line is read, and later letters are kept after them.
 func TestCutAtEveryByte(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "outbox.jsonl")
@@ -359,7 +358,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// P2, P10: a line that was altered, or is none, is not sent, is counted, and stays as it is; the others are kept.
+// P2, P10: a line that was altered, or is invalid, is not sent, is counted, and stays unchanged; the others are kept.
 func TestGarbage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "outbox.jsonl")
@@ -397,7 +396,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// What another program did to the file is no reason to send something else, or to take what cannot be kept.
+// After another program changed the file, the box neither sends wrong mail nor accepts mail that it cannot keep.
 func TestChangedByOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

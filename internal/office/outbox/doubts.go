@@ -14,21 +14,21 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Bounds of Doubts.
+// Limits of Doubts.
 const (
 	maxDoubts = 256
 	doubtLife = time.Hour
 )
 
-// Doubts remembers the keys of sends that failed and may have arrived all the same: the last 256, each for an hour. A
-// sender that sends the same again without a key of its own gets that key, so that there is one message. The file has
-// hashes and no text of mail. Methods may be called concurrently.
+// Doubts remembers the idempotency keys of failed sends that may have arrived all the same: the last 256, each for an
+// hour. A sender that repeats a send without a key of its own gets that key, so that there is one message. The file
+// has hashes and no text of mail. Methods may be called concurrently.
 type Doubts struct {
 	path string
 	log  *slog.Logger
 	any  atomic.Bool
 
-	mu  sync.Mutex // held for I/O too: only what failed comes here
+	mu  sync.Mutex // held for I/O too: only failed sends use it
 	all []doubt    // the oldest first
 }
 
@@ -50,13 +50,13 @@ func SendOf(room mail.RoomName, from mail.Name, session string, d mail.Draft) Se
 	d.Key = ""
 	text, err := jsonx.Marshal(&d)
 	if err != nil {
-		return Send{} // it is not UTF-8, so no room takes it
+		return Send{} // not valid UTF-8, so no room accepts it
 	}
 	sum := sha256.Sum256(append(append(text, 0), session...))
 	return Send{room, from, hex.EncodeToString(sum[:])}
 }
 
-// OpenDoubts reads the file at path, which need not exist. If it cannot be read, that is logged, and nothing is known.
+// OpenDoubts reads the file at path, which need not exist. It logs a read error, and starts empty.
 func OpenDoubts(path string, log *slog.Logger) *Doubts {
 	d := &Doubts{path: path, log: log}
 	if err := kept.Load(path, &d.all); err != nil {
@@ -67,10 +67,10 @@ func OpenDoubts(path string, log *slog.Logger) *Doubts {
 	return d
 }
 
-// Any reports whether there are any. It is cheap.
+// Any reports whether there are any doubts. It is cheap.
 func (d *Doubts) Any() bool { return d.any.Load() }
 
-// Key returns the key of the send that failed, "" if none is known.
+// Key returns the key of a failed send, "" if none is known.
 func (d *Doubts) Key(s Send) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,12 +82,12 @@ func (d *Doubts) Key(s Send) string {
 	return ""
 }
 
-// expire drops what is too old. The caller holds mu.
+// expire drops old entries. The caller holds mu.
 func (d *Doubts) expire(now time.Time) {
 	d.all = slices.DeleteFunc(d.all, func(o doubt) bool { return now.Sub(o.At.Std()) >= doubtLife })
 }
 
-// Add remembers the key of a send that failed and may have arrived. The zero Send is none.
+// Add remembers the key of a failed send that may have arrived. It ignores the zero Send.
 func (d *Doubts) Add(s Send, key string) {
 	if s == (Send{}) {
 		return
@@ -102,7 +102,7 @@ func (d *Doubts) Add(s Send, key string) {
 	d.save()
 }
 
-// Settle forgets a send that was acknowledged: the same text is another message from then on.
+// Settle forgets an acknowledged send: the same text is another message from now on.
 func (d *Doubts) Settle(s Send) {
 	if s == (Send{}) {
 		return
@@ -116,7 +116,7 @@ func (d *Doubts) Settle(s Send) {
 	}
 }
 
-// save writes the file. Without it they are known until this process ends. The caller holds mu.
+// save writes the file. If that fails, the doubts last until this process ends. The caller holds mu.
 func (d *Doubts) save() {
 	d.any.Store(len(d.all) > 0)
 	if err := kept.Save(d.path, d.all); err != nil {

@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestDoubts: what failed is known by who sent what, for an hour and across restarts, until it is acknowledged; and
-// the file has no text of it.
+// TestDoubts: a failed send is known by its sender and content, for an hour and across restarts, until it is
+// acknowledged; and the file does not contain its text.
 func TestDoubts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "doubts.json")

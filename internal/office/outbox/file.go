@@ -15,10 +15,10 @@ import (
 	"pennypost/internal/base/jsonx"
 )
 
-// mode is that of the file: there is mail in it.
+// mode keeps the file private: it has mail in it.
 const mode = 0o600
 
-// line is one of the file.
+// line is a line of the file.
 type line struct {
 	Letter  *Letter  `json:"letter,omitempty"`
 	Settled *settled `json:"settled,omitempty"`
@@ -33,7 +33,7 @@ const (
 
 var errNoLine = errors.New("it is no line of an outbox, or was altered")
 
-// seal returns the text of a line, with its checksum and its end.
+// seal returns the text of a line, with its checksum and line feed.
 func seal(l *line) ([]byte, error) {
 	text, err := jsonx.Marshal(l)
 	if err != nil {
@@ -45,7 +45,7 @@ func seal(l *line) ([]byte, error) {
 
 func sum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
-// unseal reads a line without its end.
+// unseal parses a line without its line feed.
 func unseal(text []byte) (*line, error) {
 	if len(text) < crcLen {
 		return nil, errNoLine
@@ -62,21 +62,21 @@ func unseal(text []byte) (*line, error) {
 	return l, nil
 }
 
-// span is where a line is in the file, its end included.
+// span is the position of a line in the file, including its line feed.
 type span struct {
 	at   int64
 	size int
 }
 
-// file is the lines on the disk. Its owner calls one method at a time.
+// file has the lines on the disk. Its owner calls one method at a time.
 type file struct {
 	path string
-	size int64 // of the lines that count; what stands behind them was never acknowledged
-	torn bool  // something may stand behind them
+	size int64 // of the valid lines; bytes after them were never acknowledged
+	torn bool  // there may be bytes after them
 }
 
-// read calls each for every whole line, and returns how much of a torn one stands behind them. That is cut by the next
-// append.
+// read calls each for every complete line, and returns the size of a torn line after them. The next append cuts that
+// off.
 func (f *file) read(each func(text []byte, at span)) (torn int, err error) {
 	file, err := durable.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,8 +103,8 @@ func (f *file) read(each func(text []byte, at span)) (torn int, err error) {
 	}
 }
 
-// append adds a line, and syncs it if it must not be lost. After an error nothing of it is in the file, or is cut
-// before the next line.
+// append adds a line, and syncs it if it must not be lost. After an error the file has nothing of it, or the next
+// append cuts it off.
 func (f *file) append(text []byte, sync bool) (at span, err error) {
 	file, err := durable.OpenFile(f.path, os.O_RDWR|os.O_CREATE, mode)
 	if err != nil {
@@ -141,7 +141,7 @@ func (f *file) append(text []byte, sync bool) (at span, err error) {
 	return at, nil
 }
 
-// line returns the text of a line, without its end.
+// line returns the text of a line, without its line feed.
 func (f *file) line(at span) ([]byte, error) {
 	file, err := durable.Open(f.path)
 	if err != nil {
@@ -155,8 +155,8 @@ func (f *file) line(at span) ([]byte, error) {
 	return text[:len(text)-1], nil
 }
 
-// rewrite writes the file anew with some of its lines, in that order, and returns where they are now. Without any
-// there is no file.
+// rewrite replaces the file by some of its lines, in that order, and returns their new positions. Without lines it
+// removes the file.
 func (f *file) rewrite(keep []span) ([]span, error) {
 	if len(keep) == 0 {
 		err := os.Remove(f.path)

@@ -13,14 +13,15 @@ type Letter struct {
 	Sender Sender        `json:"sender"`
 	Draft  mail.Draft    `json:"draft"` // its key is Key
 	Since  mail.Time     `json:"since"`
-	Why    string        `json:"why"` // the way was away
+	Why    string        `json:"why"` // why the way was away
 }
 
-// Sender is who sent a letter, as the gate found it out. By it the letter is sent as nobody who has more rights.
+// Sender is the sender of a letter, as the gate identified it. The letter is sent with no more rights than the sender
+// had then.
 type Sender struct {
 	Name  mail.Name  `json:"name"`
-	Means mail.Means `json:"means,omitempty"` // of the user, where the room is
-	// What a relay says of a process, as client.Whence has it.
+	Means mail.Means `json:"means,omitempty"` // for the user, in the post office of the room
+	// A relay's facts about a process, as in client.Whence.
 	Session  string   `json:"session,omitempty"`
 	Guessed  bool     `json:"guessed,omitzero"`
 	Programs []string `json:"programs,omitempty"`
@@ -28,7 +29,7 @@ type Sender struct {
 	Inside   bool     `json:"inside,omitzero"`
 }
 
-// settled is what became of a letter.
+// settled is the outcome of a letter.
 type settled struct {
 	Room mail.RoomName `json:"room"`
 	Name mail.Name     `json:"name"`
@@ -46,11 +47,10 @@ const (
 	asWithdrawn outcome = "withdrawn" // by the person, before it was sent or after it was refused
 )
 
-// sameText is for how long the room takes the same text for a repetition.
+// sameText is how long the room takes the same text for a repetition.
 const sameText = 5 * time.Minute
 
-// ToSend returns the draft as it is sent now. What is left of its time to live counts, and an error says that nothing
-// is. Each letter was sent on purpose as long after another as the room asks for, though they are sent together now.
+// ToSend returns the draft to send now. Its time to live is reduced by the time waited; an error says that it is over.
 func (l *Letter) ToSend(now time.Time) (mail.Draft, error) {
 	d := l.Draft
 	d.Key = l.Key

@@ -11,34 +11,34 @@ import (
 
 // Way is how mail leaves the box.
 type Way struct {
-	// Away says why no room can be reached at present; nil: they can be, as far as is known. It does not block.
+	// Away says why no room can be reached now; nil: they can be, as far as is known. It does not block.
 	Away func() error
-	// Send sends a letter as its sender. Unavailable and Timeout say that it may be tried again.
+	// Send sends a letter as its sender. Unavailable and Timeout say that it may be retried.
 	Send func(context.Context, *Letter) (mail.Sent, error)
-	// Return tells the sender of a letter in its room why it was refused, if the room takes that.
+	// Return tells the sender of a letter in its room why it was refused, if the room accepts that.
 	Return func(context.Context, *Letter, error)
 }
 
-// Times of sending.
+// Timing of sending.
 const (
-	// lookEvery is how often it is looked whether the way is back.
+	// lookEvery is how often we check whether the way is back.
 	lookEvery = 250 * time.Millisecond
-	// maxRetry is the longest pause after a room was away though the way was there; the first is lookEvery.
+	// maxRetry is the longest back-off for a room that was away though the way was there; the first is lookEvery.
 	maxRetry = 5 * time.Second
-	// sendPatience bounds one attempt.
+	// sendPatience limits one attempt.
 	sendPatience = 30 * time.Second
-	// fastest is how many letters are sent at once without a pause, and paced the pause then: a room takes twenty
-	// messages a second of one sender for a loop.
+	// fastest is how many letters of a queue are sent without a pause, and paced the pause after that: a room takes
+	// twenty messages a second from one sender for a loop.
 	fastest = 200
 	paced   = 60 * time.Millisecond
 	// atOnce is how many senders' letters are sent to a room at the same time.
 	atOnce = 8
-	// tidyEvery is how often the text of what was sent is taken off the disk while there is more to send.
+	// tidyEvery is how often the text of sent letters is removed from the disk while there are more to send.
 	tidyEvery = 5 * time.Second
 )
 
-// Run sends what is kept until ctx ends: the letters of a sender one after the other, those of several at once, so
-// that nobody waits for what others have kept.
+// Run sends kept mail until ctx ends: the letters of one sender in order, those of several senders at the same time,
+// so that none waits for another's.
 func (b *Box) Run(ctx context.Context, way Way) {
 	var sending sync.WaitGroup
 	defer sending.Wait()
@@ -51,7 +51,7 @@ func (b *Box) Run(ctx context.Context, way Way) {
 		}
 		waits := b.Waits()
 		if !waits || time.Since(tidied) > tidyEvery {
-			_ = b.Tidy() // which logs
+			_ = b.Tidy() // it logs its errors
 			tidied = time.Now()
 		}
 		if waits {
@@ -65,7 +65,7 @@ func (b *Box) Run(ctx context.Context, way Way) {
 	}
 }
 
-// reaches notes why no room can be reached, and reports whether rooms can be.
+// reaches records why no room can be reached, and reports whether rooms can be.
 func (b *Box) reaches(trouble error) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,7 +75,7 @@ func (b *Box) reaches(trouble error) bool {
 	return trouble == nil
 }
 
-// due returns the queues that are to be emptied now, which nobody else empties then.
+// due returns the queues to empty now, and reserves them for the caller.
 func (b *Box) due(now time.Time) (due []*queue) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *Box) due(now time.Time) (due []*queue) {
 	return due
 }
 
-// rest notes how the emptying of a queue ended. A room that was away is left alone for a while.
+// rest records how the emptying of a queue ended. A room that was away is left alone for a while.
 func (b *Box) rest(q *queue, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,10 +114,10 @@ func (b *Box) rest(q *queue, err error) {
 	b.added.Give()
 }
 
-// Waits reports whether any letter does.
+// Waits reports whether any letter is waiting.
 func (b *Box) Waits() bool { return b.Waiting() > 0 }
 
-// Waiting is how many letters do.
+// Waiting returns the number of waiting letters.
 func (b *Box) Waiting() (n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,7 +127,7 @@ func (b *Box) Waiting() (n int) {
 	return n
 }
 
-// empty sends the letters of a queue, in their order, until one has to wait: the error says for what.
+// empty sends the letters of a queue in order, until one must wait: the error says why.
 func (b *Box) empty(ctx context.Context, way Way, q *queue) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		b.writing.Lock()
@@ -162,7 +162,7 @@ func (b *Box) empty(ctx context.Context, way Way, q *queue) error {
 	return ctx.Err()
 }
 
-// send sends one letter, or returns it to its sender. An error says why it has to wait.
+// send sends one letter, or returns it to its sender. An error says why it must wait.
 func (b *Box) send(ctx context.Context, way Way, e *entry, l *Letter) error {
 	ctx, cancel := context.WithTimeout(ctx, sendPatience)
 	defer cancel()
@@ -182,7 +182,7 @@ func (b *Box) send(ctx context.Context, way Way, e *entry, l *Letter) error {
 	return nil
 }
 
-// delay notes what the letters of a queue wait for.
+// delay records why the letters of a queue wait.
 func (b *Box) delay(q *queue, why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestP12_NewNameIsNoNewBudget holds that an agent which is renamed again and again is rung no more often for that,
-// neither for what waits nor for what comes, and also when the post office is started again between.
+// TestP12_NewNameIsNoNewBudget: an agent that is renamed repeatedly is not rung more often, neither for waiting nor
+// for new mail, not even after a restart of the post office.
 func TestP12_NewNameIsNoNewBudget(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "role:builder", Wakers: []Waker{door}, Budget: 3}}, func(b *fixture) {
@@ -37,8 +37,7 @@ func TestP12_NewNameIsNoNewBudget(t *testing.T) {
 	}, mail.Presence{Name: "bob", Roles: []string{"builder"}})
 }
 
-// TestP12_RingOfTheOrchestrator holds that a ring counts although another agent, for whom the same mail was too, has
-// read it.
+// TestP12_RingOfTheOrchestrator: a ring counts even if another recipient of the same mail has read it.
 func TestP12_RingOfTheOrchestrator(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}, Budget: 2}}, func(b *fixture) {
@@ -54,8 +53,8 @@ func TestP12_RingOfTheOrchestrator(t *testing.T) {
 	}, mail.Presence{Name: mail.Orchestrator}, mail.Presence{Name: "bob"})
 }
 
-// TestP12_FailedRingIsItsOwn holds that a ring which fails takes itself out of the budget, and not the ring that
-// another machine has made meanwhile.
+// TestP12_FailedRingIsItsOwn: a failed ring removes itself from the budget, not the ring that another machine has made
+// in the meantime.
 func TestP12_FailedRingIsItsOwn(t *testing.T) {
 	const here, there, failed = mail.Time(1000), mail.Time(2000), mail.Time(3000)
 	u := &mail.Unwoken{Agent: "bob", Mail: []mail.UnwokenMail{{ID: "m1"}}}
@@ -73,22 +72,21 @@ func TestP12_FailedRingIsItsOwn(t *testing.T) {
 		t.Errorf("the ring of the other machine was answered, and counts: %v", s.rung)
 	}
 	s.begin(u, here)
-	s.answer("m1") // before the door has
+	s.answer("m1") // before the door answers
 	s.heard(far("m2"), there+1, there)
 	s.fail(u, 1, failed)
 	if diff := cmp.Diff([]mail.Time{there}, s.rung); diff != "" {
 		t.Errorf("what counts when it was answered and has failed (-want +got):\n%s", diff)
 	}
 	s.answer("m2")
-	s.heard(far("m3"), there+1, there) // of the same ring, after it was answered
+	s.heard(far("m3"), there+1, there) // part of the same ring, after it was answered
 	if len(s.rung) != 0 {
 		t.Errorf("a ring that was answered counts: %v", s.rung)
 	}
 }
 
-// TestP12_TurnsThatFail holds that a door in which a turn begins and fails, as when the model cannot be reached, is
-// tried again at the pace of doors that fail: the end of that turn does not have it rung at once. Each may be a paid
-// turn.
+// TestP12_TurnsThatFail: a door whose turn begins and fails, as when the model cannot be reached, is retried at the
+// pace of failing doors: the end of that turn does not ring it immediately. Each may be a paid turn.
 func TestP12_TurnsThatFail(t *testing.T) {
 	for name, late := range map[string]time.Duration{"gone before the ring fails": 0, "gone later": moment} {
 		door := &answered{bell: bell{kind: "acp", fails: errBell, takes: moment}}
@@ -126,7 +124,7 @@ func TestP12_TurnsThatFail(t *testing.T) {
 	}
 }
 
-// A door may wait for a whole turn: the room stays open until that has ended, though all of the mail was read in it.
+// A door may wait for a whole turn: the room stays open until that has ended, even if all of the mail was read in it.
 func TestP8_TurnKeepsRoom(t *testing.T) {
 	door := &bell{kind: "acp", takes: time.Minute}
 	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {

@@ -8,7 +8,7 @@ import (
 	"pennypost/internal/policy"
 )
 
-// inSession has something happen in bob's session.
+// inSession reports a moment of bob's session.
 func (b *fixture) inSession(t mail.Turn) mail.Briefing {
 	b.Helper()
 	t.Session, t.Client = "s1", "claude"
@@ -17,7 +17,7 @@ func (b *fixture) inSession(t mail.Turn) mail.Briefing {
 	return brief
 }
 
-// opened opens bob's session for which a question waits, and has its client be handed that.
+// opened opens bob's session while a question waits, and hands the question to its client.
 func (b *fixture) opened() mail.ID {
 	b.Helper()
 	id := b.send("bob", "question", mail.Draft{}).ID
@@ -30,13 +30,14 @@ func (b *fixture) opened() mail.ID {
 	return id
 }
 
-// What a session was told when it was opened is rung for if no turn begins, after a while in which its person may.
+// Mail told to a session when it was opened is rung for if no turn begins, after a delay in which its person may begin
+// one.
 func TestP8_ToldAtOpening(t *testing.T) {
 	door := &bell{kind: "socket"}
 	entries := []Entry{{For: "agent:bob", Wakers: []Waker{door}}}
 	later := policy.OpenedFor - 3*moment
 	inFixture(t, entries, func(b *fixture) {
-		b.mark("bob", mail.MarkRead) // nothing, but the agent is there
+		b.mark("bob", mail.MarkRead) // marks nothing, but shows that the agent exists
 		b.opened()
 		b.pass(later)
 		b.rung(door, 0, "while the person may begin")
@@ -71,7 +72,7 @@ func TestP8_ToldAtOpening(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// While the person types into a session that was just opened nobody is rung, for two minutes at most.
+// While the person types into a newly opened session it is not rung, for two minutes at most.
 func TestP8_TypedAtOpening(t *testing.T) {
 	door := &bell{kind: "socket"}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
@@ -96,7 +97,7 @@ func TestP8_TypedAtOpening(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// Nobody without a door is forgotten because its client was handed something: the person is told.
+// An agent without a door is not forgotten because its client was handed mail: the person is told.
 func TestP8_ToldAndNoDoor(t *testing.T) {
 	inFixture(t, nil, func(b *fixture) {
 		b.opened()
@@ -107,7 +108,7 @@ func TestP8_ToldAndNoDoor(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// Whose turn was broken off is left alone for a minute, unless the mail is urgent; and the sender is told so.
+// An agent whose turn was interrupted is left alone for a minute, unless the mail is urgent; and its sender is told.
 func TestP8_AfterBreak(t *testing.T) {
 	for _, urgent := range []bool{false, true} {
 		door := &bell{kind: "socket"}

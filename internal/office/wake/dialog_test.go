@@ -8,15 +8,16 @@ import (
 	"pennypost/internal/mail"
 )
 
-// dialog has bob's client open a dialog, or has it be in doubt or end.
+// dialog makes bob's client open a dialog, put it in doubt or end it.
 func (b *fixture) dialog(id mail.ID, doubt bool, how mail.DialogOutcome) {
 	b.Helper()
 	b.must(b.room.As("bob").Dialog(b.Context(), mail.DialogChange{Session: "s1", Outcome: how, Dialog: mail.Dialog{
 		ID: id, Kind: mail.AsksPermission, Tool: "Bash", Sum: strings.Repeat("0f", 32), Doubt: doubt}}))
 }
 
-// Nobody at a dialog is rung, into which the ring would type, however long and however urgent; nor is the
-// user told that it cannot be woken. When the last dialog is over it is rung at once, if it is idle.
+// An agent at a dialog is never rung, however long it takes and however urgent the mail, because the ring would type
+// into the dialog; nor is the user told that it cannot be woken. When the last dialog is over, an idle agent is rung
+// immediately.
 func TestP8_AtADialog(t *testing.T) {
 	const allowed = mail.DialogAllowed
 	inDialog := func(what string, entries []Entry, run func(b *fixture)) {

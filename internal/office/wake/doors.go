@@ -11,37 +11,37 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Entry says how an agent, or whoever holds a role, is woken.
+// Entry says how an agent, or the holder of a role, is woken.
 type Entry struct {
 	For    mail.Address // "agent:NAME", "role:NAME" or "orchestrator"
 	Wakers []Waker      // in the order in which they are tried
-	Budget int          // rings in vain an hour; 0: the default
+	Budget int          // unanswered rings per hour; 0: the default
 }
 
-// Doors are the doors of one room: those that were configured, which are fixed but for what turned out to be off, and
-// those of an agent's session. A nil *Doors has none.
+// Doors are the doors of one room: the configured ones, which are fixed except that doors turn out to be off, and
+// those of agents' sessions. A nil *Doors has none.
 type Doors struct {
 	entries map[mail.Address]*entry
-	arrange func(mail.Name, []Waker) []Waker // nil: what is configured is all
+	arrange func(mail.Name, []Waker) []Waker // nil: only configured doors count
 
 	mu     sync.Mutex
 	ladder policy.Ladder
-	counts map[mail.Address]counted // of those who were rung lately, or cannot be
+	counts map[mail.Address]counted // for agents and roles that were rung recently, or cannot be
 }
 
-// counted is what decides when somebody may be rung. The Ringer says it, and senders are told what follows from it.
+// counted limits when an agent or role may be rung. The Ringer sets it, and senders are told the result.
 type counted struct {
-	rung      []mail.Time // what counts against the budget
+	rung      []mail.Time // rings that count against the budget
 	notBefore mail.Time
 }
 
 type entry struct {
 	Entry
 	off   []atomic.Bool // of Wakers
-	under *entry        // of arranged ones: what was configured
+	under *entry        // for an arranged entry: the configured one
 }
 
-// NewDoors returns doors. An agent's own entry counts before those of its roles.
+// NewDoors returns doors. An agent's own entry takes precedence over those of its roles.
 func NewDoors(entries ...Entry) *Doors {
 	d := &Doors{entries: make(map[mail.Address]*entry, len(entries)), counts: make(map[mail.Address]counted)}
 	for _, e := range entries {
@@ -53,15 +53,15 @@ func NewDoors(entries ...Entry) *Doors {
 	return d
 }
 
-// Arrange makes what is known of an agent's session count. arrange must not block and must not change configured; it
-// returns the doors of an agent, in order, given those that are configured and not off: it adds doors of the session,
-// and leaves out those that lead nowhere without a session. An empty name stands for whoever has the role. Arrange is
-// called before Doors are used.
+// Arrange takes agents' sessions into account. arrange must not block and must not change configured; given the
+// configured doors of an agent that are not off, it returns the agent's doors in order: it adds doors of the session,
+// and omits those that lead nowhere without a session. An empty name means any holder of the role. Call Arrange before
+// using Doors.
 func (d *Doors) Arrange(arrange func(agent mail.Name, configured []Waker) []Waker) {
 	d.arrange = arrange
 }
 
-// Len returns for how many agents and roles there are doors.
+// Len returns the number of agents and roles with configured doors.
 func (d *Doors) Len() int {
 	if d == nil {
 		return 0
@@ -69,7 +69,7 @@ func (d *Doors) Len() int {
 	return len(d.entries)
 }
 
-// For returns for whom there are configured doors that may lead somewhere without a session, as addresses in order.
+// For returns the agents and roles with configured doors that may work without a session, as sorted addresses.
 func (d *Doors) For() (all []mail.Address) {
 	for a, e := range d.entries {
 		if slices.ContainsFunc(e.Wakers, func(w Waker) bool { _, keys := w.(AtSessions); return !keys }) {
@@ -80,7 +80,7 @@ func (d *Doors) For() (all []mail.Address) {
 	return all
 }
 
-// find returns the entry of an agent with roles; nil if there is none. An empty name stands for whoever has the roles.
+// find returns the entry of an agent with roles; nil if there is none. An empty name means any holder of the roles.
 func (d *Doors) find(agent mail.Name, roles []string) *entry {
 	if d == nil {
 		return nil
@@ -117,7 +117,7 @@ func (d *Doors) configured(agent mail.Name, roles []string) *entry {
 	return nil
 }
 
-// Covers reports whether there are doors for an agent, also if all of them are off.
+// Covers reports whether an agent has doors, even if all of them are off.
 func (d *Doors) Covers(agent mail.Name, roles []string) bool { return d.find(agent, roles) != nil }
 
 // Name returns the kind of the first door of an agent that is not off, "" if there is none. It serves
@@ -129,8 +129,8 @@ func (d *Doors) Name(agent mail.Name, roles []string) string {
 	return ""
 }
 
-// PutOff returns until when an agent, or whoever has the roles, is not rung for mail that comes now; zero if it is not
-// put off. It serves mailroom.Options.PutOff.
+// PutOff returns until when an agent, or the holder of the roles, is not rung for new mail; zero if it is not
+// deferred. It serves mailroom.Options.PutOff.
 func (d *Doors) PutOff(agent mail.Name, roles []string, urgent bool, now mail.Time) mail.Time {
 	e := d.find(agent, roles)
 	if e == nil {
@@ -145,8 +145,8 @@ func (d *Doors) PutOff(agent mail.Name, roles []string, urgent bool, now mail.Ti
 	return 0
 }
 
-// keyOf returns under which address what is known of somebody is kept, in which receipts are written too. Who is not
-// there yet has the one role.
+// keyOf returns the address under which facts about an agent or role are kept and receipts are written. A role without
+// a holder is its own key.
 func keyOf(agent mail.Name, roles []string) mail.Address {
 	if agent == "" {
 		return mail.RoleAddress(roles[0])
@@ -154,7 +154,7 @@ func keyOf(agent mail.Name, roles []string) mail.Address {
 	return mail.AgentAddress(agent)
 }
 
-// count notes what decides when somebody may be rung.
+// count sets the limits on when an agent or role may be rung.
 func (d *Doors) count(k mail.Address, l policy.Ladder, c counted) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -186,7 +186,7 @@ func (e *entry) on() []Waker {
 	return out
 }
 
-// turnOff has a waker never be tried again.
+// turnOff makes sure that a waker is never tried again.
 func (e *entry) turnOff(w Waker) {
 	for i := range e.Wakers {
 		if e.Wakers[i] == w {

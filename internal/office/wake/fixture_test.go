@@ -18,18 +18,18 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// bell is a door that remembers its rings.
+// bell is a door that records its rings.
 type bell struct {
 	kind string
 
 	mu     sync.Mutex
 	rings  []Ring
-	when   []time.Time   // rings began
-	times  []time.Time   // of rings and failures
-	fails  error         // what it answers
+	when   []time.Time   // when successful rings began
+	times  []time.Time   // when rings and failures ended
+	fails  error         // its answer
 	takes  time.Duration // how long a ring takes
 	inside map[mail.Name]int
-	twice  bool // it was rung for the same agent at the same time
+	twice  bool // it was rung twice at the same time for one agent
 }
 
 func (b *bell) Door() string { return b.kind }
@@ -68,21 +68,21 @@ func (b *bell) set(fails error) {
 	b.fails = fails
 }
 
-// rung returns how often it was rung with success.
+// rung returns the number of successful rings.
 func (b *bell) rung() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.rings)
 }
 
-// tried returns how often it was rung.
+// tried returns the number of rings.
 func (b *bell) tried() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.times)
 }
 
-// all returns its rings with success, and when they began.
+// all returns its successful rings, and when they began.
 func (b *bell) all() ([]Ring, []time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +104,7 @@ func (b *bell) last() Ring {
 	return b.rings[len(b.rings)-1]
 }
 
-// fixture is a room in memory and its Ringer, in a bubble of fake time.
+// fixture is an in-memory room and its Ringer, in a bubble of fake time.
 type fixture struct {
 	*testing.T
 	doors  *Doors
@@ -112,15 +112,15 @@ type fixture struct {
 	store  journaltest.Store
 	room   *mailroom.Room
 	ringer *Ringer
-	mute   atomic.Bool  // the user cannot be told
+	mute   atomic.Bool  // messages to the user fail
 	back   atomic.Int64 // by how much the clock was set back, as a time.Duration
 	typed  atomic.Int64 // when the person last typed into every session, as a mail.Time
-	marks  atomic.Int64 // how long it takes to record what somebody was given, as a time.Duration
-	fails  atomic.Bool  // and then it is not recorded
+	marks  atomic.Int64 // how long recording a mark takes, as a time.Duration
+	fails  atomic.Bool  // and then the recording fails
 
-	mu          sync.Mutex // guards what the Ringer tells
+	mu          sync.Mutex // guards the Ringer's output
 	outstanding int
-	ringsFor    map[mail.Address]bool // for whom a ring is under way or to come
+	ringsFor    map[mail.Address]bool // who has a ring in progress or scheduled
 
 	stop context.CancelFunc
 	done chan struct{}
@@ -162,7 +162,7 @@ func (b *fixture) start() {
 
 func (b *fixture) now() time.Time { return time.Now().Add(-time.Duration(b.back.Load())) }
 
-// slowMarks is a journal that takes a while to record what somebody was given.
+// slowMarks is a journal that is slow to record marks other than rings.
 type slowMarks struct {
 	*journaltest.Memory
 	takes *atomic.Int64
@@ -179,7 +179,7 @@ func (j *slowMarks) Append(ctx context.Context, events ...mail.Event) (mail.Seq,
 	return j.Memory.Append(ctx, events...)
 }
 
-// muted is a room that does not always take what the system says.
+// muted is a room that may reject messages from the system.
 type muted struct {
 	*mailroom.Room
 	mute *atomic.Bool
@@ -214,7 +214,7 @@ func (b *fixture) look(all map[mail.Address]*sleeper) {
 	}
 }
 
-// waits returns how many are to be woken, as the metrics tell.
+// waits returns the number of outstanding rings in the metrics.
 func (b *fixture) waits() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,7 +236,7 @@ func (b *fixture) end() {
 	}
 }
 
-// away has f happen in the room while no Ringer looks.
+// away runs f while no Ringer looks at the room.
 func (b *fixture) away(f func()) {
 	b.Helper()
 	b.stop()
@@ -245,7 +245,7 @@ func (b *fixture) away(f func()) {
 	b.restart()
 }
 
-// restart ends the Ringer and the room, and opens them again from the journal.
+// restart closes the Ringer and the room, and opens them again from the journal.
 func (b *fixture) restart() {
 	b.Helper()
 	b.end()
@@ -271,7 +271,7 @@ func (b *fixture) state(n mail.Name, s mail.State) {
 	b.must(err)
 }
 
-// send sends from an agent called worker and lets everything happen that happens at once.
+// send sends from an agent called worker and waits for its immediate effects.
 func (b *fixture) send(to, typ string, d mail.Draft) mail.Sent {
 	b.Helper()
 	d.To, d.Type, d.Body = mail.Recipients{to}, typ, "body"
@@ -295,10 +295,10 @@ func (b *fixture) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// moment is long enough for a ring that is due at once, and for nothing else.
+// moment is long enough for a ring that is due immediately, and for nothing else.
 const moment = 700 * time.Millisecond
 
-// rung checks how often a bell was rung, a moment from now.
+// rung checks how many times a bell was rung, a moment from now.
 func (b *fixture) rung(bell *bell, want int, when string) {
 	b.Helper()
 	b.pass(moment)
@@ -309,7 +309,7 @@ func (b *fixture) rung(bell *bell, want int, when string) {
 
 func (b *fixture) notices() []mail.Item { return noticesIn(b.T, b.room) }
 
-// noticesIn returns what the system told the user in a room.
+// noticesIn returns the system's messages to the user in a room.
 func noticesIn(t *testing.T, room *mailroom.Room) []mail.Item {
 	t.Helper()
 	page, err := room.As(mail.User).Inbox(t.Context(), mail.InboxQuery{Limit: mail.MaxLimit})

@@ -16,22 +16,22 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// fleet is a room that several machines look after, in a bubble of fake time.
+// fleet is a room served by several machines, in a bubble of fake time.
 type fleet struct {
 	*testing.T
 	store    journaltest.Store
 	machines []*outpost
 
 	mu       sync.Mutex
-	sessions map[mail.Name]*outpost // where an agent's session is; nil: nowhere
+	sessions map[mail.Name]*outpost // the machine of an agent's session; nil: none
 }
 
-// outpost is one of the fleet: its room, its ringer and its doors.
+// outpost is a machine of the fleet: its room, its ringer and its doors.
 type outpost struct {
 	*fleet
 	name    mail.Machine
-	bell    *bell // of what is configured here
-	socket  *bell // of sessions that are here
+	bell    *bell // of the doors configured here
+	socket  *bell // of sessions here
 	doors   *Doors
 	room    *mailroom.Room
 	ringer  *Ringer
@@ -39,11 +39,12 @@ type outpost struct {
 	running sync.WaitGroup
 
 	link  network
-	rings map[mail.Address]bool // for whom its ringer has a ring under way or to come; guarded by fleet.mu
-	lost  []time.Time           // when the memory of a ring may have been lost; guarded by fleet.mu
+	rings map[mail.Address]bool // who has a ring of this machine in progress or scheduled; guarded by fleet.mu
+	lost  []time.Time           // when the record of a ring may have been lost; guarded by fleet.mu
 }
 
-// How long it takes the fleet to find a machine away, and a machine to find that itself; and to be back.
+// How long it takes until the fleet considers a machine away, until a machine considers itself cut off, and until it
+// is back.
 const (
 	testAway = 10 * time.Second
 	testCut  = 6 * time.Second
@@ -51,7 +52,7 @@ const (
 	testLag  = 4 * time.Second
 )
 
-// inFleet runs f with machines that have doors for the agents and roles named.
+// inFleet runs f with machines that have doors for the given agents and roles.
 func inFleet(t *testing.T, doors map[mail.Machine][]mail.Address, f func(*fleet), names ...mail.Machine) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &fleet{T: t, sessions: make(map[mail.Name]*outpost)}
@@ -90,7 +91,7 @@ func (w *fleet) must(err error) {
 	}
 }
 
-// arrange gives an agent the door of its session, if that is here.
+// arrange adds the door of an agent's session, if that is here.
 func (m *outpost) arrange(agent mail.Name, configured []Waker) []Waker {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,13 +123,13 @@ func (m *outpost) start() {
 	m.running.Go(func() { _ = room.Run(ctx) })
 }
 
-// away reports whether a machine is not heard of.
+// away reports whether another machine has not been heard from.
 func (m *outpost) away(other mail.Machine) bool {
 	i := slices.IndexFunc(m.machines, func(o *outpost) bool { return o.name == other })
 	return i < 0 || m.machines[i].link.silent(testAway) || m.link.silent(testAway)
 }
 
-// end ends a machine in order; kill does as kill -9.
+// end shuts a machine down; kill stops it as kill -9 does.
 func (m *outpost) end() {
 	m.Helper()
 	m.stop()
@@ -153,7 +154,7 @@ func (m *outpost) restart() {
 	m.start()
 }
 
-// enter has an agent's session begin on m.
+// enter begins an agent's session on m.
 func (m *outpost) enter(agent mail.Name, session string, roles ...string) {
 	m.Helper()
 	_, err := m.room.As(agent).Register(m.Context(), mail.Presence{Session: session, Process: session, TakeOver: true,
@@ -169,7 +170,7 @@ func (m *outpost) enter(agent mail.Name, session string, roles ...string) {
 	synctest.Wait()
 }
 
-// leave has an agent's session end in order.
+// leave ends an agent's session normally.
 func (m *outpost) leave(agent mail.Name, session string) {
 	m.Helper()
 	_, err := m.room.As(agent).Register(m.Context(), mail.Presence{Session: session, End: true})
@@ -194,7 +195,7 @@ func (w *fleet) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// rang checks how often the bells were rung, in the order of the machines: what is configured, then sockets.
+// rang checks the number of rings in the order of the machines: configured doors, then sockets.
 func (w *fleet) rang(when string, want ...int) {
 	w.Helper()
 	w.pass(moment)
@@ -209,12 +210,12 @@ func (w *fleet) rang(when string, want ...int) {
 
 func (m *outpost) notices() []mail.Item { return noticesIn(m.T, m.room) }
 
-// network is a journal behind a network that may be cut.
+// network is a journal over a network that may be cut.
 type network struct {
 	*journaltest.Memory
 	mu    sync.Mutex
-	open  chan struct{} // closed when the network is back; nil: it is not cut
-	since time.Time     // when it was cut, or was back
+	open  chan struct{} // closed when the network is back; nil: not cut
+	since time.Time     // when it was last cut or restored
 	dead  bool          // the machine is off
 }
 
@@ -237,7 +238,7 @@ func (l *network) restore() {
 	}
 }
 
-// silent reports whether nothing is heard over the link, for at least d.
+// silent reports whether the link has been silent for at least d.
 func (l *network) silent(d time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,7 +250,7 @@ func (l *network) silent(d time.Duration) bool {
 
 func (l *network) cut() bool { return l.silent(testCut) }
 
-// gate returns what is closed when the network is back; nil: it is there.
+// gate returns a channel that is closed when the network is back; nil: it is not cut.
 func (l *network) gate() chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -275,7 +276,7 @@ func (l *network) Follow(after mail.Seq) journal.Cursor {
 type networkCursor struct {
 	journal.Cursor
 	link *network
-	kept []mail.Event // that came while the network was cut
+	kept []mail.Event // received while the network was cut
 }
 
 func (c *networkCursor) Next(ctx context.Context) ([]mail.Event, error) {
@@ -289,7 +290,7 @@ func (c *networkCursor) Next(ctx context.Context) ([]mail.Event, error) {
 	if back := c.link.gate(); back != nil && !c.link.dead {
 		select {
 		case <-back:
-			time.Sleep(testLag) // others are heard sooner than what they wrote
+			time.Sleep(testLag) // signs of life arrive before the events
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

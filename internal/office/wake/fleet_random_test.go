@@ -13,12 +13,12 @@ import (
 	"pennypost/internal/policy"
 )
 
-// TestP8_RandomMachines lets random things happen in a room that two or three machines look after (mail, turns,
-// sessions that move, machines that are killed or cut off and come back) and holds:
+// TestP8_RandomMachines makes random changes in a room served by two or three machines (mail, turns, sessions that
+// move, machines that are killed or cut off and come back) and checks:
 //
 //   - P8: for an agent that is not working and has not looked at mail that should wake it, a ring is outstanding at
 //     some machine, or the user was told;
-//   - at most one ring is outstanding: as long as nothing has come of one that was recorded, no other machine rings;
+//   - at most one ring is outstanding: while a recorded one is unanswered, no other machine rings;
 //   - hours after all is well, all mail was rung for or the user was told.
 func TestP8_RandomMachines(t *testing.T) {
 	n := *seeds / 10 // each takes seconds with the race detector
@@ -71,7 +71,7 @@ type fleetHistory struct {
 	n       int
 	session map[mail.Name]string
 	state   map[mail.Name]mail.State
-	moved   map[mail.Name]time.Time // when something last happened because of which an agent may be rung anew
+	moved   map[mail.Name]time.Time // the last change after which an agent may be rung again
 }
 
 func (h *fleetHistory) agents() []mail.Name { return []mail.Name{"lead", "b1", "b2"} }
@@ -90,7 +90,7 @@ func (h *fleetHistory) begin() {
 	synctest.Wait()
 }
 
-// up returns a machine that is neither off nor cut off.
+// up returns a machine that is running and not cut off.
 func (h *fleetHistory) up() *outpost {
 	var all []*outpost
 	for _, m := range h.machines {
@@ -112,7 +112,7 @@ func (h *fleetHistory) returns(m *outpost) {
 	} else {
 		m.link.restore()
 	}
-	h.pass(testLag + time.Second) // until its room has read what it missed
+	h.pass(testLag + time.Second) // until its room has read the events that it missed
 	h.note("%s is back", m.name)
 }
 
@@ -174,11 +174,11 @@ func (h *fleetHistory) step() {
 	h.pass(d)
 }
 
-// turn has an agent work for a while.
+// turn makes an agent work for a while.
 func (h *fleetHistory) turn(n mail.Name, home *outpost) {
 	for _, s := range []mail.State{mail.Working, mail.Idle} {
 		_, err := home.room.As(n).Register(h.Context(), mail.Presence{State: s, Session: h.session[n],
-			Process: h.session[n]}) // which may have lapsed
+			Process: h.session[n]}) // the session may have lapsed
 		h.must(err)
 		h.pass(time.Second)
 	}
@@ -186,10 +186,10 @@ func (h *fleetHistory) turn(n mail.Name, home *outpost) {
 	h.note("%s had a turn", n)
 }
 
-// check holds P8 when there was time to find out who is away.
+// check checks P8 after enough time to find out which machines are away.
 func (h *fleetHistory) check() {
 	h.Helper()
-	h.pass(testAway + 5*time.Second) // until another keeps the room
+	h.pass(testAway + 5*time.Second) // until another machine keeps the room
 	h.pass(awayPatience + 2*awayLook + silence)
 	h.checkTwice()
 	var m *outpost
@@ -199,7 +199,7 @@ func (h *fleetHistory) check() {
 		}
 	}
 	if m == nil {
-		return // nobody can do anything
+		return // no machine can do anything
 	}
 	brief := reported(h.T, m.notices())
 	for _, u := range m.room.Unwoken(func(mail.Name, []string) bool { return true }) {
@@ -217,21 +217,21 @@ func (h *fleetHistory) check() {
 	}
 }
 
-// isRung reports whether some machine is to ring an agent, or nobody could.
+// isRung reports whether some machine is to ring an agent, or none could.
 func (h *fleetHistory) isRung(at *outpost, u *mail.Unwoken) bool {
 	return !h.hasDoor(at, u) || slices.ContainsFunc(h.machines, func(m *outpost) bool {
 		return m.link.gate() == nil && m.isRung(u.Agent)
 	})
 }
 
-// isRung reports whether a ring by m is under way or to come.
+// isRung reports whether m has a ring in progress or scheduled.
 func (m *outpost) isRung(n mail.Name) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.rings[mail.AgentAddress(n)]
 }
 
-// look is told of each look of the ringer.
+// look receives the result of each look of the ringer.
 func (m *outpost) look(all map[mail.Address]*sleeper) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -241,7 +241,7 @@ func (m *outpost) look(all map[mail.Address]*sleeper) {
 	}
 }
 
-// checkTwice holds that no machine rings while the ring of another is outstanding that was recorded.
+// checkTwice checks that no machine rings while another's recorded ring is outstanding.
 func (h *fleetHistory) checkTwice() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -269,7 +269,7 @@ func (h *fleetHistory) checkTwice() {
 			lost := slices.ContainsFunc(one.by.lost, func(at time.Time) bool {
 				return at.Before(one.at.Add(testCut+time.Second)) && !at.Before(one.at.Add(-testCut-time.Second))
 			})
-			again := h.moved[n].After(one.at) // only what happened last is known
+			again := h.moved[n].After(one.at) // only the last change is known
 			if one.by != two.by && two.at.Sub(one.at) < patience-time.Second && !lost && !again {
 				h.Errorf("%s was rung by %s at %s and by %s at %s", n, one.by.name, one.at.Format("15:04:05.000"),
 					two.by.name,
@@ -279,7 +279,7 @@ func (h *fleetHistory) checkTwice() {
 	}
 }
 
-// settle lets all machines be there and everybody be idle for hours.
+// settle keeps all machines up and all agents idle for hours.
 func (h *fleetHistory) settle() {
 	for _, m := range h.machines {
 		if m.link.gate() != nil {
@@ -316,7 +316,7 @@ func (h *fleetHistory) settle() {
 func (h *fleetHistory) hasDoor(at *outpost, u *mail.Unwoken) bool {
 	a, _, err := mail.OneAgent(h.Context(), at.room.As(mail.User), u.Agent)
 	h.must(err)
-	return a.Session != "" || // it may have lapsed while its machine was cut off, and the agent be at it since
+	return a.Session != "" || // it may have lapsed while its machine was cut off, and the agent have been active since
 		slices.ContainsFunc(h.machines, func(m *outpost) bool {
 			return m.doors.configured(u.Agent, u.Roles) != nil
 		})

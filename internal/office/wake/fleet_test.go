@@ -7,8 +7,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// TestP8_Machines: of several machines, the one on which an agent's session runs rings, and no other; if that is away,
-// one that has a door for the agent goes on where it stopped.
+// TestP8_Machines: only the machine with an agent's session rings it; if that machine is away, another one with a door
+// for the agent takes over where it stopped.
 func TestP8_Machines(t *testing.T) {
 	builder := mail.AgentAddress("builder")
 	doors := map[mail.Machine][]mail.Address{"b": {builder}}
@@ -44,7 +44,7 @@ func TestP8_Machines(t *testing.T) {
 	}, "a", "b", "c")
 }
 
-// TestP8_MachineAway: where nobody else has a door, the one machine that keeps the room tells the user, once.
+// TestP8_MachineAway: if no other machine has a door, the one machine that keeps the room tells the user, once.
 func TestP8_MachineAway(t *testing.T) {
 	inFleet(t, nil, func(w *fleet) {
 		a, c := w.machines[0], w.machines[2]
@@ -77,7 +77,7 @@ func TestP8_MachineAway(t *testing.T) {
 }
 
 // TestP8_DoorsOnSeveralMachines: an agent without a session is rung by the machine that keeps the room, if that has a
-// door for it, else by the first that has.
+// door for it, otherwise by the first one that has.
 func TestP8_DoorsOnSeveralMachines(t *testing.T) {
 	doors := map[mail.Machine][]mail.Address{"b": {"role:builder"}, "c": {"role:builder"}}
 	inFleet(t, doors, func(w *fleet) {
@@ -86,7 +86,7 @@ func TestP8_DoorsOnSeveralMachines(t *testing.T) {
 		a.leave("bob", "s1")
 		a.send("role:builder")
 		w.rang("kept by a", 0, 0, 1, 0, 0, 0)
-		a.end() // and b or c keeps the room
+		a.end() // then b or c keeps the room
 		w.pass(3 * time.Second)
 		keeper, other := b, c
 		if _, name := b.room.Machines(); name == "c" {
@@ -107,7 +107,7 @@ func TestP8_DoorsOnSeveralMachines(t *testing.T) {
 	}, "a", "b", "c")
 }
 
-// TestOneMachineTells: of the machines that can tell the person of mail, one does, and another when that is away.
+// TestOneMachineTells: of the machines that can notify the person of mail, only one does, or another while it is away.
 func TestOneMachineTells(t *testing.T) {
 	inFleet(t, nil, func(w *fleet) {
 		for _, m := range w.machines[1:] {

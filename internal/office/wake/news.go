@@ -6,7 +6,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// follow hands on what a watch shows, and closes the channel when it shows no more.
+// follow forwards the events of a watch, and closes the channel when the watch ends.
 func follow(ctx context.Context, w mail.Watch, to chan<- []mail.Event) {
 	defer close(to)
 	for {
@@ -22,8 +22,8 @@ func follow(ctx context.Context, w mail.Watch, to chan<- []mail.Event) {
 	}
 }
 
-// take takes in events: rings from before this process looked after the room, the answers to rings, and turns that
-// begin, which may have ended again by the next look.
+// take applies events: rings made before this process served the room, the answers to rings, and the beginnings of
+// turns, which may have ended by the next look.
 func (r *Ringer) take(events []mail.Event, present mail.Seq) {
 	given := make(map[mail.ID]bool)
 	for i := range events {
@@ -47,7 +47,7 @@ func (r *Ringer) take(events []mail.Event, present mail.Seq) {
 	}
 }
 
-// takeReceipt takes in what one receipt says.
+// takeReceipt applies one receipt.
 func (r *Ringer) takeReceipt(e *mail.Event, present mail.Seq) {
 	rc := e.Receipt
 	s := r.sleepers[rc.Reader]
@@ -67,7 +67,7 @@ func (r *Ringer) takeReceipt(e *mail.Event, present mail.Seq) {
 	}
 }
 
-// sleeper returns what is known of somebody.
+// sleeper returns the sleeper of an agent or role.
 func (r *Ringer) sleeper(k mail.Address) *sleeper {
 	s := r.sleepers[k]
 	if s == nil {
@@ -77,13 +77,13 @@ func (r *Ringer) sleeper(k mail.Address) *sleeper {
 	return s
 }
 
-// renamed takes in that an agent has another name. It is rung as before: otherwise a new name would be a new budget.
+// renamed applies an agent's new name. Its rings still count: otherwise a new name would be a new budget.
 func (r *Ringer) renamed(from, to mail.Address) {
 	s := r.sleepers[from]
 	if s == nil || from == to {
 		return
 	}
-	if o := r.sleepers[to]; o != nil { // it was looked at meanwhile
+	if o := r.sleepers[to]; o != nil { // a look in the meantime created it
 		s.join(o)
 	}
 	delete(r.sleepers, from)
@@ -92,7 +92,7 @@ func (r *Ringer) renamed(from, to mail.Address) {
 	r.count(to, s)
 }
 
-// heard takes in that another machine has rung somebody.
+// heard applies a ring by another machine.
 func (r *Ringer) heard(rc *mail.Receipt, at mail.Time) {
 	if rc.Machine == "" || rc.Door == mail.HookDoor || rc.Door == mail.InboxDoor || rc.Reader == mail.ToUser {
 		return
@@ -102,7 +102,8 @@ func (r *Ringer) heard(rc *mail.Receipt, at mail.Time) {
 	r.count(rc.Reader, s)
 }
 
-// answerRoles takes in which messages somebody was given. What a role nobody had was rung for is read by whoever came.
+// answerRoles applies the messages that agents were given to the rings of roles: a role without a holder is rung, but
+// an agent reads the mail.
 func (r *Ringer) answerRoles(given map[mail.ID]bool) {
 	for k, s := range r.sleepers {
 		if s.told == nil || k == mail.ToOrchestrator || k.Kind() != mail.ToRole {

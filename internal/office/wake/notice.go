@@ -15,7 +15,7 @@ import (
 // maxListed is how many messages a notice lists.
 const maxListed = 20
 
-// hear keeps what a door answered last; nil if it was rung.
+// hear stores the last answer of a door; nil if it was rung.
 func (s *sleeper) hear(door string, err error) {
 	said := report{Door: door, Answer: "woke it, and nobody looked"}
 	if err != nil {
@@ -29,13 +29,13 @@ func (s *sleeper) hear(door string, err error) {
 	s.answers[i] = said
 }
 
-// report is what a door answered, as the user is told.
+// report is the answer of a door, as shown to the user.
 type report struct {
 	Door   string `json:"door"`
 	Answer string `json:"answer"`
 }
 
-// inVain returns the notice that somebody cannot be woken.
+// inVain returns the notice that an agent or role cannot be woken.
 func inVain(u *mail.Unwoken, s *sleeper, e *entry) mail.Draft {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s for %s, and should wake it. ", messages(len(u.Mail)), who(u))
@@ -74,7 +74,7 @@ func inVain(u *mail.Unwoken, s *sleeper, e *entry) mail.Draft {
 	return notice(who(u)+" cannot be woken", b.String(), map[string]any{"wake": metadata}, policy.VainKey(who(u), ids))
 }
 
-// tried tells which doors were tried.
+// tried lists the doors that were tried.
 func tried(b *strings.Builder, answers []report) {
 	b.WriteString("That is in vain so far.\n\nWhat was tried, and the last answer:\n\n")
 	if len(answers) == 0 {
@@ -86,7 +86,7 @@ func tried(b *strings.Builder, answers []report) {
 	b.WriteString("\n")
 }
 
-// overspent returns the notice that a budget is spent.
+// overspent returns the notice that a budget is exhausted.
 func overspent(u *mail.Unwoken, s *sleeper, now mail.Time) mail.Draft {
 	body := fmt.Sprintf(
 		"%s was woken %d times in vain within an hour, which is its budget. It is not woken again before %s. %s.\n\n"+
@@ -103,11 +103,11 @@ func overspent(u *mail.Unwoken, s *sleeper, now mail.Time) mail.Draft {
 		"budget-"+hex.EncodeToString(sum[:])+now.String()[:len("2006-01-02T15")])
 }
 
-// notice drafts a message to the user. One of the same key is sent once, whatever else it says.
+// notice drafts a message to the user. With the same idempotency key it is sent only once, whatever the text.
 func notice(subject, body string, metadata any, key string) mail.Draft {
 	raw, err := jsonx.Marshal(metadata)
 	if err != nil || len(raw) > mail.MaxMetadata {
-		raw = nil // an answer that is no text: the body tells it as well as it goes
+		raw = nil // an answer is not valid text; the body still contains it
 	}
 	return mail.Draft{
 		To: mail.Recipients{string(mail.ToUser)}, Type: string(mail.Custom), Priority: string(mail.Urgent),
@@ -129,7 +129,7 @@ func messages(n int) string {
 	return fmt.Sprintf("%d messages wait", n)
 }
 
-// listed returns the newest of what waits.
+// listed returns the newest waiting messages.
 func listed(u *mail.Unwoken) []mail.ID {
 	var ids []mail.ID
 	for _, m := range u.Mail[max(0, len(u.Mail)-maxListed):] {

@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// turn is a moment of a session of an agent, as its hooks tell.
+// turn reports a moment of an agent's session, as its hooks do.
 func (b *fixture) turn(n mail.Name, m mail.Moment) mail.Briefing {
 	b.Helper()
 	brief, err := b.room.As(n).Turn(b.Context(), mail.Turn{Moment: m, Session: "s1", Client: "gemini"})
@@ -15,7 +15,7 @@ func (b *fixture) turn(n mail.Name, m mail.Moment) mail.Briefing {
 	return brief
 }
 
-// stopsOver has an agent that looks at nothing be told of mail, and end its turn over it.
+// stopsOver tells mail to an agent that does not look at it, and ends its turn.
 func (b *fixture) stopsOver(n mail.Name) {
 	b.Helper()
 	b.turn(n, mail.SessionStart)
@@ -31,7 +31,7 @@ func (b *fixture) stopsOver(n mail.Name) {
 	}
 }
 
-// The end of a turn and the ringer both find mail over which an agent sleeps. The user is told once.
+// The end of a turn and the ringer both find unread mail of a sleeping agent. The user is told once.
 func TestP8_OneNotice(t *testing.T) {
 	t.Run("without a door", func(t *testing.T) {
 		inFixture(t, nil, func(b *fixture) {
@@ -74,12 +74,12 @@ func TestP8_OneNotice(t *testing.T) {
 	})
 }
 
-// An idle session for which no door is known has a while to look by itself. Then the user is told, once for what waits
-// and once an hour at most.
+// An idle session without a known door has a while to look by itself. Then the user is told, once per message and at
+// most once an hour.
 func TestP8_NoDoor(t *testing.T) {
 	inFixture(t, nil, func(b *fixture) {
 		b.turn("ann", mail.SessionStart)
-		b.register(mail.Presence{Name: "bob"}) // who has no session: nobody knows what it does
+		b.register(mail.Presence{Name: "bob"}) // has no session: its state is not known
 		b.send("ann", "question", mail.Draft{})
 		b.send("bob", "question", mail.Draft{})
 		b.send("ann", "status", mail.Draft{})

@@ -21,10 +21,9 @@ var (
 	only  = flag.Int("seed", -1, "the only one that it tries")
 )
 
-// TestP8_Random lets random things happen, and holds the Ringer to promise P8 whenever nothing moves: for all mail
-// that is worth waking an agent, and that the agent has not looked at though it does not work, a ring is outstanding
-// or the user was told; never are there two rings at a time; budgets are kept, also across restarts; nobody is rung
-// who works.
+// TestP8_Random makes random changes, and checks promise P8 whenever nothing moves: for all mail that should wake an
+// agent, and that the agent has not looked at though it is not working, a ring is outstanding or the user was told;
+// there are never two rings at a time; budgets are kept, even across restarts; no working agent is rung.
 func TestP8_Random(t *testing.T) {
 	n := *seeds
 	if testing.Short() {
@@ -64,11 +63,11 @@ type history struct {
 	two     *watchful // the builders' first door
 	three   *watchful // and their second
 	log     []string
-	working map[mail.Name]bool // what the doors may not ring
+	working map[mail.Name]bool // agents that the doors must not ring
 	given   map[mail.ID]time.Time
 }
 
-// watchful is a bell that notices rings that should not be.
+// watchful is a bell that reports wrong rings.
 type watchful struct {
 	bell
 	h *history
@@ -170,7 +169,7 @@ func (h *history) to(n mail.Name, s mail.State) {
 	h.register(mail.Presence{Name: n, State: s})
 }
 
-// reads has an agent read some of its mail, or be shown it, or neither.
+// reads makes an agent read some of its mail, or be shown it, or neither.
 func (h *history) reads(n mail.Name) string {
 	page, err := h.room.As(mail.User).Inbox(h.Context(), mail.InboxQuery{Agent: n, Limit: mail.MaxLimit})
 	h.must(err)
@@ -191,7 +190,7 @@ func (h *history) reads(n mail.Name) string {
 	return fmt.Sprint(n, " marks ", len(receipts), " of ", len(page.Messages), " ", k)
 }
 
-// unread returns the mail that an agent is to be woken for, found by other means than the Ringer's.
+// unread returns the mail that should wake an agent, found independently of the Ringer.
 func (h *history) unread(n mail.Name) (ids []mail.ID) {
 	user := h.room.As(mail.User)
 	page, err := user.Inbox(h.Context(), mail.InboxQuery{Agent: n, Limit: mail.MaxLimit})
@@ -208,7 +207,7 @@ func (h *history) unread(n mail.Name) (ids []mail.ID) {
 	return ids
 }
 
-// reported returns the messages of which the user was told, as notices have it.
+// reported returns the messages named in notices to the user.
 func reported(t *testing.T, notices []mail.Item) map[mail.ID]bool {
 	t.Helper()
 	out := make(map[mail.ID]bool)
@@ -228,7 +227,7 @@ func reported(t *testing.T, notices []mail.Item) map[mail.ID]bool {
 	return out
 }
 
-// rungFor returns the messages of which a door was told.
+// rungFor returns the messages named to a door.
 func (h *history) rungFor(n mail.Name) map[mail.ID]bool {
 	out := make(map[mail.ID]bool)
 	for _, w := range h.doorsOf(n) {
@@ -304,7 +303,8 @@ func (h *history) checkBudget() {
 	}
 }
 
-// settle lets the doors work and everybody be idle for long enough, and checks that all mail was rung for or reported.
+// settle lets the doors work and all agents be idle for long enough, and checks that all mail was rung for or
+// reported.
 func (h *history) settle() {
 	for _, w := range []*watchful{h.one, h.two, h.three} {
 		w.set(nil)

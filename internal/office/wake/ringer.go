@@ -17,19 +17,19 @@ import (
 	"pennypost/internal/policy"
 )
 
-// Room is what a Ringer has to know of its room. *mailroom.Room is one.
+// Room is the part of a room that a Ringer needs. *mailroom.Room implements it.
 type Room interface {
 	Name() mail.RoomName
-	// As returns the room as somebody sees it: the user to watch, the system to write to the user.
+	// As returns the room as seen by a name: the user to watch, the system to write to the user.
 	As(mail.Name) mail.Service
-	// Shown returns the place of the last event that a watch shows.
+	// Shown returns the sequence number of the last event that a watch shows.
 	Shown() mail.Seq
-	// Unwoken lists those with a door for whom mail waits that is worth waking them, and those without whose session
-	// is idle.
+	// Unwoken lists agents and roles with a door and with mail waiting that should wake them, and agents without a
+	// door whose session is idle.
 	Unwoken(hasDoor func(mail.Name, []string) bool) []mail.Unwoken
 	// Note records receipts.
 	Note(ctx context.Context, receipts []mail.Receipt) (int, error)
-	// Meet returns when everything is known that other machines have written until now.
+	// Meet returns once the room has all events that other machines have written so far.
 	Meet(ctx context.Context) error
 }
 
@@ -37,42 +37,42 @@ type Room interface {
 type Options struct {
 	Room    Room
 	Doors   *Doors
-	Ladder  policy.Ladder // a budget of an Entry goes over it
+	Ladder  policy.Ladder // the budget of an Entry overrides it
 	Log     *slog.Logger  // default: discard
 	Observe Observer
-	// Machine is the name of this machine, if several may look after the room; Cut reports whether the others may take
-	// it to be away, because it has not reached them for some seconds. Then it rings nobody. Nil: it never is.
+	// Machine is the name of this machine, if several may serve the room. Cut reports whether the others may consider
+	// it away, because it has not reached them for some seconds. It then rings no agent. Nil: never.
 	Machine mail.Machine
 	Cut     func() bool
-	// Typed returns when a person last typed into the session of an agent; zero: that is not known. Nil: it never is.
+	// Typed returns when a person last typed into an agent's session; zero: not known. Nil: never known.
 	Typed func(mail.Name) mail.Time
 }
 
-// Observer is told what happens, for metrics. Nil functions are skipped. The others must not block.
+// Observer receives events for metrics. Nil functions are skipped. The others must not block.
 type Observer struct {
 	Rang        func(ok bool)
-	Outstanding func(delta int) // agents for which a ring is under way or to come
+	Outstanding func(delta int) // agents with a ring in progress or scheduled
 }
 
-// Bounds of the mechanism.
+// Limits of the mechanism.
 const (
-	// gather is how long an event waits for others before anybody is rung: a burst is one ring, and who was blocked in
-	// a wait has said by then that it got its mail.
+	// gather is how long an event waits for others before a ring: a burst causes one ring, and an agent blocked in a
+	// wait has confirmed its mail by then.
 	gather = 50 * time.Millisecond
-	// maxRinging is how many rings of a room are under way at a time. Each may be a process.
+	// maxRinging is how many rings of a room run at a time. Each may be a process.
 	maxRinging = 16
-	// ringLetters tell the rings of a session apart: every model that is rung reads them.
+	// ringLetters distinguish the rings of a session: every rung model reads them.
 	ringLetters = 10
-	// noteTime is how long it may take to record a ring.
+	// noteTime limits the recording of a ring.
 	noteTime = 10 * time.Second
-	// recallEvents is how far it looks back for rings of the last hour. A room in which more happens in an hour rings
-	// too often after a restart.
+	// recallEvents is how many events are replayed to find the rings of the last hour. A room with more events in an
+	// hour rings too often after a restart.
 	recallEvents = 10_000
-	// silence is how long the journal says nothing when it has told the past. Its last place alone does not tell:
-	// compaction may have dropped it.
+	// silence is how long the journal must be quiet before the replay counts as finished. The last sequence number
+	// alone does not show it: compaction may have dropped that event.
 	silence = 500 * time.Millisecond
-	// awayLook is how often it looks whether a machine is away, or is back, that others wait for, and whether what is
-	// being recorded has failed.
+	// awayLook is how often we check whether a machine that others wait for is away or back, or a recording has
+	// failed.
 	awayLook = 2 * time.Second
 )
 
@@ -80,28 +80,28 @@ const (
 type Ringer struct {
 	Options
 
-	looked func(map[mail.Address]*sleeper) // tests are told of each look; nil: nobody
+	looked func(map[mail.Address]*sleeper) // called after each look, for tests; nil: not called
 	wall   func() time.Time                // tests set it back
-	// one more than the place of the last event at which nobody was to be woken; 0: somebody is
+	// one more than the sequence number of the last event after which no ring was outstanding; 0: one is
 	quiet   atomic.Uint64
 	results chan attempt
 	met     chan error
-	nudge   pause.Nudge    // a look is due that the journal does not tell of
-	calls   sync.WaitGroup // goroutines that ring
+	nudge   pause.Nudge    // requests a look that no event in the journal causes
+	calls   sync.WaitGroup // ringing goroutines
 
 	// Owned by the goroutine of Run.
-	sleepers map[mail.Address]*sleeper // by agent, or by role that nobody has
+	sleepers map[mail.Address]*sleeper // by agent, or by role without a holder
 	ringing  int
-	cut      bool     // the others took this machine to be away, and it is not known yet what they did
-	meeting  bool     // that is being found out
-	behind   mail.Seq // nobody is rung before everything up to here was taken in
-	observed int      // how many outstanding rings Observe knows of
+	cut      bool     // the others considered this machine away, and it is not known yet what they did
+	meeting  bool     // the room is catching up with them
+	behind   mail.Seq // no rings until everything up to this event was applied
+	observed int      // the number of outstanding rings that Observe knows
 	timer    alarm
-	asked    time.Time // when now was last called,
-	answered mail.Time // and what it returned
+	asked    time.Time // when now was last called
+	answered mail.Time // the time that it returned
 }
 
-// New returns a Ringer. Run runs it, once.
+// New returns a Ringer. Call Run once.
 func New(opts Options) *Ringer {
 	if opts.Observe.Rang == nil {
 		opts.Observe.Rang = func(bool) {}
@@ -117,11 +117,11 @@ func New(opts Options) *Ringer {
 		results: make(chan attempt), met: make(chan error), nudge: pause.NewNudge()}
 }
 
-// now returns the time. If the clock was set back since it was last asked, so are all times that are remembered:
-// otherwise everybody would be rung so much later.
+// now returns the time. If the clock was set back since the last call, all remembered times are shifted by the same
+// amount: otherwise every ring would come that much later.
 func (r *Ringer) now() mail.Time {
 	asked, now := time.Now(), mail.TimeOf(r.wall())
-	passed := asked.Sub(r.asked) // by the clock that nobody sets
+	passed := asked.Sub(r.asked) // by the monotonic clock
 	if back := r.answered.Add(passed).Sub(now); !r.asked.IsZero() && back > time.Second {
 		for _, s := range r.sleepers {
 			s.setBack(back)
@@ -131,12 +131,11 @@ func (r *Ringer) now() mail.Time {
 	return now
 }
 
-// Look makes the ringer look at everybody again. It is called when somebody has got a door, because the journal does
+// Look makes the ringer look at all agents again. It is called when an agent has got a door, because the journal does
 // not record that.
 func (r *Ringer) Look() { r.nudge.Give() }
 
-// Run rings until ctx ends or the room is closed. Rings that are under way are broken off then, and have ended when it
-// returns.
+// Run rings until ctx ends or the room is closed. It cancels running rings, and waits for them.
 func (r *Ringer) Run(ctx context.Context) error {
 	present := r.Room.Shown()
 	w, err := r.Room.As(mail.System).Watch(ctx, max(present, recallEvents)-recallEvents)
@@ -152,7 +151,7 @@ func (r *Ringer) Run(ctx context.Context) error {
 	r.calls.Go(func() { follow(ctx, w, batches) })
 	r.timer = newAlarm(silence)
 	defer r.timer.Stop()
-	looked := false // the past was told
+	looked := false // the replay has finished
 	for {
 		select {
 		case <-ctx.Done():
@@ -186,16 +185,15 @@ func (r *Ringer) Run(ctx context.Context) error {
 	}
 }
 
-// Quiet reports whether nobody is to be woken, by what has happened so far: the room can be closed. A nil *Ringer is
-// quiet.
+// Quiet reports whether no ring is outstanding after all events: the room can be closed. A nil *Ringer is quiet.
 func (r *Ringer) Quiet() bool { return r == nil || r.quiet.Load() > uint64(r.Room.Shown()) }
 
-// count lets the doors know when somebody may be rung, because senders are told.
+// count tells the doors when s may be rung, because senders are told.
 func (r *Ringer) count(k mail.Address, s *sleeper) {
 	r.Doors.count(k, r.Ladder, counted{slices.Clone(s.rung), s.notBefore()})
 }
 
-// look looks after everybody for whom mail waits. next is how soon it is to look again at the latest, if it is.
+// look serves all agents with mail waiting. next is the latest time until the next look, if ok.
 func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 	if r.apart(ctx) {
 		r.quiet.Store(0)
@@ -236,11 +234,11 @@ func (r *Ringer) look(ctx context.Context) (next time.Duration, ok bool) {
 	return next, ok
 }
 
-// unsettled reports whether u depends on something that the journal does not tell of.
+// unsettled reports whether u depends on a fact that the journal does not have.
 func unsettled(u *mail.Unwoken) bool { return u.Elsewhere || u.Away != "" || u.Recording }
 
-// leftAlone reports whether nothing is to be done for u now, because another machine rings, or because it is being
-// recorded that u was given mail. If the record fails, the journal does not say so: then only the next look finds it.
+// leftAlone reports whether there is nothing to do for u now, because another machine rings, or because the fact that
+// u was given mail is being recorded. If the recording fails, the journal has no event of it: the next look finds out.
 func (r *Ringer) leftAlone(u *mail.Unwoken, now mail.Time) bool {
 	s := r.sleepers[key(u)]
 	switch {
@@ -256,7 +254,7 @@ func (r *Ringer) leftAlone(u *mail.Unwoken, now mail.Time) bool {
 	return true
 }
 
-// rest forgets those for whom nothing waits, and returns how soon something is due for somebody, if it is.
+// rest forgets agents without waiting mail, and returns the time until something is due, if anything is.
 func (r *Ringer) rest(waits map[mail.Address]bool, now mail.Time) (next time.Duration, ok bool) {
 	for k, s := range r.sleepers {
 		if !waits[k] {
@@ -269,8 +267,8 @@ func (r *Ringer) rest(waits map[mail.Address]bool, now mail.Time) (next time.Dur
 	return next, ok
 }
 
-// apart reports whether nobody is to be rung, because other machines take this one to be away and ring where they can,
-// or did until now and it is not known yet whom.
+// apart reports whether this machine must not ring, because other machines consider it away and ring where they can,
+// or did until now and it is not known yet for which agents.
 func (r *Ringer) apart(ctx context.Context) bool {
 	switch {
 	case r.Cut():
@@ -290,7 +288,8 @@ func (r *Ringer) apart(ctx context.Context) bool {
 	return r.cut
 }
 
-// rejoin has everybody looked at when what others did meanwhile was taken in. err says that it is not known.
+// rejoin makes the ringer look at all agents after the events of the others were applied. err says that they are not
+// known.
 func (r *Ringer) rejoin(err error) {
 	if r.meeting = false; err != nil {
 		r.timer.by(awayLook)
@@ -300,8 +299,7 @@ func (r *Ringer) rejoin(err error) {
 	r.timer.postpone(silence)
 }
 
-// let forgets somebody who has no mail waiting any more, except for the rings of the last hour, which count against
-// the budget.
+// let forgets an agent without waiting mail, except for the rings of the last hour, which count against the budget.
 func (r *Ringer) let(k mail.Address, s *sleeper, now mail.Time) {
 	s.rest()
 	if s.forgetRings(now); len(s.rung) == 0 && !s.ringing {
@@ -317,10 +315,10 @@ func (r *Ringer) observe(outstanding int) {
 	}
 }
 
-// key returns the key of u in sleepers, which is also the address in whose name its receipts are written.
+// key returns the key of u in sleepers, which is also the reader in its receipts.
 func key(u *mail.Unwoken) mail.Address { return keyOf(u.Agent, []string{u.Role}) }
 
-// lookAfter does for one agent what is due.
+// lookAfter does what is due for one agent.
 func (r *Ringer) lookAfter(ctx context.Context, u *mail.Unwoken, now mail.Time) *sleeper {
 	s := r.sleeper(key(u))
 	e := r.Doors.find(u.Agent, u.Roles)
@@ -350,7 +348,7 @@ func (r *Ringer) lookAfter(ctx context.Context, u *mail.Unwoken, now mail.Time) 
 	return s
 }
 
-// ring has a goroutine ring, unless too many do. The next to end makes room, and has everybody looked at.
+// ring starts a ring, unless too many are running. The end of one makes room, and causes a look at all agents.
 func (r *Ringer) ring(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry) {
 	if r.ringing == maxRinging {
 		return
@@ -365,7 +363,7 @@ func (r *Ringer) ring(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry
 	r.calls.Go(func() { r.try(ctx, a) })
 }
 
-// attempt is a ring that is made.
+// attempt is one ring.
 type attempt struct {
 	sleeper *sleeper
 	key     mail.Address
@@ -373,17 +371,17 @@ type attempt struct {
 	ring    Ring
 	entry   *entry
 	door    Waker
-	err     error // what the door answered; nil if it was rung
+	err     error // the door's answer; nil if it was rung
 }
 
-// try rings and records that.
+// try rings a door and records the ring.
 func (r *Ringer) try(ctx context.Context, a attempt) {
 	a.err = a.door.Ring(ctx, a.ring)
 	switch {
 	case a.err == nil:
 		r.note(ctx, &a.unwoken, a.key, a.door.Door())
 	case ctx.Err() != nil:
-		return // the room is closing: nothing is known of the door
+		return // the room is closing: the door's answer is not known
 	}
 	select {
 	case r.results <- a:
@@ -391,13 +389,13 @@ func (r *Ringer) try(ctx context.Context, a attempt) {
 	}
 }
 
-// note records that a door was rung: for each message once, and each time for the newest one, so that the next process
-// knows of it too.
+// note records that a door was rung: once per message, and each time for the newest message, so that the next process
+// knows about the ring.
 func (r *Ringer) note(ctx context.Context, u *mail.Unwoken, reader mail.Address, door string) {
 	if u.Agent == "" {
-		return // a role is no reader; its mail is shown as held until there is one
+		return // a role is not a reader; its mail is shown as held until it has a holder
 	}
-	// Also when the room is closing: what happened, happened.
+	// A ring that happened is recorded even if the room is closing.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()
 	var receipts []mail.Receipt
@@ -412,7 +410,7 @@ func (r *Ringer) note(ctx context.Context, u *mail.Unwoken, reader mail.Address,
 	}
 }
 
-// finish takes in what became of an attempt.
+// finish applies the result of an attempt.
 func (r *Ringer) finish(ctx context.Context, a attempt) {
 	r.ringing--
 	s, now := a.sleeper, r.now()
@@ -432,7 +430,7 @@ func (r *Ringer) finish(ctx context.Context, a attempt) {
 	}
 }
 
-// log tells of the first failure of many, and of the end of them.
+// log reports the first of a series of failures, and the end of the series.
 func (r *Ringer) log(a *attempt, s *sleeper) {
 	log := r.Log.With("agent", a.unwoken.Agent, "door", a.door.Door())
 	switch {
@@ -456,8 +454,8 @@ func (r *Ringer) tell(ctx context.Context, s *sleeper, u *mail.Unwoken, e *entry
 	return ok
 }
 
-// send sends the user a message of the system. That the same was told before, by a process that was killed then, is as
-// good.
+// send sends the user a message from the system. A conflict means that an earlier process sent the same message, which
+// is just as good.
 func (r *Ringer) send(ctx context.Context, d mail.Draft) bool {
 	_, err := r.Room.As(mail.System).Send(ctx, d)
 	if err != nil && mail.CodeOf(err) != mail.Conflict {

@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// AG-24, A6: of what others may send to the orchestrator, exactly three types wake it.
+// AG-24, A6: of the types that others may send to the orchestrator, exactly three wake it.
 func TestAG24_WakesOnThreeTypes(t *testing.T) {
 	for _, typ := range []string{"task-done", "review-result", "question", "status", "custom"} {
 		door := &bell{kind: "exec"}
@@ -71,7 +71,7 @@ func TestP8_Coalesce(t *testing.T) {
 		if got := door.last(); got.Unread != 21 || len(got.Messages) != 21 {
 			b.Errorf("the second ring tells of %d messages, want 21", got.Unread)
 		}
-		// What was rung for is read in part: the reader is at it.
+		// Mail that was rung for is read in part: the reader is working through it.
 		b.mark("lead", mail.MarkRead, first.ID)
 		b.pass(2*time.Minute - 2*moment)
 		b.rung(door, 2, "while it reads")
@@ -99,7 +99,7 @@ func TestP8_TurnEnd(t *testing.T) {
 		b.state("lead", mail.Idle)
 		b.rung(door, 1, "at turn end")
 		b.state("lead", mail.Working)
-		b.state("lead", mail.Idle) // at once: no look comes between
+		b.state("lead", mail.Idle) // immediately: no look comes between
 		b.rung(door, 2, "after a turn that left the mail unread")
 		b.state("lead", mail.Working)
 		b.pass(time.Hour)
@@ -119,8 +119,8 @@ func TestP8_TurnEnd(t *testing.T) {
 	}, orchestrator())
 }
 
-// TestP8_SlowMarks: while it is being recorded that an agent was given its mail, the end of its turn does not have it
-// rung again.
+// TestP8_SlowMarks: while the fact that an agent was given its mail is being recorded, the end of its turn does not
+// ring it again.
 func TestP8_SlowMarks(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "agent:lead", Wakers: []Waker{door}}}, func(b *fixture) {
@@ -141,8 +141,8 @@ func TestP8_SlowMarks(t *testing.T) {
 	}, orchestrator())
 }
 
-// TestP8_LostMark: an agent is rung again if what it was given could not be recorded, though nothing in the journal
-// says that it failed.
+// TestP8_LostMark: an agent is rung again if recording that it was given mail failed, although the journal has no
+// event of that.
 func TestP8_LostMark(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "agent:lead", Wakers: []Waker{door}}}, func(b *fixture) {
@@ -171,7 +171,7 @@ func TestP8_LostMark(t *testing.T) {
 	}, orchestrator())
 }
 
-// A ring that takes long is outstanding all the while; a turn that begins and ends meanwhile is not overlooked.
+// A long ring is outstanding all the while; a turn that begins and ends meanwhile is noticed.
 func TestP8_TurnDuringRing(t *testing.T) {
 	door := &bell{kind: "exec", takes: time.Minute}
 	inFixture(t, []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}}, func(b *fixture) {
@@ -260,7 +260,7 @@ func TestP8_NoAnswer(t *testing.T) {
 	}, orchestrator())
 }
 
-// When one door fails, the next is tried at once.
+// When one door fails, the next is tried immediately.
 func TestNextDoor(t *testing.T) {
 	one, two := &bell{kind: "exec", fails: errBell}, &bell{kind: "webhook"}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{one, two}}}, func(b *fixture) {
@@ -295,8 +295,8 @@ func TestDoorTurnsOff(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// What an agent was rung for and took counts for nothing: an orchestrator that deals with each report is rung for the
-// next one too, however many there are, and every sender was told so.
+// Answered rings are free: an orchestrator that deals with each report is rung for the next one too, without limit,
+// and every sender was told so.
 func TestP12_AnsweredRingsAreFree(t *testing.T) {
 	for _, mark := range []mail.Mark{mail.MarkRead, mail.MarkPresented, mail.MarkArchived} {
 		door := &bell{kind: "exec"}
@@ -317,8 +317,8 @@ func TestP12_AnsweredRingsAreFree(t *testing.T) {
 	}
 }
 
-// A door that waits for the turn that it starts, as a command does, says that it has rung when the turn is over. The
-// next process too knows that the agent answered.
+// A door that waits for the turn that it starts, as a command does, reports its ring when the turn is over. The next
+// process also knows that the agent answered.
 func TestP12_TurnsInsideTheDoor(t *testing.T) {
 	door := &answered{bell: bell{kind: "exec", takes: time.Second}}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}, Budget: 2}}, func(b *fixture) {
@@ -337,7 +337,7 @@ func TestP12_TurnsInsideTheDoor(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// answered is a bell at which something happens while it rings.
+// answered is a bell that runs a function while it rings.
 type answered struct {
 	bell
 	during func()
@@ -348,8 +348,8 @@ func (a *answered) Ring(ctx context.Context, r Ring) error {
 	return a.bell.Ring(ctx, r)
 }
 
-// Who begins turns and never gets to the mail is rung within the budget: a turn that breaks off before the model was
-// given what its hook told is no answer.
+// An agent that begins turns but never gets to the mail is rung within the budget: a turn that is interrupted before
+// the model was given the hook's text is no answer.
 func TestP12_BrokenOffTurnsAreVain(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}, Budget: 4}}, func(b *fixture) {
@@ -368,8 +368,7 @@ func TestP12_BrokenOffTurnsAreVain(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// A role that nobody has is rung for without end as long as whoever comes for it reads the mail, and within the budget
-// if nobody does.
+// A role without a holder is rung for without limit while each new holder reads the mail, otherwise within the budget.
 func TestP12_RoleBudget(t *testing.T) {
 	for read, want := range map[bool]int{true: 20, false: 4} {
 		door := &bell{kind: "exec"}
@@ -394,7 +393,7 @@ func TestP12_RoleBudget(t *testing.T) {
 	}
 }
 
-// Whose doors fail is not rung for what comes now: its sender is told when.
+// An agent whose doors fail is not rung for new mail: its sender is told when it will be.
 func TestP7_NothingIsPromised(t *testing.T) {
 	door := &bell{kind: "exec", fails: errBell}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
@@ -501,7 +500,7 @@ func TestP8_Restart(t *testing.T) {
 	}, orchestrator())
 }
 
-// Who reads again and again, but never all, is rung again and again, and nobody is told.
+// An agent that keeps reading, but never everything, is rung again and again, and the user is not told.
 func TestPartialReader(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}, Budget: 1000}}, func(b *fixture) {
@@ -520,7 +519,7 @@ func TestPartialReader(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// Mail for a role that nobody live holds calls the holder that went, or a new one.
+// Mail for a role without a live holder wakes the holder that left, or a new one.
 func TestHeldMail(t *testing.T) {
 	door := &bell{kind: "exec"}
 	entries := []Entry{{For: mail.ToOrchestrator, Wakers: []Waker{door}}, {For: "role:builder", Wakers: []Waker{door}}}
@@ -565,7 +564,7 @@ func TestHeldMail(t *testing.T) {
 	})
 }
 
-// An agent whose session has ended is woken through its door, and its mail is not dead meanwhile.
+// An agent whose session has ended is woken through its door, and its mail is not dead in the meantime.
 func TestGoneAgent(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
@@ -588,7 +587,7 @@ func TestGoneAgent(t *testing.T) {
 	})
 }
 
-// An agent's own entry goes before that of its role; who waits is not rung.
+// An agent's own entry takes precedence over that of its role; an agent that waits is not rung.
 func TestWhichDoor(t *testing.T) {
 	own, role := &bell{kind: "exec"}, &bell{kind: "webhook"}
 	entries := []Entry{{For: "agent:bob", Wakers: []Waker{own}}, {For: "role:builder", Wakers: []Waker{role}}}
@@ -611,7 +610,7 @@ func TestWhichDoor(t *testing.T) {
 	}, mail.Presence{Name: "bob", Roles: []string{"builder"}}, mail.Presence{Name: "eve", Roles: []string{"builder"}})
 }
 
-// Expired mail is nothing to be woken for.
+// Expired mail wakes no agent.
 func TestExpiredMail(t *testing.T) {
 	door := &bell{kind: "exec", fails: errBell}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
@@ -623,7 +622,7 @@ func TestExpiredMail(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// A notice that cannot be written is written later.
+// A notice that cannot be written is retried.
 func TestNoticeIsNotLost(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
@@ -641,7 +640,7 @@ func TestNoticeIsNotLost(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// Events without end do not keep the Ringer from looking.
+// A continuous stream of events does not keep the Ringer from looking.
 func TestBusyRoom(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {
@@ -657,7 +656,7 @@ func TestBusyRoom(t *testing.T) {
 	}, mail.Presence{Name: "bob"})
 }
 
-// Many at once are all rung, not all at the same time.
+// Many agents are all rung, but not all at the same time.
 func TestManySleepers(t *testing.T) {
 	door := &bell{kind: "exec", takes: time.Second}
 	inFixture(t, []Entry{{For: "role:builder", Wakers: []Waker{door}}}, func(b *fixture) {
@@ -676,8 +675,7 @@ func TestManySleepers(t *testing.T) {
 	})
 }
 
-// TestP8_ClockSetBack holds that rings keep their time when the clock is set back, and that the budget does, also over
-// a restart after that.
+// TestP8_ClockSetBack: rings keep their time when the clock is set back, and so does the budget, even after a restart.
 func TestP8_ClockSetBack(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "agent:bob", Budget: 4, Wakers: []Waker{door}}}, func(b *fixture) {

@@ -12,11 +12,11 @@ import (
 	"pennypost/internal/policy"
 )
 
-// visit is what an agent does between two times that mail comes for it.
+// visit is an agent's behaviour between two arrivals of mail.
 type visit struct {
-	Mail  int    // how many messages come first, at the same moment
-	Looks string // how it is shown what waits
-	Marks bool   // it marks it read
+	Mail  int    // how many messages arrive first, at the same moment
+	Looks string // how it is shown the waiting mail
+	Marks bool   // it marks the mail read
 	Ends  bool   // its session ends then
 	After time.Duration
 }
@@ -25,14 +25,14 @@ type visit struct {
 const (
 	notAtAll  = "not at all"
 	byTool    = "by a tool"
-	byHook    = "by a hook" // and the end of the turn proves that the model was given it
+	byHook    = "by a hook" // the end of the turn proves that the model was given the mail
 	brokenOff = "by a hook, in a turn that breaks off with its session"
 )
 
-// TestP8_Seen lets an agent look at its mail in every way: it marks it or not, its session ends then or stays, it has
+// TestP8_Seen makes an agent look at its mail in every way: it marks it or not, its session then ends or stays, it has
 // hooks or none, and its mail is its own or that of a role, which is held while its session is gone. Mail that it was
-// shown never rings again. Mail that is new rings at once, or else joins a ring that is unanswered, for as long as the
-// first ring waits. Mail that it was not shown is rung for in the end, or the user is told.
+// shown never rings again. New mail rings immediately, or else joins an unanswered ring, for as long as the first ring
+// waits. Mail that it was not shown is rung for in the end, or the user is told.
 func TestP8_Seen(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		hooks, role := rapid.Bool().Draw(rt, "hooks"), rapid.Bool().Draw(rt, "role")
@@ -66,7 +66,7 @@ type looker struct {
 	faults []string
 }
 
-// lookedAt returns what goes wrong when an agent makes some visits.
+// lookedAt returns the faults in a sequence of visits.
 func lookedAt(t *testing.T, hooks, role bool, visits []visit) []string {
 	door := &bell{kind: "exec"}
 	l := &looker{door: door, hooks: hooks, seen: make(map[mail.ID]time.Time), fixture: &fixture{T: t,
@@ -85,7 +85,7 @@ func lookedAt(t *testing.T, hooks, role bool, visits []visit) []string {
 	return l.faults
 }
 
-// news has mail come, and checks when the agent is rung for it.
+// news sends mail, and checks when the agent is rung for it.
 func (l *looker) news(visit int, to string, n int) {
 	waited, rings := len(l.unseen()) > 0, l.door.rung()
 	began := time.Now()
@@ -94,7 +94,7 @@ func (l *looker) news(visit int, to string, n int) {
 	}
 	newest := l.all[len(l.all)-1]
 	within := moment
-	if waited { // its ring may be unanswered, or its session may have just been broken off
+	if waited { // its ring may be unanswered, or its turn may have just been interrupted
 		within += 2 * time.Minute
 	}
 	for !l.toldOf(newest) && time.Since(began) < within {
@@ -108,7 +108,7 @@ func (l *looker) news(visit int, to string, n int) {
 	}
 }
 
-// look has the agent look, and its session end or stay.
+// look makes the agent look, and ends its session or not.
 func (l *looker) look(v visit) {
 	if v.Looks == notAtAll {
 		return
@@ -158,7 +158,7 @@ func (l *looker) leave() {
 	l.state("lead", mail.Gone)
 }
 
-// sees notes that the model was given messages.
+// sees records that the model was given messages.
 func (l *looker) sees(ids []mail.ID) {
 	for _, id := range ids {
 		if l.seen[id].IsZero() {
@@ -167,7 +167,7 @@ func (l *looker) sees(ids []mail.ID) {
 	}
 }
 
-// moment is one of the session, whose hook hands over what it is told. The next moment may prove that it arrived.
+// moment reports a moment of the session, whose hook hands over its text. The next moment may prove its arrival.
 func (l *looker) moment(t mail.Turn) mail.Briefing {
 	l.Helper()
 	if t.Proof {
@@ -189,7 +189,7 @@ func (l *looker) moment(t mail.Turn) mail.Briefing {
 	return brief
 }
 
-// unseen returns the mail that the agent was neither shown nor marked.
+// unseen returns the mail that the agent was not shown and has not marked.
 func (l *looker) unseen() (ids []mail.ID) {
 	for _, id := range l.all {
 		if l.seen[id].IsZero() {
@@ -199,7 +199,7 @@ func (l *looker) unseen() (ids []mail.ID) {
 	return ids
 }
 
-// toldOf reports whether a ring told of a message.
+// toldOf reports whether a ring named a message.
 func (l *looker) toldOf(id mail.ID) bool {
 	rings, _ := l.door.all()
 	for _, r := range rings {
@@ -212,7 +212,7 @@ func (l *looker) toldOf(id mail.ID) bool {
 	return false
 }
 
-// check checks the rings that there were, and that nothing unseen is forgotten.
+// check checks all rings, and that no unseen mail is forgotten.
 func (l *looker) check() {
 	rings, when := l.door.all()
 	for i, r := range rings {
@@ -241,8 +241,8 @@ func (l *looker) fault(format string, args ...any) {
 	l.faults = append(l.faults, fmt.Sprintf(format, args...))
 }
 
-// TestP12_FloodOfNews holds that mail without end makes no rings without end: an agent that does not look is rung at
-// most every two minutes for it, and within its budget. One that looks at some of it is rung for what comes then.
+// TestP12_FloodOfNews: a flood of mail does not cause a flood of rings: an agent that does not look is rung for it at
+// most every two minutes, and within its budget. One that looks at some of it is rung for newer mail.
 func TestP12_FloodOfNews(t *testing.T) {
 	door := &bell{kind: "exec"}
 	inFixture(t, []Entry{{For: "agent:bob", Wakers: []Waker{door}}}, func(b *fixture) {

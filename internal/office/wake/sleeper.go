@@ -8,48 +8,48 @@ import (
 	"pennypost/internal/policy"
 )
 
-// sleeper is what a Ringer knows of somebody with a door and mail to be woken for. Its methods decide and do nothing
-// else; the time is their argument.
+// sleeper has a Ringer's facts about an agent or role with mail that should wake it. Its methods only decide; the time
+// is their argument.
 type sleeper struct {
 	ladder policy.Ladder
 
-	// when it was rung in the last policy.BudgetSpan, but for what it answered: what counts against its budget
+	// when it was rung in the last policy.BudgetSpan, without answered rings: these count against its budget
 	rung []mail.Time
-	told map[mail.ID]bool // what the newest of rung told of; nil: somebody was given some of it
-	own  int              // of rung, the ring that is under way, from the end; 0: it is not among them
+	told map[mail.ID]bool // the messages of the newest ring in rung; nil: that ring was answered
+	own  int              // the running ring's position in rung, from the end; 0: it is not there
 
-	rings    int              // with success, since it last took notice of what it was rung for
-	fails    int              // rounds of all doors in a row
-	recalled recalled         // the last ring that recall counted
-	given    map[mail.ID]bool // while the past is recalled: what it was given
+	rings    int              // successful rings since it last reacted to one
+	fails    int              // consecutive rounds in which every door failed
+	recalled recalled         // the last ring that recall or heard counted
+	given    map[mail.ID]bool // during the replay: the messages that it was given
 	door     int              // how many doors were tried in this round
 	last     mail.Time        // when the last ring ended
-	due      mail.Time        // when it is to be rung, or to be given up; 0: not
-	id       string           // of the ring that failed and is tried again
+	due      mail.Time        // when to ring or give up; 0: never
+	id       string           // the id of the failed ring being retried
 	worked   bool             // it was in a turn since the last ring began
 
 	elsewhere bool // another machine rings
 
-	ringing bool             // a ring is under way
-	about   map[mail.ID]bool // what the last successful ring told of
-	delayed bool             // the budget moved due
+	ringing bool             // a ring is in progress
+	about   map[mail.ID]bool // the messages of the last successful ring
+	delayed bool             // the budget or a person moved due
 	alone   mail.Time        // since when no door is known; 0: one is
 
-	answers   []report         // what each door answered last
+	answers   []report         // the last answer of each door
 	vain      bool             // given up
-	brief     map[mail.ID]bool // what the user was told to wait in vain
+	brief     map[mail.ID]bool // the waiting messages that the user was told about
 	toldAt    mail.Time
-	overdrawn mail.Time // when the user was last told that the budget is spent
+	overdrawn mail.Time // when the user was last told that the budget is exhausted
 }
 
-// rest forgets everything but the budget: nothing waits any more.
+// rest forgets everything but the budget: no mail is waiting.
 func (s *sleeper) rest() {
 	if !s.ringing {
 		*s = sleeper{ladder: s.ladder, rung: s.rung, told: s.told, overdrawn: s.overdrawn, recalled: s.recalled}
 	}
 }
 
-// setBack takes everything to have been, and to be due, so much earlier.
+// setBack shifts all times back by the same amount.
 func (s *sleeper) setBack(by time.Duration) {
 	for _, t := range []*mail.Time{&s.last, &s.due, &s.alone, &s.toldAt, &s.overdrawn} {
 		if *t != 0 {
@@ -61,7 +61,7 @@ func (s *sleeper) setBack(by time.Duration) {
 	}
 }
 
-// see takes in what waits now.
+// see applies the mail that is waiting now.
 func (s *sleeper) see(u *mail.Unwoken, now mail.Time) {
 	if !policy.MayRing(u.State) {
 		s.worked = s.worked || inTurn(u.State)
@@ -77,13 +77,13 @@ func (s *sleeper) see(u *mail.Unwoken, now mail.Time) {
 	s.worked, s.elsewhere = false, false
 	s.takeNotice(u, now)
 	switch {
-	case handed && !turnEnded && s.about != nil: // and is rung no sooner than it would have been there
+	case handed && !turnEnded && s.about != nil: // it is rung no sooner than the other machine would have
 		s.due = max(now, s.last.Add(s.ladder.Patience(max(s.rings, 1))))
 	case s.vain && (turnEnded || s.isNews(u)):
 		s.vain, s.rings = false, 0
 		s.due = max(now, s.last.Add(s.ladder.LastRetry))
 	case s.vain:
-	case turnEnded, s.delayed: // the budget is looked at anew, for what came may be urgent
+	case turnEnded, s.delayed: // the budget is checked again, because new mail may be urgent
 		s.due, s.delayed = max(now, s.retried()), false
 	case s.due == 0:
 		s.due = s.first(u, now)
@@ -91,8 +91,8 @@ func (s *sleeper) see(u *mail.Unwoken, now mail.Time) {
 	s.hurry(u, now)
 }
 
-// retried returns when doors that fail are tried again, even if a turn has ended since; zero if they do not fail. The
-// ring that failed may have begun that turn, and rung at once it would begin another, without end.
+// retried returns when failing doors are tried again, even if a turn has ended since; zero if they do not fail. The
+// failed ring may have begun that turn; an immediate ring would begin another, without end.
 func (s *sleeper) retried() mail.Time {
 	if s.fails == 0 {
 		return 0
@@ -100,10 +100,9 @@ func (s *sleeper) retried() mail.Time {
 	return s.last.Add(s.ladder.Retry(s.fails))
 }
 
-// hurry brings the next ring forward for mail that the last one did not tell of. If that was answered at least in
-// part, that is at once. If not, it is outstanding, and what comes joins it, but only for as long as the first
-// ring waits for an answer, however long the ladder is by now. Doors that fail keep their own time, which senders
-// were told.
+// hurry brings the next ring forward for mail that the last ring did not cover. If that ring was answered at least in
+// part, the next one is due immediately. If not, new mail joins it, but only for as long as the first ring waits for
+// an answer, even if the ladder is further up by now. Failing doors keep their schedule, which senders were told.
 func (s *sleeper) hurry(u *mail.Unwoken, now mail.Time) {
 	if s.due == 0 || s.fails > 0 || !s.moreCame(u) {
 		return
@@ -115,15 +114,15 @@ func (s *sleeper) hurry(u *mail.Unwoken, now mail.Time) {
 	s.due = min(s.due, soonest)
 }
 
-// moreCame reports whether mail has come since the last ring.
+// moreCame reports whether mail has arrived since the last ring.
 func (s *sleeper) moreCame(u *mail.Unwoken) bool {
 	return s.about != nil && slices.ContainsFunc(u.Mail, func(m mail.UnwokenMail) bool { return !s.about[m.ID] })
 }
 
-// inTurn reports whether somebody in a state is in a turn, and looks at its end. Clients ask in a turn.
+// inTurn reports whether a state is within a turn, at whose end the agent looks. Clients show dialogs within a turn.
 func inTurn(s mail.State) bool { return s == mail.Working || s == mail.Asking }
 
-// leave leaves somebody to another machine.
+// leave leaves an agent to another machine.
 func (s *sleeper) leave(u *mail.Unwoken, now mail.Time) {
 	s.worked = s.worked || inTurn(u.State)
 	if s.ringing {
@@ -134,7 +133,7 @@ func (s *sleeper) leave(u *mail.Unwoken, now mail.Time) {
 	s.fails, s.door, s.id, s.alone = 0, 0, "", 0
 }
 
-// heard takes in a ring that another machine has made just now, by no clock but this one's.
+// heard applies a ring just made by another machine, using only this machine's clock.
 func (s *sleeper) heard(rc *mail.Receipt, at, now mail.Time) {
 	if of := (recalled{rc.Machine, rc.Door, at}); s.recalled != of {
 		s.recalled, s.rung, s.told = of, append(s.rung, now), make(map[mail.ID]bool)
@@ -144,7 +143,7 @@ func (s *sleeper) heard(rc *mail.Receipt, at, now mail.Time) {
 		}
 		s.forgetRings(now)
 	}
-	if s.told != nil { // else it was answered already
+	if s.told != nil { // otherwise the ring is already answered
 		s.told[rc.Message] = true
 	}
 	s.tellOf(rc.Message)
@@ -153,8 +152,8 @@ func (s *sleeper) heard(rc *mail.Receipt, at, now mail.Time) {
 	}
 }
 
-// takeNotice finds out whether some of what the last ring told of was read, or handed over. Who reads part of it is at
-// it, and is given time; who read all has answered the ring.
+// takeNotice finds out whether mail of the last ring was read, or handed over. An agent that has read some of it is
+// working through it, so it gets more time; one that has read all of it has answered the ring.
 func (s *sleeper) takeNotice(u *mail.Unwoken, now mail.Time) {
 	left := make(map[mail.ID]bool, len(s.about))
 	for _, m := range u.Mail {
@@ -173,9 +172,9 @@ func (s *sleeper) takeNotice(u *mail.Unwoken, now mail.Time) {
 	s.rings, s.fails, s.vain, s.brief, s.toldAt = 0, 0, false, nil, 0
 }
 
-// first returns when to ring for mail for which this process has not rung yet. Mail for which another did before it
-// was killed is still being rung for, unless a turn has ended since. Whoever waited for all of it is awake, and has
-// the time of one that was rung.
+// first returns when to ring for mail for which this process has not rung yet. A ring made by a process that was
+// killed is still outstanding, unless a turn has ended since. An agent that was waiting for all of the mail is awake,
+// and gets the same time as one that was rung.
 func (s *sleeper) first(u *mail.Unwoken, now mail.Time) mail.Time {
 	if s.about != nil {
 		return now // it was rung, and then frozen
@@ -191,7 +190,7 @@ func (s *sleeper) first(u *mail.Unwoken, now mail.Time) mail.Time {
 	}
 	switch {
 	case rung != 0:
-		turnEnded := u.State == mail.Idle && u.Since > rung // who has gone since may have lapsed with its machine
+		turnEnded := u.State == mail.Idle && u.Since > rung // a gone agent may have lapsed with its machine
 		rung = min(rung, now)                               // the clock may have been set back since
 		if s.last, s.rings = rung, max(s.rings, 1); turnEnded {
 			return now
@@ -211,23 +210,23 @@ func (s *sleeper) tellOf(id mail.ID) {
 	s.about[id] = true
 }
 
-// isNews reports whether something waits of which the user was not told.
+// isNews reports whether mail is waiting that the user was not told about.
 func (s *sleeper) isNews(u *mail.Unwoken) bool {
 	return slices.ContainsFunc(u.Mail, func(m mail.UnwokenMail) bool { return !s.brief[m.ID] })
 }
 
-// verdict is what is to be done now.
+// verdict is the action that is due.
 type verdict int
 
 const (
-	rest    verdict = iota // nothing, until due
+	rest    verdict = iota // wait until due
 	ring                   // ring
-	giveUp                 // tell the user that it is in vain
-	overrun                // tell the user that the budget is spent; the ring was put off
+	giveUp                 // tell the user that it cannot be woken
+	overrun                // tell the user that the budget is exhausted; the ring was deferred
 )
 
-// decide says what is to be done. see comes before it. typed returns when the person last typed into the session of
-// u; nil: nobody can tell.
+// decide returns the action that is due. Call see first. typed returns when the person last typed into the session of
+// u; nil: not known.
 func (s *sleeper) decide(u *mail.Unwoken, typed func(mail.Name) mail.Time, now mail.Time) verdict {
 	if s.ringing || s.due == 0 || s.due > now {
 		return rest
@@ -252,7 +251,7 @@ func (s *sleeper) decide(u *mail.Unwoken, typed func(mail.Name) mail.Time, now m
 	return overrun
 }
 
-// leave returns until when u is left to the person who is at its session; zero if it may be rung.
+// leave returns until when u is left to the person at its session; zero if it may be rung.
 func leave(u *mail.Unwoken, urgent bool, typed func(mail.Name) mail.Time, now mail.Time) mail.Time {
 	if at := policy.AfterBreak(u.Broken, urgent, u.Since, now); at != 0 {
 		return at
@@ -271,10 +270,10 @@ func leave(u *mail.Unwoken, urgent bool, typed func(mail.Name) mail.Time, now ma
 	return policy.AfterOpening(told, last, now)
 }
 
-// noDoor decides what to do where no door can be rung. Doors that are all off are the user's to mend. Where there
-// never was one, the session is often at it, or its person is, and gets the time that the last rung of the ladder has.
+// noDoor decides what to do if no door can be rung. Doors that are all off are for the user to repair. If there never
+// was one, the session or its person often reads the mail unprompted, and gets the time of the ladder's last step.
 //
-// A machine that is away may be back in a moment: only then is nothing lost by telling of it.
+// If the agent's machine is away, the user is told after awayPatience: it may be back in a moment.
 func (s *sleeper) noDoor(off, away bool, now mail.Time) verdict {
 	if off {
 		return giveUp
@@ -295,18 +294,18 @@ func (s *sleeper) noDoor(off, away bool, now mail.Time) verdict {
 	return giveUp
 }
 
-// awayPatience is how long nobody is told that a machine is away: a laptop changes its network, or a post office is
-// started anew. Sessions lapse after three minutes, and then their mail is shown as not delivered.
+// awayPatience is how long the user is not told that a machine is away: a laptop changes its network, or a post office
+// restarts. Sessions lapse after three minutes, and their mail is then shown as undelivered.
 const awayPatience = 30 * time.Second
 
-// found notes that there is a door: who was alone for want of one is rung.
+// found records that there is a door: an agent that had none is rung.
 func (s *sleeper) found(now mail.Time) {
 	if s.alone != 0 {
 		s.alone, s.due, s.vain = 0, now, false
 	}
 }
 
-// forgetRings drops what no longer counts against the budget.
+// forgetRings drops rings that no longer count against the budget.
 func (s *sleeper) forgetRings(now mail.Time) {
 	s.rung = slices.DeleteFunc(s.rung, func(t mail.Time) bool { return now.Sub(t) >= policy.BudgetSpan })
 	if len(s.rung) == 0 {
@@ -314,23 +313,23 @@ func (s *sleeper) forgetRings(now mail.Time) {
 	}
 }
 
-// answer takes in that somebody was given a message, or marked it: the ring that told of it does not count any more.
-// What a hook told counts only when it is known that the model was given it. Otherwise turns that break off could be
-// rung for without end.
+// answer records that the agent was given a message, or marked it: the ring for that message no longer counts. Mail
+// told by a hook counts only when it is known that the model was given it. Otherwise turns that are interrupted could
+// be rung for without end.
 func (s *sleeper) answer(id mail.ID) {
 	if s.told[id] {
 		s.uncount()
 	}
 }
 
-// uncount takes the newest ring out of the budget, unless that was done.
+// uncount removes the newest ring from the budget, unless it already was.
 func (s *sleeper) uncount() {
 	if s.told != nil {
 		s.rung, s.told, s.own = s.rung[:len(s.rung)-1], nil, max(0, s.own-1)
 	}
 }
 
-// uncountOwn takes the ring that is under way out of the budget. Another machine may have rung since it began.
+// uncountOwn removes the running ring from the budget. Another machine may have rung since it began.
 func (s *sleeper) uncountOwn() {
 	switch i := len(s.rung) - s.own; {
 	case s.own == 1:
@@ -341,7 +340,7 @@ func (s *sleeper) uncountOwn() {
 	s.own = 0
 }
 
-// join takes in the rings that were made for the same agent under its new name, before this process heard of that.
+// join adds the rings made for the same agent under its new name, before this process knew that name.
 func (s *sleeper) join(o *sleeper) {
 	if len(o.rung) == 0 {
 		return
@@ -350,7 +349,7 @@ func (s *sleeper) join(o *sleeper) {
 	slices.Sort(s.rung)
 }
 
-// notBefore is until when mail is not rung for, whatever the budget says: 0 if it is not put off.
+// notBefore is the time until which mail is not rung for, whatever the budget: 0 if it is not deferred.
 func (s *sleeper) notBefore() mail.Time {
 	if s.fails > 0 {
 		return s.due
@@ -358,16 +357,16 @@ func (s *sleeper) notBefore() mail.Time {
 	return 0
 }
 
-// next returns the door to try: what was rung for in vain through one is tried through the next first.
+// next returns the door to try: after an unanswered ring through one door, the next ring starts with the next door.
 func (s *sleeper) next(doors []Waker) Waker { return doors[(s.rings+s.door)%len(doors)] }
 
-// begin notes that a ring for u begins. It counts from now on: an agent may answer before its door does.
+// begin records the start of a ring for u. It counts from now on: an agent may answer before its door does.
 func (s *sleeper) begin(u *mail.Unwoken, now mail.Time) {
 	s.ringing, s.worked, s.delayed = true, false, false
 	s.rung, s.told, s.own = append(s.rung, now), ids(u), 1
 }
 
-// succeed notes that a door was rung for u.
+// succeed records that a door was rung for u.
 func (s *sleeper) succeed(u *mail.Unwoken, now mail.Time) {
 	s.ringing, s.id, s.last, s.fails, s.door, s.own = false, "", now, 0, 0, 0
 	s.rings++
@@ -384,16 +383,15 @@ func ids(u *mail.Unwoken) map[mail.ID]bool {
 }
 
 // retellAfter is the shortest time between two notices to the user about an agent whose doors keep failing. The second
-// is sent only if more mail has come.
+// is sent only if more mail has arrived.
 const retellAfter = policy.BudgetSpan
 
-// fail notes that a door did not take the ring, and reports whether the user is to be told. doors is how many there
-// are.
+// fail records that a door did not take the ring, and reports whether to tell the user. doors is the number of doors.
 func (s *sleeper) fail(u *mail.Unwoken, doors int, now mail.Time) (tell bool) {
 	s.ringing, s.last, s.due = false, now, now
 	s.uncountOwn()
 	if s.door++; s.door < doors {
-		return false // the next door is due at once
+		return false // the next door is due immediately
 	}
 	s.door = 0
 	s.fails++
@@ -404,32 +402,31 @@ func (s *sleeper) fail(u *mail.Unwoken, doors int, now mail.Time) (tell bool) {
 	return s.toldAt == 0 || s.isNews(u) && now.Sub(s.toldAt) >= retellAfter
 }
 
-// tell notes that the user was told of u.
+// tell records that the user was told about u.
 func (s *sleeper) tell(u *mail.Unwoken, now mail.Time) {
 	s.toldAt, s.brief = now, ids(u)
 }
 
-// abandon gives up, the user having been told.
+// abandon gives up after the user was told.
 func (s *sleeper) abandon() { s.vain, s.due = true, 0 }
 
-// recalled is a ring that the journal tells of.
+// recalled identifies a ring in the journal.
 type recalled struct {
 	machine mail.Machine
 	door    string
 	at      mail.Time
 }
 
-// recall takes in an event of the journal from before this process looked after the room. What is yet to come happened
-// before the clock was set back.
+// recall applies a journal event from before this process served the room. Future times predate a clock reset.
 func (s *sleeper) recall(rc *mail.Receipt, at, now mail.Time) {
 	switch {
-	case rc.Mark == mail.MarkNotified && rc.Door != mail.HookDoor: // by which it was pointed to, and not rung
+	case rc.Mark == mail.MarkNotified && rc.Door != mail.HookDoor: // a hook only points to the mail
 		if of := (recalled{rc.Machine, rc.Door, at}); s.recalled != of { // one ring marks many messages
 			at = min(at, now)
 			s.rung, s.recalled = append(s.rung, at), of
 			s.rings++
 			s.forgetRings(at)
-			if s.told == nil { // else what it told of before is not marked again
+			if s.told == nil { // otherwise earlier messages are not marked again
 				s.told = make(map[mail.ID]bool)
 			}
 		}
@@ -450,7 +447,7 @@ func (s *sleeper) recall(rc *mail.Receipt, at, now mail.Time) {
 	}
 }
 
-// answers reports whether a mark shows that somebody was given the message.
+// answers reports whether a mark shows that the reader was given the message.
 func answers(m mail.Mark) bool {
 	return m == mail.MarkPresented || m == mail.MarkRead || m == mail.MarkArchived
 }

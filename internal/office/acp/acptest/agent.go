@@ -1,4 +1,4 @@
-// Package acptest has an agent that speaks ACP, and misbehaves as it is told, for the tests of who starts one.
+// Package acptest has an agent that speaks ACP, and misbehaves on request, for tests of packages that start one.
 package acptest
 
 import (
@@ -18,10 +18,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// marker is the first argument of a test's program that is such an agent.
+// marker is the first argument of a test program that acts as such an agent.
 const marker = "acptest"
 
-// Command returns the command of an agent that behaves in some way, and notes in a file what it is told.
+// Command returns the command of an agent that behaves as how says, and records its input in a file.
 func Command(t *testing.T, how, file string) []string {
 	t.Helper()
 	self, err := os.Executable()
@@ -31,8 +31,7 @@ func Command(t *testing.T, how, file string) []string {
 	return []string{self, marker, how, file}
 }
 
-// Main is what a test's program is when it was started by Command. TestMain calls it first, and it returns if the
-// program is a test.
+// Main runs the agent if Command started the program. TestMain calls it first; in a test it returns.
 func Main() {
 	if len(os.Args) != 4 || os.Args[1] != marker {
 		return
@@ -45,27 +44,27 @@ func Main() {
 	os.Exit(a.serve())
 }
 
-// agent is one that runs. How it behaves:
+// agent is a running agent. Its behaviour:
 //
-//	turn       reads its mail by its MCP server, and ends its turn
-//	old        so too, and cannot load sessions
-//	forgetful  so too, and does not find the sessions that it is to load
+//	turn       reads its mail with its MCP server, and ends its turn
+//	old        the same, but cannot load sessions
+//	forgetful  the same, but does not find the sessions to load
 //	join       has its MCP server join, and works until it is cancelled
 //	ask        asks before it reads its mail
 //	hang       works until it is cancelled
-//	deaf       works, whatever it is told
-//	attack     tries to be somebody else, by commands below it
+//	deaf       works, and ignores its input
+//	attack     tries to act as another agent, by commands below it
 //	crash      ends in the middle of its turn
 //	others     silent, version, auth, refuse, broken, nameless, garbage, noise, long, replay
 type agent struct {
 	how   string
 	notes io.Writer
 
-	mu        sync.Mutex // held while something is written
+	mu        sync.Mutex // held while writing
 	cancelled chan struct{}
-	answered  chan json.RawMessage // the answer to our question
-	server    *mcp.ClientSession   // ours
-	program   string               // of server
+	answered  chan json.RawMessage // the answer to its question
+	server    *mcp.ClientSession   // of the MCP server
+	program   string               // the server's
 }
 
 type message struct {
@@ -135,7 +134,7 @@ func (a *agent) refuse(id json.RawMessage, code int, text string) {
 const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":` +
 	`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"GNU, which is no mail"}}}}`
 
-// open answers what comes before the prompt.
+// open answers the requests before the prompt.
 func (a *agent) open(m *message) {
 	switch {
 	case m.Method == "initialize" && a.how == "silent":
@@ -194,7 +193,7 @@ func (a *agent) join(params json.RawMessage) {
 	a.server, a.program = s, p.Servers[0].Command
 }
 
-// attack runs commands that are another's to run, and notes what comes of them.
+// attack runs commands that it has no right to run, and records their results.
 func (a *agent) attack() {
 	for _, args := range [][]string{
 		{"send", "--as", "lead", "--to", "user", "--type", "status", "--body", "FORGED of lead"},
@@ -209,7 +208,7 @@ func (a *agent) attack() {
 	}
 }
 
-// prompt does the turn.
+// prompt runs the turn.
 func (a *agent) prompt(id json.RawMessage) {
 	a.say(update)
 	switch a.how {

@@ -13,44 +13,45 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Times of what is asked.
+// Timing of requests.
 const (
-	tendPause = 250 * time.Millisecond // between looks at what should have happened
-	// saidTime is how long the server may take to say that a request which is over was declined. It was seen to say so
-	// in the same moment, if it did; that one was allowed shows when the tool has ended, which may take hours.
+	tendPause = 250 * time.Millisecond // between checks for overdue events
+	// saidTime is how long the server may take to report that a request which is over was declined. It was seen to do
+	// so immediately, if at all; an approval shows only when the tool has ended, which may take hours.
 	saidTime = 40 * time.Millisecond
-	// toldTime is how long it may take to say more of one that was not answered from the desk, or was denied there.
+	// toldTime is how long it may take to report the outcome of a request that was not answered from the desk, or was
+	// denied there.
 	toldTime = 300 * time.Millisecond
-	// hooksTime is how long a dialog may be off the desk, because a hook says that it is over, before the server says
-	// so too. If it does not, the hook was wrong, or somebody else's.
+	// hooksTime is how long a dialog may be missing from the desk, because a hook says that it is over, before the
+	// server says so too. After that, the hook was wrong, or forged.
 	hooksTime = time.Second
-	// joinPause is until a thread that could not be joined is tried again.
+	// joinPause is how long after a failed join the thread is tried again.
 	joinPause = 5 * time.Second
 )
 
-// Bounds of what a server may have us remember.
+// Limits on the state that a server can make us keep.
 const (
 	maxThreads  = 256
-	maxRequests = 32 // of a thread
+	maxRequests = 32 // per thread
 )
 
-// connection is what is known by one connection to a server. One goroutine owns it.
+// connection is the state of one connection to a server. One goroutine owns it.
 type connection struct {
 	*Watch
 	ctx    context.Context // ends with the connection
 	home   string
 	conn   *appserver.Conn
-	beside *sync.WaitGroup // those who wait for the person
+	beside *sync.WaitGroup // waits for the person, and calls to rooms
 
 	threads map[string]*thread
-	calls   map[string]func(*appserver.Message) // what is done with the answer, by the call's id
+	calls   map[string]func(*appserver.Message) // handlers of answers, by the call's id
 	answers chan answered
-	soon    *time.Timer // when to look next, besides
+	soon    *time.Timer // triggers an additional check
 	handed  []handed    // answers from the desk that the server has
-	broken  error       // the connection is of no use any more
+	broken  error       // the connection is no longer usable
 }
 
-// handed is a request that was answered from the desk. Whoever did so tells the room, if they still wait.
+// handed is a request answered from the desk. The caller of Desk.Answer tells the room, if it still waits.
 type handed struct {
 	session string
 	card    mail.ID
@@ -58,16 +59,16 @@ type handed struct {
 	at      time.Time
 }
 
-// thread is one that waits for its person.
+// thread is a thread that waits for its person.
 type thread struct {
 	id      string
-	waits   bool // as its flags say
+	waits   bool // according to its flags
 	since   time.Time
-	joined  bool      // we are sent what it asks, or have asked to be
-	again   time.Time // when it is tried again to join it
+	joined  bool      // we receive its requests, or have asked to
+	again   time.Time // when to retry joining it
 	asked   []*request
-	settled []mail.ID // dialogs of requests that are over, of which the room may not have heard yet
-	// changes are those of files that are about to be made, by the id of their item
+	settled []mail.ID // dialogs of ended requests, which the room may not have recorded yet
+	// changes are file changes about to be made, by the id of their item
 	changes map[string][]change
 }
 
@@ -85,7 +86,7 @@ func newConnection(ctx context.Context, w *Watch, home string, conn *appserver.C
 		answers: make(chan answered), soon: time.NewTimer(tendPause)}
 }
 
-// session returns the session that a thread is; false: no agent's.
+// session returns the session of a thread; false: it is not an agent's.
 func (c *connection) session(id string) (sessions.Session, bool) {
 	all := c.Sessions()
 	i := slices.IndexFunc(all, func(s sessions.Session) bool { return s.ID == id && s.Home == c.home })
@@ -95,7 +96,7 @@ func (c *connection) session(id string) (sessions.Session, bool) {
 	return all[i], true
 }
 
-// post calls a method, and has then called with the answer.
+// post calls a method, and then runs then with the answer.
 func (c *connection) post(method string, params any, then func(*appserver.Message)) {
 	id, err := c.conn.Post(method, params)
 	if err != nil {
@@ -105,7 +106,7 @@ func (c *connection) post(method string, params any, then func(*appserver.Messag
 	c.calls[id] = then
 }
 
-// begin asks how it stands with the threads that are known: they may wait since before.
+// begin asks for the status of the known threads: they may already be waiting.
 func (c *connection) begin() {
 	for _, s := range c.Sessions() {
 		if s.Home != c.home {
@@ -126,7 +127,7 @@ func (c *connection) begin() {
 	}
 }
 
-// hear hears what the server says.
+// hear handles a message of the server.
 func (c *connection) hear(m *appserver.Message) {
 	switch {
 	case m.Method == "":
@@ -141,13 +142,13 @@ func (c *connection) hear(m *appserver.Message) {
 	}
 }
 
-// status is how it stands with a thread.
+// status is the status of a thread.
 type status struct {
 	Type  string   `json:"type"`
 	Flags []string `json:"activeFlags"`
 }
 
-// notice is a notification, as far as it is heard.
+// notice has the members of a notification that we read.
 type notice struct {
 	Thread  string      `json:"threadId"`
 	Status  status      `json:"status"`
@@ -158,7 +159,7 @@ type notice struct {
 	} `json:"turn"`
 }
 
-// told hears a notification.
+// told handles a notification.
 func (c *connection) told(m *appserver.Message) {
 	var n notice
 	if jsonx.UnmarshalLenient(m.Params, &n) != nil || n.Thread == "" {
@@ -181,7 +182,7 @@ func (c *connection) told(m *appserver.Message) {
 	}
 }
 
-// hears takes what a notification says of a request.
+// hears applies a notification to a request.
 func (c *connection) hears(r *request, method string, n *notice) {
 	switch {
 	case method == "serverRequest/resolved" && string(r.id) == string(n.Request):
@@ -202,14 +203,14 @@ type item struct {
 	Changes []change `json:"changes"`
 }
 
-// note notes the changes of files that an item is about to make.
+// note records the file changes that an item is about to make.
 func (t *thread) note(i *item) {
 	if i.Type == "fileChange" && i.Status == "inProgress" && len(t.changes) < maxRequests {
 		t.changes[i.ID] = i.Changes
 	}
 }
 
-// stands notes how it stands with a thread. One that waits for its person is joined, and left when it does not.
+// stands records the status of a thread. A thread is joined while it waits for its person.
 func (c *connection) stands(id string, s status) {
 	waits := slices.Contains(s.Flags, "waitingOnApproval") || slices.Contains(s.Flags, "waitingOnUserInput")
 	t := c.threads[id]
@@ -231,7 +232,7 @@ func (c *connection) stands(id string, s status) {
 	}
 }
 
-// join has us sent what a thread asks.
+// join subscribes to the requests of a thread.
 func (c *connection) join(t *thread) {
 	if _, known := c.session(t.id); t.joined || !known || time.Now().Before(t.again) {
 		return
@@ -261,7 +262,7 @@ func (c *connection) join(t *thread) {
 	})
 }
 
-// asks takes a request of the server, which is sent again to whoever joins.
+// asks handles a request of the server, which sends it again to every client that joins.
 func (c *connection) asks(m *appserver.Message) {
 	var at struct {
 		Thread string `json:"threadId"`
@@ -280,7 +281,7 @@ func (c *connection) asks(m *appserver.Message) {
 	}
 }
 
-// hold has a request on the desk: as the dialog of which a hook has told, if one has, and else as a new one.
+// hold puts a request on the desk: as the dialog that a hook has reported, if there is one, otherwise as a new one.
 func (c *connection) hold(t *thread, r *request) {
 	s, known := c.session(t.id)
 	if !known {
@@ -309,7 +310,7 @@ func (c *connection) toldOf(t *thread, r *request) (hook.Held, bool) {
 		return slices.ContainsFunc(t.asked, func(o *request) bool { return o != r && o.card == h.ID })
 	})
 	for _, is := range []func(*hook.Held) bool{
-		func(h *hook.Held) bool { return h.Sum == r.Sum }, // since before the connection broke
+		func(h *hook.Held) bool { return h.Sum == r.Sum }, // from before the connection broke
 		func(h *hook.Held) bool { return r.item != "" && h.Use == r.item },
 		func(h *hook.Held) bool {
 			return !h.Beside && h.Kind == r.Kind && h.Tool == r.Tool && (r.item == "" || h.Use == "")
@@ -322,7 +323,7 @@ func (c *connection) toldOf(t *thread, r *request) (hook.Held, bool) {
 	return hook.Held{}, false
 }
 
-// await waits beside the connection for the person's answer.
+// await waits for the person's answer in another goroutine.
 func (c *connection) await(t *thread, r *request) {
 	if len(r.Offers) == 0 {
 		return
@@ -342,7 +343,7 @@ func (c *connection) await(t *thread, r *request) {
 	})
 }
 
-// reply gives the person's answer to the server: once, and only if the request stands.
+// reply sends the person's answer to the server: once, and only if the request is still open.
 func (c *connection) reply(a answered) {
 	r := a.request
 	if !slices.Contains(a.thread.asked, r) || !r.over.IsZero() || r.sent != "" {
@@ -352,7 +353,7 @@ func (c *connection) reply(a answered) {
 	if a.Sum == r.shown {
 		result = r.answer(&a.DialogAnswer)
 	}
-	if result == nil { // nobody says that it was taken, so that the desk tells the person, in a while
+	if result == nil { // not confirmed as taken, so the desk soon tells the person that it failed
 		c.await(a.thread, r)
 		return
 	}
@@ -362,7 +363,7 @@ func (c *connection) reply(a answered) {
 	}
 }
 
-// over notes that a request does not stand any more. What became of it the server says in the same moment, if it does.
+// over records that a request is no longer open. The server reports the outcome immediately, if at all.
 func (c *connection) over(r *request) {
 	if r.over.IsZero() {
 		r.over = time.Now()
@@ -370,8 +371,8 @@ func (c *connection) over(r *request) {
 	}
 }
 
-// conclude takes the requests of a thread off the desk that are over, once it is known how. It leaves the thread when
-// nothing is left.
+// conclude removes the ended requests of a thread from the desk, once their outcome is known. It leaves the thread
+// when none is left.
 func (c *connection) conclude(t *thread) {
 	t.asked = slices.DeleteFunc(t.asked, func(r *request) bool {
 		known := r.resolved && (r.done || !r.tells())
@@ -391,7 +392,7 @@ func (c *connection) conclude(t *thread) {
 	delete(c.threads, t.id)
 }
 
-// settle tells how a request ended: whoever has answered it from the desk, or the room.
+// settle reports the outcome of a request: to the caller of Desk.Answer, or to the room.
 func (c *connection) settle(t *thread, r *request) {
 	if r.leave != nil {
 		r.leave()
@@ -405,7 +406,7 @@ func (c *connection) settle(t *thread, r *request) {
 	c.end(t.id, r.card, r.how())
 }
 
-// end ends a dialog that is on the desk still. Nothing that the server says meanwhile waits for the room.
+// end ends a dialog that is still on the desk. The connection does not wait for the room.
 func (c *connection) end(session string, id mail.ID, how mail.DialogOutcome) {
 	for _, h := range c.Desk.Of("codex", session) {
 		if h.ID == id {
@@ -414,21 +415,21 @@ func (c *connection) end(session string, id mail.ID, how mail.DialogOutcome) {
 	}
 }
 
-// forget ends the dialogs of a session that does not wait, which have opened before a time, but for those that are
-// being ended.
+// forget ends the dialogs of a session that is not waiting if they were opened before a time, except those that are
+// already being ended.
 func (c *connection) forget(session string, before time.Time, settled ...mail.ID) {
 	if t := c.threads[session]; t != nil && t.waits {
 		return
 	}
 	for _, h := range c.Desk.Of("codex", session) {
-		of := func(g handed) bool { return g.card == h.ID } // of which whoever has answered it tells
+		of := func(g handed) bool { return g.card == h.ID } // the caller of Desk.Answer reports that one
 		if h.Opened.Before(before) && !slices.ContainsFunc(c.handed, of) && !slices.Contains(settled, h.ID) {
 			c.end(session, h.ID, mail.DialogEnded)
 		}
 	}
 }
 
-// tend looks after what should have happened.
+// tend handles overdue events.
 func (c *connection) tend() {
 	c.handed = slices.DeleteFunc(c.handed, func(g handed) bool {
 		late := time.Since(g.at) > hooksTime
@@ -448,7 +449,7 @@ func (c *connection) tend() {
 	}
 }
 
-// restore has a request on the desk again that stands, although a hook said that it is over.
+// restore puts an open request back on the desk after a hook said that it is over.
 func (c *connection) restore(t *thread, r *request) {
 	switch {
 	case !r.over.IsZero() || r.sent != "" || c.Desk.Holds(r.card):

@@ -18,27 +18,27 @@ import (
 	"pennypost/internal/office/hook"
 )
 
-// request is one that the server wants its person to answer.
+// request is a request of the server to its person.
 type request struct {
-	hook.Asked             // as it is on the desk
-	id         jsonx.Value // by which the server knows it
-	item       string      // of the turn, which is the use of the tool; "": the server does not say
-	// reply returns what an answer that fits is to the server; nil: nothing that it would understand.
+	hook.Asked             // as shown on the desk
+	id         jsonx.Value // the server's id of it
+	item       string      // the id of the turn's item, which is the tool call; "": the server does not say
+	// reply turns a fitting answer into the server's format; nil: it has no such format.
 	reply func(*mail.DialogAnswer) any
 
 	card   mail.ID
-	shown  string             // what the person is shown, as Held.Shown has it
-	leave  context.CancelFunc // ends the wait for the person; nil: nobody waits
-	sent   mail.Verdict       // the person's, which the server was given; "": none was
-	missed time.Time          // since when it is not on the desk, while it stands
+	shown  string             // the question shown to the person, as Held.Shown has it
+	leave  context.CancelFunc // ends the wait for the person; nil: there is no wait
+	sent   mail.Verdict       // the person's verdict sent to the server; "": none
+	missed time.Time          // since when it is missing from the desk while still open
 
-	over     time.Time // since when it is known not to stand; zero: it does
-	resolved bool      // the server has an answer, of us or another
-	done     bool      // its item is
-	declined bool      // and that because the answer was no
+	over     time.Time // since when it is known to be over; zero: it is open
+	resolved bool      // the server has an answer, from us or another client
+	done     bool      // its item is completed
+	declined bool      // because the answer was no
 }
 
-// readRequest reads a request; nil: nobody is to be asked for it here.
+// readRequest parses a request; nil: it is not shown here.
 func readRequest(m *appserver.Message, changes map[string][]change) *request {
 	read := map[string]func(*request, jsonx.Value) bool{
 		"item/commandExecution/requestApproval": (*request).readCommand,
@@ -65,7 +65,8 @@ func readRequest(m *appserver.Message, changes map[string][]change) *request {
 	return r
 }
 
-// bound makes what is asked such as the desk and the room take it. What of it is not shown as it is cannot be allowed.
+// bound limits the request to the sizes that the desk and the room accept. A request that is not shown exactly cannot
+// be allowed.
 func (r *request) bound(params jsonx.Value) {
 	if r.Cut = r.Cut || !utf8.Valid(params); len(params) > mail.MaxAsk {
 		if r.Cut = true; len(r.Questions) > 0 {
@@ -86,13 +87,13 @@ func (r *request) bound(params jsonx.Value) {
 	r.shorten(&r.Tool, mail.MaxName)
 }
 
-// shorten has a text be valid, and have no more bytes than most.
+// shorten makes a text valid UTF-8, and cuts it to most bytes.
 func (r *request) shorten(text *string, most int) {
 	is := mail.Begins(strings.ToValidUTF8(*text, "\uFFFD"), most)
 	r.Cut, *text = r.Cut || is != *text, is
 }
 
-// complete makes a dialog on the desk that of the request. What a hook told of it counts no more.
+// complete gives a dialog on the desk the contents of the request, instead of those from a hook.
 func (r *request) complete(h *hook.Held) {
 	use, worker, who := h.Use, h.Worker, h.Who
 	id, since, doubt := h.ID, h.Since, h.Doubt
@@ -103,7 +104,7 @@ func (r *request) complete(h *hook.Held) {
 	}
 }
 
-// answer returns what the person's answer is to the server, if it is one to what stands on the desk.
+// answer returns the person's answer in the server's format, if it fits the question on the desk.
 func (r *request) answer(a *mail.DialogAnswer) any {
 	if r.reply == nil || r.Fits(a) != nil {
 		return nil
@@ -111,10 +112,10 @@ func (r *request) answer(a *mail.DialogAnswer) any {
 	return r.reply(a)
 }
 
-// tells reports whether the server may tell of a request that was declined.
+// tells reports whether the server may report that the request was declined.
 func (r *request) tells() bool { return r.item != "" && r.Kind == mail.AsksPermission }
 
-// patience is how long the server may take to say how it ended.
+// patience is how long the server may take to report the outcome.
 func (r *request) patience() time.Duration {
 	if r.sent != "" && !r.denies() {
 		return saidTime
@@ -122,11 +123,11 @@ func (r *request) patience() time.Duration {
 	return toldTime
 }
 
-// denies reports whether the server was given a refusal of which it tells when it has taken it.
+// denies reports whether we sent a refusal whose effect the server reports.
 func (r *request) denies() bool { return r.sent == mail.SayDeny && r.tells() }
 
-// took reports whether the answer that was sent is what became of the request, as far as the server tells: another may
-// have been faster. What was allowed may run for hours before that shows; what was declined is done at once.
+// took reports whether our answer decided the request, as far as the server tells: another one may have been faster.
+// An allowed action may run for hours before it completes; a declined one completes immediately.
 func (r *request) took() bool {
 	switch {
 	case r.sent == "" || !r.resolved:
@@ -137,7 +138,7 @@ func (r *request) took() bool {
 	return !r.done || r.declined == (r.sent == mail.SayDeny)
 }
 
-// how returns how it ended.
+// how returns the outcome.
 func (r *request) how() mail.DialogOutcome {
 	switch {
 	case r.declined:
@@ -151,13 +152,13 @@ func (r *request) how() mail.DialogOutcome {
 	return mail.DialogEnded
 }
 
-// The answers that Codex takes. No text goes with a refusal.
+// The answers that Codex accepts. A refusal has no text.
 var (
 	once   = mail.Offer{Verdict: mail.SayAllow}
 	refuse = mail.Offer{Verdict: mail.SayDeny, Writes: "Codex takes no words with it: write them as mail"}
 )
 
-// decision is the reply to a request of approval.
+// decision is the reply to an approval request.
 type decision struct {
 	Decision any `json:"decision"`
 }
@@ -168,7 +169,7 @@ const (
 	decline = "decline"
 )
 
-// readCommand reads whether a command may run.
+// readCommand parses a request to run a command.
 func (r *request) readCommand(params jsonx.Value) bool {
 	var p struct {
 		Kind      string        `json:"kind"`
@@ -185,7 +186,7 @@ func (r *request) readCommand(params jsonx.Value) bool {
 	}
 	r.Kind, r.Tool, r.item, r.Dir, r.Says = mail.AsksPermission, "Bash", p.Item, p.Dir, p.Reason
 	if p.Command == nil || p.Kind != "" && p.Kind != "command" || given(p.Network) || given(p.More) {
-		// The person sees all of it, and allows it where the client explains it.
+		// The person sees everything, and allows it in the client, which explains it.
 		r.Form, r.Text, r.Offers = mail.FormJSON, hook.Indented(params), []mail.Offer{refuse}
 	} else {
 		r.Form, r.Text, r.Offers = mail.FormCommand, script(*p.Command), commandOffers(p.Available)
@@ -204,7 +205,7 @@ func (r *request) readCommand(params jsonx.Value) bool {
 
 func given(v jsonx.Value) bool { return len(v) > 0 && string(v) != "null" }
 
-// commandOffers returns the answers about a command among those that the client shows.
+// commandOffers returns the answers to a command request from those that the client shows.
 func commandOffers(available []jsonx.Value) (offers []mail.Offer) {
 	if len(available) == 0 {
 		return []mail.Offer{once, refuse}
@@ -230,7 +231,7 @@ func commandOffers(available []jsonx.Value) (offers []mail.Offer) {
 	return append(offers, refuse)
 }
 
-// quoted are words, each in quotation marks.
+// quoted puts each word in quotation marks.
 func quoted(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
@@ -239,7 +240,7 @@ func quoted(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// change is that of a file.
+// change is a change of a file.
 type change struct {
 	Path string `json:"path"`
 	Kind struct {
@@ -249,8 +250,7 @@ type change struct {
 	Diff string `json:"diff"`
 }
 
-// readPatch reads whether files may be changed. The request does not name them: that does the item which the thread's
-// listeners have been told of.
+// readPatch parses a request to change files. Only the item sent to the thread's listeners names them.
 func (r *request) readPatch(params jsonx.Value, changes map[string][]change) bool {
 	var p struct {
 		Item   string      `json:"itemId"`
@@ -265,7 +265,7 @@ func (r *request) readPatch(params jsonx.Value, changes map[string][]change) boo
 	r.Cut = r.Text == ""
 	r.Offers = []mail.Offer{once, {Verdict: mail.SayAllow, Rule: 1, Session: true,
 		Writes: "changes of these files, until this session ends"}, refuse}
-	if given(p.Root) { // it grants more than these changes
+	if given(p.Root) { // this grants more than these changes
 		r.Offers, r.Says = []mail.Offer{refuse}, strings.TrimSpace(p.Reason+"\ngrantRoot: "+string(p.Root))
 	}
 	r.reply = func(a *mail.DialogAnswer) any {
@@ -280,7 +280,7 @@ func (r *request) readPatch(params jsonx.Value, changes map[string][]change) boo
 	return true
 }
 
-// patch shows changes of files in the form that models write them.
+// patch shows file changes in the format that models write.
 func patch(changes []change) string {
 	var b strings.Builder
 	for _, c := range changes {
@@ -305,7 +305,7 @@ func patch(changes []change) string {
 	return b.String()
 }
 
-// onLine is the path of a file on one line.
+// onLine returns a file's path on one line.
 func onLine(p string) string {
 	if strings.ContainsFunc(p, unicode.IsControl) {
 		return strconv.Quote(p)
@@ -313,7 +313,7 @@ func onLine(p string) string {
 	return p
 }
 
-// readPermissions reads whether a model may do more from now on. That is answered in the terminal.
+// readPermissions parses a request for more permissions. It is answered in the terminal.
 func (r *request) readPermissions(params jsonx.Value) bool {
 	var p struct {
 		Item   string `json:"itemId"`
@@ -328,7 +328,7 @@ func (r *request) readPermissions(params jsonx.Value) bool {
 	return true
 }
 
-// readQuestions reads questions with options.
+// readQuestions parses questions with options.
 func (r *request) readQuestions(params jsonx.Value) bool {
 	var p struct {
 		Item      string `json:"itemId"`
@@ -359,7 +359,7 @@ func (r *request) readQuestions(params jsonx.Value) bool {
 		r.Questions = append(r.Questions, asked)
 	}
 	if len(ids) != len(p.Questions) {
-		return true // answers could not be told apart
+		return true // the answers would be ambiguous
 	}
 	r.Offers = []mail.Offer{{Verdict: mail.SayAnswer}}
 	r.reply = func(a *mail.DialogAnswer) any {
@@ -377,7 +377,7 @@ func (r *request) readQuestions(params jsonx.Value) bool {
 	return true
 }
 
-// wordsOf is an answer as Codex's own dialog gives it.
+// wordsOf returns an answer in the format of Codex's own dialog.
 func wordsOf(a *mail.QuestionAnswer, options bool) []string {
 	out := slices.Clone(a.Labels)
 	if len(out) == 0 && options {
@@ -389,14 +389,14 @@ func wordsOf(a *mail.QuestionAnswer, options bool) []string {
 	return out
 }
 
-// elicited is the reply to what an MCP server wants to know, or Codex about one of its tools.
+// elicited is the reply to a question from an MCP server, or from Codex about one of its tools.
 type elicited struct {
 	Action  string `json:"action"`
 	Content any    `json:"content"`
 	Meta    any    `json:"_meta"`
 }
 
-// readElicitation reads a form of an MCP server, or whether one of its tools may be used.
+// readElicitation parses a form from an MCP server, or a request to use one of its tools.
 func (r *request) readElicitation(params jsonx.Value) bool {
 	var p struct {
 		Server  string `json:"serverName"`
@@ -414,7 +414,7 @@ func (r *request) readElicitation(params jsonx.Value) bool {
 	if jsonx.UnmarshalLenient(params, &p) != nil {
 		return false
 	}
-	var lasting []string // what each rule has Codex remember
+	var lasting []string // the value of persist for each rule
 	switch {
 	case p.Mode == "form" && p.Meta.Kind == "mcp_tool_call" && empty(p.Schema):
 		r.Kind, r.Tool = mail.AsksPermission, "mcp__"+p.Server+"__"+p.Meta.Tool
@@ -453,7 +453,7 @@ func (r *request) readElicitation(params jsonx.Value) bool {
 	return true
 }
 
-// empty reports whether a schema is that of a form in which there is nothing to fill in.
+// empty reports whether a schema describes a form without fields.
 func empty(schema jsonx.Value) bool {
 	var s struct {
 		Type       string                 `json:"type"`

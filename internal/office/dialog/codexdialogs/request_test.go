@@ -33,7 +33,7 @@ const (
 		"persist":["session","always"]},"requestedSchema":{"type":"object","properties":{}}}`
 )
 
-// What is asked is shown whole, and each answer is one that Codex was seen to take.
+// Requests are shown whole, and each answer is one that Codex was seen to accept.
 func TestRequests(t *testing.T) {
 	allow, deny := mail.DialogAnswer{Verdict: mail.SayAllow}, mail.DialogAnswer{Verdict: mail.SayDeny}
 	rule := func(n int) mail.DialogAnswer { return mail.DialogAnswer{Verdict: mail.SayAllow, Rule: n} }
@@ -45,7 +45,7 @@ func TestRequests(t *testing.T) {
 	for name, tt := range map[string]struct {
 		r       *request
 		text    string
-		answers map[string]mail.DialogAnswer // by what is replied
+		answers map[string]mail.DialogAnswer // by the reply
 		refused []mail.DialogAnswer
 	}{
 		"command": {asked(commandMethod, command), "touch a", map[string]mail.DialogAnswer{
@@ -109,7 +109,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// What is no request to a person, or is of another form than it should be, is nobody's to answer here.
+// A message that is no request to a person, or that has an unexpected form, is not shown here.
 func TestRequestsOfOtherForm(t *testing.T) {
 	for _, tt := range [][2]string{
 		{"item/tool/call", command}, {"account/chatgptAuthTokens/refresh", `{}`}, {"attestation/generate", `{}`},
@@ -132,7 +132,7 @@ func TestRequestsOfOtherForm(t *testing.T) {
 	}
 }
 
-// A command that Codex has its shell run is shown as the shell has it, and every other command line as it is.
+// A command that Codex runs in a shell is shown as the shell gets it, and every other command line unchanged.
 func TestScript(t *testing.T) {
 	for line, want := range map[string]string{
 		`/bin/bash -lc 'touch a'`:              "touch a",
@@ -156,7 +156,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// What is asked is such as a room and the desk take, however long it is. What is not shown as it is, is not allowed.
+// A request of any length fits the limits of a room and the desk. One that is not shown exactly cannot be allowed.
 func TestRequestsAreBounded(t *testing.T) {
 	long, huge := strings.Repeat("é", mail.MaxName), strings.Repeat("é", mail.MaxAsk)
 	for name, r := range map[string]*request{
@@ -191,7 +191,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// A path that has line ends in it makes no line of a patch.
+// A path with line breaks does not add lines to a patch.
 func TestPatchShowsPaths(t *testing.T) {
 	c := change{Path: "a\n+++ b", Diff: "@@ -1 +1 @@\n-x\n+y\n"}
 	c.Kind.Type, c.Kind.Move = "update", "c\rd"
@@ -201,7 +201,7 @@ func TestPatchShowsPaths(t *testing.T) {
 	}
 }
 
-// A request is read without fault, whatever the server says, and no answer but one that was offered is replied.
+// Parsing a request never panics, and only offered answers are sent.
 func FuzzRequest(f *testing.F) {
 	for _, s := range []string{command, question, tool, `{"itemId":"call_1"}`} {
 		f.Add(s)

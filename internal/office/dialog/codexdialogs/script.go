@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// script is what a command line has a shell run, byte for byte, as Codex shows it: of /bin/bash -lc 'touch a' it is
-// touch a. Every other command line is returned as it is.
+// script returns the command that a command line makes a shell run, byte for byte, as Codex shows it: touch a for
+// /bin/bash -lc 'touch a'. It returns every other command line unchanged.
 func script(line string) string {
 	words, ok := split(line)
 	if !ok || len(words) != 3 || words[1] != "-lc" && words[1] != "-c" {
@@ -19,7 +19,7 @@ func script(line string) string {
 	return words[2]
 }
 
-// split splits a command line that Codex has quoted for a POSIX shell; false: there is more in it than quoted words.
+// split splits a command line that Codex has quoted for a POSIX shell; false: it has more than quoted words.
 func split(line string) (words []string, ok bool) {
 	for line != "" {
 		word, more := "", true
@@ -37,10 +37,10 @@ func split(line string) (words []string, ok bool) {
 	return words, true
 }
 
-// plain are the characters that mean nothing to a shell.
+// plain are the characters without a meaning to a shell.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+:@,"
 
-// piece takes the first part of a word: in quotes of one kind, or without.
+// piece cuts the first part of a word: in one kind of quotes, or unquoted.
 func piece(line string) (text, rest string, ok bool) {
 	switch line[0] {
 	case '\'':
@@ -52,7 +52,7 @@ func piece(line string) (text, rest string, ok bool) {
 	return line[:n], line[n:], n > 0
 }
 
-// inDoubleQuotes takes what is in double quotes, in which nothing is left for the shell to replace.
+// inDoubleQuotes cuts text in double quotes, in which the shell would replace nothing.
 func inDoubleQuotes(line string) (text, rest string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(line); i++ {

@@ -15,32 +15,32 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Times of connections. Nothing of Codex waits for any of them.
+// Timing of connections. Codex never waits for any of it.
 const (
 	lookPause  = 500 * time.Millisecond // between looks for sessions
-	againPause = 2 * time.Second        // until a server that was away is asked again, and while there is none
-	openTime   = 2 * time.Second        // for a connection to be made
+	againPause = 2 * time.Second        // before a server is retried, and between looks without one
+	openTime   = 2 * time.Second        // for establishing a connection
 	sweepTime  = time.Second            // until the session of a dialog must be known
-	roomTime   = 5 * time.Second        // for a room to hear of a dialog
+	roomTime   = 5 * time.Second        // for a room to record a dialog
 )
 
-// Watch looks after the dialogs of Codex's sessions on this machine.
+// Watch handles the dialogs of Codex sessions on this machine.
 type Watch struct {
 	Desk *dialog.Desk
 	// Sessions returns the live sessions of Codex.
 	Sessions func() []sessions.Session
-	// Agent returns a room as one of its agents sees it.
+	// Agent returns a room as seen by one of its agents.
 	Agent func(mail.RoomName, mail.Name) hook.Service
 	Log   *slog.Logger
 }
 
-// room returns the room of a dialog as its agent sees it. It is not waited for without end.
+// room returns the room of a dialog as seen by its agent. Its calls have a deadline.
 func (w *Watch) room(h *hook.Held) hook.Service { return hurried{w.Agent(h.Room, h.Agent)} }
 
-// hurried is a room that has to have heard of a dialog within roomTime.
+// hurried is a room that must record a dialog within roomTime.
 type hurried struct{ hook.Service }
 
-// Dialog tells the room of a dialog.
+// Dialog tells the room about a dialog.
 func (h hurried) Dialog(ctx context.Context, c mail.DialogChange) error {
 	ctx, cancel := context.WithTimeout(ctx, roomTime)
 	defer cancel()
@@ -54,13 +54,13 @@ func (w *Watch) finish(ctx context.Context, h hook.Held, how mail.DialogOutcome)
 	}
 }
 
-// stay is a home whose server is listened to.
+// stay is a home with a connection to its server.
 type stay struct {
 	leave context.CancelFunc
 	left  chan struct{}
 }
 
-// Run has a connection to the server of each home in which a session lives, until ctx ends.
+// Run keeps a connection to the server of each home with a live session, until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -88,7 +88,7 @@ func (w *Watch) Run(ctx context.Context) {
 			}
 			at.leave()
 			select {
-			case <-at.left: // so that there never are two connections
+			case <-at.left: // so that there are never two connections
 				delete(homes, home)
 			default:
 			}
@@ -101,8 +101,8 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// sweep ends the dialogs of sessions that have ended. The server goes on with those whose window was closed, so that
-// no program's end tells.
+// sweep ends the dialogs of ended sessions. The server keeps threads whose window was closed, so no process exit
+// reveals that.
 func (w *Watch) sweep(ctx context.Context, live []sessions.Session, beside *sync.WaitGroup) {
 	for _, h := range w.Desk.All() {
 		is := func(s sessions.Session) bool { return s.ID == h.Session }
@@ -113,7 +113,7 @@ func (w *Watch) sweep(ctx context.Context, live []sessions.Session, beside *sync
 	}
 }
 
-// stay listens to the server of a home, again and again.
+// stay keeps a connection to the server of a home.
 func (w *Watch) stay(ctx context.Context, home string) {
 	for ctx.Err() == nil {
 		if err := w.listen(ctx, home); err != nil && ctx.Err() == nil {
@@ -123,7 +123,7 @@ func (w *Watch) stay(ctx context.Context, home string) {
 	}
 }
 
-// listen listens until the connection breaks.
+// listen serves a connection until it breaks.
 func (w *Watch) listen(ctx context.Context, home string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	opening := time.AfterFunc(openTime, cancel)
@@ -176,7 +176,7 @@ func (w *Watch) listen(ctx context.Context, home string) error {
 	return c.broken
 }
 
-// unheard are the notifications that a thread's listeners get by the hundred, and that say nothing of its dialogs.
+// unheard are notifications that a thread's listeners get by the hundred, and that do not concern its dialogs.
 func unheard() []string {
 	return []string{"item/agentMessage/delta", "item/commandExecution/outputDelta", "item/fileChange/outputDelta",
 		"item/mcpToolCall/progress", "item/plan/delta", "item/reasoning/summaryPartAdded",

@@ -19,15 +19,15 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// server is an app-server in which the thread t is at a dialog.
+// server is an app-server whose thread t is at a dialog.
 type server struct {
 	mu      sync.Mutex
 	waits   bool
 	replies []string // to its requests
-	calls   []string // methods that were called
-	joined  []string // what it says besides to whoever joins
-	settled []string // what it says to whoever replies
-	other   bool     // the thread is in another process
+	calls   []string // the methods called
+	joined  []string // additional messages to a client that joins
+	settled []string // its messages after a reply
+	other   bool     // the thread runs in another process
 }
 
 // say answers one message.
@@ -72,23 +72,23 @@ func texts(all []string) (out [][]byte) {
 	return out
 }
 
-// said is what was called and replied so far.
+// said returns the calls and replies so far.
 func (s *server) said() (calls, replies []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.calls), slices.Clone(s.replies)
 }
 
-// journal is a room that keeps what it is told of dialogs.
+// journal is a room that records changes of dialogs.
 type journal struct {
 	hook.Service
 	mu   sync.Mutex
 	told []string
-	sum  string // of the last
+	sum  string // of the last dialog
 
-	fails error         // with which it hears that a dialog is over; nil: with none
-	slow  chan struct{} // until it is closed, it does not hear that; nil: it does
-	ends  bool          // who tells it does not wait without end
+	fails error         // returned when a dialog ends; nil: no error
+	slow  chan struct{} // the end of a dialog blocks until this is closed; nil: it does not
+	ends  bool          // calls have a deadline
 }
 
 func (j *journal) Dialog(ctx context.Context, c mail.DialogChange) error {
@@ -118,7 +118,7 @@ type office struct {
 	*server
 	*journal
 	desk  *dialog.Desk
-	ended atomic.Bool // the session
+	ended atomic.Bool // the session has ended
 }
 
 func watch(t *testing.T, s *server, before ...hook.Held) *office {
@@ -126,7 +126,7 @@ func watch(t *testing.T, s *server, before ...hook.Held) *office {
 	return watchFor(t, s, &journal{}, before...)
 }
 
-// watchFor is watch with a room that there is.
+// watchFor is watch with an existing room.
 func watchFor(t *testing.T, s *server, room *journal, before ...hook.Held) *office {
 	t.Helper()
 	home := t.TempDir()
@@ -166,7 +166,7 @@ func (o *office) until(what string, holds func() bool) {
 	}
 }
 
-// card waits for the one dialog on the desk that can be answered.
+// card waits until there is exactly one dialog on the desk and it can be answered.
 func (o *office) card() (h hook.Held) {
 	o.Helper()
 	o.until("a card", func() bool {
@@ -189,7 +189,7 @@ const (
 	declined  = `{"method":"item/completed","params":{"threadId":"t","item":{"id":"call_1","status":"declined"}}}`
 )
 
-// asks is a request of the server.
+// asks returns a request of the server.
 func asks(method, params string) string {
 	var is json.RawMessage
 	_ = json.Unmarshal([]byte(params), &is)
@@ -197,7 +197,7 @@ func asks(method, params string) string {
 	return string(text)
 }
 
-// A dialog that stands when the post office comes is answered from the desk: with one reply, of the right form.
+// A dialog that is open when the post office starts is answered from the desk: with one reply, in the right form.
 func TestAnswered(t *testing.T) {
 	for verdict, tt := range map[mail.Verdict]struct {
 		settled []string
@@ -229,7 +229,7 @@ func TestAnswered(t *testing.T) {
 	}
 }
 
-// Who is told nothing says nothing: the person has answered at the client's own dialog.
+// If the person answers in the client's own dialog, nothing is replied.
 func TestAnsweredThere(t *testing.T) {
 	for want, says := range map[string][]string{
 		"permission allowed": {resolved, falls, completed},
@@ -254,7 +254,7 @@ func TestAnsweredThere(t *testing.T) {
 // closed says that the client's own dialog has gone.
 func closed() bool { return true }
 
-// An answer that comes when another was faster is said to be of no effect.
+// An answer that comes after another one is reported as having no effect.
 func TestAnsweredThereFirst(t *testing.T) {
 	s := &server{waits: true, joined: []string{asks(commandMethod, command)},
 		settled: []string{resolved, declined, falls}}
@@ -275,7 +275,8 @@ func TestAnsweredThereFirst(t *testing.T) {
 	}
 }
 
-// A refusal that came when the person had said yes there is not said to have counted: what was refused would be done.
+// A refusal is not reported as effective if the person had already allowed the action in the client: it would still be
+// carried out.
 func TestAllowedThereFirst(t *testing.T) {
 	s := &server{waits: true, joined: []string{asks(commandMethod, command)}, settled: []string{resolved, falls}}
 	o := watch(t, s)
@@ -286,7 +287,7 @@ func TestAllowedThereFirst(t *testing.T) {
 	}
 }
 
-// While a room is slow to hear that a dialog is over, the next one is on the desk already.
+// While a room is slow to record the end of a dialog, the next one is already on the desk.
 func TestSlowRoom(t *testing.T) {
 	next := strings.NewReplacer(`"id":7`, `"id":8`, "call_1", "call_2").Replace(asks(commandMethod, command))
 	s := &server{waits: true, joined: []string{asks(commandMethod, command), resolved, completed, next}}
@@ -303,7 +304,7 @@ func TestSlowRoom(t *testing.T) {
 	}
 }
 
-// A dialog of which its room will not hear, because one of them has gone, goes from the desk.
+// A dialog that its room rejects, because the room or the agent has gone, is removed from the desk.
 func TestRoomHasGone(t *testing.T) {
 	for _, code := range []mail.Code{mail.NotFound, mail.Conflict} {
 		s := &server{waits: true, joined: []string{asks(commandMethod, command)}}
@@ -314,7 +315,7 @@ func TestRoomHasGone(t *testing.T) {
 	}
 }
 
-// A patch is shown as the item of the turn has it, which the request does not.
+// A patch is shown from the item of the turn; the request does not contain it.
 func TestPatchShown(t *testing.T) {
 	s := &server{waits: true, joined: []string{asks(patchMethod, `{"threadId":"t","itemId":"call_1"}`)}}
 	if h := watch(t, s).card(); h.Text != "*** Add File: /srv/a\n+x\n" || h.Cut {
@@ -322,7 +323,7 @@ func TestPatchShown(t *testing.T) {
 	}
 }
 
-// The dialog of which a hook has told is the same one, shown as the server has it: the hook may be another's.
+// A dialog reported by a hook is the same one, shown as the server has it: the hook may be forged.
 func TestHookTold(t *testing.T) {
 	told := hook.Held{Room: "lab", Agent: "ann", Client: "codex", Session: "t"}
 	told.Kind, told.Tool, told.Use, told.Text, told.Sum = mail.AsksPermission, "Bash", "call_1", "ls", "x"
@@ -341,7 +342,7 @@ func TestHookTold(t *testing.T) {
 	}
 }
 
-// A dialog that stands is on the desk again if a hook, or who pretends to be one, says that it is over.
+// An open dialog returns to the desk if a hook, or a process that poses as one, says that it is over.
 func TestHookLies(t *testing.T) {
 	s := &server{waits: true, joined: []string{asks(commandMethod, command)}}
 	o := watch(t, s)
@@ -354,8 +355,8 @@ func TestHookLies(t *testing.T) {
 	}
 }
 
-// What was over while the post office was away goes; what is of a session of its own, of which the server knows
-// nothing, stays.
+// A dialog that ended while the post office was not running is removed; one of a session outside the server, which the
+// server does not know, stays.
 func TestOverMeanwhile(t *testing.T) {
 	for _, loaded := range []bool{true, false} {
 		told := hook.Held{Room: "lab", Agent: "ann", Client: "codex", Session: "t"}
@@ -370,14 +371,14 @@ func TestOverMeanwhile(t *testing.T) {
 			o.until("it is over", func() bool { return len(o.desk.All()) == 0 })
 			continue
 		}
-		time.Sleep(hooksTime / 4) // for something that is not to happen
+		time.Sleep(hooksTime / 4) // time for something that must not happen
 		if len(o.desk.All()) != 1 {
 			t.Error("the dialog of a session of its own was ended")
 		}
 	}
 }
 
-// The dialog of a session that has ended goes, although its server and what it asks stand; and nobody listens there.
+// The dialog of an ended session is removed, although its server and request still exist; and no connection stays.
 func TestSessionEnds(t *testing.T) {
 	s := &server{waits: true, joined: []string{asks(commandMethod, command)}}
 	o := watch(t, s)
@@ -389,7 +390,7 @@ func TestSessionEnds(t *testing.T) {
 	}
 }
 
-// Nothing that a server says is replied to by itself, and none of it ends the post office.
+// Messages of a server never cause a reply by themselves, and never crash the post office.
 func TestSilent(t *testing.T) {
 	var says []string
 	for _, method := range []string{"item/tool/call", "account/chatgptAuthTokens/refresh", "attestation/generate",

@@ -6,17 +6,17 @@ import (
 	"pennypost/internal/mail"
 )
 
-// background are the hooks that a client runs without waiting for them (Claude Code's asyncRewake): one for each end
-// of a turn, which may outlive many turns.
+// background has the hooks that a client does not wait for (Claude Code's asyncRewake): one for each end of a turn.
+// They may outlive many turns.
 type background struct {
 	running sync.WaitGroup
 	ended   chan Result
 }
 
-// maxBackground is more than there are turns in a test.
+// maxBackground is more than the turns of any test.
 const maxBackground = 1000
 
-// leave starts what runs in the background from the end of a turn on.
+// leave starts the background hook of a turn's end.
 func (h *Harness) leave(m mail.Moment, input string) {
 	if m != mail.TurnEnd || !h.Client.rewakes || h.Background == nil {
 		return
@@ -27,9 +27,9 @@ func (h *Harness) leave(m mail.Moment, input string) {
 	h.background.running.Go(func() { h.background.ended <- h.Background(h.Client.As, "wait", input) })
 }
 
-// Rewoken waits until a hook in the background has ended and reports whether that wakes the session: it does so with
-// status 2, even if the session is idle. Then the model is shown what the hook has said, and the turn that this began
-// has ended when Rewoken returns. No hook is run when it begins.
+// Rewoken waits for a background hook to end and reports whether that woke the session: status 2 does, even if the
+// session is idle. Then the model has been shown the hook's text, and the turn that it began has ended. No hook runs
+// at the beginning of that turn.
 func (h *Harness) Rewoken() bool {
 	r := <-h.background.ended
 	if r.Exit != 2 {
@@ -41,12 +41,12 @@ func (h *Harness) Rewoken() bool {
 		return false
 	}
 	h.know(r.Err)
-	if h.Client.prompts { // the session is woken by a prompt of Pennypost's extension
+	if h.Client.prompts { // a prompt of Pennypost's extension wakes the session
 		h.Prompt(r.Err)
 	}
 	h.End()
 	return true
 }
 
-// Quit waits until nothing runs in the background.
+// Quit waits until no background hook is running.
 func (h *Harness) Quit() { h.background.running.Wait() }

@@ -11,24 +11,24 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Client is how one client runs hooks.
+// Client imitates how one client runs hooks.
 type Client struct {
-	Name string // under which the post office is to know it
-	As   string // as which its hooks are installed
+	Name string // its name in the post office
+	As   string // the client name with which its hooks are installed
 
 	events  map[mail.Moment]string
 	base    func(h *Harness, event string) map[string]any
 	apply   func(m mail.Moment, event string, r Result) (Effect, error)
-	cap     int  // how often in a row hooks may keep a turn going
-	prompts bool // what keeps a turn going is handed to the prompt's hook too
-	camel   bool // members are spelled so
-	rewakes bool // it runs hooks in the background that wake an idle session
+	cap     int  // how many times in a row hooks may keep a turn going
+	prompts bool // text that keeps a turn going is passed to the prompt's hook too
+	camel   bool // member names are in camel case
+	rewakes bool // it runs background hooks that wake an idle session
 	maxText int
 }
 
 func (c *Client) event(m mail.Moment) string { return c.events[m] }
 
-// Clients returns all of them.
+// Clients returns all clients.
 func Clients() []Client {
 	return []Client{Claude(), VSCode(), Codex(), Gemini(), Qwen(), Cursor(), Copilot(), OpenCode(), Pi()}
 }
@@ -78,7 +78,7 @@ func Claude() Client {
 	}
 }
 
-// common is what Claude Code, and the clients that follow it, read of a hook's output.
+// common has the output members that Claude Code, and clients that copy it, read.
 type common struct {
 	Continue *bool  `json:"continue"`
 	Decision string `json:"decision"`
@@ -170,7 +170,7 @@ func Codex() Client {
 	}
 }
 
-// codexOutput is what Codex lets stand in the output of one event.
+// codexOutput has the members that Codex accepts in the output of every event.
 type codexOutput struct {
 	Continue *bool  `json:"continue"`
 	Stop     string `json:"stopReason"`
@@ -228,7 +228,7 @@ func applyCodex(m mail.Moment, event string, r Result) (Effect, error) {
 	return Effect{Context: out.Specific.Context}, nil
 }
 
-// Gemini is the Gemini CLI 0.61.0. It escapes the brackets of what hooks add, and nothing else.
+// Gemini is the Gemini CLI 0.61.0. It escapes only the brackets of hook output.
 func Gemini() Client {
 	return Client{
 		Name: "gemini", As: "gemini", cap: 8, prompts: true, maxText: 10_000,
@@ -267,8 +267,7 @@ func Gemini() Client {
 
 func escaped(text string) string { return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(text) }
 
-// Qwen is Qwen Code 0.15.10. What a hook says when a session starts reaches nobody. It escapes the brackets of what
-// hooks add.
+// Qwen is Qwen Code 0.15.10. It drops the output of SessionStart, and escapes the brackets of other hook output.
 func Qwen() Client {
 	return Client{
 		Name: "qwen", As: "qwen", cap: 100, prompts: true, maxText: 10_000, events: claudeEvents(),
@@ -335,7 +334,7 @@ func Cursor() Client {
 	}
 }
 
-// Environ is what a client puts into the environment of its hooks, as far as it matters.
+// Environ returns the variables that a client sets for its hooks and that matter here.
 func Environ(as string) []string {
 	if as == "copilot" {
 		return []string{"COPILOT_CLI_BINARY_VERSION=1.0.102"}
@@ -343,8 +342,8 @@ func Environ(as string) []string {
 	return nil
 }
 
-// CopilotSub is what hooks are told besides when a tool of a subagent of Copilot's is to run (seen in 1.0.102): an id
-// of its own, and that of the session.
+// CopilotSub returns the extra members for a tool of a Copilot subagent (seen in 1.0.102): an id of its own, and that
+// of the session.
 func CopilotSub(session string) map[string]any {
 	const own = "afe50d06-82be-42c8-a9ed-33357844735d"
 	return map[string]any{"sessionId": own, "agentId": own, "agentType": "general-purpose", "parentAgentId": session}
@@ -392,8 +391,7 @@ func Copilot() Client {
 	}
 }
 
-// OpenCode is opencode 1.18.33 with Pennypost's plugin, which keeps a turn going by a prompt as often as it is told
-// to.
+// OpenCode is opencode 1.18.33 with Pennypost's plugin, which keeps a turn going with prompts, without a limit.
 func OpenCode() Client {
 	return Client{
 		Name: "opencode", As: "opencode", cap: unlimited, prompts: true, rewakes: true, maxText: 10_000,
@@ -417,14 +415,14 @@ func Pi() Client {
 	}
 }
 
-// unlimited is how often a client lets a turn go on that counts for nothing.
+// unlimited is the cap of a client that does not count continuations.
 const unlimited = 1000
 
 func extensionBase(h *Harness, event string) map[string]any {
 	return map[string]any{"hook_event_name": event, "session_id": h.Session, "cwd": h.Dir}
 }
 
-// applyExtension does as Pennypost's extensions do with what they are told.
+// applyExtension acts on output as Pennypost's extensions do.
 func applyExtension(_ mail.Moment, _ string, r Result) (Effect, error) {
 	if r.Exit != 0 {
 		return Effect{}, fmt.Errorf("exit status %d", r.Exit)
@@ -441,7 +439,7 @@ func applyExtension(_ mail.Moment, _ string, r Result) (Effect, error) {
 	return Effect{Context: out.Tell, GoOn: out.GoOn, Deny: out.Forbid}, nil
 }
 
-// decode reads a hook's output, which is nothing or one JSON object. With strict, no member may be unknown.
+// decode reads a hook's output, which is empty or one JSON object. With strict, unknown members are errors.
 func decode(r Result, into any, strict bool) error {
 	if strings.TrimSpace(r.Out) == "" {
 		return nil

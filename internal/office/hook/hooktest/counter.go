@@ -9,12 +9,12 @@ import (
 	"pennypost/internal/wire"
 )
 
-// Counter is a post office that one hook calls: package hook without what is between it and the hook's process.
+// Counter is a post office for one hook: package hook without the connection to the hook's process.
 type Counter struct {
 	Enter    func(context.Context, *hook.Event) (*hook.Mailbox, error)
 	Window   func(context.Context, *hook.Event) (*hook.Window, error) // as in hook.Call
-	Process  string                                                   // which runs the hook
-	Unmarked bool                                                     // what was taken cannot be marked
+	Process  string                                                   // the process that runs the hook
+	Unmarked bool                                                     // taken output cannot be marked
 	Dialogs  hook.Dialogs                                             // as in hook.Call
 
 	marks *hook.Marks

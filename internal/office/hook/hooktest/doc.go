@@ -1,8 +1,7 @@
-// Package hooktest plays the agents' clients: a Harness has a session with turns and tools as a client has, runs its
-// hooks with the input that the client is documented to give them, and does with their output what the client is
-// documented to do: it refuses what the client refuses, drops what the client drops, and ends a turn that hooks keep
-// going for too long.
+// Package hooktest imitates the agents' clients. A Harness has a session with turns and tools, runs its hooks with the
+// documented input of its client, and treats their output as the client is documented to: it rejects what the client
+// rejects, drops what the client drops, and ends a turn that hooks keep going for too long.
 //
-// What reached the model is remembered, so that tests can say what an agent knows. The documents are named in
-// docs/clients-evidence.md.
+// It records the text that reached the model, so that tests can check what an agent knows. docs/clients-evidence.md
+// names the sources.
 package hooktest

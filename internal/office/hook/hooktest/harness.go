@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Result is what a hook's process left behind.
+// Result is the outcome of a hook's process.
 type Result struct {
 	Out, Err string
 	Exit     int
@@ -25,30 +25,30 @@ type Harness struct {
 	Run     Runner
 	Session string
 	Dir     string
-	Home    string // the client's own directory; "": one that is nowhere
-	// Reads is what the model does when something new stands in its context; nil: nothing.
+	Home    string // the client's own directory; "": one that does not exist
+	// Reads is called with each new text in the model's context; nil: no call.
 	Reads func(text string)
 	// Background runs the hooks that the client does not wait for; nil: they are not installed.
 	Background Runner
-	// Cap is how often in a row hooks may keep a turn going; 0: the client's own number.
+	// Cap is how many times in a row hooks may keep a turn going; 0: the client's own limit.
 	Cap int
 
-	Context []string // what hooks have put before the model, in this session and in those that it resumed
-	Faults  []string // where a hook broke the client's rules
+	Context []string // hook output shown to the model, in this session and those that it resumed
+	Faults  []string // violations of the client's rules by hooks
 	Forced  int      // turns that were ended although a hook would have kept them going
 
 	background background
 }
 
-// Effect is what a hook does to a client.
+// Effect is the effect of a hook on a client.
 type Effect struct {
 	Context string // the model sees it
 	Deny    string // the tool does not run, and the model sees why
 	Dropped string // the prompt begins no turn, and the person sees why
-	GoOn    string // the turn goes on with it
+	GoOn    string // the turn continues with this text
 }
 
-// Start begins the session, or resumes it.
+// Start begins or resumes the session.
 func (h *Harness) Start(source string) { h.fire(mail.SessionStart, map[string]any{"source": source}) }
 
 // Prompt begins a turn, unless a hook drops the prompt.
@@ -56,7 +56,7 @@ func (h *Harness) Prompt(text string) (began bool) {
 	return h.fire(mail.TurnStart, map[string]any{"prompt": text}).Dropped == ""
 }
 
-// Tool runs a tool, unless a hook forbids it.
+// Tool runs a tool, unless a hook denies it.
 func (h *Harness) Tool(name, command string) (ran bool) {
 	if !h.Before(name, command, nil) {
 		return false
@@ -65,17 +65,17 @@ func (h *Harness) Tool(name, command string) (ran bool) {
 	return true
 }
 
-// Before asks whether a tool may run. more are further members of the input.
+// Before asks whether a tool may run. more are additional members of the input.
 func (h *Harness) Before(name, command string, more map[string]any) bool {
 	in := h.Client.tool(name, command)
 	maps.Copy(in, more)
 	return h.fire(mail.BeforeTool, in).Deny == ""
 }
 
-// After tells that a tool has run.
+// After reports that a tool has run.
 func (h *Harness) After(name, command string) { h.fire(mail.AfterTool, h.Client.tool(name, command)) }
 
-// End ends the turn, which hooks may keep going. It returns how often they did.
+// End ends the turn, and returns how many times hooks kept it going.
 func (h *Harness) End() (times int) {
 	limit := h.Cap
 	if limit == 0 {
@@ -104,7 +104,7 @@ func (h *Harness) Exit(reason string) {
 	}
 }
 
-// Fire runs the hook of an event that not all clients have.
+// Fire runs the hook of an event that not every client has.
 func (h *Harness) Fire(event string, more map[string]any) Result {
 	return h.Run(h.Client.As, event, h.input(event, more))
 }
@@ -131,7 +131,7 @@ func (h *Harness) fire(m mail.Moment, more map[string]any) Effect {
 	return e
 }
 
-// know puts a text before the model.
+// know shows a text to the model.
 func (h *Harness) know(text string) {
 	h.Context = append(h.Context, text)
 	if h.Reads != nil {
@@ -139,21 +139,21 @@ func (h *Harness) know(text string) {
 	}
 }
 
-// input is what the client hands to the hook.
+// input is the hook's input.
 func (h *Harness) input(event string, more map[string]any) string {
 	in := h.Client.base(h, event)
 	maps.Copy(in, more)
 	b, err := json.Marshal(in)
 	if err != nil {
-		panic(err) // a test has put in what is no JSON
+		panic(err) // a test has added a value that JSON cannot encode
 	}
 	return string(b)
 }
 
-// fenced is the beginning of a fence, the brackets of which Gemini CLI escapes.
+// fenced matches the beginning of a fence, whose brackets Gemini CLI escapes.
 var fenced = regexp.MustCompile(`(?:<|&lt;)mail-\w+ [^>]*?\bid="([^"]*)"([^>]*?)(?:>|&gt;)`)
 
-// Shown returns the ids of the messages in a text: whole ones, and those that are but pointed to.
+// Shown returns the ids of the messages in a text: whole ones, and those only pointed to.
 func Shown(text string) (whole, pointed []mail.ID) {
 	for _, m := range fenced.FindAllStringSubmatch(text, -1) {
 		if regexp.MustCompile(`\bbody="not shown`).MatchString(m[2]) {

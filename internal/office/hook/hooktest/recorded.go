@@ -12,13 +12,13 @@ import (
 	"pennypost/internal/wire"
 )
 
-// recordings are what real clients handed to their hooks in a session of one turn, each event, and each tool, once,
-// with words in the place of what differs between sessions. internal/realclient writes it (TestRecord).
+// recordings are the hook inputs of real clients in a session of one turn, each event and each tool once, with
+// placeholders for values that differ between sessions. internal/realclient writes the file (TestRecord).
 //
 //go:embed recorded.jsonl
 var recordings string
 
-// Recorded is what a real client handed to one of its hooks.
+// Recorded is the input of one hook of a real client.
 type Recorded struct {
 	Client  string          `json:"client"`
 	Event   string          `json:"event"`
@@ -26,32 +26,32 @@ type Recorded struct {
 	Input   json.RawMessage `json:"input"`
 }
 
-// Tape is what is recorded of a client. What it does not tell its hooks is nil.
+// Tape is the recording of a client. Moments without a hook are nil.
 type Tape struct {
 	Client Client
-	At     map[mail.Moment]*Recorded // but for tools
+	At     map[mail.Moment]*Recorded // except tools
 	Tools  []Tool
 }
 
-// Tool is a tool that a client was recorded to use.
+// Tool is a recorded tool call.
 type Tool struct {
 	Name   string
 	Before *Recorded
-	After  *Recorded // nil: it was not told that it has ended
+	After  *Recorded // nil: no hook reported its end
 }
 
-// Shell reports whether the tool runs the scene's command. Others are given its file.
+// Shell reports whether the tool runs the scene's command. Other tools get its file.
 func (t *Tool) Shell() bool { return strings.Contains(string(t.Before.Input), "$COMMAND") }
 
-// Scene is what takes the place of the words.
+// Scene has the values of the placeholders.
 type Scene struct {
 	Session, Dir, Home string
 	Prompt             string
-	Command, File      string // of a tool
-	Use                string // the id of its use
+	Command, File      string // the tool's
+	Use                string // the id of the tool call
 }
 
-// Tapes returns what is recorded of all clients.
+// Tapes returns the recordings of all clients.
 func Tapes() (tapes []Tape, err error) {
 	for _, c := range Clients() {
 		tape := Tape{Client: c, At: map[mail.Moment]*Recorded{}}
@@ -86,7 +86,7 @@ func (t *Tape) add(r *Recorded) error {
 	case "":
 	case mail.BeforeTool:
 		t.Tools = append(t.Tools, Tool{Name: in.Tool + in.CamelTool, Before: r})
-	case mail.AfterTool: // of the tool before
+	case mail.AfterTool: // of the tool before it
 		if n := len(t.Tools); n > 0 && in.Tool+in.CamelTool == t.Tools[n-1].Name {
 			t.Tools[n-1].After = r
 		}
@@ -96,7 +96,7 @@ func (t *Tape) add(r *Recorded) error {
 	return nil
 }
 
-// moment returns what an event of the client is; "": nothing that is tried here.
+// moment returns the moment of a client's event; "": one that tests do not use.
 func (c *Client) moment(event string) mail.Moment {
 	for _, m := range slices.Sorted(maps.Keys(c.events)) {
 		if c.events[m] == event {
@@ -106,8 +106,8 @@ func (c *Client) moment(event string) mail.Moment {
 	return ""
 }
 
-// Play runs a hook with what was recorded, in a scene, and returns what the client does about the answer. An error
-// says which rule of the client's was broken.
+// Play runs a hook with a recorded input, in a scene, and returns the effect of the output on the client. An error
+// names the violated rule of the client.
 func (t *Tape) Play(r *Recorded, s *Scene, run func(*wire.Hook) Result) (Effect, error) {
 	pairs := []string{"$PROMPT", s.Prompt, "$COMMAND", s.Command, "$FILE", s.File, "$DIR", s.Dir, "$SLUG", "project",
 		"$HOME", s.Home, "$LAB", s.Home, "$SESSION", s.Session, "$USE", s.Use}
@@ -128,7 +128,7 @@ func (t *Tape) Play(r *Recorded, s *Scene, run func(*wire.Hook) Result) (Effect,
 	return t.Client.apply(m, r.Event, run(h))
 }
 
-// End ends the turn, and reports whether hooks keep it going. The client goes on by itself then.
+// End ends the turn, and reports whether hooks keep it going. If so, the client continues by itself.
 func (t *Tape) End(s *Scene, run func(*wire.Hook) Result) (goesOn bool, err error) {
 	e, err := t.Play(t.At[mail.TurnEnd], s, run)
 	if err != nil || e.GoOn == "" || !t.Client.prompts {

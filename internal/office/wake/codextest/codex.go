@@ -19,8 +19,8 @@ import (
 	"pennypost/internal/base/process"
 )
 
-// Main is what a test's program is when this package has started it: a window, or the server. TestMain calls it first,
-// and it returns if the program is a test.
+// Main runs the window or the server if this package started the program. TestMain calls it first, and it returns if
+// the program is a test.
 func Main() {
 	switch {
 	case filepath.Base(os.Args[0]) != program || os.Getenv(marker) == "":
@@ -35,7 +35,7 @@ func Main() {
 
 const program = "codex"
 
-// marker is a variable that tells what this package has started from other programs of tests that are called so.
+// marker is a variable that distinguishes programs started by this package from other test programs of that name.
 const marker = "CODEXTEST"
 
 // environ returns the environment of such a program.
@@ -46,18 +46,18 @@ func environ(of []string) []string {
 	return append(slices.Clone(of), marker+"=1")
 }
 
-// Codex is one home of Codex with its windows, and what was queued for their threads.
+// Codex is one Codex home with its windows, and the messages queued for their threads.
 type Codex struct {
 	Home string
 
-	program string // a name of this program
+	program string // a link to this program
 
 	mu     sync.Mutex
-	shown  map[string]*Window // by thread: the one that has begun it, or has resumed it last
+	shown  map[string]*Window // by thread: the window that began it, or resumed it last
 	queued map[string][]string
 }
 
-// New returns a Codex without windows, whose home is below dir.
+// New returns a Codex without windows, with its home below dir.
 func New(t testing.TB, dir string) *Codex {
 	t.Helper()
 	self, err := os.Executable()
@@ -84,7 +84,7 @@ func (c *Codex) answer(method string, params map[string]any) (any, error) {
 		data := []any{}
 		if w := c.shown[thread]; w != nil && params["serverName"] == "codex_tui" {
 			data = append(data, map[string]any{"name": "codex_tui", "runtimeStatus": "connected",
-				"httpOrigin": fmt.Sprintf("http://127.0.0.1:%d", w.port)}) // also when it has ended
+				"httpOrigin": fmt.Sprintf("http://127.0.0.1:%d", w.port)}) // even if it has ended
 		}
 		return map[string]any{"data": data, "nextCursor": nil}, nil
 	case "thread/read":
@@ -101,14 +101,14 @@ func (c *Codex) answer(method string, params map[string]any) (any, error) {
 	return nil, errors.New("unknown method " + method)
 }
 
-// Queued returns what was queued for a thread.
+// Queued returns the messages queued for a thread.
 func (c *Codex) Queued(thread string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.queued[thread])
 }
 
-// Window is a program in which a person sits.
+// Window is a program with a person at it.
 type Window struct {
 	Program string // as package process names it
 
@@ -118,7 +118,7 @@ type Window struct {
 	stdin io.Closer
 }
 
-// Window opens a window with an environment; nil: that of the test.
+// Window opens a window with the given variables; nil: those of the test.
 func (c *Codex) Window(t testing.TB, variables []string) *Window {
 	t.Helper()
 	cmd := exec.Command(c.program)
@@ -146,20 +146,20 @@ func (c *Codex) Window(t testing.TB, variables []string) *Window {
 	return w
 }
 
-// Begin has a thread be in the window: it is begun there, or resumed.
+// Begin begins or resumes a thread in the window.
 func (w *Window) Begin(thread string) {
 	w.codex.mu.Lock()
 	defer w.codex.mu.Unlock()
 	w.codex.shown[thread] = w
 }
 
-// Close ends the window. What it has begun stays with the server.
+// Close closes the window. Its threads stay with the server.
 func (w *Window) Close() {
-	_ = w.stdin.Close() // by which it ends
+	_ = w.stdin.Close() // makes it exit
 	_ = w.cmd.Wait()
 }
 
-// listen is a window.
+// listen is the main function of a window.
 func listen() {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -169,7 +169,7 @@ func listen() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// Server is the program below which hooks, MCP servers and shells of all windows run.
+// Server is the program under which hooks, MCP servers and shells of all windows run.
 type Server struct {
 	mu  sync.Mutex
 	in  *json.Encoder
@@ -180,18 +180,18 @@ type Server struct {
 type Command struct {
 	Args    []string
 	Dir     string
-	Environ []string // on top of the server's
+	Environ []string // added to the server's
 	Stdin   string
-	Lines   int // that it says before its standard input ends
+	Lines   int // how many lines of output to read before closing its standard input
 }
 
-// Ended is how it ended.
+// Ended is the result of a command.
 type Ended struct {
 	Out, Err string
 	Exit     int
 }
 
-// Server starts a server with the environment of the window that needs it first.
+// Server starts a server with the variables of the window that needs it first.
 func (c *Codex) Server(t testing.TB, variables []string) *Server {
 	t.Helper()
 	cmd := exec.Command(c.program, "app-server", "--listen", "unix://", "--managed-daemon")
@@ -208,13 +208,13 @@ func (c *Codex) Server(t testing.TB, variables []string) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = in.Close() // by which it ends
+		_ = in.Close() // makes it exit
 		_ = cmd.Wait()
 	})
 	return &Server{in: json.NewEncoder(in), out: json.NewDecoder(out)}
 }
 
-// Run runs a command below the server.
+// Run runs a command under the server.
 func (s *Server) Run(t testing.TB, c Command) (e Ended) {
 	t.Helper()
 	s.mu.Lock()
@@ -229,7 +229,7 @@ func (s *Server) Run(t testing.TB, c Command) (e Ended) {
 	return e
 }
 
-// serveCommands is the server.
+// serveCommands is the main function of the server.
 func serveCommands(in io.Reader, out io.Writer) {
 	commands, ended := json.NewDecoder(in), json.NewEncoder(out)
 	for {
@@ -256,7 +256,7 @@ func (c *Command) run() (e Ended) {
 	if err != nil {
 		return Ended{Err: err.Error(), Exit: -1}
 	}
-	_, _ = io.WriteString(in, c.Stdin) // it may not want to hear it
+	_, _ = io.WriteString(in, c.Stdin) // it may not read its input
 	from := bufio.NewReader(out)
 	for range c.Lines {
 		line, _ := from.ReadString('\n')
@@ -264,6 +264,6 @@ func (c *Command) run() (e Ended) {
 	}
 	_ = in.Close()
 	rest, _ := io.ReadAll(from)
-	_ = cmd.Wait() // whatever its status, which is told
+	_ = cmd.Wait() // the exit status is returned
 	return Ended{e.Out + string(rest), stderr.String(), cmd.ProcessState.ExitCode()}
 }

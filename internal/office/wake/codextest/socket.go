@@ -21,7 +21,7 @@ const (
 	opPing = 9
 )
 
-// Serve listens where the app-server of a home does. reply returns what that says to one message, and is called by
+// Serve listens where the app-server of a home does. reply returns its answers to one message, and is called by
 // several goroutines.
 func Serve(t testing.TB, home string, reply func(text []byte) [][]byte) {
 	t.Helper()
@@ -29,7 +29,7 @@ func Serve(t testing.TB, home string, reply func(text []byte) [][]byte) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	short, err := os.MkdirTemp("", "cx") // the path of a socket is short, so in the home is a link
+	short, err := os.MkdirTemp("", "cx") // a socket's path must be short, so the home has a link to it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func Serve(t testing.TB, home string, reply func(text []byte) [][]byte) {
 	t.Cleanup(func() { l.Close(); serving.Wait(); os.RemoveAll(short) })
 }
 
-// Reply answers one message as the app-server does, with what answer returns; what wants no answer gets none. Before
-// the answer comes something else that the server has to say.
+// Reply answers one message as the app-server does, with the result of answer; notifications get no answer. An
+// unrelated notification precedes the answer.
 func Reply(text []byte, answer func(method string, params map[string]any) (any, error)) [][]byte {
 	var call struct {
 		ID     *int           `json:"id"`
@@ -74,7 +74,7 @@ func Reply(text []byte, answer func(method string, params map[string]any) (any, 
 	return [][]byte{[]byte(`{"method":"thread/queue/changed","params":{}}`), out}
 }
 
-// webSocket speaks RFC 6455: it pings first, does not mask, and cuts off a client that does not.
+// webSocket speaks RFC 6455: it pings first, does not mask, and disconnects a client that does not mask.
 func webSocket(conn net.Conn, reply func([]byte) [][]byte) {
 	defer conn.Close()
 	from := bufio.NewReader(conn)
@@ -103,7 +103,7 @@ func webSocket(conn net.Conn, reply func([]byte) [][]byte) {
 		}
 		for _, out := range reply(text) {
 			half := len(out) / 2
-			frame(opText, out[:half]) // in two parts
+			frame(opText, out[:half]) // in two fragments
 			frame(0x80, out[half:])
 		}
 	}

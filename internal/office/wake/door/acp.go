@@ -14,18 +14,18 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// ACP is a door to an agent that has no session: a program that speaks the Agent Client Protocol does one turn as that
-// agent, and is ended. It has Pennypost's MCP server in its session, by which it reads its mail. The session goes on
-// that an earlier ring has had, where the program can do that. It was rung if the turn has come to its end.
+// ACP is a door to an agent without a session: a program that speaks the Agent Client Protocol runs one turn as that
+// agent and is then ended. Its session includes Pennypost's MCP server, with which it reads its mail. It resumes the
+// session of an earlier ring if the program can. The ring succeeded if the turn ended normally.
 //
-// In Argv the same is replaced as in that of Exec, and the same variables are set. The program is never started while
+// Argv has the same placeholders, and the program the same variables, as with Exec. The program is never started while
 // the agent has another session, and its turn is cancelled when one begins.
 type ACP struct {
 	Argv    []string
-	Env     []string // NAME=value, under the variables of the ring
-	Dir     string   // where it works; "": where the agent's latest session did
+	Env     []string // NAME=value; the variables of the ring override them
+	Dir     string   // the working directory; "": that of the agent's latest session
 	Home    string   // PENNYPOST_HOME
-	Program string   // that has Pennypost's MCP server in it
+	Program string   // the program that contains Pennypost's MCP server
 	Timeout time.Duration
 	Log     *slog.Logger // default: discard
 
@@ -54,7 +54,7 @@ func (x *ACP) Ring(ctx context.Context, r wake.Ring) error {
 		return err
 	}
 	defer turn.end()
-	// From now on a session that begins cancels the turn. One may have begun since the ring was made.
+	// From now on a new session cancels the turn. One may have begun since the ring was made.
 	s := x.Sessions.Look(r.Room, r.Agent)
 	if lives := x.Turns.Lives; r.Live || !x.leads(&s) || lives != nil && lives(ctx, r.Room, r.Agent) {
 		return errors.New("was not run: the agent has a session, and its door is for one that has none")
@@ -85,8 +85,8 @@ func (x *ACP) Ring(ctx context.Context, r wake.Ring) error {
 	return because(ctx, err)
 }
 
-// server is Pennypost's, for the agent: its name is what "pennypost install" calls it, so that a client which has it
-// already has it once.
+// server is Pennypost's MCP server for the agent. It has the name that "pennypost install" uses, so that a client that
+// already has it does not get it twice.
 func (x *ACP) server(r *wake.Ring) acp.Server {
 	return acp.Server{Name: "pennypost", Program: x.Program, Args: []string{"mcp"}, Env: map[string]string{
 		"PENNYPOST_HOME": x.Home, "PENNYPOST_ROOM": string(r.Room), "PENNYPOST_AGENT": string(r.Agent)}}

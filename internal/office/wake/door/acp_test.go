@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// overACP returns a door whose agent behaves in some way, and what reads the agent's notes.
+// overACP returns a door whose agent behaves as how says, and a function that reads the agent's notes.
 func overACP(t *testing.T, how string) (*ACP, func() string) {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -45,7 +45,7 @@ func goneRing() wake.Ring {
 func TestACP(t *testing.T) {
 	x, notes := overACP(t, "new")
 	r := goneRing()
-	r.Known = true // of a session that does not go on
+	r.Known = true // of a session that is not resumed
 	if err := x.Ring(t.Context(), r); err != nil {
 		t.Fatalf("Ring = %v", err)
 	}
@@ -61,7 +61,7 @@ func TestACP(t *testing.T) {
 	}
 }
 
-// The session goes on by the same program in the same directory, also after a restart.
+// The same program in the same directory resumes the session, even after a restart.
 func TestACPLoads(t *testing.T) {
 	x, notes := overACP(t, "new")
 	begun := func() int { return strings.Count(notes(), "session/new") }
@@ -122,7 +122,7 @@ func TestACPRefuses(t *testing.T) {
 	}
 }
 
-// A turn makes way for another session of its agent, and for the end of the post office.
+// A turn yields to another session of its agent, and to the shutdown of the post office.
 func TestACPMakesWay(t *testing.T) {
 	for how, want := range map[string]string{"yield": errOther.Error(), "stop": "the turn was cancelled"} {
 		x, notes := overACP(t, "ask")
@@ -165,7 +165,7 @@ func TestACPMakesWay(t *testing.T) {
 	}
 }
 
-// No turn begins while a session of the agent does, nor after one that has begun since the ring was made.
+// No turn begins while a session of the agent is beginning, or after one that began since the ring was made.
 func TestACPIsBarred(t *testing.T) {
 	x, notes := overACP(t, "new")
 	ring := func(when, want string) {

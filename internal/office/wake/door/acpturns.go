@@ -14,21 +14,20 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Turns are the turns over ACP that run on this machine, and in which session each agent had its last one. It may be
-// used concurrently.
+// Turns are the ACP turns running on this machine, and each agent's latest ACP session. It is safe for concurrent use.
 type Turns struct {
-	// Ask has the person answer what an agent asks in its turn; see acp.Turn. Nil: nobody answers.
+	// Ask asks the person a question of an agent in a turn; see acp.Turn. Nil: no answer.
 	Ask func(ctx context.Context, who Asker, q *acp.Question) (option string)
-	// Lives reports whether an agent has a session at this moment, as its room has it. Nil: nobody can tell.
+	// Lives reports whether an agent has a session now, according to its room. Nil: not known.
 	Lives func(ctx context.Context, room mail.RoomName, agent mail.Name) bool
 
 	log  *slog.Logger
-	file string // where last is kept
+	file string // the file that stores last
 
 	mu      sync.Mutex
 	running map[sessions.Seat]*runningTurn
-	barred  map[sessions.Seat]int // how many sessions of the agent begin at this moment
-	last    []lastTurn            // the latest at the end
+	barred  map[sessions.Seat]int // how many sessions of the agent are beginning now
+	last    []lastTurn            // the newest at the end
 }
 
 // Asker is an agent in a turn.
@@ -36,11 +35,11 @@ type Asker struct {
 	Room    mail.RoomName
 	Agent   mail.Name
 	Client  string // the name of its program
-	Process string // which runs as this, as package process names it; "": it is not known
+	Process string // the running program, as package process names it; "": not known
 	Dir     string
 }
 
-// lastTurn is what it takes to go on with a session.
+// lastTurn has the facts needed to resume a session.
 type lastTurn struct {
 	Room    mail.RoomName `json:"room"`
 	Agent   mail.Name     `json:"agent"`
@@ -52,7 +51,7 @@ type lastTurn struct {
 // maxLast is how many agents' sessions are remembered.
 const maxLast = 1000
 
-// runningTurn is one that runs.
+// runningTurn is a turn in progress.
 type runningTurn struct {
 	of      *Turns
 	at      sessions.Seat
@@ -61,13 +60,13 @@ type runningTurn struct {
 	process string // guarded by Turns.mu
 }
 
-// errOther is why a turn is cancelled whose agent has come back.
+// errOther is the cause when a turn is cancelled because its agent has a new session.
 var errOther = errors.New("its turn was cancelled because another session of the agent began")
 
-// yieldTime is how long a session that begins waits for the end of its agent's turn.
+// yieldTime is how long a new session waits for its agent's turn to end.
 const yieldTime = 2 * time.Second
 
-// NewTurns returns the turns, with what the file at path says of earlier ones.
+// NewTurns returns the turns, with the earlier ones stored in the file at path.
 func NewTurns(path string, log *slog.Logger) *Turns {
 	t := &Turns{log: log, file: path, running: make(map[sessions.Seat]*runningTurn),
 		barred: make(map[sessions.Seat]int)}
@@ -78,7 +77,7 @@ func NewTurns(path string, log *slog.Logger) *Turns {
 	return t
 }
 
-// begin notes that a turn begins. Its context ends when it is to be cancelled.
+// begin records the beginning of a turn. Its context ends when the turn is cancelled.
 func (t *Turns) begin(ctx context.Context, room mail.RoomName, agent mail.Name) (context.Context, *runningTurn,
 	error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -97,8 +96,8 @@ func (t *Turns) begin(ctx context.Context, room mail.RoomName, agent mail.Name) 
 	return ctx, r, nil
 }
 
-// Bar keeps turns of an agent from beginning until free is called: its session begins, and its room does not know of
-// that yet. A turn that runs already is cancelled by Yield.
+// Bar keeps turns of an agent from beginning until free is called: its session is beginning, and its room does not
+// know that yet. Yield cancels a turn that is already running.
 func (t *Turns) Bar(room mail.RoomName, agent mail.Name) (free func()) {
 	at := sessions.SeatOf(room, agent)
 	t.mu.Lock()
@@ -140,7 +139,7 @@ func (t *Turns) Run(room mail.RoomName, agent mail.Name) bool {
 	return t.running[sessions.SeatOf(room, agent)] != nil
 }
 
-// Has reports whether one of programs does an agent's turn.
+// Has reports whether one of programs runs an agent's turn.
 func (t *Turns) Has(room mail.RoomName, agent mail.Name, programs []string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +147,7 @@ func (t *Turns) Has(room mail.RoomName, agent mail.Name, programs []string) bool
 	return r != nil && r.process != "" && slices.Contains(programs, r.process)
 }
 
-// Yield cancels the turn of an agent, of which another session begins, and waits for its end, for a moment.
+// Yield cancels the turn of an agent whose other session is beginning, and waits up to yieldTime for it to end.
 func (t *Turns) Yield(ctx context.Context, room mail.RoomName, agent mail.Name) {
 	t.mu.Lock()
 	r := t.running[sessions.SeatOf(room, agent)]
@@ -177,7 +176,7 @@ func (t *Turns) lastOf(room mail.RoomName, agent mail.Name) lastTurn {
 	return lastTurn{}
 }
 
-// keep remembers in which session an agent had its turn. That it is forgotten costs the agent what it knew.
+// keep stores the session of an agent's turn. If it is lost, the agent loses the session's context.
 func (t *Turns) keep(l lastTurn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -191,7 +190,7 @@ func (t *Turns) keep(l lastTurn) {
 	}
 }
 
-// because returns why a turn was cancelled, if it was, and else err.
+// because returns why a turn was cancelled, if it was, and otherwise err.
 func because(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); err != nil && errors.Is(why, errOther) {
 		return why

@@ -26,38 +26,37 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// ClaudeSocket is the inbox socket of a session of Claude Code: a working session is shown what is written there
-// between two tool calls, and an idle session begins a turn with it. It never counts as the user's word.
+// ClaudeSocket is the inbox socket of a Claude Code session: a working session is shown a message from it between two
+// tool calls, and an idle session begins a turn with it. It never counts as the user's word.
 //
-// It was rung if the socket took the whole message and did not reject it at once. That proves nothing more: nothing is
-// written back, so it is never "presented", and the session may still drop the message, or hold it until the user has
-// agreed. The agent's next turn, or its reading, is the proof.
+// The ring succeeded if the socket took the whole message and did not reject it immediately. That proves nothing more:
+// the session never replies, so the mail is not "presented", and the session may still drop the message, or hold it
+// until the user agrees. The agent's next turn, or its reading, is the proof.
 //
-// The message says from whom it comes by name only. It gives no address, because nobody listens there; and it claims
-// no class of permissions, because that is not ours to claim. A session that bypasses permission prompts holds what
-// claims none behind a dialog that takes its screen (seen in 2.1.330), unless its user has set crossSessionInbound to
-// "accept", which is looked up in the user's own settings. Otherwise it is not rung here, and the next door is tried.
+// The message names its sender, but gives no address, because nothing listens there; and it claims no class of
+// permissions, because that is not ours to claim. A session that bypasses permission prompts holds a message without
+// such a claim behind a dialog that takes over its screen (seen in 2.1.330), unless its user has set
+// crossSessionInbound to "accept", which is looked up in the user's own settings. Otherwise this door refuses, and the
+// next one is tried.
 //
-// That there is a socket, its variables and who is let in is documented (code.claude.com, cross-session messaging,
-// from 2.1.224 on). How a message is spelled is not: it is what has been seen to work in 2.1.226 to 2.1.268 and what
-// the types of 2.1.329 do not contradict. So only versions from 2.1.224 on and below Below are rung. A session that
-// has told its socket, but whose version cannot be learnt, is taken for one of them. Windows has named pipes instead,
-// which are not served.
+// The socket, its variables and its access rules are documented (code.claude.com, cross-session messaging, from
+// 2.1.224 on). The message format is not: ours worked in 2.1.226 to 2.1.268, and the types of 2.1.329 do not
+// contradict it. So only versions from 2.1.224 on and below Below are rung. A session with a socket but an unknown
+// version is assumed to be one of them. Windows has named pipes instead, which are not supported.
 type ClaudeSocket struct {
 	Sessions *sessions.List
-	// Config is Claude Code's own directory, where the version of a session and the user's settings can be looked up;
-	// "": they are not.
+	// Config is Claude Code's own directory, which has a session's version and the user's settings; "": not used.
 	Config  string
 	Below   string        // the first version that is not rung; default 2.2.0
-	Timeout time.Duration // for the socket to take the message; default 5 s. The other side waits 30 s for a line
+	Timeout time.Duration // for the socket to take the message; default 5 s. The session waits 30 s for a line
 }
 
 var _ wake.Waker = (*ClaudeSocket)(nil)
 
 const (
 	claudeTimeout = 5 * time.Second
-	// claudeLinger is how long the connection stays whole after the message: a session that is let go at once was seen
-	// to lose it.
+	// claudeLinger is how long the connection stays open after the message: a session was seen to lose it if the
+	// connection closes immediately.
 	claudeLinger = 150 * time.Millisecond
 )
 
@@ -83,8 +82,8 @@ func (c *ClaudeSocket) leads(s *sessions.Session) bool {
 	return s.Client == "claude" && !s.Over && !s.Socket.None() && !s.Held
 }
 
-// Post writes to the socket of a session as Ring does, whatever the mode of that. A process that the session has
-// started itself, with its hooks say, is let in by sessions that bypass permission prompts.
+// Post writes to the socket of a session as Ring does, but in any permission mode. Sessions that bypass permission
+// prompts accept messages from processes that they started, such as their hooks.
 func (c *ClaudeSocket) Post(ctx context.Context, s *sessions.Session, id, text string) error {
 	path := s.Socket.Reveal()
 	switch {
@@ -109,7 +108,7 @@ func (c *ClaudeSocket) Post(ctx context.Context, s *sessions.Session, id, text s
 	return socketError(post(ctx, path, frame), limit)
 }
 
-// claudeFrame returns what is written: who we are, if we know how to say it, and the message.
+// claudeFrame returns the bytes to write: our credentials, if we have any, and the message.
 func claudeFrame(id, text, token string) ([]byte, error) {
 	var m claudeMessage
 	m.MsgV, m.MsgID, m.Type, m.Priority = 1, ringUUID(id), "user", "next"
@@ -138,22 +137,23 @@ type claudeMessage struct {
 	Priority string `json:"priority"`
 }
 
-// crossSession puts a text into the envelope of messages between sessions. The reader writes what it has parsed again
-// and believes the attributes only if that is the same, so nothing may vary. No closing tag passes, of whatever name.
+// crossSession puts a text into the envelope of messages between sessions. The reader writes the parsed envelope again
+// and trusts the attributes only if the result is identical, so the format must not vary. No closing tag passes,
+// whatever its name.
 func crossSession(text string) string {
 	return "<cross-session-message from-name=\"pennypost\">\n" + strings.ReplaceAll(text, "</", `<\/`) +
 		"\n</cross-session-message>"
 }
 
-// ringUUID returns an id in the form of a random UUID that is the same for the same ring, so that a ring that is tried
-// again is one message.
+// ringUUID returns an id in the form of a random UUID that depends only on the ring, so that a retry is the same
+// message.
 func ringUUID(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	sum[6], sum[8] = sum[6]&0x0f|0x40, sum[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// post writes to a Unix socket and waits a moment for it to be cast out.
+// post writes to a Unix socket and waits a moment for a rejection.
 func post(ctx context.Context, path string, frame []byte) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
@@ -171,7 +171,7 @@ func post(ctx context.Context, path string, frame []byte) error {
 	}
 	end := time.Now().Add(claudeLinger)
 	for {
-		// Nothing is expected. To wait for it tells of a reset: the other side has left with the message unread.
+		// No reply is expected. Reading reveals a reset: the session closed the connection with the message unread.
 		_ = conn.SetReadDeadline(end)
 		switch _, err := conn.Read(make([]byte, 1<<10)); {
 		case err == nil:
@@ -188,7 +188,7 @@ func post(ctx context.Context, path string, frame []byte) error {
 	}
 }
 
-// socketError says what is wrong in words for the user, without the path: who knows it can write there.
+// socketError describes an error for the user, without the path, because anyone who knows the path can write there.
 func socketError(err error, limit time.Duration) error {
 	inner := err
 	if op, ok := errors.AsType[*net.OpError](err); ok {
@@ -212,7 +212,7 @@ func socketError(err error, limit time.Duration) error {
 	return fmt.Errorf("the session's socket cannot be reached: %w", inner)
 }
 
-// checkVersion refuses sessions of versions that are known to be others.
+// checkVersion rejects sessions of versions known to be unsupported.
 func (c *ClaudeSocket) checkVersion(s *sessions.Session) error {
 	text := s.Version
 	if text == "" {
@@ -225,10 +225,10 @@ func (c *ClaudeSocket) checkVersion(s *sessions.Session) error {
 	return c.Understood(text)
 }
 
-// Understood returns why sessions of a version of Claude Code, as it is printed by claude --version, are not rung; nil
-// if they are.
+// Understood returns why sessions of a version of Claude Code, as printed by claude --version, are not rung; nil if
+// they are.
 func (c *ClaudeSocket) Understood(text string) error {
-	first, end := version{2, 1, 224}, version{2, 2, 0} // the socket is understood from first on, below end
+	first, end := version{2, 1, 224}, version{2, 2, 0} // the socket is supported from first on, below end
 	if below, ok := parseVersion(c.Below); ok {
 		end = below
 	}
@@ -245,8 +245,8 @@ func (c *ClaudeSocket) Understood(text string) error {
 	return nil
 }
 
-// Holds reports whether a session asks its user before it lets a message in, or may do so: hooks do not tell the mode
-// of its permissions before the first prompt.
+// Holds reports whether a session asks its user before it accepts a message, or may do so: hooks do not know the
+// permission mode before the first prompt.
 func (c *ClaudeSocket) Holds(s *sessions.Session) bool {
 	if s.Client != "claude" || s.Socket.None() || s.Mode != "" && s.Mode != bypass || c.accepts() {
 		return false
@@ -254,11 +254,11 @@ func (c *ClaudeSocket) Holds(s *sessions.Session) bool {
 	return s.Mode == bypass || c.mayBypass(s)
 }
 
-// bypass is the mode of permissions in which nobody is asked for any.
+// bypass is the permission mode without prompts.
 const bypass = "bypassPermissions"
 
-// mayBypass reports whether a session whose mode nobody has told may have begun in that mode: by the words of its
-// command line, and by the settings. Where the command line cannot be read, it may.
+// mayBypass reports whether a session of unknown mode may have started in that mode, according to its command line and
+// the settings. If the command line cannot be read, it may.
 func (c *ClaudeSocket) mayBypass(s *sessions.Session) bool {
 	words := process.Args(s.Process)
 	if len(words) == 0 {
@@ -285,7 +285,7 @@ func (c *ClaudeSocket) mayBypass(s *sessions.Session) bool {
 	return false
 }
 
-// accepts reports whether the user's own settings let messages of any class of permissions in.
+// accepts reports whether the user's own settings accept messages of any class of permissions.
 func (c *ClaudeSocket) accepts() bool {
 	var settings struct {
 		Inbound string `json:"crossSessionInbound"`
@@ -293,7 +293,7 @@ func (c *ClaudeSocket) accepts() bool {
 	return c.read(&settings, "settings.json") && settings.Inbound == "accept"
 }
 
-// maxRead is more than there is in the files of Claude Code that are looked at.
+// maxRead exceeds the size of the Claude Code files that we read.
 const maxRead = 1 << 20
 
 // read reads a file of Claude Code's own directory.
@@ -311,10 +311,10 @@ func readJSON(into any, path string) bool {
 	return err == nil && jsonx.UnmarshalLenient(text, into) == nil
 }
 
-// version is the three numbers of one.
+// version is a version number of three parts.
 type version [3]int
 
-// parseVersion reads the three numbers; what follows them is let go.
+// parseVersion parses the three numbers and ignores the rest.
 func parseVersion(s string) (version, bool) {
 	var v version
 	s, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(s), "v"), " ")

@@ -25,8 +25,8 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// inbox is the socket of a session of Claude Code, as it is known to behave: one line that says who writes, which
-// counts if it is there; one line that is the message; nothing is written back.
+// inbox imitates the socket of a Claude Code session: an optional line that authenticates the writer, a line with the
+// message, and no reply.
 type inbox struct {
 	token string
 
@@ -35,8 +35,8 @@ type inbox struct {
 
 	mu       sync.Mutex
 	wait     time.Duration   // for a line
-	known    map[string]bool // what was delivered: an identical message is dropped
-	shown    []string        // texts, by whom the reader believes they are
+	known    map[string]bool // delivered messages: an identical one is dropped
+	shown    []string        // texts, by the sender that the reader assumes
 	refusals []string
 }
 
@@ -162,12 +162,12 @@ func (b *inbox) message(line []byte) error {
 	return nil
 }
 
-// The grammar: attributes in this order, then the text on lines of its own.
+// The envelope's grammar: attributes in this order, then the text on its own lines.
 var sessionEnvelope = regexp.MustCompile(
 	`(?s)^<cross-session-message((?: [a-z-]+="[^"<>\n]*")*)>\n(.*?)\n</cross-session-message>`)
 
-// readEnvelope returns whom the reader believes a message to be from, and its text. What it parsed it writes again; if
-// that differs, the whole is text of nobody.
+// readEnvelope returns the assumed sender of a message, and its text. It writes the parsed envelope again; if that
+// differs, the whole content is text without a sender.
 func readEnvelope(content string) (name, text string) {
 	found := sessionEnvelope.FindStringSubmatch(content)
 	if found == nil {
@@ -226,7 +226,7 @@ func claudeDoor(path string, with func(*sessions.Session)) *ClaudeSocket {
 	return &ClaudeSocket{Sessions: l}
 }
 
-// noSecret fails if an error tells where the socket is, or its token.
+// noSecret fails if an error reveals the socket's path or token.
 func noSecret(t *testing.T, err error) {
 	t.Helper()
 	if err != nil && strings.Contains(err.Error(), hush) {
@@ -247,7 +247,7 @@ func TestClaudeSocket(t *testing.T) {
 	}
 	again := r
 	again.ID = "ring_2"
-	for _, r := range []wake.Ring{r, again} { // the first is a repetition
+	for _, r := range []wake.Ring{r, again} { // the first is a retry
 		if err := d.Ring(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestClaudeSocket(t *testing.T) {
 	}
 }
 
-// A token that nobody told is not written; one that is wrong is only seen by the other side: a ring proves nothing.
+// An unknown token is not written; a wrong one is only noticed by the session: a ring proves nothing.
 func TestClaudeSocketToken(t *testing.T) {
 	b, path := newInbox(t, hush, nil)
 	for _, token := range []string{"", "another"} {
@@ -278,7 +278,7 @@ func TestClaudeSocketToken(t *testing.T) {
 	}
 }
 
-// What the published frame forbids is refused by the server of these tests too.
+// The server of these tests rejects frames that the published rules forbid.
 func TestInbox(t *testing.T) {
 	frame, err := claudeFrame("ring_1", "text", hush)
 	if err != nil {
@@ -317,17 +317,17 @@ func TestClaudeSocketFails(t *testing.T) {
 		noSecret(t, err)
 	}
 	r := testRing()
-	_, path := newInbox(t, "", func(conn *net.UnixConn) { // reads, and closes without a word
+	_, path := newInbox(t, "", func(conn *net.UnixConn) { // reads, and closes without a reply
 		_, _ = conn.Read(make([]byte, 4<<10))
 	})
 	check("closes", "", claudeDoor(path, nil).Ring(t.Context(), r))
-	_, path = newInbox(t, "", func(conn *net.UnixConn) { // goes when there is something
+	_, path = newInbox(t, "", func(conn *net.UnixConn) { // leaves as soon as there is data
 		_, _ = conn.Read(make([]byte, 1))
 	})
 	check("closes unread", "before it had read", claudeDoor(path, nil).Ring(t.Context(), r))
 	release := make(chan struct{})
 	_, path = newInbox(t, "", func(*net.UnixConn) { <-release })
-	// the message is in its hands: the ladder sees that nothing comes of it
+	// the message was taken: the ladder sees that it has no effect
 	check("hangs", "", claudeDoor(path, nil).Ring(t.Context(), r))
 	close(release)
 
@@ -340,7 +340,7 @@ func TestClaudeSocketFails(t *testing.T) {
 	b.close()
 	check("gone", "socket is gone", claudeDoor(path, nil).Ring(t.Context(), r))
 	b, path = newInbox(t, "", nil)
-	b.listener.SetUnlinkOnClose(false) // as a session that was killed
+	b.listener.SetUnlinkOnClose(false) // as after a session was killed
 	b.close()
 	check("stale", "nobody listens", claudeDoor(path, nil).Ring(t.Context(), r))
 	if err := os.WriteFile(path+"x", nil, 0o600); err != nil {
@@ -407,7 +407,7 @@ func TestClaudeVersion(t *testing.T) {
 		t.Errorf("the first version that is not allowed: %v", err)
 	}
 
-	// What Claude Code itself has noted counts if nobody told, and if it is of this very socket.
+	// Claude Code's own record counts if the version is not known otherwise, and only if it names this socket.
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "sessions"), 0o700); err != nil {
 		t.Fatal(err)
@@ -433,8 +433,8 @@ func TestClaudeVersion(t *testing.T) {
 	}
 }
 
-// A session whose mode nobody has told is written to only if it is known not to bypass permission prompts: otherwise a
-// dialog would take the screen of somebody who has not typed a word yet.
+// A session of unknown mode gets a message only if it is known not to bypass permission prompts: otherwise a dialog
+// would take over the screen of a user who has not typed yet.
 func TestClaudeSocketHolds(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells the command line of a program")

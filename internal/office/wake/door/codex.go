@@ -17,30 +17,30 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Codex is the queue of a thread of Codex. An idle, open thread begins a turn with what is queued; a working thread
-// does so at the end of its turn. After a turn that its user broke off the queue stands still until the next prompt.
+// Codex is the queue of a Codex thread. An idle, open thread begins a turn with a queued message; a working thread
+// does so at the end of its turn. After its user interrupted a turn, the queue is paused until the next prompt.
 //
-// What sessions share an app-server (Codex's default) is asked through that: it queues, and starts a queue that stands
-// still. There it was rung if the message has left the queue, or waits for the end of a turn that runs. Others, each a
-// process of its own, are rung by "codex queue --thread ID --message TEXT", and were rung if that ended with status 0.
-// If its user broke its last turn off, or its queue still has what was queued for an earlier ring, it stands still and
-// cannot be started from here: then nothing of ours is left in it, and the ring has failed.
+// Sessions that share an app-server (Codex's default) are rung through it: it queues the message and starts a paused
+// queue. The ring succeeded if the message has left the queue, or waits for the end of a running turn. Other sessions,
+// each a process of its own, are rung by "codex queue --thread ID --message TEXT"; the ring succeeded if that exits
+// with status 0. If such a session's last turn was interrupted, or a message of an earlier ring is still queued, its
+// queue is paused and cannot be started from here: then our messages are removed, and the ring has failed.
 //
-// The text comes as if the user had typed it, and runs with the thread's own approvals: it says that it is not the
-// user's, and orders nothing. A hook drops it if the mail was read meanwhile.
+// The text appears as if the user had typed it, and runs with the thread's own approvals: it says that it is not the
+// user's, and gives no orders. A hook drops it if the mail was read in the meantime.
 //
-// Seen with Codex 0.169.0. The command came with 0.149; before 0.158 a thread that nobody has open is an error.
+// Seen with Codex 0.169.0. The command came with 0.149; before 0.158 a thread that is not open anywhere is an error.
 type Codex struct {
 	Sessions *sessions.List
 	Binary   string // default codex
-	// NAME=value: nothing of the agent that may have started the post office
+	// NAME=value: without the variables of an agent that may have started the post office
 	Env     []string
-	Timeout time.Duration // then it is killed; default 30 s
+	Timeout time.Duration // then the command is killed; default 30 s
 }
 
 var _ wake.Waker = (*Codex)(nil)
 
-// threadID is the form of Codex's ids. A thread's name would do too, but another may get the same one.
+// threadID matches Codex's ids. A thread's name would work too, but another thread may get the same one.
 var threadID = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 })
@@ -76,7 +76,7 @@ func (c *Codex) Ring(ctx context.Context, r wake.Ring) error {
 
 // queue rings a session that is a process of its own.
 func (c *Codex) queue(ctx context.Context, s *sessions.Session, r *wake.Ring) error {
-	asking, stop := context.WithTimeout(ctx, child.Timeout(c.Timeout)/3) // what it does not tell costs no ring
+	asking, stop := context.WithTimeout(ctx, child.Timeout(c.Timeout)/3) // a slow answer must not cost the ring
 	defer stop()
 	if own, err := appserver.Start(c.command(asking, s, "app-server")); err == nil {
 		withdrawn, err := threadQueue{own, s.ID}.withdraw()
@@ -106,7 +106,7 @@ func errStandsStill() error {
 		"prompt there; no ring is left in it")
 }
 
-// command returns a command of Codex for the home of a session.
+// command returns a Codex command for the home of a session.
 func (c *Codex) command(ctx context.Context, s *sessions.Session, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.binary(), args...)
 	cmd.Dir, cmd.Env = s.Dir, c.Env
@@ -120,8 +120,8 @@ func (c *Codex) command(ctx context.Context, s *sessions.Session, args ...string
 
 func (c *Codex) binary() string { return cmp.Or(c.Binary, "codex") }
 
-// reaches reports whether there is a way to a session: the app-server that it shares, or a codex that can be run,
-// which cannot start a queue that stands still. It asks nobody whether the app-server answers.
+// reaches reports whether a session can be reached: through its shared app-server, or by running codex, which cannot
+// start a paused queue. It does not check that the app-server answers.
 func (c *Codex) reaches(s *sessions.Session) bool {
 	if _, err := appserver.Socket(s.Home); err == nil {
 		return true
@@ -134,13 +134,13 @@ func (c *Codex) leads(s *sessions.Session) bool {
 	return s.Client == "codex" && !s.Over && !s.Gone() && c.reaches(s)
 }
 
-// threadQueue is what waits for a thread.
+// threadQueue is the queue of a thread.
 type threadQueue struct {
 	*appserver.Conn
 	thread string
 }
 
-// status returns how it stands with the thread in this app-server: notLoaded, idle, active, …
+// status returns the thread's status in this app-server: notLoaded, idle, active, …
 func (q threadQueue) status() (string, error) {
 	var out struct {
 		Thread struct {
@@ -158,7 +158,7 @@ func (q threadQueue) loaded() bool {
 	return err == nil && status != "notLoaded"
 }
 
-// ours returns what we have queued.
+// ours returns the ids of our queued messages.
 func (q threadQueue) ours() (ids []string, err error) {
 	var out struct {
 		Data []struct {
@@ -180,7 +180,7 @@ type textItem struct {
 	Text string `json:"text"`
 }
 
-// withdraw takes out what we have queued, and reports whether there was anything.
+// withdraw removes our queued messages, and reports whether there were any.
 func (q threadQueue) withdraw() (bool, error) {
 	ids, err := q.ours()
 	for _, id := range ids {
@@ -191,7 +191,7 @@ func (q threadQueue) withdraw() (bool, error) {
 	return len(ids) > 0, err
 }
 
-// ring queues a ring instead of what is queued of ours, and sees to it that an idle thread begins with it.
+// ring replaces our queued messages by a ring, and makes an idle thread begin with it.
 func (q threadQueue) ring(ctx context.Context, r *wake.Ring) error {
 	if _, err := q.withdraw(); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (q threadQueue) ring(ctx context.Context, r *wake.Ring) error {
 		"input": []textItem{{"text", r.Pointer()}}}, &added); err != nil {
 		return err
 	}
-	// Of a queue that does not stand still it is gone already.
+	// If the queue is not paused, the message has already left it.
 	refused := q.Call("thread/queue/start",
 		map[string]any{"threadId": q.thread, "queuedSubmissionId": added.Queued.ID},
 		nil)

@@ -22,7 +22,7 @@ import (
 
 const thread = "0199a213-81c0-7800-8aa1-bbab2a035a53"
 
-// codexDoor returns a door to a session of Codex, with the test binary for codex, and the file that it may write.
+// codexDoor returns a door to a session of Codex, with the test binary as codex, and the file that it may write.
 func codexDoor(t *testing.T, kind string, with func(*sessions.Session)) (*Codex, string) {
 	t.Helper()
 	x, file := command(t, kind)
@@ -51,7 +51,7 @@ func TestCodex(t *testing.T) {
 		s, _ := c.Sessions.Get("lab", "小克")
 		want := fmt.Sprintf("args %q\ndir %s\nhome %s\nPENNYPOST_AGENT=somebody-else\n",
 			[]string{"queue", "--thread", thread, "--message", r.Pointer()}, s.Dir, s.Home)
-		if string(got) != want { // no variable of the ring: what codex starts may outlive it
+		if string(got) != want { // no variable of the ring: processes that codex starts may outlive it
 			t.Errorf("%q: codex was run with\n%s, want\n%s", v, got, want)
 		}
 	}
@@ -84,15 +84,15 @@ func TestCodexFails(t *testing.T) {
 	check("another agent", "report", "no live session", func(s *sessions.Session) { s.Agent = "x" })
 }
 
-// fakeThread is a thread of Codex and its queue, as 0.169.0 was seen to treat them: a queue that does not stand still
-// is begun with at once if the thread is idle.
+// fakeThread is a Codex thread and its queue, as seen in 0.169.0: an idle thread begins with a message immediately
+// unless the queue is paused.
 type fakeThread struct {
 	mu     sync.Mutex
 	Status string   // notLoaded, idle or active
-	Still  bool     // a turn was broken off
+	Still  bool     // a turn was interrupted
 	Refuse bool     // the queue is not started on request
 	Queue  []string // texts
-	Begun  []string // texts with which turns were begun
+	Begun  []string // texts that began turns
 	added  int
 }
 
@@ -147,17 +147,17 @@ func (f *fakeThread) answer(method string, params map[string]any) (any, error) {
 	return nil, fmt.Errorf("unknown method %s", method)
 }
 
-// reply answers one message; nil to what wants no answer.
+// reply answers one message; nil if it needs no answer.
 func (f *fakeThread) reply(text []byte) [][]byte { return codextest.Reply(text, f.answer) }
 
-// serve is the app-server that the sessions of a home share.
+// serve runs the app-server that the sessions of a home share.
 func (f *fakeThread) serve(t *testing.T, home string) {
 	t.Helper()
 	codextest.Serve(t, home, f.reply)
 }
 
 // runFakeCodex is the codex that a door runs: its app-server, for the thread in the file, or its command queue, which
-// writes down how it was called.
+// records its arguments.
 func runFakeCodex() {
 	file := os.Getenv("WAKE_FILE")
 	if os.Args[1] == "app-server" {
@@ -187,8 +187,8 @@ func runFakeCodex() {
 	}
 }
 
-// Sessions that share an app-server are rung through it: a queue that stands still is started, what an earlier ring
-// has queued is not there twice, and what cannot be started is taken back, so that the next door is tried.
+// Sessions that share an app-server are rung through it: a paused queue is started, a message of an earlier ring is
+// replaced, and a message that cannot be started is withdrawn, so that the next door is tried.
 func TestCodexShared(t *testing.T) {
 	r := testRing()
 	text, old := r.Pointer(), "q0 "+strings.Replace(r.Pointer(), "2 unread", "1 unread", 1)
@@ -230,8 +230,8 @@ func TestCodexShared(t *testing.T) {
 	}
 }
 
-// A session that is not in the shared app-server is a process of its own. If what was queued for it before is still
-// there, its queue stands still: that is taken out, and the ring has failed.
+// A session outside the shared app-server is a process of its own. If earlier messages are still queued for it, its
+// queue is paused: they are removed, and the ring has failed.
 func TestCodexStandsStill(t *testing.T) {
 	r := testRing()
 	c, file := codexDoor(t, "codex", nil)
@@ -269,7 +269,7 @@ func TestCodexStandsStill(t *testing.T) {
 	}
 }
 
-// A door is promised where a codex can be run, or the session shares an app-server.
+// A door is promised if a codex can be run, or the session shares an app-server.
 func TestCodexLeads(t *testing.T) {
 	c, _ := codexDoor(t, "codex", nil)
 	if !leadsFor(c.Sessions, c, "lab", "小克") {

@@ -10,15 +10,15 @@ import (
 	"pennypost/internal/office/appserver"
 )
 
-// Each window of Codex (0.169.0) serves tools of its own to the threads that it begins or resumes: it listens on a
-// port of this machine, and tells the app-server which. No other process of the machine can listen there, so the port
-// leads from a thread to its window, whichever windows came before.
+// Each window of Codex (0.169.0) serves its own tools to the threads that it begins or resumes: it listens on a local
+// port, and tells the app-server which one. No other process can listen there, so the port leads from a thread to its
+// current window.
 
-// windowServer is what a thread calls the tools of its window.
+// windowServer is the name under which a thread knows its window's tools.
 const windowServer = "codex_tui"
 
-// Window returns the program in which the person of a thread sits, whose app-server serves the windows of a home. An
-// error says that it cannot be known: the thread is in no window, or its window was closed.
+// Window returns the program that shows a thread, if one app-server serves several windows of a home. An error says
+// that it is not known: the thread is in no window, or its window was closed.
 func (c *Codex) Window(ctx context.Context, home, thread string) (program string, err error) {
 	shared, err := appserver.Dial(ctx, home)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Codex) Window(ctx context.Context, home, thread string) (program string
 	return "", errors.New("no window of Codex listens for the thread")
 }
 
-// listener returns the program of Codex that listens at an origin of this machine, "" if none does.
+// listener returns the Codex program that listens at an origin on this machine, "" if there is none.
 func listener(origin string) string {
 	at, err := url.Parse(origin)
 	if err != nil || at.Hostname() != "127.0.0.1" {

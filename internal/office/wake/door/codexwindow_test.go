@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Codex says in which window a thread is: the one that has begun it, or resumed it last, as long as that is open.
+// Codex reports the window of a thread: the one that began it, or resumed it last, while that is open.
 func TestCodexWindow(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells who listens on a port")
@@ -48,8 +48,8 @@ func TestCodexWindow(t *testing.T) {
 	}
 }
 
-// A session ends with its window, also when the post office was started again meanwhile; its name is free at once for
-// another window, and for another session in the same one if it is not at work.
+// A session ends with its window, even if the post office was restarted in the meantime; its name is free immediately
+// for another window, and for another session in the same one if it is not working.
 func TestSessionWindow(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells who listens on a port")
@@ -95,7 +95,7 @@ func TestSessionWindow(t *testing.T) {
 	}
 }
 
-// leadsFor reports whether a door leads anywhere for an agent.
+// leadsFor reports whether a door can reach an agent.
 func leadsFor(l *sessions.List, w wake.Waker, room mail.RoomName, agent mail.Name) bool {
 	s := l.Look(room, agent)
 	return Leads(w, &s)

@@ -10,18 +10,18 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// CopilotDialog is what the log of a session says of its dialogs.
+// CopilotDialog is the state of a session's dialogs according to its log.
 type CopilotDialog struct {
-	// Stands says that one stands, or that a hook runs which comes before one.
+	// Stands says that a dialog is open, or that the hook before one is running.
 	Stands bool
-	// How the last one ended, and when; "": none has.
+	// How and when the last dialog ended; "": none has.
 	How mail.DialogOutcome
 	At  time.Time
-	// Nobody says that nobody was there who could have been asked, as in a headless run.
+	// Nobody says that no person could be asked, as in a headless run.
 	Nobody bool
 }
 
-// Asks returns what the log of a session says of its dialogs; known is false if it does not tell.
+// Asks returns the state of a session's dialogs from its log; known is false if the log is not readable.
 func (c *CopilotNotes) Asks(s *sessions.Session) (d CopilotDialog, known bool) {
 	text, _, err := c.tail(s)
 	if err != nil {
@@ -36,7 +36,7 @@ func asking(log []byte) (d CopilotDialog) {
 	for line := range bytes.Lines(log) {
 		var e copilotEvent
 		if jsonx.UnmarshalLenient(line, &e) != nil {
-			continue // the rest of a long line, or one that is being written; a result is text with some tools
+			continue // the rest of a long line, or one being written; some tools have a text as result
 		}
 		switch {
 		case e.Type == "permission.requested":
@@ -62,7 +62,7 @@ func asking(log []byte) (d CopilotDialog) {
 	return d
 }
 
-// copilotEvent is a line of such a log, as far as it is about dialogs.
+// copilotEvent has the members of a log line that concern dialogs.
 type copilotEvent struct {
 	Type string    `json:"type"`
 	At   time.Time `json:"timestamp"`

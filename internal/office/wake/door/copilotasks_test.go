@@ -7,7 +7,7 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Whether a session is at a dialog is read from lines as Copilot CLI 1.0.102 wrote them, cut short.
+// Dialogs are read from lines as Copilot CLI 1.0.102 wrote them, shortened.
 func TestCopilotAsking(t *testing.T) {
 	const (
 		before   = `{"type":"hook.start","data":{"hookInvocationId":"h1","hookType":"permissionRequest"}}`

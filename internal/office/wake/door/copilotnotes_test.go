@@ -10,7 +10,7 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Lines as Copilot CLI 1.0.102 wrote them, cut short.
+// Lines as Copilot CLI 1.0.102 wrote them, shortened.
 const (
 	copilotBegan  = `{"type":"session.start","data":{"sessionId":"1","copilotVersion":"1.0.102"}}`
 	copilotHook   = `{"type":"hook.end","data":{"hookType":"userPromptSubmitted","success":true}}`
@@ -25,8 +25,7 @@ const (
 	copilotRewind = `{"type":"session.usage_checkpoint","data":{"totalPremiumRequests":0}}`
 )
 
-// A turn that a person broke off runs no hook of Copilot's. Its log tells, unless a hook was heard since it was
-// written.
+// An interrupted turn runs no hook of Copilot's. Its log shows it, if it was written after the last hook.
 func TestCopilotBrokenOff(t *testing.T) {
 	const id = "f9a70f37-a1f1-48c0-86f7-92a739d46674"
 	dir := t.TempDir()
@@ -41,7 +40,7 @@ func TestCopilotBrokenOff(t *testing.T) {
 	heard := time.Now()
 	for name, c := range map[string]struct {
 		lines  []string
-		behind time.Duration // of what was heard
+		behind time.Duration // after the last hook
 		broken bool
 	}{
 		"a prompt is being handed over": {[]string{copilotBegan, copilotHook}, time.Second, false},

@@ -16,27 +16,27 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Exec is a door that is a command. It was rung if the command ended with status 0 within its time.
+// Exec is a door that is a command. The ring succeeded if the command exits with status 0 within its timeout.
 //
-// The command is run without a shell. Each {room}, {agent}, {role}, {unread} and {urgent} in Argv is replaced; the
-// same stands in the variables PENNYPOST_ROOM, PENNYPOST_AGENT, PENNYPOST_ROLE, PENNYPOST_UNREAD and PENNYPOST_URGENT,
-// and the whole Ring, as JSON, on its standard input. What it leaves running must not keep its output open: that is
+// The command runs without a shell. {room}, {agent}, {role}, {unread} and {urgent} in Argv are replaced; the variables
+// PENNYPOST_ROOM, PENNYPOST_AGENT, PENNYPOST_ROLE, PENNYPOST_UNREAD and PENNYPOST_URGENT have the same values, and its
+// standard input the whole Ring as JSON. Processes that it leaves running must not keep its output open: that is
 // closed when the command has ended.
 //
-// With Gone the command is one that resumes the agent's latest session: {session} is the client's id of that, and it
-// runs in the session's directory. It is run only if the room holds the agent for gone and the session's program is
-// known to have ended, because two programs in one session spoil its transcript. Nothing is proven of sessions from
-// before the post office started.
+// With Gone the command resumes the agent's latest session: {session} is the client's id of it, and the command runs
+// in the session's directory. It runs only if the room considers the agent gone and the session's program is known to
+// have ended, because two programs in one session corrupt its transcript. Sessions from before the start of the post
+// office are not known to have ended.
 type Exec struct {
 	Argv    []string
-	Env     []string      // NAME=value, under the variables of the ring
-	Dir     string        // where it runs
+	Env     []string      // NAME=value; the variables of the ring override them
+	Dir     string        // the working directory
 	Home    string        // PENNYPOST_HOME
-	Timeout time.Duration // then it is killed with all that it started in its process group; default 30 s
+	Timeout time.Duration // then the command and its process group are killed; default 30 s
 	Log     *slog.Logger  // default: discard
 
 	Gone     bool
-	Sessions *sessions.List // with Gone
+	Sessions *sessions.List // used with Gone
 }
 
 var _ wake.Waker = (*Exec)(nil)
@@ -69,7 +69,7 @@ func (x *Exec) Ring(ctx context.Context, r wake.Ring) error {
 
 func (x *Exec) leads(s *sessions.Session) bool { return !x.Gone || s.ID != "" }
 
-// session returns what is to be resumed; the zero value if nothing is.
+// session returns the session to resume; the zero value if there is none.
 func (x *Exec) session(r *wake.Ring) (sessions.Session, error) {
 	if !x.Gone {
 		return sessions.Session{}, nil
@@ -86,7 +86,7 @@ func (x *Exec) session(r *wake.Ring) (sessions.Session, error) {
 	return s, nil
 }
 
-// variables are those of a ring.
+// variables returns the variables of a ring.
 func variables(home string, r *wake.Ring) []string {
 	return []string{
 		"PENNYPOST_HOME=" + home, "PENNYPOST_ROOM=" + string(r.Room), "PENNYPOST_AGENT=" + string(r.Agent),
@@ -95,7 +95,7 @@ func variables(home string, r *wake.Ring) []string {
 	}
 }
 
-// fill replaces the names in braces. Agents choose their names, so a name must not become an option of the command.
+// fill replaces the placeholders. Agents choose their names, so a name must not become an option of the command.
 func fill(argv []string, r *wake.Ring, session string) ([]string, error) {
 	names := strings.NewReplacer("{room}", string(r.Room), "{agent}", string(r.Agent), "{role}", r.Role,
 		"{unread}", strconv.Itoa(r.Unread), "{urgent}", strconv.Itoa(r.Urgent), "{session}", session)

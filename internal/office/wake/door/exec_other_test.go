@@ -9,7 +9,7 @@ import (
 
 func alive(string) bool { return false }
 
-// end ends a process that a test started.
+// end kills a process that a test started.
 func end(pid string) {
 	if n, err := strconv.Atoi(pid); err == nil {
 		if p, err := os.FindProcess(n); err == nil {

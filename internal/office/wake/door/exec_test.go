@@ -25,7 +25,7 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// TestMain lets the test binary be the commands that Exec runs.
+// TestMain lets the test binary act as the commands that Exec runs.
 func TestMain(m *testing.M) {
 	codextest.Main()
 	acptest.Main()
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 	case "codex":
 		runFakeCodex()
-	case "report": // what it was given
+	case "report": // its input
 		in, _ := io.ReadAll(os.Stdin)
 		fmt.Printf("%s\n", in)
 		dir, _ := os.Getwd()
@@ -125,7 +125,7 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// A command that resumes a session is never run while that lives, or may.
+// A command that resumes a session never runs while the session lives, or may.
 func TestExecGone(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the name of a program is spelled as on Linux")
@@ -241,7 +241,7 @@ func TestExecHangs(t *testing.T) {
 	}
 }
 
-// A command that ended well was rung, also if something that it started lives on and has its output.
+// A ring succeeded if its command exited with 0, even if a process that the command started lives on with its output.
 func TestExecLeavesSomethingRunning(t *testing.T) {
 	x, file := command(t, "family")
 	began := time.Now()

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// alive reports whether a process runs. One that has ended and that nobody has waited for does not.
+// alive reports whether a process is running. A zombie is not.
 func alive(pid string) bool {
 	if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil {
 		return !strings.Contains(string(stat), ") Z ")
@@ -18,7 +18,7 @@ func alive(pid string) bool {
 	return err == nil && syscall.Kill(n, 0) == nil
 }
 
-// end ends a process that a test started.
+// end kills a process that a test started.
 func end(pid string) {
 	if n, err := strconv.Atoi(pid); err == nil {
 		_ = syscall.Kill(n, syscall.SIGKILL)

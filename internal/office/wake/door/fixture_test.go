@@ -14,7 +14,7 @@ import (
 	"pennypost/internal/room/mailroom"
 )
 
-// fixture is a room in memory whose ringer rings real doors.
+// fixture is an in-memory room whose ringer rings real doors.
 type fixture struct {
 	*testing.T
 	room   *mailroom.Room
@@ -60,7 +60,7 @@ func (b *fixture) ask(to mail.Name) mail.ID {
 	return sent.ID
 }
 
-// delivery returns how far a message has got.
+// delivery returns the delivery of a message.
 func (b *fixture) delivery(id mail.ID) mail.Delivery {
 	b.Helper()
 	it, err := b.room.As(mail.User).Message(b.Context(), id)
@@ -74,7 +74,7 @@ func (b *fixture) state(n mail.Name, s mail.State) {
 	b.must(err)
 }
 
-// notices returns what the user was told.
+// notices returns the notices to the user.
 func (b *fixture) notices() []mail.Item {
 	b.Helper()
 	page, err := b.room.As(mail.User).Inbox(b.Context(), mail.InboxQuery{Limit: mail.MaxLimit})

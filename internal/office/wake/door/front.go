@@ -19,37 +19,37 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Front brings a live session before the person who asks for it. It types nothing and marks nothing.
+// Front shows a live session to the person who asks for it. It types nothing and marks nothing.
 //
-//   - A session in a pane of tmux: the client of that tmux which was used last is switched to the pane, and the
-//     terminal in which that client runs is brought to the front. Where no client of it is open, or the person asks
-//     from a terminal outside of it, a client has to be started there: Attach says how.
-//   - A session in a terminal of its own: that of kitty (kitten @ focus-window, if it listens), of WezTerm (wezterm
-//     cli activate-pane), and on macOS of iTerm2 and Terminal, which find it by its device.
+//   - A session in a tmux pane: the most recently used client of that tmux switches to the pane, and the terminal of
+//     that client is brought to the front. If it has no open client, or the person asks from a terminal outside tmux,
+//     a client must be started there: Attach says how.
+//   - A session in a terminal of its own: kitty (kitten @ focus-window, if it listens), WezTerm (wezterm cli
+//     activate-pane), and on macOS iTerm2 and Terminal, which find it by its device.
 //
-// Linux alone tells the environment of a program, and so whose terminal it is in; what is for macOS is untested.
+// Only Linux reveals the environment of a program, and so its terminal; the macOS part is untested.
 type Front struct {
 	Sessions *sessions.List
-	Binary   string        // of tmux; default tmux
-	Timeout  time.Duration // for all of it; default 5 s
+	Binary   string        // the tmux program; default tmux
+	Timeout  time.Duration // for the whole request; default 5 s
 }
 
 const frontTimeout = 5 * time.Second
 
-// From is where the person asks.
+// From says from where the person asks.
 type From struct {
-	Terminal bool   // in a terminal, where something can be shown
+	Terminal bool   // from a terminal, which can show the session
 	Tmux     string // the variable TMUX there
 }
 
-// Shown is what became of it.
+// Shown is the result.
 type Shown struct {
-	Client, ID, Dir string // of the session, as far as its hooks told; it may be over
+	Client, ID, Dir string // of the session, according to its hooks; it may be over
 	Live            bool
-	Front           bool     // the person has it before them
-	Where           string   // it is, in words
-	Attach          []string // the command that shows it in a terminal; nil: there is none
-	Why             error    // nothing was brought to the front
+	Front           bool     // the person sees it now
+	Where           string   // a description of where it is
+	Attach          []string // the command that shows it in a terminal; nil: none
+	Why             error    // why nothing was brought to the front
 }
 
 // Bring brings the session of an agent to the front.
@@ -71,7 +71,7 @@ func (f *Front) Bring(ctx context.Context, room mail.RoomName, agent mail.Name, 
 	return out
 }
 
-// pane shows the pane of a session. Without a client that could, attach is the command that starts one.
+// pane shows the pane of a session. If no client can, attach is the command that starts one.
 func (f *Front) pane(ctx context.Context, s *sessions.Session, from From) (where string, attach []string, err error) {
 	p, err := (&Tmux{Sessions: f.Sessions, Binary: f.Binary}).pane(s)
 	if err != nil {
@@ -88,14 +88,14 @@ func (f *Front) pane(ctx context.Context, s *sessions.Session, from From) (where
 		return "", nil, err
 	}
 	if from.Terminal && from.Tmux == "" || name == "" {
-		// what it then shows first is the pane
+		// the new client then shows the pane first
 		_, err = p.run(ctx, "", "select-window", "-t", p.id, ";", "select-pane", "-t", p.id)
 		return where, []string{cmp.Or(f.Binary, "tmux"), "-S", p.server, "attach-session", "-t", p.id}, err
 	}
 	if _, err = p.run(ctx, "", "switch-client", "-c", name, "-t", p.id); err != nil {
 		return "", nil, err
 	}
-	if socket != p.server { // else it is where the person types
+	if socket != p.server { // otherwise it is where the person types
 		if terminal, err := raise(ctx, pid); err == nil {
 			where += ", in " + terminal
 		}
@@ -103,7 +103,7 @@ func (f *Front) pane(ctx context.Context, s *sessions.Session, from From) (where
 	return where, nil, nil
 }
 
-// stands checks that the pane is the session's still, and returns the session of tmux that it belongs to.
+// stands checks that the pane is still the session's, and returns its tmux session.
 func (p *pane) stands(ctx context.Context) (session string, err error) {
 	f, err := p.ask(ctx, "#{pane_tty}", "#{session_name}")
 	if err != nil {
@@ -115,7 +115,7 @@ func (p *pane) stands(ctx context.Context) (session string, err error) {
 	return f[1], nil
 }
 
-// lastClient returns the client of tmux that a person used last, and its process; "" if none is open.
+// lastClient returns the tmux client that was used last, and its process; "" if none is open.
 func (p *pane) lastClient(ctx context.Context) (name string, pid int, err error) {
 	out, err := p.run(ctx, "", "list-clients", "-F", "#{client_activity} #{client_pid} #{client_name}")
 	if err != nil {
@@ -135,7 +135,7 @@ func (p *pane) lastClient(ctx context.Context) (name string, pid int, err error)
 	return name, pid, nil
 }
 
-// raise brings the window of the terminal to the front in which a program runs, and returns what it is.
+// raise brings the terminal window of a program to the front, and returns its description.
 func raise(ctx context.Context, pid int) (where string, err error) {
 	if pid <= 0 {
 		return "", errors.New("it is not known which program it runs in, nor in which terminal")
@@ -157,13 +157,13 @@ func raise(ctx context.Context, pid int) (where string, err error) {
 		errors.New("its terminal takes no orders that are known here; kitty with listen_on, WezTerm and tmux do")
 }
 
-// number reports whether an id is nothing but a number: an environment is what somebody made of it.
+// number reports whether an id is a plain number: the environment is not to be trusted.
 func number(id string) bool {
 	_, err := strconv.ParseUint(id, 10, 32)
 	return err == nil
 }
 
-// raiseByDevice asks the terminals of macOS for the one with a program's device.
+// raiseByDevice looks for the program's device among the terminals of macOS.
 func raiseByDevice(ctx context.Context, pid int) (where string, err error) {
 	out, err := exec.CommandContext(ctx, "ps", "-o", "tty=", "-p", strconv.Itoa(pid)).Output()
 	tty := "/dev/" + strings.TrimSpace(string(out))
@@ -178,7 +178,7 @@ func raiseByDevice(ctx context.Context, pid int) (where string, err error) {
 	return where, nil
 }
 
-// appleScript selects the tab with a device. A program is asked only if it runs: asking would start it.
+// appleScript selects the tab with a device. It asks a program only if it is running, because asking would start it.
 const appleScript = `on run {device}
 if application "iTerm2" is running then
 tell application "iTerm2"
@@ -214,7 +214,7 @@ end if
 return ""
 end run`
 
-// control runs the program with which a terminal is told what to do.
+// control runs the program that controls a terminal.
 func control(ctx context.Context, environ []string, program string, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = append(os.Environ(), environ...)

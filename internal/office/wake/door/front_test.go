@@ -13,7 +13,7 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// front is what brings the session of a client before the person.
+// front returns a Front that knows the client's session.
 func (c *client) front() *Front {
 	l := new(sessions.List)
 	l.Put(c.session)
@@ -24,7 +24,7 @@ func (m *terminal) bring(c *client, from From) Shown {
 	return c.front().Bring(m.Context(), c.session.Room, c.session.Agent, from)
 }
 
-// current returns the pane that somebody sees who has the server's first session open.
+// current returns the pane shown by the server's first session.
 func (m *terminal) current() string { return m.ask("", "#{pane_id}") }
 
 func TestFrontTmux(t *testing.T) {
@@ -64,7 +64,7 @@ func TestFrontTmux(t *testing.T) {
 	}
 }
 
-// TestFrontRefuses: what is no pane of the session is not shown.
+// TestFrontRefuses: a pane that is not the session's is not shown.
 func TestFrontRefuses(t *testing.T) {
 	m := newTerminal(t)
 	c := m.open("claude", "prompt", claudePlaceholder)
@@ -97,8 +97,7 @@ func TestFrontRefuses(t *testing.T) {
 	}
 }
 
-// TestFrontTerminal: terminals that take orders are told as their manuals say. The programs that pass the orders on
-// are stand-ins.
+// TestFrontTerminal: terminals get the commands that their manuals document. The control programs are stand-ins.
 func TestFrontTerminal(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells the environment of a program")

@@ -2,7 +2,7 @@ package door
 
 import "testing"
 
-// FuzzVersion holds that a version that is understood is written so that it is understood as the same.
+// FuzzVersion checks that a parsed version prints as one that parses to the same.
 func FuzzVersion(f *testing.F) {
 	for _, s := range []string{"2.1.330 (Claude Code)", "v2.1.0-beta", "2.1", "-1.0.0", "999999999999999999999.0.0",
 		"+1.0.0", " 2.1.3\n"} {

@@ -13,53 +13,53 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Listeners are where listeners, the processes beside agents, wait to be rung. A listener says for which agent it
-// waits and at which door, and is handed the next ring.
+// Listeners connect rings to listeners, the processes that wait beside agents. A listener names its agent and door,
+// and is handed the next ring.
 //
-// A ring goes to one of the listeners at the door, and has succeeded when the pointer was written to that process.
-// Nobody reports what the process does with it; the agent's next turn, or its reading, is the proof. If nobody listens
-// there or comes within a moment, or if the pointer could be written to none of those who came, the ring has failed.
-// So no ring is lost with a process that dies: it has failed, or the agent is rung again.
+// A ring goes to one of the listeners at the door, and has succeeded when the pointer was written to that process. The
+// process does not report its use; the agent's next turn, or its reading, is the proof. If no listener is there or
+// arrives within listenerTime, or the pointer could be written to none of them, the ring has failed. So no ring is
+// lost with a process that dies: it has failed, or the agent is rung again.
 //
-// The zero value is empty and ready; it may be used concurrently.
+// The zero value is empty and ready, and safe for concurrent use.
 type Listeners struct {
 	mu        sync.Mutex
 	listeners map[spot]*queue
-	came      map[spot]string    // the session beside which the last listener was
-	expected  map[spot]time.Time // until when the next one may come
+	came      map[spot]string    // the session of the last listener
+	expected  map[spot]time.Time // until when the next listener may arrive
 }
 
-// spot is where an agent's processes wait.
+// spot is a door of an agent.
 type spot struct {
 	sessions.Seat
 	door string
 }
 
-// queue is one spot with somebody there.
+// queue is a spot with a listener or a ring.
 type queue struct {
-	calls chan call // unbuffered: who rings meets one who waits
+	calls chan call // unbuffered: a ring meets a listener
 
 	// Guarded by Listeners.mu.
-	held    int // by those who wait and those who ring; the queue is forgotten with the last
+	held    int // by listeners and rings; the last one removes the queue
 	waiters []*Waiter
 }
 
-// call hands a ring to one who waits.
+// call hands a ring to a listener.
 type call struct {
 	rung mail.Rung
-	took chan<- error // has room: nobody waits for somebody who rang and left
+	took chan<- error // buffered: the listener does not block on a ring that has left
 }
 
-// Waiter is one process that waits.
+// Waiter is one waiting process.
 type Waiter struct {
 	listeners *Listeners
 	at        spot
 	queue     *queue
 	session   string
-	over      chan error // has room for one: it is not to wait any more, because of an error or, with nil, for good
+	over      chan error // buffered, size one: ends the wait, with an error or, with nil, for good
 }
 
-// Enter makes a listener wait for rings of an agent, from now on. The caller must then call Wait.
+// Enter makes a listener wait for rings of an agent, starting now. The caller must then call Wait.
 func (l *Listeners) Enter(room mail.RoomName, agent mail.Name, at mail.Listener) *Waiter {
 	w := &Waiter{listeners: l, at: spot{sessions.SeatOf(room, agent), at.Door}, session: at.Session,
 		over: make(chan error, 1)}
@@ -76,9 +76,8 @@ func (l *Listeners) Enter(room mail.RoomName, agent mail.Name, at mail.Listener)
 	return w
 }
 
-// Wait waits for one ring and gives it to hand. Every silence hand is given nil, to see whether the process is still
-// there. Somebody who is not to wait any more is given a Rung that is over. Wait returns what hand returns, or the
-// error of ctx.
+// Wait waits for one ring and passes it to hand. After every silence it passes nil, to check that the process is still
+// there. To a listener whose wait is over it passes a Rung that is over. Wait returns the error of hand or of ctx.
 func (w *Waiter) Wait(ctx context.Context, silence time.Duration, hand func(*mail.Rung) error) error {
 	defer w.leave()
 	tick := time.NewTicker(silence)
@@ -114,12 +113,12 @@ func (w *Waiter) leave() {
 	w.listeners.releaseLocked(w.at)
 }
 
-// End lets those go who wait for a session that has ended.
+// End ends the wait of listeners of an ended session.
 func (l *Listeners) End(room mail.RoomName, agent mail.Name, id string) {
 	l.end(sessions.SeatOf(room, agent), func(w *Waiter) bool { return id != "" && w.session == id }, nil)
 }
 
-// Move has those who wait for an agent ask again, because it has another name.
+// Move makes an agent's listeners enter again, because its name has changed.
 func (l *Listeners) Move(room mail.RoomName, agent mail.Name) {
 	l.end(sessions.SeatOf(room, agent), func(*Waiter) bool {
 		return true
@@ -138,19 +137,19 @@ func (l *Listeners) end(at sessions.Seat, who func(*Waiter) bool, why error) {
 	}
 }
 
-// endLocked lets some of those go who wait.
+// endLocked ends the wait of the waiters for which who is true.
 func (q *queue) endLocked(who func(*Waiter) bool, why error) {
 	q.waiters = slices.DeleteFunc(q.waiters, func(w *Waiter) bool {
 		ends := who(w)
 		if ends {
-			w.over <- why // once, because it leaves the queue
+			w.over <- why // sent only once, because w leaves the queue
 		}
 		return ends
 	})
 }
 
-// Expect says that a session's client is about to start a listener, as it does at each turn's end. If it has started
-// one before, the next counts as there for as long as it may take to come, because whoever rings waits for it.
+// Expect says that a session's client is about to start a listener, as it does at the end of each turn. If it has
+// started one before, the next one counts as present for listenerTime, because a ring waits for it.
 func (l *Listeners) Expect(room mail.RoomName, agent mail.Name, at mail.Listener) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,7 +164,7 @@ func (l *Listeners) Expect(room mail.RoomName, agent mail.Name, at mail.Listener
 	l.expected[p] = now.Add(listenerTime)
 }
 
-// Doors returns the doors at which somebody waits for an agent, or is about to, in the order in which they are tried.
+// Doors returns the doors with a listener of an agent, or one about to arrive, in the order in which they are tried.
 func (l *Listeners) Doors(room mail.RoomName, agent mail.Name) (out []wake.Waker) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,7 +177,7 @@ func (l *Listeners) Doors(room mail.RoomName, agent mail.Name) (out []wake.Waker
 	return out
 }
 
-// Waiting returns for whom somebody waits, in no order; some of them more than once.
+// Waiting returns the agents that have a listener, in no order and possibly more than once.
 func (l *Listeners) Waiting() (out []sessions.Program) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,8 +218,8 @@ type listenerDoor struct {
 
 var _ wake.Waker = listenerDoor{}
 
-// listenerTime is how long a ring may take. A process that asks again every minute is away for milliseconds, and so is
-// one that is just being started.
+// listenerTime limits a ring. A process that polls every minute is away for milliseconds, and so is one that is just
+// starting.
 const listenerTime = 2 * time.Second
 
 // Door implements wake.Waker.
@@ -249,7 +248,7 @@ func (d listenerDoor) Ring(ctx context.Context, r wake.Ring) error {
 		select {
 		case err := <-took:
 			if err == nil {
-				return nil // else it died with the ring, which is for the next
+				return nil // otherwise it died with the ring, which the next listener gets
 			}
 		case <-ctx.Done():
 			return errors.New("who waits there did not take the ring in time")

@@ -15,25 +15,25 @@ import (
 	"pennypost/internal/policy"
 )
 
-// waiting is a process that waits, in a bubble.
+// waiting is a waiting process, in a bubble.
 type waiting struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
-	err    error // what Wait returned, once ended is closed
+	err    error // the result of Wait, once ended is closed
 
 	mu    sync.Mutex
 	got   []mail.Rung
-	signs int // of life
+	signs int // calls of hand with nil
 }
 
-// handed returns what it was handed.
+// handed returns the rings that it was handed.
 func (w *waiting) handed() []mail.Rung {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.got
 }
 
-// wait has a process wait for ann; takes is what becomes of what it is handed.
+// wait starts a process that waits for ann; takes is the result of writing a ring to it.
 func wait(l *Listeners, door, session string, takes error) *waiting {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &waiting{cancel: cancel, ended: make(chan struct{})}
@@ -100,7 +100,7 @@ func TestLines(t *testing.T) {
 	})
 }
 
-// Of two who wait at a door exactly one gets the ring.
+// Of two listeners at a door exactly one gets the ring.
 func TestLineHasOneTaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := new(Listeners)
@@ -121,7 +121,7 @@ func TestLineHasOneTaker(t *testing.T) {
 	})
 }
 
-// A process that dies with the ring has not taken it: the next is handed it, or it failed.
+// A process that dies with the ring has not taken it: the next one gets it, or the ring failed.
 func TestLineDiesWithTheRing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := new(Listeners)
@@ -139,7 +139,7 @@ func TestLineDiesWithTheRing(t *testing.T) {
 		<-dead.ended
 		synctest.Wait()
 
-		// whose connection breaks before it comes to wait
+		// its connection breaks before it waits
 		leaving := l.Enter("lab", "ann", mail.Listener{Door: mail.MonitorDoor})
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -155,7 +155,7 @@ func TestLineDiesWithTheRing(t *testing.T) {
 	})
 }
 
-// One waits for a session, the latest, and nobody for one that has ended.
+// A session has one listener, the latest, and none once it has ended.
 func TestLineOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := new(Listeners)
@@ -181,11 +181,11 @@ func TestLineOfSession(t *testing.T) {
 	})
 }
 
-// P8: the ladder holds for lines: who comes to wait is rung at once, a ring that nobody answers is made again, and one
-// that nobody is there to take has failed.
+// P8: the ladder works with listeners: a new listener is rung immediately, an unanswered ring is repeated, and a ring
+// without a listener has failed.
 func TestP8_Listeners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const moment = 700 * time.Millisecond // enough for a ring that is due at once
+		const moment = 700 * time.Millisecond // enough for a ring that is due immediately
 		l, doors := new(Listeners), wake.NewDoors()
 		doors.Arrange(func(agent mail.Name, configured []wake.Waker) []wake.Waker {
 			return append(l.Doors("lab", agent), configured...)
@@ -224,8 +224,8 @@ func TestP8_Listeners(t *testing.T) {
 	})
 }
 
-// The listener that a client starts at a turn's end is a door from that end on, if it has started one before: whoever
-// rings meanwhile waits for it. One that never comes is no door for long.
+// The listener that a client starts at the end of a turn is a door from then on, if it has started one before: rings
+// wait for it. One that never arrives is a door only briefly.
 func TestP7_ListenerToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := new(Listeners)

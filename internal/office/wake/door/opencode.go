@@ -20,21 +20,20 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// OpenCode is the server of an opencode, which has a prompt of its own for programs: POST /session/ID/prompt_async. An
-// opencode tells nobody where its server is, so the configuration does. All sessions of a directory share one
-// pennypost mcp, so they are one agent; the one that was used last is prompted, and none that a subagent has.
+// OpenCode is an opencode server, which accepts prompts from programs: POST /session/ID/prompt_async. An opencode does
+// not announce its server's address, so the configuration has it. All sessions of a directory share one pennypost mcp,
+// so they are one agent; the most recently used one is prompted, never a subagent's.
 //
-// It was rung if the answer is 204: the prompt was accepted. Nothing tells whether a turn came of it, and opencode has
-// been seen to accept prompts for idle sessions and do nothing (anomalyco/opencode#21524). Any other status is no
-// ring: a path that a server does not know is answered 200, by its pages.
+// The ring succeeded if the answer is 204: the prompt was accepted. That does not prove a turn: opencode was seen to
+// accept prompts for idle sessions and do nothing (anomalyco/opencode#21524). Any other status is a failure: unknown
+// paths are answered with 200 and a page.
 //
-// The text comes as if the user had typed it: it says that it is not the user's, and orders nothing. Without TLS only
-// servers of this machine are asked, past any proxy, and none may send us on: the password is the user's.
+// The text appears as if the user had typed it: it says that it is not the user's, and gives no orders. Without TLS
+// only servers on this machine are used, without a proxy, and no server may redirect: the password is the user's.
 //
-// Taken from opencode 1.18 and its SDK 1.19. The servers of opencode 2 have another interface; they are not served.
+// Based on opencode 1.18 and its SDK 1.19. The servers of opencode 2 have another interface and are not supported.
 type OpenCode struct {
-	// http://127.0.0.1:4096; a user in it goes over opencode's default name; ?directory=PATH, if the server has
-	// several projects
+	// http://127.0.0.1:4096; its user overrides opencode's default name; ?directory=PATH for one of several projects
 	Server   string
 	Password sessions.Secret
 	Timeout  time.Duration // default 30 s
@@ -44,7 +43,7 @@ var _ wake.Waker = (*OpenCode)(nil)
 
 var errNotHere = errors.New("the address is not of this machine")
 
-// maxSessions is how much of the list of sessions is read, in bytes.
+// maxSessions is how many bytes of the session list are read.
 const maxSessions = 16 << 20
 
 // Door implements wake.Waker.
@@ -67,13 +66,13 @@ func (o *OpenCode) Ring(ctx context.Context, r wake.Ring) error {
 	return err
 }
 
-// OpenCodeSession is a session as opencode lists it.
+// OpenCodeSession is a session in opencode's list.
 type OpenCodeSession struct {
 	ID        string `json:"id"`
 	Directory string `json:"directory"`
-	Parent    string `json:"parentID"` // of a subagent's
+	Parent    string `json:"parentID"` // set for a subagent's session
 	Title     string `json:"title"`
-	Agent     string `json:"agent"` // which of opencode's worked last: build, plan, …
+	Agent     string `json:"agent"` // which of opencode's agents worked last: build, plan, …
 	Time      struct {
 		Updated  float64 `json:"updated"`
 		Archived float64 `json:"archived"`
@@ -102,7 +101,7 @@ func (o *OpenCode) Newest(ctx context.Context) (OpenCodeSession, error) {
 	return newest, nil
 }
 
-// ask asks the server, and returns what it answered if that has the status want. path is escaped.
+// ask sends a request, and returns the body of an answer with the status want. path is escaped.
 func (o *OpenCode) ask(ctx context.Context, method, path, directory string, body []byte, want int) ([]byte, error) {
 	to, err := url.Parse(o.Server)
 	if err != nil {
@@ -151,8 +150,8 @@ func (o *OpenCode) ask(ctx context.Context, method, path, directory string, body
 	return nil, fmt.Errorf("opencode answered %d %s, not %d", resp.StatusCode, http.StatusText(resp.StatusCode), want)
 }
 
-// opencodePrompt is what a session is to work on. Without an agent opencode would take its first one, which may do
-// what the person's may not (seen with 1.18.33).
+// opencodePrompt is a prompt. Without an agent opencode would use its first one, which may have permissions that the
+// person's agent does not (seen with 1.18.33).
 type opencodePrompt struct {
 	Agent string         `json:"agent,omitempty"`
 	Parts []opencodePart `json:"parts"`
@@ -163,7 +162,7 @@ type opencodePart struct {
 	Text string `json:"text"`
 }
 
-// onlyHere refuses connections that leave the machine, whatever name led to them.
+// onlyHere rejects connections to other machines, whatever name they came from.
 func onlyHere(_, address string, _ syscall.RawConn) error {
 	if to, err := netip.ParseAddrPort(address); err != nil || !to.Addr().Unmap().IsLoopback() {
 		return errNotHere
@@ -171,7 +170,7 @@ func onlyHere(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// hideAddress says why there is no answer, in words for the user.
+// hideAddress describes an error for the user without the server's address.
 func hideAddress(err error) error {
 	var timed net.Error
 	switch {

@@ -22,7 +22,7 @@ func opencodeDoor(address string) *OpenCode {
 	return &OpenCode{Server: address, Password: sessions.NewSecret(hush), Timeout: 5 * time.Second}
 }
 
-// sessionList is what opencode answers when it is asked for its sessions.
+// sessionList is opencode's answer to a request for its sessions.
 const sessionList = `[
 	{"id":"ses_0","projectID":"p","directory":"/src/old","title":"old","version":"1.18.33","time":{"created":1,"updated":1763000000000}},
 	{"id":"ses_1","projectID":"p","directory":"/src/a b","title":"newest","agent":"plan","version":"1.18.33","time":{"created":1,"updated":1763000000002},"share":{"url":"x"}},
@@ -31,8 +31,8 @@ const sessionList = `[
 	{"id":"ses_4","projectID":"p","directory":"/src/a b","title":"older","time":{"created":1,"updated":1763000000001}}
 ]`
 
-// newOpenCode starts a server that behaves as opencode's: it lists sessions, knows one of them well, wants its
-// password, and answers what it does not know with a page.
+// newOpenCode starts a server that behaves like opencode's: it lists sessions, accepts prompts for one of them,
+// requires its password, and answers unknown paths with a page.
 func newOpenCode(t *testing.T, list string) (address string, prompts *[]string) {
 	t.Helper()
 	prompts = new([]string)

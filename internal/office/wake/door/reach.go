@@ -9,15 +9,15 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// leading is a door that leads nowhere without a session of some kind: keystrokes want a pane and a program with a
-// terminal, a resumption something to resume, Codex's queue somebody who takes from it.
+// leading is a door that needs a certain kind of session: keystrokes need a pane and a program with a terminal, a
+// resumption a session to resume, Codex's queue a process that takes from it.
 type leading interface {
-	// leads reports whether it leads anywhere by what is known of an agent's latest session. It asks nobody whether
-	// that lives.
+	// leads reports whether the door can reach an agent's latest session, from known facts. It does not check whether
+	// the session lives.
 	leads(s *sessions.Session) bool
 }
 
-// Leads reports whether a door leads anywhere, by what is known of an agent's latest session.
+// Leads reports whether a door can reach an agent's latest session, from known facts.
 func Leads(w wake.Waker, s *sessions.Session) bool {
 	door, may := w.(leading)
 	return !may || door.leads(s)

@@ -11,7 +11,7 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Nothing that prints, logs or encodes a session tells its secrets.
+// Printing, logging or encoding a session never reveals its secrets.
 func TestSessionsSecret(t *testing.T) {
 	s := testSession()
 	var l sessions.List

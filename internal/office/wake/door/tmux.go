@@ -22,37 +22,37 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Tmux is the last of doors: it types the pointer into the pane of tmux in which a session runs, and presses Enter. It
-// is for clients that cannot be woken otherwise, and only for users who have asked for it: the client takes what is
-// typed for its user's own words, which is why the text says that it is not.
+// Tmux is the last door: it types the pointer into the tmux pane of a session, and presses Enter. It is for clients
+// that cannot be woken otherwise, and only for users who asked for it: the client takes typed text for its user's own
+// words, which is why the text says that it is not.
 //
-// It was rung if the text stood whole in the client's prompt, Enter was pressed, and the text then left the prompt.
-// That is no proof that a model saw it.
+// The ring succeeded if the text was complete in the client's prompt, Enter was pressed, and the text then left the
+// prompt. That does not prove that a model saw it.
 //
-// It types into nothing but an empty prompt that it recognises. Enter in a dialog approves what the dialog asks for;
-// so where anything is in doubt (another program, a shell, copy mode, a dialog, text half typed, a person at the
-// keyboard, a screen that is not known) it does not type, and says why. Enter is pressed only after the screen was
-// looked at again. What was typed and could not be sent stays, and is sent by the next try of the same ring.
+// It types only into an empty prompt that it recognises. Enter in a dialog approves the request; so in any doubt
+// (another program, a shell, copy mode, a dialog, half-typed text, a person at the keyboard, an unknown screen) it
+// does not type, and says why. It looks at the screen again before it presses Enter. Typed text that could not be sent
+// stays, and the next try of the same ring sends it.
 //
-// How the screens look was taken from Claude Code, Codex and Gemini CLI as of November 2026 and is documented nowhere;
-// other clients are refused. tmux is 3.0 or later.
+// The screen layouts are those of Claude Code, Codex and Gemini CLI as of November 2026 and are undocumented; other
+// clients are refused. tmux must be 3.0 or later.
 type Tmux struct {
 	Sessions *sessions.List
 	Binary   string        // default tmux
-	Timeout  time.Duration // for all of it; default 15 s
-	Quiet    time.Duration // how long nobody must have typed; default 3 s
+	Timeout  time.Duration // for the whole ring; default 15 s
+	Quiet    time.Duration // how long no one must have typed; default 3 s
 }
 
 var _ wake.Waker = (*Tmux)(nil)
 
-// Bounds of what is done in tmux.
+// Limits of an exchange with tmux.
 const (
 	tmuxTimeout = 15 * time.Second
 	tmuxQuiet   = 3 * time.Second
-	// tmuxSettle is how long a client is given to draw what was typed. It is over the 120 ms in which Codex takes
-	// Enter after a paste for a line break.
+	// tmuxSettle is how long a client has to draw typed text. It exceeds the 120 ms after a paste in which Codex takes
+	// Enter for a line break.
 	tmuxSettle = 300 * time.Millisecond
-	// tmuxLooks is how often we look whether Enter was taken: for five seconds, as a busy client may want.
+	// tmuxLooks is how often we check that Enter was taken: for five seconds, which a busy client may need.
 	tmuxLooks = 16
 )
 
@@ -85,14 +85,14 @@ func (t *Tmux) leads(s *sessions.Session) bool {
 	return s.Pane != "" && !hasNoTerminal(process.Number(s.Terminal()))
 }
 
-// AtSessions implements AtSessions.
+// AtSessions implements wake.AtSessions.
 func (t *Tmux) AtSessions() {}
 
-// pane is a pane of a session, in which its client should run.
+// pane is the pane in which a session's client should run.
 type pane struct {
 	tmux    *Tmux
-	server  string // its socket
-	number  string // its process
+	server  string // tmux's socket
+	number  string // tmux's process
 	id      string
 	client  string
 	program int // the client's process; 0: not known
@@ -100,7 +100,7 @@ type pane struct {
 
 var paneID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^%[0-9]+$`) })
 
-// pane reads the variables that tmux gave to a session: TMUX is socket,process,session.
+// pane parses the variables that tmux sets for a session: TMUX is socket,process,session.
 func (t *Tmux) pane(s *sessions.Session) (*pane, error) {
 	parts := strings.Split(s.Tmux, ",")
 	if len(parts) < 3 || !paneID().MatchString(s.Pane) {
@@ -145,8 +145,8 @@ func (p *pane) ring(ctx context.Context, text string) error {
 	return errors.New("the text was typed, but Enter did not send it; it stands in the prompt")
 }
 
-// drawn waits until what was typed stands in the prompt. A busy client takes its time to draw it; typed again, it
-// would stand there twice.
+// drawn waits until the prompt shows the typed text. A busy client may be slow to draw it, and typing again would
+// duplicate it.
 func (p *pane) drawn(ctx context.Context, text string) error {
 	for {
 		typed, err := p.look(ctx)
@@ -165,7 +165,7 @@ func (p *pane) drawn(ctx context.Context, text string) error {
 	}
 }
 
-// paste types a line as one paste, so that no character of it is taken for a key.
+// paste types a line as one paste, so that no character is taken for a key.
 func (p *pane) paste(ctx context.Context, text string) error {
 	buffer := "pennypost" + p.id[1:]
 	_, err := p.run(ctx, text, "load-buffer", "-b", buffer, "-", ";", "paste-buffer", "-p", "-r", "-d", "-b", buffer,
@@ -181,15 +181,15 @@ func settle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// sameWords compares texts without their white space: a prompt breaks lines where it likes.
+// sameWords compares texts without white space: a prompt may break lines anywhere.
 func sameWords(a, b string) bool { return squeeze(a) == squeeze(b) }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// look returns what stands in the client's prompt, if it is safe to type there.
+// look returns the text in the client's prompt, if it is safe to type there.
 func (p *pane) look(ctx context.Context) (typed string, err error) {
 	f, err := p.ask(ctx, "#{session_activity}", "#{pane_in_mode}", "#{pane_input_off}", "#{pane_synchronized}",
-		"#{pane_tty}", "#{pane_current_command}") // the last may have spaces in it
+		"#{pane_tty}", "#{pane_current_command}") // the last may contain spaces
 	if err == nil {
 		err = p.check(f)
 	}
@@ -203,8 +203,8 @@ func (p *pane) look(ctx context.Context) (typed string, err error) {
 	return p.read(screen)
 }
 
-// ask returns what tmux says of the pane, by formats. An error says that it is not the pane any more that the session
-// told of.
+// ask returns tmux's facts about the pane, by formats. An error says that it is no longer the pane that the session
+// named.
 func (p *pane) ask(ctx context.Context, formats ...string) ([]string, error) {
 	out, err := p.run(ctx, "", "display-message", "-p", "-t", p.id,
 		"#{pane_id} #{pid} #{pane_dead} "+strings.Join(formats, " "))
@@ -222,7 +222,7 @@ func (p *pane) ask(ctx context.Context, formats ...string) ([]string, error) {
 	return f[3:], nil
 }
 
-// check refuses panes that do not pass on what is typed, or in which something else runs.
+// check rejects panes that do not pass on typed text, or in which another program runs.
 func (p *pane) check(f []string) error {
 	activity, err := strconv.ParseInt(f[0], 10, 64)
 	quiet := cmp.Or(p.tmux.Quiet, tmuxQuiet)
@@ -255,7 +255,7 @@ func isShell(command string) bool {
 		strings.TrimPrefix(command, "-"))
 }
 
-// read returns what stands in the prompt of a screen, unless that shows something that is no prompt.
+// read returns the text in the prompt of a screen, unless the screen shows something other than a prompt.
 func (p *pane) read(screen []line) (string, error) {
 	typed, live, ok := promptOf(p.client, screen)
 	if what := dialog(p.client, live); what != "" {
@@ -272,7 +272,7 @@ func (p *pane) capture(ctx context.Context) ([]line, error) {
 	return parseScreen(out), err
 }
 
-// run runs a command of tmux. With -u it does not replace what is not ASCII.
+// run runs a tmux command. With -u it does not replace non-ASCII characters.
 func (p *pane) run(ctx context.Context, input string, args ...string) (string, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, cmp.Or(p.tmux.Binary, "tmux"), append([]string{"-u", "-S", p.server}, args...)...)

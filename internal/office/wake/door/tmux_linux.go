@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inForeground reports whether a process is among those that have the terminal tty now, and whether that is known.
+// inForeground reports whether a process is in the foreground group of the terminal tty, and whether that is known.
 func inForeground(pid int, tty string) (yes, known bool) {
 	yes, known = onTerminal(pid, tty)
 	f := statOf(pid)
@@ -37,7 +37,7 @@ func hasNoTerminal(pid int) bool {
 	return len(f) > 4 && string(f[4]) == "0"
 }
 
-// statOf returns what stands behind a program's name, which may contain anything, in proc_pid_stat(5): state, parent,
+// statOf returns the fields after a program's name, which may contain anything, in proc_pid_stat(5): state, parent,
 // group, session, terminal, the terminal's foreground group, …
 func statOf(pid int) [][]byte {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

@@ -2,7 +2,7 @@
 
 package door
 
-// inForeground does not know: here the name of the program in the pane has to do.
+// inForeground does not know: callers compare the name of the program in the pane instead.
 func inForeground(int, string) (yes, known bool) { return false, false }
 
 // hasNoTerminal reports whether a program is known to have no terminal of its own.

@@ -18,7 +18,7 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// screens are what clients were seen to draw, without colours. PROMPT is where the prompt's text goes.
+// screens are layouts that clients were seen to draw, without colours. PROMPT is where the prompt's text goes.
 var screens = map[string]string{
 	"claude": "● Done. Would you like to see more?\n\n" + strings.Repeat("─", 70) + "\n❯\u00a0PROMPT\n" +
 		strings.Repeat("─", 70) + "\n  ? for shortcuts",
@@ -133,7 +133,7 @@ func FuzzParseScreen(f *testing.F) {
 	})
 }
 
-// terminal is a server of tmux with a socket of its own.
+// terminal is a tmux server with its own socket.
 type terminal struct {
 	*testing.T
 	dir, socket, pid string
@@ -173,14 +173,14 @@ func (m *terminal) ask(pane, format string) string {
 	return m.tmux("display-message", "-p", "-t", pane, format)
 }
 
-// client is a program in a pane that behaves as a client does.
+// client is a program in a pane that imitates a client.
 type client struct {
 	pane    string
-	log     string // the file in which it notes what it is told
+	log     string // the file in which it records its input
 	session sessions.Session
 }
 
-// open runs the program, which is called name, in a pane of its own.
+// open runs the program, under the name name, in a new pane.
 func (m *terminal) open(name, kind, prompt string) *client {
 	m.Helper()
 	self, err := os.Executable()
@@ -233,7 +233,7 @@ func (c *client) door() *Tmux {
 	return &Tmux{Sessions: l, Quiet: time.Nanosecond}
 }
 
-// TestTmuxClient is not a test: it is the program that stands in for a client.
+// TestTmuxClient is not a test: it is the program that imitates a client.
 func TestTmuxClient(t *testing.T) {
 	kind := os.Getenv("WAKE_CLIENT")
 	if kind == "" {
@@ -313,7 +313,7 @@ func TestTmux(t *testing.T) {
 	for name, placeholder := range map[string]string{"claude": claudePlaceholder, "codex": codexPlaceholder} {
 		c := m.open(name, "prompt", placeholder)
 		d := c.door()
-		d.Quiet = 2 * time.Second // what we type ourselves must not count
+		d.Quiet = 2 * time.Second // our own typing must not count
 		m.until("nobody has typed for a while", func() bool {
 			var at int64
 			_, err := fmt.Sscan(m.ask(c.pane, "#{session_activity}"), &at)
@@ -404,8 +404,8 @@ func TestTmuxRefuses(t *testing.T) {
 		m.refused(what, change.want, &other, true)
 	}
 
-	// A shell is never typed into, though the client runs in it, or did.
-	// The user's shell, which tmux starts first, has made room for it when it speaks.
+	// A shell is never typed into, even if the client runs or ran in it. The user's shell, which tmux starts first,
+	// has been replaced once it prints.
 	shell := m.tmux("new-window", "-P", "-F", "#{pane_id}", "sh -c 'echo here; exec sh'")
 	other := *c
 	other.session.Pane, other.session.Process = shell, ""
@@ -424,7 +424,7 @@ func TestTmuxRefuses(t *testing.T) {
 	m.refused("dead", "has ended", &other, true)
 }
 
-// apart returns a program that has no terminal, as Codex's app-server.
+// apart returns a program without a terminal, such as Codex's app-server.
 func apart(t *testing.T) string {
 	t.Helper()
 	cmd := exec.Command("setsid", "sleep", "60")
@@ -444,7 +444,7 @@ func apart(t *testing.T) string {
 	return name
 }
 
-// What Enter did not send is not typed again: the same ring presses Enter once more, another does not touch it.
+// Text that Enter did not send is not typed again: the same ring presses Enter once more, another one leaves it alone.
 func TestTmuxStuck(t *testing.T) {
 	t.Parallel()
 	m := newTerminal(t)
@@ -464,7 +464,7 @@ func TestTmuxStuck(t *testing.T) {
 	}
 }
 
-// A client that takes its time to draw what was typed is waited for: typed again, it would stand there twice.
+// A slow client is given time to draw typed text: typing again would duplicate it.
 func TestTmuxSlow(t *testing.T) {
 	t.Parallel()
 	m := newTerminal(t)

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// line is a line of a terminal.
+// line is a line of a terminal screen.
 type line []cell
 
-// cell is a character of a terminal, as far as its looks tell a placeholder from text.
+// cell is a character with the attributes that distinguish a placeholder from text.
 type cell struct {
 	char           rune
 	faint, reverse bool
 }
 
-// parseScreen reads what capture-pane -e writes: text with the sequences that set attributes, which last over line
-// ends.
+// parseScreen parses the output of capture-pane -e: text with escape sequences that set attributes, which persist
+// across lines.
 func parseScreen(s string) []line {
 	var (
 		lines []line
@@ -46,7 +46,7 @@ func parseScreen(s string) []line {
 	return append(lines, now)
 }
 
-// cutEscape takes one control sequence, of which the escape has been read, off s.
+// cutEscape cuts one control sequence, without its escape character, off s.
 func cutEscape(s string) (codes string, isSGR bool, rest string) {
 	switch {
 	case strings.HasPrefix(s, "["):
@@ -82,7 +82,7 @@ func (pen *cell) set(codes string) {
 			pen.reverse = true
 		case n == 27:
 			pen.reverse = false
-		case (n == 38 || n == 48 || n == 58) && i+1 < len(list) && list[i+1] == "5": // a colour of the palette
+		case (n == 38 || n == 48 || n == 58) && i+1 < len(list) && list[i+1] == "5": // a palette colour
 			i += 2
 		case (n == 38 || n == 48 || n == 58) && i+1 < len(list): // red, green and blue
 			i += 4
@@ -90,7 +90,7 @@ func (pen *cell) set(codes string) {
 	}
 }
 
-// String returns the text of a line without the blanks around it.
+// String returns the text of a line without leading and trailing blanks.
 func (l line) String() string {
 	var b strings.Builder
 	for _, c := range l {
@@ -99,7 +99,7 @@ func (l line) String() string {
 	return strings.TrimSpace(b.String())
 }
 
-// written returns what somebody has written on a line: all but faint text, which is a placeholder or a suggestion. The
+// written returns the typed text of a line: everything except faint text, which is a placeholder or a suggestion. The
 // cursor may be drawn on the first character of that.
 func (l line) written() string {
 	for len(l) > 0 && blank(l[0].char) {
@@ -113,7 +113,7 @@ func (l line) written() string {
 
 func blank(r rune) bool { return r == ' ' || r == '\u00a0' }
 
-// sign returns the character with which a line begins, and what follows it; 0: there is none.
+// sign returns the first non-blank character of a line and the rest; 0: there is none.
 func (l line) sign() (rune, line) {
 	for i, c := range l {
 		if !blank(c.char) {
@@ -123,8 +123,8 @@ func (l line) sign() (rune, line) {
 	return 0, nil
 }
 
-// hints are what screens say while something other than the user's next words is expected, in small letters. They may
-// also stand in what a model wrote: then we wait until that has gone.
+// hints, in lower case, appear on screens that expect something other than the user's next prompt. A model's output
+// may contain them too: then we wait until it has scrolled away.
 var hints = [...]string{
 	"do you want to proceed", "do you want to make", "do you want to create", "do you want to allow",
 	"would you like to proceed", "do you trust", "esc to", "enter to", "press enter", "press any key", "press return",
@@ -132,7 +132,7 @@ var hints = [...]string{
 	"❯ 1.", "❯ 2.", "› 1.", "› 2.", "● 1.", "● 2.", "> 1.", "> 2.",
 }
 
-// dialog returns what shows that a screen waits for an answer, or that a turn goes on; "" if nothing does.
+// dialog returns the hint that a screen waits for an answer, or that a turn is running; "" if there is none.
 func dialog(client string, screen []line) string {
 	for _, l := range screen {
 		text := strings.ToLower(l.String())
@@ -141,7 +141,7 @@ func dialog(client string, screen []line) string {
 				return hint
 			}
 		}
-		// Codex asks there; Claude Code only says so
+		// Codex asks there; Claude Code only mentions it
 		if client == "codex" && strings.Contains(text, "update available!") {
 			return "update available!"
 		}
@@ -149,34 +149,34 @@ func dialog(client string, screen []line) string {
 	return ""
 }
 
-// promptLines is how far a prompt may reach down.
+// promptLines is the maximum height of a prompt.
 const promptLines = 8
 
-// look is how a client draws its prompt.
+// look describes how a client draws its prompt.
 type look struct {
-	signs string          // one of them begins the prompt
-	shell rune            // begins a prompt for a shell, where nothing must be typed; 0: there is none
-	above func(line) bool // what must stand over it
-	below func(line) bool // and under it
+	signs string          // the characters that can begin the prompt
+	shell rune            // begins a shell prompt, where nothing must be typed; 0: none
+	above func(line) bool // matches the line above it
+	below func(line) bool // matches the line below it
 	scrub func(line) string
-	live  int // how many lines above the prompt are of this moment; those further up are of the past. 0: all are
+	live  int // how many lines above the prompt are current; those further up are history. 0: all are
 }
 
 func looks() map[string]look {
 	return map[string]look{
-		// between two rules, of which the upper may have a title
+		// between two rules; the upper one may have a title
 		"claude": {signs: "❯", above: isRule, below: isRule, scrub: line.written},
-		// dialogs stand where the prompt would
+		// dialogs replace the prompt
 		"copilot": {signs: "❯", above: isRule, below: isRule, scrub: line.written, live: 4},
 		"codex":   {signs: "›", above: isEmpty, below: isEmpty, scrub: line.written},
-		// * if it asks nobody; dialogs stand where the prompt would
+		// * in the mode without permission prompts; dialogs replace the prompt
 		"gemini": {signs: ">*", shell: '!', above: isBorder, below: isBorder, scrub: geminiWritten, live: 4},
 		"qwen":   {signs: ">*", shell: '!', above: isRule, below: isRule, scrub: geminiWritten, live: 4},
 	}
 }
 
-// promptOf returns what somebody has written into the prompt of a client, and the part of the screen that is of this
-// moment. It is not ok if there is no prompt that we know, just as it should look: then all of the screen is.
+// promptOf returns the text typed into a client's prompt, and the current part of the screen. It is not ok if there is
+// no prompt that looks exactly as we know it: then the whole screen is current.
 func promptOf(client string, screen []line) (typed string, live []line, ok bool) {
 	c := looks()[client]
 	for i := len(screen) - 1; i > 0; i-- {
@@ -207,10 +207,10 @@ func promptOf(client string, screen []line) (typed string, live []line, ok bool)
 
 func isEmpty(l line) bool { return l.String() == "" }
 
-// isRule reports whether a line is a horizontal rule, perhaps with a title in it.
+// isRule reports whether a line is a horizontal rule, possibly with a title.
 func isRule(l line) bool { return strings.HasPrefix(l.String(), "───") }
 
-// isBorder reports whether a line is an edge of a box, of which Gemini CLI has drawn several kinds.
+// isBorder reports whether a line is an edge of a box; Gemini CLI draws several kinds.
 func isBorder(l line) bool {
 	s := l.String()
 	for _, edge := range []string{"───", "╭──", "╰──", "▀▀▀", "▄▄▄"} {
@@ -221,7 +221,7 @@ func isBorder(l line) bool {
 	return false
 }
 
-// unframed takes off the sides of a box.
+// unframed removes the sides of a box.
 func unframed(l line) line {
 	for len(l) > 0 && blank(l[0].char) {
 		l = l[1:]
@@ -235,9 +235,9 @@ func unframed(l line) line {
 	return l
 }
 
-// geminiWritten knows Gemini CLI's and Qwen Code's placeholder by its words: it is grey, not faint.
+// geminiWritten recognises the placeholder of Gemini CLI and Qwen Code by its text: it is grey, not faint.
 func geminiWritten(l line) string {
-	text := strings.ReplaceAll(l.written(), "\u200b", "") // in which Qwen Code has its cursor
+	text := strings.ReplaceAll(l.written(), "\u200b", "") // Qwen Code's cursor
 	if strings.TrimSpace(text) == "Type your message or @path/to/file" {
 		return ""
 	}

@@ -11,13 +11,13 @@ import (
 	"pennypost/internal/office/wake"
 )
 
-// Webhook is a door on the far side of HTTP: each ring is a signed POST. It was rung if the answer is of status 2xx;
-// 410 turns it off.
+// Webhook is a door over HTTP: each ring is a signed POST. The ring succeeded if the answer has a 2xx status; 410
+// turns the door off.
 type Webhook struct{ to *webhook.Receiver }
 
 var _ wake.Waker = (*Webhook)(nil)
 
-// NewWebhook returns a door at an address. secret is the signing key itself, not its base64. A zero limit is 30 s.
+// NewWebhook returns a door to an address. secret is the signing key itself, not its base64. A zero limit means 30 s.
 func NewWebhook(address string, secret []byte, limit time.Duration) *Webhook {
 	return &Webhook{webhook.New(address, secret, child.Timeout(limit))}
 }

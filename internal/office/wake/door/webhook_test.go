@@ -69,7 +69,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// lower writes the members of the envelope as the test's struct has them.
+// lower renames the envelope's members to those of the test's struct.
 func lower(b []byte) []byte {
 	return []byte(strings.NewReplacer(`"type":`, `"Type":`, `"timestamp":`, `"Timestamp":`, `"data":`,
 		`"Data":`).Replace(string(b)))
@@ -127,8 +127,7 @@ func TestWebhookAnswers(t *testing.T) {
 	}
 }
 
-// A server that stalls is given up; a server that is not there is an error; neither tells the address, whose path may
-// be a secret.
+// A stalled server is given up; a missing server is an error; neither reveals the address, whose path may be a secret.
 func TestWebhookStalls(t *testing.T) {
 	release := make(chan struct{})
 	stall := func(_ http.ResponseWriter, r *http.Request) {
@@ -154,12 +153,12 @@ func TestWebhookStalls(t *testing.T) {
 		testRing()))
 }
 
-// A server that fails, then stalls, then recovers is rung in the end, under the id of the first attempt.
+// A server that fails, then stalls, then recovers is rung in the end, with the id of the first attempt.
 func TestWebhookRecovers(t *testing.T) {
 	n := 0
 	ids := make(map[string]bool)
 	w := hookWithin(t, 200*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(io.Discard, r.Body) // only then does the server notice that the other side has gone
+		io.Copy(io.Discard, r.Body) // the server notices a closed connection only after it has read the body
 		ids[r.Header.Get("Webhook-Id")] = true
 		switch n++; n {
 		case 1:

@@ -1,4 +1,4 @@
-// Package remote rings agents of machines that have no post office of their own, over a connection that each of them
-// keeps open (link.go). Machines is the end in the post office, and has a wake.Waker for each door that is offered;
-// Relay is the other end, and rings its machine's doors.
+// Package remote rings agents on machines without a post office of their own, over a connection that each of them
+// keeps open (link.go). Machines is the post office's end, and has a wake.Waker for each offered door; Relay is the
+// other end, and rings its machine's doors.
 package remote

@@ -15,24 +15,24 @@ import (
 	"pennypost/internal/office/wake"
 )
 
-// A link is the connection between a post office and a machine that has none of its own, over which agents there are
-// rung. Each end says one JSON object a line, or an empty line as a sign of life.
+// A link is the connection between a post office and a machine without one, over which agents there are rung. Each end
+// sends one JSON object per line, or an empty line as a sign of life.
 
 const (
-	// linkSign is how often each end gives a sign of life, and linkSilence after how long without one the line is
-	// taken for dead: a laptop that slept, or a network that is gone, ends no connection by itself.
+	// linkSign is how often each end sends a sign of life, and linkSilence how long without one until the link counts
+	// as dead: a sleeping laptop or a lost network does not close a connection.
 	linkSign    = 8 * time.Second
 	linkSilence = 25 * time.Second
-	// maxLine is in bytes. A list of offers is the longest that is said.
+	// maxLine is in bytes. A list of offers is the longest line.
 	maxLine = 4 << 20
 )
 
-// Offer says by which doors an agent can be rung on another machine.
+// Offer lists the doors of an agent on another machine.
 type Offer struct {
 	Room  mail.RoomName `json:"room"`
 	Agent mail.Name     `json:"agent"`
-	Doors []string      `json:"doors"` // in the order in which they are to be tried
-	// Process is the program of the agent's session, which runs there, as package process names it; "": none is known.
+	Doors []string      `json:"doors"` // in the order in which to try them
+	// Process is the program of the agent's session on that machine, as package process names it; "": not known.
 	Process string `json:"process,omitempty"`
 }
 
@@ -41,30 +41,30 @@ func (o *Offer) equal(other *Offer) bool {
 		slices.Equal(o.Doors, other.Doors)
 }
 
-// said is what one end says.
+// said is a line of either end.
 type said struct {
-	Offers *[]Offer `json:"offers,omitempty"` // to the post office: all that there are from now on
+	Offers *[]Offer `json:"offers,omitempty"` // to the post office: the complete list from now on
 	Order  *order   `json:"order,omitempty"`  // to the machine
 	Rung   *rung    `json:"rung,omitempty"`   // to the post office, once for each order
 	Moved  *moved   `json:"moved,omitempty"`  // to the machine
 }
 
-// order is to ring a door.
+// order asks the machine to ring a door.
 type order struct {
 	ID    uint64     `json:"id"`
 	Door  string     `json:"door"`
-	State mail.State `json:"state,omitempty"` // Ring.State, which other doors are not told
+	State mail.State `json:"state,omitempty"` // Ring.State, which is not in the JSON of a Ring
 	Ring  wake.Ring  `json:"ring"`
 }
 
-// rung is what became of an order.
+// rung is the result of an order.
 type rung struct {
 	ID  uint64 `json:"id"`
 	Err string `json:"err,omitempty"` // "": the door was rung
 	Off bool   `json:"off,omitzero"`  // wake.ErrOff
 }
 
-// moved says that an agent has another name.
+// moved says that an agent has a new name.
 type moved struct {
 	Room mail.RoomName `json:"room"`
 	From mail.Name     `json:"from"`
@@ -78,7 +78,7 @@ type link struct {
 	writing sync.Mutex // held for I/O, and nothing else
 }
 
-// say writes one thing. After an error the connection is closed, which ends hear.
+// say writes one line. After an error it closes the connection, which ends hear.
 func (l *link) say(s *said) error {
 	var text []byte
 	if s != nil {
@@ -96,8 +96,8 @@ func (l *link) say(s *said) error {
 	return err
 }
 
-// hear calls each for what the other end says, one after another, until the connection breaks or ctx ends. It closes
-// the connection.
+// hear calls each with the lines of the other end, one after another, until the connection breaks or ctx ends. It
+// closes the connection.
 func (l *link) hear(ctx context.Context, each func(*said)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -128,7 +128,7 @@ func (l *link) hear(ctx context.Context, each func(*said)) error {
 	return io.ErrUnexpectedEOF
 }
 
-// live gives signs of life until ctx ends.
+// live sends signs of life until ctx ends.
 func (l *link) live(ctx context.Context) {
 	for pause.For(ctx, linkSign) && l.say(nil) == nil {
 	}

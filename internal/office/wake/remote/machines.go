@@ -14,43 +14,42 @@ import (
 	"pennypost/internal/office/wake/sessions"
 )
 
-// Machines are those that have no post office of their own and use this one: their agents are rung over a line that
-// each of them keeps open. The far end of that is a Relay.
+// Machines are machines that use this post office because they have none of their own: their agents are rung over a
+// link that each of them keeps open to its Relay.
 //
-// A ring has succeeded when the machine says that its door was rung. If the line breaks before, it has failed, and
-// whether the door was rung is not known: the agent is rung again rather than never. A machine that is not back within
-// linkGrace has no doors any more; with its next line it has them again, and who was alone for want of one is rung.
+// A ring has succeeded when the machine says that its door was rung. If the link breaks first, it has failed, and it
+// is not known whether the door was rung: the agent is rung again rather than never. A machine that is not back within
+// linkGrace has no doors any more; with its next link it has them again, and agents that had none are rung.
 //
-// The zero value is empty and ready, but for Look. It may be used concurrently.
+// The zero value is empty and ready once Look is set. It is safe for concurrent use.
 type Machines struct {
-	// Look is told that the doors of agents in a room have changed. It must not block.
+	// Look is called when the doors of agents in a room have changed. It must not block.
 	Look func(mail.RoomName)
 
 	mu sync.Mutex
 	by map[mail.Machine]*machine
 }
 
-// machine is one that has had a line. Everything but name is guarded by Machines.mu.
+// machine is a machine that has had a link. Everything but name is guarded by Machines.mu.
 type machine struct {
 	name   mail.Machine
 	line   *link // nil: none
 	came   chan struct{}
 	offers map[sessions.Seat]Offer
-	last   uint64 // number of an order
+	last   uint64 // the number of the last order
 	orders map[uint64]chan<- error
-	grace  *time.Timer // running while it has no line and its offers still stand
+	grace  *time.Timer // running while it has no link and its offers still count
 }
 
 const (
-	// linkGrace is how long a machine without a line keeps its doors: connections break, and are there again.
+	// linkGrace is how long a machine without a link keeps its doors: connections break and recover.
 	linkGrace = 5 * time.Second
-	// orderTime is how long a ring on another machine may take. The slowest door there, a command, has half a minute.
+	// orderTime limits a ring on another machine. The slowest door there, a command, takes up to half a minute.
 	orderTime = 45 * time.Second
 )
 
-// Serve speaks with a machine over a line, which it closes, until that breaks, ctx ends or the machine has a newer
-// one.
-// What it offers beyond its pass is passed over.
+// Serve serves the link of a machine, and closes it, until it breaks, ctx ends or the machine has a newer one. Offers
+// beyond its pass are ignored.
 func (m *Machines) Serve(ctx context.Context, pass *mail.Pass, conn io.ReadWriteCloser) error {
 	l := &link{conn: conn}
 	at := m.enter(pass.Machine, l)
@@ -68,7 +67,7 @@ func (m *Machines) Serve(ctx context.Context, pass *mail.Pass, conn io.ReadWrite
 	return err
 }
 
-// enter notes that a machine has a line. What was ordered over the one before has failed.
+// enter records a machine's new link. Orders sent over the one before have failed.
 func (m *Machines) enter(name mail.Machine, l *link) *machine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +81,7 @@ func (m *Machines) enter(name mail.Machine, l *link) *machine {
 	}
 	if at.line != nil {
 		old := at.line
-		go old.conn.Close() // may wait for what is being written
+		go old.conn.Close() // may wait for a write in progress
 		at.breakLocked()
 	}
 	if at.grace != nil {
@@ -116,7 +115,7 @@ func (m *Machines) leave(at *machine, l *link) {
 	at.grace = grace
 }
 
-// breakLocked has everything fail that was ordered.
+// breakLocked fails all open orders.
 func (at *machine) breakLocked() {
 	for id, answer := range at.orders {
 		delete(at.orders, id)
@@ -125,7 +124,7 @@ func (at *machine) breakLocked() {
 	}
 }
 
-// offered takes in what a machine offers from now on.
+// offered applies a machine's new list of offers.
 func (m *Machines) offered(at *machine, l *link, list []Offer) {
 	offers := make(map[sessions.Seat]Offer, len(list))
 	for _, o := range list {
@@ -163,7 +162,7 @@ func (m *Machines) look(rooms map[mail.RoomName]bool) {
 	}
 }
 
-// rang hands the outcome of an order to who waits for it.
+// rang passes the result of an order to its waiter.
 func (m *Machines) rang(at *machine, r *rung) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -180,7 +179,7 @@ func (m *Machines) rang(at *machine, r *rung) {
 	}
 }
 
-// farError is that of a door that is off.
+// farError is the error of a door that is off.
 type farError struct{ text string }
 
 func (e *farError) Error() string { return e.text }
@@ -202,7 +201,7 @@ func (m *Machines) Doors(room mail.RoomName, agent mail.Name) (out []wake.Waker)
 	return out
 }
 
-// Alive reports whether a session's program is said to run on one of the machines.
+// Alive reports whether a machine says that a session's program runs there.
 func (m *Machines) Alive(process string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,7 +215,7 @@ func (m *Machines) Alive(process string) bool {
 	return false
 }
 
-// Move has the doors of an agent go with its new name, here and there.
+// Move gives an agent's doors its new name, here and on its machine.
 func (m *Machines) Move(room mail.RoomName, from, to mail.Name) {
 	m.mu.Lock()
 	var tell []*link
@@ -232,11 +231,11 @@ func (m *Machines) Move(room mail.RoomName, from, to mail.Name) {
 	}
 	m.mu.Unlock()
 	for _, l := range tell {
-		_ = l.say(&said{Moved: &moved{Room: room, From: from, To: to}}) // else it hears of it with the next hook
+		_ = l.say(&said{Moved: &moved{Room: room, From: from, To: to}}) // otherwise the next hook tells it
 	}
 }
 
-// Names returns the machines that have a line now.
+// Names returns the machines that have a link now.
 func (m *Machines) Names() (names []mail.Machine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -281,7 +280,7 @@ func (d machineDoor) Ring(ctx context.Context, r wake.Ring) error {
 	}
 }
 
-// order returns the line to the machine, which may come within linkGrace, and the number of an order there.
+// order returns the machine's link, which may arrive within linkGrace, and the number of a new order.
 func (d machineDoor) order(ctx context.Context) (l *link, id uint64, answer <-chan error, err error) {
 	grace := time.NewTimer(linkGrace)
 	defer grace.Stop()

@@ -16,7 +16,7 @@ import (
 	"pennypost/internal/office/wake"
 )
 
-// far is a Waker that remembers.
+// far is a Waker that records its rings.
 type far struct {
 	kind string
 	err  error
@@ -46,7 +46,7 @@ type faraway struct {
 
 	mu     sync.Mutex
 	offers []Offer
-	conn   net.Conn // of the relay
+	conn   net.Conn // the relay's end
 	closed sync.WaitGroup
 }
 
@@ -67,7 +67,7 @@ func newFaraway() *faraway {
 	return f
 }
 
-// connect gives the relay a line. cut ends it.
+// connect gives the relay a link. cut breaks it.
 func (f *faraway) connect(t *testing.T) (cut func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	near, there := net.Pipe()
@@ -78,7 +78,7 @@ func (f *faraway) connect(t *testing.T) (cut func()) {
 	return cancel
 }
 
-// offer changes what the relay offers.
+// offer changes the relay's offers.
 func (f *faraway) offer(list ...Offer) {
 	f.mu.Lock()
 	f.offers = list
@@ -90,8 +90,8 @@ func (f *faraway) offer(list ...Offer) {
 
 func (f *faraway) doors() []string { return kinds(f.machines.Doors("lab", "ann")) }
 
-// TestMachines holds that doors of another machine are rung there and say what came of it, and that what is offered
-// there, and the machine itself, comes and goes.
+// TestMachines: doors of another machine are rung there and their results returned; offers, and the machine itself,
+// appear and disappear.
 func TestMachines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaraway()
@@ -154,8 +154,7 @@ func TestMachines(t *testing.T) {
 	})
 }
 
-// TestMachinesBreak holds that what was ordered over a line that breaks has failed, that a ring waits for a line that
-// is about to come back, and not for ever.
+// TestMachinesBreak: an order over a link that breaks has failed; a ring waits for the link to recover, for a while.
 func TestMachinesBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaraway()
@@ -188,7 +187,7 @@ func TestMachinesBreak(t *testing.T) {
 	})
 }
 
-// TestMachinesScope holds that a machine offers nothing beyond what it was let in for.
+// TestMachinesScope: a machine can offer nothing beyond its pass.
 func TestMachinesScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaraway()
@@ -205,7 +204,7 @@ func TestMachinesScope(t *testing.T) {
 	})
 }
 
-// deaf is a connection to nowhere: what is written is lost, and nothing comes.
+// deaf is a connection to nowhere: writes are lost, and reads block.
 type deaf struct{ closed chan struct{} }
 
 func (d *deaf) Read([]byte) (int, error)    { <-d.closed; return 0, io.EOF }
@@ -219,8 +218,8 @@ func (d *deaf) Close() error {
 	return nil
 }
 
-// TestDeadLine holds that both ends notice within half a minute that nobody is there any more, as after the sleep of a
-// laptop, and that a line on which nothing happens is kept.
+// TestDeadLine: both ends notice within half a minute that the other one is gone, as after the sleep of a laptop, and
+// an idle link stays open.
 func TestDeadLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, serve := range map[string]func(f *faraway, conn io.ReadWriteCloser) error{

@@ -13,14 +13,14 @@ import (
 	"pennypost/internal/office/wake"
 )
 
-// Relay rings doors of this machine for a post office on another one, which is told what doors there are: the far end
-// is Machines there. The functions are set before Serve and may be called concurrently.
+// Relay rings doors of this machine for a post office on another one, whose Machines it tells about them. The
+// functions are set before Serve and may be called concurrently.
 type Relay struct {
-	// Offers returns what there is now.
+	// Offers returns the current offers.
 	Offers func() []Offer
 	// Doors returns the doors of an agent.
 	Doors func(mail.RoomName, mail.Name) []wake.Waker
-	// Moved is told that an agent has another name.
+	// Moved is called when an agent has a new name.
 	Moved func(room mail.RoomName, from, to mail.Name)
 
 	once   sync.Once
@@ -28,9 +28,9 @@ type Relay struct {
 }
 
 const (
-	// offerGather is how long a change waits for others: who waits at a door and asks again is away for milliseconds.
+	// offerGather is how long a change waits for others: a listener that polls is away for milliseconds.
 	offerGather = 30 * time.Millisecond
-	// offerPause is how often is looked for what nobody tells of: that a session's program has ended.
+	// offerPause is how often we look for changes without a notification, such as the end of a session's program.
 	offerPause = 2 * time.Second
 )
 
@@ -39,11 +39,10 @@ func (r *Relay) changes() pause.Nudge {
 	return r.change
 }
 
-// Changed makes it look at its offers again.
+// Changed makes the relay check its offers again.
 func (r *Relay) Changed() { r.changes().Give() }
 
-// Serve offers and rings over a line, which it closes, until that breaks or ctx ends. Rings that are under way are
-// broken off then.
+// Serve serves a link, and closes it, until it breaks or ctx ends. It then cancels running rings.
 func (r *Relay) Serve(ctx context.Context, conn io.ReadWriteCloser) error {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &link{conn: conn}
@@ -54,14 +53,14 @@ func (r *Relay) Serve(ctx context.Context, conn io.ReadWriteCloser) error {
 	return l.hear(ctx, func(s *said) {
 		switch {
 		case s.Order != nil:
-			running.Go(func() { _ = l.say(&said{Rung: r.ring(ctx, s.Order)}) }) // else the far end knows it broke
+			running.Go(func() { _ = l.say(&said{Rung: r.ring(ctx, s.Order)}) }) // on failure, the other end knows
 		case s.Moved != nil:
 			r.Moved(s.Moved.Room, s.Moved.From, s.Moved.To)
 		}
 	})
 }
 
-// offer says what there is, at first and whenever it has changed, until ctx ends.
+// offer sends the offers, at first and whenever they have changed, until ctx ends.
 func (r *Relay) offer(ctx context.Context, l *link) {
 	tick := time.NewTicker(offerPause)
 	defer tick.Stop()
@@ -84,7 +83,7 @@ func (r *Relay) offer(ctx context.Context, l *link) {
 	}
 }
 
-// ring does what was ordered.
+// ring carries out an order.
 func (r *Relay) ring(ctx context.Context, o *order) *rung {
 	o.Ring.State, o.Ring.Live = o.State, o.State != mail.Gone
 	doors := r.Doors(o.Ring.Room, o.Ring.Agent)

@@ -1,4 +1,4 @@
-// Package sessions keeps what the hooks of clients told of the sessions on this machine: what it takes to get at each,
-// and whether it lives. It knows of no door and of no room. A List is all of it, and survives a restart in a file;
-// what it holds prints nowhere.
+// Package sessions stores the facts that hooks report about the sessions on this machine: how to reach each, and
+// whether it lives. It knows no doors and no rooms. A List has all of it, and survives a restart in a file; its
+// secrets are never printed.
 package sessions

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// saveAfter is how long what is new of sessions waits for more before it is written: when a post office starts,
-	// the sessions of many agents tell of themselves at once.
+	// saveAfter is how long a change waits for more before the file is written: when a post office starts, the
+	// sessions of many agents report at the same time.
 	saveAfter = 200 * time.Millisecond
-	// maxSessionFile is the most that is read of the file, in bytes.
+	// maxSessionFile is the limit of the file's size, in bytes.
 	maxSessionFile = 16 << 20
 )
 
-// savedSession is a Session in the file. It has the secrets: nobody but the owner reads the file, and what it opens
-// ends with the session.
+// savedSession is a Session in the file. It includes the secrets: only the owner can read the file, and the secrets
+// end with the session.
 type savedSession struct {
 	Room    mail.RoomName `json:"room"`
 	Agent   mail.Name     `json:"agent"`
@@ -44,10 +44,10 @@ type savedSession struct {
 	Over    bool          `json:"over,omitzero"`
 }
 
-// Keep takes in the sessions that another process of the post office has left in a file of this machine, so that their
-// doors survive a restart, and keeps the file. Of sessions whose program has ended only what it takes to resume them
-// is known. A file that cannot be understood is as good as none, and replaced; the error says why. Call Keep before
-// all other methods, and Close at the end.
+// Keep loads the sessions that an earlier process of the post office left in a file, so that their doors survive a
+// restart, and keeps the file up to date. Of a session whose program has ended it loads only the facts needed to
+// resume it. A file that cannot be parsed is ignored and replaced; the error says why. Call Keep before all other
+// methods, and Close at the end.
 func (l *List) Keep(path string) error {
 	l.file = path
 	var saved []savedSession
@@ -77,7 +77,7 @@ func (l *List) Keep(path string) error {
 	return nil
 }
 
-// Close writes what is not written yet.
+// Close writes pending changes.
 func (l *List) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +88,7 @@ func (l *List) Close() error {
 	return l.save()
 }
 
-// changed has the file written soon. The caller holds l.mu.
+// changed schedules a write of the file. The caller holds l.mu.
 func (l *List) changed() {
 	if l.file == "" || l.saving != nil {
 		return
@@ -97,7 +97,7 @@ func (l *List) changed() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.saving != nil {
-			_ = l.save() // and is tried again with the next change; until a restart nobody misses the file
+			_ = l.save() // the next change tries again; the file is needed only after a restart
 		}
 	})
 }

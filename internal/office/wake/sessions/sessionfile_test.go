@@ -10,8 +10,8 @@ import (
 	"pennypost/internal/base/process"
 )
 
-// What hooks have told of sessions is known to the next process of the post office: how to get at those that live, and
-// what it takes to resume the others. Nobody but the owner reads the file.
+// The next process of the post office knows the sessions that hooks reported: how to reach the live ones, and how to
+// resume the others. Only the owner can read the file.
 func TestSessionsSurviveRestart(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells when a program started")
@@ -63,7 +63,7 @@ func TestSessionsSurviveRestart(t *testing.T) {
 	}
 }
 
-// A file that cannot be understood keeps nobody from working, and is replaced.
+// A file that cannot be parsed stops nothing, and is replaced.
 func TestSessionsFileDamaged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doors.json")
 	if err := os.WriteFile(path, []byte(`[{"room":`), 0o600); err != nil {

@@ -17,38 +17,38 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Session is what the hooks of a client tell of a live session: what it takes to get at it from here. It is kept in
-// memory and in one file of this machine (see Keep), and neither it nor its secrets can be printed, logged or encoded.
+// Session has the facts that hooks report about a live session: how to reach it from here. It is kept in memory and in
+// one file of this machine (see Keep), and neither it nor its secrets can be printed, logged or encoded.
 type Session struct {
 	Room  mail.RoomName
 	Agent mail.Name
 
-	Client  string // as hooks call it: claude, codex, …
-	ID      string // the client's own
+	Client  string // as hooks name it: claude, codex, …
+	ID      string // the client's own id
 	Dir     string
-	Version string // of the client; "" if nobody told
-	Process string // the client's program, as package process names it: a number and when it started
-	// Window is the program in which the session's person sits, where several of them share Process; "": it is not
-	// known, or Process is that.
+	Version string // of the client; "": not known
+	Process string // the client's program, as package process names it: its pid and start time
+	// Window is the program that shows the session, where several share Process; "": not known, or the same as
+	// Process.
 	Window string
-	Mode   string // of its permissions, as the client calls it
+	Mode   string // the permission mode, as the client names it
 
 	Socket Secret // where the session takes messages: a Unix socket, or the address of an HTTP server
-	Token  Secret // what that wants to see first
+	Token  Secret // the token that it expects first
 
-	Tmux string // the variable TMUX of the session: which server of tmux it runs under
+	Tmux string // the variable TMUX of the session: its tmux server
 	Pane string // the variable TMUX_PANE
-	Home string // the client's own directory, where sessions tell it
+	Home string // the client's own directory, if known
 
-	Transcript string // the file in which the client keeps the conversation
+	Transcript string // the file with the client's record of the conversation
 
-	Broken bool // its user broke its last turn off
+	Broken bool // its user interrupted its last turn
 
-	Held    bool      // its socket is not to be written to: its user would be asked whether to let that in
-	Working bool      // it is in a turn, as far as hooks have told
-	Heard   time.Time // when a hook told so last
+	Held    bool      // do not write to its socket: its user would be asked for permission
+	Working bool      // it is in a turn, according to hooks
+	Heard   time.Time // the time of the last hook in a turn
 
-	// Joined is the connection that told of the session, where no hook has: it goes with that. "": a hook has.
+	// Joined is the connection that reported the session, and with which it ends; "": a hook reported it.
 	Joined string
 
 	Over bool // it has ended
@@ -60,23 +60,22 @@ func (s *Session) Gone() bool { return ended(s.Process) || ended(s.Window) }
 // Terminal returns the program that has the session's terminal.
 func (s *Session) Terminal() string { return cmp.Or(s.Window, s.Process) }
 
-// String does not tell.
+// String hides the session.
 func (s Session) String() string { return "session of " + string(s.Agent) }
 
-// Format does not tell, whatever the verb.
+// Format hides the session, whatever the verb.
 func (s Session) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// LogValue does not tell.
+// LogValue hides the session.
 func (s Session) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalJSON refuses: a session is of this moment and this machine, and of no use to any file.
+// MarshalJSON refuses: a session is only valid at this moment on this machine.
 func (s Session) MarshalJSON() ([]byte, error) { return nil, errors.New("a session is not written") }
 
-// Secret is text that does not print, not even as part of something that is printed whole: that is why it is held by a
-// pointer.
+// Secret is text that does not print, not even as part of a printed struct: that is why it is behind a pointer.
 type Secret struct{ text *string }
 
-// NewSecret hides a text.
+// NewSecret returns text as a Secret.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
@@ -84,19 +83,19 @@ func NewSecret(text string) Secret {
 	return Secret{&text}
 }
 
-// String does not tell.
+// String hides the secret.
 func (s Secret) String() string { return "(secret)" }
 
-// Format does not tell, whatever the verb.
+// Format hides the secret, whatever the verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
-// LogValue does not tell.
+// LogValue hides the secret.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // MarshalText refuses.
 func (s Secret) MarshalText() ([]byte, error) { return nil, errors.New("a secret is not written") }
 
-// None reports whether there is none.
+// None reports whether the secret is empty.
 func (s Secret) None() bool { return s.text == nil }
 
 // Reveal returns the text.
@@ -107,28 +106,28 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// List is the latest sessions of the agents of this machine, as far as hooks have reported them. The zero value
-// is empty and ready; it may be used concurrently.
+// List has the latest session of each agent on this machine that hooks have reported. The zero value is empty and
+// ready; it is safe for concurrent use.
 type List struct {
 	mu     sync.Mutex
-	latest map[Seat]Session // of one that is over only what it takes to resume it
-	file   string           // where they are kept; "": nowhere
-	saving *time.Timer      // nil: all is written
+	latest map[Seat]Session // a session that is over has only the facts needed to resume it
+	file   string           // the file that stores them; "": none
+	saving *time.Timer      // nil: nothing to write
 }
 
-// Seat is an agent of a room, which has one session at a time.
+// Seat is an agent in a room, which has one session at a time.
 type Seat struct {
 	Room  mail.RoomName
 	Agent mail.Name
 }
 
-// SeatOf returns the seat of an agent, whose name may be spelled with combining characters.
+// SeatOf returns the seat of an agent, whose name it normalises (NFC).
 func SeatOf(room mail.RoomName, agent mail.Name) Seat {
 	return Seat{room, mail.Name(norm.NFC.String(string(agent)))}
 }
 
-// Put notes what is known of a session. If the agent had another session before, what was known of that is forgotten.
-// If it is the same session, what was known stays where s is empty, because not every hook is told everything.
+// Put stores the facts about a session. The facts about another session of the agent are forgotten. For the same
+// session, known facts stay where s is empty, because not every hook is told everything.
 //
 // If a session's program cannot be seen when the session reports it (in a container, for example), we can never say
 // that it has ended.
@@ -156,7 +155,7 @@ func (l *List) Put(s Session) {
 	}
 }
 
-// Filled returns s with what was known of the same session before.
+// Filled returns s with the known facts about the same session.
 func (l *List) Filled(s Session) Session {
 	if old := l.Look(s.Room, s.Agent); !old.Over && old.Client == s.Client && old.ID == s.ID {
 		s.fill(&old)
@@ -164,7 +163,7 @@ func (l *List) Filled(s Session) Session {
 	return s
 }
 
-// same reports whether two sessions are alike, their secrets included, whenever a hook was heard of them last.
+// same reports whether two sessions are equal, including their secrets, but ignoring Heard.
 func (s *Session) same(old *Session) bool {
 	a, b := *s, *old
 	if a.Socket.Reveal() != b.Socket.Reveal() || a.Token.Reveal() != b.Token.Reveal() {
@@ -175,8 +174,7 @@ func (s *Session) same(old *Session) bool {
 	return a == b
 }
 
-// fill takes from what was known what s does not say. A socket and its token come together, and so do a pane and its
-// server.
+// fill copies known facts to the empty fields of s. A socket goes with its token, and a pane with its server.
 func (s *Session) fill(old *Session) {
 	for _, f := range []struct{ to, from *string }{{&s.Dir, &old.Dir}, {&s.Version, &old.Version},
 		{&s.Process, &old.Process}, {&s.Mode, &old.Mode}, {&s.Home, &old.Home},
@@ -205,8 +203,8 @@ func (l *List) Get(room mail.RoomName, agent mail.Name) (Session, bool) {
 	return s, true
 }
 
-// Killed returns the sessions whose program, or whose window, has ended without a hook that said so, and takes them
-// for over from then on. Connections end by themselves.
+// Killed returns the sessions whose program or window has ended without a hook, and records them as over. Sessions of
+// connections are left out: they end with their connection.
 func (l *List) Killed() (killed []Session) {
 	l.mu.Lock()
 	all := slices.Collect(maps.Values(l.latest))
@@ -219,7 +217,7 @@ func (l *List) Killed() (killed []Session) {
 	return killed
 }
 
-// replace puts one session in the place of another, unless more was told of that since.
+// replace replaces a session by another, unless it has changed since.
 func (l *List) replace(old, s Session) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,14 +230,14 @@ func (l *List) replace(old, s Session) bool {
 	return true
 }
 
-// Program is what of an agent's session runs on this machine.
+// Program is an agent with the program of its session on this machine.
 type Program struct {
 	Room    mail.RoomName
 	Agent   mail.Name
-	Process string // of the session that lives; "": it is over, or not known
+	Process string // of the live session; "": none, or not known
 }
 
-// Programs returns the agents that have had a session here, as far as hooks have told, in no order.
+// Programs returns the agents that have had a session here, according to hooks, in no order.
 func (l *List) Programs() []Program {
 	l.mu.Lock()
 	all := slices.Collect(maps.Values(l.latest))
@@ -252,8 +250,8 @@ func (l *List) Programs() []Program {
 	return out
 }
 
-// In returns the agent of a session that lives, as far as is known, and that one of programs runs; "": none does.
-// Those of one room are left out; "": of none.
+// In returns the agent of a session that is not known to be over and that runs in one of programs; "": none. It
+// ignores sessions of the room in not; "": it ignores none.
 func (l *List) In(programs []string, not mail.RoomName) mail.Name {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,7 +263,7 @@ func (l *List) In(programs []string, not mail.RoomName) mail.Name {
 	return ""
 }
 
-// Dirs returns where the sessions of an agent of a room work or did, or those of all of its agents.
+// Dirs returns the directories of the sessions, live or over, of an agent of a room, or of all of its agents.
 func (l *List) Dirs(room mail.RoomName, agent mail.Name) (dirs []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -277,7 +275,7 @@ func (l *List) Dirs(room mail.RoomName, agent mail.Name) (dirs []string) {
 	return dirs
 }
 
-// Others returns where the live sessions of a room work, but for those of one agent.
+// Others returns the directories of the live sessions of a room, except those of one agent.
 func (l *List) Others(room mail.RoomName, agent mail.Name) (dirs []string) {
 	var found []Session
 	l.mu.Lock()
@@ -295,7 +293,7 @@ func (l *List) Others(room mail.RoomName, agent mail.Name) (dirs []string) {
 	return dirs
 }
 
-// Of returns the agent that has a session of the client's, "" if none is known, and whether it is known to be over.
+// Of returns the agent of a client's session, "" if none is known, and whether the session is known to be over.
 func (l *List) Of(room mail.RoomName, id string) (agent mail.Name, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -307,8 +305,8 @@ func (l *List) Of(room mail.RoomName, id string) (agent mail.Name, over bool) {
 	return agent, over
 }
 
-// Find returns a client's session, whichever agent has it, and whether it lives as far as hooks have told; the zero
-// value if none has told of it.
+// Find returns a client's session, whichever agent has it, and whether it is live according to hooks; the zero value
+// if it is not known.
 func (l *List) Find(client, id string) (found Session, lives bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -320,14 +318,14 @@ func (l *List) Find(client, id string) (found Session, lives bool) {
 	return found, lives
 }
 
-// Left returns the session of an agent that sat in a window, if that was closed or another session is to begin there:
-// one that is at work is not left then.
+// Left returns the session of an agent in a window, and whether it has been left: its window was closed, or is window
+// and the session is not working.
 func (l *List) Left(room mail.RoomName, agent mail.Name, window string) (s Session, left bool) {
 	s = l.Look(room, agent)
 	return s, !s.Over && s.Window != "" && (ended(s.Window) || s.Window == window && !s.Working)
 }
 
-// Live returns the sessions that run in a client and are not known to have ended.
+// Live returns the sessions of a client that are not known to have ended.
 func (l *List) Live(client string) (found []Session) {
 	l.mu.Lock()
 	for _, s := range l.latest {
@@ -339,7 +337,7 @@ func (l *List) Live(client string) (found []Session) {
 	return slices.DeleteFunc(found, func(s Session) bool { return s.Gone() })
 }
 
-// Working returns the live sessions that run in a client and are in a turn.
+// Working returns the live sessions of a client that are in a turn.
 func (l *List) Working(client string) (found []Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -351,15 +349,15 @@ func (l *List) Working(client string) (found []Session) {
 	return found
 }
 
-// Rested notes that a session is in no turn, unless more was told of it since s was returned.
+// Rested records that a session is not in a turn, unless it has changed since s was returned.
 func (l *List) Rested(s Session) {
 	rested := s
 	rested.Working = false
 	l.replace(s, rested)
 }
 
-// Gone returns the latest session of an agent if its program is known to have ended. That it said goodbye is not
-// enough: the program may have gone on to another session, or be about to end.
+// Gone returns the latest session of an agent if its program is known to have ended. A hook for the session's end is
+// not enough: the program may run another session, or be still exiting.
 func (l *List) Gone(room mail.RoomName, agent mail.Name) (s Session, known, gone bool) {
 	l.mu.Lock()
 	s, known = l.latest[SeatOf(room, agent)]
@@ -370,7 +368,7 @@ func (l *List) Gone(room mail.RoomName, agent mail.Name) (s Session, known, gone
 	return s.remains(), true, true
 }
 
-// Typed returns when somebody last typed into the terminal of an agent's live session; zero: that is not known.
+// Typed returns the time of the last keystroke in the terminal of an agent's live session; zero: not known.
 func (l *List) Typed(room mail.RoomName, agent mail.Name) mail.Time {
 	s, ok := l.Get(room, agent)
 	if at := process.LastInput(s.Terminal()); ok && !at.IsZero() {
@@ -379,14 +377,14 @@ func (l *List) Typed(room mail.RoomName, agent mail.Name) mail.Time {
 	return 0
 }
 
-// Look returns what is known of an agent's latest session, whether it lives or not; the zero value if nothing is.
+// Look returns an agent's latest session, live or not; the zero value if none is known.
 func (l *List) Look(room mail.RoomName, agent mail.Name) Session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.latest[SeatOf(room, agent)]
 }
 
-// Move has what is known of an agent's session go with its new name.
+// Move gives an agent's session its new name.
 func (l *List) Move(room mail.RoomName, from, to mail.Name) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -398,7 +396,7 @@ func (l *List) Move(room mail.RoomName, from, to mail.Name) {
 	}
 }
 
-// Drop notes that an agent's session has ended, if it is this one. What it takes to get at it is forgotten.
+// Drop records that an agent's session has ended, if it is this one, and forgets how to reach it.
 func (l *List) Drop(room mail.RoomName, agent mail.Name, id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -409,21 +407,21 @@ func (l *List) Drop(room mail.RoomName, agent mail.Name, id string) {
 	}
 }
 
-// remains is what is kept of a session that has ended.
+// remains returns the facts that are kept about an ended session.
 func (s *Session) remains() Session {
 	return Session{Room: s.Room, Agent: s.Agent, Client: s.Client, ID: s.ID, Dir: s.Dir, Process: s.Process,
 		Window: s.Window, Over: true}
 }
 
-// String tells how many there are.
+// String returns the number of sessions.
 func (l *List) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return fmt.Sprintf("%d sessions", len(l.latest))
 }
 
-// Format tells how many there are, whatever the verb.
+// Format writes the number of sessions, whatever the verb.
 func (l *List) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, l.String()) }
 
-// LogValue tells how many there are.
+// LogValue returns the number of sessions.
 func (l *List) LogValue() slog.Value { return slog.StringValue(l.String()) }

@@ -11,8 +11,8 @@ import (
 	"pennypost/internal/base/process"
 )
 
-// ended reports whether a program is known to have ended. When it started is not known here, so one that got the
-// number of another passes for it.
+// ended reports whether a program is known to have ended. Start times are not known here, so a new program with a
+// reused pid passes for the old one.
 func ended(program string) bool {
 	pid := process.Number(program)
 	if pid <= 0 {

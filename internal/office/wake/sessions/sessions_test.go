@@ -46,13 +46,13 @@ func TestSessions(t *testing.T) {
 		t.Error("a session is known in another room")
 	}
 
-	// A hook that was told less does not take away what another was told.
+	// A hook that was told less does not erase facts from another.
 	l.Put(Session{Room: s.Room, Agent: s.Agent, Client: "claude", ID: "s1", Mode: "plan"})
 	if got, _ := l.Get(s.Room, s.Agent); got.Token.Reveal() != hush || got.Socket != s.Socket || got.Pane != "%1" ||
 		got.Tmux != s.Tmux || got.Version != s.Version || got.Mode != "plan" {
 		t.Errorf("the same session lost what was known of it: %+v", got.reveal())
 	}
-	// Another session has nothing of the one before.
+	// Another session inherits nothing from the one before.
 	for _, other := range []Session{{Client: "claude", ID: "s2"}, {Client: "codex", ID: "s1"}} {
 		l.Put(s)
 		other.Room, other.Agent = s.Room, s.Agent
@@ -78,8 +78,7 @@ func (s Session) reveal() string {
 		s.Pane)
 }
 
-// A session whose program has ended is forgotten; the number of a program that somebody else now has does not bring it
-// back.
+// A session whose program has ended is forgotten, and a new program with the same pid does not bring it back.
 func TestSessionsEnded(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells when a program started")
