@@ -40,7 +40,7 @@ type choice struct {
 // Types lists the types of message.
 func (p *ComposePage) Types() []mail.TypeRule { return mail.TypeRules() }
 
-// Verdicts are what a review can find.
+// Verdicts are the verdicts of a review.
 func (p *ComposePage) Verdicts() []string { return mail.Verdicts() }
 
 // compose shows a new letter. The query may prefill its fields.
