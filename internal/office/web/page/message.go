@@ -69,7 +69,7 @@ func (p Post) Seen() string {
 	return "read by " + strconv.Itoa(max(n, p.ReadBy)) + " of " + strconv.Itoa(len(p.Deliveries)+p.Others)
 }
 
-// mostReaders is how many recipients the words above a message's mark name.
+// mostReaders limits the recipients named in a tooltip.
 const mostReaders = 20
 
 // Readers lists the recipients with their states.

@@ -257,7 +257,7 @@ func ChainsIn(rooms []InRoom) []Chain {
 
 // OfAgent is an agent's waits.
 type OfAgent struct {
-	For []Link // who waits for it
+	For []Link // whom it waits for, longest first
 	By  []Link // who waits for it
 }
 
