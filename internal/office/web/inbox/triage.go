@@ -132,7 +132,7 @@ func takeMarksBack(ctx context.Context, changed []page.Post, m mail.Mark) error 
 	return nil
 }
 
-// asksArchive asks what to do with open questions that are to be archived.
+// asksArchive asks what to do with open questions before archiving them.
 type asksArchive struct {
 	*page.View
 	Messages string      // all those to archive

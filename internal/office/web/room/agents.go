@@ -103,7 +103,7 @@ func agents(v *page.View) error {
 	return v.Render("agents", p, "roster")
 }
 
-// here lists the agents of the room by state.
+// here lists the agents of one room by state.
 func (p *agentsPage) here(rooms []waits.InRoom) error {
 	of := waits.ByAgent(rooms[0].Links)
 	for _, s := range rosterStates() {
@@ -289,7 +289,7 @@ func (a agentRow) RoleAddresses() []mail.Address {
 	return out
 }
 
-// Sender is how the agent signs.
+// Sender is the agent's address.
 func (a agentRow) Sender() mail.Address { return mail.AgentAddress(a.Name) }
 
 // agentPage is one agent and its mail.
