@@ -27,8 +27,8 @@ type Terminal struct {
 // Open opens a terminal. Without xterm or Xvfb it prints a note and returns nil: commands then run where the tests
 // run, which is right if a person runs them.
 //
-// The terminal is an orphan, so that the ancestors of the test, such as an agent, are not its ancestors. It ends
-// with the test, even if that crashes.
+// The terminal is an orphan, so that the ancestors of the test, such as an agent, are not its ancestors. It ends with
+// the test, even if that crashes.
 func Open() (*Terminal, error) {
 	for _, program := range []string{"Xvfb", "xterm"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -99,9 +99,9 @@ func (t *Terminal) Close() {
 	t.ended.Close()
 }
 
-// Program returns a proxy that runs a program in the terminal, with the proxy's arguments, environment, directory
-// and standard files, forwards signals to it, and ends with its status. It has the same name, so that it can
-// replace the program on a PATH.
+// Program returns a proxy that runs a program in the terminal, with the proxy's arguments, environment, directory and
+// standard files, forwards signals to it, and ends with its status. It has the same name, so that it can replace the
+// program on a PATH.
 //
 // For Pennypost's commands that run the post office, and for hooks, the proxy executes the program itself: the test
 // is the client that runs hooks, and from then on in their session. An MCP server gets its own client in the
@@ -128,8 +128,8 @@ func (t *Terminal) Program(path string) (string, error) {
 	return proxy, os.Link(filepath.Join(t.dir, "seat"), proxy)
 }
 
-// Window returns a command that opens another xterm on the display, which closes when its program ends. Nil: there
-// is only the tests' own terminal.
+// Window returns a command that opens another xterm on the display, which closes when its program ends. Nil: there is
+// only the tests' own terminal.
 func (t *Terminal) Window(args ...string) (*exec.Cmd, error) {
 	if t == nil {
 		return nil, nil

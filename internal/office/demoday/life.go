@@ -17,8 +17,8 @@ import (
 	"pennypost/internal/mail"
 )
 
-// Life continues the day: the agents keep working, one message at a time, and respond to the person. They are
-// clients of a running post office, and use the doors of agents.
+// Life continues the day: the agents keep working, one message at a time, and respond to the person. They are clients
+// of a running post office, and use the doors of agents.
 type Life struct {
 	Office mail.Office
 	Dir    string        // the directory of their sockets; paths of sockets must be short
@@ -202,8 +202,8 @@ func (r *resident) wake(ctx context.Context) error {
 	return err
 }
 
-// lookUp sends a heartbeat and checks the mailbox, as an agent does between two tools; idle agents also do so now
-// and then.
+// lookUp sends a heartbeat and checks the mailbox, as an agent does between two tools; idle agents also do so now and
+// then.
 func (r *resident) lookUp(ctx context.Context) error {
 	if here, err := r.beat(ctx); !here {
 		return err

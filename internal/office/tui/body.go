@@ -16,9 +16,9 @@ var (
 	marked  = regexp.MustCompile("`[^`]+`|\\*\\*[^*]+\\*\\*|__[^_]+__|\\*[^*\\s](?:[^*]*[^*\\s])?\\*")
 )
 
-// body renders a message's text in lines of a width. It supports the Markdown that a terminal can show: bold
-// headings and strong words, hanging lists, indented code, and links with their address after the words. Line
-// breaks are kept, as on the pages.
+// body renders a message's text in lines of a width. It supports the Markdown that a terminal can show: bold headings
+// and strong words, hanging lists, indented code, and links with their address after the words. Line breaks are kept,
+// as on the pages.
 func body(text string, width int) []line {
 	var out []line
 	fenced := ""

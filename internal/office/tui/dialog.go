@@ -47,8 +47,8 @@ func dialogRows(cards []mail.Card) []row {
 	return rows
 }
 
-// question returns the current question of a form. A single question with one option to choose is not a form, but
-// may take an answer in words.
+// question returns the current question of a form. A single question with one option to choose is not a form, but may
+// take an answer in words.
 func (d *dialog) question() *mail.AskedQuestion {
 	if asks, _ := triage.DialogAsks(&d.card); !asks || d.at >= len(d.card.Questions) {
 		return nil
@@ -202,8 +202,8 @@ func (m *model) inDialog(k string) ([]effect, bool) {
 	return nil, true
 }
 
-// Why a dialog takes no answer before Enter: it changed on the screen, or it opened by itself after an answer. A
-// key pressed for one dialog must not answer the next.
+// Why a dialog takes no answer before Enter: it changed on the screen, or it opened by itself after an answer. A key
+// pressed for one dialog must not answer the next.
 const (
 	asksElse   = "It asks something else now; press Enter to go on."
 	cameItself = "This is the next. Press Enter, and then an answer."

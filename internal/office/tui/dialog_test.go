@@ -265,8 +265,7 @@ func TestAgentsThatAsk(t *testing.T) {
 	}
 }
 
-// TestLongDialog tests that the answers are on the screen however long the text is, with the number of hidden
-// lines.
+// TestLongDialog tests that the answers are on the screen however long the text is, with the number of hidden lines.
 func TestLongDialog(t *testing.T) {
 	o := &office{}
 	o.dialogs.Ask(permission("d-one", strings.Repeat("echo and so on\n", 100)+"rm -rf /"))

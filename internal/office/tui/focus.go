@@ -9,8 +9,8 @@ import (
 	"pennypost/internal/mail/triage"
 )
 
-// mostBefore limits the messages before a question that are shown on one line each. A screen of 24 lines has room
-// for two.
+// mostBefore limits the messages before a question that are shown on one line each. A screen of 24 lines has room for
+// two.
 const mostBefore = 6
 
 // answerKey is the key of the n-th answer, from 0: red for a question, and black for a client's dialog, where red
@@ -49,8 +49,8 @@ func (m *model) asked() (at, lines int) {
 	return starts[i], len(set)
 }
 
-// viewOptions draws the answers to the open question and, if there is room, who waits for it and the messages
-// before it.
+// viewOptions draws the answers to the open question and, if there is room, who waits for it and the messages before
+// it.
 func (m *model) viewOptions() []line {
 	t := m.talk
 	question := t.question()

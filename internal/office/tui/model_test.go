@@ -319,8 +319,8 @@ func TestPostOfficeGoesAndComes(t *testing.T) {
 	b.seesNot("away since")
 }
 
-// TestSentOnceItIsBack tests that text written while the post office is away is kept whole, and that one key sends
-// it later with the same idempotency keys.
+// TestSentOnceItIsBack tests that text written while the post office is away is kept whole, and that one key sends it
+// later with the same idempotency keys.
 func TestSentOnceItIsBack(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port?", ports)

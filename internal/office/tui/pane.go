@@ -32,7 +32,7 @@ func (p *pane[T]) at(key string) int {
 	return slices.IndexFunc(p.rows, func(row T) bool { return p.key(&row) == key })
 }
 
-// move moves the cursor by n rows, and scrolls the screen rows with it.
+// move moves the cursor by n rows, and keeps it on a screen of that many rows.
 func (p *pane[T]) move(n, screen int) {
 	p.cursor = max(0, p.cursor+n)
 	p.settle(screen)

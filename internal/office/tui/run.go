@@ -19,8 +19,8 @@ type Options struct {
 	Room   mail.RoomName // the only room to show; "": all
 	Editor string        // a command line, to which the file's path is appended
 	Plain  bool          // no colours, for NO_COLOR
-	// Link reports the connection that brings changes: false when it breaks, true when there is a new one. Nil: it
-	// is assumed to hold.
+	// Link reports the connection that brings changes: false when it breaks, true when there is a new one. Nil: it is
+	// assumed to hold.
 	Link <-chan bool
 	// Keep stores the person's choice of room, "" for all. Nil: it is not stored.
 	Keep func(mail.RoomName)
@@ -29,15 +29,15 @@ type Options struct {
 // callPatience limits one call to the post office. Searching the archive takes longest.
 const callPatience = 30 * time.Second
 
-// lastPatience limits the sending of pending mail when the view is ended from outside, and callsPatience the wait
-// for running calls before that.
+// lastPatience limits the sending of pending mail when the view is ended from outside, and callsPatience the wait for
+// running calls before that.
 const (
 	lastPatience  = 5 * time.Second
 	callsPatience = time.Second
 )
 
-// Run shows the post office until the person quits, the terminal closes or ctx ends. It sends pending answers
-// before it returns; the error names those that it could not send.
+// Run shows the post office until the person quits, the terminal closes or ctx ends. It sends pending answers before
+// it returns; the error names those that it could not send.
 func Run(ctx context.Context, opts Options) error {
 	tcell.SetEncodingFallback(tcell.EncodingFallbackUTF8)
 	scr, err := tcell.NewScreen(tcell.OptSanitizeContent(true))
@@ -122,8 +122,8 @@ func (r *runner) last() {
 	}
 }
 
-// awaitCalls waits for running calls, so that the last ones can reuse their connections: a caller is identified
-// once per connection, and without a terminal a new connection would not be the person's.
+// awaitCalls waits for running calls, so that the last ones can reuse their connections: a caller is identified once
+// per connection, and without a terminal a new connection would not be the person's.
 func (r *runner) awaitCalls() {
 	done := make(chan struct{})
 	go func() {

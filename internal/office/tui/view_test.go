@@ -159,7 +159,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestWidths tests what a row drops first: the subject is readable at every width.
+// TestWidths tests the order in which a row drops its parts: the subject is readable at every width.
 func TestWidths(t *testing.T) {
 	o := &office{}
 	o.question(1, "Which port is free?", ports)

@@ -126,8 +126,8 @@ func exposed(text string) string {
 	return clean(text)
 }
 
-// verbatim draws the requested text unchanged, beside a bar that marks its extent, so that none of its lines can
-// pass for ours.
+// verbatim draws the requested text unchanged, beside a bar that marks its extent, so that none of its lines can pass
+// for ours.
 func (m *model) verbatim() []line {
 	c := &m.dialog.card
 	if c.Text == "" && (c.Form == "" || c.Kind != mail.AsksPermission) {

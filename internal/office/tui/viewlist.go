@@ -37,8 +37,8 @@ func (m *model) viewEmpty(l *list) []line {
 	return []line{nil, {{"   " + text, grey}}}
 }
 
-// viewRow draws a conversation in two lines: subject, sender, room and age, then the options or the beginning of
-// the text.
+// viewRow draws a conversation in two lines: subject, sender, room and age, then the options or the beginning of the
+// text.
 func (m *model) viewRow(c *row, under bool) []line {
 	if c.card != nil {
 		return m.viewDialogRow(c, under)
@@ -92,8 +92,7 @@ func (m *model) howManyWait(c *mail.Conversation) line {
 	}
 }
 
-// On a screen narrower than compact, a row's second line has the name and room; narrower than narrow, only the
-// name.
+// On a screen narrower than compact, a row's second line has the name and room; narrower than narrow, only the name.
 const (
 	compact = 64
 	narrow  = 60

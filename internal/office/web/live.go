@@ -21,8 +21,8 @@ import (
 
 const (
 	// tick is the interval of heartbeats. After 5 s without one a browser polls, so that a person soon learns that
-	// the post office hangs. All streams together write 32 lines a second at most: pages in the background and
-	// those beyond maxStreams have no stream.
+	// the post office hangs. All streams together write 32 lines a second at most: pages in the background and those
+	// beyond maxStreams have no stream.
 	tick       = 2 * time.Second
 	gather     = 150 * time.Millisecond // changes within this time are sent together
 	maxStreams = 64                     // each holds a connection

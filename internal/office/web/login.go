@@ -17,8 +17,8 @@ func (s *Site) at(r *http.Request) session.Doorway {
 	return session.Doorway{Plain: r.TLS == nil && !s.Named(r), TLS: r.TLS != nil}
 }
 
-// Link returns the path of a page that logs in one browser within ten minutes, and then shows a room. It works at
-// the pages' own name, to which the plain address redirects, or, if plain, at the plain address.
+// Link returns the path of a page that logs in one browser within ten minutes, and then shows a room. It works at the
+// pages' own name, to which the plain address redirects, or, if plain, at the plain address.
 func (s *Site) Link(room mail.RoomName, plain bool) string {
 	return s.link(session.Link{Room: room, At: session.Doorway{Plain: plain}})
 }
@@ -64,8 +64,8 @@ func (s *Site) loggedIn(r *http.Request) string {
 	return id
 }
 
-// byItself reports whether an open page sent the request by itself, which does not extend a session. Pages say so
-// in a header.
+// byItself reports whether an open page sent the request by itself, which does not extend a session. Pages say so in
+// a header.
 func byItself(r *http.Request) bool {
 	return r.URL.Path == "/events" || r.URL.Path == "/changes" || r.Header.Get("Pennypost-Live") != ""
 }
@@ -146,8 +146,8 @@ func shownAt(id mail.ID) string {
 	return page.LetterPath(id)
 }
 
-// cookieName returns the name of the session cookie. Over TLS its prefix makes browsers accept it only from this
-// host over TLS, so that a program on another port without TLS cannot replace it (RFC 6265bis, 4.1.3).
+// cookieName returns the name of the session cookie. Over TLS its prefix makes browsers accept it only from this host
+// over TLS, so that a program on another port without TLS cannot replace it (RFC 6265bis, 4.1.3).
 func cookieName(r *http.Request) string {
 	if r.TLS != nil {
 		return "__Host-" + sessionCookie

@@ -101,8 +101,8 @@ func TestLoginOnce(t *testing.T) {
 	}
 }
 
-// TestLoginComesBack tests that a person logged out under an open page returns to it, and to no other site, and
-// that a letter's link leads to the letter.
+// TestLoginComesBack tests that a person logged out under an open page returns to it, and to no other site, and that
+// a letter's link leads to the letter.
 func TestLoginComesBack(t *testing.T) {
 	b := newFixture(t)
 	enter := func(link, next string) string {
@@ -373,8 +373,7 @@ func TestManyLinks(t *testing.T) {
 	b.Get(second, stranger).Want(t, http.StatusOK)
 }
 
-// TestForgedSessions tests that only a session's exact cookie grants access, neither its id nor its hash in the
-// file.
+// TestForgedSessions tests that only a session's exact cookie grants access, neither its id nor its hash in the file.
 func TestForgedSessions(t *testing.T) {
 	b := newFixture(t)
 	one := b.site.Sessions()[0]

@@ -18,8 +18,7 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// TestTemplates tests that every page and part is a template that parses, with everything it needs beyond the
-// frame.
+// TestTemplates tests that every page and part is a template that parses, with everything it needs beyond the frame.
 func TestTemplates(t *testing.T) {
 	b := newFixture(t)
 	pages, err := b.site.core.Templates.Pages()

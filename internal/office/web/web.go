@@ -40,8 +40,8 @@ type Options struct {
 	Kept func(which func(*mail.Kept) bool) mail.Outbox
 	// Documents reads the documents named in messages. Nil: files of this machine.
 	Documents *openalice.Documents
-	// Machine returns the life of another machine's token by the id of its pass; nil if it has ended. Nil: there
-	// are no other machines.
+	// Machine returns the life of another machine's token by the id of its pass; nil if it has ended. Nil: there are
+	// no other machines.
 	Machine func(name mail.Machine, id string) *life.Life
 	Closing context.Context // ends streams; nil: they end with their requests
 	Log     *slog.Logger

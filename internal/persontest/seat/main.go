@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command seat is the helper program of package persontest: it opens the terminal, runs commands in it, and is
-// their proxy outside.
+// Command seat is the helper program of package persontest: it opens the terminal, runs commands in it, and is their
+// proxy outside.
 //
 //	seat detach DIR   starts "seat host DIR" as an orphan; descriptor 3 ends with the test, 4 receives the result
 //	seat host DIR     opens a display and an xterm, which runs "seat run"

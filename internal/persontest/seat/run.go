@@ -54,8 +54,8 @@ type groups struct {
 	ids map[int]bool
 }
 
-// start starts a command in its own group, and registers it under the lock, so that closing the terminal cannot
-// miss it.
+// start starts a command in its own group, and registers it under the lock, so that closing the terminal cannot miss
+// it.
 func (g *groups) start(cmd *exec.Cmd) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

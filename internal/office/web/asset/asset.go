@@ -21,8 +21,8 @@ import (
 //go:embed static
 var files embed.FS
 
-// asset is an embedded file. The browser caches it forever if its address has its hash, as on our pages; otherwise
-// it revalidates.
+// asset is an embedded file. The browser caches it forever if its address has its hash, as on our pages; otherwise it
+// revalidates.
 type asset struct {
 	name   string
 	Load   func() (text []byte, hash string)
@@ -93,9 +93,9 @@ var (
 	exports = regexp.MustCompile(`(?m)^export ((?:async )?(?:const|function) (\w+))`)
 )
 
-// joined returns a module after the imports that had lacks: one request instead of many, and two thirds of the
-// bytes when compressed together. Only a module's exports are visible outside it: two modules that export the same
-// name fail to load, as does a module with a top-level await.
+// joined returns a module after the imports that had lacks: one request instead of many, and two thirds of the bytes
+// when compressed together. Only a module's exports are visible outside it: two modules that export the same name
+// fail to load, as does a module with a top-level await.
 func joined(name string, had map[string]bool) []byte {
 	if had[name] {
 		return nil

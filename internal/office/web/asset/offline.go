@@ -34,8 +34,8 @@ var worker = sync.OnceValue(func() []byte {
 		Replace(string(light(text))))
 })
 
-// Worker serves the service worker, which shows a page while the post office is away. It contains no private data,
-// so it needs no login. Browsers check for a new version on every page load.
+// Worker serves the service worker, which shows a page while the post office is away. It contains no private data, so
+// it needs no login. Browsers check for a new version on every page load.
 func Worker(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/javascript; charset=utf-8")

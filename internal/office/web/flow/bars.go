@@ -35,8 +35,8 @@ const (
 	mostTicks = 9
 )
 
-// strip cuts the shown time into intervals; a click on one zooms in. If more is set, there are earlier messages,
-// not in posts, that are not counted.
+// strip cuts the shown time into intervals; a click on one zooms in. If more is set, there are earlier messages, not
+// in posts, that are not counted.
 func (p *flowPage) strip(posts []page.Post, more bool) (out strip) {
 	from, to := p.Since, p.End()
 	if (from == 0 || more) && len(posts) > 0 {

@@ -39,8 +39,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// TestFlowCut tests that a picture has a limited number of letters with few elements each, and a link to the
-// others.
+// TestFlowCut tests that a picture has a limited number of letters with few elements each, and a link to the others.
 func TestFlowCut(t *testing.T) {
 	b := newFixture(t)
 	for i := range flow.MostLetters + 5 {
@@ -102,8 +101,7 @@ func TestFlowHostile(t *testing.T) {
 	}
 }
 
-// TestFlowMatrix tests that seven agents have arrows, and eight a table with headers that leads to the
-// conversations.
+// TestFlowMatrix tests that seven agents have arrows, and eight a table with headers that leads to the conversations.
 func TestFlowMatrix(t *testing.T) {
 	b := newFixture(t)
 	for i := range picture.MatrixFrom {

@@ -16,8 +16,8 @@ import (
 
 const sendingTimeout = 30 * time.Second // for an answer that no one can take back any more
 
-// answer accepts an answer to a message and sends it when the time to undo it is over. A browser without script
-// shows no toast to undo with; its forms post to /send, which sends immediately.
+// answer accepts an answer to a message and sends it when the time to undo it is over. A browser without script shows
+// no toast to undo with; its forms post to /send, which sends immediately.
 func answer(v *page.View) error {
 	id, err := mail.ParseID(v.R.PostForm.Get("reply_to"))
 	if err != nil {
@@ -64,8 +64,8 @@ func answer(v *page.View) error {
 }
 
 // answeredBefore reports whether the same answer was accepted already: a browser that lost the response sends it
-// again. undoKey undoes that answer, if it still can be. The error says that a choice comes too late. The room
-// recognises a typed answer that was sent by its idempotency key.
+// again. undoKey undoes that answer, if it still can be. The error says that a choice is too late. A typed answer is
+// deduplicated by the room, by its idempotency key.
 func answeredBefore(f page.Post, a *undo.Answer) (before bool, undoKey string, err error) {
 	d, choice := &a.Draft, strings.HasPrefix(a.Draft.Key, undo.ChoiceKey)
 	if other, undoKey := f.Site.Undo.Answering(f.Target(f.ID)); other != nil {

@@ -23,8 +23,8 @@ func (b *fixture) answersTo(name mail.Name) (texts []string) {
 	return texts
 }
 
-// TestAnswerWaits tests that an answer can be undone for five seconds, while it is unsent and the question open,
-// and is then sent once.
+// TestAnswerWaits tests that an answer can be undone for five seconds, while it is unsent and the question open, and
+// is then sent once.
 func TestAnswerWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Register(mail.Presence{Name: "ann"})
@@ -59,8 +59,8 @@ func TestAnswerWaits(t *testing.T) {
 	})
 }
 
-// TestAnswerComesAgain tests that a browser that lost the response can send the same answer again without a
-// conflict or a second message, before and after it was sent.
+// TestAnswerComesAgain tests that a browser that lost the response can send the same answer again without a conflict
+// or a second message, before and after it was sent.
 func TestAnswerComesAgain(t *testing.T) {
 	for name, form := range map[string]url.Values{
 		"an option": {"n": {"2"}}, "its button": {"body": {"B"}, "key": {"choice-"}},
@@ -107,8 +107,8 @@ func TestAnswerIsSentAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestAnswerTyped tests that undo returns a written answer's text, that an answer that cannot be sent stays below
-// the question with the error, and that a refusal settles the question as declined.
+// TestAnswerTyped tests that undo returns a written answer's text, that an answer that cannot be sent stays below the
+// question with the error, and that a refusal settles the question as declined.
 func TestAnswerTyped(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *fixture) {
 		b.Register(mail.Presence{Name: "ann"})

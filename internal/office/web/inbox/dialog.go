@@ -286,8 +286,8 @@ type dialogEnd struct {
 	Next *mail.Card         // the dialog that has waited longest
 }
 
-// mostEnds limits the events searched for the end of a dialog, and endTime the time. The page does not ask again,
-// so a busy machine gets plenty.
+// mostEnds limits the events searched for the end of a dialog, and endTime the time. The page does not ask again, so
+// a busy machine gets plenty.
 const (
 	mostEnds = 20_000
 	endTime  = 5 * time.Second

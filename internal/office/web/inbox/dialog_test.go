@@ -280,8 +280,8 @@ func questions(text string) mail.Card {
 	return c
 }
 
-// TestDialogQuestions tests that several questions have a form, that a single one has buttons, and that labels
-// reach the client byte for byte.
+// TestDialogQuestions tests that several questions have a form, that a single one has buttons, and that labels reach
+// the client byte for byte.
 func TestDialogQuestions(t *testing.T) {
 	b := newFixture(t)
 	b.Office.Ask(questions("Which port?"))
@@ -314,8 +314,7 @@ func TestDialogQuestions(t *testing.T) {
 	}
 }
 
-// TestDialogElsewhere tests that a dialog of another room is in the inbox over all rooms, and is answered in its
-// own.
+// TestDialogElsewhere tests that a dialog of another room is in the inbox over all rooms, and is answered in its own.
 func TestDialogElsewhere(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("lab")

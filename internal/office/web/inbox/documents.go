@@ -52,8 +52,8 @@ func (d document) Weight() string {
 	return fmt.Sprintf("%.1f MB", float64(d.Size)/1e6)
 }
 
-// documentsOf reads a message's documents from its sender's workspace. It returns no error: each document that
-// cannot be shown says why.
+// documentsOf reads a message's documents from its sender's workspace. It returns no error: each document that cannot
+// be shown says why.
 func documentsOf(v *page.View, m *mail.Message, ws *mail.Workspace) []document {
 	out := make([]document, 0, len(m.Docs))
 	shown := 0
@@ -138,8 +138,8 @@ func lastHeard(at mail.Time) string {
 	}
 }
 
-// kindOf returns how to show a file. Images are recognised by their content, and only in formats that cannot
-// contain anything else.
+// kindOf returns how to show a file. Images are recognised by their content, and only in formats that cannot contain
+// anything else.
 func kindOf(name string, file *openalice.Document) string {
 	if file.Large() {
 		return "file"

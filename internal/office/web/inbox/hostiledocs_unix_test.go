@@ -16,8 +16,8 @@ import (
 	"pennypost/internal/office/web/sitetest"
 )
 
-// TestHostileDocumentPaths names documents with every kind of path that could leave the workspace, block the page
-// or inject headers, and replaces the workspace itself. None of them may be read or waited for.
+// TestHostileDocumentPaths names documents with every kind of path that could leave the workspace, block the page or
+// inject headers, and replaces the workspace itself. None of them may be read or waited for.
 func TestHostileDocumentPaths(t *testing.T) {
 	odd := "q\"; x=\r\nSet-Cookie: a=b\u202e.txt"
 	long := strings.Repeat("x", 255)

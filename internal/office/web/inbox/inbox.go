@@ -167,8 +167,8 @@ func letterAnywhere(v *page.View, id mail.ID) (*letter, error) {
 // underFocus limits the updates listed under Focus, where they are hidden. Leaving Focus loads the rest.
 const underFocus = 4
 
-// list fills the list with conversations from after the position in the query or, to refresh rows already shown,
-// down to a position.
+// list fills the list with conversations from after the position in the query or, to refresh rows already shown, down
+// to a position.
 func (p *inboxPage) list(q url.Values) error {
 	down, err := mail.ParseDeskSpot(q.Get("down"))
 	if err != nil {

@@ -31,9 +31,9 @@ func TestInboxRow(t *testing.T) {
 	b.Get("/@shop/").Want(t, 200, "Shall I?").Without(t, "needs an answer")
 }
 
-// TestInboxParts tests that items that need the user come first, urgent and then oldest, followed by updates,
-// newest first. A conversation is one row whose form names all its messages. Status reports share one row until
-// they are unfolded.
+// TestInboxParts tests that items that need the user come first, urgent and then oldest, followed by updates, newest
+// first. A conversation is one row whose form names all its messages. Status reports share one row until they are
+// unfolded.
 func TestInboxParts(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "ben"})

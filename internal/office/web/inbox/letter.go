@@ -48,8 +48,8 @@ func showLetter(v *page.View) error {
 	return v.Part("inbox", "letter", l)
 }
 
-// opened marks the opened letter read, with the unread messages shown beside it, and renders it again. Only opening
-// a letter reads it, and only a person opens one: a prefetcher loads pages but runs no script.
+// opened marks the opened letter read, with the unread messages shown beside it, and renders it again. Only opening a
+// letter reads it, and only a person opens one: a prefetcher loads pages but runs no script.
 func opened(v *page.View) error {
 	list, err := chosen(v)
 	if err != nil {

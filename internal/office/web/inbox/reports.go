@@ -11,8 +11,7 @@ import (
 // reportsLine is the prefix of a form's line for folded status reports.
 const reportsLine = "reports:"
 
-// reportLine names the folded status reports in forms, up to the newest one shown, so that later ones stay
-// untouched.
+// reportLine names the folded status reports in forms, up to the newest one shown, so that later ones stay untouched.
 func (p *inboxPage) reportLine(newest mail.Time) string {
 	room := p.Room
 	if p.All {

@@ -25,8 +25,8 @@ type workspaces struct {
 // roomsAtOnce is how many closed rooms a page opens for a menu.
 const roomsAtOnce = 8
 
-// of returns the rooms that have workspaces, in order. It opens at most roomsAtOnce unknown closed rooms, and
-// leaves out those that fail to open.
+// of returns the rooms that have workspaces, in order. It opens at most roomsAtOnce unknown closed rooms, and leaves
+// out those that fail to open.
 func (w *workspaces) of(v *page.View) ([]roomWorkspaces, error) {
 	var out []roomWorkspaces
 	toOpen := roomsAtOnce

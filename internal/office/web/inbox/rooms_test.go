@@ -40,8 +40,8 @@ func (b *fixture) allRows(path string) []string {
 	return rows
 }
 
-// TestInboxBySent tests that the list is sorted by time sent, with one heading per period, and that late arrivals
-// are sorted in.
+// TestInboxBySent tests that the list is sorted by time sent, with one heading per period, and that late arrivals are
+// sorted in.
 func TestInboxBySent(t *testing.T) {
 	b := newFixture(t)
 	fresh := string(b.Send("ann", mail.Draft{}))

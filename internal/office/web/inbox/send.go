@@ -6,8 +6,8 @@ import (
 	"pennypost/internal/office/web/words"
 )
 
-// sends sends a draft. Its key is the form's, so pressing twice sends once, and another text under the same key is
-// a conflict.
+// sends sends a draft. Its key is the form's, so pressing twice sends once, and another text under the same key is a
+// conflict.
 func sends(v *page.View, d mail.Draft) (mail.Sent, error) {
 	sent, err := v.Svc.Send(v.Ctx(), d)
 	if d.Key != "" && mail.CodeOf(err) == mail.Conflict {

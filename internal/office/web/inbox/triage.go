@@ -214,8 +214,8 @@ func takeBack(v *page.View) error {
 	return acted(v, out)
 }
 
-// chosen returns the messages named in the form: one of this room as id, or any as messages. Each has the view of
-// its room.
+// chosen returns the messages named in the form: one of this room as id, or any as messages. Each has the view of its
+// room.
 func chosen(v *page.View) ([]page.Post, error) {
 	lines := lines(v)
 	if len(lines) == 0 {

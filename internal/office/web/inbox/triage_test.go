@@ -90,8 +90,7 @@ func (b *fixture) undoOf(a sitetest.Answer) sitetest.Answer {
 		sitetest.AsScript("div#toasts"))
 }
 
-// TestBatch tests that an action on messages of several rooms has one toast, and that one undo restores each
-// message.
+// TestBatch tests that an action on messages of several rooms has one toast, and that one undo restores each message.
 func TestBatch(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("macro")

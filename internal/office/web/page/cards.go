@@ -13,8 +13,8 @@ type dialogs struct {
 	cards []mail.Card
 }
 
-// Cards are the open dialogs of all rooms, longest waiting first, with long texts truncated. They are loaded once.
-// On an error there are none; the agents' terminals still show them.
+// Cards are the open dialogs of all rooms, longest waiting first, with long texts truncated. They are loaded once. On
+// an error there are none; the agents' terminals still show them.
 func (v *View) Cards() []mail.Card {
 	if v.Svc == nil && len(v.Rooms) == 0 || v.dialogs == nil {
 		return nil

@@ -55,8 +55,7 @@ func Trimmed(texts []string) []string {
 	return out
 }
 
-// Next is the path in this room where a browser without script continues after a change: the form's, else the
-// inbox.
+// Next is the path in this room where a browser without script continues after a change: the form's, else the inbox.
 func (v *View) Next() string {
 	if next := v.R.PostForm.Get("next"); OurPath(next) {
 		return next
@@ -64,8 +63,8 @@ func (v *View) Next() string {
 	return "/"
 }
 
-// OurPath reports whether a redirect to text stays at this post office. Browsers read a backslash as a slash and
-// drop tabs and line ends, so either could turn it into the address of another host.
+// OurPath reports whether a redirect to text stays at this post office. Browsers read a backslash as a slash and drop
+// tabs and line ends, so either could turn it into the address of another host.
 func OurPath(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") &&
 		!strings.ContainsFunc(text, func(r rune) bool { return r == '\\' || unicode.IsControl(r) })

@@ -43,8 +43,8 @@ type RoomLink struct {
 // railRooms limits the rooms listed at the side; the switch at the top has all.
 const railRooms = 12
 
-// RailRooms are the choices at the side: all rooms together, and the rooms that need the user most; none if there
-// is one room.
+// RailRooms are the choices at the side: all rooms together, and the rooms that need the user most; none if there is
+// one room.
 func (v *View) RailRooms() []RoomLink {
 	links := v.RoomLinks()
 	if len(links) <= railRooms {
@@ -86,8 +86,8 @@ func (v *View) RoomLinks() []RoomLink {
 	return list
 }
 
-// PanelLight and PanelDark are the colours of the frame, --desk in the stylesheet, in both themes. Browsers use
-// them for their own frame.
+// PanelLight and PanelDark are the colours of the frame, --desk in the stylesheet, in both themes. Browsers use them
+// for their own frame.
 const PanelLight, PanelDark = "#e9eef2", "#101317"
 
 // shade is the colour of the frame for a system theme.

@@ -32,8 +32,8 @@ func Continued[R any](groups []Group[R], begun string) (last string) {
 	return last
 }
 
-// Again is the address of the list's first rows, used to refresh them without those loaded later. A list shown to
-// its end has no last position, since late arrivals may sort below it.
+// Again is the address of the list's first rows, used to refresh them without those loaded later. A list shown to its
+// end has no last position, since late arrivals may sort below it.
 func (v *View) Again(list, more, last string) string {
 	if more == "" {
 		last = v.R.URL.Query().Get("down")

@@ -8,8 +8,8 @@ func (v *View) Aim(target, swap string) {
 	h.Set("HX-Push-Url", "false")
 }
 
-// Changed answers a change: the script gets a toast and an event for the page, a browser without script a redirect
-// to the path next in this room.
+// Changed answers a change: the script gets a toast and an event for the page, a browser without script a redirect to
+// the path next in this room.
 func (v *View) Changed(next, event, part string, data any) error {
 	if !v.Scripted() {
 		return v.Redirect(next)

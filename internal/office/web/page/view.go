@@ -60,8 +60,8 @@ func NewView(site *Site, w http.ResponseWriter, r *http.Request) *View {
 	return v
 }
 
-// header sets the headers of every page. The policy lets only our files run or load, so remote images in agents'
-// mail do not load.
+// header sets the headers of every page. The policy lets only our files run or load, so remote images in agents' mail
+// do not load.
 func (v *View) header() {
 	h := v.W.Header()
 	h.Set("Content-Security-Policy", strings.Join([]string{
@@ -183,8 +183,7 @@ func (v *View) Answer(status int, name, part string, data any) error {
 	return asset.Send(v.W, v.R, status, b.Bytes())
 }
 
-// Redirect sends the browser to a path of this room after a change. The script decides by itself whether to go
-// there.
+// Redirect sends the browser to a path of this room after a change. The script decides by itself whether to go there.
 func (v *View) Redirect(path string) error {
 	http.Redirect(v.W, v.R, v.Base+path, http.StatusSeeOther)
 	return nil

@@ -52,8 +52,8 @@ func lettersOf(items []mail.Item, rooms int) []Letter {
 	return out
 }
 
-// TestChart tests that every letter has a row, that the user has the first column, and that the number of columns
-// is limited.
+// TestChart tests that every letter has a row, that the user has the first column, and that the number of columns is
+// limited.
 func TestChart(t *testing.T) {
 	for _, size := range []struct{ n, agents, rooms int }{{0, 1, 1}, {1, 1, 1}, {150, 5, 1}, {400, 12, 4},
 		{400, 90, 3}} {

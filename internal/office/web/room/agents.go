@@ -251,7 +251,7 @@ func (p *agentsPage) ByHref(room bool) string {
 	return other.Here()
 }
 
-// lastWord returns the last unarchived message of an agent; nil if there is none.
+// lastWord returns the last message of an agent outside the archive; nil if there is none.
 func lastWord(v *page.View, n mail.Name) (*mail.Item, error) {
 	got, err := v.Svc.History(v.Ctx(), mail.HistoryQuery{From: string(mail.AgentAddress(n)), Limit: 1})
 	if err != nil || len(got.Messages) == 0 {

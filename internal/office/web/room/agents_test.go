@@ -171,8 +171,8 @@ func TestAgentUnknown(t *testing.T) {
 	b.Get("/@shop/agents/user").Want(t, http.StatusNotFound)
 }
 
-// TestAgentHostile tests that the roster's link leads to every agent's page, whatever its name, and that names do
-// no harm.
+// TestAgentHostile tests that the roster's link leads to every agent's page, whatever its name, and that names do no
+// harm.
 func TestAgentHostile(t *testing.T) {
 	b := newFixture(t)
 	for _, name := range sitetest.HostileNames {

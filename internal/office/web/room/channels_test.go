@@ -53,8 +53,8 @@ func TestChannels(t *testing.T) {
 		`id="talk"`)
 }
 
-// TestChannelThreads tests that agents' threads are listed beside the channels, and that a message written in one
-// is sent to that agent.
+// TestChannelThreads tests that agents' threads are listed beside the channels, and that a message written in one is
+// sent to that agent.
 func TestChannelThreads(t *testing.T) {
 	b := newFixture(t)
 	b.Register(

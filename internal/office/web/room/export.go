@@ -63,8 +63,8 @@ type pieces struct{ *page.View }
 
 func (p pieces) Write(b []byte) (int, error) { return len(b), p.Piece(string(b)) }
 
-// oldest returns the first page of a history and sets ask to continue after it. A query without a cursor returns
-// the end of the history, and no cursor precedes sequence number 1, so that message needs its own query.
+// oldest returns the first page of a history and sets ask to continue after it. A query without a cursor returns the
+// end of the history, and no cursor precedes sequence number 1, so that message needs its own query.
 func oldest(v *page.View, ask *mail.HistoryQuery) (mail.Page, error) {
 	ask.Limit = mail.MaxLimit
 	only := *ask

@@ -123,8 +123,8 @@ func (p *historyPage) here(ask mail.HistoryQuery, q url.Values) error {
 	return nil
 }
 
-// page returns a page of the list, by time sent or, where that order is not available, by arrival. If more than one
-// page of messages arrived since the last request, the list starts again.
+// page returns a page of the list, by time sent or, where that order is not available, by arrival. If a refresh would
+// exceed mail.MaxLimit, the list starts again.
 func (p *historyPage) page(ask mail.HistoryQuery, before, down page.Spot, again bool) (mail.Page, error) {
 	ask.Deliveries = true
 	ask.BySent = !ask.Archive && ask.Search == ""

@@ -201,8 +201,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestHistoryLive tests that a refresh has the beginning of the list with new rows, and leaves the rows loaded
-// later alone.
+// TestHistoryLive tests that a refresh has the beginning of the list with new rows, and leaves the rows loaded later
+// alone.
 func TestHistoryLive(t *testing.T) {
 	b := newFixture(t)
 	for i := range 2 * page.Rows {
@@ -272,8 +272,7 @@ func TestHistoryExport(t *testing.T) {
 	b.Get("/@shop/history/export?format=md&type=gossip").Want(t, 400, "not a message type")
 }
 
-// TestHistoryExportFirst tests a journal whose first event is a message, as in a room to which the user writes
-// first.
+// TestHistoryExportFirst tests a journal whose first event is a message, as in a room to which the user writes first.
 func TestHistoryExportFirst(t *testing.T) {
 	b := newFixture(t)
 	b.Get("/@shop/history/export?format=json").Want(t, 200, "[]\n")

@@ -42,8 +42,8 @@ func (b *fixture) frozenIn(t *testing.T, room mail.RoomName, name mail.Name) {
 	}
 }
 
-// TestStuckInAllRooms tests that stuck mail of any room is on the page of all rooms with its room, is counted in
-// the menu, and can be mended there.
+// TestStuckInAllRooms tests that stuck mail of any room is on the page of all rooms with its room, is counted in the
+// menu, and can be mended there.
 func TestStuckInAllRooms(t *testing.T) {
 	b := newFixture(t)
 	b.AddRoom("other")

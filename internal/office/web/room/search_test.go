@@ -68,8 +68,8 @@ func TestSearchPage(t *testing.T) {
 	b.Get("/@shop/palette?q=since:soon").Want(t, 200)
 }
 
-// TestSearchByConversation tests that each conversation is listed once, as its best match, with the number of
-// others, sorted by time sent whenever mail arrived.
+// TestSearchByConversation tests that each conversation is listed once, as its best match, with the number of others,
+// sorted by time sent whenever mail arrived.
 func TestSearchByConversation(t *testing.T) {
 	b := newFixture(t)
 	b.Register(mail.Presence{Name: "ann"}, mail.Presence{Name: "bob"})

@@ -136,8 +136,8 @@ func (s *stuckGroup) Role() string {
 // Lost reports whether the mail will not be read without help.
 func (s *stuckGroup) Lost() bool { return s.Kind == "dead" || s.Kind == "expired" }
 
-// Movable reports whether the mail can go to another reader. Held mail goes to the next holder of its role, so
-// moving it would duplicate it.
+// Movable reports whether the mail can go to another reader. Held mail goes to the next holder of its role, so moving
+// it would duplicate it.
 func (s *stuckGroup) Movable() bool { return s.Lost() || s.Kind == "waiting" }
 
 // Tellable reports whether an agent should hear that its mail was not read.

@@ -38,8 +38,7 @@ type said struct {
 	Answered *page.Post // the message it answers, if that is further up
 }
 
-// talkOf returns the messages that match ask in the order sent: the newest, or those from the spot in the address
-// on.
+// talkOf returns the messages that match ask in the order sent: the newest, or those from the spot in the address on.
 func talkOf(v *page.View, ask mail.HistoryQuery, path string) (*talk, error) {
 	from, err := talkFrom(v, ask)
 	if err != nil {
@@ -117,8 +116,8 @@ func (t *talk) add(items []mail.Item, i int, there map[mail.ID]int) {
 	t.Days = page.Grouped(t.Days, name, s)
 }
 
-// writingTo returns the box below a conversation. If the address names a message, the box answers it and also
-// writes to its sender.
+// writingTo returns the box below a conversation. If the address names a message, the box answers it and also writes
+// to its sender.
 func writingTo(v *page.View, to mail.Address, path string) (page.Box, error) {
 	b := page.Box{View: v, To: string(to), Label: "Write to " + words.Who(to), Plain: path,
 		Next: strings.TrimPrefix(path, v.Base)}

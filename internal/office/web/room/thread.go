@@ -160,8 +160,8 @@ func (p *threadPage) tree(items []mail.Item, receipts map[mail.ID][]mail.Event) 
 	return grow(below[-1], 0)
 }
 
-// parentsOf returns the index of the message that each one answers; -1: none. Ids from other systems can form
-// cycles, so the first message of a cycle has no parent.
+// parentsOf returns the index of the message that each one answers; -1: none. Ids from other systems can form cycles,
+// so the first message of a cycle has no parent.
 func parentsOf(items []mail.Item) []int {
 	at := make(map[mail.ID]int, len(items))
 	parents := make([]int, len(items))
@@ -188,8 +188,8 @@ func indexOf(items []mail.Item, id mail.ID) int {
 	return slices.IndexFunc(items, func(it mail.Item) bool { return it.ID == id })
 }
 
-// writeTo returns the box below the conversation: it answers the message named in the address, else the last
-// message from another sender who can be answered. nil: no one can.
+// writeTo returns the box below the conversation: it answers the message named in the address, else the last message
+// from another sender who can be answered. nil: no one can.
 func (p *threadPage) writeTo(items []mail.Item) (*page.Box, error) {
 	b := &page.Box{View: p.View, Plain: p.Here(), Next: page.ThreadPath(p.ID)}
 	if id := mail.ID(p.R.URL.Query().Get("reply")); id != "" {

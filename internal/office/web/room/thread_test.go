@@ -102,8 +102,8 @@ func TestThreadTree(t *testing.T) {
 	}
 }
 
-// TestThreadBySent tests that replies are sorted by time sent, even if they arrived backwards, and that a reply
-// with an earlier time than its parent is still below it.
+// TestThreadBySent tests that replies are sorted by time sent, even if they arrived backwards, and that a reply with
+// an earlier time than its parent is still below it.
 func TestThreadBySent(t *testing.T) {
 	b := newFixture(t)
 	item := func(id, body string, minute int, replyTo mail.ID) mail.Item {

@@ -128,8 +128,8 @@ func (s *Store) Good(pass *mail.Pass) bool {
 	return pass == nil || s.machine(pass.Machine, pass.ID) != nil
 }
 
-// Find returns the session of a cookie at an address, and ends ctx with the session. An act of the person extends
-// the session; the error says that this could not be written.
+// Find returns the session of a cookie at an address, and ends ctx with the session. An act of the person extends the
+// session; the error says that this could not be written.
 func (s *Store) Find(ctx context.Context, cookie string, at Doorway, act bool) (id string, err error) {
 	now := time.Now()
 	sum := sumOf(cookie)

@@ -22,8 +22,7 @@ var (
 	tagClose = regexp.MustCompile(`^\s*/?>`)
 )
 
-// Scan parses HTML more strictly than a browser: every "<" begins a tag, attributes are quoted, and none is
-// repeated.
+// Scan parses HTML more strictly than a browser: every "<" begins a tag, attributes are quoted, and none is repeated.
 func Scan(text string) ([]Tag, error) {
 	var out []Tag
 	text = strings.TrimPrefix(text, "<!doctype html>")

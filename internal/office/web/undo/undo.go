@@ -81,8 +81,8 @@ func (u *List) Add(d *Deed) string {
 	return d.key
 }
 
-// claimLocked makes d the pending deed of its messages, and removes those about to be deleted. It returns the key
-// of the last such deletion.
+// claimLocked makes d the pending deed of its messages, and removes those about to be deleted. It returns the key of
+// the last such deletion.
 func (u *List) claimLocked(d *Deed) (earlier string) {
 	d.Targets = slices.DeleteFunc(d.Targets, func(t Target) bool {
 		was := u.pending[t]

@@ -261,8 +261,8 @@ func TestHangs(t *testing.T) {
 	p.forgive("Failed to fetch")
 }
 
-// TestNoErrorOfTheBrowser tests that loading a page while the post office is away shows our page, which later
-// becomes the requested one, with the typed text.
+// TestNoErrorOfTheBrowser tests that loading a page while the post office is away shows our page, which later becomes
+// the requested one, with the typed text.
 func TestNoErrorOfTheBrowser(t *testing.T) {
 	r := ownOffice(t, "harbour", serve...)
 	r.run("agents", "register", "builder-1", "--state", "idle")

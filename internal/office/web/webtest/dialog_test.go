@@ -217,8 +217,8 @@ func TestAway(t *testing.T) {
 	p.sees("#away", "I am away from the terminals")
 }
 
-// TestDialogsLook tests that dialogs of every kind are readable and can be answered, in both themes, on a desktop
-// and a phone.
+// TestDialogsLook tests that dialogs of every kind are readable and can be answered, in both themes, on a desktop and
+// a phone.
 func TestDialogsLook(t *testing.T) {
 	r := ownOffice(t, "infra", serve...)
 	for _, n := range []string{"frontend", "e2e-tester"} {

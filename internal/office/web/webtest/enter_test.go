@@ -86,10 +86,10 @@ func (l *listener) got(path string) (string, bool) {
 	return c, ok
 }
 
-// TestCookieStaysHere tests that other local programs do not receive the session cookie. Cookies ignore ports, so
-// the person must not be logged in at an address where other programs are visited. A program that learns the pages'
-// own name does not get the cookie by a link or a picture; a redirect from a typed address would send it, so the
-// name is secret.
+// TestCookieStaysHere tests that other local programs do not receive the session cookie. Cookies ignore ports, so the
+// person must not be logged in at an address where other programs are visited. A program that learns the pages' own
+// name does not get the cookie by a link or a picture; a redirect from a typed address would send it, so the name is
+// secret.
 func TestCookieStaysHere(t *testing.T) {
 	r := ownOffice(t, "shop", serve...)
 	r.fill(reports(1)...)

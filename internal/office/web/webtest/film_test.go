@@ -15,9 +15,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestMovingPicture records the README's animation: an agent asks, the person answers with one key; a client asks
-// for permission, another key grants it, and its command runs. The picture is written to $PENNYPOST_SCREENSHOTS,
-// like those of TestScreenshots.
+// TestMovingPicture records the README's animation: an agent asks, the person answers with one key; a client asks for
+// permission, another key grants it, and its command runs. The picture is written to $PENNYPOST_SCREENSHOTS, like
+// those of TestScreenshots.
 func TestMovingPicture(t *testing.T) {
 	r := ownOffice(t, "parser", serve...)
 	r.run("agents", "register", "builder", "--role", "builder", "--task", "Writing the grammar")

@@ -9,8 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestPhone tests that a phone shows one pane at a time and one bar at the bottom: navigation, or a letter's
-// actions.
+// TestPhone tests that a phone shows one pane at a time and one bar at the bottom: navigation, or a letter's actions.
 func TestPhone(t *testing.T) {
 	r := newRoom(t)
 	r.run("agents", "register", "builder-1", "--state", "idle", "--tag", "project:parser")

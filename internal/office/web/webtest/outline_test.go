@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 )
 
-// TestOutline tests that a screen reader finds one main region, headings without skipped levels, and a name for
-// each control.
+// TestOutline tests that a screen reader finds one main region, headings without skipped levels, and a name for each
+// control.
 func TestOutline(t *testing.T) {
 	r := newFleet(t)
 	p := r.person(1440, 900)
@@ -103,8 +103,8 @@ func said(v *accessibility.Value) string {
 	return fmt.Sprint(text)
 }
 
-// TestForcedColors tests that selected and urgent rows stay visible with the system's forced colours, and that at
-// 200 % nothing scrolls sideways.
+// TestForcedColors tests that selected and urgent rows stay visible with the system's forced colours, and that at 200
+// % nothing scrolls sideways.
 func TestForcedColors(t *testing.T) {
 	r := newFleet(t)
 	p := r.person(1440, 900)

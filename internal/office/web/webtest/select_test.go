@@ -92,8 +92,8 @@ func TestP13_ArchiveAsks(t *testing.T) {
 	r.until("--as", "builder-1", "please decide yourself")
 }
 
-// TestInboxLooks tests that a row has two lines and is at most 56 pixels high, on a desktop, in a small window and
-// on a phone, in both themes.
+// TestInboxLooks tests that a row has two lines and is at most 56 pixels high, on a desktop, in a small window and on
+// a phone, in both themes.
 func TestInboxLooks(t *testing.T) {
 	r := newRoom(t)
 	r.rich()

@@ -75,8 +75,8 @@ type slowLineParams struct {
 
 var slowLine = cdp.Command[slowLineParams, cdp.Empty]{Method: "Network.emulateNetworkConditions"}
 
-// TestSlowLine logs when each page is first painted for a logged-in person on a line like Chrome's "Slow 3G", with
-// an empty and a full cache. It only measures.
+// TestSlowLine logs when each page is first painted for a logged-in person on a line like Chrome's "Slow 3G", with an
+// empty and a full cache. It only measures.
 func TestSlowLine(t *testing.T) {
 	if os.Getenv("PENNYPOST_MEASURE") == "" {
 		t.Skip("$PENNYPOST_MEASURE is not set: this measures, and takes a while")

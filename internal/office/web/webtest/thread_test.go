@@ -23,7 +23,7 @@ func TestLongThreadEnds(t *testing.T) {
 		p.size(size[0], size[1])
 		p.visit("/t/" + root)
 		p.until(`document.querySelectorAll("#thread .post").length === 41`)
-		time.Sleep(100 * time.Millisecond) // wait for the layout of what scrolls
+		time.Sleep(100 * time.Millisecond) // wait for the layout
 		p.is(`document.querySelector("main").scrollHeight <= document.querySelector("main").clientHeight`)
 		beyond := value[float64](p, `(() => {
 			const t = document.getElementById("thread");

@@ -10,8 +10,8 @@ const (
 	faceDigits  = 4 // the last digits of a longer number: those differ
 )
 
-// Initials are up to faceLetters initials of the words in a name and its number, or the first two letters of a
-// single word.
+// Initials are up to faceLetters initials of the words in a name and its number, or the first two letters of a single
+// word.
 func Initials(name any) string {
 	words, number := parts(Who(name))
 	var out []rune

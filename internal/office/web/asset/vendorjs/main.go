@@ -1,5 +1,5 @@
-// Vendorjs fetches third-party JavaScript into static/vendor at pinned versions, and checks each file's hash. It
-// runs in internal/office/web, by go generate, and needs npm.
+// Vendorjs fetches third-party JavaScript into static/vendor at pinned versions, and checks each file's hash. It runs
+// in internal/office/web, by go generate, and needs npm.
 package main
 
 import (
