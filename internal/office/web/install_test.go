@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "draw the icons anew")
 
-// The icon on a ground of 64 by 64: a letter, and the stroke of its flap. The letter fits in the central circle of 80
-// %, which every mask shows.
+// The icon on a ground of 64 by 64: a letter, and the stroke of its flap. The letter fits in the central 80 % circle,
+// which every mask shows.
 const (
 	blue                                             = "#1d4ed8"
 	letterX, letterY, letterW, letterH, letterCorner = 14.0, 20.0, 36.0, 25.0, 4.0

@@ -103,8 +103,8 @@ func said(v *accessibility.Value) string {
 	return fmt.Sprint(text)
 }
 
-// TestForcedColors tests that selected and urgent rows stay visible with the system's forced colours, and that at 200
-// % nothing scrolls sideways.
+// TestForcedColors tests that selected and urgent rows stay visible with the system's forced colours, and that nothing
+// scrolls sideways at 200 %.
 func TestForcedColors(t *testing.T) {
 	r := newFleet(t)
 	p := r.person(1440, 900)
